@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `cleave demo`: pi by counting random points, the count exact on whatever counted. */
+/* `cleave demo`: pi by counting random points; the count is exact whatever device did it. */
 #include "host/demo/demo.h"
 
 #include "base/error.h"
@@ -21,7 +21,7 @@ static clv_status count(clv_context *context, void *user)
     return clv_monte_carlo_pi(context, p->count, NULL, &p->inside, NULL);
 }
 
-/* Exact, of some of the points, on the device and in plain C. */
+/* Compares some of the points on the device with plain C; they must agree exactly. */
 static clv_status check(const demo_stage *stage, demo_row *row)
 {
     points some = { .count = CHECKED }, plain = some;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Blob detection and tracking in `cleave demo`: particles that wander. */
+/* Blob detection and tracking in `cleave demo`: wandering particles. */
 #include "host/demo/demo.h"
 
 #include "base/alloc.h"
@@ -59,7 +59,7 @@ static clv_status link_spots(outcome *o)
     return status;
 }
 
-/* The reference's spots, one by one. */
+/* Compares with the reference's spots, one by one. */
 static clv_status check(const outcome *o, demo_row *row)
 {
     clv_context *plain;
@@ -101,7 +101,7 @@ static clv_status show(const outcome *o, const char *folder, demo_row *row)
     clv_status status = blobs_draw(&p, NULL, o->spots, o->particle, o->count, path);
     blobs_projection_clear(&p);
     if (!status) clv_text_add(&row->notes, "%s: brightest values, spots and tracks\n", path);
-    if (status == CLV_E_FORMAT) { /* a build without PNG: all the rest is there */
+    if (status == CLV_E_FORMAT) { /* a build without PNG: everything else was written */
         clv_text_add(&row->notes, "%s: %s\n", path, clv_error_message());
         status = CLV_OK;
     }

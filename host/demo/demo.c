@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `cleave demo`: what this machine is, and every workload on a small input that is made up. */
+/* `cleave demo`: describes this machine and runs every workload on a small synthetic input. */
 #include "host/demo/demo.h"
 
 #include "base/alloc.h"
@@ -69,7 +69,7 @@ static void tell_device(const clv_device *device)
     cli_say(stdout, "\n");
 }
 
-/* The reason ends with the mode, which is said first here. */
+/* Prints the mode first, since the reason ends with it. */
 static void tell_mode(const clv_context *context)
 {
     char ending[24];
@@ -105,7 +105,7 @@ static void tell_machine(const clv_context *context)
 
 /* ---- the table --------------------------------------------------------------------------------------- */
 
-/* "AMD Radeon [amd] 81 %, AMD EPYC [pocl] 19 %" */
+/* Writes shares like "AMD Radeon [amd] 81 %, AMD EPYC [pocl] 19 %". */
 static void write_shares(const clv_report *report, clv_text *out)
 {
     size_t units = 0;
@@ -134,7 +134,7 @@ static void add_row(cli_grid *grid, const char *name, const clv_report *report, 
     clv_text_clear(&shares);
 }
 
-/* The name stands before the first line, the others stand below. */
+/* Adds notes: the name stands before the first line, the other lines follow below. */
 static void add_notes(clv_text *notes, const char *name, const char *lines)
 {
     for (const char *at = lines; *at; name = "") {
@@ -144,7 +144,8 @@ static void add_notes(clv_text *notes, const char *name, const char *lines)
     }
 }
 
-/* Jobs of one workload go to the devices: it is for the user to say that they should not. */
+/* Tells if the device was slower than plain C. The jobs of a workload always go to the devices; only the user can turn
+ * that off. */
 static void tell_slower(demo_row *row)
 {
     if (!*row->by && row->seconds > row->reference_s)
@@ -152,7 +153,7 @@ static void tell_slower(demo_row *row)
                                   "device\n");
 }
 
-/* Runs all; `notes` gets what is to be said below the table. */
+/* Runs all workloads; `notes` gets the lines below the table. */
 static int run_workloads(const demo_args *a, const demo_stage *stage, cli_grid *grid,
                          clv_text *notes, bool *good)
 {
@@ -187,7 +188,7 @@ static int draw_kernels(size_t done, size_t all, void *bar)
     return cli_progress("compiling kernels for this machine, once", done, all, bar);
 }
 
-/* All that the workloads will launch, on all cores. */
+/* Compiles all kernels that the workloads will launch, on all cores. */
 static int compile_kernels(const demo_args *a, const demo_stage *stage)
 {
     const demo_stage preparing = { stage->context, stage->folder, stage->report, true };
@@ -215,7 +216,7 @@ static int compile_kernels(const demo_args *a, const demo_stage *stage)
     return cli_status(&cli_demo, status);
 }
 
-/* Those that nobody foresaw were compiled at their first launch. */
+/* Tells about kernels that were not foreseen and compiled at their first launch. */
 static void tell_compilers(const clv_context *context, clv_text *notes)
 {
     char took[24];
@@ -275,7 +276,7 @@ static int run(int argc, char **argv)
     if (code >= 0) return code;
     const double started = clv_now();
     cli_catch_interrupts();
-    /* the built-in choice among kernels: to measure all of them would take longer than the rest */
+    /* uses the built-in choice among kernels: measuring all of them would take longer than the rest */
     setenv("CLEAVE_TUNE", "0", 0);
     if ((code = cli_common_context(&cli_demo, &a.common, &context)) >= 0) return code;
     tell_machine(context);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a workload shows in `cleave demo`: one file with one function, one row in demo.c's table. */
+/* The interface of a workload in `cleave demo`: one file with one function, and one row in demo.c's table. */
 #ifndef CLEAVE_HOST_DEMO_DEMO_H
 #define CLEAVE_HOST_DEMO_DEMO_H
 
@@ -9,26 +9,27 @@
 
 typedef struct demo_stage {
     clv_context *context;
-    const char *folder; /* exists; for pictures and inputs */
+    const char *folder; /* an existing folder for pictures and inputs */
     clv_report *report; /* of all workloads */
-    bool preparing; /* between clv_prepare_begin and clv_prepare_end: calls note their kernels */
+    /* between clv_prepare_begin and clv_prepare_end: calls only register their kernels */
+    bool preparing;
 } demo_stage;
 
 typedef struct demo_row {
     char input[48], found[48]; /* cells of the table */
-    double seconds;            /* on devices that are ready, with kernels compiled */
+    double seconds;            /* on warm devices, with compiled kernels */
     double reference_s;        /* the same in plain C */
-    char by[96];               /* who did it, where there are no shares in the report */
-    bool ok;                   /* found what was hidden, and as the reference has it */
-    clv_text notes;            /* lines for below the table, behind the name */
+    char by[96];               /* what ran the workload, if the report has no shares */
+    bool ok;                   /* the hidden answer was found, in agreement with the reference */
+    clv_text notes;            /* lines for below the table, after the name */
 } demo_row;
 
-/* Makes an input, runs on the context's devices until they are warm, the last time into the report, checks,
- * and writes its pictures and inputs into the folder. A disagreement is no failure: it is row->ok. While
- * kernels are prepared it makes the input and one call of everything that it is going to call. */
+/* Makes an input, runs it on the context's devices until they are warm (the last run writes the report), checks the
+ * results, and writes pictures and inputs to the folder. A disagreement is not a failure: it only sets row->ok to
+ * false. While kernels are prepared, the workload makes the input and makes each of its calls once. */
 typedef clv_status demo_workload(const demo_stage *stage, demo_row *row);
 
-/* Runs of a workload. The first one warms the device up; row->seconds becomes the best of the others.
+/* Iterates over the runs of a workload. The first one warms up the device; row->seconds becomes the best of the others.
  *
  *     for (demo_runs r = { 0 }; demo_next_run(&r, row);)
  *         CLV_TRY(compute(..., r.last ? report : NULL)); */
@@ -39,23 +40,23 @@ typedef struct demo_runs {
 } demo_runs;
 bool demo_next_run(demo_runs *runs, demo_row *row);
 
-/* What a call is while kernels are prepared: that it computed nothing is no failure. */
+/* Converts the status of a call while kernels are prepared: that it computed nothing is not a failure. */
 clv_status demo_prepared(clv_status status);
 
-/* Calls that choose between host and device. */
+/* An operation that chooses between host and device. */
 typedef clv_status demo_operation(clv_context *context, void *user);
 
-/* Once, on a device where there is one. */
+/* Runs the operation once, on a device if there is one. */
 clv_status demo_on_devices(clv_context *context, demo_operation *once, void *user);
-/* Several times on both sides, the device last: fills in reference_s, which is the host's time, and as
- * seconds and `by` the better of the two, as calls of an application choose by themselves. */
+/* Runs the operation several times on both sides, the device last. Sets reference_s to the host's time, and `seconds`
+ * and `by` to the better of the two, which an application's calls choose on their own. */
 clv_status demo_both_sides(const demo_stage *stage, demo_operation *once, void *user,
                            demo_row *row);
-/* Once in plain C. */
+/* Runs the operation once in plain C. */
 clv_status demo_plain(demo_operation *once, void *user);
 
 demo_workload demo_paco, demo_blobs, demo_specfit, demo_transformer, demo_arrays, demo_filter,
     demo_matrices, demo_regression, demo_generate;
-bool demo_has_model(void); /* of demo_generate, which runs only then */
+bool demo_has_model(void); /* whether demo_generate has a model, without which it does not run */
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `cleave demo`: a faint star, hidden in noise, stands out after a filter: convolution, statistics, an
- * expression, and the place of the largest. */
+/* `cleave demo`: a faint star hidden in noise stands out after filtering: convolution, statistics, an expression, and
+ * the position of the maximum. */
 #include "host/demo/demo.h"
 #include "host/synthetic/worse.h"
 
@@ -18,7 +18,7 @@ enum { SIDE = 1024, PIXELS = SIDE * SIDE, ROW = 377, COLUMN = 610, RADIUS = 8 };
 
 static const double SIGMA = 2;
 
-/* Noise of deviation 1; the star's peak is 1.5 of it. */
+/* Makes noise of deviation 1, with a star whose peak is 1.5. */
 static void make_image(float *image)
 {
     uint32_t state = 11;
@@ -30,7 +30,7 @@ static void make_image(float *image)
     }
 }
 
-/* What was found: where the softened image is largest, and by how many of its deviations. */
+/* What was found: the position of the smoothed image's maximum, and its height in deviations. */
 typedef struct search {
     const float *image;
     float *soft, place, height;
@@ -75,7 +75,7 @@ static clv_status run(const demo_stage *stage, search *found, search *want, demo
     const size_t place = (size_t)found->place;
     snprintf(row->found, sizeof row->found, "star at %zu, %zu: %.1f sigma", place / SIDE,
              place % SIDE, (double)found->height);
-    /* the kernel's weights add up to 1, magnitudes to 1.5: 289 steps of rounding at most */
+    /* the kernel's weights add up to 1, their magnitudes to 1.5: 289 rounding steps at most */
     const bool same = worst < 1e-4 && found->place == want->place;
     clv_text_add(&row->notes, "%s plain C: largest difference %.1e\n",
                  same ? "agrees with" : "DIFFERS FROM", worst);
@@ -92,7 +92,7 @@ clv_status demo_filter(const demo_stage *stage, demo_row *row)
     search found = { .image = memory, .soft = memory + PIXELS };
     search want = { .image = memory, .soft = memory + 2 * (size_t)PIXELS };
     clv_status status = CLV_OK;
-    if (stage->preparing) /* what was only planned has no results to be read */
+    if (stage->preparing) /* calls that were only prepared have no results to read */
         (void)demo_both_sides(stage, find, &found, row);
     else
         status = run(stage, &found, &want, row);

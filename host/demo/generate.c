@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `cleave demo`: a language model goes on with a sentence, where there is one: $CLEAVE_MODEL, or
- * $CLEAVE_SMOLLM2 that the tests have. Its scores are compared with those of plain C. */
+/* `cleave demo`: a language model continues a sentence, if there is a model: $CLEAVE_MODEL, or $CLEAVE_SMOLLM2 from the
+ * tests. Its scores are compared with those of plain C. */
 #include "host/demo/demo.h"
 #include "host/synthetic/worse.h"
 
@@ -19,7 +19,7 @@
 enum { MADE = 24, CONTEXT = 256 };
 
 static const char prompt[] = "A telescope collects light from distant";
-static const double limit = 1e-3; /* of a score */
+static const double limit = 1e-3; /* largest difference of a score */
 
 static const char *model_path(void)
 {
@@ -71,7 +71,7 @@ static clv_status feed_prompt(speaker *s, const float **scores)
     return clv_sequence_scores(s->sequence, scores);
 }
 
-/* The prompt in plain C: its scores against `got`, and how long all would take. */
+/* Runs the prompt in plain C, compares its scores with `got`, and estimates how long everything would take. */
 static clv_status check(const speaker *device, const float *got, size_t made, demo_row *row)
 {
     speaker plain = { 0 };
@@ -93,7 +93,7 @@ static clv_status check(const speaker *device, const float *got, size_t made, de
     return status;
 }
 
-/* The prompt and what follows, as one line. */
+/* Tells the prompt and its continuation, as one line. */
 static void tell_text(const char *text, demo_row *row)
 {
     clv_text_add(&row->notes, "%s", prompt);
@@ -140,7 +140,7 @@ static clv_status run(speaker *s, demo_row *row)
 clv_status demo_generate(const demo_stage *stage, demo_row *row)
 {
     speaker s = { 0 };
-    if (stage->preparing) return CLV_OK; /* its kernels depend on the model's types */
+    if (stage->preparing) return CLV_OK; /* the kernels depend on the model's types */
     clv_context *context = clv_context_device_count(stage->context) ? stage->context : NULL;
     clv_status status = open_speaker(context, &s);
     if (!status) status = run(&s, row);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `cleave demo`: two rows that are alike among a thousand, by normalisation and all products of rows;
- * eigenvalues that many matrices were made of. */
+/* `cleave demo`: finds two similar rows among a thousand by normalisation and all products of rows, and the known
+ * eigenvalues of many matrices. */
 #include "host/demo/demo.h"
 #include "host/synthetic/worse.h"
 
@@ -17,10 +17,10 @@
 enum { ROWS = 1000, WIDTH = 256, FIRST = 123, SECOND = 854, COUNT = 500, N = 24 };
 
 typedef struct tables {
-    float *x, *gram, *plain;  /* [ROWS,WIDTH], [ROWS,ROWS]; `plain` is gram as plain C has it */
+    float *x, *gram, *plain;  /* [ROWS,WIDTH], [ROWS,ROWS]; `plain`: gram from plain C */
     float *matrices, *values; /* [COUNT,N,N], [COUNT,N] */
-    double eigen_error;       /* worst, of known values up to N */
-    double gram_error;        /* worst, of products up to WIDTH */
+    double eigen_error;       /* largest, for known values up to N */
+    double gram_error;        /* largest, for products up to WIDTH */
     size_t pair[2];
 } tables;
 
@@ -30,7 +30,7 @@ static float number(uint32_t *state)
     return (float)(*state >> 8) * 0x1p-23f - 1.0f;
 }
 
-/* A matrix of the eigenvalues 1 to N: their diagonal, reflected at a random plane: (1 - 2 v v^T) D
+/* Makes a matrix with the eigenvalues 1 to N: their diagonal matrix D, reflected at a random plane: (1 - 2 v v^T) D
  * (1 - 2 v v^T). */
 static void make_matrix(float *out, uint32_t *state)
 {

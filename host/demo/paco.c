@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* PACO in `cleave demo`: planets that no frame shows. */
+/* PACO in `cleave demo`: planets that are invisible in any single frame. */
 #include "host/demo/demo.h"
 
 #include "base/alloc.h"
@@ -46,7 +46,7 @@ static const clv_detection *detection_near(const outcome *o, const synthetic_pla
     return NULL;
 }
 
-/* True when every hidden planet is where it was hidden. */
+/* Returns whether every hidden planet was found where it is. */
 static bool tell_planets(const outcome *o, demo_row *row)
 {
     size_t hits = 0;
@@ -77,7 +77,7 @@ static clv_status draw(const outcome *o, const float *values, const clv_map_styl
     CLV_TRY(clv_map_draw(values, o->adi.height, o->adi.width, style, &image));
     const clv_status status = clv_png_write(path, &image);
     clv_image_clear(&image);
-    if (status == CLV_E_FORMAT) { /* a build without PNG: all the rest is there */
+    if (status == CLV_E_FORMAT) { /* a build without PNG: everything else was written */
         clv_text_add(&row->notes, "%s: %s\n", path, clv_error_message());
         return CLV_OK;
     }
@@ -109,7 +109,7 @@ static clv_status draw_pictures(const outcome *o, const char *folder, demo_row *
     return draw(o, o->snr, &map, folder, "paco-snr.png", "the S/N map, detections circled", row);
 }
 
-/* So that the user can do it again with the command. */
+/* Writes the inputs, so that the user can repeat the run with the command. */
 static clv_status write_inputs(const synthetic_adi *adi, const char *folder, demo_row *row)
 {
     const clv_file_array arrays[] = {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `cleave demo`: slopes that were hidden in a table, found by descent on arrays that stay on one side. */
+/* `cleave demo`: finds slopes hidden in a table by gradient descent on arrays that stay on one side. */
 #include "host/demo/demo.h"
 #include "host/synthetic/worse.h"
 
@@ -21,7 +21,7 @@ typedef struct table {
     float slopes[WIDTH], found[WIDTH];
 } table;
 
-/* Uniform, mean 0, deviation 1. */
+/* Returns a uniform number of mean 0 and deviation 1. */
 static float number(uint32_t *state)
 {
     *state = *state * 1664525u + 1013904223u;
@@ -74,7 +74,7 @@ static clv_status run(const demo_stage *stage, table *t, demo_row *row)
     snprintf(row->found, sizeof row->found, "%d slopes to %.3f", WIDTH, worst);
     clv_text_add(&row->notes, "%s plain C: %d steps, %s\n", same ? "agrees with" : "DIFFERS FROM",
                  STEPS, same ? "the same bits" : "other bits");
-    row->ok = same && worst < 0.03; /* the noise is 1, of 50000 rows: 6 deviations */
+    row->ok = same && worst < 0.03; /* noise of 1 over 50000 rows: 6 deviations */
     return CLV_OK;
 }
 

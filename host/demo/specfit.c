@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `cleave demo`: made-up stars, their velocities found again. */
+/* `cleave demo`: recovers the velocities of synthetic stars. */
 #include "host/demo/demo.h"
 #include "host/synthetic/stars.h"
 #include "host/synthetic/worse.h"
@@ -34,7 +34,7 @@ static clv_status compute(const demo_stage *stage, const synthetic_stars *s,
     return CLV_OK;
 }
 
-/* The first stars in plain C, which also tells how long all of them would take so. */
+/* Fits the first stars in plain C, which also tells how long all of them would take. */
 static clv_status check(synthetic_stars *s, const clv_specfit_result *fits, demo_row *row)
 {
     clv_specfit_result want[CHECKED];
@@ -53,7 +53,7 @@ static clv_status check(synthetic_stars *s, const clv_specfit_result *fits, demo
     return CLV_OK;
 }
 
-/* The stars as files, for a look at the command. */
+/* Writes the stars to files, so that the user can try the command. */
 static clv_status leave(const synthetic_stars *s, const char *folder, demo_row *row)
 {
     char library[4096], coadd[4096];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `cleave demo`: texts to vectors; each text's nearest neighbour is the one that says the same. With
- * the model of $CLEAVE_MINILM_DIR they are sentences, else made-up tokens and random weights. */
+/* `cleave demo`: converts texts to vectors; each text's nearest neighbour is the one with the same meaning. With the
+ * model of $CLEAVE_MINILM_DIR the texts are sentences, else synthetic tokens with random weights. */
 #include "host/demo/demo.h"
 #include "host/synthetic/worse.h"
 
@@ -17,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Of the made-up texts: the second of a pair is the first with one token changed. */
+/* Synthetic texts: the second of a pair is the first with one token changed. */
 enum { PAIRS = 128, LENGTH = 24, CHECKED = 12 };
 
 static const clv_model_config small = { .size = sizeof(clv_model_config),
@@ -34,7 +34,7 @@ static const clv_model_config small = { .size = sizeof(clv_model_config),
                                         .normalize = true,
                                         .max_length = LENGTH };
 
-/* Neighbours say the same. */
+/* Neighbouring sentences have the same meaning. */
 static const char *const sentences[] = {
     "A planet orbits the young star.",
     "A young star has a planet around it.",
@@ -92,7 +92,8 @@ static clv_status make_up(texts *t)
     return clv_model_create_random(&small, 1, &t->model);
 }
 
-/* In plain C, the first ones: how long all would take so, and the smallest cosine between vectors. */
+/* Encodes the first texts in plain C: estimates how long all would take, and finds the smallest cosine between
+ * vectors. */
 static clv_status check(const texts *t, demo_row *row)
 {
     clv_context *context;
@@ -132,7 +133,7 @@ static clv_status check(const texts *t, demo_row *row)
     return status;
 }
 
-/* How many texts have their partner's vector nearest. */
+/* Counts the texts whose partner's vector is the nearest. */
 static size_t found_pairs(const texts *t)
 {
     const size_t width = clv_model_get_config(t->model)->width;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `cleave demo`: workloads and operations again, until their times are those of warm devices. */
+/* `cleave demo`: repeats workloads and operations until their times are those of warm devices. */
 #include "host/demo/demo.h"
 
 #include "base/clock.h"
@@ -46,7 +46,7 @@ clv_status demo_on_devices(clv_context *context, demo_operation *once, void *use
     return devices ? by_side(context, CLV_SIDE_DEVICE, once, user) : once(context, user);
 }
 
-/* The best turn but the first. */
+/* Returns the best time of all turns except the first. */
 static clv_status time_side(clv_context *context, clv_side side, demo_operation *once, void *user,
                             double *seconds)
 {

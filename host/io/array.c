@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An array as it came from a file or goes into one: type, shape, owned memory in C order. */
+/* An array that was read from a file or will be written to one: type, shape, owned memory in C order. */
 #include "host/io/array.h"
 
 #include "base/alloc.h"
@@ -76,7 +76,7 @@ clv_status clv_file_array_create(clv_file_array *array, const char *what, clv_ty
     return CLV_OK;
 }
 
-/* The one loop of conversion, for each pair of types a cast that rounds once. */
+/* The conversion loop for each pair of types: a cast that rounds once. */
 #define CONVERT_FROM(from)                           \
     for (size_t i = 0; i < count; ++i)               \
         out[i] = (to)((const from *)array->data)[i]; \

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Operations on arrays on the device under test. */
+/* Tests operations on arrays on the device under test. */
 #include "host/selftest/selftest.h"
 #include "host/synthetic/worse.h"
 
@@ -24,7 +24,7 @@ static float *numbers(size_t count, uint32_t state)
     return out;
 }
 
-/* Arrays of one side's run. */
+/* The arrays of one side's run. */
 typedef struct side {
     clv_context *context;
     float *host; /* x, y, w */
@@ -95,7 +95,7 @@ static clv_status multiply_stack(side *s)
     return clv_matmul(s->context, SIDE, SIDE, SIDE, s->host, s->host, &o, s->out);
 }
 
-/* 2 x^T x - x^T x / 2, in two calls: A turned, alpha and beta. */
+/* Computes 2 x^T x - x^T x / 2 in two calls: A transposed, alpha and beta. */
 static clv_status multiply_and_add(side *s)
 {
     const clv_matmul_options turned = {
@@ -119,7 +119,7 @@ static clv_status train(side *s)
     return status;
 }
 
-/* What is computed from an array that stays on the device. */
+/* Computes several results from an array that stays on the device. */
 static clv_status stay(side *s)
 {
     const size_t shape[] = { ROWS, WIDTH };
@@ -224,7 +224,7 @@ static void diagonalise(selftest *test, clv_context *plain, const float *x, floa
     selftest_end(test, status, worst, 2e-5);
 }
 
-/* Of matrices that are not symmetric: on the host whatever the device. Their eigenvalues are known. */
+/* Diagonalises matrices that are not symmetric, which always happens on the host. Their eigenvalues are known. */
 static void diagonalise_general(selftest *test)
 {
     enum { COUNT = 9, N = 10 };
@@ -241,7 +241,7 @@ static void diagonalise_general(selftest *test)
     const clv_status status =
         clv_eigvals(test->context, matrices, COUNT, N, NULL, real, imaginary, NULL);
     for (size_t i = 0; i < (size_t)COUNT * N && !status; ++i) {
-        /* ascending by real, then imaginary part: -1, then pairs that come nearer to 1 */
+        /* ascending by real, then imaginary part: -1, then pairs that approach 1 */
         const size_t k = i % N, turns = N / 2 - (k + 1) / 2;
         const double angle = 2 * acos(-1) * (double)turns / N, size = (double)(i / N + 1);
         const double sign = k == 0 || k == N - 1 ? 0 : k % 2 ? -1 : 1;

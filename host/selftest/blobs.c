@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Blob detection on the device under test, against the reference. */
+/* Tests blob detection on the device under test against the reference. */
 #include "host/selftest/selftest.h"
 #include "host/synthetic/movie.h"
 #include "host/synthetic/worse.h"
@@ -20,7 +20,7 @@ static const struct {
     { "blobs, sigma up to 7", { .max_sigma_px = 7, .threshold_given = true, .threshold = 60 } },
 };
 
-/* Largest difference in pixels; a spot without its like counts as 1. */
+/* Returns the largest difference in pixels; a spot without a counterpart counts as 1. */
 static double compare(const clv_spot *got, size_t got_count, const clv_spot *want,
                       size_t want_count, double *response)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* In the process of a device: one line of JSON an event. */
+/* Runs in the process of a device: writes one line of JSON per event. */
 #include "host/cli/cli.h"
 #include "host/selftest/selftest.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Language models of random weights on the device under test: GGUF files of two architectures with weights of
- * several types are made up, and scored there and in plain C. */
+/* Tests language models with random weights on the device under test: writes synthetic GGUF files of two architectures
+ * with weights of several types, and compares their scores with plain C. */
 #define _GNU_SOURCE /* mkstemp */
 #include "host/selftest/selftest.h"
 #include "host/synthetic/worse.h"
@@ -33,10 +33,10 @@ enum {
 typedef struct maker {
     FILE *file;
     const char *architecture;
-    const clv_quant *types; /* of matrices, in turn; ends with F32 */
-    bool norms;             /* of heads, as qwen3 has them */
+    const clv_quant *types; /* types of the matrices, in turn; ends with F32 */
+    bool norms;             /* norms of heads, as in qwen3 */
     size_t turn;
-    uint64_t offset; /* of the next tensor's data */
+    uint64_t offset; /* offset of the next tensor's data */
     bool data;       /* second pass */
     uint32_t state;
 } maker;
@@ -81,7 +81,7 @@ static float number(maker *m, float middle, float span)
     return middle + span * ((float)next(m) * 0x1p-23f - 1.0f);
 }
 
-/* A block of random bits, with scales that keep its values small: halves of 2^-9 to 2^-8. */
+/* Writes a block of random bits, with scales that keep its values small: halves of 2^-9 to 2^-8. */
 static void put_block(maker *m, clv_quant type)
 {
     static const struct {
@@ -98,7 +98,7 @@ static void put_block(maker *m, clv_quant type)
         block[i] = (unsigned char)next(m);
     for (size_t i = 0; i < CLV_LEN(scales); ++i)
         for (size_t k = 0; scales[i].type == type && k < scales[i].count; ++k) {
-            /* the sums of scales of 6 bits, and of bytes, are larger */
+            /* the sums of 6-bit scales, and of bytes, are larger */
             const unsigned power = type == CLV_QUANT_Q4_K || type == CLV_QUANT_Q8_0 ? 4
                                    : type == CLV_QUANT_Q6_K                         ? 1
                                                                                     : 7;
@@ -214,7 +214,7 @@ static clv_status make_file(maker *m, char path[], size_t room)
 
 /* ---- checks ---------------------------------------------------------------------------------------- */
 
-/* Scores behind a prompt, then behind three tokens that follow one by one. */
+/* Computes the scores after a prompt, then after three tokens that follow one by one. */
 static clv_status score(clv_context *context, const char *path, float *out)
 {
     int32_t ids[TOKENS + 3];

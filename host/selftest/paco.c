@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* PACO on the device under test, against the reference. */
+/* Tests PACO on the device under test against the reference. */
 #include "host/synthetic/paco_pair.h"
 #include "host/selftest/selftest.h"
 
@@ -17,7 +17,7 @@ static const struct {
     { "paco, NaN and dead pixels", CLV_PSF_SHIFT, CLV_PACO_PAPER, true },
 };
 
-/* The reference is computed first: its time is not the device's. */
+/* Computes the reference first, so that its time does not count as the device's. */
 static void run_case(selftest *test, size_t index, const synthetic_adi *adi)
 {
     const clv_paco_options options = { .size = sizeof options,

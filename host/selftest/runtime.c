@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The runtime on the device under test: transfers, a caller's kernel, a job, the program cache. */
+/* Tests the runtime on the device under test: transfers, a caller's kernel, a job, the program cache. */
 #include "host/selftest/selftest.h"
 #include "host/synthetic/worse.h"
 
@@ -18,7 +18,7 @@
 
 enum { WORDS = 100003, GROUP = 16, UNITS = 1009, UNIT = 16, TURNS = 40 };
 
-/* What a caller of the library would bring along. */
+/* Kernels such as a caller of the library would supply. */
 static const char kernels[] =
     "#pragma OPENCL FP_CONTRACT OFF\n"
     "__kernel void scale(__global const uint *from, __global uint *to, uint factor, uint count)\n"
@@ -97,7 +97,7 @@ static clv_status round_trip(const bench_top *b)
     return clv_read(b->queue, b->first, 0, b->got, WORDS * sizeof *b->got);
 }
 
-/* All but the first and the last word. */
+/* Fills all words except the first and the last. */
 static clv_status fill(const bench_top *b)
 {
     const size_t inner = (WORDS - 2) * sizeof *b->got;
@@ -107,7 +107,7 @@ static clv_status fill(const bench_top *b)
     return clv_read(b->queue, b->first, 0, b->got, WORDS * sizeof *b->got);
 }
 
-/* The second half of one buffer to the front of another. */
+/* Copies the second half of one buffer to the front of another. */
 static clv_status copy(const bench_top *b)
 {
     const size_t half = WORDS / 2, bytes = (WORDS - half) * sizeof *b->got;
@@ -210,7 +210,7 @@ static clv_status job_commit(const clv_slot *slot, size_t first, size_t count, v
     return CLV_OK;
 }
 
-/* On a context of its own, with chunks of `batch` units and this cache. */
+/* Runs the job on a context of its own, with chunks of `batch` units and this cache. */
 static clv_status run_job(const selftest *test, size_t batch, const char *cache, settling *s,
                           bool *from_disk, size_t *entries)
 {
@@ -253,7 +253,7 @@ static double worst_error(const settling *s)
     return worst;
 }
 
-/* In one chunk into an empty cache; then in many chunks, with the program from the cache. */
+/* Runs the job in one chunk with an empty cache; then in many chunks, with the program from the cache. */
 static void check_job_in(selftest *test, const char *cache, settling *s)
 {
     const size_t values = (size_t)UNITS * UNIT;

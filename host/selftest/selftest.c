@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `cleave selftest`: every operation on every device against its reference, each device in a
- * process of its own. */
+/* `cleave selftest`: checks every operation on every device against its reference, each device in a process of its
+ * own. */
 #include "host/selftest/selftest.h"
 
 #include "base/alloc.h"
@@ -28,7 +28,7 @@ static void (*const groups[])(selftest *) = { selftest_runtime,     selftest_pac
                                               selftest_transformer, selftest_training,
                                               selftest_arrays,      selftest_generate };
 
-/* ---- in the process of the command ------------------------------------------------------------------- */
+/* ---- in the main process ------------------------------------------------------------------------------ */
 
 typedef struct selftest_args {
     const char *device, *json;
@@ -38,11 +38,11 @@ typedef struct selftest_args {
 typedef struct session {
     const selftest_args *args;
     const clv_probe_report *report;
-    size_t index;   /* of the device that is being tested */
+    size_t index;   /* index of the device under test */
     char label[64]; /* its name in the table */
     cli_grid grid;
-    clv_json *checks; /* of the device */
-    char doing[80];   /* the check that was begun; "" between two */
+    clv_json *checks; /* checks of the device */
+    char doing[80];   /* the check that has begun; "" between two checks */
     double began;
     size_t done, failed;
     clv_text troubles; /* a line for every failed check that has a message */
@@ -63,7 +63,7 @@ static void make_table(selftest_args *a, cli_option *table)
 
 enum { OPTION_ROWS = 4 };
 
-/* The context of the device under test; the mode is ordered, so that $CLEAVE_MODE does not matter. */
+/* Opens a context with the device under test. The mode is set explicitly, so that $CLEAVE_MODE has no effect. */
 static clv_status open_context(const session *s, char *selection, size_t room, selftest *test)
 {
     const clv_probe_device *device = &s->report->devices[s->index];
@@ -127,7 +127,7 @@ static void show_row(session *s, const char *check, const clv_json *event, doubl
     fflush(stdout);
 }
 
-/* A finished check: a row of the table, an object of the report. */
+/* Records a finished check: a row of the table, an object of the report. */
 static void note_check(session *s, const clv_json *event, double seconds)
 {
     const char *message = clv_json_string(clv_json_get(event, "message"), NULL),
@@ -164,7 +164,7 @@ static void on_line(const char *line, void *user)
     clv_json_free(event);
 }
 
-/* The process ended inside a check, or between two. */
+/* Records that the process ended inside a check, or between two. */
 static void note_end(session *s)
 {
     clv_json *event = clv_json_object();
@@ -183,7 +183,7 @@ static void name_device(session *s)
              clv_vendor_name(s->report->platforms[device->platform].vendor_norm));
 }
 
-/* A device that failed its qualification is used by nobody: one failed row says so. */
+/* Tests a device. One that failed its qualification is never used; a single failed row says so. */
 static clv_status run_device(session *s, size_t *failed, size_t *done, clv_json *list)
 {
     const cli_apart apart = {
@@ -214,7 +214,8 @@ static clv_status run_device(session *s, size_t *failed, size_t *done, clv_json 
     return status == CLV_E_CANCELLED ? status : CLV_OK;
 }
 
-/* Without an order: hardware once, and what is known to compute wrongly. */
+/* Chooses the devices. Without an explicit selection: every piece of hardware once, and devices known to compute
+ * wrongly. */
 static clv_status choose(const session *s, bool *chosen)
 {
     const char *order = s->args->device ? s->args->device : clv_environment("CLEAVE_DEVICE");

@@ -13,22 +13,22 @@
 typedef struct selftest {
     clv_context *context; /* of this device alone */
     clv_device *device;
-    clv_context_options options; /* that context's, to make others like it */
+    clv_context_options options; /* that context's options, to make others like it */
     FILE *out;
     double began;
 } selftest;
 
-/* A check: begin, work, end. Whatever ends the process in between is blamed on it. */
+/* A check: begin, work, end. If the process ends in between, the check is reported as failed. */
 void selftest_begin(selftest *test, const char *format, ...) CLV_PRINTF(2, 3);
-/* Good when `status` is CLV_OK and error <= limit (0: exact). NaN is an error. */
+/* Ends a check. It passes if `status` is CLV_OK and error <= limit (0: exact). NaN fails. */
 void selftest_end(selftest *test, clv_status status, double error, double limit);
-/* Another verdict on the work of the check that just ended well. */
+/* Adds another verdict on the work of the check that has just passed. */
 void selftest_also(selftest *test, double error, double limit, const char *format, ...)
     CLV_PRINTF(4, 5);
-/* What was begun cannot be judged here, and that is no fault: says why. */
+/* Ends a check that cannot be judged here without counting it as a failure, and says why. */
 void selftest_skip(selftest *test, const char *why);
 
-/* The small encoder that is run, and trained. */
+/* The small encoder that is run and trained. */
 extern const clv_model_config selftest_encoder;
 
 void selftest_runtime(selftest *test);

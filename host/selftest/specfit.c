@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Spectral fitting on the device under test, against the reference. */
+/* Tests spectral fitting on the device under test against the reference. */
 #include "host/selftest/selftest.h"
 #include "host/synthetic/stars.h"
 #include "host/synthetic/worse.h"
@@ -29,7 +29,7 @@ static clv_status fit_reference(const synthetic_stars *s, clv_specfit_result *ou
     return status;
 }
 
-/* Largest difference of -2 log L, and of the velocity in sigma; infinite where flags differ. */
+/* Returns the largest difference of -2 log L, and of the velocity in sigma; infinite if flags differ. */
 static void compare(const clv_specfit_result *want, const clv_specfit_result *got, double *value,
                     double *velocity)
 {

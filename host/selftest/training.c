@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Steps of fine-tuning on the device under test: losses as in plain C. */
+/* Tests steps of fine-tuning on the device under test: the losses must agree with plain C. */
 #include "host/selftest/selftest.h"
 #include "host/synthetic/worse.h"
 
@@ -11,7 +11,7 @@
 
 enum { TEXTS = 6, TOKENS = 26, STEPS = 3 };
 
-/* The losses of some steps, each behind the one before. */
+/* Computes the losses of some consecutive steps. */
 static clv_status learn(clv_context *context, const clv_model *model, clv_train_task task,
                         double losses[STEPS])
 {

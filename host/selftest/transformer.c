@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Products of matrices, the blocks of transformers and an encoder on the device under test. */
+/* Tests products of matrices, the blocks of transformers and an encoder on the device under test. */
 #include "host/selftest/selftest.h"
 #include "host/synthetic/worse.h"
 
@@ -51,7 +51,7 @@ static double difference(const float *a, const float *b, size_t count)
     return worst;
 }
 
-/* What the three flat calls give in a context. */
+/* The results of the three flat calls in a context. */
 typedef struct results {
     float product[ROWS * WIDTH], seen[HEADS * TOKENS * HEAD], block[ROWS * WIDTH];
 } results;
@@ -98,7 +98,7 @@ static void run_flat(selftest *test, clv_context *plain, const float *x, const f
     selftest_end(test, status, difference(want->block, got->block, ROWS * WIDTH), 1e-3);
 }
 
-/* Tokens within the smallest vocabulary. */
+/* Encodes tokens that are within the smallest vocabulary. */
 static clv_status encode(clv_context *context, const clv_model *model, float *out)
 {
     static const int32_t ids[TOKENS] = { 1, 5, 7, 9, 3, 2, 4, 6, 8, 11, 15, 30, 21 };
@@ -123,7 +123,7 @@ static void run_encoder(selftest *test, clv_context *plain)
     selftest_end(test, status, status ? 0 : difference(want, got, TEXTS * 64), 2e-6);
 }
 
-/* The weights that the user has, where $CLEAVE_MINILM_DIR names them. */
+/* Runs a model that the user has, if $CLEAVE_MINILM_DIR names one. */
 static void run_minilm(selftest *test, clv_context *plain)
 {
     const char *folder = clv_environment("CLEAVE_MINILM_DIR");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ADI sequences with known planets. */
+/* Creates ADI sequences with known planets. */
 #define _XOPEN_SOURCE 700 /* j1 */
 #include "host/synthetic/adi.h"
 
@@ -24,7 +24,7 @@ static uint64_t next_bits(uint64_t *state)
     return z ^ (z >> 31);
 }
 
-/* The sum of four 16-bit numbers, brought to mean 0 and variance 1: near enough to a normal
+/* Returns the sum of four 16-bit numbers, scaled to mean 0 and variance 1. This is close enough to a normal
  * distribution, and a hundred million of them take half a second. */
 static float next_noise(uint64_t *state)
 {
@@ -34,7 +34,7 @@ static float next_noise(uint64_t *state)
     return (float)(sum - 131070) * (1.0f / 37837.0f);
 }
 
-/* The star's image in units of its peak: an Airy pattern whose outer rings fade. */
+/* Returns the star's image in units of its peak: an Airy pattern whose outer rings fade. */
 static double psf_at(double radius)
 {
     const double x = 1.0290 * PI * radius / fwhm_px, fade = radius / (2.2 * fwhm_px);
@@ -44,7 +44,7 @@ static double psf_at(double radius)
 
 /* ---- fields that are smooth over a speckle's width ---------------------------------------------- */
 
-/* Running mean over five neighbours, `step` elements apart; ends are repeated. */
+/* Replaces each value by the mean over five neighbours, `step` elements apart; the ends are repeated. */
 static void blur_line(float *line, size_t count, size_t step, float *copy)
 {
     for (size_t i = 0; i < count; ++i)
@@ -55,7 +55,7 @@ static void blur_line(float *line, size_t count, size_t step, float *copy)
         line[i * step] = 0.2f * (copy[i] + copy[i + 1] + copy[i + 2] + copy[i + 3] + copy[i + 4]);
 }
 
-/* Column by column would miss the cache at every step: five rows at once, in place. */
+/* Blurs the columns in place, five rows at once: going column by column would miss the cache at every step. */
 static void blur_columns(float *field, size_t height, size_t width, float *copy)
 {
     memcpy(copy, field, height * width * sizeof *field);
@@ -71,7 +71,7 @@ static void blur_columns(float *field, size_t height, size_t width, float *copy)
     }
 }
 
-/* Mean 0, variance 1. `scratch` has room for the field and a row's margin. */
+/* Makes speckles of mean 0 and variance 1. `scratch` has room for the field and one extra row as a margin. */
 static void make_speckles(float *field, size_t height, size_t width, uint64_t seed, float *scratch)
 {
     const size_t count = height * width;
@@ -94,10 +94,10 @@ static void make_speckles(float *field, size_t height, size_t width, uint64_t se
 /* ---- the sequence ---------------------------------------------------------------------------------- */
 
 typedef struct scene {
-    float *base;        /* [height,width]: halo and speckles that stay */
+    float *base;        /* [height,width]: halo and constant speckles */
     float *mode[MODES]; /* [height,width]: speckles that come and go together */
-    float *sigma;       /* [height,width]: of the white noise */
-    float *weight;      /* [frames,MODES]: of the modes */
+    float *sigma;       /* [height,width]: sigma of the white noise */
+    float *weight;      /* [frames,MODES]: weights of the modes */
     float *scratch;
 } scene;
 
@@ -120,7 +120,7 @@ static bool alloc_scene(const synthetic_adi *adi, scene *s)
     return there;
 }
 
-/* A halo that falls with the distance from the star, and speckles in proportion to it. */
+/* Makes a halo that falls with the distance from the star, and speckles in proportion to it. */
 static void make_scene(const synthetic_adi *adi, uint64_t seed, scene *s)
 {
     const double cy = (double)(adi->height / 2), cx = (double)(adi->width / 2);
@@ -138,7 +138,7 @@ static void make_scene(const synthetic_adi *adi, uint64_t seed, scene *s)
             for (size_t k = 0; k < MODES; ++k)
                 s->mode[k][i] *= (float)(0.2 + 0.012 * halo);
         }
-    for (size_t k = 0; k < MODES; ++k) { /* each frame remembers most of the one before */
+    for (size_t k = 0; k < MODES; ++k) { /* each frame keeps most of the previous one's weight */
         const float keep = 0.5f + 0.07f * (float)k, renew = sqrtf(1 - keep * keep);
         uint64_t state = seed + 100 + k;
         float value = next_noise(&state);
@@ -159,7 +159,7 @@ static void add_modes(float *out, const scene *s, size_t from, size_t width, con
                  (weight[3] * m3[x] + weight[4] * m4[x] + weight[5] * m5[x]);
 }
 
-/* Row by row through all frames, so that the scene's rows stay in the cache. */
+/* Fills the cube row by row through all frames, so that the scene's rows stay in the cache. */
 static void fill_cube(const synthetic_adi *adi, const scene *s, uint64_t seed)
 {
     const size_t plane = adi->height * adi->width;
@@ -175,7 +175,7 @@ static void fill_cube(const synthetic_adi *adi, const scene *s, uint64_t seed)
     }
 }
 
-/* An hour around the meridian: slow, fast, slow. */
+/* Makes the angles of an hour around the meridian: slow, fast, slow. */
 static void make_angles(synthetic_adi *adi)
 {
     for (size_t t = 0; t < adi->frames; ++t) {
@@ -184,7 +184,7 @@ static void make_angles(synthetic_adi *adi)
     }
 }
 
-/* Spread over separations and position angles, away from the edge; S/N of 7 to 15 for 50 frames. */
+/* Spreads planets over separations and position angles, away from the edge; S/N of 7 to 15 for 50 frames. */
 static void place_planets(synthetic_adi *adi)
 {
     static const struct {

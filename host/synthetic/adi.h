@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Inputs made up for demo, selftest and bench: the same for the same seed on every machine, and
- * with an answer that is known. */
+/* Synthetic inputs for demo, selftest and bench. The same seed gives the same input on every machine, and the correct
+ * answer is known. */
 #ifndef CLEAVE_HOST_SYNTHETIC_ADI_H
 #define CLEAVE_HOST_SYNTHETIC_ADI_H
 
@@ -16,8 +16,8 @@ typedef struct synthetic_planet {
     double flux; /* in units of the PSF's peak */
 } synthetic_planet;
 
-/* An ADI sequence: a star's halo, speckles that stay and speckles that come and go over some
- * frames, white noise of sigma 1 far from the star, and planets that turn with the field. */
+/* An ADI sequence: a star's halo, constant speckles, speckles that come and go over some frames, white noise of sigma 1
+ * far from the star, and planets that rotate with the field. */
 typedef struct synthetic_adi {
     size_t frames, height, width, psf_size;
     float *cube;    /* [frames,height,width], fit for zero-copy */
@@ -28,8 +28,8 @@ typedef struct synthetic_adi {
     size_t planet_count;
 } synthetic_adi;
 
-/* The star is on pixel (width / 2, height / 2); sides below 30 have no room for a planet. Takes
- * about 2 s for [100,1024,1024]. CLV_E_MEMORY. Free with synthetic_adi_clear. */
+/* Creates a sequence with the star on pixel (width / 2, height / 2); sides below 30 leave no room for a planet. Takes
+ * about 2 s for [100,1024,1024]. Returns CLV_OK or CLV_E_MEMORY. Free it with synthetic_adi_clear. */
 clv_status synthetic_adi_create(size_t frames, size_t height, size_t width, uint64_t seed,
                                 synthetic_adi *adi);
 void synthetic_adi_clear(synthetic_adi *adi);

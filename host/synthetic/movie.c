@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A made-up movie: particles of one size that drift over noise. */
+/* Creates a synthetic movie: particles of one size that drift over noise. */
 #include "host/synthetic/movie.h"
 
 #include "base/alloc.h"
@@ -22,7 +22,7 @@ static double uniform(uint64_t *state)
     return (double)(next(state) >> 11) * 0x1p-53;
 }
 
-/* Mean 0, variance 1: the bytes of one number, summed. */
+/* Returns a number of mean 0 and variance 1: the sum of one number's bytes, scaled. */
 static double normal(uint64_t *state)
 {
     uint64_t bits = next(state);
@@ -32,7 +32,7 @@ static double normal(uint64_t *state)
     return (sum - 1020) / 209.02;
 }
 
-/* Light of a spot in a pixel's extent along one axis. */
+/* Returns a spot's light in a pixel's extent along one axis. */
 static double part(double from, double centre, double sigma)
 {
     return 0.5 * (erf((from + 0.5 - centre) / (sigma * sqrt(2))) -

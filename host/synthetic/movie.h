@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A made-up movie: spots that wander over a noisy background, and where they are. */
+/* A synthetic movie: spots that wander over a noisy background, and their true positions. */
 #ifndef CLEAVE_HOST_SYNTHETIC_MOVIE_H
 #define CLEAVE_HOST_SYNTHETIC_MOVIE_H
 
 #include <cleave/blob.h>
 
-/* Freed by clear. */
+/* Clear frees it. */
 typedef struct synthetic_movie {
     clv_blob_frames shape; /* u16 */
     uint16_t *pixels;
@@ -13,16 +13,16 @@ typedef struct synthetic_movie {
     float *y, *x; /* [frames][particles] */
 } synthetic_movie;
 
-enum { SYNTHETIC_SIGMA_TENTHS = 15 }; /* of the spots: 1.5 pixels */
+enum { SYNTHETIC_SIGMA_TENTHS = 15 }; /* sigma of the spots: 1.5 pixels */
 
 clv_status synthetic_movie_create(size_t frames, size_t height, size_t width, size_t particles,
                                   uint64_t seed, synthetic_movie *movie);
 void synthetic_movie_clear(synthetic_movie *movie);
 
-/* How well spots agree with the truth: pairs within `near_px`, each used once. */
+/* How well spots agree with the truth: pairs within `near_px`, each spot used once. */
 typedef struct synthetic_score {
     size_t found, missed, extra;
-    double rms_px; /* of the distance */
+    double rms_px; /* of the distances */
 } synthetic_score;
 synthetic_score synthetic_movie_judge(const synthetic_movie *movie, const clv_spot *spots,
                                       size_t count, double near_px);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* PACO maps of a device against those of the reference. */
+/* Compares PACO maps of a device with those of the reference. */
 #include "host/synthetic/paco_pair.h"
 #include "host/synthetic/worse.h"
 
@@ -55,7 +55,7 @@ void paco_pair_clear(paco_pair *pair)
     *pair = (paco_pair){ 0 };
 }
 
-/* Measured over the golden cases of PACO: float32 against float64 stays well below these. */
+/* Sets the limits. They were measured over the golden cases of PACO: float32 against float64 stays well below them. */
 static void set_limits(const clv_paco_options *options, paco_difference *d, double *factor)
 {
     if (options->psf_mode == CLV_PSF_SHIFT) {

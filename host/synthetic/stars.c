@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A network whose last layer holds Gaussian lines, so that nothing needs to be trained; stars are
+/* The library is a network whose last layer holds Gaussian lines, so that nothing needs to be trained. The stars are
  * its templates, rotated, shifted, reddened by a parabola and noisy. */
 #include "host/synthetic/stars.h"
 
@@ -75,8 +75,8 @@ static size_t points_of(const synthetic_stars_shape *h, size_t a)
     return (size_t)((log(last / h->start[a]) + 2 * h->margin_kms / CLV_LIGHT_KMS) / step);
 }
 
-/* Lines of every unit of the last hidden layer, deep where it is large; the bias has those that all
- * stars have. */
+/* Adds lines to every unit of the last hidden layer, which are deep where the unit is large; the bias holds the lines
+ * common to all stars. */
 static void make_lines(struct synthetic_stars_memory *m, size_t a, uint64_t *state)
 {
     const synthetic_stars_shape *h = &m->shape;
@@ -154,7 +154,7 @@ static clv_status make_arm(synthetic_stars *s, size_t a, uint64_t *state)
     return make_network(m, a, state);
 }
 
-/* Start templates: what the network makes, on the grid of the cross-correlation. */
+/* Makes the start templates: the network's spectra on the grid of the cross-correlation. */
 static clv_status make_starts(synthetic_stars *s, size_t a)
 {
     struct synthetic_stars_memory *m = s->memory;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Made-up stars: a small library of templates with lines, and noisy spectra of stars from it. */
+/* Synthetic stars: a small library of templates with lines, and noisy spectra of stars from it. */
 #ifndef CLEAVE_HOST_SYNTHETIC_STARS_H
 #define CLEAVE_HOST_SYNTHETIC_STARS_H
 
@@ -12,7 +12,7 @@ typedef struct synthetic_stars {
     struct synthetic_stars_memory *memory;
 } synthetic_stars;
 
-/* What a library and its stars look like. */
+/* The dimensions of a library and its stars. */
 typedef struct synthetic_stars_shape {
     size_t arms, layers, hidden[4]; /* of the network, without input and output */
     double start[3], pixel, point;  /* Angstrom; `point`: of a template at the arm's middle */
@@ -21,19 +21,19 @@ typedef struct synthetic_stars_shape {
 } synthetic_stars_shape;
 
 extern const synthetic_stars_shape synthetic_stars_small; /* two arms of 350 pixels */
-extern const synthetic_stars_shape synthetic_stars_desi;  /* as DESI has them, 7958 pixels */
+extern const synthetic_stars_shape synthetic_stars_desi;  /* like DESI's, 7958 pixels */
 
 clv_status synthetic_stars_create_like(const synthetic_stars_shape *shape, size_t count,
                                        uint64_t seed, bool resolution, synthetic_stars *stars);
-/* `count` small stars of two spectra each, with S/N 15 to 60; `resolution`: with resolution matrices. */
+/* Creates `count` small stars of two spectra each, with S/N 15 to 60; `resolution`: with resolution matrices. */
 clv_status synthetic_stars_create(size_t count, uint64_t seed, bool resolution,
                                   synthetic_stars *stars);
-/* Folder with the library as `cleave specfit` reads it. */
+/* Writes the library to a folder as `cleave specfit` reads it. */
 clv_status synthetic_stars_write_library(const synthetic_stars *stars, const char *folder);
-/* A DESI coadd of `count` stars: those that there are, again and again with other noise. */
+/* Writes a DESI coadd of `count` stars: repeats those that exist with different noise. */
 clv_status synthetic_stars_write_coadd(const synthetic_stars *stars, size_t count,
                                        const char *path);
-/* Bad fibres in place of the first four: NaN, no weight, all flagged, one arm without a pixel. */
+/* Replaces the first four stars by bad fibres: NaN, no weight, all flagged, one arm without a pixel. */
 void synthetic_stars_damage(synthetic_stars *stars);
 void synthetic_stars_clear(synthetic_stars *stars);
 

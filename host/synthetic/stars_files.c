@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Made-up stars as files: a library of templates and a DESI coadd. */
+/* Writes synthetic stars to files: a library of templates and a DESI coadd. */
 #include "host/synthetic/stars.h"
 
 #include "base/alloc.h"
@@ -116,7 +116,7 @@ static void add_tables(const synthetic_stars *s, size_t count, clv_fits_table *h
 
 static float noise(uint64_t *state)
 {
-    float sum = 0; /* of 4 uniforms: normal enough */
+    float sum = 0; /* sum of 4 uniform numbers: close enough to normal */
     for (int i = 0; i < 4; ++i) {
         *state = *state * 6364136223846793005u + 1442695040888963407u;
         sum += (float)(*state >> 40) * 0x1p-24f - 0.5f;
@@ -124,7 +124,7 @@ static float noise(uint64_t *state)
     return sum * 1.7320508f;
 }
 
-/* A star after the first round is noisier by a tenth, so that no two are the same. */
+/* Writes a star. After the first round its noise is larger by a tenth, so that no two are the same. */
 static clv_status put_star(const synthetic_stars *s, clv_fits_rows *file, size_t star, float *flux,
                            float *ivar)
 {
@@ -142,8 +142,8 @@ static clv_status put_star(const synthetic_stars *s, clv_fits_rows *file, size_t
     return CLV_OK;
 }
 
-/* Arms are b, r and z, as many as a star has spectra. Masks and resolution matrices stay zero: files of other
- * programs have them, nobody reads these. */
+/* Arms are b, r and z, as many as a star has spectra. Masks and resolution matrices stay zero: files of other programs
+ * have them, but nothing reads these. */
 clv_status synthetic_stars_write_coadd(const synthetic_stars *s, size_t count, const char *path)
 {
     static const char *const names[] = { "WAVELENGTH", "FLUX", "IVAR", "MASK", "RESOLUTION" };

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Results beside others: how far the worst one is off. */
+/* Compares results: tracks the worst difference. */
 #ifndef CLEAVE_HOST_SYNTHETIC_WORSE_H
 #define CLEAVE_HOST_SYNTHETIC_WORSE_H
 
 #include <math.h>
 
-/* The larger difference; what is no number is as far as can be, where fmax() would take the other. */
+/* Returns the larger difference; NaN counts as infinite, whereas fmax() would ignore it. */
 static inline double cli_worse(double worst, double difference)
 {
     return isnan(difference) ? (double)INFINITY : fmax(worst, difference);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One column of a text file, which may be a table with a line of names. */
+/* Reads one column of a text file, which may be a table with a line of names. */
 #include "host/io/formats/column.h"
 
 #include "base/alloc.h"
@@ -24,11 +24,11 @@ typedef struct cell {
 
 typedef struct table {
     const char *path, *at, *end;
-    size_t line;    /* from 1 */
+    size_t line;    /* line number, from 1 */
     char separator; /* ',', ';', '\t', or ' ' for blanks; 0: not known yet */
     cell cells[MAX_COLUMNS], names[MAX_COLUMNS];
-    size_t count, name_count; /* of this row; names there are */
-    size_t column;            /* that is read */
+    size_t count, name_count; /* cells of this row; number of column names */
+    size_t column;            /* the column to read */
     double *values;
     size_t value_count, capacity;
 } table;
@@ -48,7 +48,7 @@ static cell trimmed(const char *from, const char *to)
     return (cell){ from, (size_t)(to - from) };
 }
 
-/* The line's cells; false: more than MAX_COLUMNS. */
+/* Splits the line into cells; returns false if there are more than MAX_COLUMNS. */
 static bool cut(const char *from, const char *to, char separator, cell *cells, size_t *count)
 {
     *count = 0;
@@ -90,7 +90,7 @@ static bool number_in(const cell *c, double *value)
     return strlen(text) == c->length && clv_parse_double(text, value);
 }
 
-/* Names of columns: a cell is no number, and begins as a word does. */
+/* Returns whether the cells are names of columns: the first one that is not a number begins like a word. */
 static bool are_names(const cell *cells, size_t count)
 {
     double value;
@@ -100,7 +100,7 @@ static bool are_names(const cell *cells, size_t count)
     return false;
 }
 
-/* Cells of a comment that may be the names of the columns. */
+/* Keeps the cells of a comment, which may be the names of the columns. */
 static void note_comment(table *t, const char *from, const char *to)
 {
     while (from < to && (*from == '#' || blank(*from)))
@@ -139,7 +139,7 @@ static clv_status no_column(const table *t, const char *wanted)
                     wanted, t->count, used ? list : "without names");
 }
 
-/* Which column is read, known with the first row of numbers. */
+/* Chooses the column to read, once the first row of numbers is known. */
 static clv_status choose(table *t, const char *wanted)
 {
     uint64_t number;
@@ -224,7 +224,7 @@ static clv_status read_file(const char *path, const char *column, table *t)
 clv_status clv_text_column_read(const char *path, const char *column, double **values,
                                 size_t *count)
 {
-    clv_error why = { 0 }; /* that it is no plain list */
+    clv_error why = { 0 }; /* why the file is not a plain list */
     clv_status status = CLV_OK;
     *values = NULL;
     *count = 0;
@@ -237,7 +237,7 @@ clv_status clv_text_column_read(const char *path, const char *column, double **v
     status =
         t ? read_file(path, column, t) : clv_fail(CLV_E_MEMORY, "%s: no memory for a table", path);
     if (!status) *values = t->values, *count = t->value_count;
-    /* a mistake in what has no names of columns is a mistake in a list */
+    /* without column names, report the mistake as one in a plain list */
     if (status == CLV_E_FORMAT && !column && !t->name_count) status = clv_error_give(&why);
     if (status && t) clv_free(t->values);
     clv_free(t);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Header cards of a FITS file: those that pass from an input to a result, and a program's own.
+/* Header cards of a FITS file: those copied from an input to a result, and a program's own.
  *
- * Form of a card: FITS standard 4.0, section 4.1 and 4.2 (fixed format). */
+ * The form of a card follows sections 4.1 and 4.2 (fixed format) of the FITS standard 4.0. */
 #include "host/io/formats/fits_cards.h"
 
 #include "base/alloc.h"
@@ -15,7 +15,7 @@
 
 enum { CARD = 80, KEY = 8, STRING = 68, COMMENT = 72 };
 
-/* The key of a record: what stands in its first eight columns. */
+/* Copies the key of a record, its first eight columns. */
 static void key_of(const char *record, char out[KEY + 1])
 {
     size_t length = strnlen(record, KEY);
@@ -97,7 +97,7 @@ void clv_fits_card_bool(clv_fits_cards *cards, const char *key, bool value, cons
     set_value(cards, key, text, comment);
 }
 
-/* As few digits as read back as the same number, with a point or an exponent, in any locale. */
+/* Writes the fewest digits that read back as the same number, with a point or an exponent, in any locale. */
 void clv_fits_card_double(clv_fits_cards *cards, const char *key, double value, const char *comment)
 {
     char digits[40], text[48] = "                    ";
@@ -123,13 +123,14 @@ void clv_fits_card_string(clv_fits_cards *cards, const char *key, const char *va
     size_t used = 0;
     quoted[used++] = '\'';
     for (const char *c = value; *c; ++c) {
-        const size_t need = *c == '\'' ? 2 : 1; /* a quote is doubled, and not cut in two */
+        /* a quote is doubled, and the pair must not be split */
+        const size_t need = *c == '\'' ? 2 : 1;
         if (used + need > STRING + 1) break;
         quoted[used++] = *c;
         if (need == 2) quoted[used++] = '\'';
     }
     while (used < 9)
-        quoted[used++] = ' '; /* the closing quote is in column 20 or after */
+        quoted[used++] = ' '; /* the closing quote must be in column 20 or later */
     quoted[used++] = '\'';
     quoted[used] = '\0';
     snprintf(text, sizeof text, "%-20s", quoted);
@@ -141,7 +142,7 @@ static void add_text(clv_fits_cards *cards, const char *key, const char *text)
     char record[CARD + 1];
     do {
         size_t length = strlen(text);
-        if (length > COMMENT) { /* break at a space where there is one */
+        if (length > COMMENT) { /* breaks at a space if there is one */
             length = COMMENT;
             while (length && text[length] != ' ')
                 --length;
@@ -166,7 +167,7 @@ void clv_fits_card_history(clv_fits_cards *cards, const char *text)
     add_text(cards, "HISTORY", text);
 }
 
-/* '#' stands for the number of an axis, '*' for any number. */
+/* The keys to carry. '#' stands for the number of an axis, '*' for any number. */
 static const char *const carried[] = {
     "OBJECT", "TELESCOP", "INSTRUME", "FILTER",  "DATE-OBS", "MJD-OBS", "TIMESYS",  "EQUINOX",
     "EPOCH",  "RADESYS",  "RADECSYS", "LONPOLE", "LATPOLE",  "CTYPE#",  "CRPIX#",   "CRVAL#",
@@ -190,7 +191,7 @@ static bool matches(const char *key, const char *pattern, unsigned char *axis)
     return *key == '\0';
 }
 
-/* The card with the same keyword: all up to the equals sign. */
+/* Finds the card with the same keyword, which is everything before the equals sign. */
 static clv_fits_card *find_hierarch(const clv_fits_cards *cards, const char *record)
 {
     const size_t length = strcspn(record, "=");

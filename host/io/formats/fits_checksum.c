@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* DATASUM and CHECKSUM of every HDU of a file in memory, as section 4.4.2.7 and appendix J of the FITS standard have
- * them: sums of big-endian 32-bit words with the carry added at the other end. */
+/* Computes DATASUM and CHECKSUM of every HDU of a file in memory, according to section 4.4.2.7 and appendix J of the
+ * FITS standard: one's-complement sums of big-endian 32-bit words. */
 #include "host/io/formats/fits_table.h"
 
 #include "base/error.h"
@@ -22,7 +22,7 @@ static uint32_t add_words(uint32_t sum, const char *bytes, size_t length)
     return (uint32_t)all;
 }
 
-/* Sixteen letters and digits whose words, moved by one byte, add up to the complement of the sum. */
+/* Writes sixteen letters and digits whose words, rotated by one byte, add up to the complement of the sum. */
 static void encode(uint32_t sum, char out[CODE])
 {
     const uint32_t value = ~sum;
@@ -53,7 +53,8 @@ static bool is_key(const char *card, const char *key)
     return memcmp(card, padded, 8) == 0;
 }
 
-/* The header at `at` of our own making: its length, its data's, and its cards. */
+/* Measures the header at `at`, which this program wrote: its length, that of its data, and the position of its
+ * cards. */
 static size_t measure(const char *at, size_t left, size_t *cards, size_t *data)
 {
     size_t bytes = 1, n = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Chosen rows of a table of one file as a table of another. */
+/* Copies selected rows of a table from one file into a table of another. */
 #include "host/io/formats/fits_copy.h"
 
 #include "base/alloc.h"
@@ -18,7 +18,7 @@ void clv_fits_raw_clear(clv_fits_raw *raw)
     *raw = (clv_fits_raw){ 0 };
 }
 
-/* The text of a string card, without quotes and blanks at its end. */
+/* Copies the text of a string card, without quotes and trailing blanks. */
 static void value_of(const char *card, char out[CARD])
 {
     size_t n = 0;
@@ -30,7 +30,7 @@ static void value_of(const char *card, char out[CARD])
     out[n] = '\0';
 }
 
-/* The value of KEYn, such as TFORM3; false where there is none. */
+/* Finds the value of KEYn, such as TFORM3; returns false if there is none. */
 static bool find(const clv_fits_raw *raw, const char *key, size_t number, char out[CARD])
 {
     char wanted[16];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Headers first, then every row to its place in a temporary file. */
+/* Writes the headers first, then every row to its place in a temporary file. */
 #include "host/io/formats/fits_rows.h"
 
 #include "base/alloc.h"
@@ -45,7 +45,7 @@ clv_status clv_fits_rows_begin(const char *path, clv_fits_table *head, const clv
     clv_status status = CLV_OK;
     r->file = open(r->temporary, O_WRONLY | O_CLOEXEC);
     if (r->file < 0) status = cannot_write(r);
-    size_t at = 0, written = 0; /* the header's text grows in `head`; data are only counted */
+    size_t at = 0, written = 0; /* `head` collects the header's text; data are only counted */
     for (size_t i = 0; i < count && !status; ++i) {
         r->image[i] = images[i];
         clv_fits_table_image(head, images[i].name, images[i].bitpix, images[i].rank,
@@ -75,7 +75,7 @@ clv_status clv_fits_rows_put(clv_fits_rows *r, size_t image, size_t row, const v
     const unsigned char *from = numbers;
     for (size_t done = 0; done < length;) {
         const size_t n = CLV_MIN(length - done, sizeof chunk);
-        for (size_t i = 0; i < n; i += width) /* little to big end */
+        for (size_t i = 0; i < n; i += width) /* little-endian to big-endian */
             for (size_t k = 0; k < width; ++k)
                 chunk[i + k] = from[done + i + width - 1 - k];
         CLV_TRY(put_bytes(r, r->start[image] + row * length + done, chunk, n));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Cards of 80 characters, blocks of 2880 bytes, numbers with the highest byte first. */
+/* Writes cards of 80 characters, blocks of 2880 bytes, and big-endian numbers. */
 #include "host/io/formats/fits_table.h"
 
 #include "base/error.h"
@@ -25,7 +25,7 @@ static void card(clv_fits_table *t, const char *format, ...)
     clv_text_bytes(&t->bytes, line, CARD);
 }
 
-/* Fills the block that was begun. */
+/* Pads the current block. */
 static void pad(clv_fits_table *t, char with)
 {
     char fill[BLOCK];

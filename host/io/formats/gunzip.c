@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What gzip and zlib packed, unpacked into memory by zlib: whole files, and chunks of known length. */
+/* Unpacks gzip and zlib data into memory with zlib: whole files, and chunks of known length. */
 #include "host/io/formats/gunzip.h"
 #include "host/io/formats/unpack.h"
 
@@ -17,8 +17,8 @@
 enum {
     AT_ONCE = 1 << 16,
     MAGIC = 2,           /* bytes at the start of every member */
-    LENGTH = 4,          /* bytes at the end: how long the last member is unpacked, modulo 2^32 */
-    MOST_PER_BYTE = 1032 /* deflate cannot do better */
+    LENGTH = 4,          /* bytes at the end: unpacked length of the last member, modulo 2^32 */
+    MOST_PER_BYTE = 1032 /* deflate cannot compress better */
 };
 
 typedef struct unpacker {
@@ -34,7 +34,7 @@ static uint64_t left(const unpacker *u)
     return u->input->length - u->input->position;
 }
 
-/* At least MAGIC bytes in `in`, unless the file ends. */
+/* Refills `in` to at least MAGIC bytes, unless the file ends. */
 static clv_status refill(unpacker *u)
 {
     z_stream *z = &u->zlib;
@@ -62,7 +62,7 @@ static clv_status grow(unpacker *u)
     return CLV_OK;
 }
 
-/* What the end of the file claims, as far as that is possible: most files are one member. */
+/* Takes the length that the end of the file claims, as far as it is possible: most files are one member. */
 static clv_status guess_capacity(unpacker *u)
 {
     unsigned char end[LENGTH] = { 0 };
@@ -79,7 +79,7 @@ static clv_status guess_capacity(unpacker *u)
     return grow(u);
 }
 
-/* To the end of a member. */
+/* Unpacks to the end of a member. */
 static clv_status unpack_member(unpacker *u)
 {
     z_stream *z = &u->zlib;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Movies in files: which format one has; its frames. */
+/* Opens movies in files: recognises the format, and reads the frames. */
 #include "host/io/formats/movie_parts.h"
 
 #include "base/alloc.h"
@@ -48,7 +48,7 @@ static clv_status open_any(clv_movie *movie, const clv_movie_options *options)
         movie->path, clv_printable(start, CLV_MIN(there, (size_t)6), found, sizeof found));
 }
 
-/* What a reader has not said of depth. */
+/* Sets the depth, where a reader has not done so. */
 static clv_status make_stacks(clv_movie *movie, const clv_movie_options *options)
 {
     clv_movie_facts *f = &movie->facts;
@@ -92,7 +92,7 @@ clv_status clv_movie_open(const char *path, const clv_movie_options *options, cl
     if (!status && (!plane || !movie->facts.frames))
         status = clv_fail(CLV_E_SHAPE, "%s: [%zu,%zu,%zu] holds no pixels", path,
                           movie->facts.frames, movie->facts.height, movie->facts.width);
-    size_t unit = 0; /* a frame or a stack, which is held as a whole */
+    size_t unit = 0; /* a frame or a stack, whichever is held as a whole */
     if (!status && !clv_size_mul(movie->frame_bytes, movie->facts.depth, &unit))
         status = clv_fail(CLV_E_SHAPE, "%s: stacks larger than any memory", path);
     if (!status)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A folder of frames, a file for each, in the order of the numbers in their names. */
+/* A folder of frames, one file each, in the order of the numbers in their names. */
 #include "host/io/formats/movie_parts.h"
 
 #include "base/alloc.h"
@@ -28,7 +28,7 @@ static void close_folder(void *state)
     clv_free(f);
 }
 
-/* "frame9" before "frame10": digits as numbers, all else by bytes. */
+/* Orders "frame9" before "frame10": compares digits as numbers, and everything else by bytes. */
 static int by_number(const void *left, const void *right)
 {
     const char *a = *(const char *const *)left, *b = *(const char *const *)right;
@@ -87,7 +87,7 @@ static clv_status list(const char *path, folder *f, size_t *others)
     return status;
 }
 
-/* A file that has to hold one frame like the first one's. */
+/* Opens a file that must hold one frame like that of the first file. */
 static clv_status open_frame(const clv_movie *movie, size_t frame, clv_movie **one)
 {
     const folder *f = movie->state;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Movies in NPY files: frames in C order are read one by one, everything else at once. */
+/* Movies in NPY files: reads frames in C order one by one, and everything else at once. */
 #include "host/io/formats/movie_parts.h"
 
 #include "base/alloc.h"
@@ -14,10 +14,10 @@
 typedef struct npy_movie {
     clv_input input;
     clv_npy_header header;
-    uint64_t data;      /* where it begins */
-    size_t pixels;      /* of a frame */
+    uint64_t data;      /* offset of the data */
+    size_t pixels;      /* pixels per frame */
     size_t first, step; /* frames are the planes first, first + step, ... of the file */
-    void *row;          /* a frame as it is in the file, where that differs */
+    void *row;          /* a frame as stored in the file, if it must be converted */
     clv_file_array whole;
 } npy_movie;
 
@@ -121,7 +121,7 @@ clv_status clv_movie_open_npy(clv_movie *movie, const clv_movie_options *options
         return clv_fail(CLV_E_SHAPE, "%s: shape %s is larger than any memory", movie->path,
                         clv_shape_text(h->rank, h->shape, shape));
     npy->pixels = f->height * f->width;
-    if (!count) return CLV_OK; /* the caller says so */
+    if (!count) return CLV_OK; /* the caller reports that */
     CLV_TRY(check_length(movie, npy, options->partial));
     if (f->type != h->dtype->type) clv_movie_notice(movie, "%s pixels become float32\n", f->stored);
     if (h->fortran || h->dtype->widen != CLV_NPY_AS_IT_IS) return load(movie, npy);

@@ -10,7 +10,7 @@
 #include <string.h>
 
 typedef struct png_movie {
-    size_t sample; /* the channel of a picture in colour */
+    size_t sample; /* the chosen channel of a colour picture */
 } png_movie;
 
 static void close_png(void *state)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Movies without a header: frames one behind the other, as cameras dump them. */
+/* Movies without a header: frames one after the other, as cameras dump them. */
 #include "host/io/formats/movie_parts.h"
 
 #include "base/alloc.h"
@@ -14,8 +14,8 @@
 typedef struct raw_movie {
     clv_input input;
     clv_raw_layout layout;
-    size_t pixels; /* of a frame */
-    void *row;     /* a frame as it is in the file, where that differs */
+    size_t pixels; /* pixels per frame */
+    void *row;     /* a frame as stored in the file, if it must be converted */
 } raw_movie;
 
 static void close_raw(void *state)
@@ -40,7 +40,7 @@ static clv_status read_raw(clv_movie *movie, size_t frame, void *pixels)
     return CLV_OK;
 }
 
-/* How many of the frames are there. */
+/* Counts the frames that the file holds. */
 static clv_status check_length(clv_movie *movie, const raw_movie *raw, bool partial)
 {
     char what[100];

@@ -19,9 +19,10 @@ typedef struct zarr_movie {
     clv_tiff_choice choice;
     int axis[ROLES]; /* of the array; -1: it has none */
     size_t channels, planes;
-    void *chunk;         /* as it was read */
+    void *chunk;         /* the last chunk read */
     unsigned char *slab; /* [chunk of T][chunk of Z][height][width] as stored, of one channel */
-    size_t slab_at[3];   /* chunks along T, C, Z that it is of, and the channel; SIZE_MAX: none */
+    /* chunk index of the slab along T, C, Z; then its channel. SIZE_MAX: none */
+    size_t slab_at[3];
     size_t slab_channel;
 } zarr_movie;
 
@@ -68,14 +69,14 @@ static void spread(const clv_movie *movie, const zarr_movie *m, size_t down, siz
             }
 }
 
-/* The slab that holds time t and plane z of a channel. */
+/* Reads the slab that holds time t and plane z of a channel. */
 static clv_status fetch(const clv_movie *movie, zarr_movie *m, size_t t, size_t channel, size_t z)
 {
     const clv_zarr_layout *l = clv_zarr_look(m->array);
     const size_t wanted[3] = { t / of_role(m, l->chunk, T), channel / of_role(m, l->chunk, C),
                                z / of_role(m, l->chunk, Z) };
     if (memcmp(wanted, m->slab_at, sizeof wanted) == 0 && m->slab_channel == channel) return CLV_OK;
-    m->slab_channel = SIZE_MAX; /* until it is whole */
+    m->slab_channel = SIZE_MAX; /* no valid slab until this one is complete */
     size_t index[CLV_ZARR_RANK] = { 0 };
     for (int role = T; role <= Z; ++role)
         if (m->axis[role] >= 0) index[m->axis[role]] = wanted[role];
@@ -110,9 +111,9 @@ static clv_status read_movie(clv_movie *movie, size_t frame, void *pixels)
     return CLV_OK;
 }
 
-/* ---- what the folder says ---------------------------------------------------------------------- */
+/* ---- the folder's metadata ---------------------------------------------------------------------- */
 
-/* OME's words for units, and the ones that we write. */
+/* OME's names of units, and the ones that we write. */
 static void set_unit(char *out, size_t capacity, const char *name)
 {
     static const char *const units[][2] = { { "nanometer", "nm" },  { "micrometer", "um" },
@@ -124,7 +125,7 @@ static void set_unit(char *out, size_t capacity, const char *name)
     clv_copy_string(out, capacity, name);
 }
 
-/* Product of the scales of a list of transformations along one axis. */
+/* Returns the product of the scales along one axis in a list of transformations. */
 static double scale_of(const clv_json *transformations, size_t axis)
 {
     double scale = 1;
@@ -142,7 +143,7 @@ static clv_status find_axes(const clv_movie *movie, zarr_movie *m, const clv_jso
     static const char names[ROLES + 1] = "tczyx";
     for (int role = 0; role < ROLES; ++role)
         m->axis[role] = -1;
-    if (!axes) { /* an array alone: as NPY files */
+    if (!axes) { /* a bare array: as for NPY files */
         for (size_t i = 0; i < rank; ++i)
             m->axis[rank == 5 ? (int)i : X - (int)(rank - 1 - i)] = (int)i;
         if (rank == 3) m->axis[T] = m->axis[Z], m->axis[Z] = -1;
@@ -228,7 +229,7 @@ static clv_status start(clv_movie *movie, zarr_movie *m, const clv_movie_options
     return CLV_OK;
 }
 
-/* The image that the attributes of a group tell of, at its first level. */
+/* Opens the image that a group's attributes describe, at its first level. */
 static clv_status open_image(clv_movie *movie, zarr_movie *m, const char *folder,
                              const clv_json *attributes, const clv_movie_options *options)
 {
@@ -250,7 +251,8 @@ static clv_status open_image(clv_movie *movie, zarr_movie *m, const char *folder
     return start(movie, m, options);
 }
 
-/* Attributes of a group, in version 3 below "ome": *root owns them; NULL: there are none. */
+/* Reads the attributes of a group, which version 3 stores below "ome". *root owns them; *attributes is NULL if there
+ * are none. */
 static clv_status read_attributes(const char *folder, clv_json **root, const clv_json **attributes)
 {
     CLV_TRY(clv_zarr_json(folder, "zarr.json", root));

@@ -17,7 +17,7 @@
 
 enum {
     MAX_HEADER = 65536,
-    ALIGNMENT = 64,  /* where NumPy lets the data begin */
+    ALIGNMENT = 64,  /* alignment at which NumPy lets the data begin */
     CHUNK = 1 << 20, /* bytes swapped while they are in the cache */
     TILE = 32,       /* elements on a side, for transposing */
 };
@@ -37,7 +37,7 @@ clv_status clv_npy_header_read(clv_input *input, clv_npy_header *out)
         return clv_fail(CLV_E_FORMAT, "%s: NPY version %u.%u, expected 1.0, 2.0 or 3.0",
                         input->path, start[6], start[7]);
 
-    const size_t field = start[6] == 1 ? 2 : 4; /* bytes of the length, little-endian */
+    const size_t field = start[6] == 1 ? 2 : 4; /* bytes of the length field, little-endian */
     size_t length = 0;
     CLV_TRY(clv_input_read(input, start + 8, field));
     for (size_t i = 0; i < field; ++i)
@@ -74,7 +74,8 @@ void clv_npy_swap(void *data, size_t bytes, size_t size)
     }
 }
 
-/* The narrow numbers lie in the last part of `data`; writing from the front never overtakes. */
+/* Widens float16 in place. The narrow numbers are in the last part of `data`; writing from the front never overtakes
+ * reading. */
 static void widen_halves(float *data, size_t count)
 {
     const char *narrow = (const char *)data + count * 2;
@@ -92,8 +93,8 @@ static void widen_int8(int16_t *data, size_t count)
         data[i] = narrow[i];
 }
 
-/* To C order from the order in which the first axis runs fastest. Tiles over the first and last
- * axes, the ones that change places; s is the shape with ones for axes that are not there. */
+/* Converts to C order from the order in which the first axis runs fastest. Works in tiles over the first and last axes,
+ * which swap places; s is the shape, with ones for missing axes. */
 static inline void transpose(const char *restrict in, char *restrict out, const size_t s[4],
                              size_t size)
 {
@@ -137,7 +138,7 @@ static clv_status to_c_order(const char *path, clv_file_array *array)
 static clv_status read_data(clv_input *input, const clv_npy_header *header, size_t bytes,
                             clv_file_array *array)
 {
-    /* Narrow types go to the end of the memory, from where they are widened. */
+    /* Narrow types go to the end of the memory, and are widened from there. */
     char *at = (char *)array->data + (clv_file_array_bytes(array) - bytes);
     const size_t step = header->swap ? CHUNK : bytes;
     for (size_t done = 0; done < bytes;) {

@@ -9,7 +9,7 @@
 #include <ctype.h>
 #include <string.h>
 
-enum { MAX_STRING = 64 }; /* of a key or dtype; ours have at most 13 characters */
+enum { MAX_STRING = 64 }; /* longest key or dtype; ours have at most 13 characters */
 
 /* ---- types --------------------------------------------------------------------------------- */
 
@@ -24,7 +24,7 @@ static const clv_npy_dtype dtypes[] = {
 
 static const char *const expected_types = "bool, i1, u1, i2, u2, i4, u4, i8, f2, f4 or f8";
 
-/* What a dtype that we do not read holds, by its letter. */
+/* What a dtype that we do not read holds, by its first letter. */
 static const struct {
     char kind;
     const char *holds;
@@ -91,7 +91,7 @@ static void skip_space(parser *p)
         ++p->at;
 }
 
-/* The next character that is no space, or 0 at the end (a NUL fits nothing either). */
+/* Returns the next character that is not a space, or 0 at the end (a NUL never matches either). */
 static char peek(parser *p)
 {
     skip_space(p);
@@ -143,7 +143,7 @@ static clv_status parse_extent(parser *p, size_t *out)
             !clv_size_add(value, (size_t)(*p->at - '0'), &value))
             return clv_fail(CLV_E_SHAPE, "%s: an extent of the NPY shape is larger than any memory",
                             p->path);
-    if (p->at < p->end && *p->at == 'L') ++p->at; /* Python 2 wrote long integers so */
+    if (p->at < p->end && *p->at == 'L') ++p->at; /* Python 2 wrote long integers this way */
     *out = value;
     return CLV_OK;
 }

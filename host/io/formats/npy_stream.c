@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A matrix as an .npy file, row by row: the number of rows is written at the end. */
+/* Writes a matrix as an .npy file, row by row. The number of rows is written at the end. */
 #include "host/io/formats/npy_stream.h"
 
 #include "host/io/formats/npy_header.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads an array or a vector from a file whose format is known by its content, not its name. */
+/* Reads an array or a vector from a file, whose format is recognised by its content, not its name. */
 #include "host/io/formats/reader.h"
 
 #include "base/alloc.h"
@@ -14,7 +14,8 @@
 
 typedef enum format { OTHER, NPY, FITS, TEXT } file_format;
 
-/* The first that fits wins. What we cannot read has a name too, so that the message helps. */
+/* Signatures of formats; the first that matches wins. Formats that we cannot read are named too, so that the message
+ * helps. */
 static const struct {
     const char *magic;
     size_t length;
@@ -53,7 +54,8 @@ static bool looks_like_text(const unsigned char *bytes, size_t length)
     return memchr(bytes, 0, length) == NULL && length > 0;
 }
 
-/* "FILE[EXT]", where no file has that very name, to FILE and EXT; `extension` is NULL for others. Free *file. */
+/* Splits "FILE[EXT]" into FILE and EXT, unless a file of that very name exists; `extension` is NULL for other paths.
+ * Free *file. */
 static clv_status split(const char *path, char **file, const char **extension)
 {
     const size_t length = strlen(path);
@@ -69,7 +71,7 @@ static clv_status split(const char *path, char **file, const char **extension)
     return CLV_OK;
 }
 
-/* The file's format and what to call it in a message. */
+/* Recognises the file's format, and how to call it in a message. */
 static clv_status recognise(const char *path, file_format *out, const char **name)
 {
     unsigned char start[512];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A vector of numbers in a text file, such as a list of angles. */
+/* Reads a vector of numbers from a text file, such as a list of angles. */
 #include "host/io/formats/table.h"
 
 #include "base/alloc.h"
@@ -15,16 +15,16 @@ enum { MAX_FILE = 256 << 20, MAX_WORD = 100 };
 
 typedef struct reader {
     const char *path, *at, *end, *line_begin;
-    size_t line;         /* from 1 */
-    size_t lines;        /* that held numbers */
-    size_t words;        /* in this line */
+    size_t line;         /* line number, from 1 */
+    size_t lines;        /* lines that held numbers */
+    size_t words;        /* words in this line */
     size_t words_before; /* in the last line that held numbers */
-    bool separated;      /* a comma or semicolon waits for its word */
+    bool separated;      /* a comma or semicolon was read, its word not yet */
     double *values;
     size_t count, capacity;
 } reader;
 
-/* A mistake at `at`, whose column is counted in bytes from 1. */
+/* Reports a mistake at `at`; the column is counted in bytes from 1. */
 static clv_status mistake(const reader *r, const char *at, size_t length, const char *what)
 {
     char found[60];
@@ -47,7 +47,7 @@ static clv_status read_number(reader *r, const char *word, size_t length)
     text[length] = '\0';
     for (char *c = text; *c; ++c) /* Fortran's double precision */
         if (*c == 'D' || *c == 'd') *c = 'e';
-    /* strlen: a NUL inside the word would end it too early */
+    /* a NUL inside the word would end it too early */
     if (strlen(text) != length || !clv_parse_double(text, &value))
         return mistake(r, word, length, "is not a finite number");
 

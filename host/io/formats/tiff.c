@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Movies in TIFF files, by libtiff; where the pages lie and what they mean, tiff_pages.c finds out.
+/* Reads movies in TIFF files with libtiff; tiff_pages.c finds the pages and their meaning.
  *
- * ImageJ writes files of more than 4 GiB with one page and the planes one after the other behind
- * it: those are read without the library. */
+ * ImageJ writes files of more than 4 GiB with a single page, followed by all planes one after the other: those are read
+ * without the library. */
 #define _GNU_SOURCE
 #include "host/io/formats/movie_parts.h"
 
@@ -28,19 +28,19 @@ typedef struct tiff_movie {
     clv_input input;
     clv_tiff_chain chain;
     clv_tiff_choice choice;
-    char error[300]; /* the library's last */
+    char error[300]; /* the library's last message */
     /* of every page */
     uint32_t width, height;
     uint16_t bits, format, samples, planar, compression, photometric;
     clv_type stored;
     clv_narrow narrow;
-    size_t sample; /* the channel that is taken of a page with several */
-    /* planes behind the only page */
+    size_t sample; /* the chosen channel of a page with several */
+    /* for planes that follow the only page */
     bool contiguous;
     uint64_t data;
     unsigned char *block; /* a strip or tile, or a frame before it is narrowed */
     size_t block_bytes;
-    void *wide; /* a frame as stored, where it is handed out in another type */
+    void *wide; /* a frame as stored, if it is returned in another type */
 } tiff_movie;
 
 #if TIFFLIB_VERSION >= 20221213
@@ -65,7 +65,8 @@ static TIFF *open_quietly(tiff_movie *t, const char *path)
     if (!options) return NULL;
     TIFFOpenOptionsSetErrorHandlerExtR(options, note_error, t);
     TIFFOpenOptionsSetWarningHandlerExtR(options, note_warning, t);
-    TIFF *tiff = TIFFOpenExt(path, "rm", options); /* m: mapped pages would count as our memory */
+    /* m: no mapping, since mapped pages would count as our memory */
+    TIFF *tiff = TIFFOpenExt(path, "rm", options);
     TIFFOpenOptionsFree(options);
     return tiff;
 }
@@ -73,7 +74,7 @@ static TIFF *open_quietly(tiff_movie *t, const char *path)
 static TIFF *open_quietly(tiff_movie *t, const char *path)
 {
     (void)t;
-    TIFFSetErrorHandler(NULL); /* for the whole process: this version knows no other way */
+    TIFFSetErrorHandler(NULL); /* process-wide: this version has no other way */
     TIFFSetWarningHandler(NULL);
     return TIFFOpen(path, "rm");
 }
@@ -123,7 +124,7 @@ static clv_status find_type(tiff_movie *t)
                     t->path, t->bits, t->format);
 }
 
-/* The page's tags into `t`. */
+/* Reads the page's tags into `t`. */
 static void look_at_page(tiff_movie *t)
 {
     t->width = t->height = 0;
@@ -138,7 +139,7 @@ static void look_at_page(tiff_movie *t)
         t->photometric = PHOTOMETRIC_MINISBLACK;
 }
 
-/* Whether all of the page's strips or tiles lie inside the file. */
+/* Returns whether all of the page's strips or tiles are inside the file. */
 static bool page_is_there(tiff_movie *t, uint64_t file_bytes)
 {
     const uint32_t count =
@@ -153,7 +154,7 @@ static bool page_is_there(tiff_movie *t, uint64_t file_bytes)
     return true;
 }
 
-/* Every page must be as the first; damage is found before hours of work. */
+/* Checks that every page is like the first one, so that damage is found before hours of work. */
 static clv_status check_pages(clv_movie *movie, tiff_movie *t, bool partial)
 {
     const uint32_t width = t->width, height = t->height;
@@ -182,7 +183,7 @@ static clv_status check_pages(clv_movie *movie, tiff_movie *t, bool partial)
     return CLV_OK;
 }
 
-/* One page and `images` planes behind it; false when the file is not like that. */
+/* Returns whether the file has one page, with all planes one after the other behind it. */
 static bool is_contiguous(const tiff_movie *t, const clv_tiff_story *s)
 {
     return s->imagej && s->images > t->chain.count && t->chain.count == 1 &&
@@ -207,8 +208,8 @@ static clv_status count_contiguous(clv_movie *movie, tiff_movie *t, size_t image
     return CLV_OK;
 }
 
-/* ImageJ writes all that it promises into one file; OME may spread it over several, and says so only in the
- * text that we do not follow. */
+/* Checks that the promised images are there. ImageJ writes all of them into one file; OME may spread them over several,
+ * and says so only in a part of the text that we do not follow. */
 static clv_status check_promise(clv_movie *movie, const clv_tiff_story *story, size_t pages,
                                 bool partial)
 {
@@ -239,7 +240,7 @@ static clv_status choose_sample(tiff_movie *t, const clv_movie_options *options)
     return CLV_OK;
 }
 
-/* `count` pixels of which `from` holds `samples` each, or one. */
+/* Copies `count` pixels, of which `from` holds `samples` each, or one. */
 static void copy_pixels(const tiff_movie *t, unsigned char *to, const unsigned char *from,
                         size_t count)
 {

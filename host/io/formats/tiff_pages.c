@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The chain of a TIFF file's directories, followed without trust, and the stories that ImageJ and
- * OME tell in the first page's description.
+/* Follows the chain of a TIFF file's directories without trusting it, and reads the descriptions of ImageJ and OME in
+ * the first page.
  *
  * TIFF 6.0; BigTIFF (8-byte offsets, version 43). */
 #define _GNU_SOURCE
@@ -19,11 +19,11 @@
 #include <unistd.h>
 
 enum {
-    MOST_PAGES = 1000000, /* libtiff 4.5 finds none where there are more than 2^20 */
-    MOST_ENTRIES = 65536, /* tags of a page */
-    /* libtiff makes room for no more than this where a page's tags hold fewer */
+    MOST_PAGES = 1000000, /* libtiff 4.5 finds none if there are more than 2^20 */
+    MOST_ENTRIES = 65536, /* tags per page */
+    /* libtiff allocates for no more than this if a page's tags hold fewer */
     MOST_STRIPS = 1000000,
-    FREE_BYTES = 1 << 30, /* of directories, whatever the length of the file: a second of work */
+    FREE_BYTES = 1 << 30, /* bytes of directories accepted at any file length: a second of work */
     MOST_PROMISED = 999999999 /* planes along an axis, and images */
 };
 
@@ -59,8 +59,8 @@ static int by_offset(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Whether the chain's last offset was there before. Offsets mostly grow: only where one does not,
- * all are compared. */
+/* Returns whether the chain's last offset occurred before. Offsets mostly grow; only if one does not, it is compared
+ * with all others. */
 static bool seen_before(const clv_tiff_chain *chain, uint64_t highest, uint64_t offset)
 {
     if (offset > highest) return false;
@@ -73,8 +73,8 @@ static bool seen_before(const clv_tiff_chain *chain, uint64_t highest, uint64_t 
     return found;
 }
 
-/* Bytes that libtiff reads and makes room for when it comes to a page, of which the tags lie in w->entries: pages may
- * share them, so that a small file makes much work. */
+/* Returns the bytes that libtiff reads and allocates for a page whose tags are in w->entries. Pages may share them, so
+ * that a small file can make much work. */
 static uint64_t bytes_of_page(const walker *w, size_t count)
 {
     static const unsigned char sizes[] = {
@@ -94,7 +94,7 @@ static uint64_t bytes_of_page(const walker *w, size_t count)
         if (tag == HEIGHT) height = value;
         if (tag == ROWS_PER_STRIP || tag == TILE_HEIGHT) rows = value;
         if (tag == TILE_WIDTH) tile_width = value;
-        /* libtiff reads nothing that does not fit into the file */
+        /* libtiff reads nothing that exceeds the file */
         all += CLV_MIN(n, w->input.length) * size;
     }
     const double strips =
@@ -185,7 +185,7 @@ clv_status clv_tiff_follow(const char *path, clv_tiff_chain *chain)
     return status;
 }
 
-/* The number behind `key` (with its "=" or quote); `fallback` where it is not told. */
+/* Returns the number after `key` (which includes its "=" or quote); `fallback` if it is missing. */
 static double told(const char *text, const char *key, double fallback)
 {
     const char *found = strstr(text, key);
@@ -199,7 +199,7 @@ static double told(const char *text, const char *key, double fallback)
     return clv_parse_double(word, &value) ? value : fallback;
 }
 
-/* 0: not told. */
+/* Returns a count from the description; 0 if it is missing. */
 static size_t count_told(clv_tiff_story *s, const char *text, const char *key)
 {
     const double value = told(text, key, 0);
@@ -222,7 +222,7 @@ static void word_told(const char *text, const char *key, const char *ends, char 
     }
 }
 
-/* The sign of micro as escapes and the Greek letter write it becomes the usual one. */
+/* Replaces the escapes and the Greek letter for micro by the usual sign. */
 static void tidy_unit(char *unit)
 {
     static const char *const micro[] = { "\\u00B5m", "\\u00b5m", "&#181;m",
@@ -247,7 +247,7 @@ static void read_imagej(const char *text, clv_tiff_story *s, clv_movie_facts *f)
     if (f->interval > 0) memcpy(f->time_unit, "sec", 4);
 }
 
-/* The attribute `name` of OME's pixels, a length, and its unit: micrometres unless it is told. */
+/* Returns the attribute `name` of OME's pixels, a length, and its unit: micrometres unless it states another. */
 static double length_told(const char *pixels, const char *name, char *unit, size_t room)
 {
     char key[32];
@@ -260,7 +260,7 @@ static double length_told(const char *pixels, const char *name, char *unit, size
     return length > 0 ? length : 0;
 }
 
-/* `length` in the unit `to`; 0 where one of the two is not known. */
+/* Converts `length` to the unit `to`; returns 0 if one of the two units is unknown. */
 static double in_unit(double length, const char *from, const char *to)
 {
     static const struct {
@@ -364,7 +364,7 @@ clv_status clv_tiff_choose(const char *path, const clv_tiff_story *s,
     choice->frames = CLV_MIN(choice->frames, frames);
     if (!stacks) return CLV_OK;
     choice->planes = slices;
-    size_t whole = 0; /* stacks whose last plane is there */
+    size_t whole = 0; /* stacks whose last plane exists */
     while (whole < frames &&
            choice->first + whole * choice->step + (slices - 1) * choice->plane_step < pages)
         ++whole;

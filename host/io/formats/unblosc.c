@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Blosc, by its own library, which brings LZ4, zlib, Zstandard and Snappy. */
+/* Blosc, using its own library, which includes LZ4, zlib, Zstandard and Snappy. */
 #include "host/io/formats/unpack.h"
 
 #include "base/error.h"

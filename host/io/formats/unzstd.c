@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Zstandard, by its own library. */
+/* Zstandard, using its own library. */
 #include "host/io/formats/unpack.h"
 
 #include "base/error.h"

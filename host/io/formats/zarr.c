@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Chunks of a Zarr array: their files, shards, checksums and unpacking. zarr_layout.c reads what the array is. */
+/* Reads the chunks of a Zarr array: their files, shards, checksums and compression. zarr_layout.c reads the array's
+ * metadata. */
 #include "host/io/formats/zarr_parts.h"
 
 #include "base/alloc.h"
@@ -19,7 +20,7 @@ enum {
 }; /* bytes of a CRC-32C; of a chunk's offset and length in a shard */
 #define NOWHERE UINT64_MAX
 
-/* CRC-32C (Castagnoli), bit by bit: indexes of shards are short, and chunks with it rare. */
+/* Computes CRC-32C (Castagnoli) bit by bit: shard indexes are short, and chunks with a checksum are rare. */
 static uint32_t crc32c(const unsigned char *bytes, size_t length)
 {
     uint32_t crc = 0xFFFFFFFFu;
@@ -39,7 +40,7 @@ static uint64_t little(const unsigned char *bytes, int count)
     return value;
 }
 
-/* Takes the checksum off the end. */
+/* Checks the checksum at the end and removes it from *length. */
 static clv_status check_sum(const char *path, const unsigned char *bytes, size_t *length)
 {
     if (*length < CHECKSUM)
@@ -50,7 +51,7 @@ static clv_status check_sum(const char *path, const unsigned char *bytes, size_t
     return CLV_OK;
 }
 
-/* The file of a chunk or shard: "0/0/3", "c/0/3" or "0.0.3". */
+/* Writes the file name of a chunk or shard: "0/0/3", "c/0/3" or "0.0.3". */
 static void name_of(const clv_zarr *z, const size_t *index, clv_text *name)
 {
     clv_text_restart(name);
@@ -67,7 +68,7 @@ static void fill(const clv_zarr *z, void *out)
         memcpy((char *)out + i * size, z->fill, size);
 }
 
-/* Undoes the codecs of a chunk, the last first. `bytes` is a copy that may be written over. */
+/* Undoes the codecs of a chunk, the last one first. `bytes` is a copy that may be overwritten. */
 static clv_status decode(clv_zarr *z, const char *path, const unsigned char *bytes, size_t length,
                          void *out)
 {
@@ -95,7 +96,7 @@ static clv_status decode(clv_zarr *z, const char *path, const unsigned char *byt
     return CLV_OK;
 }
 
-/* Opens the file of a chunk or shard; *there false: it is not there. */
+/* Opens the file of a chunk or shard; *there is false if there is none. */
 static clv_status open_chunk(const char *path, clv_input *input, bool *there)
 {
     struct stat info;
@@ -108,7 +109,7 @@ static clv_status open_chunk(const char *path, clv_input *input, bool *there)
 
 static clv_status read_bytes(clv_zarr *z, const clv_input *input, uint64_t offset, uint64_t length)
 {
-    /* no codec makes data much longer than it was */
+    /* no codec makes data much longer than before */
     const uint64_t most = 2 * (uint64_t)z->layout.chunk_elements * z->element + (1 << 20);
     if (length > most || length > input->length || offset > input->length - length)
         return clv_fail(CLV_E_FORMAT, "%s: damaged: a chunk of %llu bytes at %llu", input->path,
@@ -119,7 +120,7 @@ static clv_status read_bytes(clv_zarr *z, const clv_input *input, uint64_t offse
     return clv_input_read_at(input, offset, z->bytes, (size_t)length);
 }
 
-/* Where a chunk lies in its shard. */
+/* Finds the offset and length of a chunk in its shard. */
 static clv_status find_in_shard(clv_zarr *z, const clv_input *input, size_t inner, uint64_t *offset,
                                 uint64_t *length)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a Zarr array is: .zarray of version 2, zarr.json of version 3. */
+/* Reads the metadata of a Zarr array: .zarray of version 2, zarr.json of version 3. */
 #include "host/io/formats/zarr_parts.h"
 
 #include "base/alloc.h"
@@ -53,7 +53,7 @@ clv_status clv_zarr_json(const char *folder, const char *name, clv_json **root)
 }
 
 static const struct {
-    const char *code, *name; /* of version 2 behind the byte order, of version 3 */
+    const char *code, *name; /* code: version 2, after the byte order; name: version 3 */
     clv_type stored;
     clv_narrow narrow;
 } types[] = {
@@ -82,7 +82,7 @@ static clv_status find_type(clv_zarr *z, const char *text)
                     z->path, text);
 }
 
-/* A list of positive sizes, as many as there are axes. */
+/* Reads a list of positive sizes, one for each axis. */
 static clv_status read_sizes(const clv_zarr *z, const char *what, const clv_json *list, size_t rank,
                              size_t *sizes)
 {
@@ -108,7 +108,7 @@ static clv_status read_shape(clv_zarr *z, const clv_json *shape)
     return read_sizes(z, "its shape", shape, z->layout.rank, z->layout.shape);
 }
 
-/* Numbers of a chunk, and how far apart they are along each axis. */
+/* Computes the number of elements in a chunk, and their stride along each axis. */
 static clv_status measure_chunk(clv_zarr *z, bool first_axis_fastest)
 {
     clv_zarr_layout *l = &z->layout;
@@ -124,7 +124,7 @@ static clv_status measure_chunk(clv_zarr *z, bool first_axis_fastest)
     return CLV_OK;
 }
 
-/* The number that stands for chunks that are not there, as it is stored. */
+/* Reads the value of missing chunks, in its stored form. */
 static clv_status read_fill(clv_zarr *z, const clv_json *value)
 {
     const char *text = clv_json_string(value, NULL);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Curves over two axes: round numbers along them, grid, bands, points with errors, a legend. */
+/* Draws curves over two axes: round numbers along them, grid, bands, points with errors, a legend. */
 #include "host/io/pictures/chart.h"
 
 #include "base/error.h"
@@ -31,7 +31,7 @@ typedef struct plot {
     bool down;
 } plot;
 
-/* Round numbers around what is shown: steps of 1, 2 or 5 times a power of ten, about six of them. */
+/* Chooses an axis with round numbers around the data: steps of 1, 2 or 5 times a power of ten, about six of them. */
 static axis make_axis(double low, double high, double least_step)
 {
     if (!(low <= high)) low = 0, high = 1;
@@ -61,7 +61,7 @@ static clv_colour mixed(clv_colour a, clv_colour b, double t)
                          (unsigned char)(a.blue + t * (b.blue - a.blue)) };
 }
 
-/* Two pixels thick, from end to end. */
+/* Draws a line two pixels thick. */
 static void segment(clv_image *image, double x0, double y0, double x1, double y1, clv_colour colour)
 {
     const int steps = (int)ceil(2 * fmax(fabs(x1 - x0), fabs(y1 - y0))) + 1;
@@ -112,7 +112,7 @@ static void draw_axes(const plot *p, const clv_chart_style *s)
                        NULL);
 }
 
-/* Column by column between neighbours that both have a band. */
+/* Draws the band column by column between neighbouring points that both have one. */
 static void draw_band(const plot *p, const clv_chart_curve *c)
 {
     const clv_colour pale = mixed(c->colour, white, 0.75);
@@ -179,7 +179,7 @@ clv_status clv_chart_draw(const clv_chart_curve *curves, size_t count, const clv
     bool points = false;
     for (size_t k = 0; k < count; ++k)
         points = points || curves[k].points;
-    if (points && x1 > x0 && y1 > y0) { /* whole rings, and none under the legend */
+    if (points && x1 > x0 && y1 > y0) { /* complete rings only, and none under the legend */
         const double aside = 0.03 * (x1 - x0);
         x0 -= aside, x1 += aside;
         y1 += (y1 - y0) * 22 * (double)(count + 1) / (HEIGHT - TOP - BOTTOM);

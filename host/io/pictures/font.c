@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Letters of 5 x 7 dots, drawn for this file; one line a glyph, in the order of ASCII. */
+/* A font of 5 x 7 dots, drawn for this file; one glyph per line, in the order of ASCII. */
 #include "host/io/pictures/font.h"
 
 /* clang-format off */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A picture in memory, and the few things that are drawn on one. */
+/* A picture in memory, and a few functions that draw on it. */
 #include "host/io/pictures/image.h"
 
 #include "base/alloc.h"
@@ -28,7 +28,7 @@ void clv_image_clear(clv_image *image)
     *image = (clv_image){ 0 };
 }
 
-/* NULL outside the picture; a negative coordinate is a huge size_t. */
+/* Returns NULL outside the picture; a negative coordinate is a huge size_t. */
 static unsigned char *pixel_at(clv_image *image, long x, long y)
 {
     if ((size_t)x >= image->width || (size_t)y >= image->height) return NULL;
@@ -68,7 +68,7 @@ void clv_image_ring(clv_image *image, double x, double y, double radius, double 
     for (long v = top; v <= bottom; ++v)
         for (long u = left; u <= right; ++u) {
             const double off = fabs(hypot((double)u - x, (double)v - y) - radius);
-            const double cover = thickness / 2 + 0.5 - off; /* share of the pixel that is covered */
+            const double cover = thickness / 2 + 0.5 - off; /* covered share of the pixel */
             if (cover > 0) blend(pixel_at(image, u, v), colour, fmin(cover, 1));
         }
 }
@@ -79,7 +79,7 @@ static const unsigned char *glyph_of(char c)
     return clv_font[index - CLV_FONT_FIRST];
 }
 
-/* One pass over the dots of the text; `grow` widens each dot on all sides. */
+/* Draws the dots of the text once; `grow` widens each dot on all sides. */
 static void draw_text(clv_image *image, long x, long y, int scale, const char *text, int grow,
                       clv_colour colour)
 {

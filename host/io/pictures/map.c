@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A map of numbers as a picture: robust stretch, colours, colour bar, marked places. */
+/* Draws a map of numbers as a picture: robust stretch, colours, colour bar, marked positions. */
 #include "host/io/pictures/map.h"
 
 #include "base/alloc.h"
@@ -18,13 +18,13 @@ enum {
     BAR_WIDTH = 20,
     TICK = 6, /* the dash beside a number */
     MAX_TICKS = 12,
-    TEXT = 2,              /* pixels a dot */
+    TEXT = 2,              /* pixels per dot */
     MAX_SAMPLES = 1 << 20, /* for the percentiles */
 };
 
 static const clv_colour paper = { 255, 255, 255 }, ink = { 32, 32, 32 };
 static const clv_colour ring_colour = { 255, 255, 255 }, ring_halo = { 0, 0, 0 };
-static const clv_colour no_value = { 150, 150, 150 }; /* no colour of the map is grey */
+static const clv_colour no_value = { 150, 150, 150 }; /* the map has no other grey */
 
 /* Every eighth of the 256 values of "viridis" by N. Smith and S. van der Walt, published with
  * Matplotlib 1.5 under CC0. Straight lines between them are within 2 of 255 of the original. */
@@ -62,7 +62,7 @@ static int ascending(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Finite values, at most MAX_SAMPLES of them at even distances, in ascending order. */
+/* Collects finite values, at most MAX_SAMPLES of them at equal distances, in ascending order. */
 static clv_status sorted_sample(const float *values, size_t count, float **sample, size_t *used)
 {
     const size_t step = (count + MAX_SAMPLES - 1) / MAX_SAMPLES;
@@ -75,7 +75,7 @@ static clv_status sorted_sample(const float *values, size_t count, float **sampl
     return CLV_OK;
 }
 
-/* The largest finite value; `floor` where all are smaller. */
+/* Returns the largest finite value, but at least `floor`. */
 static double peak_of(const float *values, size_t count, double floor)
 {
     double peak = floor;
@@ -110,7 +110,7 @@ static clv_status find_range(const float *values, size_t count, const clv_map_st
 
 typedef struct layout {
     long left, top, width, height; /* of the map in the picture */
-    long zoom;                     /* pixels of the picture for one of the map */
+    long zoom;                     /* picture pixels per map pixel */
 } layout;
 
 static void draw_pixels(clv_image *image, const layout *at, const float *values, size_t height,
@@ -143,10 +143,10 @@ typedef struct bar_scale {
         char text[24];
     } ticks[MAX_TICKS];
     size_t count;
-    long width; /* of the widest text, in pixels */
+    long width; /* width of the widest text, in pixels */
 } bar_scale;
 
-/* 1, 2 or 5 times a power of ten, so that there are 4 to 10 steps. */
+/* Returns 1, 2 or 5 times a power of ten, so that there are 4 to 10 steps. */
 static double nice_step(double span)
 {
     const double power = pow(10, floor(log10(span / 4)));
@@ -162,10 +162,10 @@ static void find_ticks(interval range, bar_scale *out)
     const bool plain = most < 1e6 && fine >= -4;
     *out = (bar_scale){ 0 };
     for (double tick = ceil(range.low / step - 1e-9); out->count < MAX_TICKS; ++tick) {
-        const double value = fabs(tick) < 0.5 ? 0 : tick * step; /* no "-0" */
+        const double value = fabs(tick) < 0.5 ? 0 : tick * step; /* avoids "-0" */
         if (value > range.high + span * 1e-9) break;
         char *text = out->ticks[out->count].text;
-        /* As many digits as tell one tick from the next. */
+        /* As many digits as are needed to distinguish neighbouring ticks. */
         if (value == 0)
             snprintf(text, 24, "0");
         else if (plain)
@@ -195,7 +195,7 @@ static void draw_bar(clv_image *image, long x, const layout *at, interval range,
     if (unit) clv_image_text(image, x, at->top - clv_text_height(TEXT) - 8, TEXT, unit, ink, NULL);
 }
 
-/* Cut where it would run into the unit above the bar. */
+/* Cuts the title where it would run into the unit above the bar. */
 static void draw_title(clv_image *image, const layout *at, const char *title)
 {
     char text[256];
@@ -226,7 +226,7 @@ static void draw_mark(clv_image *image, const layout *at, size_t rows, const clv
                    ring_colour, &ring_halo);
 }
 
-/* Four arms about the place, so that its own pixel stays visible; dark below, bright above. */
+/* Draws four arms around the star, so that its own pixel stays visible: a dark outline below, bright lines above. */
 static void draw_star(clv_image *image, const layout *at, size_t rows, const clv_map_style *style)
 {
     enum { GAP = 4, ARM = 9 };

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which kind of table a file holds: its first bytes tell, and the header what stands between the fields. */
+/* Recognises the kind of table that a file holds: by its first bytes, and by the header for the separator of the
+ * fields. */
 #include "host/io/tables/any.h"
 
 #include "base/alloc.h"
@@ -10,7 +11,7 @@
 
 enum { MAX_FILE = 1 << 30 };
 
-/* How often `c` stands in the header, outside quotes. */
+/* Counts `c` in the header, outside quotes. */
 static size_t count_in_header(const char *text, char c)
 {
     size_t count = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* NumPy records (.npy files of structured arrays) as a table, and the header of such a file. */
+/* Reads NumPy records (.npy files of structured arrays) as a table, and writes the header of such a file. */
 #include "host/io/tables/any.h"
 
 #include "base/alloc.h"
@@ -66,7 +66,7 @@ static bool take_type(const char *type, field *f)
     if (!strchr("<>|=", *type) || !*type || !strchr("biufSU", type[1]) || !type[1]) return false;
     f->kind = type[1];
     f->size = strtoul(type + 2, &end, 10);
-    /* fields of no width would let a file of no length promise any number of rows */
+    /* fields of zero width would let an empty file promise any number of rows */
     if (*end || !isdigit((unsigned char)type[2]) || !f->size || f->size > 1 << 20) return false;
     f->swap = *type == (one.bytes[0] ? '>' : '<');
     if (f->kind == 'S') return true;
@@ -121,7 +121,7 @@ static clv_status read_header(records *r)
             r->at = end;
             if (!accept(r, ',') || !accept(r, ')')) return wrong(r, "it has more than one axis");
             shape = true;
-        } else { /* fortran_order: means nothing along one axis */
+        } else { /* fortran_order: irrelevant along one axis */
             while (r->at < r->end && *r->at != ',' && *r->at != '}')
                 ++r->at;
         }

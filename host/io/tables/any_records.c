@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tables of named values, as text with commas: JSON (an array of flat objects), and the spots of TrackMate's XML
- * (the attributes of each element "Spot"). Columns are all names that occur, in the order in which they do. */
+/* Converts tables of named values to text with commas: JSON (an array of flat objects), and the spots of TrackMate's
+ * XML (the attributes of each element "Spot"). The columns are all names that occur, in order of first occurrence. */
 #include "host/io/tables/any.h"
 
 #include "base/alloc.h"
@@ -11,11 +11,11 @@
 #include <ctype.h>
 #include <string.h>
 
-/* A row may lack columns, but a small file must not become a large table: at most MOST_EMPTY values may lack, and
- * beyond that seven for each that is there. */
+/* A row may lack columns, but a small file must not become a large table: at most MOST_EMPTY values may be missing, and
+ * beyond that at most seven for each value that is there. */
 enum { MOST_NAMES = 4096, SLOTS = 4 * MOST_NAMES, MOST_EMPTY = 10000000, EMPTY_EACH = 7 };
 
-/* A name and its value, as they stand in the file. */
+/* A name and its value, as they are in the file. */
 typedef struct pair {
     const char *name, *value;
     size_t name_length, value_length;
@@ -67,7 +67,7 @@ static clv_status add_pair(source *s, pair p)
 
 /* ---- JSON -------------------------------------------------------------------------------------------- */
 
-/* From behind the opening quote; leaves the place behind the closing one. */
+/* Reads a string: starts after the opening quote and ends after the closing one. */
 static clv_status json_string(source *s, const char **at, size_t *length)
 {
     *at = s->at;
@@ -181,10 +181,10 @@ static clv_status xml_decode(const source *s, const pair *p, clv_text *out)
 typedef struct names {
     char **items;
     size_t count, room;
-    uint16_t slots[SLOTS]; /* by digests of names: 1 + the column; 0: free */
+    uint16_t slots[SLOTS]; /* hash table of names: 1 + the column; 0: free */
 } names;
 
-/* Where the name is among the slots, or where it belongs. */
+/* Returns the slot of the name, or the one where it belongs. */
 static size_t slot_of(const names *n, const pair *p)
 {
     uint32_t digest = 2166136261u; /* FNV-1a */

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* JSON's text of a string, with its quotes. */
+/* Appends a string as JSON, with its quotes. */
 static void add_quoted(clv_text *text, const char *value)
 {
     const unsigned char *c = (const unsigned char *)value, *plain = c;
@@ -27,7 +27,7 @@ static void add_quoted(clv_text *text, const char *value)
     clv_text_bytes(text, "\"", 1);
 }
 
-/* What stands before the next cell: a separator, in JSON the column's name too. */
+/* Appends what precedes the next cell: a separator; in JSON also the column's name. */
 static void begin_cell(clv_csv *csv)
 {
     assert(csv->cells < csv->columns);
@@ -78,7 +78,8 @@ void clv_csv_end(clv_csv *csv)
     if (csv->kind == CLV_CSV_JSON) clv_text_bytes(&csv->text, "\n]\n", 3);
 }
 
-/* Text of a number in any locale: what is no part of a number in C is the decimal point. */
+/* Appends the text of a number independently of the locale: replaces a character that is not part of a number in C by
+ * the decimal point. */
 static void add_digits(clv_csv *csv, char *digits)
 {
     const size_t point = strspn(digits, "+-0123456789");
@@ -95,7 +96,7 @@ static bool add_not_finite(clv_csv *csv, double value)
     return true;
 }
 
-/* Decimal digits of `value` to `text`, most significant first; how many. */
+/* Writes the decimal digits of `value` to `text`, most significant first; returns how many. */
 static size_t put_digits(uint64_t value, char *text)
 {
     char reversed[20];
@@ -124,15 +125,15 @@ static size_t put_fixed(uint64_t digits, int decimals, char *text)
     return length;
 }
 
-/* What the loop in clv_csv_float would print, for sizes that printf writes without an exponent.
- * Below, value * 10^decimals is exact: 24 bits times 5^12 are 52. False: that loop must. */
+/* Writes what the loop in clv_csv_float would print, for sizes that printf writes without an exponent. In this function
+ * value * 10^decimals is exact: 24 bits times 5^12 are 52 bits. Returns false if the loop is needed. */
 static bool add_usual_float(clv_csv *csv, float value)
 {
     static const double tens[] = { 1e0, 1e1, 1e2, 1e3,  1e4,  1e5, 1e6,
                                    1e7, 1e8, 1e9, 1e10, 1e11, 1e12 };
     const double size = fabs((double)value);
     if (!(size >= 1e-4 && size < 1e5)) return false;
-    int before = -3; /* digits in front of the point; 0.00x: negative */
+    int before = -3; /* digits before the point; 0.00x: negative */
     while (before <= 0 ? size * tens[-before] >= 1 : size >= tens[before])
         ++before;
     for (int precision = 6; precision <= 9; ++precision) {
@@ -140,7 +141,7 @@ static bool add_usual_float(clv_csv *csv, float value)
         const double digits = rint(size * tens[decimals]), back = digits / tens[decimals];
         uint64_t bits;
         memcpy(&bits, &back, sizeof bits);
-        /* halfway between two floats, as far as a double can tell */
+        /* halfway between two floats, as far as a double shows */
         if ((bits & 0x1FFFFFFF) == 0x10000000) return false;
         if ((double)(float)back != size) continue;
         char text[32];
@@ -157,7 +158,7 @@ void clv_csv_float(clv_csv *csv, float value)
 {
     char digits[32];
     if (add_not_finite(csv, value) || add_usual_float(csv, value)) return;
-    for (int precision = 6; precision <= 9; ++precision) { /* 9 always reads back */
+    for (int precision = 6; precision <= 9; ++precision) { /* 9 digits always read back */
         snprintf(digits, sizeof digits, "%.*g", precision, (double)value);
         if (precision == 9 || strtof(digits, NULL) == value) break;
     }
@@ -185,7 +186,7 @@ void clv_csv_missing(clv_csv *csv)
 {
     if (csv->kind == CLV_CSV_JSON)
         add_cell(csv, "null", 4);
-    else if (csv->columns == 1) /* an empty line would be no row */
+    else if (csv->columns == 1) /* an empty line would not count as a row */
         add_cell(csv, "\"\"", 2);
     else
         begin_cell(csv);
@@ -203,7 +204,7 @@ void clv_csv_string(clv_csv *csv, const char *value)
         add_quoted(&csv->text, value);
         return;
     }
-    /* An empty first cell could be an empty line, so it is quoted too. */
+    /* An empty first cell could make an empty line, so it is quoted too. */
     if (*value && !strpbrk(value, csv->kind == CLV_CSV_TABS ? "\t\"\r\n" : ",\"\r\n")) {
         add_cell(csv, value, strlen(value));
         return;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tables read from text: commas, semicolons or tabs between the fields, decimal points or commas in them. */
+/* Reads tables from text: commas, semicolons or tabs between the fields, decimal points or commas in numbers. */
 #include "host/io/tables/csv.h"
 
 #include "base/alloc.h"
@@ -17,19 +17,19 @@ enum { MAX_FILE = 1 << 30, MAX_COLUMNS = 4096 };
 struct clv_csv_table {
     char *path, *text;
     size_t length;
-    char between;      /* fields */
+    char between;      /* separator of the fields */
     char decimal;      /* '.' or ',': of numbers */
-    const char *doubt; /* why a comma in a number is not read as one; NULL: none is */
+    const char *doubt; /* why commas in numbers are not decimal; NULL: no doubt */
     char **names;
     size_t columns, names_capacity;
-    size_t header; /* where the header and the rows begin in `text` */
+    size_t header; /* offsets of the header and the rows in `text` */
     size_t *rows, count, capacity;
     char (*codes)[3]; /* NumPy's types of the columns; NULL: not known */
 };
 
 typedef struct cursor {
     const char *path, *at, *end;
-    size_t line; /* from 1 */
+    size_t line; /* line number, from 1 */
     char between;
 } cursor;
 
@@ -96,7 +96,7 @@ static char *unquoted(const field *f)
     size_t used = 0;
     for (size_t i = 0; name && i < f->length; ++i) {
         name[used++] = f->at[i];
-        if (f->quoted && f->at[i] == '"') ++i; /* of two quotes the first */
+        if (f->quoted && f->at[i] == '"') ++i; /* skip the first of two quotes */
     }
     if (name) name[used] = '\0';
     return name;
@@ -224,7 +224,7 @@ clv_status clv_csv_find(const clv_csv_table *table, const char *name, size_t *co
                     other ? " (commas must stand between them)" : "");
 }
 
-/* What lies between two offsets, without the line ends at its end. */
+/* Returns what is between two offsets, without trailing line ends. */
 static const char *record(const clv_csv_table *table, size_t begin, size_t end, size_t *length)
 {
     while (end > begin && (table->text[end - 1] == '\n' || table->text[end - 1] == '\r'))
@@ -252,7 +252,8 @@ static size_t line_of(const clv_csv_table *table, const char *at)
     return line;
 }
 
-/* "12,5", "-0,25e-3": `tail` digits behind the only comma, `head` before it. */
+/* Returns whether a number has one comma, such as "12,5" or "-0,25e-3": `head` digits before it and `tail` digits after
+ * it. */
 static bool has_comma(const char *text, size_t length, size_t *head, size_t *tail)
 {
     size_t at = length && (*text == '-' || *text == '+') ? 1 : 0;
@@ -326,11 +327,11 @@ void clv_csv_cell_text(const clv_csv_cell *cell, clv_text *out)
     }
     for (size_t i = 0; i < cell->length; ++i) {
         clv_text_bytes(out, cell->at + i, 1);
-        if (cell->at[i] == '"') ++i; /* of two quotes the first */
+        if (cell->at[i] == '"') ++i; /* skip the first of two quotes */
     }
 }
 
-/* A number with a point and decimals, such as "1.5". */
+/* Returns whether a number has a point and decimals, such as "1.5". */
 static bool has_point(const char *text, size_t length)
 {
     const char *point = memchr(text, '.', length);
@@ -357,7 +358,7 @@ void clv_csv_find_decimal(clv_csv_table *table)
             if (has_comma(at, length, &head, &tail)) {
                 const char first = isdigit((unsigned char)*at) ? *at : at[1];
                 ++commas;
-                certain += tail != 3 || head > 3 || first == '0'; /* no thousands are separated */
+                certain += tail != 3 || head > 3 || first == '0'; /* not a thousands separator */
             } else if (has_point(at, length)) {
                 ++points;
             }

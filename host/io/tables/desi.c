@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* DESI's coadd- and spectra- files: FIBERMAP, SCORES, and five images an arm; cframe-: the images of one arm. */
+/* Reads DESI's coadd- and spectra- files (FIBERMAP, SCORES, and five images per arm) and cframe- files (the images of
+ * one arm). */
 #include "host/io/tables/desi.h"
 
 #include "base/alloc.h"
@@ -23,7 +24,7 @@ static const char *hdu_name(const clv_desi *d, size_t arm, const char *what, cha
     return out;
 }
 
-/* One column as numbers into rows; what is missing keeps its value. */
+/* Reads one column as numbers into the rows; missing values stay unchanged. */
 static clv_status read_numbers(const clv_desi *d, const char *table, const char *column,
                                clv_type type, clv_file_array *out, bool *found)
 {
@@ -56,7 +57,7 @@ static clv_status read_texts(clv_desi *d, bool *is_bad)
     return status;
 }
 
-/* Whole numbers and coordinates of the fibre map. */
+/* Reads the integers and coordinates of the fibre map. */
 static clv_status read_fibermap(clv_desi *d)
 {
     static const char *const ints[] = { "FIBER", "BRICKID", "REF_ID", "EXPID" };
@@ -151,7 +152,7 @@ static clv_status read_wavelengths(clv_desi *d, size_t arm)
     return w->rank == 1 ? CLV_OK : clv_fail(CLV_E_FORMAT, "%s: %s is not a vector", d->path, name);
 }
 
-/* A frame: the card CAMERA ("b3") says which arm it is of, EXPID which exposure. */
+/* Reads a frame: the card CAMERA ("b3") gives its arm, EXPID its exposure. */
 static clv_status read_frame(clv_desi *d)
 {
     static const char lower[] = "brz";
@@ -205,7 +206,7 @@ void clv_desi_clear(clv_desi *d)
     *d = (clv_desi){ 0 };
 }
 
-/* An image of the block as `type`; required unless `may_miss`. */
+/* Reads an image of the block as `type`; it is required unless `may_miss`. */
 static clv_status read_image(const clv_desi *d, size_t arm, const char *what, clv_type type,
                              bool may_miss, const clv_desi_block *b, clv_file_array *out)
 {
@@ -220,7 +221,7 @@ static clv_status read_image(const clv_desi *d, size_t arm, const char *what, cl
         return clv_fail(CLV_E_FORMAT, "%s: %s has shape %s, its wavelengths are %zu", d->path, name,
                         clv_shape_text(out->rank, out->shape, shape), d->wavelength[arm].shape[0]);
     if (type == CLV_F32) return clv_file_array_convert(out, d->path, CLV_F32);
-    if (out->type == CLV_I32 || out->type == CLV_U32) return CLV_OK; /* above 0 is bad */
+    if (out->type == CLV_I32 || out->type == CLV_U32) return CLV_OK; /* values above 0 are bad */
     clv_file_array read = *out;
     *out = (clv_file_array){ 0 };
     clv_status status = clv_file_array_convert(&read, d->path, CLV_F64);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Redshifts and classes of spectra: a table of redrock, matched to the rows of a file. */
+/* Reads redshifts and classes of spectra from a table of redrock, and matches them to the rows of a file. */
 #include "host/io/tables/redrock.h"
 
 #include "base/alloc.h"
@@ -43,7 +43,7 @@ static clv_status read_columns(const char *path, columns *c)
     return CLV_OK;
 }
 
-/* A text without the blanks at its end. */
+/* Copies a text without trailing blanks. */
 static void copy_text(const clv_file_array *texts, size_t row, char out[CLV_REDSHIFT_CLASS])
 {
     *out = '\0';
@@ -73,7 +73,7 @@ static int by_target(const void *a, const void *b)
     return x->row < y->row ? -1 : x->row > y->row;
 }
 
-/* The last row of each target: what a later one says stands. */
+/* Keeps the last row of each target, since a later row replaces earlier ones. */
 static size_t sort_places(const columns *c, place *places, size_t rows)
 {
     size_t kept = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which kind of file a spectrum is in. */
+/* Recognises the kind of file that holds a spectrum. */
 #include "host/io/tables/spectrum.h"
 
 #include "base/alloc.h"
@@ -22,8 +22,8 @@ double clv_vacuum_of_air(double air)
     return vacuum;
 }
 
-/* What headers call the velocity that is to be added to reach the Sun's or the barycentre's frame. SDSS's HELIO_RV has
- * been added already, and is not among them. */
+/* Header keys of the velocity to add to reach the Sun's or the barycentre's frame. SDSS's HELIO_RV has already been
+ * added and is not among them. */
 static const char *const barycentric_keys[] = { "VHELIO",  "BARYCORR", "BERV",   "VBARY",
                                                 "BARYVEL", "VCORR",    "HELCORR" };
 
@@ -32,7 +32,7 @@ static int64_t whole(double value)
     return value >= 0 && value < 9e18 ? (int64_t)value : -1;
 }
 
-/* What the headers tell of the star; the primary one's word counts most. */
+/* Reads what the headers say about the star; the primary header takes precedence. */
 static void identify(const clv_fits_hdus *hdus, clv_one_spectrum *out)
 {
     for (size_t i = hdus->count; i-- > 0;) {
@@ -84,7 +84,7 @@ static clv_status read_fits(const char *path, clv_one_spectrum *out)
     return status;
 }
 
-/* Whether it is FITS, perhaps compressed by gzip, or something else. A pipe is refused: it cannot be read twice. */
+/* Finds out whether the file is FITS, perhaps compressed by gzip. A pipe is refused, since it cannot be read twice. */
 static clv_status is_fits(const char *path, bool *fits)
 {
     unsigned char head[6] = { 0 };

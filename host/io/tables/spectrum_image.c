@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A spectrum as a FITS image whose header has the wavelengths: IRAF's, linear or logarithmic, SDSS's spSpec-, and what
- * specutils writes with a world coordinate system. */
+/* Reads a spectrum from a FITS image whose header gives the wavelengths: IRAF's, linear or logarithmic, SDSS's spSpec-,
+ * and what specutils writes with a world coordinate system. */
 #include "host/io/tables/spectrum.h"
 
 #include "base/alloc.h"
@@ -17,13 +17,13 @@ enum { IRAF_BANDS = 4, SPSPEC_ROWS = 3, LAMOST_ROWS = 5 };
 /* The wavelengths that a header describes. */
 typedef struct axis {
     double first, step, pixel; /* value at `pixel`, counted from 1 */
-    bool log10, log_e;         /* of the value */
-    bool apogee;               /* the HDU behind has the errors, in an image of the same shape */
+    bool log10, log_e;         /* the values are logarithms */
+    bool apogee;               /* the next HDU has the errors, in an image of the same shape */
     double angstrom;
     clv_medium medium;
 } axis;
 
-/* What an axis is of, where that is no wavelength. */
+/* Returns whether an axis is of a quantity other than wavelength. */
 static bool is_other_quantity(const char *type)
 {
     static const char *const others[] = { "FREQ", "ENER", "WAVN", "VRAD",
@@ -33,7 +33,8 @@ static bool is_other_quantity(const char *type)
     return false;
 }
 
-/* Whether the header describes wavelengths; CLV_E_FORMAT where it describes something else. */
+/* Finds the wavelengths that the header describes; *found is false if there are none. Returns CLV_E_FORMAT if it
+ * describes another quantity. */
 static clv_status find_axis(const char *path, const clv_fits_hdu *h, axis *a, bool *found)
 {
     char text[72];
@@ -48,7 +49,7 @@ static clv_status find_axis(const char *path, const clv_fits_hdu *h, axis *a, bo
     if (!clv_fits_hdu_number(h, "CRVAL1", &a->first)) return CLV_OK;
     if (!clv_fits_hdu_number(h, "CDELT1", &a->step) && !clv_fits_hdu_number(h, "CD1_1", &a->step))
         return CLV_OK;
-    double matrix; /* CD1_1 counts where both are there, as in IRAF */
+    double matrix; /* CD1_1 takes precedence if both exist, as in IRAF */
     if (clv_fits_hdu_number(h, "CD1_1", &matrix) && matrix != 0) a->step = matrix;
     (void)clv_fits_hdu_number(h, "CRPIX1", &a->pixel);
     if (clv_fits_hdu_number(h, "DC-FLAG", &flag)) a->log10 = flag == 1;
@@ -77,7 +78,7 @@ static clv_status find_axis(const char *path, const clv_fits_hdu *h, axis *a, bo
                 "nm, um or m",
                 path, text);
     }
-    /* a logarithm without a word: 3.0 to 4.6 are 1000 to 40000 Angstrom */
+    /* an undeclared logarithm: 3.0 to 4.6 are 1000 to 40000 Angstrom */
     if (!a->log10 && !a->log_e && a->angstrom == 1 && a->first > 2.5 && a->first < 5 &&
         fabs(a->step) < 0.01)
         a->log10 = true;
@@ -93,7 +94,7 @@ static double wavelength_at(const axis *a, size_t k)
     return a->log10 ? pow(10, value) : value * a->angstrom;
 }
 
-/* Whether a row has the axis' wavelengths, in float32. */
+/* Returns whether a row holds the axis' wavelengths, to float32 precision. */
 static bool has_wavelengths(const axis *a, const double *row, size_t n)
 {
     for (size_t k = 0; k < n; k += CLV_MAX(n - 1, (size_t)1)) {
@@ -103,7 +104,7 @@ static bool has_wavelengths(const axis *a, const double *row, size_t n)
     return true;
 }
 
-/* Images of the same length beside the flux; `least` is the first role that is wanted. */
+/* Reads images of the same length that accompany the flux; `least` is the first role that is wanted. */
 static clv_status read_beside(const char *path, const clv_fits_hdus *hdus, size_t flux, bool apogee,
                               clv_spectrum_role least, clv_file_array beside[CLV_ROLES],
                               clv_spectrum_columns *c)
@@ -115,7 +116,7 @@ static clv_status read_beside(const char *path, const clv_fits_hdus *hdus, size_
         if (i == flux || !h->has_image || role < least || c->value[role]) continue;
         CLV_TRY(clv_fits_read(path, (int)i, &beside[role], NULL));
         CLV_TRY(clv_file_array_convert(&beside[role], path, CLV_F64));
-        /* of several rows the first, as with the flux */
+        /* of several rows takes the first, as for the flux */
         const clv_file_array *b = &beside[role];
         if (!b->rank || b->shape[b->rank - 1] != c->count ||
             (clv_file_array_count(b) != c->count && !apogee)) {
@@ -128,7 +129,7 @@ static clv_status read_beside(const char *path, const clv_fits_hdus *hdus, size_
     return CLV_OK;
 }
 
-/* The flux of the image, and what stands in its other rows. */
+/* Takes the flux of the image, and the contents of its other rows. */
 static clv_status take_rows(const char *path, const clv_file_array *image, const axis *a,
                             clv_spectrum_columns *c)
 {
@@ -142,7 +143,7 @@ static clv_status take_rows(const char *path, const clv_file_array *image, const
         c->value[CLV_ROLE_IVAR] = all + n; /* LAMOST: flux, 1 / variance, wavelength, two masks */
         c->value[CLV_ROLE_MASK] = all + 3 * n;
     } else if (a->apogee && rank == 2) {
-        /* the first is the mean of the visits behind it */
+        /* the first row is the mean of the visits that follow */
     } else if (rank == 2 && a->log10 && a->medium == CLV_MEDIUM_VACUUM && rows >= SPSPEC_ROWS) {
         c->value[CLV_ROLE_ERROR] = all + 2 * n; /* spSpec-: flux, without continuum, error, mask */
         if (rows > SPSPEC_ROWS) c->value[CLV_ROLE_MASK] = all + 3 * n;
@@ -186,7 +187,7 @@ static clv_status read_one(const char *path, const clv_fits_hdus *hdus, size_t n
     return status;
 }
 
-/* The flux without wavelengths in its header, and an image with as many beside it. */
+/* Reads a flux without wavelengths in its header, if another image of the same length holds them. */
 static clv_status read_with_wavelengths(const char *path, const clv_fits_hdus *hdus,
                                         clv_one_spectrum *out, bool *found)
 {

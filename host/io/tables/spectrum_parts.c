@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Names, units and masks of spectra, and columns put together to a spectrum. */
+/* Names, units and masks of spectra, and the assembly of a spectrum from columns. */
 #include "host/io/tables/spectrum.h"
 
 #include "base/alloc.h"
@@ -14,9 +14,9 @@
 
 enum { LEAST_PIXELS = 16, MOST_PIXELS = 1 << 24, BLOCK = 200 };
 
-/* Bits of SPPIXMASK that stand for pixels without a usable flux, from the bit mask "SPPIXMASK" of SDSS's
- * sdssMaskbits.par. Others describe how a pixel was made (bit 11 even says that its smear exposure
- * was good), or concern thousands of good pixels (BADFLAT, LOWFLAT). */
+/* Bits of SPPIXMASK that mark pixels without a usable flux, from the bit mask "SPPIXMASK" of SDSS's sdssMaskbits.par.
+ * Other bits describe how a pixel was made (bit 11 even says that its smear exposure was good), or concern thousands of
+ * good pixels (BADFLAT, LOWFLAT). */
 enum {
     NOPLUG = 1 << 0,      /* the fibre is not in the plug map */
     BADTRACE = 1 << 1,    /* the fibre's trace failed */
@@ -104,8 +104,8 @@ static int by_value(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* Errors from fourth differences, which smooth lines hardly touch: of white noise of 1 they have a standard deviation
- * of sqrt(70). 1.4826 times the median over blocks. */
+/* Estimates the errors from fourth differences, which smooth lines hardly affect; for white noise of deviation 1 their
+ * standard deviation is sqrt(70). Takes 1.4826 times the median of their size per block. */
 static clv_status estimate_errors(const char *path, clv_one_spectrum *s)
 {
     const size_t n = s->pixels;
@@ -113,7 +113,7 @@ static clv_status estimate_errors(const char *path, clv_one_spectrum *s)
     if (!room) return clv_fail(CLV_E_MEMORY, "%s: no memory", path);
     for (size_t from = 0; from < n; from += BLOCK) {
         const size_t end = CLV_MIN(from + BLOCK, n);
-        /* the last block looks back, so that it is never short of pixels */
+        /* the last block starts earlier, so that it is never short of pixels */
         const size_t first = end - from < BLOCK && n >= BLOCK ? end - BLOCK : from;
         size_t count = 0;
         for (size_t k = CLV_MAX(first, (size_t)2); k < end && k + 2 < n; ++k) {
@@ -131,7 +131,7 @@ static clv_status estimate_errors(const char *path, clv_one_spectrum *s)
     return CLV_OK;
 }
 
-/* Error of a pixel, 0 where it is bad. */
+/* Returns the error of a pixel, 0 if it is bad. */
 static double error_of(const clv_spectrum_columns *c, size_t k)
 {
     double error = 0;
@@ -155,7 +155,7 @@ static bool is_masked(const clv_spectrum_columns *c, size_t k)
     return c->marks_good ? v == 0 : ((int64_t)v & c->bad_bits) != 0;
 }
 
-/* Bad pixels tell nothing of the line-spread function: they get that of their neighbours' median. */
+/* Fills in the line-spread function of bad pixels with the median of their neighbours. */
 static clv_status fill_lsf(const char *path, const double *from, clv_one_spectrum *s)
 {
     size_t count = 0;
@@ -202,7 +202,7 @@ static clv_status order(const char *path, clv_one_spectrum *s)
     return CLV_OK;
 }
 
-/* Takes out what has no wavelength: ends that are padded with zeros, holes of NaN. */
+/* Removes pixels without a wavelength: ends padded with zeros, gaps of NaN. */
 static clv_status drop_unplaced(const char *path, clv_one_spectrum *s)
 {
     size_t kept = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A spectrum as a FITS table: SDSS (spec-, lite), JWST (x1d), specutils, and any with named columns; a pixel a row,
- * or all pixels in one row. */
+/* Reads a spectrum from a FITS table: SDSS (spec-, lite), JWST (x1d), specutils, and any with named columns; one pixel
+ * per row, or all pixels in one row. */
 #include "host/io/tables/spectrum.h"
 
 #include "base/error.h"
@@ -15,11 +15,11 @@
 enum { MOST_COLUMNS = 1000, NAME = 72 };
 
 typedef struct table {
-    char name[CLV_ROLES][NAME]; /* of the column in each role */
+    char name[CLV_ROLES][NAME]; /* name of the column in each role */
     char unit[CLV_ROLES][NAME];
 } table;
 
-/* Rank of a name in its role: where a table has several, the first in this list is taken. */
+/* Returns whether a name is the better one for its role, if a table has several. */
 static bool is_better(const char *name, const char *old)
 {
     return !*old || strcasecmp(name, "flux_error") == 0 || strcasecmp(name, "and_mask") == 0;
@@ -66,7 +66,7 @@ static clv_status read_columns(const char *path, int number, const table *t,
     return CLV_OK;
 }
 
-/* The spectrum of table `number`; *found is false where it has none. */
+/* Reads the spectrum of table `number`; *found is false if it has none. */
 static clv_status read_one(const char *path, const clv_fits_hdu *hdu, int number,
                            clv_one_spectrum *out, bool *found)
 {
@@ -81,7 +81,7 @@ static clv_status read_one(const char *path, const clv_fits_hdu *hdu, int number
     clv_spectrum_columns c = { .bad_bits = clv_spectrum_mask_bits(t.name[CLV_ROLE_MASK]),
                                .per_hertz = clv_is_per_hertz(t.unit[CLV_ROLE_FLUX]),
                                .angstrom = clv_angstrom_in(t.unit[CLV_ROLE_WAVE]) };
-    /* PypeIt's coadds mark the good pixels */
+    /* PypeIt's coadds mark the good pixels in their mask */
     c.marks_good =
         clv_fits_hdu_text(hdu, "DMODCLS", model, sizeof model) && strcmp(model, "OneSpec") == 0;
     clv_status status = CLV_OK;
@@ -108,7 +108,8 @@ static clv_status read_one(const char *path, const clv_fits_hdu *hdu, int number
     return CLV_OK;
 }
 
-/* COADD_B and COADD_R of LAMOST are two parts of a spectrum: the same name but for what is behind '_'. */
+/* Returns whether a table holds another part of the same spectrum, like COADD_B and COADD_R of LAMOST: the names differ
+ * only after '_'. */
 static bool is_other_part(const char *name, const char *first)
 {
     const char *end = strrchr(first, '_');

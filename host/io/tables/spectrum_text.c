@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A spectrum as text: lines of two to four numbers, with or without a line of names before them. */
+/* Reads a spectrum from text: lines of two to four numbers, with or without a line of names before them. */
 #include "host/io/lines.h"
 #include "host/io/tables/spectrum.h"
 
@@ -16,7 +16,7 @@ typedef struct reader {
     const char *path;
     double *value[MOST_COLUMNS];
     size_t capacity[MOST_COLUMNS], rows, columns;
-    clv_spectrum_role role[MOST_COLUMNS]; /* by the line of names */
+    clv_spectrum_role role[MOST_COLUMNS]; /* from the line of names */
     int64_t bits;
     double angstrom,
         told; /* in the unit of wavelengths: by the line of names, or by lines before it; 0: not told */
@@ -28,7 +28,7 @@ static bool is_between(char c)
     return c == ' ' || c == '\t' || c == ',' || c == ';' || c == '\r' || c == '|';
 }
 
-/* The next word of [*at, end); false at the end. */
+/* Copies the next word of [*at, end); returns false at the end. */
 static bool next_word(const char **at, const char *end, char out[WORD])
 {
     size_t n = 0;
@@ -42,7 +42,7 @@ static bool next_word(const char **at, const char *end, char out[WORD])
     return n > 0;
 }
 
-/* ECSV tells a column in a line such as "# - {name: wave, unit: nm, datatype: float64}". */
+/* Parses a column of ECSV, declared in a line such as "# - {name: wave, unit: nm, datatype: float64}". */
 static void take_ecsv(reader *r, const char *at, const char *end)
 {
     char word[WORD], name[WORD] = "", unit[WORD] = "";
@@ -60,7 +60,7 @@ static void take_ecsv(reader *r, const char *at, const char *end)
     if (role == CLV_ROLE_FLUX) r->per_hertz = clv_is_per_hertz(unit);
 }
 
-/* A line of units behind that of names: that of the wavelengths. */
+/* Parses a line of units after the line of names, for the unit of the wavelengths. */
 static void take_units(reader *r, const char *at, const char *end)
 {
     char word[WORD];
@@ -69,7 +69,7 @@ static void take_units(reader *r, const char *at, const char *end)
             r->angstrom = clv_angstrom_in(word);
 }
 
-/* A line of names, such as "# wave flux err" or "wavelength[nm],flux": those that are known. */
+/* Parses a line of names, such as "# wave flux err" or "wavelength[nm],flux", and keeps the known ones. */
 static void take_names(reader *r, const char *at, const char *end)
 {
     clv_spectrum_role role[MOST_COLUMNS] = { CLV_ROLE_NONE };
@@ -86,7 +86,7 @@ static void take_names(reader *r, const char *at, const char *end)
         char *open = strpbrk(word, "[("), *close;
         if (open && (close = strpbrk(open, "])"))) {
             *close = *open = '\0';
-            if (open == word) { /* a unit of its own, behind the name before it */
+            if (open == word) { /* a separate unit, which belongs to the name before it */
                 if (n && (role[n - 1] == CLV_ROLE_WAVE)) angstrom = clv_angstrom_in(open + 1);
                 continue;
             }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tables as they lie in the file, and cards of the primary HDU. */
+/* Reads tables as they are in the file, and cards of the primary HDU. */
 #include "host/io/formats/fits_copy.h"
 
 #include "host/io/formats/fits/library.h"
@@ -11,7 +11,7 @@
 
 enum { RECORD = 80, KEY = 8, MOST_CARDS = 20000 };
 
-/* Whether a card says what the writer says by itself. */
+/* Returns whether the writer sets this card on its own. */
 static bool is_structure(const char *key)
 {
     static const char *const own[] = { "XTENSION", "BITPIX", "PCOUNT",   "GCOUNT",  "TFIELDS",
@@ -29,7 +29,7 @@ static bool is_among(const char *key, const char *const *keys, size_t count)
     return false;
 }
 
-/* The current header's cards: those of `keys`, or without it all that do not tell sizes. */
+/* Keeps cards of the current header: those of `keys`, or if there are none all except those for sizes. */
 static clv_status keep_cards(clv_fits_source *source, const char *const *keys, size_t count,
                              clv_text *cards)
 {
@@ -63,13 +63,14 @@ static clv_status read_table(clv_fits_source *source, clv_fits_raw *raw, bool *f
     if (error || kind != BINARY_TBL) return CLV_OK;
     fits_get_num_cols(source->file, &columns, &error);
     if (error) return clv_fits_error(source->path, "read the table's header", error);
-    /* PCOUNT; asked for by its name, a number that is none ends the program inside CFITSIO 4.2 */
+    /* Checks PCOUNT for a heap through the library's struct: if CFITSIO 4.2 is asked for the card and its value is not
+     * a number, it ends the program. */
     if (source->file->Fptr->heapsize != 0) return CLV_OK;
     CLV_TRY(clv_fits_count_rows(source, &rows));
     raw->rows = (size_t)rows, raw->columns = (size_t)CLV_MAX(columns, 0);
     raw->width = (size_t)CLV_MAX(source->file->Fptr->rowlength, (LONGLONG)0);
     CLV_TRY(keep_cards(source, NULL, 0, &raw->cards));
-    const size_t bytes = raw->rows * raw->width; /* the file holds as many */
+    const size_t bytes = raw->rows * raw->width; /* the file is known to hold that many */
     if (!(raw->bytes = clv_alloc(CLV_MAX(bytes, (size_t)1), 1)))
         return clv_fail(CLV_E_MEMORY, "%s: no memory for %zu rows", source->path, raw->rows);
     if (bytes) fits_read_tblbytes(source->file, 1, 1, (LONGLONG)bytes, raw->bytes, &error);
@@ -102,7 +103,7 @@ clv_status clv_fits_raw_primary(const char *path, const char *const *keys, size_
     return status;
 }
 
-/* ---- what a file has ------------------------------------------------------------------------- */
+/* ---- the contents of a file ------------------------------------------------------------------ */
 
 static clv_status describe(clv_fits_source *source, clv_fits_hdu *out)
 {

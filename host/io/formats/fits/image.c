@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Images of FITS files. Sizes that a header claims are compared with the length of the file before
- * they are allocated. */
+/* Reads images of FITS files. Sizes that a header claims are compared with the length of the file before anything is
+ * allocated. */
 #include "host/io/formats/fits/library.h"
 
 #include "base/alloc.h"
@@ -9,7 +9,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { MAX_COMPRESSION = 10000 /* by tiles; constant images reach about 1000 */ };
+enum { MAX_COMPRESSION = 10000 /* of tiles; constant images reach about 1000 */ };
 
 bool clv_fits_has_image(const clv_fits_source *source)
 {
@@ -53,7 +53,7 @@ static clv_status find_image(clv_fits_source *source, int hdu)
                     number == 1 ? "" : "s");
 }
 
-/* Which types hold the pixels after BSCALE and BZERO; `blank` where BLANK asks for a NaN. */
+/* The types that hold pixels after BSCALE and BZERO; `blank` is used where BLANK requires a NaN. */
 static const struct {
     int equivalent, type;
     clv_type plain;
@@ -72,7 +72,7 @@ static const struct {
     { DOUBLE_IMG, TDOUBLE, CLV_F64, TDOUBLE, CLV_F64 },
 };
 
-/* Whether the types belong together: they may come from a process that went astray. */
+/* Returns whether the types belong together: they may come from a sandbox process that was damaged. */
 static bool type_is_known(const clv_fits_image *image)
 {
     for (size_t i = 0; i < CLV_LEN(pixel_types); ++i) {
@@ -84,8 +84,8 @@ static bool type_is_known(const clv_fits_image *image)
     return false;
 }
 
-/* Only asks whether the card is there: reading a long text as an integer writes beyond a buffer of
- * CFITSIO 4.2 (ffc2j), and Debian's build aborts then. So no card is read as an integer here. */
+/* Returns whether a card exists, without reading it: if CFITSIO 4.2 reads a long text as an integer, it writes beyond a
+ * buffer (ffc2j), and Debian's build then aborts. So this file reads no card as an integer. */
 static bool has_card(fitsfile *file, const char *key)
 {
     char card[FLEN_CARD];
@@ -112,7 +112,7 @@ static clv_status find_type(clv_fits_source *source, clv_fits_image *out)
                     out->bitpix);
 }
 
-/* Claimed sizes against the bytes that are there: nothing larger is allocated. */
+/* Checks the claimed sizes against the bytes that exist, so that nothing larger is allocated. */
 static clv_status check_length(clv_fits_source *source, const clv_fits_image *image)
 {
     int error = 0;
@@ -140,7 +140,7 @@ static clv_status check_length(clv_fits_source *source, const clv_fits_image *im
     return CLV_OK;
 }
 
-/* In the process that unpacks tiles: all pixels of the image. */
+/* Reads all pixels of the image, in the process that unpacks tiles. */
 static clv_status read_all(clv_fits_source *source, clv_fits_image *image, size_t pixels,
                            void *data)
 {
@@ -195,14 +195,14 @@ clv_status clv_fits_image_read(clv_fits_source *source, const clv_fits_image *im
         memcpy(data, pixels + first * size, count * size);
         return CLV_OK;
     }
-    /* Without a value for blank pixels CFITSIO reads floats straight into `data`. */
+    /* Without a value for blank pixels CFITSIO reads floats directly into `data`. */
     const bool check = image->blanks || image->compressed;
     float nan32 = NAN;
     double nan64 = NAN;
     void *blank = NULL;
     if (check && image->type == TFLOAT) blank = &nan32;
     if (check && image->type == TDOUBLE) blank = &nan64;
-    int error = 0, any; /* `any` is written to without a look whether it is NULL */
+    int error = 0, any; /* CFITSIO writes to `any` without checking for NULL */
     if (fits_read_img(source->file, image->type, (LONGLONG)first + 1, (LONGLONG)count, blank, data,
                       &any, &error))
         return clv_fits_error(source->path, "read the image's pixels", error);
@@ -221,7 +221,7 @@ static clv_status carry_cards(clv_fits_source *source, clv_fits_cards *cards)
     return error ? clv_fits_error(source->path, "read the header", error) : CLV_OK;
 }
 
-/* The target is often named in the primary HDU, the coordinates beside the image. */
+/* Collects the cards: the target is often named in the primary HDU, the coordinates next to the image. */
 static clv_status read_cards(clv_fits_source *source, size_t rank, clv_fits_cards *cards)
 {
     int number = 1, error = 0;
@@ -242,9 +242,9 @@ static clv_status read_cards(clv_fits_source *source, size_t rank, clv_fits_card
     return cards->failed ? clv_fail(CLV_E_MEMORY, "%s: no memory for header cards", path) : CLV_OK;
 }
 
-/* ---- what others call ---------------------------------------------------------------------- */
+/* ---- what other files call ------------------------------------------------------------------- */
 
-/* The HDU named, or with NULL the one of this number. */
+/* Goes to the named HDU, or with NULL to the one of this number. */
 static clv_status goto_image(clv_fits_source *source, const char *extension, int hdu)
 {
     if (!extension) return find_image(source, hdu);

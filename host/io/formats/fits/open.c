@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Opens a FITS file and steps through its HDUs. CFITSIO gets to see only what is FITS, and only
- * headers that it reads without harm; its stack of messages becomes one line. */
+/* Opens a FITS file and steps through its HDUs. CFITSIO sees only data that are FITS, and only headers that it can read
+ * without harm; its stack of messages becomes one line. */
 #include "host/io/formats/fits/library.h"
 
 #include "base/alloc.h"
@@ -23,11 +23,11 @@ enum {
 
 static bool is_end(const char *card)
 {
-    static const char end[] = "END     "; /* where CFITSIO stops as well */
+    static const char end[] = "END     "; /* CFITSIO stops here as well */
     return memcmp(card, end, sizeof end - 1) == 0;
 }
 
-/* Up to BLOCK bytes from `at` on; the rest of `block` is blank. */
+/* Reads up to BLOCK bytes from `at` on; the rest of `block` is blank. */
 static clv_status read_block(clv_fits_source *source, uint64_t at, char *block)
 {
     const uint64_t length = source->bytes ? source->length : source->input.length;
@@ -42,7 +42,7 @@ static clv_status read_block(clv_fits_source *source, uint64_t at, char *block)
     return clv_input_read(&source->input, block, there);
 }
 
-/* Looks at the header that begins at byte `at`, to its end or that of the file, and at what it says of tiles. */
+/* Checks the header that begins at byte `at`, up to its end or that of the file, and notes what it says about tiles. */
 static clv_status check_header(clv_fits_source *source, uint64_t at, clv_fits_tiles *tiles)
 {
     char block[BLOCK];
@@ -58,7 +58,7 @@ static clv_status check_header(clv_fits_source *source, uint64_t at, clv_fits_ti
     return CLV_OK;
 }
 
-/* Hides the tiles of the header at `at`, in our bytes. */
+/* Hides the tiles in the header at `at`, in our copy of the file. */
 static void hide_tiles(clv_fits_source *source, uint64_t at, clv_fits_tiles *tiles)
 {
     for (; at + CARD <= source->length; at += CARD) {
@@ -74,10 +74,10 @@ static void hide_tiles(clv_fits_source *source, uint64_t at, clv_fits_tiles *til
 LONGLONG clv_fits_length(const clv_fits_source *source)
 {
     return source->bytes ? (LONGLONG)source->length
-                         : source->file->Fptr->filesize; /* no function tells it */
+                         : source->file->Fptr->filesize; /* no function returns it */
 }
 
-/* CFITSIO reads whole blocks, and checks no end of memory but the one it believes in. */
+/* Pads the last block: CFITSIO reads whole blocks, and does not check the real end of the memory. */
 static clv_status fill_last_block(clv_fits_source *source)
 {
     const size_t whole = clv_round_up(source->length, BLOCK);
@@ -99,7 +99,7 @@ void clv_fits_settle(clv_fits_source *source)
 
 /* ---- files --------------------------------------------------------------------------------- */
 
-/* Only FITS reaches CFITSIO: it would also unpack zip, pack and compress by old code. */
+/* Lets only FITS reach CFITSIO, which would also unpack zip, pack and compress with old code. */
 static clv_status check_start(const char *path, const char *start, size_t length)
 {
     static const char fits[] = "SIMPLE  =";
@@ -183,7 +183,7 @@ void clv_fits_close(clv_fits_source *source)
 
 /* ---- HDUs ---------------------------------------------------------------------------------- */
 
-/* The whole file into memory, where its header can be changed, and CFITSIO to the same HDU of it. */
+/* Reads the whole file into memory, where its header can be changed, and moves CFITSIO to the same HDU of it. */
 static clv_status take_into_memory(clv_fits_source *source)
 {
     int number = 0, error = 0;
@@ -200,7 +200,7 @@ static clv_status take_into_memory(clv_fits_source *source)
     CLV_TRY(clv_input_seek(&source->input, 0));
     CLV_TRY(clv_input_read(&source->input, source->bytes, source->length));
     clv_fits_tiles tiles;
-    CLV_TRY(check_header(source, 0, &tiles)); /* by now the file may hold other bytes */
+    CLV_TRY(check_header(source, 0, &tiles)); /* the file may have changed meanwhile */
     hide_tiles(source, 0, &tiles);
     CLV_TRY(open_memory(source));
     for (int i = 1; i < number; ++i) {
@@ -275,7 +275,7 @@ clv_status clv_fits_goto_name(clv_fits_source *source, const char *name, bool *f
     return CLV_OK;
 }
 
-/* EXTVER of the current HDU; 1 without. */
+/* Returns EXTVER of the current HDU; 1 if there is none. */
 static long version_of(clv_fits_source *source)
 {
     long version = 1;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A process that computes on what it has in memory, and can do nothing else: Linux, seccomp. */
+/* Restricts a process to computing on what it has in memory: Linux, seccomp. */
 #define _GNU_SOURCE
 #include "host/io/formats/fits/sandbox.h"
 
@@ -53,9 +53,9 @@ void clv_sandbox_memory(uint64_t bytes)
 
 #define LOAD(field) BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, field))
 #define RETURN(what) BPF_STMT(BPF_RET | BPF_K, what)
-/* One call: allowed, or the next line. */
+/* One rule: allows the call, or continues with the next rule. */
 #define ALLOW(call) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, call, 0, 1), RETURN(SECCOMP_RET_ALLOW)
-/* Allowed unless it asks for memory that is code (the third argument; its low half, both are little-endian). */
+/* Allows the call unless it requests executable memory (third argument; its low half, both are little-endian). */
 #define ALLOW_DATA(call)                                                                 \
     BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, call, 0, 4), LOAD(args[2]),                      \
         BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, PROT_EXEC, 0, 1), RETURN(SECCOMP_RET_KILL), \

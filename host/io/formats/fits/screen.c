@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a header says, read before CFITSIO reads it: values that it takes without a check are refused here, and
- * tile-compressed images are hidden from it. */
+/* Reads headers before CFITSIO does: refuses values that CFITSIO takes without a check, and hides tile-compressed
+ * images from it. */
 #include "host/io/formats/fits/library.h"
 
 #include "base/error.h"
@@ -12,12 +12,12 @@
 enum {
     CARD = 80, /* characters */
     KEY = 8,
-    VALUE = 10,        /* where it begins in a card of the fixed form */
-    MOST_AXES = 99,    /* CFITSIO 4.2 writes further ones behind an array of so many */
-    MOST_COLUMNS = 999 /* as the standard */
+    VALUE = 10,        /* position of the value in a card of the fixed format */
+    MOST_AXES = 99,    /* beyond that CFITSIO 4.2 writes past the end of an array */
+    MOST_COLUMNS = 999 /* as in the standard */
 };
 
-/* The name as CFITSIO understands it: "HIERARCH NAXIS = 1" has the name NAXIS. Returns where the name ends. */
+/* Copies the key as CFITSIO understands it: "HIERARCH NAXIS = 1" has the key NAXIS. Returns the position after it. */
 static const char *name_of(const char *card, char out[KEY + 1])
 {
     static const char hierarch[] = "HIERARCH ";
@@ -32,7 +32,7 @@ static const char *name_of(const char *card, char out[KEY + 1])
     return at;
 }
 
-/* A whole number; -1 for what is none, or needs more than 18 digits. */
+/* Returns a whole number; -1 if it is not one, or needs more than 18 digits. */
 static int64_t number_of(const char *card, const char *at)
 {
     const char *end = card + CARD;
@@ -60,7 +60,8 @@ static bool is_true(const char *card, const char *at)
     return at < end && *at == 'T';
 }
 
-/* CFITSIO 4.2 copies a column's name of 70 characters, a text without quotes, into room for 69. */
+/* Returns whether a text value is quoted (or missing): CFITSIO 4.2 copies a column's name of 70 characters, a text
+ * without quotes, into room for 69. */
 static bool has_quotes(const char *card)
 {
     for (int i = VALUE - 1; i < CARD; ++i)
@@ -76,7 +77,7 @@ static clv_status check_count(const char *path, const char *name, int64_t value,
                     name, value < 0 ? "none" : "larger", (long long)most);
 }
 
-/* The sizes of a compressed image, as far as we read images. */
+/* Notes the sizes of a compressed image, as far as we read images. */
 static void note_tiles(clv_fits_tiles *tiles, const char *name, int64_t value)
 {
     if (strcmp(name, "ZNAXIS") == 0) tiles->rank = value;
@@ -101,7 +102,7 @@ clv_status clv_fits_screen_card(const char *path, char *card, clv_fits_tiles *ti
     return CLV_OK;
 }
 
-/* Where the word begins, wherever it stands in the card: CFITSIO must not take it for a name. NULL: nowhere. */
+/* Finds the word anywhere in the card, since CFITSIO must not take it for a key. Returns NULL if it does not occur. */
 static char *find_word(char *card)
 {
     static const char word[] = "ZIMAGE";

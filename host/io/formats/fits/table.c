@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Vectors and columns of FITS tables. */
+/* Reads vectors and columns of FITS tables. */
 #include "host/io/formats/fits/library.h"
 
 #include "base/alloc.h"
@@ -17,7 +17,7 @@ static bool is_angle_name(const char *name)
            strncasecmp(name, "ANGLE", 5) == 0;
 }
 
-/* Elements in a row of a column of real numbers, else 0. */
+/* Returns the elements per row of a column of real numbers, 0 for other columns. */
 static size_t numbers_in(fitsfile *file, int column)
 {
     int error = 0, type = 0;
@@ -30,8 +30,8 @@ static size_t numbers_in(fitsfile *file, int column)
 
 enum { SEVERAL = -1 };
 
-/* The column of the current table that holds the vector; 0 when there is none, SEVERAL when it may be one of several.
- * `wanted`: its name or number. */
+/* Returns the column of the current table that holds the vector; 0 if there is none, SEVERAL if there are several
+ * candidates. `wanted`: its name or number. */
 static int find_vector_column(fitsfile *file, const char *wanted)
 {
     int error = 0, columns = 0, first = 0;
@@ -77,11 +77,11 @@ clv_status clv_fits_count_rows(clv_fits_source *source, LONGLONG *rows)
 /* ---- vectors ------------------------------------------------------------------------------- */
 
 typedef struct vector {
-    double *values; /* NULL while none was found */
+    double *values; /* NULL until one is found */
     size_t count;
 } vector;
 
-/* Of the current HDU, an image with at most one axis longer than 1. */
+/* Reads the vector from the current HDU, an image with at most one axis longer than 1. */
 static clv_status read_vector_image(clv_fits_source *source, vector *out)
 {
     clv_fits_image image;
@@ -112,7 +112,7 @@ static bool is_in_radians(fitsfile *file, int column)
     return !error && (strcasecmp(unit, "rad") == 0 || strcasecmp(unit, "radian") == 0);
 }
 
-/* As above, for a table: a column of scalars, or one row with an array. */
+/* Does the same for a table: a column of scalars, or one row with an array. */
 static clv_status read_vector_table(clv_fits_source *source, const char *wanted, vector *out)
 {
     int error = 0, any;
@@ -129,7 +129,7 @@ static clv_status read_vector_table(clv_fits_source *source, const char *wanted,
     if (!repeat || rows < 1 || (rows > 1 && repeat > 1)) return CLV_OK;
     CLV_TRY(clv_fits_count_rows(source, &rows));
 
-    const size_t length = repeat * (size_t)rows; /* one of them is 1 */
+    const size_t length = repeat * (size_t)rows; /* one of the two factors is 1 */
     if (length > (uint64_t)clv_fits_length(source))
         return clv_fail(CLV_E_FORMAT, "%s: truncated inside a row of %zu numbers", source->path,
                         length);
@@ -147,7 +147,7 @@ static clv_status read_vector_table(clv_fits_source *source, const char *wanted,
     return CLV_OK;
 }
 
-/* Of the current HDU; leaves `out` alone where that has none. */
+/* Reads the vector of the current HDU; leaves `out` unchanged if there is none. */
 static clv_status read_vector_hdu(clv_fits_source *source, const char *column, vector *out)
 {
     int kind = ANY_HDU, error = 0;
@@ -197,7 +197,7 @@ clv_status clv_fits_read_vector(const char *path, double **values, size_t *count
 
 /* ---- columns ------------------------------------------------------------------------------- */
 
-/* Terminated texts of a fixed width; the pointers that CFITSIO wants go with the array. */
+/* Reads terminated texts of a fixed width; the pointers that CFITSIO needs are stored with the array. */
 static clv_status read_texts(clv_fits_source *source, int column, size_t rows,
                              clv_file_array *array)
 {
@@ -205,7 +205,7 @@ static clv_status read_texts(clv_fits_source *source, int column, size_t rows,
     LONGLONG repeat = 0, width = 0;
     char nothing[] = "";
     const char *path = source->path;
-    /* Not fits_get_col_display_width: it copies TDISP of any length into 20 bytes. */
+    /* fits_get_col_display_width is avoided: it copies TDISP of any length into 20 bytes. */
     fits_get_coltypell(source->file, column, &type, &repeat, &width, &error);
     if (error) return clv_fits_error(path, "read a column", error);
     if (width < 1 || width > 10000)
@@ -238,7 +238,7 @@ static clv_status read_numbers(clv_fits_source *source, int column, clv_type typ
 }
 
 typedef struct table_column {
-    int number, of; /* from 1, 0: the current HDU has no such column; CFITSIO's type */
+    int number, of; /* number: from 1, 0: no such column; of: CFITSIO's type */
     LONGLONG rows, repeat;
 } table_column;
 
@@ -259,7 +259,7 @@ static clv_status find_column(clv_fits_source *source, const char *name_of_it, t
     return error ? clv_fits_error(source->path, "read the table's header", error) : CLV_OK;
 }
 
-/* *found is false when the current HDU has no such column, or one of another kind. */
+/* Reads a column; *found is false if the current HDU has no such column, or one of another kind. */
 static clv_status read_column(clv_fits_source *source, const char *column, clv_type type,
                               clv_file_array *array, bool *found)
 {
@@ -276,7 +276,7 @@ static clv_status read_column(clv_fits_source *source, const char *column, clv_t
 
 /* ---- cells of any table ---------------------------------------------------------------------- */
 
-/* `count` cells of logical values as 0 and 1. */
+/* Reads `count` cells of logical values as 0 and 1. */
 static clv_status read_logicals(clv_fits_source *source, int column, size_t count, double *out)
 {
     int error = 0, any;

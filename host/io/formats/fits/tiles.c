@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tile-compressed images, unpacked by CFITSIO in a process of their own.
+/* Unpacks tile-compressed images with CFITSIO in a process of their own.
  *
- * CFITSIO 4.2 trusts what tiles hold: damaged ones make it divide by zero, read and write where they say. So a
- * child unpacks them. It has no file but the bytes in memory, may make no system call beyond those for memory (where
- * the kernel filters calls), has limits of memory and time, and answers in shared memory: pixels, whose number and
- * type the parent has checked before. */
+ * CFITSIO 4.2 trusts the contents of tiles: damaged ones make it divide by zero, or read and write anywhere. So a child
+ * process unpacks them. The child has no file except the bytes in memory, may make no system calls except those for
+ * memory (if the kernel filters calls), has limits of memory and time, and answers in shared memory with the pixels,
+ * whose number and type the parent has checked before. */
 #define _GNU_SOURCE
 #include "host/io/formats/fits/library.h"
 
@@ -31,10 +31,10 @@ enum {
     ATTEMPTS = 3,
     MESSAGE = 300,
     LEAST_SECONDS = 20,
-    PIXELS_A_SECOND = 1000000 /* slow formats on a slow core do ten times as many */
+    PIXELS_A_SECOND = 1000000 /* even slow formats on a slow core do ten times as many */
 };
 
-/* Shared with the child; the pixels follow, at the next page. */
+/* Memory shared with the child; the pixels follow at the next page. */
 typedef struct answer {
     atomic_int begun, done;
     clv_status status;
@@ -48,7 +48,8 @@ static size_t head_bytes(void)
     return (sizeof(answer) + page - 1) / page * page;
 }
 
-/* Sizes that the header claims, against what is there and what may be used; *pixels of them. */
+/* Checks the sizes that the header claims against the file and the memory that may be used; *pixels gets their
+ * product. */
 static clv_status check_sizes(const clv_fits_source *source, size_t *pixels)
 {
     const clv_fits_tiles *t = &source->tiles;
@@ -103,8 +104,9 @@ static _Noreturn void be_child(const clv_fits_source *source, clv_fits_reader *r
         SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGALRM, SIGTERM, SIGINT
     };
     for (size_t i = 0; i < CLV_LEN(deadly); ++i)
-        signal(deadly[i], SIG_DFL); /* handlers of the application are not for us */
-    close(STDIN_FILENO), close(STDOUT_FILENO), close(STDERR_FILENO); /* we tell what happened */
+        signal(deadly[i], SIG_DFL); /* the application's handlers must not run in the child */
+    /* the parent reports what happened */
+    close(STDIN_FILENO), close(STDOUT_FILENO), close(STDERR_FILENO);
     limit(RLIMIT_CORE, 0);
     limit(RLIMIT_CPU, LEAST_SECONDS + pixels / PIXELS_A_SECOND);
     clv_sandbox_memory(clv_io_room());
@@ -117,7 +119,8 @@ static _Noreturn void be_child(const clv_fits_source *source, clv_fits_reader *r
 
 /* ---- the parent ------------------------------------------------------------------------------ */
 
-/* Waits; false when CFITSIO did not begin: a thread of ours held its lock when the child was made. */
+/* Waits for the child. Returns false if CFITSIO did not begin, because a thread of ours held its lock during the
+ * fork. */
 static bool wait_for(pid_t child, const answer *a, double seconds, int *how)
 {
     const double started = clv_now(), begin_s = 5;
@@ -126,7 +129,8 @@ static bool wait_for(pid_t child, const answer *a, double seconds, int *how)
         const pid_t ended = waitpid(child, how, WNOHANG);
         const double passed = clv_now() - started;
         if (ended == child) return true;
-        if (ended < 0 && errno != EINTR) return true; /* who ignores SIGCHLD has no statuses */
+        /* the process ignores SIGCHLD, so there is no status */
+        if (ended < 0 && errno != EINTR) return true;
         if (passed > seconds || (passed > begin_s && !atomic_load(&a->begun))) {
             kill(child, SIGKILL);
             while (waitpid(child, how, 0) < 0 && errno == EINTR)

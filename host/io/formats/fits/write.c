@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* FITS files written. */
+/* Writes FITS files. */
 #include "host/io/formats/fits/library.h"
 
 #include "base/alloc.h"
@@ -35,7 +35,7 @@ clv_status clv_fits_write(const char *path, const clv_file_array *array,
     for (size_t i = 0; i < array->rank; ++i)
         naxes[i] = (LONGLONG)array->shape[array->rank - 1 - i];
 
-    /* Made in memory, so that the library never sees the path and disk errors are ours to tell. */
+    /* The file is made in memory, so that the library never sees the path, and this function reports disk errors. */
     fitsfile *file = NULL;
     size_t capacity = BLOCK;
     void *memory = clv_zalloc(capacity, 1);
