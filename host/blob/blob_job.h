@@ -52,8 +52,8 @@ typedef struct clv_blob_finisher {
 
 clv_status clv_blob_finisher_create(const clv_blob_plan *plan, clv_blob_finisher *finisher);
 void clv_blob_finisher_clear(clv_blob_finisher *finisher);
-/* The frame's spots from its peaks: filtered, pruned, refined, measured, sorted.
- * Any thread, different frames at once, each with a finisher. */
+/* Filters, prunes, refines, measures and sorts a frame's peaks into its spots. Any thread may call it, also for
+ * different frames at once, each with its own finisher. */
 clv_status clv_blob_finish(const clv_blob_plan *plan, size_t frame, clv_blob_finisher *finisher,
                            size_t *count);
 

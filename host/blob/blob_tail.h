@@ -13,7 +13,7 @@ typedef struct clv_blob_tail {
     double at[CLV_BLOB_TAIL_STEPS];
 } clv_blob_tail;
 
-/* `half` and `curve`: half kernels of `radius` + 1 values, as clv_blob_plan.tap has them in pairs. */
+/* `tap`: two half kernels of `radius` + 1 values, in pairs as in clv_blob_plan.tap. */
 void clv_blob_tail_make(const double *tap, size_t radius, double sigmas, clv_blob_tail *tail);
 
 double clv_blob_tail_at(const clv_blob_tail *tail, double skewness);

@@ -61,7 +61,7 @@ static clv_status make_tables(tables *t)
         return clv_fail(CLV_E_MEMORY, "no memory for matrices");
     for (size_t i = 0; i < (size_t)ROWS * WIDTH; ++i)
         t->x[i] = number(&state);
-    for (size_t j = 0; j < WIDTH; ++j) /* half of it is the other's */
+    for (size_t j = 0; j < WIDTH; ++j) /* makes the second row resemble the first */
         t->x[SECOND * WIDTH + j] = 0.5f * (t->x[SECOND * WIDTH + j] + t->x[FIRST * WIDTH + j]);
     for (size_t i = 0; i < COUNT; ++i)
         make_matrix(t->matrices + i * N * N, &state);

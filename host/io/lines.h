@@ -38,7 +38,7 @@ typedef struct clv_lines {
     clv_lines_kind kind;
     uint64_t blank; /* JSON lines that were skipped */
     clv_text field,
-        decoded; /* which member or column; texts that are not as they lie in the file */
+        decoded; /* field: column or member; decoded: texts that differ from the file's bytes */
     int descriptor;
     bool ended;
     char *buffer;

@@ -10,7 +10,7 @@
 typedef struct clv_sought {
     double x, y, target;
     double low, low_snr, high,
-        high_snr;     /* the flux lies between; high is infinite before it is known */
+        high_snr;     /* the flux lies between low and high; high is infinite until it is known */
     double flux;      /* flux of the next trial; in the end the result, infinite if there is none */
     double without;   /* b / a without a planet */
     double recovered; /* b / a with it, of the last trial */

@@ -27,9 +27,9 @@ typedef struct clv_rotation {
 /* State of a pixel, as cl/patch/centre.cl writes it. */
 enum { CLV_PIXEL_GOOD = 0, CLV_PIXEL_NOT_FINITE = 1, CLV_PIXEL_CONSTANT = 2 };
 
-/* The vector h of a patch at sub-pixel position f = (fy, fx), each in [-0.5, 0.5), is sum_q c_q(f) B[.][q] with c_q(f)
- * = sum_m X[m][q] phi_m(f). With the symmetric matrix G = B' C^-1 B, a(f) = c' G c = sum_m phi_m(f) sum_n F[n][m] G_n,
- * where n counts the upper triangle by rows. */
+/* The vector h of a patch at sub-pixel position f = (fy, fx), each in [-0.5, 0.5), is sum_q c_q(f) B[.][q] with
+ * c_q(f) = sum_m X[m][q] phi_m(f). With the symmetric matrix G = B' C^-1 B, a(f) = c' G c = sum_m phi_m(f) sum_n
+ * F[n][m] G_n, where n counts the upper triangle by rows. */
 typedef struct clv_psf_basis {
     size_t vectors, terms_a, terms_b;
     float *B; /* [pixels][vectors] */

@@ -14,7 +14,7 @@ static inline bool clv_is_grid(const clv_spectra_arm *arm)
     return arm->nodes[0] > 0;
 }
 
-/* Checks that the axes rise, that all rows exist, and that there are less than 2^24 nodes. Returns CLV_OK,
+/* Checks that the axes rise, that all rows exist, and that there are fewer than 2^24 nodes. Returns CLV_OK,
  * CLV_E_ARGUMENT or CLV_E_SHAPE. */
 clv_status clv_grid_check(const clv_spectra_arm *arm);
 

@@ -12,8 +12,7 @@
 enum {
     CLV_SPECTRA_ROUNDS = 48,
     CLV_SPECTRA_MAX_START_LAGS = 2048,
-    CLV_SPECTRA_FEW =
-        48, /* start templates that all are mixtures of, and as many squares, at most */
+    CLV_SPECTRA_FEW = 48, /* most templates that form the mixtures, and as many for their squares */
     CLV_SPECTRA_SCAN = 64, /* velocities around the best one: 6.4 errors on either side */
 };
 
@@ -79,7 +78,7 @@ typedef struct clv_spectra_weights {
 typedef struct clv_spectra_box {
     double low[6], high[6], step[6], longest[6];
     float numbers
-        [25]; /* the same for the kernels, and the price of a distance from the nearest node */
+        [25]; /* the same for the kernels, and the penalty per distance from the nearest node */
 } clv_spectra_box;
 
 /* Sizes: of a star's arrays, of an arm, of the start. */

@@ -73,7 +73,7 @@ static void bend(double h[N][N], const secant *last)
 }
 
 /* Computes the next point from `x`; returns false when a Gauss-Newton step no longer promises a gain. *promise is the
- * expected decrease of L2 by the damped step, *gain half the expected decrease by a whole step. */
+ * expected decrease of L2 by the damped step, *gain the scalar product of the slope and the whole step (CLV_S_GAIN). */
 static bool next_point(const clv_spectra_plan *plan, const clv_ref_judged *best, const double x[N],
                        const secant *last, int fixed, double *damping, double next[N],
                        double *promise, double *gain)

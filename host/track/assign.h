@@ -5,7 +5,7 @@
 
 #include "runtime/job/watch.h"
 
-/* Memory for problems of up to `n` rows: allocate the five arrays with n + 1 elements each. */
+/* Memory for a problem with n rows and m columns: `u` holds n + 1 elements, each of the other five arrays m + 1. */
 typedef struct clv_assign_work {
     double *u, *v, *least; /* potentials of rows and columns; smallest reduced cost */
     size_t *row, *way;     /* row assigned to each column; the previous column on the path */
@@ -13,8 +13,8 @@ typedef struct clv_assign_work {
 } clv_assign_work;
 
 /* Finds column[i] for every row i of an n x m matrix of finite costs (n <= m), whose rows are `stride` apart, so that
- * the sum of the costs is smallest. Ties are broken deterministically. The arrays of `work` hold m + 1 elements (u: n +
- * 1). Reports `done` finished units to `watch` on the way. Returns CLV_OK, or CLV_E_CANCELLED without a result. */
+ * the sum of the costs is smallest. Ties are broken deterministically. Reports `done` finished units to `watch` on the
+ * way. Returns CLV_OK, or CLV_E_CANCELLED without a result. */
 clv_status clv_assign(const double *cost, size_t n, size_t m, size_t stride,
                       const clv_assign_work *work, clv_watch *watch, size_t done, size_t *column);
 

@@ -50,7 +50,7 @@ static terms terms_of(const sample *f, double d, double s)
 typedef struct problem {
     const sample *f;
     double known, exposure; /* known: variance of a position; NaN: not known */
-    double scale;           /* of D: half a squared displacement per frame */
+    double scale;           /* unit of D: half a squared displacement per frame */
 } problem;
 
 static double effective(double variance, double d, double exposure)

@@ -33,9 +33,8 @@ static double sum_up(step *steps, size_t frames, size_t smooth, double *drift)
 {
     double lost = 0, displacements = 0;
     double sum[3] = { 0 },
-           inverse = 0; /* of the window: its means, and one over their numbers of tracks */
-    size_t oldest = 0,
-           there = 0; /* of the window: its first frame, how many of its frames have steps */
+           inverse = 0; /* sums over the window: of its means; of 1 / their numbers of tracks */
+    size_t oldest = 0, there = 0; /* first frame of the window; number of its frames with steps */
     memset(drift, 0, 3 * sizeof *drift);
     for (size_t f = 0; f < frames; ++f) {
         if (f) memcpy(drift + 3 * f, drift + 3 * (f - 1), 3 * sizeof *drift);

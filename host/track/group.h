@@ -16,9 +16,8 @@ typedef struct clv_edge {
 
 /* How to shrink groups that are too large for an assignment. */
 typedef struct clv_adaptive {
-    double stop,
-        step; /* the range is multiplied by `step` while it is above `stop`; stop 0: it is not */
-    size_t largest; /* most particles of a group that is assigned without shrinking the range */
+    double stop, step; /* `step` scales the range while that is above `stop`; stop 0: never */
+    size_t largest;    /* most particles of a group that is assigned without shrinking the range */
 } clv_adaptive;
 
 /* Zero-initialise all fields except `range`, `adaptive` and `watch`. */

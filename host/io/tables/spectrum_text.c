@@ -19,7 +19,7 @@ typedef struct reader {
     clv_spectrum_role role[MOST_COLUMNS]; /* from the line of names */
     int64_t bits;
     double angstrom,
-        told; /* in the unit of wavelengths: by the line of names, or by lines before it; 0: not told */
+        told; /* in the unit of wavelengths; told: by lines before the line of names; 0: unknown */
     bool named, per_hertz;
 } reader;
 
