@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * The structs of these headers: how to start one, how they grow, and how a default is said.
+ * The structs of these headers: how to initialise one, how they gain fields, and how you ask for a default.
  *
  * **Structs that you fill in** (options, descriptions) begin with a field `size`, so that they can gain fields
  * in later releases without breaking programs that were compiled before. Start each one with CLV_INIT, which
@@ -13,14 +13,13 @@
  * of 0 with CLV_E_ARGUMENT. A struct from a newer header than the library is accepted as long as the fields
  * that the library does not know are zero; otherwise the call returns CLV_E_UNSUPPORTED.
  *
- * **Zero is the default** of every such field (NULL of a pointer, false of a bool); its comment says what that
- * is. Where zero is a value of its own, a bool NAME_given stands beside the field: set it, and the field counts
- * as it is.
+ * **Zero asks for the default** of such a field (NULL for a pointer, false for a bool); its comment says what the
+ * default is. If zero is also a useful value, the struct has a bool NAME_given beside the field: set it to true, and
+ * the field counts even if it is zero.
  *
  * **Frozen structs** have no `size`: small values, elements of arrays, and results that are returned by value
- * or written where you say. Their layout changes with the version of the shared library (the first two numbers
- * before version 1.0) and never between; what more there is to say comes as another function. Their comments
- * say "Frozen".
+ * or written to memory of yours. Their layout changes only with the version of the shared library (the first two
+ * numbers before version 1.0); further results come from new functions instead. Their comments say "Frozen".
  *
  * **Structs that the library owns** and shows through a pointer (clv_tensors_at, clv_model_get_config,
  * clv_probe_report_device, ...) may gain fields at their end in any release: read them through that pointer,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* For callers that describe the structures of these headers by hand: bindings of other languages. */
+/* For bindings of other languages, which describe the structures of these headers by hand. */
 #ifndef CLEAVE_LAYOUT_H
 #define CLEAVE_LAYOUT_H
 
@@ -10,8 +10,8 @@
 CLV_BEGIN_DECLS
 
 /**
- * Size in bytes of a public structure ("clv_paco_input") in the library that is loaded; 0 when it
- * knows none of that name. A binding compares it with its own before the first call. Threads: any.
+ * Returns the size in bytes that a public structure ("clv_paco_input") has in the loaded library, or 0 if the library
+ * has no structure of that name. A binding should compare it with its own size before the first call. Threads: any.
  */
 CLV_API size_t clv_size_of(const char *structure);
 

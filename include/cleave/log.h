@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where the library's messages go. It never prints on its own. */
+/* Where the library's messages go. By default the library prints nothing. */
 #ifndef CLEAVE_LOG_H
 #define CLEAVE_LOG_H
 
@@ -10,19 +10,19 @@ CLV_BEGIN_DECLS
 typedef enum clv_log_level {
     CLV_LOG_NONE = 0,
     CLV_LOG_ERROR = 1, /**< a device was given up, a result is missing */
-    CLV_LOG_WARN = 2,  /**< it went on, but not as asked: a fallback and its reason */
+    CLV_LOG_WARN = 2,  /**< the call went on, but not as asked: a fallback and its reason */
     CLV_LOG_INFO = 3,  /**< decisions with their numbers */
     CLV_LOG_DEBUG = 4, /**< builds, launches, cache hits */
 } clv_log_level;
 
-/** Called with one line without newline, from any thread, never from two at once. */
+/** Receives one line without its newline. Any thread may call it, but never two at the same time. */
 typedef void clv_log_sink(clv_log_level level, const char *line, void *user);
 
 /**
  * Sends messages up to `level` to `sink`; NULL silences the library.
  *
- * Until the first call the environment rules: CLEAVE_LOG=error|warn|info|debug sends to stderr,
- * anything else is silence. Threads: any.
+ * Until you first call it, the environment decides: with CLEAVE_LOG=error|warn|info|debug messages go to stderr, with
+ * anything else there are none. Threads: any.
  */
 CLV_API void clv_log_set(clv_log_level level, clv_log_sink *sink, void *user);
 

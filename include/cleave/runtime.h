@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Level 1: contexts, devices, queues, buffers, and launches of the caller's own kernels. */
+/* Level 1: contexts, devices, queues, buffers, and launches of your own kernels. */
 #ifndef CLEAVE_RUNTIME_H
 #define CLEAVE_RUNTIME_H
 
@@ -13,7 +13,7 @@
 
 CLV_BEGIN_DECLS
 
-typedef struct clv_context clv_context; /**< the devices chosen for this caller, and the rules */
+typedef struct clv_context clv_context; /**< the devices chosen for you, and your options */
 typedef struct clv_device clv_device;   /**< one of them; lives as long as its context */
 typedef struct clv_queue clv_queue;     /**< an in-order queue of one device */
 typedef struct clv_buffer clv_buffer;   /**< memory that one device can reach */
@@ -28,65 +28,66 @@ typedef enum clv_schedule {
     CLV_SCHEDULE_HGUIDED,      /**< shrinking chunks in proportion to speed */
 } clv_schedule;
 
-/** All-zero but the size means: everything from the environment, else automatic. */
+/** A field that is zero is taken from its environment variable, else chosen automatically. */
 typedef struct clv_context_options {
-    size_t size;            /**< sizeof(clv_context_options) */
-    clv_mode mode;          /**< AUTO: $CLEAVE_MODE, else the probe decides; others are orders */
-    const char *devices;    /**< "gpu,!name~Iris", "0", "P:D", ...; NULL: $CLEAVE_DEVICE */
-    uint64_t memory_bytes;  /**< budget on each device; 0: $CLEAVE_MEM_LIMIT, else a fraction */
+    size_t size;           /**< sizeof(clv_context_options) */
+    clv_mode mode;         /**< AUTO: $CLEAVE_MODE, else the probe decides; any other is an order */
+    const char *devices;   /**< "gpu,!name~Iris", "0", "P:D", ...; NULL: $CLEAVE_DEVICE */
+    uint64_t memory_bytes; /**< budget on each device; 0: $CLEAVE_MEM_LIMIT, else a fraction */
     double memory_fraction; /**< of a device's memory, in (0,1]; 0: 0.85 (GPU), 0.5 (CPU) */
     clv_schedule schedule;  /**< ADAPTIVE: $CLEAVE_SCHED */
-    unsigned sub_devices;   /**< split every CPU device into that many; 0 and 1: whole */
-    size_t batch;           /**< units in a chunk of a job, at most; 0: automatic */
+    unsigned sub_devices;   /**< split every CPU device into this many parts; 0, 1: do not split */
+    size_t batch;           /**< most units in one chunk of a job; 0: automatic */
     const char *cache_dir;  /**< NULL: the usual place (cleave cache path); "": no disk cache */
-    bool no_tuning;         /**< take the built-in choice among kernel variants */
+    bool no_tuning;         /**< do not time kernel variants: take the built-in choice */
     bool trace;             /**< keep records for clv_context_write_trace */
-    bool no_qualification;  /**< let devices work that were never seen to compute right results */
-    uint64_t tensor_bytes;  /**< weights kept on each device, at most (those in use come on top);
-                                 0: its budget, as far as nothing else needs it */
-    /** Let the library bind threads to cores, which it never does otherwise. Where the driver of a whole
-     *  CPU device has one free thread for each core of this process, each of them is bound to one, once a
-     *  process, for good; where the driver computes on the caller's thread too, that thread moves to the core
-     *  that the others leave, and stays free to move on. Small calls gain most: on a busy machine the system
-     *  may put two threads on one core. The command does so; $CLEAVE_BIND=0 forbids it. */
+    bool no_qualification;  /**< use devices without checking first that their results are right */
+    uint64_t tensor_bytes;  /**< most bytes of unused weights that each device keeps (weights in use
+                                 come on top); 0: its whole budget, unless something else needs it */
+    /** Lets the library bind threads to cores; by default it never does. If the driver of a whole CPU device has
+     *  exactly one unbound thread per core of this process, the library binds each of these threads to one core. This
+     *  happens once per process and is not undone. If the driver also computes on the calling thread, the library
+     *  moves that thread to the remaining core, but does not bind it. Small calls gain most: on a busy machine the
+     *  operating system may put two threads on one core. The `cleave` command sets this field; $CLEAVE_BIND=0
+     *  overrides it. */
     bool bind_threads;
-    /** The field holds even where it is zero: its environment variable is not read. */
+    /** The field of that name counts even if it is zero: its environment variable is not read. */
     bool mode_given, devices_given, memory_given, schedule_given;
-    /** How many processes compile kernels for CPU devices at once, at most 16; each ends when that is done.
-     *  More than one helps because a driver compiles on one core of a process. 0: $CLEAVE_COMPILERS, else
-     *  as many as this process has cores; 1: kernels are compiled in this process alone. */
+    /** How many processes compile kernels for CPU devices at the same time, at most 16; each process ends when its
+     *  kernels are compiled. More than one helps because a driver uses only one core of a process to compile.
+     *  0: $CLEAVE_COMPILERS, else one per core of this process; 1: only this process compiles. */
     unsigned compilers;
-    /** The program that compiles. NULL: the installed cleave-probe-helper; where it is missing, kernels are
-     *  compiled in this process alone. */
+    /** The program that the compiling processes run. NULL: the installed cleave-probe-helper; if it is missing, only
+     *  this process compiles. */
     const char *helper;
-    /** Have the commands of discrete GPUs timed by their drivers: clv_share's kernel_s is known then. It costs these
-     *  devices some microseconds per command. A trace has it too; on all other devices commands are always timed. */
+    /** Lets the drivers of discrete GPUs time their commands, so that clv_share.kernel_s is known. This costs these
+     *  devices some microseconds per command. `trace` turns it on as well. Other devices always time commands. */
     bool event_times;
 } clv_context_options;
 
 /**
- * Chooses devices; opens none yet (the first use of a device opens it).
+ * Creates a context and chooses its devices. A device is opened at its first use, not here.
  *
  * @param options  NULL means the defaults.
- * @return CLV_OK, also when no OpenCL device is usable and none was ordered (jobs then run the
- *         plain C path); CLV_E_NO_DEVICE (ordered but not there; the message lists what is);
+ * @return CLV_OK, also when no OpenCL device is usable and you ordered none (jobs then run the plain C path);
+ *         CLV_E_NO_DEVICE (what you ordered is not there; the message lists the devices that are);
  *         CLV_E_ARGUMENT (unreadable selection, fraction outside (0,1], an environment variable with a
  *         value that cannot be used: the message names it); CLV_E_MEMORY.
- * Threads: a context may be used from several threads; free it when none does.
+ * Threads: several threads may use one context. Free it when no thread uses it any more.
  */
 CLV_API clv_status clv_context_create(const clv_context_options *options, clv_context **context);
 
 /**
- * Waits for running work, writes what the caches learnt, frees everything. Accepts NULL.
+ * Waits for running work, saves what the library learnt to its caches on disk, and frees everything. Accepts NULL.
  *
- * Where a device does not come back from its driver within ten seconds, the context's memory is kept, because a thread
- * in that driver may still use it. This is logged once, as an error. The next clv_context_create or
- * clv_context_free (also of NULL) frees it, if the driver has returned by then.
+ * If a device's driver does not return within ten seconds, the context's memory is kept, because a thread in that
+ * driver may still use it. The library logs this once, as an error. The next clv_context_create or clv_context_free
+ * (also of NULL) frees the memory if the driver has returned by then.
  */
 CLV_API void clv_context_free(clv_context *context);
 
-CLV_API clv_mode clv_context_mode(const clv_context *context);                 /**< never AUTO */
-CLV_API const char *clv_context_reason(const clv_context *context);            /**< why that mode */
+CLV_API clv_mode clv_context_mode(const clv_context *context); /**< the mode in use, never AUTO */
+CLV_API const char *clv_context_reason(const clv_context *context); /**< why this mode was chosen */
 CLV_API const clv_probe_report *clv_context_probe(const clv_context *context); /**< borrowed */
 CLV_API size_t clv_context_device_count(const clv_context *context);
 CLV_API clv_device *clv_context_device(const clv_context *context, size_t index);
@@ -98,43 +99,44 @@ CLV_API clv_status clv_context_write_trace(clv_context *context, const char *pat
 
 CLV_API const clv_probe_device *clv_device_facts(const clv_device *device); /**< borrowed */
 CLV_API const char *
-clv_device_label(const clv_device *device); /**< "AMD EPYC [pocl]"; of a part "... 1/2" */
+clv_device_label(const clv_device *device); /**< "AMD EPYC [pocl]"; a sub-device: "... 1/2" */
 
-/** Creates the OpenCL context, and runs the qualification if it is not on record; idempotent.
- *  CLV_E_DEVICE, CLV_E_WRONG_RESULT: the device was quarantined and stays so. */
+/** Creates the device's OpenCL context and, unless a passed check is on record, checks that the device computes right
+ *  results. Does nothing if the device is open. CLV_E_DEVICE, CLV_E_WRONG_RESULT: the device stays quarantined. */
 CLV_API clv_status clv_device_open(clv_device *device);
 
 /** Frozen. */
 typedef struct clv_memory_stats {
-    uint64_t budget_bytes; /**< what we allow ourselves */
-    uint64_t used_bytes;   /**< in buffers that somebody holds */
+    uint64_t budget_bytes; /**< the most that the library may use */
+    uint64_t used_bytes;   /**< in buffers that are in use */
     uint64_t cached_bytes; /**< in buffers kept for reuse */
     uint64_t peak_bytes;   /**< largest used + cached since the device was opened */
     uint64_t raw_allocations, pool_hits, failures;
-    uint64_t tensor_bytes; /**< of used_bytes: weights kept for later, given up when needed */
-    uint64_t tensor_hits, tensor_fills, tensor_evictions; /**< found there, brought, given up */
+    uint64_t tensor_bytes; /**< the part of used_bytes that holds weights for later calls, which the
+                                library drops when it needs the room */
+    uint64_t tensor_hits, tensor_fills, tensor_evictions; /**< weights found, uploaded, dropped */
 } clv_memory_stats;
 
 CLV_API clv_memory_stats clv_device_memory(clv_device *device);
-CLV_API void clv_device_trim(clv_device *device); /**< gives cached buffers and weights back to
-                                                       the driver; weights are brought again */
+/** Gives cached buffers and weights back to the driver. Weights are uploaded again when a call needs them. */
+CLV_API void clv_device_trim(clv_device *device);
 
-/** Room of a device, in bytes: what its driver says it has, what we allow ourselves (the budget), what
- *  of that nobody holds (memory kept for reuse counts as free, and so do weights that no job is using),
- *  and the largest single buffer. A rasteriser on cores may say little and be allowed more: a part of
- *  the machine's memory. Frozen. */
+/** A device's memory in bytes: the total that its driver reports, the most that the library may use (the budget), what
+ *  is free of that budget, and the largest single buffer. Buffers kept for reuse and weights that no job is using count
+ *  as free. The limit of a software rasteriser may exceed its total: such a driver may report little memory, so the
+ *  limit is a part of the machine's memory. Frozen. */
 typedef struct clv_memory_room {
     uint64_t total_bytes, limit_bytes, free_bytes, largest_bytes;
 } clv_memory_room;
 CLV_API clv_memory_room clv_device_room(clv_device *device);
 
-/** Allocates `count` buffers of `bytes` ahead and keeps them for reuse: later buffers of about that
- *  size come from the pool. CLV_E_DEVICE_MEMORY beyond the budget; CLV_E_ARGUMENT; as
- *  clv_device_open. Buffers of more than a quarter of the budget are never kept. */
+/** Allocates `count` buffers of `bytes` each in advance and keeps them for reuse, so that later buffers of about that
+ *  size come from the pool. Buffers of more than a quarter of the budget are never kept. CLV_E_DEVICE_MEMORY (beyond
+ *  the budget); CLV_E_ARGUMENT; and the errors of clv_device_open. */
 CLV_API clv_status clv_device_reserve(clv_device *device, size_t bytes, size_t count);
 
-/** How busy the device is, 0 to 100 percent, where its driver tells: now, or as the probe found it.
- *  CLV_E_DEVICE where it does not (*percent is -1). */
+/** Gets how busy the device is, 0 to 100 percent: now, or else when the probe ran. CLV_E_DEVICE if its driver does not
+ *  report this (*percent is then -1). */
 CLV_API clv_status clv_device_utilisation(clv_device *device, double *percent);
 
 /* -------------------------------------------------------------------------------- buffers -- */
@@ -144,31 +146,31 @@ typedef enum clv_buffer_kind {
     CLV_BUFFER_STAGING, /**< host memory that the device copies from and to quickly */
 } clv_buffer_kind;
 
-/** From the device's pool. Contents undefined. CLV_E_DEVICE_MEMORY beyond budget or limit. */
+/** Takes a buffer from the device's pool; its contents are undefined. CLV_E_DEVICE_MEMORY beyond budget or limit. */
 CLV_API clv_status clv_buffer_create(clv_device *device, size_t bytes, clv_buffer_kind kind,
                                      clv_buffer **buffer);
 
 /**
- * Makes host memory reachable for the device without a copy, where the device shares the host's
- * memory; elsewhere CLV_E_DEVICE. `host` must outlive the buffer and not move; between enqueue
- * and completion of a kernel only that kernel may touch it.
+ * Makes host memory accessible to the device without a copy, if the device shares the host's memory; otherwise returns
+ * CLV_E_DEVICE. `host` must outlive the buffer and must not move. While a kernel that uses the buffer is enqueued or
+ * running, only that kernel may access the memory.
  */
 CLV_API clv_status clv_buffer_wrap(clv_device *device, void *host, size_t bytes,
                                    clv_buffer **buffer);
-CLV_API void clv_buffer_free(clv_buffer *buffer); /**< accepts NULL; waits for nothing */
+CLV_API void clv_buffer_free(clv_buffer *buffer); /**< does not wait for commands; accepts NULL */
 CLV_API size_t clv_buffer_bytes(const clv_buffer *buffer);
 
 /* --------------------------------------------------------------------------------- queues -- */
 
 CLV_API clv_status clv_queue_create(clv_device *device, clv_queue **queue);
-CLV_API void clv_queue_free(clv_queue *queue); /**< waits first; accepts NULL */
+CLV_API void clv_queue_free(clv_queue *queue); /**< waits for its commands first; accepts NULL */
 CLV_API clv_device *clv_queue_device(const clv_queue *queue);
 
-/** Waits on the last event and checks it: an error of any earlier command is reported here. */
+/** Waits until all commands are complete and returns the error of any that failed. */
 CLV_API clv_status clv_queue_wait(clv_queue *queue);
 
-/* Asynchronous; `host` must stay until the command is complete. `done` may be NULL, else the
- * caller frees it. A queue is used by one thread at a time. */
+/* These calls return at once: keep `host` in place until the command is complete. `done` may be NULL; else free the
+ * event with clv_event_free. Only one thread at a time may use a queue. */
 CLV_API clv_status clv_write_enqueue(clv_queue *queue, clv_buffer *buffer, size_t offset_bytes,
                                      const void *host, size_t bytes, clv_event **done);
 CLV_API clv_status clv_read_enqueue(clv_queue *queue, const clv_buffer *buffer, size_t offset_bytes,
@@ -179,18 +181,18 @@ CLV_API clv_status clv_copy_enqueue(clv_queue *queue, const clv_buffer *from, si
                                     clv_buffer *to, size_t to_bytes, size_t bytes,
                                     clv_event **done);
 
-/* The same, blocking. */
+/* The same, but these calls return when the copy is complete. */
 CLV_API clv_status clv_write(clv_queue *queue, clv_buffer *buffer, size_t offset_bytes,
                              const void *host, size_t bytes);
 CLV_API clv_status clv_read(clv_queue *queue, const clv_buffer *buffer, size_t offset_bytes,
                             void *host, size_t bytes);
 
-CLV_API clv_status clv_event_wait(clv_event *event); /**< and checks its status */
-CLV_API void clv_event_free(clv_event *event);       /**< accepts NULL; waits for nothing */
+CLV_API clv_status clv_event_wait(clv_event *event); /**< also returns the command's error */
+CLV_API void clv_event_free(clv_event *event);       /**< does not wait; accepts NULL */
 
 /* -------------------------------------------------------------------------------- kernels -- */
 
-/** OpenCL C as text; `name` ("cl/patch/centre.cl") is what build logs call it. Static lifetime. Frozen. */
+/** OpenCL C as text; build logs call it `name` ("cl/patch/centre.cl"). It must have static lifetime. Frozen. */
 typedef struct clv_cl_source {
     const char *name, *text;
     size_t length;
@@ -204,18 +206,18 @@ typedef struct clv_define {
 
 enum { CLV_MAX_DEFINES = 16 };
 
-/** One kernel and its geometry; unused defines have a NULL name, unused dimensions are 0. */
+/** One kernel and its global and local sizes. Unused defines have a NULL name, unused dimensions are 0. */
 typedef struct clv_launch {
     size_t size; /**< sizeof(clv_launch) */
     const clv_cl_source *source;
     const char *kernel;
     clv_define defines[CLV_MAX_DEFINES];
-    size_t global[3], local[3]; /**< global is a multiple of local; local is never left open */
+    size_t global[3], local[3]; /**< global is a multiple of local, and you must set both */
 } clv_launch;
 
 typedef enum clv_arg_kind { CLV_ARG_BUFFER, CLV_ARG_VALUE, CLV_ARG_LOCAL } clv_arg_kind;
 
-/** One argument, in the kernel's order; made by the functions below. Frozen. */
+/** One kernel argument; make it with the functions below. Frozen. */
 typedef struct clv_arg {
     clv_arg_kind kind;
     const clv_buffer *buffer;
@@ -233,10 +235,10 @@ CLV_API clv_arg clv_arg_f64(double value);
 CLV_API clv_arg clv_arg_local(size_t bytes); /**< local memory */
 
 /**
- * Builds the kernel if needed (kept in memory and on disk), sets the arguments, enqueues.
+ * Builds the kernel if needed (the binary is kept in memory and on disk), sets its arguments and enqueues it.
  *
- * Built as OpenCL C 1.2 with the defines, and CLV_SLOW_FMA where the device has no fused multiply-add
- * (neither CL_FP_FMA nor a CPU's instruction); `#include "common/x.clh"` finds the library's headers.
+ * The source is compiled as OpenCL C 1.2 with your defines, and with CLV_SLOW_FMA if the device has no fast fused
+ * multiply-add (neither CL_FP_FMA nor a CPU's instruction). `#include "common/x.clh"` finds the library's headers.
  * @return CLV_OK; CLV_E_BUILD (the log is clv_error_detail()); CLV_E_ARGUMENT (geometry, argument
  *         count, local memory beyond the device's limit); CLV_E_DEVICE_MEMORY; CLV_E_DEVICE.
  */
