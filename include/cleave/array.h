@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Operations on plain arrays: by the host's cores, or split over the context's devices.
+/* Operations on plain arrays, which run on the host's cores or split over the context's devices.
  *
- * Whoever is predicted to be done first does clv_monte_carlo_pi, clv_convolve_2d and clv_eigvalsh
- * (cleave/offload.h; clv_offload_force, clv_offload_dry and clv_offload_last hold for them too).
- * Devices do them as one job under the balancer; where they are forced and fail, the host does not
- * help out (CLV_E_NO_DEVICE without one that works, else what the first one failed with). */
+ * The side that is predicted to finish first computes clv_monte_carlo_pi, clv_convolve_2d and clv_eigvalsh (see
+ * cleave/offload.h: clv_offload_force, clv_offload_dry and clv_offload_last apply to them too). On devices, such a call
+ * is one job, which the balancer splits. If you force the devices and they fail, the host does not take over: you get
+ * CLV_E_NO_DEVICE if no device works, else the error of the first one that failed. */
 #ifndef CLEAVE_ARRAY_H
 #define CLEAVE_ARRAY_H
 
@@ -14,10 +14,10 @@ CLV_BEGIN_DECLS
 
 /* ---- Monte Carlo ----------------------------------------------------------------------------- */
 
-/** All-zero: key (0, 0), no progress. */
+/** Zero fields mean key (0, 0) and no progress. */
 typedef struct clv_monte_carlo_options {
     size_t size;            /**< sizeof(clv_monte_carlo_options) */
-    uint32_t key[2];        /**< another key is another, independent, experiment */
+    uint32_t key[2];        /**< each key gives a different, independent experiment */
     clv_progress *progress; /**< NULL: none; units are blocks of 131,072 samples */
     void *progress_user;
 } clv_monte_carlo_options;
@@ -26,13 +26,13 @@ typedef struct clv_monte_carlo_options {
  * Counts how many of `samples` random points of the unit square lie in the quarter of the unit
  * circle: 4 * inside / samples estimates pi with a standard error of 1.64 / sqrt(samples).
  *
- * Points come from Philox4x32-10 (Salmon et al. 2011): point 2i and 2i + 1 from the words (0,1)
- * and (2,3) of counter (i mod 2^32, i / 2^32, 0, 0); a coordinate is the upper 24 bits of a word;
- * ux^2 + uy^2 <= 2^48 is inside, in integers. The count is exact, and equal on every device, in
- * every split, and on the host. Samples behind the last block of 131,072 are the calling thread's.
+ * Philox4x32-10 (Salmon et al. 2011) makes the points: the words (0,1) and (2,3) of counter
+ * (i mod 2^32, i / 2^32, 0, 0) give points 2i and 2i + 1. A coordinate is the upper 24 bits of a word. A point is
+ * inside if ux^2 + uy^2 <= 2^48, in integers. The count is therefore exact, and the same on every device, in every
+ * split, and on the host. The calling thread computes the samples after the last whole block of 131,072.
  *
  * @param samples  at most 2^63.
- * @param report   NULL, or what the run is added to.
+ * @param report   NULL, or the report to which the run is added.
  * @return CLV_OK; CLV_E_ARGUMENT; CLV_E_CANCELLED; as clv_job_run.
  */
 CLV_API clv_status clv_monte_carlo_pi(clv_context *context, uint64_t samples,
@@ -41,7 +41,7 @@ CLV_API clv_status clv_monte_carlo_pi(clv_context *context, uint64_t samples,
 
 /* ---- filters --------------------------------------------------------------------------------- */
 
-/** What lies beyond the border, by the names of scipy.ndimage; (a b c d) is the row. */
+/** What a filter sees beyond the border, named as in scipy.ndimage; (a b c d) is the row. */
 typedef enum clv_edge {
     CLV_EDGE_REFLECT = 0, /**< (d c b a | a b c d | d c b a) */
     CLV_EDGE_CONSTANT,    /**< (k k k k | a b c d | k k k k) */
@@ -50,26 +50,27 @@ typedef enum clv_edge {
     CLV_EDGE_WRAP,        /**< (a b c d | a b c d | a b c d) */
 } clv_edge;
 
-/** All-zero: reflected borders, no progress. */
+/** Zero fields mean reflected borders, dense rows and no progress. */
 typedef struct clv_convolve_options {
     size_t size; /**< sizeof(clv_convolve_options) */
     clv_edge edge;
-    float constant;         /**< k of CLV_EDGE_CONSTANT */
-    size_t input_stride;    /**< elements from row to row; 0: width */
-    size_t output_stride;   /**< likewise */
+    float constant;         /**< the k of CLV_EDGE_CONSTANT */
+    size_t input_stride;    /**< elements from one row of the input to the next; 0: width */
+    size_t output_stride;   /**< the same for the output */
     clv_progress *progress; /**< NULL: none; units are rows */
     void *progress_user;
 } clv_convolve_options;
 
 /**
- * True convolution of an image [height,width] with a kernel [kernel_height,kernel_width]:
+ * Convolves an image [height,width] with a kernel [kernel_height,kernel_width], which is mirrored as in a true
+ * convolution:
  * out[r,c] = sum over i,j of kernel[i,j] * in[r + kernel_height/2 - i, c + kernel_width/2 - j]
- * (the centre is at size/2, for even sizes too, as scipy.ndimage.convolve has it).
+ * The centre is at size/2, for even sizes too, as in scipy.ndimage.convolve.
  *
- * Float32 with fused multiply-add, terms summed in the same order on every device: the same bits
- * wherever fma is exact. Error at most kernel_height * kernel_width * 2^-24 of the sum of the
- * magnitudes. NaN and infinity spread as far as the kernel reaches. `in` and `kernel` are copied
- * before anything is written: `out` may be either.
+ * It computes in float32 with fused multiply-add and sums the terms in the same order on every device, so that the bits
+ * are the same wherever fma is exact. The error is at most kernel_height * kernel_width * 2^-24 of the sum of the
+ * magnitudes. NaN and infinity spread as far as the kernel reaches. `in` and `kernel` are copied before anything is
+ * written, so `out` may be either of them.
  *
  * @return CLV_OK; CLV_E_ARGUMENT (NULL, edge); CLV_E_SHAPE (extents 0, a stride below the width, a
  *         kernel larger than 4096 elements or than 2 * extent + 1 in an axis); CLV_E_MEMORY; as
@@ -80,7 +81,7 @@ CLV_API clv_status clv_convolve_2d(clv_context *context, const float *in, size_t
                                    size_t kernel_width, const clv_convolve_options *options,
                                    float *out, clv_report *report);
 
-/** Kernel of a Gaussian, cut at `radius` in both axes, its elements' sum 1: float [2r+1,2r+1]. */
+/** Fills `kernel` [2r+1,2r+1] with a Gaussian that is cut off at r = `radius` along both axes and whose sum is 1. */
 CLV_API clv_status clv_gaussian_2d(double sigma, size_t radius, float *kernel);
 
 CLV_API const char *clv_edge_name(clv_edge edge);                    /**< "reflect" */
@@ -88,7 +89,7 @@ CLV_API clv_status clv_edge_parse(const char *name, clv_edge *edge); /**< CLV_E_
 
 /* ---- matrices -------------------------------------------------------------------------------- */
 
-/** All-zero: no progress. */
+/** Zero fields mean no progress. */
 typedef struct clv_eigen_options {
     size_t size;            /**< sizeof(clv_eigen_options) */
     clv_progress *progress; /**< NULL: none; units are matrices; at most 10 calls a second */
@@ -96,14 +97,14 @@ typedef struct clv_eigen_options {
 } clv_eigen_options;
 
 /**
- * Eigenvalues of `count` symmetric matrices [count,n,n], of which the lower triangle is read, as
- * `values` [count,n] in ascending order: on devices by cyclic Jacobi rotations in float32, on the
- * host by Householder reflections and implicit QR steps in float64.
+ * Computes the eigenvalues of `count` symmetric matrices [count,n,n] as `values` [count,n], in ascending order. Only
+ * the lower triangles are read. Devices use cyclic Jacobi rotations in float32; the host uses Householder reflections
+ * and implicit QR steps in float64.
  *
- * `values` may not share memory with `matrices`.
+ * `values` must not share memory with `matrices`.
  *
- * Accuracy: 4 n 2^-24 of the matrix's Frobenius norm. On either side the values of a matrix do not
- * depend on its neighbours. A matrix with NaN or infinity has NaN values.
+ * Accuracy: 4 n 2^-24 of the matrix's Frobenius norm. On either side, the values of a matrix do not depend on the other
+ * matrices. A matrix that holds NaN or infinity has NaN values.
  *
  * @param n  1 to 128.
  * @return CLV_OK; CLV_E_ARGUMENT; CLV_E_SHAPE; CLV_E_MEMORY; as clv_job_run.
@@ -113,21 +114,21 @@ CLV_API clv_status clv_eigvalsh(clv_context *context, const float *matrices, siz
                                 clv_report *report);
 
 /**
- * Eigenvalues of `count` general real matrices [count,n,n], as real and imaginary parts [count,n],
- * ascending by real, then imaginary part; conjugates stand together. Done in float64 by LAPACK's
- * dgeev (Hessenberg form, QR) on the host, the matrices spread over its cores: there is no device path.
- * A matrix with NaN or infinity has NaN values. No two of the three may share memory.
+ * Computes the eigenvalues of `count` general real matrices [count,n,n] as real and imaginary parts [count,n], in
+ * ascending order of the real part, then of the imaginary part; conjugate pairs stay together. LAPACK's dgeev
+ * (Hessenberg form, QR) computes in float64 on the host, which spreads the matrices over its cores; devices do not take
+ * part. A matrix that holds NaN or infinity has NaN values. No two of the three arrays may share memory.
  *
- * liblapack.so.3 (or libopenblas.so.0) is looked for at the first call.
+ * The first call looks for liblapack.so.3 (or libopenblas.so.0).
  * @return CLV_OK; CLV_E_ARGUMENT; CLV_E_SHAPE (n is 0 or above 32767); CLV_E_MEMORY; CLV_E_CANCELLED;
- *         CLV_E_UNSUPPORTED (there is no LAPACK on this machine: says which package has it);
- *         CLV_E_INTERNAL (QR did not converge: names the matrix).
- * Threads: any; the number of threads of OpenBLAS is set to 1 meanwhile.
+ *         CLV_E_UNSUPPORTED (this machine has no LAPACK; the message names the package to install);
+ *         CLV_E_INTERNAL (QR did not converge; the message names the matrix).
+ * Threads: any. During the call, OpenBLAS is limited to 1 thread.
  */
 CLV_API clv_status clv_eigvals(clv_context *context, const float *matrices, size_t count, size_t n,
                                const clv_eigen_options *options, float *real, float *imaginary,
                                clv_report *report);
-/** Whether clv_eigvals finds a LAPACK; its name, or NULL. Static. */
+/** Returns the name of the LAPACK that clv_eigvals uses, or NULL if it finds none. Static. */
 CLV_API const char *clv_eigvals_provider(void);
 
 CLV_END_DECLS

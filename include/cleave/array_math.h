@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Operations on clv_array: expressions, reductions, products, normalisation, linear regression.
  *
- * Each is done by the host or by the device, whoever is predicted to be done first (cleave/offload.h);
- * where an operand lies only on the device, the device does it and results stay there. A result may
- * not share memory with an operand or another result unless said; operands may with each other. All
- * block. Errors that they share: CLV_E_ARGUMENT
- * (NULL, arrays of different contexts, a result that shares memory with an operand); CLV_E_SHAPE;
- * CLV_E_MEMORY; CLV_E_NO_DEVICE (forced to a device). What a device cannot do (no room, lost, a
- * build error) the host does, with a warning, as long as the operands can be had. */
+ * The side that is predicted to finish first, host or device, computes each call (cleave/offload.h). If an operand is
+ * only on the device, the device computes and the results stay there. A result must not share memory with an operand or
+ * another result, unless the function's comment allows it; operands may share memory with each other. All calls block.
+ *
+ * All of them can return CLV_E_ARGUMENT (NULL, arrays of different contexts, a result that shares memory with an
+ * operand); CLV_E_SHAPE; CLV_E_MEMORY; CLV_E_NO_DEVICE (you forced a device and there is none). If the device cannot do
+ * a call (it has no room, is lost, or does not compile the kernel), the host does it, with a warning, as long as it can
+ * get the operands. */
 #ifndef CLEAVE_ARRAY_MATH_H
 #define CLEAVE_ARRAY_MATH_H
 
@@ -20,43 +21,44 @@ CLV_BEGIN_DECLS
 
 enum { CLV_MAP_INPUTS = 12 };
 
-/** A name of an expression: an array, or a number where `array` is NULL. Frozen. */
+/** What a name in an expression stands for: an array, or the number `value` if `array` is NULL. Frozen. */
 typedef struct clv_map_input {
-    const char *name; /**< letters, digits, '_'; not a function's */
+    const char *name; /**< letters, digits, '_'; not the name of a function */
     clv_array *array;
     float value;
 } clv_map_input;
 
 /**
- * out[i] = expression of the inputs' elements at i, as one kernel: clv_map(c, "a * x + b", ...).
+ * Computes an expression for every element i, out[i] = expression of the inputs' elements at i, in one kernel:
+ * clv_map(c, "a * x + b", ...).
  *
- * Inputs broadcast against `out` as NumPy has it: shapes are aligned at their last axes, and an axis
- * that is missing or 1 repeats. An input of out's very shape may be `out` itself.
+ * Inputs broadcast against `out` as in NumPy: shapes are aligned at their last axes, and an axis that is missing or has
+ * extent 1 repeats. An input that has the shape of `out` may be `out` itself.
  *
  * Grammar, tightest first: numbers (1, .5, 1e-3), names, pi, e, inf, nan, f(...), (...); `**` (to the
  * right; -x**2 is -(x**2)); unary - + !; * / % (x - y*floor(x/y), the divisor's sign); + -;
- * < <= > >=; == !=; &&; ||; c ? a : b. A comparison gives 1 or 0, any number but 0 is true; both
- * branches are computed. Functions: abs acos asin atan atan2 ceil clamp(x,low,high) cos cosh erf exp
+ * < <= > >=; == !=; &&; ||; c ? a : b. A comparison gives 1 or 0; any number but 0 is true; both branches of ?: are
+ * computed. Functions: abs acos asin atan atan2 ceil clamp(x,low,high) cos cosh erf exp
  * exp2 expm1 floor fma hypot isfinite isinf isnan log log10 log1p log2 max min pow round (halves to
- * even) rsqrt sign sin sinh sqrt tan tanh trunc where(c,a,b). min and max ignore a NaN beside a
- * number. Nothing but what this names reaches a compiler.
+ * even) rsqrt sign sin sinh sqrt tan tanh trunc where(c,a,b). If one of their arguments is NaN and the other a number,
+ * min and max return the number. Only what this grammar names reaches a compiler.
  *
- * An expression is compiled once a context; another one that differs in names or in numbers is the
- * same kernel (but for powers and divisors such as 2 and 0.25). A number that changes from call to
- * call may so be an input or stand in the text.
+ * An expression is compiled once per context. Expressions that differ only in names or numbers share one kernel (except
+ * for powers and divisors such as 2 and 0.25), so a number that changes from call to call may be an input or stand in
+ * the text.
  *
- * Accuracy: + - * fma floor ceil min max comparisons as float32 everywhere; division within 2.5 ulp,
- * sqrt 3, sin cos exp log and the like 4, pow 16 (OpenCL's bounds; the host's are smaller), whole
- * powers up to 4 by products. Nothing is contracted or reassociated.
+ * Accuracy: + - * fma floor ceil min max and comparisons give the float32 result everywhere. Division is within 2.5
+ * ulp, sqrt 3, sin cos exp log and the like 4, pow 16 (OpenCL's bounds; the host's are smaller); whole powers up to 4
+ * are products. Nothing is contracted or reassociated.
  *
- * @return also CLV_E_FORMAT (the message has the position and what was expected there); CLV_E_SHAPE
- *         (an input does not broadcast); CLV_E_ARGUMENT (a name twice, unused is fine).
+ * @return also CLV_E_FORMAT (the message has the position and what was expected there); CLV_E_SHAPE (an input does not
+ *         broadcast); CLV_E_ARGUMENT (two inputs of the same name; an unused input is fine).
  */
 CLV_API clv_status clv_map(clv_context *context, const char *expression,
                            const clv_map_input *inputs, size_t count, clv_array *out);
 
-/** Checks an expression against names; `position` (may be NULL): bytes from its beginning to the
- *  fault. No device is needed. CLV_E_FORMAT, CLV_E_ARGUMENT, CLV_E_MEMORY. */
+/** Checks whether an expression is valid with these names. `position` (may be NULL) gets the byte offset of the first
+ *  error in it. Needs no device. CLV_E_FORMAT, CLV_E_ARGUMENT, CLV_E_MEMORY. */
 CLV_API clv_status clv_map_check(const char *expression, const char *const *names, size_t count,
                                  size_t *position);
 
@@ -66,7 +68,7 @@ typedef enum clv_reduction {
     CLV_REDUCE_SUM = 0,
     CLV_REDUCE_MEAN,
     CLV_REDUCE_VAR, /**< population variance: mean of (x - mean)^2 */
-    CLV_REDUCE_STD, /**< its root */
+    CLV_REDUCE_STD, /**< square root of that variance */
     CLV_REDUCE_MIN,
     CLV_REDUCE_MAX,
     CLV_REDUCE_ARGMIN, /**< index of the first smallest element, as float32: exact below 2^24 */
@@ -74,14 +76,14 @@ typedef enum clv_reduction {
 } clv_reduction;
 
 /**
- * Reduces `in` along `axis`, or all of it where axis is -1. `out` has in's shape without the axis
- * (rank 0 for -1), or with extent 1 there.
+ * Reduces `in` along `axis`, or over all elements if axis is -1. `out` has the shape of `in` without that axis (rank 0
+ * for -1), or with extent 1 there.
  *
- * Sums are compensated and added in one fixed order: the same bits on every device, on the host, and
- * run after run; error at most 2^-23 of the result plus 2^-40 of the sum of magnitudes. A NaN makes
- * min and max NaN; argmin and argmax give the first NaN's place then.
+ * Sums are compensated and added in one fixed order, so the bits are the same on every device, on the host, and in
+ * every run. The error is at most 2^-23 of the result plus 2^-40 of the sum of magnitudes. With a NaN among the
+ * elements, min and max are NaN, and argmin and argmax give the index of the first NaN.
  *
- * @return also CLV_E_SHAPE (axis, out's shape, 2^24 elements or more for an argument's place).
+ * @return also CLV_E_SHAPE (a bad axis or shape of `out`; argmin or argmax over 2^24 elements or more).
  */
 CLV_API clv_status clv_reduce(clv_context *context, clv_reduction what, clv_array *in, int axis,
                               clv_array *out);
@@ -92,27 +94,27 @@ CLV_API clv_status clv_reduction_parse(const char *name, clv_reduction *what);
 
 typedef struct clv_product_options {
     size_t size;                     /**< sizeof(clv_product_options) */
-    bool a_transposed, b_transposed; /**< of the last two axes */
+    bool a_transposed, b_transposed; /**< the last two axes are swapped */
 } clv_product_options;
 
-/** C = A B of [m,k] and [k,n], or of stacks [s,m,k] and [s,k,n]; one without the first axis serves
- *  the whole stack. As clv_matmul. */
+/** Computes C = A B of matrices [m,k] and [k,n], or of stacks [s,m,k] and [s,k,n]; an operand without the first axis is
+ *  used for the whole stack. Accuracy as clv_matmul. */
 CLV_API clv_status clv_product(clv_context *context, clv_array *a, clv_array *b,
                                const clv_product_options *options, clv_array *c);
 
 /* ---- statistics and learning --------------------------------------------------------------------- */
 
 /**
- * z = (x - mean) / std of every column of x [n,d], std of the population; `gram`, unless NULL, is
- * z z^T [n,n]; `mean` and `std`, unless NULL, are [d]. A column of one value has std 0 and gives NaN,
- * as IEEE division does. Sums as in clv_reduce.
+ * Standardises every column of x [n,d]: z = (x - mean) / std, with the population's std. `gram`, unless NULL, gets
+ * z z^T [n,n]; `mean` and `std`, unless NULL, get [d] each. A column whose elements are all equal has std 0 and gives
+ * NaN, as IEEE division does. Sums are computed as in clv_reduce.
  */
 CLV_API clv_status clv_normalize(clv_context *context, clv_array *x, clv_array *z, clv_array *gram,
                                  clv_array *mean, clv_array *std);
 
 /**
- * One step of linear regression: r = x w - y of x [n,d], w [d], y [n]; loss [] = mean of r^2,
- * gradient [d] = 2 x^T r / n. Fixed order of all sums, by fma.
+ * Computes loss and gradient of a linear regression. With the residual r = x w - y of x [n,d], w [d], y [n], the loss
+ * [] is the mean of r^2 and the gradient [d] is 2 x^T r / n. All sums run in a fixed order, by fma.
  *
  * Accuracy: 2^-22 * sqrt(d) of the magnitudes in a residual, 2^-22 of those in loss and gradient.
  */
@@ -120,8 +122,8 @@ CLV_API clv_status clv_linear_step(clv_context *context, clv_array *x, clv_array
                                    clv_array *loss, clv_array *gradient);
 
 /**
- * `steps` such steps with w -= rate * gradient after each, all on one side: nothing is transferred
- * between them. `losses` [steps], unless NULL, has the loss before each step.
+ * Takes `steps` such steps, with w -= rate * gradient after each. All steps run on one side, so nothing is transferred
+ * between them. `losses` [steps], unless NULL, gets the loss before each step.
  */
 CLV_API clv_status clv_linear_train(clv_context *context, clv_array *x, clv_array *y, clv_array *w,
                                     float rate, size_t steps, clv_array *losses);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Products of matrices on plain memory: flat calls that a code generator can emit. */
+/* Matrix products on plain memory, as flat calls that a code generator can emit. */
 #ifndef CLEAVE_BLAS_H
 #define CLEAVE_BLAS_H
 
@@ -7,7 +7,7 @@
 
 CLV_BEGIN_DECLS
 
-/** What follows a linear layer. GELU is x * Phi(x), Phi the normal distribution. */
+/** The activation after a linear layer. GELU is x * Phi(x), where Phi is the normal distribution function. */
 typedef enum clv_activation {
     CLV_ACTIVATION_NONE = 0,
     CLV_ACTIVATION_GELU,      /**< exact (erf) */
@@ -15,48 +15,47 @@ typedef enum clv_activation {
     CLV_ACTIVATION_SILU,      /**< x / (1 + exp(-x)) */
 } clv_activation;
 
-/** Options of clv_matmul; all-zero: C = A B, dense row major. */
+/** Options of clv_matmul. Zero fields mean C = A B of dense, row-major matrices. */
 typedef struct clv_matmul_options {
     size_t size;             /**< sizeof(clv_matmul_options) */
     size_t a_row, a_col;     /**< strides of A in elements; both 0: k, 1 */
     size_t b_row, b_col;     /**< of B; both 0: n, 1. W [n,k] as B: 1, k */
     size_t c_row, c_col;     /**< of C; both 0: n, 1; one of them must be 1 */
-    size_t batch;            /**< matrices; 0: one */
-    size_t a_batch, b_batch; /**< elements from one to the next; 0: the same one for all */
-    size_t c_batch;          /**< 0: m * n */
-    bool scale_given;        /**< alpha and beta count; else C = A B */
+    size_t batch;            /**< number of products; 0: one */
+    size_t a_batch, b_batch; /**< elements from one matrix to the next; 0: all use the same one */
+    size_t c_batch;          /**< elements from one result to the next; 0: m * n */
+    bool scale_given;        /**< use alpha and beta; else C = A B */
     float alpha, beta;       /**< C = alpha A B + beta C; with beta 0 C is not read */
     clv_progress *progress;  /**< NULL: none; units are rows of C (columns where those are dense) */
     void *progress_user;
 } clv_matmul_options;
 
 /**
- * C = alpha A B + beta C, A [m,k], B [k,n], C [m,n], float32 with float32 sums.
+ * Computes C = alpha A B + beta C of A [m,k], B [k,n], C [m,n] in float32, with float32 sums.
  *
- * On the context's best device; small products stay on the host, where they are faster than a launch.
- * A sum of 0 terms is 0. Sums run over k upwards by fused multiply-add on every device and on the
- * host (a device without it rounds every product first): the bits of a row do not depend on the other
- * rows (where CLBlast is the provider: 2e-6 of the sum of |a b| instead).
+ * The context's best device computes; small products stay on the host, which finishes them before a device would have
+ * started. A sum of 0 terms is 0. Every device and the host sum over ascending k by fused multiply-add (a device
+ * without it rounds each product first), so the bits of a row do not depend on the other rows. If CLBlast is the
+ * provider, the error is up to 2e-6 of the sum of |a b| instead.
  *
- * @param context  its first device that works is used; without one the host computes.
+ * @param context  its first device that works computes; if there is none, the host does.
  * @param options  NULL means all-zero.
- * @param c        out; must not overlap a or b (which may be one).
+ * @param c        out; must not overlap a or b (a and b may be the same matrix).
  * @return CLV_OK; CLV_E_ARGUMENT (NULL); CLV_E_SHAPE (strides that do not fit, an extent of 2^32 or
- *         more); CLV_E_MEMORY; CLV_E_CANCELLED (some rows of C are written then). Where the device
- *         could not, the host computes, with a warning, but for beta other than 0 and a thread that
- *         forces the device (clv_offload_force): these get CLV_E_DEVICE, CLV_E_DEVICE_MEMORY,
- *         CLV_E_BUILD or CLV_E_NO_DEVICE.
- * Threads: any; calls with one context wait for each other.
+ *         more); CLV_E_MEMORY; CLV_E_CANCELLED (some rows of C are written then). If the device fails, the host
+ *         computes, with a warning. It does not if beta is not 0 or the thread forces the device (clv_offload_force):
+ *         then you get CLV_E_DEVICE, CLV_E_DEVICE_MEMORY, CLV_E_BUILD or CLV_E_NO_DEVICE.
+ * Threads: any. Calls with the same context wait for each other.
  */
 CLV_API clv_status clv_matmul(clv_context *context, size_t m, size_t n, size_t k, const float *a,
                               const float *b, const clv_matmul_options *options, float *c);
 
-/** C = A B of dense row-major matrices: clv_matmul without options. */
+/** Computes C = A B of dense, row-major matrices: clv_matmul without options. */
 CLV_API clv_status clv_matmul_f32(clv_context *context, size_t m, size_t n, size_t k,
                                   const float *a, const float *b, float *c);
 
-/** Waits until the context's flat calls are complete, on all its devices. They block today, so
- *  this returns at once; code generators emit it where results are read. */
+/** Waits until the context's flat calls are complete on all its devices. Flat calls block at present, so this returns
+ *  at once. Code generators should emit it before results are read. */
 CLV_API clv_status clv_sync(clv_context *context);
 
 CLV_END_DECLS

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What this machine can compute with, and which mode to take: one report as plain structs. */
+/* Finds out what this machine can compute with and which mode suits it: a report made of plain structs. */
 #ifndef CLEAVE_PROBE_H
 #define CLEAVE_PROBE_H
 
@@ -12,7 +12,8 @@
 
 CLV_BEGIN_DECLS
 
-/* Unknown is never 0: counts and bytes are CLV_UNKNOWN, texts NULL, rates and times negative. */
+/* A value that is not known is never 0: unknown counts and bytes are CLV_UNKNOWN, unknown texts are NULL, and unknown
+ * rates and times are negative. */
 #define CLV_UNKNOWN UINT64_MAX
 
 typedef enum clv_tristate { CLV_MAYBE = 0, CLV_NO = 1, CLV_YES = 2 } clv_tristate;
@@ -42,7 +43,7 @@ typedef enum clv_mode {
     CLV_MODE_CPU,       /**< OpenCL CPU devices */
     CLV_MODE_GPU,       /**< OpenCL GPU devices */
     CLV_MODE_HYBRID,    /**< both */
-    CLV_MODE_REFERENCE, /**< no OpenCL: the plain C path of every operation */
+    CLV_MODE_REFERENCE, /**< no OpenCL: every operation runs its plain C path */
 } clv_mode;
 
 /** One CPU cache level, as hwloc counts it. Frozen. */
@@ -50,7 +51,7 @@ typedef struct clv_probe_cache {
     unsigned level;
     char type; /**< 'd' data, 'i' instruction, 'u' unified */
     unsigned count, line_bytes;
-    uint64_t bytes; /**< of one of them */
+    uint64_t bytes; /**< size of one such cache */
 } clv_probe_cache;
 
 typedef struct clv_probe_host {
@@ -60,11 +61,11 @@ typedef struct clv_probe_host {
 
     const char *cpu_model, *cpu_vendor;
     unsigned packages, cores, threads;
-    unsigned threads_allowed; /**< by affinity and cgroup quota; at least 1 */
+    unsigned threads_allowed; /**< that affinity and cgroup quota allow; at least 1 */
     unsigned numa_nodes;
     double freq_max_mhz;
     const char *freq_source;
-    const char *isa; /**< the extensions that matter, separated by spaces: "avx2 fma avx512f" */
+    const char *isa; /**< the relevant extensions, separated by spaces: "avx2 fma avx512f" */
     const clv_probe_cache *caches;
     size_t cache_count;
     const char *topology_source; /**< "hwloc 2.9.0" */
@@ -74,11 +75,11 @@ typedef struct clv_probe_host {
     uint64_t swap_total_bytes, hwloc_total_bytes;
     const char *memory_source;
 
-    const char *gpu_access; /**< GPU nodes that this user may not open; NULL = none */
+    const char *gpu_access; /**< GPU device nodes that this user may not open; NULL = none */
 
-    /** Whether clv_eigvals finds a LAPACK. Only an isolated probe looks: loading one starts threads. */
+    /** Whether clv_eigvals finds a LAPACK. Only an isolated probe checks this, because loading one starts threads. */
     clv_tristate lapack;
-    const char *lapack_library; /**< "liblapack.so.3"; NULL = none, or not looked for */
+    const char *lapack_library; /**< "liblapack.so.3"; NULL = none, or not checked */
 } clv_probe_host;
 
 /** A GPU on the PCI bus, whether or not OpenCL sees it. Frozen. */
@@ -91,9 +92,9 @@ typedef struct clv_probe_pci_gpu {
 
 /** One installed OpenCL driver (an .icd file). */
 typedef struct clv_probe_icd {
-    const char *file;         /**< NULL: a driver that the loader found on its own */
+    const char *file;         /**< the .icd file; NULL: the loader found the driver by itself */
     const char *library;      /**< as written in the file */
-    const char *library_path; /**< the file that was loaded, links resolved */
+    const char *library_path; /**< the file that was loaded, symbolic links resolved */
     const char *status; /**< ok missing no_platform crashed timeout hung_unkillable bad_output; in a
                              report made in-process: unchecked */
     int signal;         /**< 0 = none */
@@ -102,15 +103,14 @@ typedef struct clv_probe_icd {
 } clv_probe_icd;
 
 typedef struct clv_probe_platform {
-    size_t icd; /**< index, or SIZE_MAX when enumerated in-process */
-    unsigned
-        ordinal; /**< in the order of the loader that showed it; the report has its own order */
+    size_t icd;       /**< index, or SIZE_MAX when enumerated in-process */
+    unsigned ordinal; /**< place in the loader's list, which differs from the report's order */
     const char *name, *vendor, *version, *numeric_version, *profile, *extensions;
     clv_vendor vendor_norm;
-    const char *message; /**< why it shows no device, where it said so */
+    const char *message; /**< why it shows no device, if the driver said so */
 } clv_probe_platform;
 
-/** Rates measured by the probe's bench, or negative. */
+/** Rates that the probe's bench measured; negative = not measured. */
 typedef struct clv_probe_rates {
     double fp32_gflops, fp64_gflops, fp16_gflops, int8_gops;
     double global_gb_s, h2d_gb_s, d2h_gb_s, launch_us;
@@ -119,49 +119,50 @@ typedef struct clv_probe_rates {
 
 typedef struct clv_probe_check {
     bool done, ok;
-    bool crashed; /**< its helper crashed or hung: what built there must not be loaded elsewhere */
+    bool crashed; /**< its helper crashed or hung: do not load the binaries built there */
     double build_s, run_s, max_error;
-    uint64_t loop_limit;       /**< loop turns a work-item survives; CLV_UNKNOWN = no limit found */
+    uint64_t loop_limit; /**< loop iterations after which a work-item is still right; CLV_UNKNOWN =
+                              no limit found */
     clv_tristate finish_waits; /**< clFinish returns only when the kernels are done */
-    clv_tristate event_times;  /**< profiling figures agree with the host's clock */
+    clv_tristate event_times;  /**< profiling times agree with the host's clock */
     const char *message;
 } clv_probe_check;
 
-/** What a program must do differently on a device; made from the table of known quirks and from
- *  the check, so that nobody else needs to know vendors. All-zero is a well-behaved device. */
+/** What a program must do differently on this device. The probe derives it from its table of known quirks and from the
+ *  check, so that no other code needs to know vendors. A well-behaved device has all-zero flags. */
 typedef struct clv_probe_flags {
     bool no_sub_devices;         /**< clCreateSubDevices is not offered, or not safe to call */
     bool sub_devices_no_gain;    /**< sub-devices run one after the other */
-    bool finish_does_not_wait;   /**< clFinish returns early: wait on events */
-    bool no_event_times;         /**< profiling figures are wrong: use the host's clock */
+    bool finish_does_not_wait;   /**< clFinish returns early: wait for events instead */
+    bool no_event_times;         /**< profiling times are wrong: use the host's clock */
     bool no_quoted_options;      /**< a quoted space in build options crashes the compiler */
-    bool binaries_must_be_whole; /**< a damaged program binary ends the process */
-    bool local_memory_must_fit;  /**< too much local memory ends the process, not the launch */
-    bool slow_barriers;          /**< barriers cost far more than arithmetic: try without first */
-    bool slow_first_launch;      /**< the first launch of each work-group size compiles */
-    bool costly_binaries;  /**< to hand out a program's binary the driver compiles every kernel
-                                      again; it keeps what it compiled on disk itself */
-    bool no_device_memory; /**< buffers are host memory: zero-copy, one queue */
-    uint64_t loop_limit;   /**< loop turns of a work-item in total, beyond which results are wrong
+    bool binaries_must_be_whole; /**< loading a damaged program binary ends the process */
+    bool local_memory_must_fit;  /**< too much local memory ends the process, not just a launch */
+    bool slow_barriers;          /**< barriers cost far more than arithmetic: first try without */
+    bool slow_first_launch;      /**< the first launch with each work-group size compiles */
+    bool costly_binaries;        /**< the driver compiles every kernel again to return a program's
+                                      binary; it has its own cache on disk */
+    bool no_device_memory;       /**< buffers are host memory: use zero-copy and one queue */
+    uint64_t loop_limit; /**< total loop iterations of a work-item beyond which results are wrong
                               without an error; 0 = no such limit is known */
-    bool few_registers;    /**< 64 sums per work-item do not fit into registers: kernels keep 32 */
-    bool slow_fp64;        /**< double precision runs at 1/16 of single precision or less */
+    bool few_registers;  /**< 64 sums per work-item do not fit into registers: kernels keep 32 */
+    bool slow_fp64; /**< double precision runs at 1/16 of the speed of single precision or less */
 } clv_probe_flags;
 
 typedef struct clv_probe_device {
     size_t platform;  /**< index into platforms */
     unsigned ordinal; /**< within its platform */
-    const char *id;   /**< stable: "pci:0000:03:00.0", "uuid:...", "cpu:pocl", "name:...#0" */
+    const char *id;   /**< stable name: "pci:0000:03:00.0", "uuid:...", "cpu:pocl", "name:...#0" */
     const char *name, *name_clean, *board_name, *vendor;
     clv_vendor vendor_norm;
     unsigned vendor_id;
     const char *type; /**< "GPU", "CPU", "ACCELERATOR", "CUSTOM", joined by '|' */
     clv_device_class device_class;
     const char *class_reason;
-    clv_tristate integrated; /**< by the vendor's own query or the kernel driver */
+    clv_tristate integrated; /**< as the vendor's own query or the kernel driver says */
     const char *integrated_source;
-    size_t duplicate_of; /**< index, or SIZE_MAX */
-    bool primary;        /**< the entry to use of those that show the same hardware */
+    size_t duplicate_of; /**< index of the device with the same hardware, or SIZE_MAX */
+    bool primary;        /**< of the entries that show the same hardware, the one to use */
 
     const char *pci_address, *pci_source;
     const char *uuid, *driver_uuid;
@@ -183,7 +184,7 @@ typedef struct clv_probe_device {
 
     uint64_t global_bytes, free_bytes, max_alloc_bytes, local_bytes, constant_bytes, cache_bytes;
     const char *free_source, *free_time;
-    uint64_t own_bytes; /**< held there by this process's contexts; entries of one card share it */
+    uint64_t own_bytes; /**< held there by this process's contexts; all entries of a card have it */
     bool local_is_global, unified;
     clv_tristate ecc;
     unsigned base_align_bits;
@@ -195,13 +196,13 @@ typedef struct clv_probe_device {
     clv_tristate fp64_emulated, dot8, float_atomics, kernel_timeout;
     uint64_t timer_resolution_ns, printf_bytes;
     const char *svm, *il_versions;
-    unsigned partition_max; /**< sub-devices by counts that the driver offers; 0 or 1 = none */
+    unsigned partition_max; /**< most sub-devices that the driver offers by counts; 0 or 1 = none */
     bool partition_by_counts;
 
     double utilisation_percent;
     const char *utilisation_source;
     const char *extensions;
-    const char *quirks; /**< names of the rows of the quirk table that apply, by spaces */
+    const char *quirks; /**< names of the quirk table's rows that apply, separated by spaces */
     clv_probe_flags flags;
 
     clv_probe_check check;
@@ -218,20 +219,21 @@ typedef struct clv_probe_mode {
     const char *reason;                /**< one sentence with the numbers */
     const char *rule;                  /**< "R0" to "R6" */
     size_t primary_device, cpu_device; /**< index or SIZE_MAX */
-    uint64_t hybrid_bytes, gpu_bytes;  /**< the thresholds */
-    const char *forced_by;             /**< "--mode", "CLEAVE_DEVICE", ...; NULL = nobody */
+    uint64_t hybrid_bytes,
+        gpu_bytes;         /**< GPU memory from which hybrid and GPU mode are considered */
+    const char *forced_by; /**< "--mode", "CLEAVE_DEVICE", ...; NULL = nobody */
 } clv_probe_mode;
 
 typedef struct clv_probe_warning {
     const char *code, *message, *hint;
 } clv_probe_warning;
 
-/** Everything; owns all texts and arrays it points to. It and what it points to may gain fields in any release:
- *  reach elements of its arrays by the functions below, such as clv_probe_report_device. */
+/** The whole report; it owns all texts and arrays that it points to. These structs may gain fields in any release, so
+ *  get elements of its arrays through the functions below, such as clv_probe_report_device. */
 typedef struct clv_probe_report {
     const char *time_utc;  /**< NULL in a reproducible report */
     const char *simulated; /**< the file that stood in for the machine; NULL = the real one */
-    bool isolated;         /**< every driver ran in a process of its own */
+    bool isolated;         /**< every driver ran in its own process */
     double duration_s;
     clv_probe_host host;
     const char *loader_path, *loader_name, *loader_version, *layers;
@@ -250,58 +252,61 @@ typedef struct clv_probe_report {
 
 typedef enum clv_bench {
     CLV_BENCH_NONE = 0,
-    CLV_BENCH_QUICK, /**< about 3 s a device */
-    CLV_BENCH_FULL,  /**< more repeats, larger buffers: about 10 s a device */
+    CLV_BENCH_QUICK, /**< about 3 s per device */
+    CLV_BENCH_FULL,  /**< more repeats, larger buffers: about 10 s per device */
 } clv_bench;
 
-/** Called some times a second while drivers work; `doing` is a line for people. Non-zero gives up. */
+/** The probe calls this some times per second while drivers work. `doing` is a line for the user. Return non-zero to
+ *  cancel. */
 typedef int clv_probe_progress(const char *doing, void *user);
 
-/** All-zero but the size: enumerate in-process, let the machine and the environment decide the mode. */
+/** If all fields but `size` are zero, the probe enumerates devices in-process, and the machine and the environment
+ *  decide the mode. */
 typedef struct clv_probe_options {
     size_t size;         /**< sizeof(clv_probe_options) */
     clv_mode mode;       /**< an order; CLV_MODE_AUTO: $CLEAVE_MODE, else the rules decide */
     const char *devices; /**< an order ("gpu,!name~Iris"); NULL: $CLEAVE_DEVICE */
-    bool mode_given,
-        devices_given; /**< the field holds even where it is zero: its variable is not read */
-    const char *mode_by, *devices_by; /**< who ordered, for messages; NULL: "the caller" */
-    bool isolate;      /**< one process for each driver: a crash or a hang stays in it */
-    double timeout_s;  /**< for each of them; 0: 10 s, 60 s for checks, 120 s for the bench */
-    bool check;        /**< build and run on every device, compare the results; kept on disk */
-    clv_bench bench;   /**< measure every device; kept on disk */
+    /** The field of that name counts even if it is zero: its environment variable is not read. */
+    bool mode_given, devices_given;
+    const char *mode_by, *devices_by; /**< who gave the order, for messages; NULL: "the caller" */
+    bool isolate;      /**< run each driver in its own process, which contains a crash or a hang */
+    double timeout_s;  /**< for each process; 0: 10 s, 60 s for checks, 120 s for the bench */
+    bool check;        /**< build and run kernels on every device and compare the results, which are
+                               kept on disk */
+    clv_bench bench;   /**< measure every device; the rates are kept on disk */
     bool measure_free; /**< fill the memory of devices that have their own to see how much is free;
-                               others may run short of it meanwhile */
+                               other programs may run short of it meanwhile */
     bool reproducible; /**< leave out what changes from run to run: times and free memory */
     bool forget;       /**< do not show checks and rates that earlier runs left on disk */
     const char *simulate; /**< take the machine from this file: a saved report or device profiles */
     const char *scenario; /**< which scenario, or which profile, of a profile file */
-    const char *helper;   /**< the helper program for `isolate`; NULL: where it was installed */
+    const char *helper;   /**< the helper program for `isolate`; NULL: the installed one */
     clv_probe_progress *progress; /**< NULL: none */
     void *progress_user;
 } clv_probe_options;
 
 /**
- * Looks at the machine and decides. Touches no environment and prints nothing; what drivers print
- * is theirs, unless `isolate` keeps it away.
+ * Examines the machine and recommends a mode. It changes no environment variable and prints nothing; drivers may print,
+ * unless you set `isolate`.
  *
  * @param options  NULL means all defaults.
- * @param report   out; free with clv_probe_free. No OpenCL at all is a good report (mode cpu).
+ * @param report   out; free with clv_probe_free. A machine without OpenCL gives a report too (mode cpu).
  * @return CLV_OK, also with broken drivers (see icds) and failed checks (see devices);
  *         CLV_E_NO_DEVICE (an ordered device or mode is not there; the message lists what is);
  *         CLV_E_ARGUMENT (unreadable selection or mode); CLV_E_FORMAT, CLV_E_IO (the file to
  *         simulate, no place for the helpers' files); CLV_E_CANCELLED (by progress); CLV_E_MEMORY.
- * Threads: any; the first in-process call is slow (drivers start).
+ * Threads: any. The first in-process call is slow, because drivers start.
  */
 CLV_API clv_status clv_probe_run(const clv_probe_options *options, clv_probe_report **report);
 CLV_API void clv_probe_free(clv_probe_report *report); /**< accepts NULL */
 
-/** The report for people, at most 80 columns; free with clv_free(). NULL without memory. */
+/** Returns the report as readable text of at most 80 columns; free it with clv_free(). NULL if memory is short. */
 CLV_API char *clv_probe_text(const clv_probe_report *report);
-/** The report as JSON, schema "cleave.probe/1"; free with clv_free(). NULL without memory. */
+/** Returns the report as JSON, schema "cleave.probe/1"; free it with clv_free(). NULL if memory is short. */
 CLV_API char *clv_probe_json(const clv_probe_report *report);
 
-/** Elements of a report's arrays, borrowed; NULL beyond the last. In these functions alone it is known how
- *  large an element is in this version of the library. */
+/** These functions return an element of a report's array, borrowed from the report; NULL beyond the last. Only they
+ *  know how large an element is in the loaded version of the library. */
 CLV_API const clv_probe_device *clv_probe_report_device(const clv_probe_report *report,
                                                         size_t index);
 CLV_API const clv_probe_platform *clv_probe_report_platform(const clv_probe_report *report,
