@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* GGUF files: the container in which quantised language models are passed around. */
+/* GGUF files, the format in which quantised language models are distributed. */
 #ifndef CLEAVE_GGUF_H
 #define CLEAVE_GGUF_H
 
@@ -12,8 +12,8 @@
 
 CLV_BEGIN_DECLS
 
-/** How the weights of a tensor are stored; the numbers are those in the files. Other numbers that the
- *  format knows can be listed, but not computed with. */
+/** How the weights of a tensor are stored. The numbers are those in the files. The format knows further types: Cleave
+ *  can list them, but not compute with them. */
 typedef enum clv_quant {
     CLV_QUANT_F32 = 0,
     CLV_QUANT_F16 = 1,
@@ -32,7 +32,7 @@ typedef enum clv_quant {
     CLV_QUANT_BF16 = 30,
 } clv_quant;
 
-/** What a block of a type holds. Frozen. */
+/** Facts about a type. Frozen. */
 typedef struct clv_quant_facts {
     const char *name; /**< "Q4_1" */
     size_t count;     /**< weights in a block */
@@ -40,7 +40,7 @@ typedef struct clv_quant_facts {
     bool supported;   /**< Cleave can compute with it */
 } clv_quant_facts;
 
-/** Facts about a type; NULL when the format does not know the number. Declared frozen. */
+/** Returns the facts about a type; NULL if the format does not know the number. */
 CLV_API const clv_quant_facts *clv_quant_get_facts(uint32_t type);
 
 /** Types of metadata values; the numbers are those in the files. */
@@ -60,17 +60,16 @@ typedef enum clv_gguf_type {
     CLV_GGUF_F64 = 12,
 } clv_gguf_type;
 
-/** A value of the metadata, or an element of an array. Frozen; texts and arrays are borrowed
- *  from the file's handle. */
+/** A value of the metadata, or an element of an array. Texts and arrays are borrowed from the file's handle. Frozen. */
 typedef struct clv_gguf_value {
     clv_gguf_type type;
-    int64_t whole;     /**< integers and bool; a u64 beyond INT64_MAX is INT64_MAX */
-    double number;     /**< every number and bool */
+    int64_t whole;     /**< set for integers and bool; a u64 beyond INT64_MAX becomes INT64_MAX */
+    double number;     /**< set for every number and bool */
     const char *text;  /**< STRING: bytes, not terminated */
     size_t length;     /**< of `text` */
     clv_gguf_type of;  /**< ARRAY: type of its elements */
-    uint64_t count;    /**< ARRAY: how many are left; clv_gguf_next takes one */
-    const void *place; /**< ARRAY: the library's own */
+    uint64_t count;    /**< ARRAY: how many elements are left; clv_gguf_next takes one */
+    const void *place; /**< ARRAY: for the library only */
 } clv_gguf_value;
 
 enum { CLV_GGUF_RANK_MAX = 4 };
@@ -81,8 +80,8 @@ typedef struct clv_gguf_tensor {
     uint32_t type;                      /**< a clv_quant, or another number that the format knows */
     size_t rank;                        /**< 1 to 4 */
     uint64_t extent[CLV_GGUF_RANK_MAX]; /**< innermost first; 1 beyond the rank */
-    uint64_t count;                     /**< weights */
-    uint64_t offset;                    /**< of the first byte in the file */
+    uint64_t count;                     /**< number of weights */
+    uint64_t offset;                    /**< of its first byte in the file */
     uint64_t bytes;
 } clv_gguf_tensor;
 
@@ -90,13 +89,13 @@ typedef struct clv_gguf_tensor {
 typedef struct clv_gguf clv_gguf;
 
 /**
- * Opens a GGUF file of version 2 or 3, little-endian, and checks everything in front of the data before
- * it is believed: each count and length against the bytes that are left, types, names that are unique,
- * shapes whose product cannot wrap, tensors that lie inside the file and do not overlap. Memory is taken
- * only for what the file's length justifies. Nothing of the data is read.
+ * Opens a little-endian GGUF file of version 2 or 3 and checks everything before the data: each count and length must
+ * fit into the remaining bytes, types must be known, names must be unique, the product of a shape must not overflow,
+ * and tensors must lie inside the file without overlap. It never allocates more memory than the file's length
+ * justifies, and does not read the data.
  *
- * @return CLV_OK; CLV_E_IO; CLV_E_FORMAT names what was found and what is expected; CLV_E_UNSUPPORTED
- *         (version 1, big-endian); CLV_E_MEMORY. *out is NULL then.
+ * @return CLV_OK; CLV_E_IO; CLV_E_FORMAT (the message says what was found and what was expected); CLV_E_UNSUPPORTED
+ *         (version 1, big-endian); CLV_E_MEMORY. *out is NULL after a failure.
  */
 CLV_API clv_status clv_gguf_open(const char *path, clv_gguf **out);
 CLV_API void clv_gguf_close(clv_gguf *file); /**< accepts NULL */
@@ -104,31 +103,30 @@ CLV_API void clv_gguf_close(clv_gguf *file); /**< accepts NULL */
 CLV_API uint32_t clv_gguf_version(const clv_gguf *file);
 CLV_API const char *clv_gguf_path(const clv_gguf *file); /**< as it was opened */
 
-/** Pairs of the metadata in the order of the file: the key, and the value in *value (may be NULL).
- *  NULL beyond the last. */
+/** The metadata's pairs, in the order of the file. clv_gguf_pair returns a pair's key, or NULL beyond the last, and
+ *  stores its value in *value (may be NULL). */
 CLV_API size_t clv_gguf_pair_count(const clv_gguf *file);
 CLV_API const char *clv_gguf_pair(const clv_gguf *file, size_t index, clv_gguf_value *value);
-/** The value of a key; false when there is no such key. */
+/** Gets the value of a key; false if there is no such key. */
 CLV_API bool clv_gguf_get(const clv_gguf *file, const char *key, clv_gguf_value *value);
-/** The next element of an array, which gets shorter by it; false at its end. */
+/** Takes the next element from the front of an array; false at its end. */
 CLV_API bool clv_gguf_next(clv_gguf_value *array, clv_gguf_value *element);
 
-/** Tensors in the order of the file; NULL beyond the last. By name: NULL when there is none. */
+/** The file's tensors, by their place in the file (NULL beyond the last) or by name (NULL if there is none). */
 CLV_API size_t clv_gguf_tensor_count(const clv_gguf *file);
 CLV_API const clv_gguf_tensor *clv_gguf_tensor_at(const clv_gguf *file, size_t index);
 CLV_API const clv_gguf_tensor *clv_gguf_tensor_find(const clv_gguf *file, const char *name);
 
 /**
- * Bytes [first, first + bytes) of a tensor as they lie in the file.
- * @return CLV_OK; CLV_E_ARGUMENT (range); CLV_E_IO; CLV_E_FORMAT (the file became shorter since it was
- *         opened).
+ * Reads bytes [first, first + bytes) of a tensor as they are in the file.
+ * @return CLV_OK; CLV_E_ARGUMENT (range); CLV_E_IO; CLV_E_FORMAT (the file has become shorter since it was opened).
  */
 CLV_API clv_status clv_gguf_read(const clv_gguf *file, const clv_gguf_tensor *tensor,
                                  uint64_t first, void *out, size_t bytes);
 /**
- * Weights [first, first + count) as float32; both are multiples of the type's block.
- * Accuracy: one rounding at most. CLV_E_UNSUPPORTED names a type that Cleave cannot compute with; else
- * as clv_gguf_read.
+ * Reads weights [first, first + count) as float32. `first` and `count` must be multiples of the type's block.
+ * CLV_E_UNSUPPORTED (Cleave cannot compute with the type, which the message names); other errors as clv_gguf_read.
+ * Accuracy: one rounding at most.
  */
 CLV_API clv_status clv_gguf_read_f32(const clv_gguf *file, const clv_gguf_tensor *tensor,
                                      uint64_t first, size_t count, float *out);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Host or device: which side does a call's work, and why. */
+/* Host or device: which side computes a call, and why. */
 #ifndef CLEAVE_OFFLOAD_H
 #define CLEAVE_OFFLOAD_H
 
@@ -7,78 +7,75 @@
 
 CLV_BEGIN_DECLS
 
-/** Who does the work of clv_matmul and of the operations of cleave/array_math.h and array.h. */
+/** Which side computes clv_matmul and the operations of cleave/array_math.h and array.h. */
 typedef enum clv_side {
-    CLV_SIDE_AUTO = 0, /**< whoever is predicted to be done first */
+    CLV_SIDE_AUTO = 0, /**< the side that is predicted to finish first */
     CLV_SIDE_HOST,     /**< plain C, no OpenCL: the calling thread; for array.h all cores */
-    CLV_SIDE_DEVICE,   /**< the context's first device that works; for array.h the balancer's */
+    CLV_SIDE_DEVICE,   /**< the context's first device that works; for array.h all its devices */
 } clv_side;
 
 enum { CLV_OFFLOAD_REASON = 200 };
 
 /**
- * One decision and its numbers. Predictions are of a warm call: programs built, memory at hand.
+ * One decision and its numbers. Predictions are for a warm call, with programs built and memory allocated.
  *
- * host_s = call + work on the host; device_s = launch_s + transfer_bytes / transfer_rate + work on
- * the device. Work is timed once a device and kind of operation, at several sizes on both sides, with
- * the caller's way of handing over memory; a prediction lies between its neighbours on that curve.
- * That takes about a second (more where one call takes long) and is done when a first plan is asked
- * for (clv_offload_dry), or when calls of the kind have taken 0.1 s on the host, which does them until
- * then. Where the curve says that the sides are within a factor of 1.7, in calls of 5 us to 4 ms, both
- * are timed once more at just the call's shape and weighed with it: when a plan is asked for, or when
- * calls of that shape have taken 0.15 s; that takes about 0.1 s, and at most 1.5 s a process and kind.
- * The figures stay in tuning.txt (`cleave cache path`). Where nothing may be timed (no_tuning,
- * CLEAVE_TUNE=0, no cache directory) built-in rates stand in, and `measured` is false.
+ * host_s = call + work on the host; device_s = launch_s + transfer_bytes / transfer_rate + work on the device. The
+ * library times the work once per device and kind of operation, at several sizes on both sides, with memory handed over
+ * as your calls do it. A prediction is interpolated on that curve. Timing takes about a second (more if one call takes
+ * long). It happens when you first ask for a plan (clv_offload_dry), or when calls of that kind have taken 0.1 s on the
+ * host, which computes them until then. If you ask for a plan, and the curve says that the sides are within a factor of
+ * 2 and that the call takes 5 us to 4 ms, the library also times both sides at exactly the call's shape and combines
+ * the result with the curve. That takes about 0.1 s, and at most 1.5 s per process and kind. The results are kept in
+ * tuning.txt (`cleave cache path`). If timing is not allowed or cannot be kept (no_tuning, CLEAVE_TUNE=0, no cache
+ * directory), built-in rates are used, and `measured` is false.
  *
- * What a process' first call of a kind adds on the device (compiling or loading its program) is
- * learnt and counted: the host does the calls until what they lose there adds up to it.
+ * The first call of a kind in a process takes longer on the device, because its program is compiled or loaded. The
+ * library learns this extra time and takes it into account: the host computes such calls until the time that they lose
+ * there adds up to it.
  *
- * Calls teach: each one's time moves the prediction of its side, by 10 % at most, while the context
- * lives; what a side that is not called any more showed at last fades within seconds. What calls of a
- * shape that was timed itself showed on the whole is noted with its figures at the end. Where the sides
- * are close, some calls go to the other side now and then, about 15 ms of them after 0.04 to 0.15 s of
- * calls and at last every 4 s, as a machine does not stay as it was when it was timed. So a choice may
- * change from call to call; where bits matter, and an operation does not say that both sides give the
- * same, force a side.
+ * Predictions follow the calls: the time of each call moves the prediction for its side by a limited step, as long as
+ * the context lives; what was learnt about a side fades while calls go to the other one. Call shapes whose sides are
+ * close have times of their own, which are saved when the context is freed. For such shapes some calls now and then go
+ * to the side that is predicted to be slower, about 15 ms of them at a time, because the speed of a machine changes.
+ * The choice may therefore change from call to call. If you need the same bits every time, and the operation does not
+ * say that both sides give the same bits, force a side.
  *
  * Frozen.
  */
 typedef struct clv_offload {
     clv_side side;         /**< HOST or DEVICE */
-    bool forced;           /**< by clv_offload_force, or since there is no other side */
-    bool measured;         /**< from timings; else by built-in rates */
+    bool forced;           /**< by clv_offload_force, or because there is no other side */
+    bool measured;         /**< predicted from timings; else from built-in rates */
     double flops;          /**< arithmetic of the call */
-    double bytes;          /**< its operands and results */
-    double transfer_bytes; /**< that would have to go to the device and back */
-    double resident_bytes; /**< operands that lie on the device already */
-    double host_s;         /**< predicted, of the host; 0: not asked for */
-    double device_s;       /**< predicted, of the device; 0: not asked for */
+    double bytes;          /**< size of its operands and results */
+    double transfer_bytes; /**< bytes that would have to go to the device and back */
+    double resident_bytes; /**< size of the operands that are on the device already */
+    double host_s;         /**< prediction for the host; 0: not computed */
+    double device_s;       /**< prediction for the device; 0: not computed */
     double launch_s;       /**< part of device_s that does not depend on the size */
     double host_rate;      /**< flops / host_s */
     double kernel_rate;    /**< flops / (device_s - launch_s - transfer) */
-    double transfer_rate;  /**< bytes a second between host and device; 0: it works in place */
-    double first_s;        /**< what this process' first such call adds; 0: it was made */
+    double transfer_rate;  /**< bytes per second between host and device; 0: works in place */
+    double first_s;        /**< what the first such call in this process adds; 0: it is over */
     char operation[32];    /**< "matmul", "map", ... */
     char device[96];       /**< label; "" without one */
     char reason[CLV_OFFLOAD_REASON]; /**< one sentence with the numbers */
 } clv_offload;
 
-/** Overrides the choice for this thread until the next call; returns what was in force before.
- *  DEVICE is an order: without a device that works the call fails with CLV_E_NO_DEVICE, and what
- *  fails there is not done again on the host. */
+/** Overrides the choice for this thread until you call it again; returns the previous setting. DEVICE is an order: if
+ *  no device works, calls fail with CLV_E_NO_DEVICE, and the host does not repeat a call that fails on the device. */
 CLV_API clv_side clv_offload_force(clv_side side);
 
-/** While it is on, this thread's calls decide only: they check their arguments, note the decision
- *  for clv_offload_last, and compute nothing. A result of theirs that has no contents may be an
- *  operand of the next: it is taken to lie on the side that was planned. Turning it on forgets the
- *  latest decision: what is told afterwards is of a call that was made meanwhile. Returns what was in
- *  force before. */
+/** Turns planning on or off for this thread and returns the previous setting. While it is on, the thread's calls only
+ *  decide: they check their arguments, record the decision for clv_offload_last, and compute nothing. The empty result
+ *  of such a call may be an operand of the next one, which assumes that it lies on the planned side. Turning planning
+ *  on forgets the latest decision, so clv_offload_last then reports only later calls. */
 CLV_API bool clv_offload_dry(bool on);
 
-/** The latest decision of this thread. CLV_E_ARGUMENT when there was none. */
+/** Gets the latest decision of this thread. CLV_E_ARGUMENT if there is none. */
 CLV_API clv_status clv_offload_last(clv_offload *decision);
 
-/** "host" or "device" or "auto"; static. */
+/** Returns "host", "device" or "auto"; static. */
 CLV_API const char *clv_side_name(clv_side side);
 
 CLV_END_DECLS

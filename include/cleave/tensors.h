@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Named arrays in a file: safetensors, read strictly and written plainly. */
+/* Named arrays in a safetensors file: a strict reader and a simple writer. */
 #ifndef CLEAVE_TENSORS_H
 #define CLEAVE_TENSORS_H
 
@@ -11,7 +11,7 @@
 
 CLV_BEGIN_DECLS
 
-/** Element types of the format; numbers never change. */
+/** Element types of the format. The numbers never change. */
 typedef enum clv_tensor_type {
     CLV_TENSOR_F32 = 0,
     CLV_TENSOR_F64 = 1,
@@ -48,43 +48,43 @@ typedef struct clv_tensor {
 typedef struct clv_tensors clv_tensors;
 
 /**
- * Opens a safetensors file and checks all of its header before anything is believed: its length
- * against the file and 100 MB; UTF-8 JSON, one object without repeated names, bounded nesting; types
- * known; shapes whose product cannot wrap and is the number of bytes; ranges that cover the data
- * without hole, overlap or rest. Nothing of the data is read.
+ * Opens a safetensors file and checks its whole header before it uses any of it. The header must not be longer than the
+ * file or 100 MB; it must be UTF-8 JSON, one object without repeated names and with bounded nesting; all types must be
+ * known; each shape's product must not overflow and must fit the number of bytes; and the tensors' ranges must cover
+ * the data without gap, overlap or remainder. It does not read the data.
  *
- * @return CLV_OK; CLV_E_IO; CLV_E_FORMAT names the tensor, what was found and what was expected (a
- *         Git LFS pointer, a pickle and a GGUF file are named as such); CLV_E_SHAPE (rank above 8);
- *         CLV_E_MEMORY. *out is NULL then.
+ * @return CLV_OK; CLV_E_IO; CLV_E_FORMAT (the message names the tensor, what was found and what was expected, and says
+ *         so if the file is a Git LFS pointer, a pickle or a GGUF file); CLV_E_SHAPE (rank above 8); CLV_E_MEMORY. *out
+ *         is NULL after a failure.
  */
 CLV_API clv_status clv_tensors_open(const char *path, clv_tensors **out);
 CLV_API void clv_tensors_close(clv_tensors *tensors); /**< accepts NULL */
 
 CLV_API size_t clv_tensors_count(const clv_tensors *tensors);
-/** By position, in the order of the data; NULL beyond the last. */
+/** Returns a tensor by its position in the order of the data; NULL beyond the last. */
 CLV_API const clv_tensor *clv_tensors_at(const clv_tensors *tensors, size_t index);
-/** By name; NULL when there is none. */
+/** Returns the tensor of that name; NULL if there is none. */
 CLV_API const clv_tensor *clv_tensors_find(const clv_tensors *tensors, const char *name);
-/** A value of the header's __metadata__; NULL when there is none. */
+/** Returns a value of the header's __metadata__; NULL if there is none. */
 CLV_API const char *clv_tensors_metadata(const clv_tensors *tensors, const char *key);
 
 /**
- * Elements [first, first + count) as float32. F16, BF16 widen exactly; F64 is rounded.
+ * Reads elements [first, first + count) as float32. F16 and BF16 are widened exactly, F64 is rounded.
  *
- * @return CLV_OK; CLV_E_ARGUMENT (range, a type that is no float); CLV_E_IO; CLV_E_FORMAT (the file
- *         became shorter since it was opened).
+ * @return CLV_OK; CLV_E_ARGUMENT (range, or a type that is not a float); CLV_E_IO; CLV_E_FORMAT (the file has become
+ *         shorter since it was opened).
  */
 CLV_API clv_status clv_tensors_read_f32(const clv_tensors *tensors, const clv_tensor *tensor,
                                         size_t first, size_t count, float *out);
-/** All bytes of a tensor as they are, little-endian. `bytes` must be tensor->bytes. */
+/** Reads all bytes of a tensor as they are in the file, little-endian. `bytes` must be tensor->bytes. */
 CLV_API clv_status clv_tensors_read(const clv_tensors *tensors, const clv_tensor *tensor, void *out,
                                     size_t bytes);
 
-/** Bytes [first, first + bytes) of a tensor. CLV_E_ARGUMENT (range); else as clv_tensors_read_f32. */
+/** Reads bytes [first, first + bytes) of a tensor. CLV_E_ARGUMENT (range); other errors as clv_tensors_read_f32. */
 CLV_API clv_status clv_tensors_read_part(const clv_tensors *tensors, const clv_tensor *tensor,
                                          uint64_t first, void *out, size_t bytes);
 
-/** A tensor to be written: `data` holds the elements in this machine's byte order. Frozen. */
+/** A tensor to write; `data` holds its elements in this machine's byte order. Frozen. */
 typedef struct clv_tensor_source {
     const char *name; /**< UTF-8, not "__metadata__" */
     clv_tensor_type type;
@@ -94,12 +94,12 @@ typedef struct clv_tensor_source {
 } clv_tensor_source;
 
 /**
- * Writes a file that every reader of the format takes: data of wide types first, so that each
- * element lies at a multiple of its size. The file is complete or absent.
+ * Writes a file that every reader of the format accepts. It puts wide types first, so that the offset of each element
+ * is a multiple of its size. After a failure there is no incomplete file.
  *
- * @param metadata  pairs of key and value, ends with NULL; may be NULL.
- * @return CLV_OK; CLV_E_ARGUMENT (a name twice, empty or not UTF-8; CLV_TENSOR_OTHER; rank);
- *         CLV_E_SHAPE (more than any memory); CLV_E_IO; CLV_E_MEMORY.
+ * @param metadata  pairs of key and value, ended by NULL; may be NULL.
+ * @return CLV_OK; CLV_E_ARGUMENT (a name that is repeated, empty or not UTF-8; CLV_TENSOR_OTHER; rank); CLV_E_SHAPE
+ *         (more bytes than can be addressed); CLV_E_IO; CLV_E_MEMORY.
  */
 CLV_API clv_status clv_tensors_write(const char *path, const clv_tensor_source *sources,
                                      size_t count, const char *const *metadata);
