@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Language models: texts that go on. */
+/* Language models, which continue texts. */
 #ifndef CLEAVE_GENERATE_H
 #define CLEAVE_GENERATE_H
 
@@ -15,51 +15,51 @@ CLV_BEGIN_DECLS
 typedef struct clv_language clv_language;
 
 typedef enum clv_language_cache {
-    CLV_LANGUAGE_CACHE_F32 = 0, /**< keys and values as float32 */
-    CLV_LANGUAGE_CACHE_F16 = 1, /**< as halves: half the memory */
+    CLV_LANGUAGE_CACHE_F32 = 0, /**< keys and values are kept as float32 */
+    CLV_LANGUAGE_CACHE_F16 = 1, /**< they are kept as fp16, in half the memory */
 } clv_language_cache;
 
 typedef enum clv_language_activations {
-    CLV_LANGUAGE_F32 = 0, /**< products are those of float32 numbers */
-    /** What a matrix is multiplied with is rounded, 32 numbers to multiples of a 127th of the largest, for
-     *  tokens that come one by one or a few at a time; prompts are as with F32. Faster where PoCL
-     *  compiles for AVX2, on weights of Q4_0, Q4_1 and Q8_0; scores change by up to 0.8. On GPUs and in plain
-     *  C it is F32. */
+    CLV_LANGUAGE_F32 = 0, /**< matrices are multiplied with float32 numbers */
+    /** Rounds the vectors that matrices are multiplied with: each block of 32 numbers to multiples of 1/127 of its
+     *  largest one. This applies to tokens that are fed one by one or a few at a time; prompts are computed as with
+     *  F32. It is faster where PoCL compiles for AVX2, for weights of Q4_0, Q4_1 and Q8_0; scores change by up to 0.8.
+     *  GPUs and plain C compute as with F32. */
     CLV_LANGUAGE_INT8 = 1,
 } clv_language_activations;
 
 /** Start with CLV_INIT. */
 typedef struct clv_language_options {
     size_t size;    /**< sizeof(clv_language_options) */
-    size_t context; /**< most tokens of a text, the prompt included; 0: the model's, at most 4096,
-                                   and what memory allows */
+    size_t context; /**< most tokens of a text, the prompt included; 0: as many as the model
+                         allows, at most 4096, and as memory has room for */
     clv_language_cache cache; /**< how keys and values are kept */
-    size_t chunk;             /**< tokens of a prompt that are worked on together; 0: 512 */
-    const size_t
-        *split; /**< layers for each of the context's devices, in their order; NULL: chosen by
-                                   measured speed and room */
-    size_t split_count;                   /**< of `split`; the layers' sum must be the model's */
-    clv_language_activations activations; /**< of a token's products */
+    size_t chunk;             /**< tokens of a prompt that are computed together; 0: 512 */
+    /** Number of layers for each of the context's devices, in their order; NULL: chosen by measured speed and free
+     *  memory. */
+    const size_t *split;
+    size_t split_count;                   /**< length of `split`, which must sum to all layers */
+    clv_language_activations activations; /**< precision of the vectors in a token's products */
 } clv_language_options;
 
-/** What is known about an open model. Texts are borrowed from it. Start with CLV_INIT. */
+/** Facts about an open model. Texts are borrowed from it. Start with CLV_INIT. */
 typedef struct clv_language_info {
     size_t size;              /**< sizeof(clv_language_info) */
     const char *architecture; /**< "llama", "mistral", "qwen2", "qwen3" */
-    const char *name;         /**< as the file calls the model; "" */
+    const char *name;         /**< what the file calls the model; "": it has no name */
     const char *template_;    /**< the chat template; NULL: none */
     size_t layers, width, heads, kv_heads, head_width, ffn;
-    size_t vocabulary;   /**< scores of a token */
-    size_t context;      /**< tokens that the model was made for */
-    size_t room;         /**< most tokens of a text here */
-    uint64_t parameters; /**< weights of the model */
-    uint64_t bytes;      /**< of its weights in the files */
+    size_t vocabulary;   /**< number of scores, one for each token */
+    size_t context;      /**< longest text, in tokens, that the model was trained for */
+    size_t room;         /**< most tokens of a text with these options and this memory */
+    uint64_t parameters; /**< number of weights */
+    uint64_t bytes;      /**< size of its weights in the files */
     const int32_t *ends; /**< tokens that end a text */
     size_t end_count;
     size_t device_count; /**< devices that have layers; 0: plain C computes */
-    bool tied;           /**< scores are made by the table of words */
-    const char
-        *types; /**< tensors of each type: "210 Q4_1, 1 Q8_0, 61 F32", that of most bytes first */
+    bool tied;           /**< the word table also computes the scores */
+    /** Number of tensors of each type: "210 Q4_1, 1 Q8_0, 61 F32"; the type with most bytes comes first. */
+    const char *types;
 } clv_language_info;
 
 /** A device's share of a model. Start with CLV_INIT. */
@@ -67,11 +67,11 @@ typedef struct clv_language_share {
     size_t size;           /**< sizeof(clv_language_share) */
     const char *device;    /**< its label; borrowed from the context */
     size_t first, layers;  /**< layers [first, first + layers) */
-    uint64_t weight_bytes; /**< of the weights there */
-    uint64_t cache_bytes;  /**< of a token's keys and values there */
-    double bytes_s; /**< bytes that its memory moves per second; 0: it was not measured, since the
-                                    context has no other device or the split was given */
-    bool int8;      /**< CLV_LANGUAGE_INT8 was asked for, and this device does it */
+    uint64_t weight_bytes; /**< size of the weights there */
+    uint64_t cache_bytes;  /**< size of one token's keys and values there */
+    double bytes_s; /**< memory bandwidth, bytes per second; 0: not measured, because the context
+                         has no other device or you gave the split */
+    bool int8;      /**< you asked for CLV_LANGUAGE_INT8, and this device supports it */
 } clv_language_share;
 
 /**
@@ -80,36 +80,36 @@ typedef struct clv_language_share {
  * Architectures: llama, mistral, qwen2, qwen3. Weights: F32, F16, BF16, Q4_0, Q4_1, Q5_0, Q5_1, Q8_0, Q2_K to
  * Q6_K, IQ4_NL, IQ4_XS. They stay quantised on the devices. Anything else is refused by name.
  *
- * @param context  devices; NULL: plain C computes, and only when something is fed, so that this is a quick
- *                 way to look at a model.
- * @return CLV_OK; CLV_E_IO; CLV_E_FORMAT names the key or the tensor, what was found and what was expected;
- *         CLV_E_UNSUPPORTED (an architecture, a type, a rule); CLV_E_ARGUMENT (a split that does not fit, a
- *         context longer than the model's); CLV_E_NO_DEVICE; CLV_E_DEVICE_MEMORY; CLV_E_MEMORY.
- *         *out is NULL then.
- * Accuracy: that of float32 activations and sums: scores differ by less than 1e-4 from a computation in
- * double precision on models of 30 layers.
+ * @param context  the devices to use; NULL: plain C computes. Opening is then fast, because all work waits until you
+ *                 feed tokens: use it to inspect a model.
+ * @return CLV_OK; CLV_E_IO; CLV_E_FORMAT (the message names the key or the tensor, what was found and what was
+ *         expected); CLV_E_UNSUPPORTED (an architecture, a type, a rule); CLV_E_ARGUMENT (a split that does not fit, a
+ *         context longer than the model's); CLV_E_NO_DEVICE; CLV_E_DEVICE_MEMORY; CLV_E_MEMORY. *out is NULL after a
+ *         failure.
+ * Accuracy: that of float32 activations and sums. On models of 30 layers, scores differ by less than 1e-4 from a
+ * computation in double precision.
  */
 CLV_API clv_status clv_language_open(clv_context *context, const char *path,
                                      const clv_language_options *options, clv_language **out);
-/** Before its context, and after its sequences. Accepts NULL. */
+/** Closes a model. Call it after you freed its sequences and before you free its context. Accepts NULL. */
 CLV_API void clv_language_close(clv_language *language);
 CLV_API clv_status clv_language_get_info(const clv_language *language, clv_language_info *info);
-/** CLV_E_ARGUMENT beyond info.device_count. */
+/** Gets the share of the device at `index`. CLV_E_ARGUMENT if `index` is not below info.device_count. */
 CLV_API clv_status clv_language_get_share(const clv_language *language, size_t index,
                                           clv_language_share *share);
-/** Borrowed. */
+/** Returns the model's tokenizer, borrowed from the model. */
 CLV_API const clv_tokenizer *clv_language_tokenizer(const clv_language *language);
 
 /**
- * The tokens of a conversation, up to where the model's answer begins. What messages hold is never taken
- * for special tokens. Bytes that are not UTF-8 become U+FFFD.
+ * Makes the tokens of a conversation, up to where the model's answer begins. Text in messages never becomes a special
+ * token. Bytes that are not UTF-8 become U+FFFD.
  *
- * @param family  NULL or "auto": the model's own template, or a family's by the tokens in it where the
- *                template is not understood; else one of clv_chat_template.
+ * @param family  NULL or "auto": the model's own template; if Cleave does not understand it, the template of the family
+ *                that its special tokens indicate. Otherwise a family of clv_chat_template.
  * @param rows    out: one row.
- * @param note    out, may be NULL: what was chosen for the caller, in words; "" for nothing. Static.
- * @return as clv_chat_render; CLV_E_UNSUPPORTED (the model has no template, or one that is not understood and
- *         of no known family).
+ * @param note    out, may be NULL: says in words what the library chose for you; "" if nothing. Static.
+ * @return as clv_chat_render; CLV_E_UNSUPPORTED (the model has no template, or one that is not understood and belongs
+ *         to no known family).
  */
 CLV_API clv_status clv_language_chat(const clv_language *language, const clv_chat_message *messages,
                                      size_t count, const char *family, clv_token_rows *rows,
@@ -117,55 +117,58 @@ CLV_API clv_status clv_language_chat(const clv_language *language, const clv_cha
 
 /* --------------------------------------------------------------------------------- sequences -- */
 
-/** One text: its tokens, and their keys and values on the model's devices. Sequences of one model share its
- *  weights; calls on them may come from several threads and take turns. */
+/** One text: its tokens, and their keys and values on the model's devices. Sequences of one model share its weights.
+ *  Several threads may use them at the same time; their calls take turns. */
 typedef struct clv_sequence clv_sequence;
 
 CLV_API clv_status clv_sequence_create(clv_language *language, clv_sequence **out);
 CLV_API void clv_sequence_free(clv_sequence *sequence); /**< accepts NULL */
-/** Tokens that were fed, borrowed; *count may be NULL. */
+/** Returns the tokens that were fed so far, borrowed from the sequence; `count` may be NULL. */
 CLV_API const int32_t *clv_sequence_tokens(const clv_sequence *sequence, size_t *count);
-/** Forgets what is behind the first `count` tokens. CLV_E_ARGUMENT: there are fewer. */
+/** Keeps the first `count` tokens and forgets the rest. CLV_E_ARGUMENT if there are fewer. */
 CLV_API clv_status clv_sequence_rewind(clv_sequence *sequence, size_t count);
 
 /**
  * Adds tokens to the text.
  *
- * @param scores  out, [vocabulary] float32, may be NULL: of what follows the last of them, before any softmax.
- * @return CLV_OK; CLV_E_ARGUMENT (an id outside the vocabulary, no token); CLV_E_SHAPE (more than there is
- *         room for: info.room); CLV_E_DEVICE_MEMORY; CLV_E_DEVICE. After a failure the text is as before.
+ * @param scores  out, [vocabulary] float32, may be NULL: the scores of all tokens that could come next, before any
+ *                softmax.
+ * @return CLV_OK; CLV_E_ARGUMENT (an id outside the vocabulary, no token); CLV_E_SHAPE (more tokens than info.room);
+ *         CLV_E_DEVICE_MEMORY; CLV_E_DEVICE. After a failure the text is as before.
  */
 CLV_API clv_status clv_sequence_feed(clv_sequence *sequence, const int32_t *ids, size_t count,
                                      float *scores);
 /**
- * Adds one token to each of several texts of one model: ids[i] to sequences[i]. Weights are read once for up to 8
- * of them. Each text's scores (clv_sequence_scores) have the bits that clv_sequence_feed of its token alone
- * would give.
+ * Adds one token to each of several texts of one model: ids[i] to sequences[i]. This is faster than feeding them one by
+ * one, because the weights are read once for up to 8 texts. The scores of each text (clv_sequence_scores) have the same
+ * bits as if clv_sequence_feed had fed its token alone.
  *
- * @param count  any number of texts; they are taken 8 at a time.
- * @return as clv_sequence_feed; CLV_E_ARGUMENT (texts of different models, a text twice). After a failure all
+ * @param count  any number of texts; 8 at a time are computed together.
+ * @return as clv_sequence_feed; CLV_E_ARGUMENT (texts of different models, or the same text twice). After a failure all
  *         texts are as before, but have no scores.
  */
 CLV_API clv_status clv_sequences_feed(clv_sequence *const *sequences, size_t count,
                                       const int32_t *ids);
-/** Scores behind the last token that was fed; borrowed until the next call. CLV_E_ARGUMENT: there is none. */
+/** Gets the scores of the tokens that could follow the last one fed; borrowed until the next call. CLV_E_ARGUMENT if
+ *  there are none. */
 CLV_API clv_status clv_sequence_scores(clv_sequence *sequence, const float **scores);
 
-/** How a token is drawn from scores. Start with CLV_SAMPLING_INIT, which has the usual values, or with
- *  CLV_INIT: then temperature 0, the highest score. In this order: */
+/** How a token is drawn from scores. Start with CLV_SAMPLING_INIT, which has the usual values, or with CLV_INIT, which
+ *  takes the highest score (temperature 0). The steps are applied in the order of the fields. */
 typedef struct clv_sampling {
     size_t size; /**< sizeof(clv_sampling) */
-    double
-        penalty; /**< scores of recent tokens are divided by it (multiplied, below 0); 0 and 1: none */
-    size_t penalty_last; /**< how many tokens are recent, the prompt's included */
-    size_t top_k;        /**< of the K highest; 0: of all */
-    double
-        top_p; /**< of the fewest whose probabilities sum up to it, at least one; 0 and 1: of all */
-    double min_p; /**< of those with at least that part of the highest probability; 0: of all */
-    double
-        temperature; /**< probabilities are softmax(score / temperature) of what is left; 0: the highest
-                              score behind the penalty, whatever else is set */
-    uint64_t seed; /**< Philox4x32-10, keyed by it, counted by the token's position */
+    /** Scores of recent tokens are divided by this if they are positive, multiplied by it if negative; 0, 1: no
+     *  penalty. */
+    double penalty;
+    size_t
+        penalty_last; /**< how many of the last tokens count as recent, also those of the prompt */
+    size_t top_k;     /**< keep the K tokens with the highest scores; 0: all */
+    double top_p;     /**< keep the fewest tokens whose probabilities sum to this; 0 and 1: all */
+    double min_p; /**< keep tokens with at least this share of the highest probability; 0: all */
+    /** The probabilities of the remaining tokens are softmax(score / temperature). 0: take the highest score after the
+     *  penalty, whatever else is set. */
+    double temperature;
+    uint64_t seed; /**< key of Philox4x32-10, whose counter is the token's position */
 } clv_sampling;
 
 #define CLV_SAMPLING_INIT                                     \
@@ -174,18 +177,18 @@ typedef struct clv_sampling {
     }
 
 /**
- * Draws a token from scores. Of equal scores the lower id comes first; -infinity is never drawn.
+ * Draws a token from scores. Among equal scores the lower id comes first. A token with score -infinity is never drawn.
  *
  * @param recent    the text so far; its last penalty_last tokens are penalised.
- * @param position  of the token that is drawn.
- * @return CLV_OK; CLV_E_ARGUMENT (a value outside its range; a NULL); CLV_E_WRONG_RESULT (a score is NaN, or
- *         none is finite: names the position); CLV_E_MEMORY.
+ * @param position  position in the text of the token to draw.
+ * @return CLV_OK; CLV_E_ARGUMENT (a value outside its range; a NULL); CLV_E_WRONG_RESULT (a score is NaN, or none is
+ *         finite; the message names the position); CLV_E_MEMORY.
  */
 CLV_API clv_status clv_sample(const float *scores, size_t count, const clv_sampling *sampling,
                               const int32_t *recent, size_t recent_count, uint64_t position,
                               int32_t *id);
-/** The same, and the distribution that it is drawn from: ids [count] in the order in which they are counted,
- *  and their probabilities; *kept is how many. */
+/** Gets the distribution from which clv_sample draws: the ids [count] of the remaining tokens, in the order of drawing,
+ *  and their probabilities [count]; *kept is how many there are. */
 CLV_API clv_status clv_sample_from(const float *scores, size_t count, const clv_sampling *sampling,
                                    const int32_t *recent, size_t recent_count, int32_t *ids,
                                    double *probabilities, size_t *kept);
@@ -193,61 +196,62 @@ CLV_API clv_status clv_sample_from(const float *scores, size_t count, const clv_
 /** Why a text ended. */
 typedef enum clv_stop {
     CLV_STOP_END = 0,     /**< the model ended it */
-    CLV_STOP_TEXT = 1,    /**< a stop text came */
-    CLV_STOP_LENGTH = 2,  /**< as many tokens as asked for */
+    CLV_STOP_TEXT = 1,    /**< a stop text appeared */
+    CLV_STOP_LENGTH = 2,  /**< it has as many new tokens as you asked for */
     CLV_STOP_CONTEXT = 3, /**< there is no more room */
-    CLV_STOP_CALLER = 4,  /**< the caller's function said so */
+    CLV_STOP_CALLER = 4,  /**< your function stopped it */
 } clv_stop;
 
-/** Told of every token `id` and the text that it completes: whole characters, perhaps none. What is still held
- *  back at the end comes once more with the last token. Returns 0 to go on. */
+/** Receives each new token `id`, except one with which the model ends the text, and the text that the token completes:
+ *  whole characters, perhaps none. At the end it may be called once more, with the last token and the text that was
+ *  still held back. Return 0 to go on. */
 typedef int clv_piece(const char *text, size_t length, int32_t id, void *user);
 
 /** Start with CLV_INIT. */
 typedef struct clv_writing {
     size_t size;                  /**< sizeof(clv_writing) */
-    size_t tokens;                /**< most that are made; 0: until something else ends the text */
-    const clv_sampling *sampling; /**< NULL: the highest score */
-    const char *const
-        *stops;       /**< texts that end it and are left out; ends with NULL; may be NULL */
-    bool ignore_end;  /**< tokens that end a text are tokens like others */
+    size_t tokens;                /**< most new tokens; 0: until something else ends the text */
+    const clv_sampling *sampling; /**< NULL: always take the token with the highest score */
+    /** Texts that end the text and are left out of it; the list ends with NULL; may be NULL. */
+    const char *const *stops;
+    bool ignore_end;  /**< go on after tokens that would end the text */
     clv_piece *piece; /**< may be NULL */
     void *user;
-    size_t
-        lookup; /**< most tokens that are guessed ahead, 0 (none) to 7: what followed the last tokens
-                        where they stood before in the text. Guesses are checked together in one step; tokens,
-                        text and scores have the same bits as without, sooner where texts repeat. */
+    /** Most tokens to guess ahead, 0 (none) to 7. If the last tokens occurred earlier in the text, the guess is what
+     *  followed them there. One step checks all guesses together. Tokens, text and scores have the same bits as without
+     *  guesses, but texts that repeat themselves are written faster. */
+    size_t lookup;
 } clv_writing;
 
 /** What was written. Free `tokens` and `text` with clv_free. Start with CLV_INIT. */
 typedef struct clv_written {
     size_t size;     /**< sizeof(clv_written) */
-    int32_t *tokens; /**< all that were made, the one that ended the text included */
+    int32_t *tokens; /**< all new tokens, the one that ended the text included */
     size_t count;
     char *text; /**< without control tokens and stop texts; terminated */
     size_t length;
     clv_stop stop;
-    double first_s; /**< until the first token was drawn */
-    double rest_s;  /**< of the others */
-    size_t guessed; /**< with `lookup`: tokens that were guessed, */
-    size_t hits;    /**< and how many of them came so */
+    double first_s; /**< seconds until the first token was drawn */
+    double rest_s;  /**< seconds for the other tokens */
+    size_t guessed; /**< with `lookup`: how many tokens were guessed */
+    size_t hits;    /**< with `lookup`: how many of these guesses were right */
 } clv_written;
 
 /**
- * Goes on with a text that has tokens already (clv_sequence_feed), token by token.
+ * Continues a text token by token. The text must already have tokens (clv_sequence_feed).
  *
- * The last token is not fed: feed it before you go on from there.
- * @return as clv_sequence_feed and clv_sample; after a failure *written holds what was made before it.
+ * The last new token is not fed: feed it before you continue the text further.
+ * @return as clv_sequence_feed and clv_sample; after a failure *written holds what was written before it.
  */
 CLV_API clv_status clv_sequence_write(clv_sequence *sequence, const clv_writing *writing,
                                       clv_written *written);
 /**
- * Goes on with several texts of one model together: a token of each per step (clv_sequences_feed), until the last
- * one ends. Each text is the one that clv_sequence_write would give, bit for bit; `lookup` is not used.
+ * Continues several texts of one model together: each step adds one token to each text (clv_sequences_feed), until the
+ * last text ends. Each text is the one that clv_sequence_write would give, bit for bit; `lookup` is ignored.
  *
- * @param writings  [count], how each text goes on.
+ * @param writings  [count], how to continue each text.
  * @param written   out, [count].
- * @return as clv_sequence_write; after a failure each *written[i] holds what was made before it.
+ * @return as clv_sequence_write; after a failure each *written[i] holds what was written before it.
  */
 CLV_API clv_status clv_sequences_write(clv_sequence *const *sequences, size_t count,
                                        const clv_writing *const *writings,
@@ -266,27 +270,27 @@ typedef struct clv_decoder_config {
     size_t positions;  /**< most tokens of a text, prompt included */
     float eps;         /**< rms_norm_eps */
     double rope_base;  /**< rope_theta */
-    bool tied;         /**< scores by the word table */
+    bool tied;         /**< the word table also computes the scores */
 } clv_decoder_config;
 
-/** A model and one text of it. */
+/** A model and one text. */
 typedef struct clv_decoder clv_decoder;
 
 typedef struct clv_generate_options {
     size_t size;        /**< sizeof(clv_generate_options) */
-    size_t tokens;      /**< most that are made */
-    double temperature; /**< 0: always the token of the highest score; else drawn from
+    size_t tokens;      /**< most new tokens */
+    double temperature; /**< 0: always take the token with the highest score; else draw from
                              softmax(scores / temperature) */
-    size_t top_k;       /**< drawn from so many of the highest scores; 0: from all */
-    uint64_t seed;      /**< of the drawing: Philox4x32-10, a counter a position */
-    bool stops;         /**< at `stop`, which is the last one then */
+    size_t top_k;       /**< draw from this many of the highest scores; 0: from all */
+    uint64_t seed;      /**< key of Philox4x32-10, whose counter is the token's position */
+    bool stops;         /**< end the text after the token `stop` */
     int32_t stop;
 } clv_generate_options;
 
 /**
- * Opens a model as clv_language_open does, for one text; a tokenizer need not be there.
+ * Opens a model for one text, as clv_language_open does, but needs no tokenizer.
  *
- * @param positions  room for so many tokens; 0: as many as the model was made for.
+ * @param positions  most tokens of the text; 0: as many as the model was trained for.
  * @return as clv_language_open.
  */
 CLV_API clv_status clv_decoder_open(clv_context *context, const char *path, size_t positions,
@@ -295,22 +299,22 @@ CLV_API void clv_decoder_close(clv_decoder *decoder); /**< before its context; a
 CLV_API const clv_decoder_config *clv_decoder_get_config(const clv_decoder *decoder);
 
 /**
- * Scores of what follows: of the last of `count` tokens, all of them new (first 0) or behind the
- * `first` tokens that the last calls were given, whose keys and values are kept.
+ * Feeds `count` tokens and computes the scores of the tokens that could come next. With first = 0 the tokens begin a
+ * new text; otherwise they follow the first `first` tokens of the text so far, whose keys and values are kept.
  *
  * @param scores  out, [V] float32: before any softmax.
- * @return CLV_OK; CLV_E_ARGUMENT (NULL, no token, an id outside the vocabulary, `first` beyond what
- *         is kept); CLV_E_SHAPE (more than `positions` tokens); CLV_E_DEVICE.
- * Accuracy: that of float32 sums. Threads: one call at a time for a decoder.
+ * @return CLV_OK; CLV_E_ARGUMENT (NULL, no token, an id outside the vocabulary, `first` beyond the tokens kept);
+ *         CLV_E_SHAPE (more than `positions` tokens); CLV_E_DEVICE.
+ * Accuracy: that of float32 sums. Threads: one call at a time per decoder.
  */
 CLV_API clv_status clv_decoder_feed(clv_decoder *decoder, size_t first, const int32_t *ids,
                                     size_t count, float *scores);
 
 /**
- * Goes on from a prompt, token by token.
+ * Continues a prompt, token by token.
  *
  * @param made   out, [options->tokens]: the new tokens.
- * @param count  out: how many; fewer than asked for at `stop` and where `positions` end.
+ * @param count  out: how many there are; fewer than options->tokens if `stop` came or `positions` was reached.
  * @return as clv_decoder_feed; CLV_E_ARGUMENT (a temperature below 0).
  * The same prompt, seed and device give the same tokens.
  */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fine-tuning of encoders: steps of SGD or AdamW on one device, the same bits at every run. */
+/* Fine-tunes encoders: steps of SGD or AdamW on one device, with the same bits in every run. */
 #ifndef CLEAVE_TRAIN_H
 #define CLEAVE_TRAIN_H
 
@@ -7,11 +7,11 @@
 
 CLV_BEGIN_DECLS
 
-/** What is learnt. */
+/** What the model learns. */
 typedef enum clv_train_task {
-    CLV_TRAIN_CLASSES = 0, /**< a linear layer on the pooled vector says the class; cross-entropy */
-    CLV_TRAIN_PAIRS = 1, /**< texts 2i and 2i + 1 belong together, the seconds of the other pairs of
-                                the batch do not: cross-entropy of scale * cosines */
+    CLV_TRAIN_CLASSES = 0, /**< a linear layer on the pooled vector gives a class; cross-entropy */
+    CLV_TRAIN_PAIRS = 1, /**< texts 2i and 2i + 1 belong together, while 2i and the second texts of
+                                the batch's other pairs do not: cross-entropy of scale * cosines */
 } clv_train_task;
 
 typedef enum clv_optimizer {
@@ -19,69 +19,70 @@ typedef enum clv_optimizer {
     CLV_OPTIMIZER_SGD = 1,   /**< momentum; decay is added to the gradient */
 } clv_optimizer;
 
-/** All-zero where nothing else is said: the value in brackets. */
+/** Zero fields mean the default, which is the value in square brackets, if there is one. */
 typedef struct clv_trainer_options {
     size_t size; /**< sizeof(clv_trainer_options) */
     clv_train_task task;
-    size_t classes; /**< of CLV_TRAIN_CLASSES, at least 2 */
+    size_t classes; /**< for CLV_TRAIN_CLASSES, at least 2 */
     clv_optimizer optimizer;
-    double beta1, beta2;  /**< of AdamW, in [0,1) [0.9, 0.999] */
-    double eps;           /**< of AdamW [1e-8] */
-    double momentum;      /**< of SGD, in [0,1) */
-    double decay;         /**< of weights; biases and norms have none */
-    bool decay_all;       /**< they do as well */
-    double clip;          /**< gradients longer than that are shortened to it; 0: never */
-    double scale;         /**< of CLV_TRAIN_PAIRS [20] */
-    size_t frozen_layers; /**< the first so many stay, and then the embeddings too; all of them only
-                                with CLV_TRAIN_CLASSES, whose layer learns */
-    bool frozen_embedding; /**< the embeddings stay */
-    uint64_t seed;         /**< of the first weights of the classes' layer */
-    uint64_t check_every;  /**< steps from check to check; 0 with check_every_given: none [200] */
+    double beta1, beta2;   /**< for AdamW, in [0,1) [0.9, 0.999] */
+    double eps;            /**< for AdamW [1e-8] */
+    double momentum;       /**< for SGD, in [0,1) */
+    double decay;          /**< of weights; biases and norms do not decay */
+    bool decay_all;        /**< biases and norms decay too */
+    double clip;           /**< longer gradients are shortened to this length; 0: never */
+    double scale;          /**< for CLV_TRAIN_PAIRS [20] */
+    size_t frozen_layers;  /**< this many of the first layers do not learn, and neither do the
+                                embeddings; you may freeze all layers only with CLV_TRAIN_CLASSES,
+                                whose own layer learns */
+    bool frozen_embedding; /**< the embeddings do not learn */
+    uint64_t seed;         /**< of the initial weights of the classes' layer */
+    uint64_t check_every;  /**< steps between checks; 0 with check_every_given: no checks [200] */
     bool check_every_given;
 } clv_trainer_options;
 
 /** What a step or an evaluation found. Frozen. */
 typedef struct clv_train_result {
-    double loss;            /**< mean over the texts (or pairs) that counted; 0 when none did */
-    double gradient_length; /**< before it was shortened; 0 when clip is 0, or nothing was learnt */
-    size_t counted, right;  /**< texts (or pairs), and those whose highest score is the right one */
+    double loss;            /**< mean over the texts (or pairs) that count; 0 if none do */
+    double gradient_length; /**< before clipping; 0 if clip is 0 or nothing was learnt */
+    size_t counted, right;  /**< texts (or pairs) that count; those whose highest score is right */
 } clv_train_result;
 
-/** A model that learns: weights, gradients and moments, 16 bytes a parameter that learns; those that
- *  stay are among the weights that the device keeps (clv_memory_stats). */
+/** A model that learns: weights, gradients and moments, 16 bytes per parameter that learns. Frozen parameters are among
+ *  the weights that the device keeps (clv_memory_stats). */
 typedef struct clv_trainer clv_trainer;
 
 /**
- * Copies the model's weights to the context's first device that works; without one the host
- * computes (slowly, in double precision).
+ * Copies the model's weights to the context's first device that works. If there is none, the host computes, slowly and
+ * in double precision.
  *
  * @return CLV_OK; CLV_E_ARGUMENT (NULL, an option outside its range); CLV_E_SHAPE (heads wider than
  *         256); CLV_E_DEVICE_MEMORY; CLV_E_MEMORY.
  */
 CLV_API clv_status clv_trainer_open(clv_context *context, const clv_model *model,
                                     const clv_trainer_options *options, clv_trainer **trainer);
-CLV_API void clv_trainer_close(clv_trainer *trainer); /**< before its context and its model; NULL */
+/** Closes a trainer. Call it before you free its context and close its model. Accepts NULL. */
+CLV_API void clv_trainer_close(clv_trainer *trainer);
 
 /**
- * One step: forward, backward, and a change of all weights that are not frozen.
+ * Takes one step: forward, backward, and an update of all weights that are not frozen.
  *
- * Texts are given as for clv_encode. Gradients are those of the mean loss; no dropout.
+ * Give texts as for clv_encode. Gradients are those of the mean loss; there is no dropout.
  *
- * @param labels  [texts] of CLV_TRAIN_CLASSES, 0 to classes - 1, or -100: does not count. NULL for
- *                CLV_TRAIN_PAIRS, whose texts are as many as even.
+ * @param labels  [texts] for CLV_TRAIN_CLASSES: 0 to classes - 1, or -100 for a text that does not count. NULL for
+ *                CLV_TRAIN_PAIRS, which needs an even number of texts.
  * @param rate    the learning rate of this step, >= 0.
  * @param result  out, may be NULL.
  * @return CLV_OK; CLV_E_ARGUMENT (ids, labels, offsets, rate); CLV_E_SHAPE (a text that is too long,
- *         an odd number of texts); CLV_E_DEVICE_MEMORY; CLV_E_DEVICE: the weights are spoilt then
- *         (not by a text with more tokens than a device sees that ends long loops: it is refused
- *         before anything changes).
+ *         an odd number of texts); CLV_E_DEVICE_MEMORY; CLV_E_DEVICE: the weights are then no longer usable, except
+ *         after two errors: a failed check (see below), and a text with more tokens than the device's loop limit allows
+ *         (clv_probe_flags), which is refused before anything changes.
  *
- * On a device, what it brings back is read twice and compared, and the first step and every
- * `check_every`th one behind it are compared with plain C: loss, gradient (to 1e-3 of the largest value
- * nearby) and new weights. A step that differs is taken again, which the log tells; one that differs
- * again is CLV_E_DEVICE, and the weights are those before it. A check takes the time of some ten
- * steps and 16 bytes of the host's memory a parameter that learns; where there is no memory for it,
- * the log tells that there are no checks.
+ * A device's results are read back twice and compared. In addition, the first step and every `check_every`th one after
+ * it are compared with plain C: loss, gradient (to 1e-3 of the largest value nearby) and new weights. A step that
+ * differs is taken again, and the log says so. If it differs again, you get CLV_E_DEVICE, and the weights are those
+ * before the step. A check takes as long as about ten steps, and 16 bytes of host memory per parameter that learns; if
+ * there is not enough memory for it, the log says that there are no checks.
  *
  * The same calls give the same bits on one device, with and without checks. Threads: one call at a time.
  */
@@ -89,34 +90,35 @@ CLV_API clv_status clv_trainer_step(clv_trainer *trainer, const int32_t *ids, co
                                     size_t texts, const int32_t *labels, double rate,
                                     clv_train_result *result);
 
-/** Loss and hits of a batch as in clv_trainer_step, but nothing is learnt. */
+/** Computes the loss and hits of a batch as clv_trainer_step does, but does not change any weight. */
 CLV_API clv_status clv_trainer_evaluate(clv_trainer *trainer, const int32_t *ids,
                                         const size_t *offsets, size_t texts, const int32_t *labels,
                                         clv_train_result *result);
 
-CLV_API uint64_t clv_trainer_steps(const clv_trainer *trainer);     /**< taken so far */
-CLV_API const char *clv_trainer_device(const clv_trainer *trainer); /**< its label, or "host" */
+CLV_API uint64_t clv_trainer_steps(const clv_trainer *trainer); /**< number of steps taken so far */
+/** Returns the label of the device that computes, or "host". */
+CLV_API const char *clv_trainer_device(const clv_trainer *trainer);
 
-/** Steps that were compared with plain C so far; `repeated` (may be NULL): those of them that were taken
- *  again. 0 where the host computes. */
+/** Returns how many steps were compared with plain C so far; `repeated` (may be NULL) gets how many of them were taken
+ *  again. Both are 0 if the host computes. */
 CLV_API uint64_t clv_trainer_checked(const clv_trainer *trainer, uint64_t *repeated);
 
 /**
- * Writes all that the next step depends on: weights that learn, moments, number of steps. A
- * safetensors file, complete or absent; `metadata` as in clv_tensors_write, may be NULL ("cleave.*" is
- * taken).
+ * Writes everything that the next step depends on to a safetensors file: weights that learn, moments, number of steps.
+ * After a failure there is no incomplete file. `metadata` as in clv_tensors_write; may be NULL; keys that begin with
+ * "cleave." are reserved.
  */
 CLV_API clv_status clv_trainer_save(clv_trainer *trainer, const char *path,
                                     const char *const *metadata);
-/** Goes on where clv_trainer_save was called: the next step gives the bits that it would have given.
- *  CLV_E_FORMAT: no such file, of another model (frozen weights are not in it, their digest is), or of
- *  other options; nothing has changed then. */
+/** Restores the state that clv_trainer_save wrote, so that the next step gives the same bits as it would have given
+ *  then. CLV_E_FORMAT: it is not such a file, or it belongs to another model or other options; nothing changes then.
+ *  The file does not hold frozen weights, but a digest of them, which must match. */
 CLV_API clv_status clv_trainer_restore(clv_trainer *trainer, const char *path);
 
-/** Writes the weights as clv_model_write does; those of the classes as "classifier.weight" [classes,
- *  D] and "classifier.bias" [classes]. A text's scores are weight times its pooled vector, which is not
- *  divided by its length, plus bias. transformers' BertForSequenceClassification takes the pooler's vector
- *  instead: it loads the file, and its scores are others. */
+/** Writes the weights as clv_model_write does, and the classes' layer as "classifier.weight" [classes, D] and
+ *  "classifier.bias" [classes]. The scores of a text are weight times its pooled vector, which is not divided by its
+ *  length, plus bias. transformers' BertForSequenceClassification loads the file, but gives other scores, because it
+ *  uses the pooler's vector instead. */
 CLV_API clv_status clv_trainer_write(clv_trainer *trainer, const char *path,
                                      const char *const *metadata);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Transformers: attention and feed-forward blocks on plain memory, and encoders of texts. */
+/* Transformers: attention and feed-forward blocks on plain memory, and encoders for texts. */
 #ifndef CLEAVE_TRANSFORMER_H
 #define CLEAVE_TRANSFORMER_H
 
@@ -15,23 +15,24 @@ typedef struct clv_attention_shape {
     size_t batch, heads;
     size_t kv_heads;      /**< divides heads; 0: heads */
     size_t queries, keys; /**< of each sequence */
-    size_t width;         /**< of a head */
+    size_t width;         /**< of one head */
     bool causal;          /**< query i sees keys j <= i + keys - queries */
     float scale;          /**< 0: 1 / sqrt(width) */
 } clv_attention_shape;
 
 /**
- * o = softmax(q k^T * scale + mask) v for every sequence and head, float32.
+ * Computes attention in float32: o = softmax(q k^T * scale + mask) v for every sequence and head.
+ *
+ * The context's first device that works computes. The host computes, slowly and in double precision, if there is no
+ * such device, if the thread forces the host (clv_offload_force) or, with a warning, if the device fails. A thread that
+ * forces the device gets the device's error instead, or CLV_E_NO_DEVICE.
  *
  * @param q     [batch, heads, queries, width].
- * @param k, v  [batch, kv_heads, keys, width]; head h uses h / (heads / kv_heads).
- * @param mask  [batch, keys], keys that are 0 are not seen; NULL: all are.
- * @param o     out, as q. A query that sees no key gives 0.
- * @return CLV_OK; CLV_E_ARGUMENT (NULL); CLV_E_SHAPE (kv_heads does not divide heads, width 0 or
- *         above 256, 2^31 elements or more); CLV_E_MEMORY. The context's first device that works
- *         computes, the host (slowly, in double precision) without one, where the thread forces it
- *         (clv_offload_force) and, with a warning, where the device could not; a thread that forces
- *         the device gets that error, or CLV_E_NO_DEVICE.
+ * @param k, v  [batch, kv_heads, keys, width]; head h uses k and v of h / (heads / kv_heads).
+ * @param mask  [batch, keys]: keys whose mask is 0 are left out; NULL: none are.
+ * @param o     out, same shape as q. A query that sees no key gives 0.
+ * @return CLV_OK; CLV_E_ARGUMENT (NULL); CLV_E_SHAPE (kv_heads does not divide heads, width 0 or above 256, 2^31
+ *         elements or more); CLV_E_MEMORY.
  * Accuracy: 3e-6 of the largest |v| for scores of ordinary size. Threads: any.
  */
 CLV_API clv_status clv_attention_f32(clv_context *context, const clv_attention_shape *shape,
@@ -39,54 +40,54 @@ CLV_API clv_status clv_attention_f32(clv_context *context, const clv_attention_s
                                      const int32_t *mask, float *o);
 
 /**
- * A feed-forward block: y = act(x W1^T + b1) W2^T + b2, x [rows, width], W1 [inner, width],
- * W2 [width, inner], row major; b1 and b2 may be NULL.
- * @return CLV_OK; CLV_E_ARGUMENT (NULL); CLV_E_SHAPE (extents beyond 2^32 or any memory);
- *         CLV_E_MEMORY. Who computes: as for clv_attention_f32.
+ * Computes a feed-forward block: y = act(x W1^T + b1) W2^T + b2, x [rows, width], W1 [inner, width],
+ * W2 [width, inner], row major; b1 and b2 may be NULL. The same side computes as for clv_attention_f32.
+ * @return CLV_OK; CLV_E_ARGUMENT (NULL); CLV_E_SHAPE (extents above 2^32, or too large to be addressed);
+ *         CLV_E_MEMORY.
  */
 CLV_API clv_status clv_ffn_f32(clv_context *context, size_t rows, size_t width, size_t inner,
                                clv_activation activation, const float *x, const float *w1,
                                const float *b1, const float *w2, const float *b2, float *y);
 
-/** An encoder: a model's weights on the devices of a context, packed once for each. */
+/** An encoder: a model's weights on the devices of a context, packed once per device. */
 typedef struct clv_encoder clv_encoder;
 
 typedef struct clv_encoder_options {
     size_t size;         /**< sizeof(clv_encoder_options) */
-    size_t batch_tokens; /**< worked on together, at least one text; 0: 1536 */
-    bool hidden;         /**< clv_encode gives the rows of all tokens, not one vector a text */
-    bool half; /**< devices keep matrices as fp16, sums stay fp32; cosine to fp32 0.9999 */
+    size_t batch_tokens; /**< tokens to compute together, but at least one text; 0: 1536 */
+    bool hidden;         /**< clv_encode gives a row for each token, not one vector per text */
+    bool half; /**< devices keep matrices as fp16; sums stay fp32; cosine to fp32 0.9999 */
 } clv_encoder_options;
 
 /**
- * @param config, weights  borrowed until clv_encoder_close (a clv_model's own, for instance).
+ * Opens an encoder. It does not use any device yet: the first clv_encode does.
+ *
+ * @param config, weights  borrowed until clv_encoder_close; for instance those of a clv_model.
  * @return CLV_OK; CLV_E_ARGUMENT (NULL); CLV_E_SHAPE (heads do not divide the width); CLV_E_MEMORY.
- *         Devices are looked at by the first clv_encode.
  */
 CLV_API clv_status clv_encoder_open(clv_context *context, const clv_model_config *config,
                                     const clv_model_weights *weights,
                                     const clv_encoder_options *options, clv_encoder **encoder);
 CLV_API void clv_encoder_close(clv_encoder *encoder); /**< before its context; accepts NULL */
 
-/** Who is told how many texts are done, and may cancel, from the next clv_encode on: as
- *  clv_job.progress. NULL: nobody. Between calls. */
+/** Sets the function that is told how many texts are done and may cancel (see clv_job.progress), from the next
+ *  clv_encode on. NULL: none. Do not call this while clv_encode runs. */
 CLV_API void clv_encoder_watch(clv_encoder *encoder, clv_progress *progress, void *user);
 
 /**
- * Vectors of texts: embeddings, layers, pooling. No padding: a text costs its own tokens.
+ * Computes the vectors of texts: embeddings, layers, pooling. Texts are not padded, so each costs only its own tokens.
  *
  * @param ids      token numbers of all texts, one after the other.
- * @param offsets  [texts + 1]: text i has ids[offsets[i]] up to ids[offsets[i + 1] - 1]; texts from the
- *                 middle of longer lists are a call with offsets + i.
- * @param out      [texts, width]; a text without tokens gives 0. With `hidden`: [tokens, width], those of
- *                 these texts.
- * @param report   NULL, or what the run is added to.
- * @return CLV_OK; CLV_E_ARGUMENT (an id outside the vocabulary, offsets that fall); CLV_E_SHAPE (a
- *         text longer than the model's positions: names it); what clv_job_run returns (after
- *         CLV_E_CANCELLED some rows of `out` are there).
+ * @param offsets  [texts + 1]: text i has ids[offsets[i]] up to ids[offsets[i + 1] - 1]. To encode texts from the
+ *                 middle of a longer list, pass offsets + i.
+ * @param out      [texts, width]; a text without tokens gives 0. With `hidden`: [tokens of these texts, width].
+ * @param report   NULL, or the report to which the run is added.
+ * @return CLV_OK; CLV_E_ARGUMENT (an id outside the vocabulary, offsets that decrease); CLV_E_SHAPE (a text longer than
+ *         the model's positions; the message names it); what clv_job_run returns (after CLV_E_CANCELLED some rows of
+ *         `out` are filled).
  *
- * The bits of a text's vector do not depend on the texts beside it nor on the split, on one device.
- * Threads: one call at a time for an encoder.
+ * On one device, the bits of a text's vector depend neither on the other texts nor on how the work is split.
+ * Threads: one call at a time per encoder.
  */
 CLV_API clv_status clv_encode(clv_encoder *encoder, const int32_t *ids, const size_t *offsets,
                               size_t texts, float *out, clv_report *report);
