@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Patch statistics: PACO, the search for exoplanets in angular differential imaging. */
+/* Patch statistics: PACO, which searches for exoplanets in angular differential imaging. */
 #ifndef CLEAVE_PATCH_H
 #define CLEAVE_PATCH_H
 
@@ -8,8 +8,8 @@
 CLV_BEGIN_DECLS
 
 typedef enum clv_psf_mode {
-    CLV_PSF_SHIFT = 0, /**< the PSF moves with the sub-pixel place of the planet in each frame */
-    CLV_PSF_FIXED,     /**< it stays on the pixel: faster, S/N off by up to 0.6 */
+    CLV_PSF_SHIFT = 0, /**< the PSF is shifted to the planet's sub-pixel position in each frame */
+    CLV_PSF_FIXED,     /**< it stays centred on the pixel: faster, but S/N is off by up to 0.6 */
 } clv_psf_mode;
 
 typedef enum clv_paco_convention {
@@ -24,94 +24,94 @@ typedef enum clv_rounding {
     CLV_ROUND_TRUNC,
 } clv_rounding;
 
-/** A sequence of star-centred frames that were not derotated. Borrowed; nothing is written. */
+/** A sequence of star-centred frames that were not derotated. Its memory is borrowed and not written to. */
 typedef struct clv_paco_input {
-    size_t size;                     /**< sizeof(clv_paco_input) */
-    const float *cube;               /**< [frames,height,width], any unit; NaN and inf are masks */
-    size_t frames, height, width;    /**< frames >= 2; sides at least 2 radius + 1 */
+    size_t size;                  /**< sizeof(clv_paco_input) */
+    const float *cube;            /**< [frames,height,width], any unit; NaN, inf: masked pixels */
+    size_t frames, height, width; /**< frames >= 2; sides at least 2 radius + 1 */
     size_t frame_stride, row_stride; /**< in elements; 0: dense */
     const double *angles;            /**< [frames] parallactic angles, degrees, any order */
     const float *psf;                /**< [psf_size,psf_size], finite, centre at psf_size / 2 */
     size_t psf_size;                 /**< at least 2 radius + 1 */
     const double *
-        weights; /**< [frames] above 0: 1 / variance of each frame's noise, in any unit; NULL: all alike */
+        weights; /**< [frames] above 0: 1 / variance of each frame's noise, in any unit; NULL: all are 1 */
 } clv_paco_input;
 
-/** All-zero means default. */
+/** Zero fields mean the default. */
 typedef struct clv_paco_options {
     size_t size;     /**< sizeof(clv_paco_options) */
-    unsigned radius; /**< patch = disc of this radius, 2 to 6; 0: 4 (49 pixels) */
+    unsigned radius; /**< a patch is a disc of this radius, 2 to 6; 0: 4 (49 pixels) */
     clv_psf_mode psf_mode;
     clv_paco_convention convention;
     clv_rounding rounding;
     bool reverse_angles;       /**< the angles turn the other way */
     bool centre_given;         /**< else the star is on pixel (width / 2, height / 2) */
-    double centre_x, centre_y; /**< column and row, 0-based, fractions allowed */
-    unsigned psf_vectors;      /**< basis of the shifted PSF: 5, 10 or 15; 0: 10, fewer if enough */
-    clv_progress *progress;    /**< NULL: none; a non-zero return cancels */
+    double centre_x, centre_y; /**< column and row of the star, 0-based, fractions allowed */
+    unsigned psf_vectors;   /**< basis of the shifted PSF: 5, 10 or 15; 0: 10, or fewer if enough */
+    clv_progress *progress; /**< NULL: none; a non-zero return cancels */
     void *progress_user;
-    /** Radius of the patch with which clv_paco_characterize and clv_paco_search measure companions, 2 to 6;
-     * 0: `radius`. A wider patch gives better positions. Where it does not fit into the frames, `radius` is taken. */
+    /** Radius of the patch with which clv_paco_characterize and clv_paco_search measure companions, 2 to 6; 0:
+     * `radius`. A wider patch gives better positions. If it does not fit into the frames, `radius` is used. */
     unsigned measure_radius;
 } clv_paco_options;
 
-/** Map positions by what became of them; the five add up to height * width. Frozen. */
+/** How many map positions are valid, and how many are not for each reason; the five counts add up to height * width.
+ *  "The arc" is the path of a planet through the frames. Frozen. */
 typedef struct clv_paco_counts {
     size_t valid;
     size_t outside;    /**< the arc leaves the frame, or comes closer to its edge than the radius */
     size_t not_finite; /**< a patch on the arc holds a NaN or inf in some frame */
     size_t constant;   /**< a patch on the arc holds a pixel that never changes */
-    size_t
-        degenerate; /**< numbers beyond the range: a patch a million times quieter than the rest */
+    size_t degenerate; /**< numbers out of range: a patch is a million times quieter than others */
 } clv_paco_counts;
 
 /**
- * PACO's two maps (Flasseur, Denis, Thiebaut, Langlois 2018, A&A 618, A138).
+ * Computes PACO's two maps (Flasseur, Denis, Thiebaut, Langlois 2018, A&A 618, A138).
  *
  *   a = sum_l h_l' C_k^-1 h_l      b = sum_l h_l' C_k^-1 (r_{k,l} - m_k)
  *
- * over the frames l, with k = k(l) the patch through which a planet at the map position would pass
- * in frame l, m_k and C_k the mean and the shrunk covariance of that patch over time, r its pixels
- * and h_l the PSF there. With weights w, the noise of frame l has the covariance C_k / w_l: m_k is the mean with
- * these weights, C_k comes from sqrt(w_l) (r - m_k), and frame l counts w_l times in a and b. S/N = b / sqrt(a),
- * flux = b / a, sigma = 1 / sqrt(a): clv_paco_maps.
+ * The sums run over the frames l. k = k(l) is the patch in which a planet at the map position would be in frame l, m_k
+ * and C_k are the mean and the shrunk covariance of that patch over time, r are its pixels, and h_l is the PSF there.
+ * With weights w, the noise of frame l has the covariance C_k / w_l: m_k is the mean with these weights, C_k comes from
+ * sqrt(w_l) (r - m_k), and frame l counts w_l times in a and b. clv_paco_maps computes S/N = b / sqrt(a), flux = b / a
+ * and sigma = 1 / sqrt(a).
  *
  * @param context  the devices to use; the maps do not depend on their number.
  * @param options  NULL means all defaults.
  * @param a, b     out, [height,width], dense, in (input unit)^-2 and (input unit)^-1 per PSF unit;
- *                 NaN where a position cannot be judged.
+ *                 NaN where the position is not valid (see clv_paco_counts).
  * @param counts   out, may be NULL.
- * @param report   may be NULL; the run is added.
+ * @param report   may be NULL; the run is added to it.
  * @return CLV_OK; CLV_E_ARGUMENT (NULL, radius outside 2 to 6, centre outside the frame, a PSF that
  *         is not finite or all zero, a weight that is not above 0); CLV_E_SHAPE (fewer than 2 frames, a frame or PSF
  *         smaller than the patch); CLV_E_CANCELLED; CLV_E_MEMORY; CLV_E_DEVICE... of the job. After an error the maps
  *         are not written.
  *
- * Accuracy: against float64, a within 5e-5 and S/N within 1e-3 (FIXED) or 1e-3 and 2e-3 (SHIFT);
- * observed 3e-6 and 2e-4. On one device the same bits for every batch, chunk and sub-device.
+ * Accuracy: compared with float64, a is within 5e-5 and S/N within 1e-3 (FIXED), or 1e-3 and 2e-3 (SHIFT); observed
+ * were 3e-6 and 2e-4. One device gives the same bits for every batch, chunk and sub-device.
  * Threads: any; one job at a time per context.
  */
 CLV_API clv_status clv_paco(clv_context *context, const clv_paco_input *input,
                             const clv_paco_options *options, double *a, double *b,
                             clv_paco_counts *counts, clv_report *report);
 
-/** snr = b / sqrt(a), flux = b / a, sigma = 1 / sqrt(a) for `count` positions; NaN stays NaN. Each
- *  output may be NULL. */
+/** Computes snr = b / sqrt(a), flux = b / a and sigma = 1 / sqrt(a) for `count` positions; NaN stays NaN. Each output
+ *  may be NULL. */
 CLV_API void clv_paco_maps(const double *a, const double *b, size_t count, float *snr, float *flux,
                            float *sigma);
 
 /** One maximum of the S/N map. Frozen. */
 typedef struct clv_detection {
     size_t x, y;           /**< column and row */
-    double separation_px;  /**< from the centre */
+    double separation_px;  /**< distance from the centre */
     double position_angle; /**< atan2(-(x - cx), y - cy) in [0,360) degrees */
     double snr, flux, sigma;
 } clv_detection;
 
 /**
- * Maxima of the S/N map above `threshold` that nothing within `fwhm_px` exceeds; highest first.
+ * Finds the maxima of the S/N map: values above `threshold` that no value within `fwhm_px` exceeds.
  *
- * @param detections  out, free with clv_free(); NULL when there is none.
+ * @param detections  out, highest S/N first; free with clv_free(); NULL if there are none.
  * @return CLV_OK, CLV_E_ARGUMENT, CLV_E_MEMORY.
  */
 CLV_API clv_status clv_paco_detect(const float *snr, const float *flux, const float *sigma,
@@ -119,46 +119,49 @@ CLV_API clv_status clv_paco_detect(const float *snr, const float *flux, const fl
                                    double fwhm_px, double threshold, clv_detection **detections,
                                    size_t *count);
 
-/** A companion: place in the map and flux, with standard errors. */
+/** A companion: its position in the map and its flux, with standard errors. */
 typedef struct clv_companion {
-    double x, y;           /**< column and row, 0-based, between pixels */
-    double x_err, y_err;   /**< 0 where the place was given; NaN where there is no flux */
-    double separation_px;  /**< from the centre */
+    double x, y;           /**< column and row, 0-based, sub-pixel */
+    double x_err, y_err;   /**< 0 if you gave the position; NaN if there is no flux */
+    double separation_px;  /**< distance from the centre */
     double position_angle; /**< atan2(-(x - cx), y - cy) in [0,360) degrees */
-    double flux, flux_err; /**< in units of the PSF; NaN where a patch on the arc cannot be used */
-    double snr,
-        false_alarm; /**< of clv_paco_search: calibrated peak, and the probability that noise alone gives such
-                                  a peak anywhere in the map; left alone by clv_paco_characterize */
-    double recovery; /**< mean flux / true flux of the planets hidden for the errors; NaN: none */
-    size_t ring;     /**< how many those were */
+    double flux, flux_err; /**< in units of the PSF; NaN if a patch on the arc cannot be used */
+    /** Set by clv_paco_search: the calibrated peak, and the probability that noise alone gives such a peak anywhere in
+     *  the map. clv_paco_characterize does not change them. */
+    double snr, false_alarm;
+    double recovery; /**< mean flux / true flux of the planets injected for the errors; NaN: none */
+    size_t ring;     /**< how many planets were injected */
 } clv_companion;
 
 /**
- * Flux and place of companions whose place is roughly known (Flasseur et al. 2018, algorithm 3).
+ * Measures flux and position of companions whose position is roughly known (Flasseur et al. 2018, algorithm 3).
  *
- * The flux of clv_paco's maps is too low, since the planet is part of the statistics that it is compared with. Here,
- * for a place (x, y), {take flux * h_t out of all frames t of each patch k(l); mean m, covariance C of what is left;
- * a, b with the untouched pixels; flux = max(b, 0) / a} is repeated until the flux changes by less than its error. The
- * place is where, with the same m and C of the data without the planet, the likelihood of its image has no slope:
- * sum_l (dh_l/dx)' C^-1 (r_l - m - flux h_l) = 0, and the same for y. Flux and place are found together (Gauss-Newton),
- * all companions in one batch on the context's devices.
+ * The flux of clv_paco's maps is too low, because the planet is part of the statistics that it is compared with. For a
+ * position (x, y), this function therefore repeats four steps until the flux changes by less than its error: subtract
+ * flux * h_t from all frames t of each patch k(l); compute mean m and covariance C of what is left; compute a and b
+ * with the untouched pixels; set flux = max(b, 0) / a. The position is where, with the same m and C of the data without
+ * the planet, the likelihood of the planet's image has no slope: sum_l (dh_l/dx)' C^-1 (r_l - m - flux h_l) = 0, and
+ * the same for y. Flux and position are found together (Gauss-Newton), for all companions in one batch on the
+ * context's devices.
  *
- * Errors: those of the likelihood, (J' C^-1 J)^-1 with J = (h, flux dh/dx, flux dh/dy), times a factor for the flux
- * and one for the place. The factors come from planets of the flux found, hidden at up to 24 other angles of the same
- * separation in the cube without all companions of this call: how far they come back from what was hidden, in units of
- * their own errors. Where fewer than 6 fit in, the nearest larger separation takes their place.
+ * Errors are those of the likelihood, (J' C^-1 J)^-1 with J = (h, flux dh/dx, flux dh/dy), times one factor for the
+ * flux and one for the position. The factors come from injected planets: planets of the same flux are injected into the
+ * cube without all companions of this call, at up to 24 other angles of the same separation, and measured. A factor is
+ * how far the results scatter around the injected values, in units of their own errors. If fewer than 6 such planets
+ * fit, the nearest larger separation is used.
  *
- * @param options      as for clv_paco; the PSF always moves between pixels (`psf_mode` does not matter).
- * @param fwhm_px      of the PSF.
- * @param keep_places  the places are exact: only the flux is measured.
+ * @param options      as for clv_paco; the PSF is always shifted to sub-pixel positions (`psf_mode` is ignored).
+ * @param fwhm_px      FWHM of the PSF.
+ * @param keep_places  the positions are exact: measure only the flux.
  * @param companions   in: x, y; out: everything. [count], which may be 0.
- * @param report       may be NULL; the runs are added.
+ * @param report       may be NULL; the runs are added to it.
  * @return CLV_OK; CLV_E_ARGUMENT, CLV_E_SHAPE as clv_paco; CLV_E_CANCELLED; CLV_E_MEMORY; those of the job.
  *
- * Accuracy: flux within 1e-3 of the same in float64. 24 planets hidden in a real sequence at 20, 40 and 80 times 1 /
- *           sqrt(a): positions within 0.25, 0.13 and 0.065 pixels rms per axis with radius 4, and 0.22, 0.11 and 0.055
- *           with 5; 24 others: 0.21, 0.11 and 0.056 with 4, 0.17, 0.089 and 0.046 with 5, 0.16, 0.084 and 0.043 with 6.
- *           Divided by the errors stated, positions scatter by 1.1 and fluxes by 1.0 to 1.1.
+ * Accuracy: flux is within 1e-3 of a computation in float64. Positions of 24 planets injected into a real sequence with
+ *           fluxes of 20, 40 and 80 times 1 / sqrt(a) were within 0.25, 0.13 and 0.065 pixels rms per axis with radius
+ *           4, and 0.22, 0.11 and 0.055 with 5; of 24 others within 0.21, 0.11 and 0.056 with 4, 0.17, 0.089 and 0.046
+ *           with 5, and 0.16, 0.084 and 0.043 with 6. In units of the stated errors, positions scatter by 1.1 and
+ *           fluxes by 1.0 to 1.1.
  * Threads:  any; one job at a time per context.
  */
 CLV_API clv_status clv_paco_characterize(clv_context *context, const clv_paco_input *input,
@@ -167,8 +170,8 @@ CLV_API clv_status clv_paco_characterize(clv_context *context, const clv_paco_in
                                          clv_report *report);
 
 /**
- * Takes companions out of a sequence: cube -= flux times the PSF at the companion's place in each frame. A negative
- * flux adds a planet.
+ * Subtracts companions from a sequence: cube -= flux times the PSF at the companion's position in each frame. A
+ * negative flux adds a planet.
  *
  * @param cube  with the strides of `input`; may be input->cube. Changed in place.
  * @return as clv_paco. Threads: any.
@@ -177,16 +180,16 @@ CLV_API clv_status clv_paco_subtract(const clv_paco_input *input, const clv_paco
                                      const clv_companion *companions, size_t count, float *cube);
 
 /**
- * An S/N map whose noise has a standard deviation of 1 at every separation.
+ * Calibrates an S/N map, so that its noise has a standard deviation of 1 at every separation.
  *
- * The scale at a separation is the scatter in an annulus as wide as the PSF, without what is masked and without
- * values more than 5 times 1.4826 MAD away. Close to the star an annulus holds few independent samples, n =
- * 2 pi r / FWHM, so that large values are less rare than for a normal distribution: a value is replaced by the normal
- * one that is as rare as it is for Student's t with n - 1 degrees of freedom (Mawet et al. 2014, ApJ 792, 97), and
- * the noise is scaled to 1 again. The result increases with the value.
+ * The scale at a separation is the scatter in an annulus as wide as the PSF, without masked places and without values
+ * more than 5 times 1.4826 MAD away. Close to the star an annulus holds few independent samples, n = 2 pi r / FWHM, so
+ * that large values are less rare than for a normal distribution. Each value is therefore replaced by the normal one
+ * that is as rare as the value is for Student's t with n - 1 degrees of freedom (Mawet et al. 2014, ApJ 792, 97), and
+ * the noise is scaled to 1 again. A larger value always gives a larger result.
  *
  * @param noise       the map from which the scale is measured (without planets); NULL: snr itself.
- * @param masked_xy   [masked_count,2] column and row of places to be left out within one FWHM.
+ * @param masked_xy   [masked_count,2] column and row of places to leave out, each with everything within one FWHM.
  * @param calibrated  out, [height,width]; NaN stays NaN.
  * @return CLV_OK; CLV_E_ARGUMENT; CLV_E_MEMORY. Threads: any.
  */
@@ -196,15 +199,16 @@ CLV_API clv_status clv_paco_calibrate(const float *snr, const float *noise, size
                                       float *calibrated);
 
 /**
- * Finds companions one after the other: the highest peak of the calibrated S/N map is measured (see
- * clv_paco_characterize) and taken out of the cube, the map is computed again, until no peak exceeds the threshold.
- * A bright companion thus leaves no ghosts. Peaks within one FWHM of a companion are not looked at; 64 at most.
+ * Finds companions one after the other. It measures the highest peak of the calibrated S/N map (see
+ * clv_paco_characterize), subtracts that companion from the cube and computes the map again, until no peak exceeds the
+ * threshold. This way a bright companion leaves no ghosts. Peaks within one FWHM of a companion are ignored. At most 64
+ * companions are found.
  *
- * @param a, b        maps of clv_paco for this input.
- * @param snr         out, [height,width]: the calibrated S/N of those maps, by the noise of the cube
- *                    without companions.
- * @param rest        out, may be NULL: that cube, with the strides of `input`.
- * @param companions  out, free with clv_free(); NULL when there is none; highest snr first.
+ * @param a, b        the maps that clv_paco gave for this input.
+ * @param snr         out, [height,width]: the S/N of those maps, calibrated with the noise of the cube without
+ *                    companions.
+ * @param rest        out, may be NULL: the cube without companions, with the strides of `input`.
+ * @param companions  out, highest S/N first; free with clv_free(); NULL if there are none.
  * @return as clv_paco_characterize. Threads: any; one job at a time per context.
  */
 CLV_API clv_status clv_paco_search(clv_context *context, const clv_paco_input *input,
@@ -216,47 +220,47 @@ CLV_API clv_status clv_paco_search(clv_context *context, const clv_paco_input *i
 /** What clv_paco_asdi looks for. */
 typedef struct clv_asdi_options {
     size_t size;      /**< sizeof(clv_asdi_options) */
-    double fwhm_px;   /**< of the PSF, above 0 */
-    double threshold; /**< S/N of the faintest companion; infinity: maps only */
-    const double
-        *spectra; /**< [spectrum_count,channels] fluxes from 0 of the spectra that a companion
-                                may have, in units of each channel's PSF; only their shape matters */
-    size_t spectrum_count; /**< 64 at most; 0: one, the same flux in all channels */
+    double fwhm_px;   /**< FWHM of the PSF, above 0 */
+    double threshold; /**< S/N of the faintest companion to find; infinity: compute only the maps */
+    /** [spectrum_count,channels] spectra that a companion may have: fluxes of at least 0, in units of each channel's
+     *  PSF; only the shapes matter. */
+    const double *spectra;
+    size_t spectrum_count; /**< at most 64; 0: one spectrum, with the same flux in all channels */
 } clv_asdi_options;
 
 /** Companions with their spectra, highest S/N first. Free with clv_asdi_companions_clear. */
 typedef struct clv_asdi_companions {
     size_t count, channels;
-    clv_companion *companions; /**< [count]; flux: the mean of all channels */
-    size_t *spectrum;          /**< [count] which of the spectra suits best */
-    double *fluxes; /**< [count,channels,2] flux and its error in each channel; may be below 0 */
+    clv_companion *companions; /**< [count]; their flux is the mean of all channels */
+    size_t *spectrum;          /**< [count] index of the spectrum that fits best */
+    double *fluxes; /**< [count,channels,2] flux and its error in each channel; may be negative */
 } clv_asdi_companions;
 
 /**
  * Searches a sequence of several wavelengths as a whole (PACO ASDI: Flasseur et al. 2020, A&A 637, A9).
  *
- * Every channel has maps a_l, b_l by its own statistics. With s_l = b_l / sqrt(a_l), the spectrum g of a companion and
- * u_l = g_l sqrt(a_l), the S/N of all is
+ * Every channel l has its own maps a_l, b_l, with its own statistics. With s_l = b_l / sqrt(a_l), the spectrum g of a
+ * companion and u_l = g_l sqrt(a_l), the S/N of all channels together is
  *
  *   u' R^-1 s / sqrt(u' R^-1 u)
  *
- * with R the noise of s: speckles make channels alike, so that their correlation is estimated over the positions of
- * zones around the star (shrunk like the covariance of a patch, companions left out), and so is the relative scatter of
- * every channel by separation. Where channels are independent this is sum g b / sqrt(sum g^2 a). Of several spectra the
- * best one counts, and its S/N is lowered to that of a single trial that is as rare (importance sampling over their
- * correlated maps).
+ * where R is the covariance of the noise of s. Channels are correlated, because they show the same speckles. The
+ * correlation is estimated over the positions of zones around the star (shrunk like the covariance of a patch, without
+ * companions), and so is the relative scatter of every channel by separation. If channels are independent, the S/N is
+ * sum g b / sqrt(sum g^2 a). Of several spectra the best one counts, and its S/N is lowered to that of a single trial
+ * that is as rare (importance sampling over their correlated maps).
  *
- * Companions are found, measured and taken out as by clv_paco_search. A companion has one place in all channels, found
- * with all of them together, and a flux in each, measured as by clv_paco_characterize.
+ * Companions are found, measured and subtracted as in clv_paco_search. A companion has one position in all channels,
+ * found with all of them together, and a flux in each channel, measured as in clv_paco_characterize.
  *
- * @param channels  [count] one input for each wavelength: its own cube and PSF, the same frames, sizes and angles. The
- *                  frames are not scaled with wavelength: a planet is on the same place in all channels.
+ * @param channels  [count] one input per wavelength: each has its own cube and PSF, all have the same frames, sizes and
+ *                  angles. Do not scale the frames with wavelength: a planet must be at the same place in all channels.
  * @param options   as for clv_paco.
- * @param a, b      out, [count,height,width], as clv_paco.
- * @param snr       out, [height,width], calibrated (clv_paco_calibrate) by the noise without companions; NaN where a
+ * @param a, b      out, [count,height,width], as for clv_paco.
+ * @param snr       out, [height,width], calibrated (clv_paco_calibrate) with the noise without companions; NaN where a
  *                  channel has no value.
  * @param snr_raw   out, may be NULL: the formula above with the best spectrum, neither calibrated nor lowered.
- * @param rest      out, may be NULL: [count,frames,height,width] without the companions.
+ * @param rest      out, may be NULL: [count,frames,height,width], the cubes without the companions.
  * @param found     out.
  * @return as clv_paco_search; CLV_E_SHAPE (channels of different sizes); CLV_E_ARGUMENT (a spectrum that is negative,
  *         not finite or zero).
@@ -270,58 +274,59 @@ CLV_API clv_status clv_paco_asdi(clv_context *context, const clv_paco_input *cha
                                  clv_asdi_companions *found, clv_report *report);
 CLV_API void clv_asdi_companions_clear(clv_asdi_companions *found); /**< accepts NULL */
 
-/** Which planets clv_paco_contrast hides. All-zero means default. */
+/** Which planets clv_paco_contrast injects. Zero fields mean the default. */
 typedef struct clv_contrast_options {
     size_t size; /**< sizeof(clv_contrast_options) */
-    double snr;  /**< of a detection; 0: 5 */
-    size_t
-        injections; /**< for each separation; 0: two for each FWHM of the circle, 24 at least, 200 at most */
-    bool raw; /**< b / sqrt(a) as it is; false: calibrated, see clv_paco_calibrate */
+    double snr;  /**< S/N of a detection; 0: 5 */
+    /** Planets to inject at each separation; 0: two for each FWHM of the circle, but at least 24 and at most 200. */
+    size_t injections;
+    bool raw; /**< use b / sqrt(a) as it is; false: calibrate it, see clv_paco_calibrate */
     const double *
-        known_xy; /**< [known_count,2] column and row of companions that were in the cube: nothing is
-                                 hidden within one FWHM, and they are no noise. Borrowed; may be NULL */
+        known_xy; /**< [known_count,2] column and row of companions that were in the cube: no planet is
+                       injected within one FWHM of them, and they do not count as noise. Borrowed; may
+                       be NULL */
     size_t known_count;
 } clv_contrast_options;
 
 /** What can be detected at one separation; fluxes in units of the PSF. Frozen. */
 typedef struct clv_contrast_point {
-    double separation_px; /**< in */
-    double
-        flux; /**< half of the planets of this flux reach the S/N; NaN where half do not at any flux */
-    double flux_low, flux_high; /**< 16 % and 84 % of the planets reach it */
+    double separation_px; /**< in: the separation */
+    /** Half of the planets of this flux reach the S/N; NaN if half of them do not reach it at any flux. */
+    double flux;
+    double flux_low, flux_high; /**< fluxes at which 16 % and 84 % of the planets reach the S/N */
     double flux_normal;         /**< as `flux`, without Student's correction for small samples */
-    double
-        throughput; /**< median of (b / a with the planet - without it) / flux of those planets */
-    double noise;   /**< standard deviation of b / a without planets */
-    double
-        threshold; /**< the S/N in standard deviations of the noise there, Student's correction included */
-    size_t injections; /**< planets that were hidden */
+    /** Median of (b / a with the planet - without it) / flux of those planets. */
+    double throughput;
+    double noise; /**< standard deviation of b / a without planets */
+    /** The S/N in standard deviations of the noise there, Student's correction included. */
+    double threshold;
+    size_t injections; /**< how many planets were injected */
 } clv_contrast_point;
 
 /**
- * The faintest planets that clv_paco and clv_paco_search detect, by injection and recovery.
+ * Measures how faint a planet clv_paco and clv_paco_search can detect, by injection and recovery.
  *
- * At each separation planets are hidden at equal distances on a circle, one at a time. Each gets its own flux, so that
- * the S/N at its place, computed with the planet among its own statistics as in a search, is just the one asked for.
- * The median over the circle is the flux of which half of the planets are detected. All planets of a step are one
- * batch on the context's devices.
+ * At each separation, planets are injected at equal distances on a circle, one at a time. For each, the function finds
+ * the flux at which the S/N at its position is exactly the one you ask for; as in a search, the planet is then part of
+ * its own statistics. The median over the circle is the flux at which half of the planets are detected. All planets of
+ * a step are one batch on the context's devices.
  *
- * The map has the same for every pixel, without the noise that happens to be there: planets of positive and of
- * negative flux are hidden at up to 500 places, and flux * sqrt(a) / S/N is interpolated between them.
+ * The map has this flux for every pixel, without the noise that happens to be there: planets of positive and of
+ * negative flux are injected at up to 500 places, and flux * sqrt(a) / S/N is interpolated between them.
  *
- * @param input    without companions (`rest` of clv_paco_search).
- * @param options  as for clv_paco; its progress counts planets. The PSF always moves between pixels, the formulas are
- *                 the paper's.
- * @param fwhm_px  of the PSF.
+ * @param input    a sequence without companions (`rest` of clv_paco_search).
+ * @param options  as for clv_paco; its progress counts planets. The PSF is always shifted to sub-pixel positions, and
+ *                 the formulas are those of the paper.
+ * @param fwhm_px  FWHM of the PSF.
  * @param wanted   NULL means all defaults.
  * @param points   in: separation_px; out: everything. [count].
- * @param map      out, [height,width]: flux at which a planet reaches the S/N; NaN where that cannot be judged.
- *                 May be NULL.
- * @param report   may be NULL; the runs are added.
+ * @param map      out, [height,width]: flux at which a planet reaches the S/N; NaN where the position is not valid. May
+ *                 be NULL.
+ * @param report   may be NULL; the runs are added to it.
  * @return CLV_OK; CLV_E_ARGUMENT, CLV_E_SHAPE as clv_paco; CLV_E_CANCELLED; CLV_E_MEMORY; those of the job.
  *
- * Accuracy: at `flux`, 50 % of other planets in the same sequence reach the S/N to within the scatter of their number;
- *           each planet's own flux is found within 0.5 %.
+ * Accuracy: at `flux`, 50 % of other planets injected into the same sequence reach the S/N, to within the scatter of
+ *           their number; each planet's own flux is found within 0.5 %.
  * Threads:  any; one job at a time per context.
  */
 CLV_API clv_status clv_paco_contrast(clv_context *context, const clv_paco_input *input,
@@ -331,51 +336,52 @@ CLV_API clv_status clv_paco_contrast(clv_context *context, const clv_paco_input 
 
 /** Where the star of a sequence is. */
 typedef struct clv_star {
-    double x, y;      /**< column and row, 0-based; (width / 2, height / 2) when none was found */
-    double asymmetry; /**< of the mean frame about that point: 0 none, about 1 for pure noise */
-    bool found;       /**< false: nothing symmetric enough (asymmetry above 0.06) within reach */
+    double x, y;      /**< column and row, 0-based; (width / 2, height / 2) if none was found */
+    double asymmetry; /**< of the mean frame about that point: 0 for none, about 1 for pure noise */
+    bool found;       /**< false: no point within reach has an asymmetry of 0.06 or less */
 } clv_star;
 
 /**
- * The point about which the mean frame is symmetric, near the middle of the frame.
+ * Finds the star: the point near the middle of the frame about which the mean frame is symmetric.
  *
- * It minimises sum_d w(d) (I(c + d) - I(c - d))^2 over a disc of 1.1 FWHM, w = 1 / (1 + |d|), so that stars behind
- * a coronagraph and saturated ones are found too. Searched within an eighth of the shorter side, 12 pixels at most.
+ * It minimises sum_d w(d) (I(c + d) - I(c - d))^2 over a disc of 1.1 FWHM, w = 1 / (1 + |d|), so it also finds
+ * saturated stars and stars behind a coronagraph. It searches within an eighth of the shorter side, but at most 12
+ * pixels, of the middle.
  *
- * @param input  cube, sizes, strides and weights matter; NaN is left out.
- * @return CLV_OK, also when no star was found; CLV_E_ARGUMENT; CLV_E_MEMORY.
+ * @param input  only cube, sizes, strides and weights are used; NaN pixels are left out.
+ * @return CLV_OK, also if no star was found; CLV_E_ARGUMENT; CLV_E_MEMORY.
  * Accuracy: 0.05 pixels on a real coronagraphic sequence; static speckles set the limit. Threads: any.
  */
 CLV_API clv_status clv_paco_star(const clv_paco_input *input, double fwhm_px, clv_star *star);
 
 /** How a frame compares with the others. */
 typedef struct clv_paco_frame {
-    double
-        scale; /**< median over pixels of |value - median over time| / MAD over time: 1 for usual frames */
+    /** Median over pixels of |value - median over time| / MAD over time; 1 for usual frames. */
+    double scale;
     double missing; /**< fraction of its pixels that are NaN or inf */
-    bool rejected;  /**< scale above the limit, or more than half of its pixels missing */
+    bool rejected;  /**< scale is above the limit, or more than half of its pixels are missing */
 } clv_paco_frame;
 
 /**
- * Judges every frame of a sequence, on 4096 pixels of it.
+ * Compares every frame of a sequence with the others, using 4096 of its pixels.
  *
- * @param limit   the largest scale of a good frame; infinity: reject for missing pixels only.
+ * @param limit   the largest scale of a good frame; infinity: reject frames only for missing pixels.
  * @param frames  out, [input->frames].
- * @param kept    out: frames that are not rejected.
+ * @param kept    out: number of frames that are not rejected.
  * @return CLV_OK; CLV_E_ARGUMENT; CLV_E_MEMORY. Threads: any.
  */
 CLV_API clv_status clv_paco_frames(const clv_paco_input *input, double limit,
                                    clv_paco_frame *frames, size_t *kept);
 
-/** How much a frame counts, by its scale. */
+/** How the weight of a frame follows from its scale. */
 typedef enum clv_frame_weighting {
-    CLV_WEIGHTS_ROBUST =
-        0, /**< min(1, (2 / scale)^2): frames unlike the others count less, the usual ones all alike */
-    CLV_WEIGHTS_VARIANCE, /**< 1 / scale^2, of a scale of at least 0.1: for frames of different noise */
+    /** min(1, (2 / scale)^2): usual frames all count the same, frames unlike the others count less. */
+    CLV_WEIGHTS_ROBUST = 0,
+    CLV_WEIGHTS_VARIANCE, /**< 1 / scale^2, with a scale of at least 0.1: for frames of different noise */
 } clv_frame_weighting;
 
 /**
- * Weights for clv_paco_input from what clv_paco_frames says. A frame whose scale is not known counts 1.
+ * Computes weights for clv_paco_input from the results of clv_paco_frames. A frame whose scale is not known gets 1.
  *
  * @param weights  out, [count]; at least 1e-12.
  * @return CLV_OK; CLV_E_ARGUMENT. Threads: any.
@@ -384,13 +390,13 @@ CLV_API clv_status clv_paco_frame_weights(const clv_paco_frame *frames, size_t c
                                           clv_frame_weighting weighting, double *weights);
 
 /**
- * Replaces pixels that are NaN or inf in some frames by what their neighbours in the same frame suggest: mean over
+ * Replaces pixels that are NaN or inf in some frames by an estimate from their neighbours in the same frame: mean over
  * time plus deviation over time times the neighbours' weighted mean of (value - mean) / deviation. Pixels that are
  * missing in more than half of the frames stay as they are. Frames that deviate four times as much as usual
- * (clv_paco_frames) are filled in, but do not count in mean and deviation.
+ * (clv_paco_frames) are repaired, but do not count in mean and deviation.
  *
  * @param cube    [frames,height,width], dense, changed in place.
- * @param mended  out: how many were replaced.
+ * @param mended  out: how many pixels were replaced.
  * @return CLV_OK; CLV_E_ARGUMENT; CLV_E_MEMORY. Threads: any.
  */
 CLV_API clv_status clv_paco_mend(float *cube, size_t frames, size_t height, size_t width,
@@ -403,16 +409,17 @@ typedef enum clv_psf_norm {
     CLV_PSF_NORM_APERTURE, /**< flux 1 in a disc of diameter 1 FWHM */
 } clv_psf_norm;
 
-/** FWHM in pixels of a round Gaussian with background fitted to the PSF. CLV_E_FORMAT when the fit
- *  finds no peak near the centre. */
+/** Measures the FWHM of a PSF in pixels, by fitting a round Gaussian with a background. CLV_E_FORMAT if the fit finds
+ *  no peak near the centre. */
 CLV_API clv_status clv_psf_fwhm(const float *psf, size_t size, double *fwhm_px);
 
-/** Moves the PSF so that the Gaussian of clv_psf_fwhm has its centre on pixel size / 2 (Fourier shift, zeros come in
- *  at the edges; left alone below 0.02 pixels). `dx`, `dy`: where it was, relative to that pixel. */
+/** Shifts the PSF so that the Gaussian of clv_psf_fwhm has its centre on pixel size / 2. It uses a Fourier shift, with
+ *  zeros moving in at the edges, and does nothing below 0.02 pixels. `dx`, `dy`: where the centre was, relative to that
+ *  pixel. */
 CLV_API clv_status clv_psf_recentre(float *psf, size_t size, double *dx, double *dy);
 
-/** Divides by the peak, the sum or the aperture flux; `fwhm_px` matters for APERTURE only.
- *  CLV_E_FORMAT when what it would divide by is not positive. */
+/** Divides the PSF by its peak, its sum or its aperture flux; `fwhm_px` is used only for APERTURE. CLV_E_FORMAT if the
+ *  divisor is not positive. */
 CLV_API clv_status clv_psf_normalize(float *psf, size_t size, clv_psf_norm norm, double fwhm_px);
 
 CLV_END_DECLS
