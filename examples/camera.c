@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A camera's loop: frames come one by one, spots are there before the next one. */
+/* A camera loop: frames arrive one by one, and the spots of each are found before the next one arrives. */
 #include <cleave/cleave.h>
 
 #include <math.h>
@@ -7,7 +7,7 @@
 
 enum { SIDE = 128, FRAMES = 20, SPOTS = 64 };
 
-/* What a camera would bring: a spot that walks over a dark, noisy field. */
+/* Simulates what a camera would deliver: a spot that moves across a dark, noisy field. */
 static void expose(int number, uint16_t *pixels)
 {
     static uint32_t state = 1;
@@ -36,7 +36,7 @@ int main(void)
     clv_blob_stream *stream = NULL;
     clv_status status = clv_context_create(NULL, &context);
     if (!status) status = clv_blobs_open(context, &shape, &options, &stream);
-    if (!status) status = clv_blobs_warm(stream, 1); /* builds kernels, takes memory: not later */
+    if (!status) status = clv_blobs_warm(stream, 1); /* builds kernels and allocates memory now */
     size_t right = 0;
     for (int number = 0; number < FRAMES && !status; ++number) {
         clv_spot spots[SPOTS];

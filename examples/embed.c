@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Vectors of texts by a BERT encoder; here of random weights, else of clv_model_open's. */
+/* Computes vectors of texts with a BERT encoder. Its weights are random here; clv_model_open reads real ones. */
 #include <cleave/cleave.h>
 #include <cleave/model.h>
 #include <cleave/transformer.h>
@@ -25,7 +25,7 @@ int main(void)
                                              .pooling = CLV_MODEL_MEAN,
                                              .normalize = true,
                                              .max_length = 16 };
-    /* token numbers of three texts of 4, 2 and 4 tokens; the last is the first again */
+    /* token numbers of three texts of 4, 2 and 4 tokens; the third text is the same as the first */
     static const int32_t ids[] = { 2, 17, 40, 3, 2, 3, 2, 17, 40, 3 };
     static const size_t offsets[TEXTS + 1] = { 0, 4, 6, 10 };
     float vectors[TEXTS][WIDTH] = { { 0 } };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Arrays that stay on the device: an expression as one kernel, a reduction, a look at who did it.
+/* Arrays that stay on the device: computes an expression as one kernel and reductions, and prints which side computed.
  * usage: expression */
 #include <cleave/cleave.h>
 
@@ -25,11 +25,11 @@ int main(void)
     for (int i = 0; i < ROWS * COLUMNS; ++i)
         host[i] = (float)(i % 97);
     int bad = failed(clv_context_create(NULL, &context)) ||
-              failed(clv_array_from(context, host, 2, shape, &x)) || /* to the device, once */
+              failed(clv_array_from(context, host, 2, shape, &x)) || /* the only upload */
               failed(clv_array_create(context, 1, &width, &mean)) ||
               failed(clv_array_create(context, 2, shape, &y)) ||
               failed(clv_array_create(context, 0, NULL, &largest));
-    if (!bad) { /* nothing moves from here on */
+    if (!bad) { /* from here on nothing is transferred */
         const clv_map_input in[] = { { "x", x, 0 }, { "mean", mean, 0 }, { "k", NULL, 0.5f } };
         bad = failed(clv_reduce(context, CLV_REDUCE_MEAN, x, 0, mean)) ||
               failed(clv_map(context, "exp(-k * abs(x - mean))", in, 3, y)) ||

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Operations on plain memory, split over all devices: a filter, eigenvalues, random points. */
+/* Operations on plain memory, split over all devices: an image filter, eigenvalues, a Monte Carlo estimate of pi. */
 #include <cleave/array.h>
 #include <cleave/cleave.h>
 
@@ -36,7 +36,7 @@ int main(void)
     for (size_t i = 0; i < SIDE * SIDE; ++i)
         after += soft[i];
 
-    bool right = !status && fabs(after / before - 1) < 1e-5; /* a filter of sum 1 keeps the mean */
+    bool right = !status && fabs(after / before - 1) < 1e-5; /* a kernel of sum 1 keeps the mean */
     for (size_t m = 0; right && m < MATRICES; ++m)
         right = fabsf(values[m][0] - (2 - (float)m)) < 1e-3f &&
                 fabsf(values[m][1] - (2 + (float)m)) < 1e-3f;

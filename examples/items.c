@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A kernel over the items of arrays, on every device of this machine: lengths of a million vectors. */
+/* Runs a kernel over the items of arrays on every device of this machine: lengths of a million vectors. */
 #include <cleave/cleave.h>
 
 #include <math.h>
@@ -16,7 +16,7 @@ static const char text[] = "__kernel void lengths(__global const float *in, floa
                            "}\n";
 static const clv_cl_source source = { "lengths.cl", text, sizeof text - 1 };
 
-/* What runs when no device works: the arguments are those of the kernel, for one chunk. */
+/* Computes a chunk if no device works. The arguments are those of the kernel, for that chunk. */
 static clv_status plain(void *const *args, size_t first, size_t count, void *user)
 {
     const float *in = args[0], scale = *(const float *)args[1];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A kernel of one's own, split over every device of this machine: rows of the Mandelbrot set. */
+/* Splits a kernel of your own over every device of this machine: it computes rows of the Mandelbrot set. */
 #include <cleave/cleave.h>
 
 #include <stdio.h>
@@ -22,7 +22,7 @@ static const char text[] =
     "}\n";
 static const clv_cl_source source = { "mandelbrot.cl", text, sizeof text - 1 };
 
-/* What a range of rows costs: a rough figure does, the balancer measures the rest. */
+/* Predicts the cost of a range of rows. A rough figure will do, because the balancer measures the speed. */
 static clv_cost cost(size_t first, size_t count, void *user)
 {
     const double pixels = (double)count * WIDTH;
@@ -33,7 +33,7 @@ static clv_cost cost(size_t first, size_t count, void *user)
                        .memory_bytes = count * WIDTH };
 }
 
-/* On a device's own thread: one launch for the rows [first, first + count). */
+/* Enqueues one launch for the rows [first, first + count). Called on the device's own thread. */
 static clv_status enqueue(clv_slot *slot, size_t first, size_t count, void *user)
 {
     const clv_launch launch = { sizeof(clv_launch), &source,          "rows",
@@ -47,7 +47,7 @@ static clv_status enqueue(clv_slot *slot, size_t first, size_t count, void *user
     return clv_launch_enqueue(clv_slot_queue(slot), &launch, args, 5, NULL);
 }
 
-/* Exactly once for every row, in any order. */
+/* Copies finished rows to the image. Called exactly once for every row, in any order. */
 static clv_status commit(const clv_slot *slot, size_t first, size_t count, void *user)
 {
     memcpy((unsigned char *)user + first * WIDTH, clv_slot_result(slot, PIXELS), count * WIDTH);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Matrices: products of a stack, their eigenvalues, columns of mean 0 and deviation 1, and the
- * eigenvalues of what is not symmetric. usage: matrices */
+/* Matrices: products of a stack, their eigenvalues, columns scaled to mean 0 and standard deviation 1, and the
+ * eigenvalues of a matrix that is not symmetric. usage: matrices */
 #include <cleave/cleave.h>
 
 #include <math.h>
@@ -29,12 +29,12 @@ int main(void)
     clv_status status = clv_context_create(NULL, &context);
     if (!status) status = clv_matmul(context, N, N, N, a, a, &stack, b);
     if (!status) status = clv_eigvalsh(context, b, COUNT, N, NULL, values, NULL);
-    /* z = (a - mean) / deviation of the columns of the first one, and z z^T */
+    /* z = (a - mean) / deviation of the first matrix's columns, and z z^T */
     if (!status) status = clv_array_wrap(context, a, 2, shape, &ax);
     if (!status) status = clv_array_wrap(context, z, 2, shape, &az);
     if (!status) status = clv_array_wrap(context, gram, 2, shape, &ag);
     if (!status) status = clv_normalize(context, ax, az, ag, NULL, NULL);
-    const bool general = clv_eigvals_provider() != NULL; /* a LAPACK, on the host */
+    const bool general = clv_eigvals_provider() != NULL; /* there is a LAPACK */
     if (!status && general) status = clv_eigvals(context, a, 1, N, NULL, real, imaginary, NULL);
     if (status) fprintf(stderr, "matrices: %s\n", clv_error_message());
     double trace = 0, sum = 0, spread = 0, first = 0, found = 0;

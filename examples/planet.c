@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* PACO from C: hides a planet in a made-up sequence of turning frames and finds it again. */
+/* PACO from C: injects a planet into a synthetic sequence of rotating frames and finds it again. */
 #include <cleave/cleave.h>
 
 #include <math.h>
@@ -8,14 +8,14 @@
 
 enum { FRAMES = 30, SIDE = 48, PSF = 11, ROW = 14, COLUMN = 30 };
 
-/* Cheap noise in (-0.5, 0.5), the same everywhere. */
+/* Returns simple noise in (-0.5, 0.5), the same on every machine. */
 static float noise(uint32_t *state)
 {
     *state = *state * 1664525u + 1013904223u;
     return (float)(*state >> 8) / (1 << 24) - 0.5f;
 }
 
-/* A Gaussian of FWHM 3.5 pixels. */
+/* The PSF: a Gaussian with an FWHM of 3.5 pixels and a peak of 1. */
 static float star_at(double dy, double dx)
 {
     return (float)exp(-(dy * dy + dx * dx) / (2 * 1.486 * 1.486));
@@ -33,7 +33,7 @@ int main(void)
             psf[y][x] = star_at(y - PSF / 2, x - PSF / 2);
     for (int t = 0; t < FRAMES; ++t) {
         const double turn = (angles[t] = 2.0 * t) * acos(-1) / 180;
-        const double dy = ROW - SIDE / 2, dx = COLUMN - SIDE / 2; /* of the planet, derotated */
+        const double dy = ROW - SIDE / 2, dx = COLUMN - SIDE / 2; /* planet, after derotation */
         const double y0 = SIDE / 2 + dy * cos(turn) - dx * sin(turn);
         const double x0 = SIDE / 2 + dx * cos(turn) + dy * sin(turn);
         for (int y = 0; y < SIDE; ++y)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A training loop that stays where its data is, and why it is done there. usage: regression */
+/* A training loop that runs on one side, host or device, and prints why it ran there. usage: regression */
 #include <cleave/cleave.h>
 
 #include <math.h>
@@ -27,7 +27,7 @@ int main(void)
     clv_array *ax = NULL, *ay = NULL, *aw = NULL, *al = NULL;
     clv_offload plan;
     clv_status status = clv_context_create(NULL, &context);
-    if (!status) status = clv_array_wrap(context, x, 2, shape, &ax); /* in place, no copies */
+    if (!status) status = clv_array_wrap(context, x, 2, shape, &ax); /* without a copy */
     if (!status) status = clv_array_wrap(context, y, 1, &rows, &ay);
     if (!status) status = clv_array_wrap(context, w, 1, &width, &aw);
     if (!status) status = clv_array_wrap(context, losses, 1, &steps, &al);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Spectral fitting from C: stars seen through a made-up library of templates. usage: stars */
+/* Spectral fitting from C: fits synthetic stars with a synthetic library of templates. usage: stars */
 #include <cleave/cleave.h>
 
 #include <math.h>
@@ -7,12 +7,12 @@
 
 enum { LINES = 40, TEMPLATES = 16, POINTS = 1024, PIXELS = 500, STARS = 3 };
 static const double first = 4480, last = 4920; /* Angstrom */
-/* What the stars are: km/s, K, log g, [Fe/H], [alpha/Fe]. */
+/* The true parameters of the stars: km/s, K, log g, [Fe/H], [alpha/Fe]. */
 static const double truth[STARS][5] = { { 120, 4700, 2.4, -1.3, 0.1 },
                                         { -63, 5300, 4.2, -0.2, 0.3 },
                                         { 5, 5600, 3.5, -0.7, 0.2 } };
 
-/* ln of a template: lines whose depths are linear in log10 teff, log g, [Fe/H] and [alpha/Fe]. */
+/* Returns ln of a template's flux: lines whose depths are linear in log10 teff, log g, [Fe/H] and [alpha/Fe]. */
 static double log_flux(double angstrom, const double q[4])
 {
     double sum = 0;
@@ -27,7 +27,7 @@ static double log_flux(double angstrom, const double q[4])
 
 int main(void)
 {
-    /* a regular grid of templates, which are start values too */
+    /* a regular grid of templates, which also serve as start templates */
     static const double axes[4][2] = { { 3.62, 3.78 }, { 1, 5 }, { -2, 0 }, { 0, 0.4 } };
     static float grid[TEMPLATES][POINTS], ccf[TEMPLATES][POINTS], flux[STARS][PIXELS], ivar[PIXELS];
     double starts[TEMPLATES][4], wavelength[PIXELS];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A job with everything: inputs in chunks, one that all chunks share, a plain C fallback, a report.
- * Rows of a table times weights, split over every device. */
+/* A complete job: inputs in chunks, an input that all chunks share, a plain C fallback, a report. It multiplies the
+ * rows of a table by weights, split over every device. */
 #include <cleave/cleave.h>
 
 #include <stdio.h>
@@ -12,7 +12,7 @@ enum {
     WIDTH = 64,
     TABLE = 0,
     SUMS = 1,
-    WEIGHTS = 0 /* of workers: keys of their own */
+    WEIGHTS = 0 /* a worker's key: workers and slots have separate keys */
 };
 
 typedef struct task {
@@ -31,7 +31,7 @@ static const char text[] =
     "}\n";
 static const clv_cl_source source = { "weights.cl", text, sizeof text - 1 };
 
-static clv_status setup(clv_worker *worker, void *user) /* once a device */
+static clv_status setup(clv_worker *worker, void *user) /* once per device */
 {
     const task *t = user;
     clv_buffer *weights;
