@@ -92,7 +92,7 @@ CLV_API clv_status clv_edge_parse(const char *name, clv_edge *edge); /**< CLV_E_
 /** Zero fields mean no progress. */
 typedef struct clv_eigen_options {
     size_t size;            /**< sizeof(clv_eigen_options) */
-    clv_progress *progress; /**< NULL: none; units are matrices; at most 10 calls a second */
+    clv_progress *progress; /**< NULL: none; units are matrices; at most 10 calls per second */
     void *progress_user;
 } clv_eigen_options;
 

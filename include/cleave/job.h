@@ -90,7 +90,7 @@ typedef struct clv_job {
      *  rehearsal finds out which kernels they launch, so that all cores can compile these at the same time: launches
      *  are only noted, copies and fills do nothing, reads give zeros, and buffers exist. Set this only if the two
      *  functions keep nothing from such a call, and if every kernel can run as one work-group with buffers full of
-     *  zeros and with all its numbers 0: it must end, and must touch only the first 256 MiB of a buffer. */
+     *  zeros and with all scalar arguments 0: it must end, and must touch only the first 256 MiB of a buffer. */
     bool rehearse;
 } clv_job;
 

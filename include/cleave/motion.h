@@ -44,7 +44,7 @@ typedef struct clv_msd {
     double square[3]; /**< mean squared displacement along z, y, x */
 } clv_msd;
 
-/** All-zero but `size` is valid. */
+/** Options of clv_tracks_diffusion; all fields but `size` may be zero. */
 typedef struct clv_diffusion_options {
     size_t size;               /**< sizeof(clv_diffusion_options) */
     bool position_error_given; /**< position_error is known; else it is estimated together with D */
@@ -69,7 +69,7 @@ typedef struct clv_diffusion {
  * Makes a set of tracks from a table of spots, which it copies.
  *
  * @param points    [count] in any order. A track has at most one spot per frame; frames may be missing.
- * @param z         [count]; NULL: the tracks are flat, as they are if z is the same everywhere.
+ * @param z         [count]; NULL: the tracks are flat. They also count as flat if z is the same everywhere.
  * @param particle  [count]: the track of each point; a point with a negative number belongs to no track.
  * @param tracks    out; free with clv_tracks_free.
  * @return CLV_OK; CLV_E_ARGUMENT (NULL; a position that is not finite, or beyond 1e150; a track that has two spots in

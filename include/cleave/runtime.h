@@ -28,7 +28,7 @@ typedef enum clv_schedule {
     CLV_SCHEDULE_HGUIDED,      /**< shrinking chunks in proportion to speed */
 } clv_schedule;
 
-/** A field that is zero is taken from its environment variable, else chosen automatically. */
+/** A zero field takes the value of its environment variable, if there is one, else the default. */
 typedef struct clv_context_options {
     size_t size;           /**< sizeof(clv_context_options) */
     clv_mode mode;         /**< AUTO: $CLEAVE_MODE, else the probe decides; any other is an order */

@@ -11,7 +11,7 @@ CLV_BEGIN_DECLS
 typedef enum clv_status {
     CLV_OK = 0,
 
-    /* the caller's mistake */
+    /* a mistake in the call */
     CLV_E_ARGUMENT = 1,    /**< a NULL, an unknown name, a value outside its range */
     CLV_E_SHAPE = 2,       /**< extents, strides or counts that do not fit together */
     CLV_E_FORMAT = 3,      /**< text or a file that is not what it should be */

@@ -46,7 +46,7 @@ typedef struct clv_volume_spot {
  * @param context  the devices to use; the spots do not depend on their number.
  * @param voxels   [stacks,depth,height,width] of stacks->type; borrowed, not written.
  * @param options  NULL means all defaults.
- * @param spots    out, by frame, z, y, x, sigma; free with clv_free(); NULL when there is none.
+ * @param spots    out, ordered by frame, z, y, x, sigma; free with clv_free(); NULL if there are none.
  * @param summary  may be NULL; its frames are stacks. `report` may be NULL.
  * @return as clv_blobs; CLV_E_SHAPE also for more than 65535 planes.
  *
