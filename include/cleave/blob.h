@@ -14,7 +14,7 @@ typedef enum clv_blob_pixel {
     CLV_BLOB_F32,
 } clv_blob_pixel;
 
-/** Coefficients of the smoothing kernels. */
+/** How the coefficients of the filter kernels are computed. */
 typedef enum clv_blob_taps {
     CLV_BLOB_TAPS_ZERO_SUM = 0, /**< they sum to zero: a constant background gives no response */
     CLV_BLOB_TAPS_SCIPY,        /**< sampled as in scipy and scikit-image; for comparisons */

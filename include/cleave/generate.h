@@ -91,7 +91,7 @@ typedef struct clv_language_share {
  */
 CLV_API clv_status clv_language_open(clv_context *context, const char *path,
                                      const clv_language_options *options, clv_language **out);
-/** Closes a model. Call it after you freed its sequences and before you free its context. Accepts NULL. */
+/** Closes a model. Free its sequences first, and its context afterwards. Accepts NULL. */
 CLV_API void clv_language_close(clv_language *language);
 CLV_API clv_status clv_language_get_info(const clv_language *language, clv_language_info *info);
 /** Gets the share of the device at `index`. CLV_E_ARGUMENT if `index` is not below info.device_count. */
@@ -160,10 +160,9 @@ typedef struct clv_sampling {
     /** Scores of recent tokens are divided by this if they are positive, multiplied by it if negative; 0, 1: no
      *  penalty. */
     double penalty;
-    size_t
-        penalty_last; /**< how many of the last tokens count as recent, also those of the prompt */
-    size_t top_k;     /**< keep the K tokens with the highest scores; 0: all */
-    double top_p;     /**< keep the fewest tokens whose probabilities sum to this; 0 and 1: all */
+    size_t penalty_last; /**< how many of the last tokens are recent, prompt included */
+    size_t top_k;        /**< keep the K tokens with the highest scores; 0: all */
+    double top_p; /**< keep the fewest tokens whose probabilities sum to this; 0 and 1: all */
     double min_p; /**< keep tokens with at least this share of the highest probability; 0: all */
     /** The probabilities of the remaining tokens are softmax(score / temperature). 0: take the highest score after the
      *  penalty, whatever else is set. */

@@ -54,8 +54,7 @@ typedef struct clv_spectra_arm {
      */
     size_t nodes[CLV_SPECTRA_PARAMETERS];       /**< of each axis, at least 2; 0: use the network */
     const double *axis[CLV_SPECTRA_PARAMETERS]; /**< [nodes[k]], rising */
-    const int32_t
-        *grid; /**< [nodes[0],nodes[1],nodes[2],nodes[3]] each node's row; negative: none */
+    const int32_t *grid; /**< [nodes[0],nodes[1],nodes[2],nodes[3]] row of a node; negative: none */
     size_t grid_spectra;
     const float *grid_log_flux; /**< [grid_spectra,points] */
 } clv_spectra_arm;
