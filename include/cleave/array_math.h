@@ -40,8 +40,8 @@ typedef struct clv_map_input {
  * < <= > >=; == !=; &&; ||; c ? a : b. A comparison gives 1 or 0; any number but 0 is true; both branches of ?: are
  * computed. Functions: abs acos asin atan atan2 ceil clamp(x,low,high) cos cosh erf exp
  * exp2 expm1 floor fma hypot isfinite isinf isnan log log10 log1p log2 max min pow round (halves to
- * even) rsqrt sign sin sinh sqrt tan tanh trunc where(c,a,b). If one of their arguments is NaN and the other a number,
- * min and max return the number. Only what this grammar names reaches a compiler.
+ * even) rsqrt sign sin sinh sqrt tan tanh trunc where(c,a,b). If one argument of min or max is NaN and the other
+ * a number, the result is the number. Only what this grammar names reaches a compiler.
  *
  * An expression is compiled once per context. Expressions that differ only in names or numbers share one kernel (except
  * for powers and divisors such as 2 and 0.25), so a number that changes from call to call may be an input or stand in

@@ -121,8 +121,8 @@ typedef struct clv_probe_check {
     bool done, ok;
     bool crashed; /**< its helper crashed or hung: do not load the binaries built there */
     double build_s, run_s, max_error;
-    uint64_t loop_limit; /**< loop iterations after which a work-item is still right; CLV_UNKNOWN =
-                              no limit found */
+    uint64_t loop_limit; /**< most loop iterations for which a work-item is right; CLV_UNKNOWN = no
+                              limit found */
     clv_tristate finish_waits; /**< clFinish returns only when the kernels are done */
     clv_tristate event_times;  /**< profiling times agree with the host's clock */
     const char *message;
@@ -219,9 +219,8 @@ typedef struct clv_probe_mode {
     const char *reason;                /**< one sentence with the numbers */
     const char *rule;                  /**< "R0" to "R6" */
     size_t primary_device, cpu_device; /**< index or SIZE_MAX */
-    uint64_t hybrid_bytes,
-        gpu_bytes;         /**< GPU memory from which hybrid and GPU mode are considered */
-    const char *forced_by; /**< "--mode", "CLEAVE_DEVICE", ...; NULL = nobody */
+    uint64_t hybrid_bytes, gpu_bytes;  /**< least GPU memory for hybrid mode, and for GPU mode */
+    const char *forced_by;             /**< "--mode", "CLEAVE_DEVICE", ...; NULL = nobody */
 } clv_probe_mode;
 
 typedef struct clv_probe_warning {

@@ -32,9 +32,9 @@ typedef struct clv_trainer_options {
     bool decay_all;        /**< biases and norms decay too */
     double clip;           /**< longer gradients are shortened to this length; 0: never */
     double scale;          /**< for CLV_TRAIN_PAIRS [20] */
-    size_t frozen_layers;  /**< this many of the first layers do not learn, and neither do the
-                                embeddings; you may freeze all layers only with CLV_TRAIN_CLASSES,
-                                whose own layer learns */
+    size_t frozen_layers;  /**< this many of the first layers do not learn; if it is above 0,
+                                neither do the embeddings. You may freeze all layers only with
+                                CLV_TRAIN_CLASSES, whose own layer learns */
     bool frozen_embedding; /**< the embeddings do not learn */
     uint64_t seed;         /**< of the initial weights of the classes' layer */
     uint64_t check_every;  /**< steps between checks; 0 with check_every_given: no checks [200] */
