@@ -8,11 +8,11 @@
 #include "cl_embedded.h"
 
 enum {
-    NARROW = 64,      /* heads up to it take 32 keys at a time on cores, wider ones 16 */
+    NARROW = 64,      /* heads up to this width take 32 keys at a time on cores, wider ones 16 */
     MOST_SHARED = 32, /* queries that share a head of keys; for more, tiles are as fast */
     LEAST_KEYS = 128,
 };
-/* Of one sequence: the kernels of tiles use offsets of 32 bits. */
+/* Most floats of one sequence, as the tile kernels use 32-bit offsets. */
 static const size_t most_floats = (size_t)1 << 30;
 
 size_t clv_attention_block_count(const clv_block_form *form, size_t queries)
@@ -30,13 +30,14 @@ void clv_attention_fill(const clv_block_form *form, clv_attention_block sequence
     }
 }
 
-/* Of PART columns each. */
+/* Returns the parts of a head, of PART columns each. */
 static size_t parts_of(size_t width)
 {
     return width / (width % 8 == 0 ? 8 : width % 4 == 0 ? 4 : 1);
 }
 
-/* May a walk over the keys take `turns` a tile and `others` beside them? */
+/* Checks that the device's limit on loop turns allows a walk over the keys with `turns` turns per tile and
+ * `others` outside the tiles. */
 static clv_status check_turns(const clv_device *device, size_t keys, size_t width, size_t turns,
                               size_t others)
 {
@@ -53,7 +54,7 @@ static clv_status check_turns(const clv_device *device, size_t keys, size_t widt
 
 clv_status clv_attention_check(const clv_device *device, size_t keys, size_t width)
 {
-    /* all loops of cl/transformer/attention.cl */
+    /* counts all loops of cl/transformer/attention.cl */
     const size_t tile = clv_block_form_of(device).tile, parts = parts_of(width);
     return check_turns(device, keys, width, 1 + 2 * parts + tile * (2 * parts + 3), 2 * width);
 }
@@ -61,13 +62,13 @@ clv_status clv_attention_check(const clv_device *device, size_t keys, size_t wid
 clv_status clv_attention_back_check(const clv_device *device, size_t keys, size_t width,
                                     size_t group)
 {
-    /* of cl/transformer/attention_back.cl the longer walk, over the queries of all heads of a group */
+    /* counts the longer walk of cl/transformer/attention_back.cl, over the queries of all heads of a group */
     const size_t tile = clv_block_form_of(device).tile, parts = parts_of(width);
     const size_t turns = 1 + 3 * parts + tile * (4 * parts + 2);
     return check_turns(device, keys, width, group * turns, 10 * width + 6 + group);
 }
 
-/* Floats of local memory of a tile of `rows` by `tx` work-items. */
+/* Returns the floats of local memory for a tile of `rows` rows with `tx` work-items side by side. */
 static size_t tile_floats(size_t rows, size_t tx, size_t width)
 {
     const size_t group = rows / 4 * tx, wide = (width + 4 * tx - 1) / (4 * tx);
@@ -77,7 +78,7 @@ static size_t tile_floats(size_t rows, size_t tx, size_t width)
     return CLV_MAX(scores, chunks) + group + rows;
 }
 
-/* The longest sequence of the call in floats, other heads included. */
+/* Returns the length of the call's longest sequence in floats, including the other heads. */
 static size_t reach_of(const clv_attention_call *a)
 {
     const size_t rows[] = { a->q.row, a->k.row, a->v.row, a->o.row };
@@ -87,9 +88,9 @@ static size_t reach_of(const clv_attention_call *a)
     return a->longest && clv_size_mul(a->longest, widest, &floats) ? floats : SIZE_MAX;
 }
 
-/* The number of columns of a tile decides in which order exponentials are added up. It depends on the device and
- * the width only, so that a sequence's bits do not depend on the other sequences of the call. The number of rows
- * has no influence on the result. */
+/* The number of columns of a tile decides in which order exponentials are summed. It depends on the device and
+ * the width only, so a sequence's bits do not depend on the other sequences of the call. The number of rows does
+ * not influence the result. */
 clv_attention_tile clv_attention_tile_of(const clv_device *device, const clv_attention_call *a,
                                          bool back)
 {
@@ -107,7 +108,7 @@ clv_attention_tile clv_attention_tile_of(const clv_device *device, const clv_att
     return t;
 }
 
-/* By vectors of queries, or a query a work-item. */
+/* The launch with vectors of queries, or with one query per work-item. */
 static clv_launch launch_of(const clv_block_form *f, const clv_attention_call *a)
 {
     if (f->lanes > 1)
@@ -135,7 +136,7 @@ static clv_launch launch_of(const clv_block_form *f, const clv_attention_call *a
     };
 }
 
-/* By tiles of a work-group. */
+/* The launch with one tile per work-group. */
 static clv_launch tile_launch_of(const clv_attention_tile *t, const clv_attention_call *a)
 {
     return (clv_launch){
@@ -271,7 +272,7 @@ clv_status clv_attention_enqueue(clv_queue *queue, const clv_attention_call *a)
         clv_arg_buffer(a->tops ? a->tops : a->o.buffer),
         clv_arg_u64(a->top_head),
         clv_gemm_u32(a->tops != NULL),
-        clv_arg_local(t.local_floats * sizeof(float)), /* the last one: of tiles only */
+        clv_arg_local(t.local_floats * sizeof(float)), /* last argument: tiles only */
     };
     return clv_launch_enqueue(queue, &launch, args, CLV_LEN(args) - !t.fits, NULL);
 }

@@ -83,7 +83,7 @@ clv_status clv_embed_rows_enqueue(clv_queue *queue, const clv_embed_rows *e)
     return clv_launch_enqueue(queue, &launch, args, CLV_LEN(args), NULL);
 }
 
-enum { POOLED = 4 }; /* columns of a work-item: devices may bound the turns of a loop */
+enum { POOLED = 4 }; /* columns per work-item: few, as devices may limit the turns of a loop */
 
 _Static_assert((int)CLV_MODEL_MEAN == CLV_POOL_MEAN && (int)CLV_MODEL_CLS == CLV_POOL_CLS &&
                    (int)CLV_MODEL_MAX == CLV_POOL_MAX,

@@ -6,8 +6,8 @@
 
 #include "host/transformer/blocks.h"
 
-/* One layer of one sequence. Matrices [out, in] lie in `weights` at these floats, as they are or
- * packed for `form`; gate and up are one matrix [2 ffn, width]. */
+/* One layer of one sequence. Each matrix [out, in] begins at the given float of `weights`, row by row or
+ * packed for `form`; gate and up form one matrix [2 ffn, width]. */
 typedef struct clv_decoder_layer {
     size_t width, heads, kv_heads, ffn;
     float eps;
@@ -16,10 +16,10 @@ typedef struct clv_decoder_layer {
     clv_buffer *weights;
     size_t norm1, q, k, v, out, norm2, gate_up, down;
     const clv_buffer *turns;   /* of clv_rope_turns, for head width / 2 */
-    clv_buffer *keys, *values; /* [positions, kv_heads * head]: rows before `first` are there */
+    clv_buffer *keys, *values; /* [positions, kv_heads * head]: rows before `first` are filled */
 } clv_decoder_layer;
 
-/* Memory of a call, for `rows` tokens. */
+/* Scratch buffers of a call with `rows` tokens. */
 typedef struct clv_decoder_room {
     clv_buffer *h, *q, *seen; /* [rows, width] */
     clv_buffer *inner;        /* [rows, 2 ffn] */
@@ -29,12 +29,13 @@ typedef struct clv_decoder_room {
 } clv_decoder_room;
 
 size_t clv_decoder_scratch(const clv_decoder_layer *layer, size_t rows);
-/* Floats of `parts` for attention of up to `rows` tokens to `keys` keys; at least 1. */
+/* Returns the floats that `parts` needs for attention of up to `rows` tokens to `keys` keys; at least 1. */
 size_t clv_decoder_parts(const clv_device *device, const clv_decoder_layer *layer, size_t rows,
                          size_t keys);
 
-/* Tokens first .. first + rows - 1 of the sequence: x [rows, width] in place; their keys and values
- * join the cache. `blocks` are the attention blocks of rows queries and first + rows keys. */
+/* Runs the layer on tokens first .. first + rows - 1 of the sequence: x [rows, width] changes in place, and
+ * their keys and values are appended to the cache. `blocks` holds the attention blocks of `rows` queries and
+ * first + rows keys. */
 clv_status clv_decoder_layer_enqueue(clv_queue *queue, const clv_decoder_layer *layer,
                                      const clv_decoder_room *room, const clv_buffer *blocks,
                                      size_t first, size_t rows, clv_buffer *x);

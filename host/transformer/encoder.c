@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* clv_encode: what a call needs is made ready, then the texts are a job. */
+/* clv_encode: prepares the tables that a call needs, then runs the texts as a job. */
 #include "host/transformer/encoder.h"
 
 #include "base/alloc.h"

@@ -14,15 +14,15 @@ typedef struct clv_layer_place {
     size_t norm1_weight, norm1_bias, norm2_weight, norm2_bias;
 } clv_layer_place;
 
-/* A model on one device. Matrices are in the device's tensor cache, a tensor a layer, and so is the
- * table of words where it is not used in place. */
+/* A model on one device. The matrices live in the device's tensor cache, one tensor per layer; so does the
+ * word table, unless the device reads it in place. */
 typedef struct clv_encoder_device {
     clv_device *device;
     clv_gemm_form form;
-    clv_buffer *word, *parameters; /* word: in place; NULL: a tensor */
+    clv_buffer *word, *parameters; /* word: used in place; NULL: in the tensor cache */
     size_t layer_elements;
-    bool half;                                     /* matrices are halves */
-    bool rehearsed;                                /* made by a rehearsal: there are no weights */
+    bool half;                                     /* matrices are stored as halves */
+    bool rehearsed;                                /* made by a rehearsal, without weights */
     size_t position, type, norm_weight, norm_bias; /* in `parameters` */
     clv_layer_place *layers;
 } clv_encoder_device;
@@ -33,18 +33,19 @@ struct clv_encoder {
     clv_model_weights weights;
     size_t batch_tokens;
     bool hidden, half; /* half: matrices are kept as halves */
-    clv_mutex lock;    /* of the table below */
+    clv_mutex lock;    /* guards the table below */
     clv_encoder_device *devices[CLV_MAX_WORKERS];
     size_t device_count;
-    clv_progress *progress; /* of the calls from now on */
+    clv_progress *progress; /* told by the calls from now on */
     void *progress_user;
 };
 
-/* The model on the queue's device, brought there by the first call. */
+/* Returns the model on the queue's device; the first call for a device uploads it. */
 clv_status clv_encoder_on_device(clv_encoder *encoder, clv_queue *queue, clv_encoder_device **out);
 void clv_encoder_device_free(const clv_encoder *encoder, clv_encoder_device *device);
 
-/* A layer's matrices, packed, and the table of words (NULL where it lies in place): pinned. */
+/* Return a layer's packed matrices and the word table (NULL where it is used in place), pinned in the tensor
+ * cache. */
 clv_status clv_encoder_layer(const clv_encoder *encoder, const clv_encoder_device *device,
                              clv_queue *queue, size_t layer, clv_kept_tensor **out);
 clv_status clv_encoder_word(const clv_encoder *encoder, const clv_encoder_device *device,
@@ -76,12 +77,12 @@ clv_status clv_encode_reference(clv_slot *slot, size_t first, size_t count, void
 
 enum { CLV_ENCODE_OUT = 0 }; /* result memory: the chunk's part of `out` */
 
-/* Offsets that do not fall, texts within the model's positions, ids within its vocabulary; `what`
- * begins the message. */
+/* Checks that offsets never decrease, that every text fits the model's positions and that every id is in its
+ * vocabulary; the error message begins with `what`. */
 clv_status clv_texts_check(const char *what, const clv_model_config *config, const int32_t *ids,
                            const size_t *offsets, size_t texts);
 
-/* Floats of `out` before text i. */
+/* Returns how many floats of `out` come before text `text`. */
 size_t clv_encode_out(const clv_encode_plan *plan, size_t text);
 
 #endif

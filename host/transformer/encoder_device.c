@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A model's weights on a device: tables and vectors as they are, matrices packed for its GEMM and
- * kept in its tensor cache. */
+/* A model's weights on a device: tables and vectors unchanged, matrices packed for its GEMM and kept in its
+ * tensor cache. */
 #include "host/transformer/encoder.h"
 
 #include "base/alloc.h"
@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-/* The rows of C that a batch of texts usually has decide which form packs the weights. */
+/* Rows of C in a usual batch of texts; this number decides which form packs the weights. */
 enum { USUAL_ROWS = 512 };
 
 static size_t take(size_t *used, size_t floats)
@@ -20,7 +20,7 @@ static size_t take(size_t *used, size_t floats)
     return at;
 }
 
-/* Where everything goes; all layers are alike. */
+/* Assigns every weight its place; all layers have the same layout. */
 static void lay_out(const clv_model_config *c, clv_encoder_device *d, size_t *parameters)
 {
     const size_t width = c->width, ffn = c->ffn;
@@ -48,7 +48,7 @@ static void lay_out(const clv_model_config *c, clv_encoder_device *d, size_t *pa
     }
 }
 
-/* All parameters side by side on the host; NULL without memory. */
+/* Collects all parameters side by side on the host; returns NULL if memory is out. */
 static float *gather(const clv_encoder *e, const clv_encoder_device *d, size_t floats)
 {
     const clv_model_config *c = &e->config;
@@ -77,7 +77,7 @@ static float *gather(const clv_encoder *e, const clv_encoder_device *d, size_t f
     return all;
 }
 
-/* W [n,k] to the elements [at, ...) of the layer's. */
+/* Writes W [n,k] to the elements [at, ...) of the layer's tensor. */
 static clv_status bring_matrix(clv_queue *queue, const clv_encoder_device *d, clv_buffer *to,
                                const float *host, size_t n, size_t k, size_t at)
 {
@@ -85,7 +85,7 @@ static clv_status bring_matrix(clv_queue *queue, const clv_encoder_device *d, cl
     return clv_weight_bring(queue, &d->form, d->half, &piece, to, at);
 }
 
-/* The three of q, k and v are one matrix [3 D, D] where they lie one after the other. */
+/* Brings q, k and v as one matrix [3 D, D]; they are copied together unless they already follow each other. */
 static clv_status bring_qkv(clv_queue *queue, const clv_encoder_device *d, clv_buffer *to,
                             const clv_model_layer *l, size_t width, size_t at)
 {
@@ -116,7 +116,7 @@ static clv_status bring_parameters(const clv_encoder *e, clv_queue *queue, clv_e
 
 /* ---- tensors ------------------------------------------------------------------------------------ */
 
-enum { WORD }; /* then the layers */
+enum { WORD }; /* tensor numbers: the word table, then the layers */
 
 typedef struct filling {
     const clv_encoder *encoder;
@@ -176,10 +176,10 @@ static clv_status bring(const clv_encoder *e, clv_queue *queue, clv_encoder_devi
     CLV_TRY(clv_gemm_choose(e->context, queue, USUAL_ROWS, &d->form));
     lay_out(c, d, &parameters);
     CLV_TRY(bring_parameters(e, queue, d, parameters));
-    /* in place where the device shares the host's memory: the table is the largest of all */
+    /* used in place if the device shares the host's memory, as this table is the largest of all */
     if (clv_buffer_wrap(d->device, (void *)(uintptr_t)e->weights.word, word_bytes, &d->word))
         d->word = NULL;
-    CLV_TRY(clv_encoder_word(e, d, queue, &tensor)); /* before the clock of the first chunk runs */
+    CLV_TRY(clv_encoder_word(e, d, queue, &tensor)); /* now, so that no chunk's time includes it */
     clv_tensor_put(tensor);
     for (size_t i = 0; i < c->layers; ++i) {
         CLV_TRY(clv_encoder_layer(e, d, queue, i, &tensor));
@@ -208,7 +208,7 @@ static clv_encoder_device *find(clv_encoder *e, const clv_device *device)
     return found;
 }
 
-/* What a rehearsal made, whose weights were never brought. Only the device's thread looks for it. */
+/* Drops a device entry that a rehearsal made without bringing weights. Only the device's thread uses it. */
 static void drop_rehearsed(clv_encoder *e, clv_encoder_device *d)
 {
     pthread_mutex_lock(&e->lock);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A chunk of texts on a device, in batches of tokens without padding. */
+/* Runs a chunk of texts on a device, in batches of tokens without padding. */
 #include "host/transformer/encoder.h"
 
 #include "base/alloc.h"
@@ -8,22 +8,22 @@
 #include <math.h>
 #include <string.h>
 
-/* Memory of a chunk in flight. */
+/* Keys of a chunk's buffers. */
 enum { OUT = CLV_ENCODE_OUT, TOKENS, ROWS, BLOCKS, X, QKV, SEEN, H, INNER, SCRATCH };
 
-/* Texts [first, last) at once. */
+/* A batch: texts [first, last), which run together. */
 typedef struct batch {
     const clv_encode_plan *plan;
     const clv_encoder_device *model;
     clv_queue *queue;
     clv_slot *slot;
-    size_t chunk_first; /* text: inputs and outputs begin with it */
+    size_t chunk_first; /* the text with which inputs and outputs begin */
     size_t first, last;
     size_t base, tokens; /* its first token, and how many */
     size_t side;
     clv_place token_place, row_place, block_place;
     clv_buffer *x, *qkv, *seen, *h, *inner, *scratch, *out;
-    clv_buffer *weights; /* of the layer that is under way */
+    clv_buffer *weights; /* of the current layer */
 } batch;
 
 size_t clv_encode_out(const clv_encode_plan *plan, size_t text)
@@ -31,7 +31,7 @@ size_t clv_encode_out(const clv_encode_plan *plan, size_t text)
     return (plan->encoder->hidden ? plan->offsets[text] : text) * plan->encoder->config.width;
 }
 
-/* The end of the batch that begins with text `first`: at least one text. */
+/* Returns the end of the batch that begins with text `first`; a batch has at least one text. */
 static size_t batch_end(const clv_encode_plan *plan, size_t first, size_t end)
 {
     const size_t most = plan->encoder->batch_tokens, from = plan->offsets[first];
@@ -73,7 +73,7 @@ clv_status clv_encode_setup(clv_worker *worker, void *user)
     return clv_encoder_on_device(plan->encoder, clv_worker_queue(worker), &model);
 }
 
-/* C = act(A W^T + bias) + add: A [tokens, k], W [n, k] at `weight` of the layer. */
+/* Enqueues C = act(A W^T + bias) + add, with A [tokens, k], and W [n, k] at `weight` of the layer. */
 static clv_status linear(const batch *b, size_t n, size_t k, clv_buffer *a, size_t weight,
                          size_t bias, clv_activation activation, clv_buffer *add, clv_buffer *c)
 {
@@ -158,7 +158,7 @@ static clv_status run_layer(const batch *b, const clv_layer_place *l)
     return normalise(b, b->x, l->norm2_weight, l->norm2_bias);
 }
 
-/* With the layer's weights pinned; afterwards commands alone hold them. */
+/* Enqueues a layer while its weights are pinned; afterwards only the enqueued commands hold them. */
 static clv_status run_layer_of(batch *b, size_t i)
 {
     clv_kept_tensor *tensor;
@@ -197,7 +197,7 @@ static clv_status give(const batch *b)
     const clv_encode_plan *p = b->plan;
     const clv_model_config *c = &p->encoder->config;
     const size_t at = clv_encode_out(p, b->first) - clv_encode_out(p, b->chunk_first);
-    if (p->encoder->hidden) /* a copy of nothing is an error to OpenCL */
+    if (p->encoder->hidden) /* OpenCL treats a copy of 0 bytes as an error */
         return b->tokens ? clv_copy_enqueue(b->queue, b->x, 0, b->out, at * sizeof(float),
                                             b->tokens * c->width * sizeof(float), NULL)
                          : CLV_OK;
@@ -230,7 +230,7 @@ static clv_status run_batch(batch *b)
     return give(b);
 }
 
-/* A list of the plan from element `from` on; lists are never empty for the driver. */
+/* Brings elements [from, to) of one of the plan's lists, at least one: the driver takes no empty input. */
 static clv_status bring(clv_slot *slot, unsigned key, const void *list, size_t bytes_each,
                         size_t from, size_t to, clv_place *place)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The same texts in plain C, sums of norms, attention and pooling in double precision. */
+/* Encodes the same texts in plain C; the sums of norms, attention and pooling are in double precision. */
 #include "host/transformer/encoder.h"
 
 #include "base/alloc.h"
@@ -8,7 +8,7 @@
 #include <math.h>
 #include <string.h>
 
-/* Memory for the longest text. */
+/* Buffers for the longest text. */
 typedef struct room {
     float *x, *qkv, *seen, *h, *inner, *turned;
     double *scores;
@@ -27,7 +27,7 @@ static void normalise(float *row, size_t width, const float *weight, const float
         row[i] = (float)(((double)row[i] - mean) * scale * (double)weight[i] + (double)bias[i]);
 }
 
-/* y = x W^T + b, W [n,k]; W is turned first, so that the product runs along rows. */
+/* Computes y = x W^T + b, W [n,k]. W is transposed first, so that the product runs along rows. */
 static void linear(const room *r, const float *x, const float *w, const float *bias, size_t rows,
                    size_t n, size_t k, size_t y_row, float *y)
 {
@@ -51,7 +51,7 @@ static void linear(const room *r, const float *x, const float *w, const float *b
     clv_gemm_host(&g);
 }
 
-/* Query i of head h: row i of qkv against all keys. */
+/* Attention of query i of head h: row i of qkv against all keys. */
 static void attend(const room *r, size_t tokens, size_t width, size_t head, size_t i, size_t h)
 {
     const float *q = r->qkv + i * 3 * width + h * head;

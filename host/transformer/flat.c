@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* clv_attention_f32 and clv_ffn_f32: blocks on plain memory, for code generators. */
+/* clv_attention_f32 and clv_ffn_f32: transformer blocks on plain arrays, for code generators. */
 #include "host/transformer/blocks.h"
 
 #include "base/alloc.h"
@@ -12,7 +12,8 @@
 enum { Q = 4, K, V, O, MASK, BLOCKS, SCRATCH, X, W1, B1, W2, B2, INNER, Y, PACK };
 enum { MOST_WIDTH = 256 };
 
-/* The device does it wherever one works: neither side is timed. `nothing`: there is nothing to compute. */
+/* Runs a call on a device wherever one works, without timing either side; with `nothing`, there is nothing to
+ * compute and the host does it. */
 static clv_status run(clv_context *context, clv_call *call, bool nothing)
 {
     call->untimed = true;
@@ -23,7 +24,7 @@ static clv_status run(clv_context *context, clv_call *call, bool nothing)
 
 /* ---- attention ---------------------------------------------------------------------------------- */
 
-/* Elements of the arrays; false: too many for the kernels' indices. */
+/* Computes the numbers of elements of the arrays; returns false if they exceed the kernels' indices. */
 static bool extents(const clv_attention_shape *s, size_t kv_heads, size_t *q, size_t *k)
 {
     size_t heads, row;
@@ -40,7 +41,7 @@ typedef struct attention {
     const float *q, *k, *v;
     const int32_t *mask;
     float *o;
-    clv_attention_block *list; /* of the device, until the call is over */
+    clv_attention_block *list; /* the device's blocks; kept until the call is over */
 } attention;
 
 static clv_status attention_on_host(void *user)
@@ -68,7 +69,7 @@ static clv_status attention_on_host(void *user)
             top = fmax(top, p[j]);
         }
         const double from =
-            top > -INFINITY ? top : 0; /* nothing seen, or nothing that is a number */
+            top > -INFINITY ? top : 0; /* 0: no key is seen, or no score is a number */
         for (size_t j = 0; j < s->keys; ++j)
             sum += p[j] = exp(p[j] - from);
         for (size_t c = 0; c < s->width; ++c) {
@@ -92,7 +93,7 @@ static clv_status bring_blocks(clv_engine *engine, const clv_attention_shape *s,
     *list = clv_alloc(call->block_count, sizeof **list);
     if (!*list)
         return clv_fail(CLV_E_MEMORY, "attention: no memory for %zu blocks", call->block_count);
-    /* tokens are rows of one head: a sequence of q begins heads * queries rows behind the last */
+    /* tokens are rows of one head: each sequence of q begins heads * queries rows after the previous one */
     for (size_t b = 0; b < s->batch; ++b)
         clv_attention_fill(&form,
                            (clv_attention_block){ .query = (int32_t)(b * s->heads * s->queries),
@@ -175,7 +176,7 @@ clv_status clv_attention_f32(clv_context *context, const clv_attention_shape *sh
 
 /* ---- feed forward --------------------------------------------------------------------------------- */
 
-/* y = act(x W^T + b) by the engine: W [n,k] in `w`. */
+/* Enqueues y = act(x W^T + b) on the engine, with W [n,k] in `w`. */
 static clv_status linear(clv_engine *engine, size_t m, size_t n, size_t k, clv_buffer *x,
                          clv_buffer *w, clv_buffer *bias, clv_activation activation, clv_buffer *y)
 {

@@ -12,17 +12,17 @@ typedef struct clv_weight_piece {
     size_t n, k;
 } clv_weight_piece;
 
-/* Elements that it takes on a device, where matrices are packed if the form packs: such that the next
- * one begins as packed halves have to. */
+/* Returns how many elements a piece takes on a device, packed if the form packs matrices, and rounded up so
+ * that the next piece begins where packed halves may begin. */
 size_t clv_weight_room(const clv_gemm_form *form, size_t n, size_t k);
 
-/* To the elements [at, ...) of `to`: floats, or the nearest halves (`half`, matrices only). Waits: the
- * host's memory is free when it returns. */
+/* Writes a piece to the elements [at, ...) of `to`, as floats or rounded to the nearest halves (`half`,
+ * matrices only). Waits for the transfer, so the caller may free the host's memory afterwards. */
 clv_status clv_weight_bring(clv_queue *queue, const clv_gemm_form *form, bool half,
                             const clv_weight_piece *piece, clv_buffer *to, size_t at);
 
-/* Pieces behind each other as a tensor of the device's cache (clv_tensor_get); the i-th begins at
- * at[i]. */
+/* Gets the pieces, one after the other, as one tensor of the device's cache (clv_tensor_get); piece i begins
+ * at element at[i]. */
 clv_status clv_weights_get(clv_queue *queue, const clv_gemm_form *form, const void *owner,
                            size_t part, const clv_weight_piece *pieces, size_t count, size_t *at,
                            clv_kept_tensor **out);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Launches of a language model's kernels for CPUs: cl/generate/cores.cl and attend_cores.cl for a token,
- * few_cores.cl for a few, products by tiles in registers for many. */
+/* Launches of a language model's kernels for CPUs: cl/generate/cores.cl and attend_cores.cl for one token,
+ * few_cores.cl for a few tokens, and matrix products in register tiles for many. */
 #include "host/transformer/generate/part.h"
 
 #include "base/alloc.h"
@@ -11,7 +11,7 @@
 
 #include <math.h>
 
-/* TOGETHER: tokens for which weights are unpacked once. */
+/* TOGETHER: how many tokens share one unpacking of the weights. */
 enum { KEYS = 32, ROWS_AT_ONCE = 32, TOGETHER = 4 };
 
 clv_status clv_lm_cores_embed(clv_lm_part *p, clv_buffer *words, size_t rows)
@@ -36,7 +36,7 @@ clv_status clv_lm_cores_embed(clv_lm_part *p, clv_buffer *words, size_t rows)
 
 /* ---- products ------------------------------------------------------------------------------------- */
 
-/* x in whole blocks and its sums; see cl/generate/rows.clh. */
+/* Returns the scratch floats of one work-item: x in whole blocks, and its sums; see cl/generate/rows.clh. */
 static size_t item_floats(const clv_lm_part *p)
 {
     const clv_lm_config *c = &p->model->config;
@@ -167,14 +167,14 @@ static clv_gemm gemm_of(const clv_lm_product *c, clv_buffer *y, size_t y_offset,
                        .bias_offset = w->bias };
 }
 
-/* Both halves of the gated part, side by side in part->inner, then gated. */
+/* Computes gate and up side by side in part->inner, then the gated values from both. */
 static clv_status many_gated(clv_lm_part *p, const clv_lm_product *c)
 {
     const size_t ffn = c->w->rows;
     clv_lm_linear both = *c->w;
     clv_lm_product call = *c;
     call.w = &both;
-    if (c->finish == CLV_LM_GATES) both.rows *= 2; /* up lies behind gate */
+    if (c->finish == CLV_LM_GATES) both.rows *= 2; /* up follows gate in memory */
     const clv_gemm g = gemm_of(&call, p->inner, c->finish == CLV_LM_GATED ? ffn : 0, 2 * ffn);
     CLV_TRY(clv_gemm_enqueue(p->queue, &p->form, &g, p->scratch, NULL));
     return c->finish == CLV_LM_PLUS
@@ -216,7 +216,8 @@ size_t clv_lm_cores_scratch(const clv_lm_part *p, size_t rows)
 
 /* ---- attention ------------------------------------------------------------------------------------ */
 
-/* One token: parts of the keys for every core, long enough to be worth it. */
+/* Returns into how many parts the keys of a single token are split: enough for every core, but none so short
+ * that it does not pay. */
 size_t clv_lm_cores_splits(const clv_lm_part *p, size_t keys, size_t rows)
 {
     const size_t heads = p->model->config.kv_heads, tiles = (keys + 4 * KEYS - 1) / (4 * KEYS);
@@ -241,7 +242,8 @@ static clv_launch describe(const clv_lm_part *p, const char *kernel, size_t quer
                          .local = { 1, 1, 1 } };
 }
 
-/* Nothing may count a work-item's turns: it waits in a loop. */
+/* The joined launch needs a device without a limit on the turns of a loop, because its work-items wait for each
+ * other in one. */
 bool clv_lm_cores_joined(const clv_lm_part *p, const clv_lm_layer *l)
 {
     const clv_quant type = l->out.type;
@@ -261,7 +263,8 @@ clv_status clv_lm_cores_layer(clv_lm_part *p, const clv_lm_attend *a, size_t ind
     launch.source = &clv_cl_generate_layer_cores;
     launch.defines[defines] = (clv_define){ "QTYPE", (long)l->out.type };
     launch.defines[defines + 1] = (clv_define){ "INT8", p->int8 };
-    /* They wait for each other in a loop, where one without a core would keep another from its own. */
+    /* The work-items wait for each other in a loop: one that occupies a core while it waits would block another
+     * that has no core yet. */
     launch.global[0] = p->workers, launch.local[1] = launch.local[2] = 0;
     clv_buffer *turns = p->turns;
     const clv_arg args[] = {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which layers go to which device. A token goes through all devices one after the other, so that a slower one
- * only helps where the model does not fit the faster ones. */
+/* Decides which layers go to which device. A token passes through the devices one after the other, so a
+ * slower device only helps if the model does not fit the faster ones. */
 #include "host/transformer/generate/language.h"
 
 #include "base/alloc.h"
 
-/* The places in falling speed; of equal ones in their order. */
+/* Returns the fastest place that is not used yet, the first of equally fast ones; `count` if all are used. */
 static size_t fastest(const clv_lm_place *places, size_t count, const bool *used)
 {
     size_t best = count;

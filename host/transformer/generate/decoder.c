@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* clv_decoder: a model and one text of it. */
+/* clv_decoder: a model together with one sequence. */
 #include "host/transformer/generate/language.h"
 
 #include "base/alloc.h"

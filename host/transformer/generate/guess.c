@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Guesses of what a text says next: what it said before behind the same tokens. */
+/* Guesses the next tokens of a text: those that followed the same tokens earlier in the text. */
 #include "host/transformer/generate/language.h"
 
 #include "base/alloc.h"
 
 #include <string.h>
 
-/* Two tokens are few enough to meet again, and more of them make a guess better. */
+/* Numbers of last tokens to search for: a match of three makes a better guess, a match of two is likelier. */
 enum { LONGEST = 3, SHORTEST = 2 };
 
-/* Where the last `length` tokens ended before, as late as possible; 0: nowhere. */
+/* Returns the end of the latest earlier occurrence of the last `length` tokens; 0 if there is none. */
 static size_t find_earlier(const int32_t *tokens, size_t count, size_t length)
 {
     const int32_t *last = tokens + count - length;
@@ -23,7 +23,7 @@ size_t clv_lm_guess(const int32_t *tokens, size_t count, size_t most, int32_t *g
     for (size_t length = LONGEST; length >= SHORTEST; --length) {
         const size_t end = count > length ? find_earlier(tokens, count, length) : 0;
         if (!end) continue;
-        /* a text that repeats itself goes on with what is guessed of it */
+        /* where the text ends, the guess goes on with its own first tokens: the text repeats itself */
         for (size_t i = 0; i < most; ++i)
             guess[i] = end + i < count ? tokens[end + i] : guess[end + i - count];
         return most;

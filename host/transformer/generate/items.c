@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Launches of a language model's kernels for GPUs: cl/generate/items.cl and attend_items.cl. Products of many
- * rows widen some of the weights and leave the rest to the device's product of matrices. */
+ * rows widen a slice of the weights to floats at a time and run the device's matrix product on it. */
 #include "host/transformer/generate/part.h"
 
 #include "base/alloc.h"
@@ -12,9 +12,10 @@
 
 #include <math.h>
 
-/* Tokens of one launch of the product kernel; up to how many tokens it is taken; keys of a part. */
+/* TOKENS: tokens per launch of the product kernel; FEW: most tokens for which that kernel is used;
+ * KEYS_OF_PART: keys in one part of attention. */
 enum { TOKENS = 4, FEW = 8, KEYS_OF_PART = 256 };
-static const size_t wide_floats = (size_t)16 << 20; /* weights that are widened at once */
+static const size_t wide_floats = (size_t)16 << 20; /* weights widened at a time */
 
 static size_t local_of(const clv_lm_part *p)
 {
@@ -32,7 +33,8 @@ static clv_launch describe(const clv_lm_part *p, const char *kernel, clv_quant t
     };
 }
 
-/* Parts of blocks that a work-item takes at once: QUNIT of cl/common/quants.clh. */
+/* Returns the units of a row, the parts of blocks (QUNIT of cl/common/quants.clh) that a work-item takes at
+ * once. */
 static size_t units_of(const clv_lm_linear *w)
 {
     switch (w->type) {
@@ -53,7 +55,7 @@ static size_t units_of(const clv_lm_linear *w)
 clv_status clv_lm_items_choose(clv_context *context, clv_lm_part *p)
 {
     enum { ROWS = 256 };
-    const bool locked = clv_jobs_lock(context); /* choosing measures, and writes notes */
+    const bool locked = clv_jobs_lock(context); /* choosing runs measurements and writes notes */
     const clv_status status = clv_gemm_choose(context, p->queue, ROWS, &p->form);
     if (locked) clv_jobs_unlock(context);
     return status;
@@ -80,7 +82,7 @@ clv_status clv_lm_items_embed(clv_lm_part *p, clv_buffer *words, size_t rows)
 
 /* ---- products ------------------------------------------------------------------------------------- */
 
-/* Rows [first, first + rows) of the product, at most TOKENS. */
+/* Enqueues rows [first, first + rows) of the product, at most TOKENS of them. */
 static clv_status few_rows(clv_lm_part *p, const clv_lm_product *c, size_t first, size_t rows)
 {
     const clv_lm_linear *w = c->w;
@@ -107,7 +109,7 @@ static clv_status few_rows(clv_lm_part *p, const clv_lm_product *c, size_t first
     return clv_launch_enqueue(p->queue, &launch, args, CLV_LEN(args), NULL);
 }
 
-/* 16 rows that are widened at once. */
+/* Returns how many groups of 16 rows are widened at a time. */
 static size_t groups_at_once(const clv_lm_linear *w)
 {
     const size_t group = CLV_LM_LANES * w->columns;
@@ -168,7 +170,7 @@ clv_status clv_lm_items_product(clv_lm_part *p, const clv_lm_product *c)
         return CLV_OK;
     }
     if (c->y != p->gated) return many_rows(p, c, c->y, c->y_offset + c->w->at, c->y_stride);
-    /* gate and up side by side, then one times the other */
+    /* gate and up go side by side; once both are there, silu(gate) * up follows */
     CLV_TRY(many_rows(p, c, p->inner, c->finish == CLV_LM_GATED ? ffn : 0, 2 * ffn));
     if (c->finish != CLV_LM_GATED) return CLV_OK;
     return clv_gate_enqueue(p->queue, p->inner, c->rows, ffn, CLV_ACTIVATION_SILU, c->y);
@@ -186,7 +188,7 @@ void clv_lm_items_scratch(const clv_lm_part *p, size_t rows, size_t *scratch, si
             const size_t groups = groups_at_once(all[k]);
             const clv_lm_product c = {
                 .w = all[k], .x_stride = all[k]->columns, .rows = rows, .finish = CLV_LM_ADDS
-            }; /* which needs the most */
+            }; /* this finish needs the most scratch */
             const clv_gemm g = gemm_of(p, &c, NULL, 0, all[k]->rows, groups);
             *scratch = CLV_MAX(*scratch, clv_gemm_scratch(&p->form, &g));
             *wide = CLV_MAX(*wide, groups * CLV_LM_LANES * all[k]->columns);
@@ -196,7 +198,8 @@ void clv_lm_items_scratch(const clv_lm_part *p, size_t rows, size_t *scratch, si
 
 /* ---- attention ------------------------------------------------------------------------------------ */
 
-/* One token: parts of the keys for every core, long enough to be worth it. */
+/* Returns into how many parts the keys of a single token are split: enough for every core, but none so short
+ * that it does not pay. */
 size_t clv_lm_items_splits(const clv_lm_part *p, size_t keys, size_t rows)
 {
     const size_t heads = p->model->config.kv_heads;
@@ -259,7 +262,7 @@ clv_status clv_lm_items_attend(clv_lm_part *p, const clv_lm_attend *a)
     launch.global[0] = c->kv_heads * local_of(p);
     launch.global[1] = a->rows, launch.global[2] = a->splits;
     launch.local[1] = launch.local[2] = 1;
-    const bool parted = a->splits > 1; /* then of one token */
+    const bool parted = a->splits > 1; /* only a single token's keys are split */
     const clv_arg args[] = {
         clv_arg_buffer(p->qkv),
         clv_arg_u64(a->row * w.qkv),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* clv_language: a model opened, cut into parts, told about. */
+/* clv_language: opens a model, splits its layers over the devices, and reports on both. */
 #include "host/transformer/generate/language.h"
 
 #include "base/alloc.h"
@@ -16,9 +16,9 @@
 
 enum { USUAL_CONTEXT = 4096, USUAL_CHUNK = 512, MOST_CHUNK = 4096, MOST_PARTS = 64 };
 
-/* A device that works, with a queue on it. */
+/* A working device, with a queue on it. */
 typedef struct candidate {
-    clv_queue *queue; /* NULL: it belongs to a part now */
+    clv_queue *queue; /* NULL once a part owns it */
     clv_lm_place place;
 } candidate;
 
@@ -31,7 +31,7 @@ typedef struct opening {
 
 /* ---- devices --------------------------------------------------------------------------------------- */
 
-/* Shares its cores with a device that is there already: both together are no faster. */
+/* Tells whether a device shares its cores with a candidate, in which case both together are no faster. */
 static bool is_double(const opening *o, const clv_device *device)
 {
     for (size_t i = 0; i < o->count; ++i)
@@ -61,8 +61,9 @@ static clv_status find_devices(opening *o)
     return CLV_OK;
 }
 
-/* Bytes that the device's memory moves in a second, which decides how fast it makes tokens: the better of two
- * copies, each reads and writes. A device that cannot do it is the slowest. */
+/* Measures the device's memory bandwidth in bytes per second, which decides how fast it makes tokens: the
+ * better of two timed copies, where each byte counts as one read and one write. Returns 0 if the copies fail,
+ * which ranks the device as the slowest. */
 static double measure_speed(candidate *c)
 {
     const size_t bytes = CLV_MIN((size_t)32 << 20, (size_t)(c->place.room / 8)) / 64 * 64;
@@ -74,7 +75,7 @@ static double measure_speed(candidate *c)
     if (!status)
         status = clv_buffer_create(device, CLV_MAX(bytes, (size_t)64), CLV_BUFFER_DEVICE, &to);
     if (!status) status = clv_fill_enqueue(c->queue, from, 0, bytes, 0, NULL);
-    for (int i = 0; i < 3 && !status; ++i) { /* the first one touches the memory */
+    for (int i = 0; i < 3 && !status; ++i) { /* the first copy only touches the memory */
         status = clv_queue_finish(c->queue, CLV_OK);
         const double started = clv_now();
         if (!status) status = clv_copy_enqueue(c->queue, from, 0, to, 0, bytes, NULL);
@@ -87,7 +88,7 @@ static double measure_speed(candidate *c)
     return best;
 }
 
-/* What was decided about several devices, and why. */
+/* Logs how the layers were split over several devices, and why. */
 static void tell_split(const opening *o)
 {
     const size_t layers = o->l->model->config.layers;
@@ -153,7 +154,8 @@ static clv_status split_by_room(opening *o, size_t context)
     return fits ? CLV_OK : CLV_E_DEVICE_MEMORY;
 }
 
-/* All layers to one device that has the room, or to several. */
+/* Assigns all layers to one device with enough room, or splits them over several. Unless the caller asked for
+ * a context, it is halved until everything fits. */
 static clv_status split(opening *o, size_t *context)
 {
     const clv_lm_model *m = o->l->model;
@@ -187,7 +189,7 @@ static clv_status open_parts(opening *o)
 {
     clv_language *l = o->l;
     size_t used = 0;
-    for (size_t i = 0; i < o->count; ++i) /* those without layers go */
+    for (size_t i = 0; i < o->count; ++i) /* drops devices without layers */
         if (o->all[i].place.layers)
             o->all[used++] = o->all[i];
         else
@@ -211,7 +213,8 @@ static clv_status open_parts(opening *o)
 
 /* ---- opening --------------------------------------------------------------------------------------- */
 
-/* Most tokens of a text: as asked for, else the usual, never more than the model's. */
+/* Chooses the most tokens of a text: the caller's number, else USUAL_CONTEXT or the model's limit if that is
+ * lower. A request above the model's limit is an error. */
 static clv_status choose_context(const opening *o, size_t *context)
 {
     const clv_lm_config *c = &o->l->model->config;
@@ -308,7 +311,7 @@ void clv_language_close(clv_language *l)
 
 /* ---- telling --------------------------------------------------------------------------------------- */
 
-/* The part of a struct that its caller knows; `size` is its first field. */
+/* Copies the part of a struct that its caller knows; `size` is the first field of such a struct. */
 static clv_status give(const char *function, const void *own, size_t bytes, void *out)
 {
     size_t size;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Weights as devices keep them: rows of blocks become groups of 16 rows, word by word. The bytes are the
- * same, in another order. */
+/* Converts weights to the devices' layout: rows of blocks become groups of 16 rows, interleaved word by word.
+ * Only the order of the bytes changes. */
 #include "host/transformer/generate/layout.h"
 
 #include "base/alloc.h"
@@ -60,7 +60,7 @@ uint64_t clv_lm_matrix_bytes(clv_quant type, size_t rows, size_t columns)
            clv_lm_block_bytes(type);
 }
 
-/* Of a block in a file: its words, and the half that is no part of one. */
+/* The layout of a block in a file: its 4-byte words, and the half (its scale) that belongs to none. */
 typedef struct parts {
     size_t bytes, words, first_word;
     size_t half; /* where it begins; SIZE_MAX: there is none */
@@ -100,7 +100,7 @@ void clv_lm_interleave(clv_quant type, const void *data, size_t row_bytes, size_
         const size_t at = b * p.bytes, left = row_bytes - at;
         for (size_t r = 0; r < LANES; ++r)
             rows[r] = r < count ? from + r * row_bytes + at : zeros;
-        for (size_t r = 0; r < count && left < p.bytes; ++r) { /* floats end within a block */
+        for (size_t r = 0; r < count && left < p.bytes; ++r) { /* floats may end within a block */
             memset(last[r], 0, p.bytes);
             memcpy(last[r], rows[r], left);
             rows[r] = last[r];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Weights from their files to a device: laid out, interleaved on a thread of their own, written. */
+/* Loads weights from their files to a device: assigns each a place, interleaves its rows and writes it. */
 #include "host/transformer/generate/part.h"
 
 #include "base/alloc.h"
@@ -33,7 +33,7 @@ static clv_lm_linear place_matrix(uint64_t *used, const clv_lm_tensor *t, size_t
     return w;
 }
 
-/* Queries, keys and values side by side; neighbours of one type are one matrix. */
+/* Places the matrices of queries, keys and values side by side; neighbours of the same type become one. */
 static void place_qkv(clv_lm_layer *l, const clv_lm_tensor *t, uint64_t *used)
 {
     const bool biased = t[CLV_LM_Q_BIAS].name || t[CLV_LM_K_BIAS].name || t[CLV_LM_V_BIAS].name;
@@ -127,7 +127,7 @@ static clv_status bring_matrix(loader *k, const clv_lm_tensor *t, clv_buffer *to
     return CLV_OK;
 }
 
-/* A vector in whole groups of 16; zeros beyond, and all of it where the model has none. */
+/* Writes a vector padded with zeros to whole groups of 16; all of it is zeros if the model lacks the vector. */
 static clv_status bring_vector(loader *k, const clv_lm_tensor *t, size_t columns, clv_buffer *to,
                                size_t at)
 {
@@ -222,7 +222,7 @@ clv_status clv_lm_part_hold(const clv_lm_part *p, size_t which, clv_kept_tensor 
     return clv_tensor_get(p->queue, p, which, (size_t)bytes_of(p, which), fill, &f, out);
 }
 
-/* All that a step needs of them; where there is no room for all, some come again later. */
+/* Uploads all tensors that a step needs. If they do not fit together, later steps upload some of them again. */
 static clv_status bring(clv_lm_part *p)
 {
     const bool own_scores = p->scored && p->scores_in == CLV_LM_KEPT_SCORES;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A language model's files, whichever kind they are. */
+/* Opens and reads a language model's files, whether a GGUF file or a folder. */
 #define _GNU_SOURCE
 #include "host/transformer/generate/model.h"
 
@@ -14,7 +14,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* Control tokens that end an answer in some family, whatever the file says about them. */
+/* Adds the control tokens that end an answer in some model family, even if the file does not list them. */
 static clv_status add_known_ends(clv_lm_model *m)
 {
     static const char *const names[] = { "<|im_end|>",      "<|eot_id|>",    "<|endoftext|>",
@@ -67,12 +67,12 @@ clv_status clv_lm_read_vector(const clv_lm_model *m, const clv_lm_tensor *t, flo
     return clv_tensors_read_f32(m->shards[t->file], t->plain, 0, t->columns, out);
 }
 
-/* Divisors of frequencies that come as a tensor. */
+/* Reads the divisors of rotary frequencies that some models store as a tensor. */
 static clv_status read_factors(clv_lm_model *m)
 {
     const clv_lm_tensor *t = &m->top[CLV_LM_FACTORS];
     if (!t->name) return CLV_OK;
-    const bool scaled = m->factors != NULL; /* both count */
+    const bool scaled = m->factors != NULL; /* then both factors apply */
     if (!scaled) m->factors = clv_alloc(t->columns, sizeof *m->factors);
     float *values = clv_alloc(t->columns, sizeof *values);
     clv_status status = m->factors && values ? clv_lm_read_vector(m, t, values)
@@ -87,7 +87,7 @@ static clv_status read_factors(clv_lm_model *m)
     return status;
 }
 
-/* Tensors of each type: the type of most bytes first. */
+/* Lists the number of tensors of each type in m->types, the type with the most bytes first. */
 static void name_types(clv_lm_model *m)
 {
     enum { TYPES = 64 };

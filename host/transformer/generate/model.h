@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A language model as its files describe it: sizes, rules, and where every weight lies. No device. */
+/* A language model as its files describe it: its sizes and rules, and where every weight lies. Nothing here
+ * uses a device. */
 #ifndef CLEAVE_HOST_TRANSFORMER_GENERATE_MODEL_H
 #define CLEAVE_HOST_TRANSFORMER_GENERATE_MODEL_H
 
@@ -8,38 +9,38 @@
 #include <cleave/tokenizer.h>
 
 enum {
-    CLV_LM_MOST = 1 << 24, /* of every extent */
+    CLV_LM_MOST = 1 << 24, /* largest value of every extent */
     CLV_LM_LAYERS_MOST = 4096,
     CLV_LM_HEAD_MOST = 256,
     CLV_LM_ENDS_MOST = 32,
-    CLV_LM_PAD = 32,   /* floats are blocks of so many too */
+    CLV_LM_PAD = 32,   /* floats in a block of unquantised weights */
     CLV_LM_LANES = 16, /* rows that are interleaved */
 };
 
 typedef struct clv_lm_config {
     char architecture[16]; /* "llama", "mistral", "qwen2", "qwen3" */
-    char name[64];         /* as the file calls it; "" */
+    char name[64];         /* as the file states it; "" if it does not */
     size_t layers, width, ffn;
     size_t heads, kv_heads, head; /* head: width of one */
     size_t turned;                /* terms of a head that rotary positions turn */
     size_t vocabulary;            /* rows of the word table */
-    size_t context;               /* positions that it was made for */
-    size_t window;                /* tokens that attention sees; 0: all. The context is no longer */
+    size_t context;               /* positions that the model was made for */
+    size_t window;                /* tokens that attention sees; 0: all. Limits the context */
     float eps;
     double base;     /* of rotary positions */
-    double stretch;  /* positions are divided by it; 1: not */
-    double swell;    /* what is turned is multiplied by it; 1: not */
+    double stretch;  /* positions are divided by it; 1: unchanged */
+    double swell;    /* turned terms are multiplied by it; 1: unchanged */
     bool neighbours; /* pairs of rotary positions are (2t, 2t + 1) */
     bool head_norm;  /* queries and keys are normalised head by head */
-    bool tied;       /* scores by the word table */
+    bool tied;       /* the word table makes the scores */
 } clv_lm_config;
 
-/* Weights of the model, then of each layer. */
+/* Roles of weights: first those of the whole model, then those of each layer. */
 typedef enum clv_lm_role {
     CLV_LM_WORDS,
     CLV_LM_OUT_NORM,
-    CLV_LM_OUT,     /* absent where tied */
-    CLV_LM_FACTORS, /* of rotary frequencies; optional */
+    CLV_LM_OUT,     /* absent if tied */
+    CLV_LM_FACTORS, /* divisors of rotary frequencies; optional */
     CLV_LM_MODEL_ROLES,
 
     CLV_LM_ATTN_NORM = CLV_LM_MODEL_ROLES,
@@ -66,15 +67,15 @@ typedef struct clv_lm_tensor {
     clv_quant type;
     size_t rows, columns;
     uint64_t bytes;
-    const clv_gguf_tensor *block; /* in the GGUF file, or */
-    const clv_tensor *plain;      /* in shard `file` */
+    const clv_gguf_tensor *block; /* its tensor in the GGUF file, or */
+    const clv_tensor *plain;      /* its tensor in shard `file` */
     size_t file;
 } clv_lm_tensor;
 
 typedef struct clv_lm_model {
     char *path;
     clv_lm_config config;
-    clv_gguf *gguf;       /* NULL: a folder */
+    clv_gguf *gguf;       /* NULL: the model is a folder */
     clv_tensors **shards; /* [shard_count] */
     size_t shard_count;
     clv_lm_tensor top[CLV_LM_MODEL_ROLES];
@@ -84,53 +85,55 @@ typedef struct clv_lm_model {
     int32_t ends[CLV_LM_ENDS_MOST]; /* tokens that end a text */
     size_t end_count;
     char *chat_template; /* NULL: none */
-    bool texts;          /* tokenizer and template are wanted */
+    bool texts;          /* tokenizer and template are loaded */
     uint64_t bytes, parameters;
     char types[256]; /* "210 Q4_1, 1 Q8_0, 61 F32" */
 } clv_lm_model;
 
-/* `texts`: with its tokenizer and template, which must be there. CLV_OK; CLV_E_IO; CLV_E_FORMAT and
- * CLV_E_UNSUPPORTED name the key or the tensor; CLV_E_MEMORY. */
+/* Opens the model at `path`; with `texts` also its tokenizer and chat template, and then the tokenizer must
+ * exist. Returns CLV_OK, CLV_E_IO, CLV_E_MEMORY, or CLV_E_FORMAT and CLV_E_UNSUPPORTED, whose messages name
+ * the key or the tensor. */
 clv_status clv_lm_open(const char *path, bool texts, clv_lm_model **out);
 void clv_lm_close(clv_lm_model *model); /* accepts NULL */
 
-/* Rows [first, first + count) of a tensor, in its type (F64 becomes F32). */
+/* Reads rows [first, first + count) of a tensor in its own type (F64 becomes F32). */
 clv_status clv_lm_read(const clv_lm_model *model, const clv_lm_tensor *tensor, size_t first,
                        size_t count, void *out);
-/* A vector as floats. */
+/* Reads a vector as floats. */
 clv_status clv_lm_read_vector(const clv_lm_model *model, const clv_lm_tensor *tensor, float *out);
 size_t clv_lm_row_bytes(const clv_lm_tensor *tensor);
 
 /* ---- rotary positions ----------------------------------------------------------------------------- */
 
-/* Radians that pair t (below turned / 2) turns by from one position to the next. */
+/* Returns the angle in radians by which pair t (below turned / 2) turns from one position to the next. */
 double clv_lm_speed(const clv_lm_model *model, size_t t);
 
-/* Llama 3.1 and later: frequencies with waves longer than original / low positions are divided by `factor`,
- * those with waves shorter than original / high are not, and the rest lies between. */
+/* The rule of Llama 3.1 and later: frequencies whose wavelength exceeds original / low positions are divided by
+ * `factor`, those whose wavelength is below original / high stay, and those in between are interpolated. */
 typedef struct clv_lm_llama3 {
     double factor, low, high, original;
 } clv_lm_llama3;
-/* YaRN (arXiv 2309.00071): frequencies that turn at least `fast` times within `original` positions are left,
- * those that turn at most `slow` times are divided by `factor`, and the rest lies between. `whole`: the pairs
- * where that begins and ends are rounded outwards. `swell` multiplies what is turned; 0: by the paper,
- * 0.1 ln(factor) + 1. */
+/* YaRN (arXiv 2309.00071): frequencies that turn at least `fast` times within `original` positions stay, those
+ * that turn at most `slow` times are divided by `factor`, and those in between are interpolated. With `whole`,
+ * the first and last pair of that interpolation are rounded outwards. `swell` multiplies the turned terms; 0
+ * stands for the paper's 0.1 ln(factor) + 1. */
 typedef struct clv_lm_yarn {
     double factor, original, fast, slow, swell;
     bool whole;
 } clv_lm_yarn;
-/* Set the model's factors; CLV_E_FORMAT (numbers that make no sense; `path` and `where` are named),
- * CLV_E_MEMORY. Call them once sizes and base are known. */
+/* Set the model's factors. Call them once the sizes and the base are known. Errors: CLV_E_FORMAT for numbers
+ * outside their range (the message names `path` and `where`), CLV_E_MEMORY. */
 clv_status clv_lm_scale_llama3(clv_lm_model *model, const char *path, const char *where,
                                const clv_lm_llama3 *by);
 clv_status clv_lm_scale_yarn(clv_lm_model *model, const char *path, const char *where,
                              const clv_lm_yarn *by);
-/* 0.1 scale ln(factor) + 1, by which YaRN multiplies queries and keys. */
+/* Returns 0.1 scale ln(factor) + 1, by which YaRN multiplies queries and keys; 1 for a factor up to 1. */
 double clv_lm_yarn_swell(double factor, double scale);
 
 /* ---- for model.c --------------------------------------------------------------------------------- */
 
-/* What a role's tensor is called in the files, its shape by the configuration, whether it may be absent. */
+/* The names of a role's tensor in both kinds of files, the shape that the configuration gives it, and whether
+ * it may be absent. */
 typedef struct clv_lm_need {
     const char *gguf, *folder;
     size_t rows, columns; /* rows 1: a vector */
@@ -139,9 +142,9 @@ typedef struct clv_lm_need {
 clv_lm_need clv_lm_needed(const clv_lm_config *config, clv_lm_role role);
 
 clv_status clv_lm_read_gguf(clv_lm_model *model);   /* configuration, tensors */
-clv_status clv_lm_read_folder(clv_lm_model *model); /* the same of a folder */
+clv_status clv_lm_read_folder(clv_lm_model *model); /* the same from a folder */
 clv_status clv_lm_check_config(const char *path, const clv_lm_config *config);
-/* Finds tokens that end a text, beside those that are there already. */
+/* Adds a token that ends a text, unless the model has it already or `id` is negative. */
 clv_status clv_lm_add_end(clv_lm_model *model, int64_t id);
 
 #endif

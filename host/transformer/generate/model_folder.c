@@ -78,7 +78,7 @@ static clv_status take_llama3(const reader *r, const clv_json *s)
     return clv_lm_scale_llama3(r->m, r->path, "rope_scaling", &by);
 }
 
-/* As transformers does it, with what it takes for what is not there. */
+/* Reads YaRN's parameters as the transformers library does, with its defaults for missing keys. */
 static clv_status take_yarn(const reader *r, const clv_json *s)
 {
     const double context = (double)r->m->config.context;
@@ -99,7 +99,8 @@ static clv_status take_yarn(const reader *r, const clv_json *s)
     return clv_lm_scale_yarn(r->m, r->path, "rope_scaling", &y);
 }
 
-/* Frequencies change with the length of the text, but not below the positions that the model was made for. */
+/* Handles dynamic scaling, whose frequencies depend on the length of the text beyond the positions that the
+ * model was made for. The context is therefore limited to those positions, where nothing changes. */
 static clv_status take_dynamic(const reader *r, const clv_json *s, clv_lm_config *c)
 {
     double original;
@@ -140,7 +141,7 @@ static clv_status take_scaling(const reader *r, clv_lm_config *c)
                     r->path, kind);
 }
 
-/* Mistral's window; Qwen2 has one that is only used when it says so. */
+/* Reads the sliding window. Mistral always uses it, Qwen models only if use_sliding_window is true. */
 static clv_status take_window(const reader *r, clv_lm_config *c)
 {
     const bool qwen = strncmp(c->architecture, "qwen", 4) == 0;
@@ -178,7 +179,7 @@ static clv_status take_config(const reader *r)
     return clv_lm_check_config(r->path, c);
 }
 
-/* A number or a list of them. */
+/* Adds the tokens that end a text, given as one id or a list of ids. */
 static clv_status take_ends(const reader *r, const clv_json *ends)
 {
     if (clv_json_is_int(ends)) return clv_lm_add_end(r->m, clv_json_int(ends, -1));
@@ -200,7 +201,7 @@ static clv_status take_all_ends(const reader *r)
 
 /* ---- tensors -------------------------------------------------------------------------------------- */
 
-/* Names of files may not lead out of the folder. */
+/* Opens one file of weights. Its name must not lead out of the folder. */
 static clv_status open_shard(clv_lm_model *m, const char *name)
 {
     if (!*name || strchr(name, '/') || strcmp(name, "..") == 0)
@@ -216,7 +217,7 @@ static clv_status open_shard(clv_lm_model *m, const char *name)
     return status;
 }
 
-/* The file of each tensor by the index, each once; `names` are borrowed from it. */
+/* Opens every file that the index maps a tensor to, each once; `names` borrows its strings from the index. */
 static clv_status open_shards(clv_lm_model *m, const clv_json *map)
 {
     const char *names[MOST_SHARDS];
@@ -336,7 +337,8 @@ static clv_status keep_template(clv_lm_model *m, const char *text)
     return m->chat_template ? CLV_OK : clv_fail(CLV_E_MEMORY, "%s: no memory", m->path);
 }
 
-/* A file of its own, a text in tokenizer_config.json, or one of several there: "default". */
+/* Reads the chat template: from a file of its own, or from tokenizer_config.json, where it is one text or the
+ * entry "default" of a list. */
 static clv_status take_template(clv_lm_model *m)
 {
     clv_json *config = NULL;

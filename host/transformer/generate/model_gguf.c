@@ -18,7 +18,7 @@ typedef struct reader {
 
 /* ---- values --------------------------------------------------------------------------------------- */
 
-/* "llama.block_count" of "block_count". */
+/* Looks a key up under the architecture's prefix: "block_count" becomes "llama.block_count". */
 static bool look_up(const reader *r, const char *key, char full[96], clv_gguf_value *v)
 {
     snprintf(full, 96, "%s.%s", r->architecture, key);
@@ -31,7 +31,7 @@ static bool is_whole(clv_gguf_type type)
            type != CLV_GGUF_ARRAY && type != CLV_GGUF_BOOL;
 }
 
-/* A number from 1 to `most`; `fallback` 0: it must be there. */
+/* Reads a whole number from 1 to `most`. A missing key yields `fallback`; if that is 0, the key must exist. */
 static clv_status take_size(const reader *r, const char *key, size_t most, size_t fallback,
                             size_t *out)
 {
@@ -93,7 +93,7 @@ static clv_status take_architecture(reader *r)
                     r->path, (int)CLV_MIN(v.length, (size_t)40), v.text);
 }
 
-/* The keys that llama.cpp reads. */
+/* Reads YaRN's parameters from the keys that llama.cpp uses. */
 static clv_status take_yarn(const reader *r, double factor)
 {
     clv_lm_yarn y = { .factor = factor, .whole = true };
@@ -115,7 +115,8 @@ static clv_status take_yarn(const reader *r, double factor)
     return clv_lm_scale_yarn(r->m, r->path, "rope.scaling", &y);
 }
 
-/* A factor without a type is linear; files of 2023 have it in another key. */
+/* Reads how rotary positions are scaled. A factor without a type means linear scaling; files of 2023 store the
+ * factor under another key. */
 static clv_status take_scaling(const reader *r, clv_lm_config *c)
 {
     char full[96];
@@ -138,7 +139,7 @@ static clv_status take_scaling(const reader *r, clv_lm_config *c)
                     (int)CLV_MIN(v.length, (size_t)40), v.text);
 }
 
-/* What would be computed otherwise than the model wants it. */
+/* Refuses models with features that are not implemented here, since their results would be wrong. */
 static clv_status refuse_others(const reader *r)
 {
     static const char *const keys[] = { "expert_count", "attention.logit_softcapping",
@@ -247,7 +248,7 @@ static clv_status take_tensors(reader *r)
 {
     clv_lm_model *m = r->m;
     const clv_lm_config *c = &m->config;
-    /* each layer has a dozen tensors: the file's count bounds the memory */
+    /* each layer has a dozen tensors, so the file's number of tensors bounds the memory taken here */
     if (c->layers > clv_gguf_tensor_count(r->file))
         return clv_fail(CLV_E_FORMAT, "%s: %zu layers of %zu tensors", r->path, c->layers,
                         clv_gguf_tensor_count(r->file));
@@ -267,7 +268,7 @@ static clv_status take_tensors(reader *r)
     return CLV_OK;
 }
 
-/* A weight that nobody reads would make another model of it, in silence. */
+/* Refuses a file with a tensor that is not used: ignoring a weight would silently compute another model. */
 static clv_status refuse_unused(const reader *r)
 {
     const clv_gguf_tensor *first = clv_gguf_tensor_at(r->file, 0);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a model consists of, and what its numbers may be. */
+/* The tensors that a model consists of, and the accepted range of its configuration's values. */
 #include "host/transformer/generate/model.h"
 
 #include "base/alloc.h"

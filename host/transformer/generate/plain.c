@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A language model in plain C: where no device is, and what the kernels are tested against. Weights are
- * widened row by row, sums are in double precision. */
+/* A language model in plain C, for hosts without a device and as the reference that the kernels are tested
+ * against. Weights are widened row by row; sums are in double precision. */
 #define _GNU_SOURCE
 #include "host/transformer/generate/language.h"
 
@@ -28,7 +28,7 @@ void clv_lm_plain_free(clv_lm_plain *p)
     if (!p) return;
     for (size_t i = 0; i < CLV_LM_MODEL_ROLES; ++i)
         clv_free(p->top[i]);
-    /* the last one is marked by a NULL norm of attention, which no layer lacks */
+    /* the array ends with an entry whose attention norm is NULL; every layer that was read has one */
     for (size_t l = 0; p->layers && p->layers[l][CLV_LM_ATTN_NORM]; ++l)
         for (size_t i = 0; i < CLV_LM_ROLES; ++i)
             clv_free(p->layers[l][i]);
@@ -50,7 +50,7 @@ static clv_status read_one(const clv_lm_model *m, const clv_lm_tensor *t, unsign
                         : clv_lm_read(m, t, 0, t->rows, *out);
 }
 
-/* A file may be long and hold nothing but a hole: told before memory is filled with it. */
+/* Checks that memory suffices before anything is read: a sparse file may claim a huge size on a small disk. */
 static clv_status check_room(const clv_lm_model *m, const clv_lm_plain *p)
 {
     const uint64_t there = clv_memory_most();
@@ -282,7 +282,7 @@ static clv_status take_scores(token *k, float *scores)
 
 /* ---- tokens ---------------------------------------------------------------------------------------- */
 
-/* Keys and values of `positions` tokens; those that are there move along. */
+/* Makes room for the keys and values of `positions` tokens, and moves the existing ones there. */
 static clv_status fit(clv_sequence *s, size_t positions)
 {
     const clv_lm_config *c = &s->language->model->config;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How fast pairs of terms turn from one position to the next, and how models stretch that to longer texts. */
+/* The speeds at which rotary positions turn pairs of terms, and the rules by which models stretch them to
+ * longer texts. */
 #include "host/transformer/generate/model.h"
 
 #include "base/alloc.h"
@@ -53,7 +54,8 @@ double clv_lm_yarn_swell(double factor, double scale)
     return factor > 1 ? 0.1 * scale * log(factor) + 1 : 1;
 }
 
-/* The pair, a fraction of one too, that turns so often within the original positions. */
+/* Returns the index, not necessarily whole, of the pair that makes `turns` turns within the original
+ * positions. */
 static double pair_of(const clv_lm_config *c, const clv_lm_yarn *by, double turns)
 {
     return (double)c->turned * log(by->original / (turns * two_pi)) / (2 * log(c->base));
@@ -82,7 +84,7 @@ clv_status clv_lm_scale_yarn(clv_lm_model *m, const char *path, const char *wher
         m->factors[t] = 1 / (divided / by->factor + (1 - divided));
     }
     c->swell = by->swell > 0 ? by->swell : clv_lm_yarn_swell(by->factor, 1);
-    const double reach = by->original * by->factor; /* positions that it was stretched to */
+    const double reach = by->original * by->factor; /* positions that the model was stretched to */
     if (reach > (double)c->context) c->context = (size_t)CLV_MIN(reach, (double)CLV_LM_MOST);
     return CLV_OK;
 }

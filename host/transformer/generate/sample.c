@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A token drawn from scores: penalty, top-k, top-p, min-p, temperature, in this order.
+/* Draws a token from scores, applying penalty, top-k, top-p, min-p and temperature, in this order.
  *
  * Sources: Fan et al. 2018 (top-k), Holtzman et al. 2020 (top-p), Keskar et al. 2019 (penalty), Salmon et al.
  * 2011 (Philox). */
@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* cumsum of probabilities may miss 1 by rounding */
+/* rounding may keep the cumulative sum of probabilities below 1 */
 static const double slack = 1e-12;
 
 typedef struct candidate {
@@ -22,7 +22,7 @@ typedef struct candidate {
     int32_t id;
 } candidate;
 
-/* The list goes down from the highest; of equal scores the lower id is first. */
+/* The list is sorted by falling score; of equal scores the lower id comes first. */
 static bool goes_before(const candidate *a, const candidate *b)
 {
     return a->score != b->score ? a->score > b->score : a->id < b->id;
@@ -34,7 +34,7 @@ static int by_score(const void *left, const void *right)
     return goes_before(a, b) ? -1 : goes_before(b, a);
 }
 
-/* A number in [0,1) that belongs to the position. */
+/* Returns a random number in [0,1) that depends on the seed and the position only. */
 static double draw(uint64_t seed, uint64_t position)
 {
     const clv_philox counter = { { (uint32_t)position, (uint32_t)(position >> 32), 0, 0 } };
@@ -45,7 +45,7 @@ static double draw(uint64_t seed, uint64_t position)
 
 /* ---- the list -------------------------------------------------------------------------------------- */
 
-/* Sinks the last one of a heap's root to its place; the root is what goes last of all. */
+/* Sinks element `at` of a heap to its place; the heap's root is the candidate that sorts last. */
 static void sink(candidate *heap, size_t count, size_t at)
 {
     const candidate moved = heap[at];
@@ -58,7 +58,7 @@ static void sink(candidate *heap, size_t count, size_t at)
     heap[at] = moved;
 }
 
-/* The `most` highest to the front, in order. */
+/* Moves the `most` highest candidates to the front, in order. */
 static void keep_highest(candidate *list, size_t count, size_t most)
 {
     if (most < count) {
@@ -74,7 +74,7 @@ static void keep_highest(candidate *list, size_t count, size_t most)
     qsort(list, count, sizeof *list, by_score);
 }
 
-/* Each of the recent tokens once. */
+/* Applies the penalty to the recent tokens, once to each even if it occurs several times. */
 static void penalise(candidate *list, size_t count, const clv_sampling *s, const int32_t *recent,
                      size_t recent_count)
 {
@@ -91,7 +91,7 @@ static void penalise(candidate *list, size_t count, const clv_sampling *s, const
     }
 }
 
-/* Probabilities of what is left, by softmax(score / temperature). */
+/* Computes the probabilities of the remaining candidates, softmax(score / temperature). */
 static void weigh(const candidate *list, size_t count, double temperature, double *p)
 {
     double sum = 0;
@@ -101,7 +101,8 @@ static void weigh(const candidate *list, size_t count, double temperature, doubl
         p[i] /= sum;
 }
 
-/* How many of the list are drawn from; their probabilities. */
+/* Sorts the list and cuts it to the candidates to draw from; returns their number, and their probabilities in
+ * p. */
 static size_t narrow(candidate *list, size_t count, const clv_sampling *s, double *p)
 {
     size_t kept = s->top_k ? CLV_MIN(s->top_k, count) : count;
@@ -142,7 +143,7 @@ static clv_status check(const clv_sampling *s)
     return CLV_OK;
 }
 
-/* The candidates, all of them numbers and one of them finite. */
+/* Fills the list of candidates. Every score must be a number, and at least one must be finite. */
 static clv_status make_list(const float *scores, size_t count, uint64_t position, candidate *list)
 {
     bool any = false;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* clv_sequence: tokens through the model's parts, from device to device. */
+/* clv_sequence: passes tokens through the model's parts, from device to device. */
 #include "host/transformer/generate/language.h"
 
 #include "base/alloc.h"
@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-enum { FIRST_ROOM = 512 }; /* tokens; then twice as many */
+enum { FIRST_ROOM = 512 }; /* tokens; doubled whenever it is full */
 
 clv_status clv_sequence_create(clv_language *language, clv_sequence **out)
 {
@@ -69,7 +69,8 @@ clv_status clv_sequence_scores(clv_sequence *s, const float **scores)
 
 /* ---- feeding -------------------------------------------------------------------------------------- */
 
-/* Room for `rows` tokens behind the first `used`; the part's own memory for `at_once` tokens in a step. */
+/* Makes room for `rows` tokens after the first `used`, and for `at_once` tokens per step in the parts' own
+ * memory. */
 static clv_status fit(clv_sequence *s, size_t used, size_t rows, size_t at_once)
 {
     const clv_language *l = s->language;
@@ -86,7 +87,7 @@ static clv_status fit(clv_sequence *s, size_t used, size_t rows, size_t at_once)
     return CLV_OK;
 }
 
-/* What one device made goes to the next, by way of the host. */
+/* Copies one device's output to the next device, by way of the host. */
 static clv_status hand_over(const clv_lm_part *from, const clv_lm_part *to, size_t rows)
 {
     const size_t bytes = rows * clv_lm_widths_of(&from->model->config).x * sizeof(float);
@@ -98,7 +99,7 @@ static clv_status hand_over(const clv_lm_part *from, const clv_lm_part *to, size
     return status;
 }
 
-/* `rows` tokens from position `first` on; scores of the last where they are wanted. */
+/* Runs `rows` tokens from position `first` on; with `scored`, also computes the scores of the last. */
 static clv_status step(clv_sequence *s, size_t first, const int32_t *ids, size_t rows, bool scored)
 {
     const clv_language *l = s->language;
@@ -115,7 +116,7 @@ static clv_status step(clv_sequence *s, size_t first, const int32_t *ids, size_t
     return clv_read(last->queue, last->out, 0, s->scores, words * sizeof *s->scores);
 }
 
-/* The next call meets nothing of one that failed. */
+/* Empties the queues after a failure, so that nothing of the failed call disturbs the next one. */
 static clv_status drain(clv_language *l, clv_status status)
 {
     for (size_t i = 0; status && i < l->part_count; ++i)
@@ -123,8 +124,8 @@ static clv_status drain(clv_language *l, clv_status status)
     return status;
 }
 
-/* Up to CLV_LM_FEW tokens, ids[i] to of[i]: the texts of several, or one text whose tokens follow each other;
- * their scores. */
+/* Feeds up to CLV_LM_FEW tokens, ids[i] to text of[i], and gets the scores of each: either one token for each
+ * of several texts, or consecutive tokens of one text. */
 static clv_status step_few(clv_sequence *const *of, const int32_t *ids, size_t count,
                            float *const *scores)
 {
@@ -205,7 +206,7 @@ clv_status clv_lm_feed_few(clv_sequence *s, const int32_t *ids, size_t count, fl
     clv_sequence *of[CLV_LM_FEW];
     float *to[CLV_LM_FEW];
     clv_status status = CLV_OK;
-    if (count == 1 || !l->part_count) { /* plain C has nothing to gain */
+    if (count == 1 || !l->part_count) { /* plain C gains nothing from joint steps */
         for (size_t i = 0; i < count && !status; ++i)
             status = clv_sequence_feed(s, &ids[i], 1, scores + i * words);
         return status;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Conversations to the tokens that a model answers to. */
+/* Converts conversations to the tokens that a model answers to. */
 #include "host/transformer/generate/language.h"
 
 #include "base/alloc.h"
@@ -128,7 +128,7 @@ static clv_status render_auto(const clv_lm_model *m, talk *t, rendered *out, con
     return CLV_OK;
 }
 
-/* The token that begins a text is not put there twice. */
+/* Tells whether the text already begins with the token that begins texts, so that it is not added twice. */
 static bool has_bos(const clv_lm_model *m, const rendered *r)
 {
     clv_tokenizer_info info = CLV_INIT(clv_tokenizer_info);

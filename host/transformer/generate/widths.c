@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How long rows are on devices, and what a token and a step need there. */
+/* The lengths of rows on devices, and the memory that a token and a step need there. */
 #include "host/transformer/generate/part.h"
 
 #include "base/alloc.h"

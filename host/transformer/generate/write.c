@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A text that goes on: token after token, its text piece by piece, until something ends it. */
+/* Continues a text: draws token after token and hands out its text piece by piece, until something ends it. */
 #include "host/transformer/generate/language.h"
 
 #include "base/alloc.h"
@@ -15,8 +15,8 @@ typedef struct writer {
     clv_sequence *s;
     clv_writing o;
     clv_detokenizer *detokenizer;
-    clv_text text; /* all of it */
-    size_t told;   /* bytes that the caller knows */
+    clv_text text; /* everything written so far */
+    size_t told;   /* bytes of it that the caller has seen */
     int32_t *tokens;
     size_t count, room;
     bool ends;
@@ -31,7 +31,7 @@ static void end(writer *w, clv_stop why)
     w->ends = true;
 }
 
-/* Tells the caller of a token, and of what is there up to `to`. */
+/* Tells the caller about a token, and hands out the text up to byte `to`. */
 static void tell(writer *w, size_t to, int32_t id)
 {
     const size_t from = w->told;
@@ -40,7 +40,7 @@ static void tell(writer *w, size_t to, int32_t id)
         end(w, CLV_STOP_CALLER);
 }
 
-/* The first stop text from `from` on; SIZE_MAX: none. */
+/* Returns the position of the first stop text from `from` on; SIZE_MAX if there is none. */
 static size_t find_stop(const writer *w, size_t from)
 {
     size_t first = SIZE_MAX;
@@ -53,7 +53,7 @@ static size_t find_stop(const writer *w, size_t from)
     return first;
 }
 
-/* Bytes at the end of the text with which a stop text may begin. */
+/* Returns how many bytes at the end of the text may be the begin of a stop text. */
 static size_t held_back(const writer *w)
 {
     size_t most = 0;
@@ -88,7 +88,7 @@ static bool is_end(const writer *w, int32_t id)
     return false;
 }
 
-/* Draws the next token from `scores`, which belong to the text's last token, and adds what it says. */
+/* Draws the next token from `scores`, which follow the text's last token, and appends its text. */
 static clv_status take_token(writer *w, const float *scores)
 {
     const clv_lm_model *m = w->s->language->model;
@@ -125,7 +125,7 @@ static clv_status begin(writer *w)
     return CLV_OK;
 }
 
-/* What the detokenizer still holds back. */
+/* Hands out what the detokenizer still holds back. */
 static clv_status finish(writer *w)
 {
     const char *piece;
@@ -140,8 +140,9 @@ static clv_status finish(writer *w)
 
 /* ---- guessing ahead -------------------------------------------------------------------------------- */
 
-/* The last token and guesses of what follows, in one step; then as many tokens as guesses came true, and one
- * more. Tokens are drawn as always, from the scores behind those before them, so that none depends on guesses. */
+/* Feeds the last token and guesses of the following ones in one step, then takes as many tokens as guesses came
+ * true, and one more. Each token is drawn as usual, from the scores after the tokens before it, so no token
+ * depends on the guesses. */
 static clv_status take_guessed(writer *w, size_t most, float *scores, size_t *came)
 {
     clv_sequence *s = w->s;
@@ -156,7 +157,7 @@ static clv_status take_guessed(writer *w, size_t most, float *scores, size_t *ca
     }
     CLV_TRY(clv_lm_feed_few(s, ids, 1 + guessed, scores));
     for (; taken <= guessed && !w->ends; ++taken) {
-        s->count = before + 1 + taken; /* no token behind it counts */
+        s->count = before + 1 + taken; /* later tokens do not count yet */
         CLV_TRY(take_token(w, scores + taken * words));
         if (taken < guessed && w->tokens[w->count - 1] != ids[1 + taken]) {
             ++taken;
@@ -169,7 +170,7 @@ static clv_status take_guessed(writer *w, size_t most, float *scores, size_t *ca
     return CLV_OK;
 }
 
-/* Guesses are longer as long as they come true. */
+/* Writes with guesses, which become longer as long as they come true. */
 static clv_status write_guessing(writer *w)
 {
     const size_t most = w->o.lookup, words = w->s->language->model->config.vocabulary;
@@ -199,7 +200,7 @@ static clv_status write_all(writer *w)
 
 /* ---- what callers see ------------------------------------------------------------------------------ */
 
-/* Hands out what was made, also after a failure. */
+/* Hands out what was written, even after a failure. */
 static clv_status hand_out(writer *w, clv_status status, clv_written *written)
 {
     if (!status && w->text.failed) status = clv_fail(CLV_E_MEMORY, "no memory for a text");
@@ -221,7 +222,7 @@ static clv_status hand_out(writer *w, clv_status status, clv_written *written)
 static clv_status prepare(writer *w, clv_sequence *s, const clv_writing *writing,
                           clv_written *written)
 {
-    enum { FIRST_SIZE = offsetof(clv_written, guessed) }; /* before it knew of guesses */
+    enum { FIRST_SIZE = offsetof(clv_written, guessed) }; /* size before guesses were added */
     *w = (writer){ .s = s };
     if (!s || !written) return clv_fail(CLV_E_ARGUMENT, "clv_sequence_write: a NULL");
     if (written->size < FIRST_SIZE)
@@ -246,7 +247,7 @@ clv_status clv_sequence_write(clv_sequence *s, const clv_writing *writing, clv_w
     return hand_out(&w, write_all(&w), written);
 }
 
-/* A token of every text that has not ended, until all have. */
+/* Draws one token for every text that has not ended, until all have ended. */
 static clv_status write_together(writer *all, size_t count, clv_sequence **going, int32_t *ids)
 {
     for (size_t i = 0; i < count; ++i) {
