@@ -30,7 +30,7 @@ static size_t add_heads(clv_arg *args, size_t used, const clv_heads *h)
     return used + 4;
 }
 
-/* What the kernels take behind their arrays. */
+/* Adds the arguments that follow the kernels' arrays. */
 static size_t add_rest(clv_arg *args, size_t used, const clv_attention_back *b, bool by_keys,
                        bool with_delta)
 {
@@ -63,7 +63,7 @@ static clv_launch describe(const clv_block_form *f, const clv_attention_call *a)
                          .local = { f->local, 1 } };
 }
 
-/* One walk, a text and a head of keys a work-item. */
+/* One pass, with a text and a head of keys per work-item. */
 static clv_status by_rows(clv_queue *queue, const clv_block_form *f, const clv_attention_back *b)
 {
     const clv_attention_call *a = &b->there;
@@ -93,8 +93,8 @@ static clv_launch describe_tile(const clv_attention_tile *t, const clv_attention
                          .local = { t->local, 1 } };
 }
 
-/* Two kernels: gradients of queries, then of keys and values. A work-item has one query or key, or a work-group
- * a tile of them. */
+/* Two kernels: the gradients of queries, then those of keys and values. Each work-item has one query or key, or
+ * each work-group has a tile of them. */
 static clv_status by_items(clv_queue *queue, const clv_block_form *f, const clv_attention_back *b)
 {
     const clv_attention_call *a = &b->there;

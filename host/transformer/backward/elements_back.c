@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "cl_embedded.h"
 
-enum { CORE_VECTORS = 128 }; /* that a core does in one work-item */
+enum { CORE_VECTORS = 128 }; /* vectors per work-item on a core */
 
 static clv_launch describe(clv_queue *queue, const char *kernel, size_t items, size_t rows)
 {
@@ -60,7 +60,7 @@ clv_status clv_rope_back_enqueue(clv_queue *queue, const clv_rows *x, const clv_
 clv_status clv_pool_back_enqueue(clv_queue *queue, const clv_pool_back *p)
 {
     if (!p->sequences || !p->width) return CLV_OK;
-    /* a core takes all columns; work-items one each, as devices may bound the turns of loops */
+    /* on a core a work-item takes all columns; elsewhere one, as devices may limit the turns of loops */
     const bool core = clv_block_form_of(clv_queue_device(queue)).lanes > 1;
     const clv_launch launch = describe(queue, "clv_pool_back", core ? 1 : p->width, p->sequences);
     const clv_arg args[] = { clv_arg_buffer(p->g),

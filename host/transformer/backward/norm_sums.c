@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "cl_embedded.h"
 
-enum { BLOCK = 128 }; /* rows of a partial sum: part of what the result's bits depend on */
+enum { BLOCK = 128 }; /* rows per partial sum; the result's bits depend on it */
 
 static size_t groups(size_t count, size_t side)
 {
@@ -106,7 +106,7 @@ clv_status clv_segment_sums_enqueue(clv_queue *queue, const clv_buffer *g, const
 {
     if (!count || !width) return CLV_OK;
     clv_launch launch = describe(queue, "clv_segment_sums", width, count);
-    /* a core takes all columns of a row; work-items one each, as devices may bound the turns of loops */
+    /* on a core a work-item takes all columns of a row; elsewhere one, as devices may limit loop turns */
     if (clv_block_form_of(clv_queue_device(queue)).lanes > 1) launch.global[0] = launch.local[0];
     const clv_arg args[] = { clv_arg_buffer(g ? g : out.buffer),
                              clv_arg_buffer(list),

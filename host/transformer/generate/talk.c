@@ -25,7 +25,7 @@ static const char *const taken_as[][2] = { TAKEN_AS("chatml"), TAKEN_AS("llama2"
                                            TAKEN_AS("gemma"),  TAKEN_AS("phi3"),
                                            TAKEN_AS("zephyr") };
 
-/* Messages whose texts are UTF-8 for sure; texts that were not are copies. */
+/* Messages with repaired copies of their texts, which are valid UTF-8. */
 typedef struct talk {
     clv_chat_message *messages;
     clv_text *copies;
@@ -66,7 +66,7 @@ static clv_status take(const clv_chat_message *messages, size_t count, talk *t)
     return CLV_OK;
 }
 
-/* The system's text in front of the first user's, for templates that know no such role. */
+/* Puts the system text in front of the first user's text, for templates without a system role. */
 static clv_status merge_system(talk *t)
 {
     clv_text both = { 0 };
@@ -97,7 +97,7 @@ static clv_status render(const clv_lm_model *m, const char *source, talk *t, ren
                                         &out->marks, &out->length);
     if (status != CLV_E_ARGUMENT || strcmp(t->count ? t->messages[0].role : "", "system") != 0)
         return status;
-    char why[300]; /* refused: perhaps for want of a system's role */
+    char why[300]; /* why it was refused: perhaps the template lacks a system role */
     snprintf(why, sizeof why, "%s", clv_error_message());
     if (merge_system(t)) return clv_fail(status, "%s", why);
     status = clv_chat_render(source, t->messages + 1, t->count - 1, &options, &out->text,

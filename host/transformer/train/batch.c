@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A batch of texts as lists for the steps of training. */
+/* Converts a batch of texts to the lists that the ops of training need. */
 #include "host/transformer/train/net.h"
 
 #include "base/alloc.h"
@@ -7,7 +7,8 @@
 
 #include <stdlib.h>
 
-/* Sorted by row, then by token: the order in which a row's gradients are added up. */
+/* A lookup of a table's row by a token. Sorting by row, then by token gives the order in which a row's gradients
+ * are summed. */
 typedef struct lookup {
     int32_t row, token;
 } lookup;
@@ -19,7 +20,8 @@ static int by_row(const void *left, const void *right)
     return a->token < b->token ? -1 : a->token > b->token;
 }
 
-/* Segments of equal rows; the list goes to list[base, base + tokens). */
+/* Sorts the lookups, writes the tokens to list[base, base + tokens) and one segment per distinct row to `out`;
+ * returns the number of segments. */
 static size_t segment(lookup *all, size_t tokens, size_t base, int32_t *list, clv_segment *out)
 {
     size_t count = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A step on a device against the same step in plain C, from the same weights. */
+/* Checks a step on a device against the same step in plain C, from the same weights. */
 #include "host/transformer/train/check.h"
 
 #include "base/alloc.h"
@@ -9,11 +9,11 @@
 #include <math.h>
 #include <string.h>
 
-/* Numbers that are brought and compared at a time; the largest of them is what differences are
- * measured by. */
+/* CHUNK: values that are read back and compared at a time; differences are measured relative to the largest of
+ * them. */
 enum { CHUNK = 1 << 16, BLOCKS = 3 };
 static const double part_of_each = 1e-3, part_of_most = 1e-3, part_of_all = 1e-5;
-/* Where a rounding error decides which way a slope goes (the largest of a column). */
+/* Tolerance of max pooling, where a rounding error can decide which element of a column gets the slope. */
 static const double part_of_length = 0.02;
 
 typedef struct blocks {
@@ -77,7 +77,8 @@ static double largest(const float *values, size_t count)
     return most;
 }
 
-/* NaN and infinity of plain C are the caller's to find: a rate that is too high makes them. */
+/* Compares gradients. Where plain C has NaN or infinity nothing is compared: too high a learning rate causes
+ * them, and the caller has to notice that. */
 static bool slopes_same(const float *got, const float *want, size_t count, double room, bool jumps)
 {
     const double most = largest(want, count);
@@ -136,8 +137,8 @@ typedef struct chunk {
     bool adamw;
 } chunk;
 
-/* How far a result in single precision may be from plain C's: a few units of the largest number that
- * went into it. */
+/* Compares a block of new values. A result in single precision may differ from plain C's by a few units in the
+ * last place of the largest number that went into it. */
 static bool numbers_same(const chunk *c, size_t which)
 {
     for (size_t i = 0; i < c->count; ++i) {

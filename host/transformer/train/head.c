@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From pooled vectors to a loss and back: classes by a linear layer, pairs by their cosines. */
+/* The head, from pooled vectors to a loss and back: a linear layer for classes, cosines for pairs. */
 #include "host/transformer/train/trainer.h"
 
 #include "base/alloc.h"
@@ -10,7 +10,7 @@ static clv_mem all_of(const clv_room *room)
     return (clv_mem){ room->memory, 0 };
 }
 
-/* The product that makes scores of vectors, for both tasks. */
+/* Describes the product that turns vectors into scores, for both tasks. */
 static clv_train_linear scores_of(const clv_trainer *t, size_t texts)
 {
     const size_t d = t->net.config.width, classes = t->options.classes;
@@ -45,7 +45,7 @@ static clv_status fit(clv_trainer *t, size_t texts, size_t scores)
     return clv_room_fit(t->ops, &t->losses, texts);
 }
 
-/* Losses and hits from what came back. */
+/* Counts the labelled rows and the right ones among them, and averages their losses. */
 static void count(const int32_t *labels, const float *losses, const float *scores, size_t rows,
                   size_t classes, clv_train_result *result)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Forward and backward through an encoder; the steps themselves are ops. */
+/* The forward and backward passes of an encoder, made of ops. */
 #include "host/transformer/train/net.h"
 
 #include "base/alloc.h"
@@ -26,7 +26,7 @@ static clv_mem slope(const clv_net *net, size_t at)
 
 enum { LAYER_PIECES = 12 };
 
-/* In the order of the model's block. */
+/* Lists a layer's weights in the order of the model's block. */
 static void list_pieces(const clv_model_config *c, const clv_model_layer *l,
                         clv_weight_piece pieces[LAYER_PIECES])
 {
@@ -57,7 +57,7 @@ static clv_net_layer layer_at(const size_t at[LAYER_PIECES], void *held)
                             .held = held };
 }
 
-/* Parts of the ops' cache: the embeddings, then the layers. */
+/* Part numbers in the ops' cache: the embeddings, then the layers. */
 enum { EMBED, LAYERS };
 
 static clv_status hold_layer(const clv_net *net, size_t i, clv_net_layer *layer,
@@ -79,7 +79,7 @@ static clv_status hold_embed(const clv_net *net, clv_train_held *held)
     return net->ops->hold(net->ops, EMBED, &all, 1, &at, held);
 }
 
-/* Once before the first step, which then only looks. */
+/* Brings the frozen weights to the device before the first step, which then finds them in the cache. */
 static clv_status bring(const clv_net *net)
 {
     clv_net_layer layer;
@@ -189,13 +189,13 @@ clv_status clv_net_layer_forward(clv_net *net, const clv_net_layer *l, clv_net_t
     return ops->norm(ops, &n);
 }
 
-/* The trace of layer i; `layers` asks for the one behind the last. Those that stay share one. */
+/* Returns the trace of layer i; frozen layers share one. For i = layers, it is the trace after the last. */
 static clv_net_trace *trace_of(const clv_net *net, size_t i)
 {
     return &net->traces[i < net->frozen ? 0 : i - net->frozen + (net->frozen > 0)];
 }
 
-/* Weights of the embeddings lie in `tables`. */
+/* Describes the norm of the embeddings, whose weights lie in `tables`. */
 static clv_train_norm embed_norm(const clv_net *net, const clv_train_batch *batch, void *tables)
 {
     return norm_of(net, batch->tokens, &net->embedded, (clv_mem){ tables, net->norm },
@@ -231,7 +231,7 @@ static clv_status embed(clv_net *net, const clv_train_batch *batch, clv_mem y)
     return status;
 }
 
-/* One that learns, or one that stays, held while it is enqueued. */
+/* Runs a layer; a frozen layer's weights are held while it is enqueued. */
 static clv_status run_layer(clv_net *net, size_t i, const clv_train_batch *batch)
 {
     clv_net_layer layer;
@@ -260,7 +260,7 @@ clv_status clv_net_forward(clv_net *net, const clv_train_batch *batch, clv_mem *
 
 /* ---- and back --------------------------------------------------------------------------------------- */
 
-/* Gradients of W and its bias from g, and dx (memory NULL: not wanted). */
+/* Computes the gradients of W and its bias from g, and dx (memory NULL: not wanted). */
 static clv_status linear_back(clv_net *net, size_t rows, size_t n, size_t k, clv_mem g,
                               const clv_room *x, size_t w, size_t b, clv_mem dx, clv_mem dx_add)
 {

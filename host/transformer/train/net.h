@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An encoder that can go back: the parameters that learn in one block, those that stay held by the
- * ops, and what a batch leaves behind. */
+/* An encoder with a backward pass: trainable parameters lie in one block, frozen ones are held by the ops, and a
+ * batch leaves its intermediate results for the way back. */
 #ifndef CLEAVE_HOST_TRANSFORMER_TRAIN_NET_H
 #define CLEAVE_HOST_TRANSFORMER_TRAIN_NET_H
 
 #include "host/transformer/train/ops.h"
 
-/* Where the weights of a layer begin in its memory; gradients and moments of the block lie at the same
- * places. */
+/* Where the weights of a layer begin in its memory. Gradients and moments of trainable weights lie at the same
+ * places of their blocks. */
 typedef struct clv_net_layer {
     size_t qkv, qkv_bias, out, out_bias, norm1, norm1_bias, up, up_bias, down, down_bias, norm2,
         norm2_bias;
-    void *held; /* its memory, as the ops hold it; NULL: the block of what learns */
+    void *held; /* the layer's memory, held by the ops; NULL: the block of trainable parameters */
 } clv_net_layer;
 
-/* What a layer keeps of a batch for the way back. `x` is its input. */
+/* The intermediate results of a batch that a layer keeps for the way back. `x` is its input. */
 typedef struct clv_net_trace {
     clv_room x, qkv, tops, seen, sum1, moments1, x1, up, inner, sum2, moments2;
 } clv_net_trace;
@@ -22,37 +22,38 @@ typedef struct clv_net_trace {
 typedef struct clv_net {
     clv_train_ops *ops;
     clv_model_config config;
-    size_t frozen;     /* layers that stay */
-    bool frozen_embed; /* and the embeddings */
+    size_t frozen;     /* number of frozen layers, from the first on */
+    bool frozen_embed; /* the embeddings are frozen too */
     bool bare_embed;   /* word + position alone: no type, no norm (a test's model) */
     const clv_model *model;
-    size_t base;                                  /* the model's parameters before it stay */
-    size_t word, position, type, norm, norm_bias; /* from the first parameter of all on */
-    clv_net_layer *layers;                        /* of those that learn */
-    void *weights, *gradient; /* [count - base], and what the caller has behind them */
-    clv_net_trace *traces;    /* [layers - frozen + 1], and one for all that stay */
+    size_t base;                                  /* the model's parameters before it are frozen */
+    size_t word, position, type, norm, norm_bias; /* counted from the model's first parameter */
+    clv_net_layer *layers;                        /* the trainable ones */
+    void *weights, *gradient; /* [count - base], followed by the caller's own (a head) */
+    clv_net_trace *traces;    /* [layers - frozen + 1], and one shared by frozen layers */
     clv_room embedded, embed_moments;
     clv_room g2, wide,
         delta; /* gradients on their way: [tokens, D], [tokens, 3 D or F], [H, tokens] */
 } clv_net;
 
-/* Places of the weights that learn, in the order of clv_model_parameters; brings those that stay. The
- * model stays as long as the net. `frozen_embed` is implied by layers that stay. */
+/* Lays out the trainable weights in the order of clv_model_parameters, and brings the frozen ones to the device.
+ * The model must outlive the net. Frozen layers imply `frozen_embed`. */
 clv_status clv_net_open(clv_train_ops *ops, const clv_model *model, size_t frozen,
                         bool frozen_embed, clv_net *net);
 void clv_net_close(clv_net *net);
 void clv_net_trace_free(clv_train_ops *ops, clv_net_trace *trace);
 
-/* The rows behind the last layer [tokens, D]. */
+/* Runs a batch through the net; *rows is the last layer's output [tokens, D]. */
 clv_status clv_net_forward(clv_net *net, const clv_train_batch *batch, clv_mem *rows);
-/* `g` [tokens, D] is dL/d(rows), and is spoilt; gradients of all that does not stay are written. */
+/* Runs the way back and writes the gradients of all trainable parameters. `g` [tokens, D] is dL/d(rows), and is
+ * overwritten. */
 clv_status clv_net_backward(clv_net *net, const clv_train_batch *batch, clv_mem g);
 
-/* The rows of the tables' gradients that the batch has written are 0 again, as they are at first: to
- * be called behind a step. */
+/* Clears the rows of the tables' gradients that the batch has written, since every step expects zeros there:
+ * call it after a step. */
 clv_status clv_net_forget(clv_net *net, const clv_train_batch *batch);
 
-/* One layer, from `x` to `y` (y may be x where nothing is kept), and back: g becomes dL/dx. */
+/* Run one layer from the trace's `x` to `y` (y may be x if nothing is kept), and back: g becomes dL/dx. */
 clv_status clv_net_layer_forward(clv_net *net, const clv_net_layer *layer, clv_net_trace *trace,
                                  const clv_train_batch *batch, clv_mem y);
 clv_status clv_net_layer_backward(clv_net *net, const clv_net_layer *layer, clv_net_trace *trace,
@@ -65,7 +66,7 @@ typedef struct clv_batch_rooms {
     clv_room ids, rows, blocks, mask, list, segments;
 } clv_batch_rooms;
 
-/* Texts as clv_encode takes them, with their tables; `mask` [tokens] or NULL. */
+/* Brings texts in the form that clv_encode takes, and the tables made from them; `mask` is [tokens] or NULL. */
 clv_status clv_batch_fill(clv_train_ops *ops, clv_batch_rooms *rooms, const int32_t *ids,
                           const size_t *offsets, size_t texts, const int32_t *mask);
 void clv_batch_free(clv_train_ops *ops, clv_batch_rooms *rooms);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a training step is made of, there and back, on a device or in plain C: the step itself
- * (encoder.c, heads.c) is written once for both. */
+/* The operations of a training step, forward and backward, on a device or in plain C. The step itself (net.c,
+ * head.c) is written once for both. */
 #ifndef CLEAVE_HOST_TRANSFORMER_TRAIN_OPS_H
 #define CLEAVE_HOST_TRANSFORMER_TRAIN_OPS_H
 
@@ -9,7 +9,7 @@
 
 #include <cleave/train.h>
 
-/* Numbers of 4 bytes in the ops' memory, from number `at` on; memory NULL: not there. */
+/* 4-byte numbers in the ops' memory, from number `at` on; memory NULL: absent. */
 typedef struct clv_mem {
     void *memory;
     size_t at;
@@ -17,34 +17,34 @@ typedef struct clv_mem {
 
 /* Texts without padding, in the ops' memory. */
 typedef struct clv_train_batch {
-    size_t tokens, texts, longest; /* longest: tokens of a text */
+    size_t tokens, texts, longest; /* longest: most tokens of a text */
     void *ids;                     /* [tokens][2]: id, position */
-    void *rows;                    /* [texts][2]: first token, number */
+    void *rows;                    /* [texts][2]: first token, number of tokens */
     void *blocks;                  /* [block_count]: of queries, and so of keys */
-    void *mask;                    /* int32 [tokens]: is it a key, does it count; NULL: all */
-    void *list;                    /* tokens in the order of their ids, then of their positions */
+    void *mask;                    /* int32 [tokens]: 0 if no key and not pooled; NULL: all are */
+    void *list;                    /* tokens sorted by id, then tokens sorted by position */
     void *segments;                /* of the list: word_segments, then position_segments */
     size_t block_count, word_segments, position_segments;
 } clv_train_batch;
 
-/* y = alpha x W^T + b + add, W [n,k]. Back: dx = alpha g W + dx_add, dw = alpha g^T x, db = sum of
- * the rows of g; those whose memory is NULL are not made. */
+/* y = alpha x W^T + b + add, W [n,k]. Back: dx = alpha g W + dx_add, dw = alpha g^T x, db = sum of the rows of
+ * g; results whose memory is NULL are not computed. */
 typedef struct clv_train_linear {
     size_t rows, n, k;
     float alpha;
-    bool held; /* w lies as `hold` has brought it; there only */
+    bool held; /* w has the layout that `hold` gave it; forward only */
     clv_mem x, w, b, add, y;
     clv_mem g, dx, dx_add, dw, db;
 } clv_train_linear;
 
-/* Weights that stay, while commands that read them are enqueued. */
+/* Frozen weights, held while commands that read them are enqueued. */
 typedef struct clv_train_held {
     void *memory;
     void *pin; /* the ops' own */
 } clv_train_held;
 
-/* LayerNorm or RMSNorm (no bias), rows [rows, width]; `moments` [rows][2] is written there and read on
- * the way back. Back: dx is what flows through plus dx_add (memory NULL: 0). */
+/* LayerNorm or RMSNorm (no bias) of rows [rows, width]. The forward pass writes `moments` [rows][2], the way back
+ * reads them. Back: dx is the gradient through the norm plus dx_add (memory NULL: 0). */
 typedef struct clv_train_norm {
     size_t rows, width;
     float eps;
@@ -53,8 +53,9 @@ typedef struct clv_train_norm {
     clv_mem g, dx, dx_add, dweight, dbias; /* dx may be g or dx_add; dweight NULL: not wanted */
 } clv_train_norm;
 
-/* Self-attention of every text; q, k, v lie in rows [tokens, width + 2 kv] behind each other, kv the
- * width of kv_heads heads, gradients as well. `tops` [heads][tokens][2], `delta` [heads][tokens]. */
+/* Self-attention within every text. A row of [tokens, width + 2 kv] holds q, k and v one after the other, where
+ * kv is the width of kv_heads heads; gradients have the same layout. `tops` is [heads][tokens][2], `delta`
+ * [heads][tokens]. */
 typedef struct clv_train_attention {
     const clv_train_batch *batch;
     size_t heads, width; /* width: of all heads */
@@ -64,16 +65,16 @@ typedef struct clv_train_attention {
     clv_mem g, dqkv, delta;
 } clv_train_attention;
 
-/* Rotary positions in place: rows [rows, heads * 2 half] `stride` apart, row r is at position first +
- * r of `turns` (clv_rope_turns). */
+/* Rotary positions in place: rows [rows, heads * 2 half] are `stride` apart; row r has position first + r of
+ * `turns` (clv_rope_turns). */
 typedef struct clv_train_rope {
     clv_mem x, turns;
     size_t stride, first, rows, heads, half;
     bool back;
 } clv_train_rope;
 
-/* y = word[id] + position[p] + type. Back: rows of the tables' gradients that were looked up; with
- * g.memory NULL they become 0 again, so that tables are cleared once and not at every step. */
+/* y = word[id] + position[p] + type. The way back writes only the rows of the tables' gradients that were looked
+ * up; with g.memory NULL it clears these rows, so that no step has to clear whole tables. */
 typedef struct clv_train_embed {
     const clv_train_batch *batch;
     size_t width;
@@ -89,7 +90,7 @@ typedef struct clv_train_pool {
     clv_mem g, dx;
 } clv_train_pool;
 
-/* Rows of scores x [rows, classes]: losses, and g = dL/dx times `scale`; g may be x. */
+/* Computes the losses of rows of scores x [rows, classes], and g = dL/dx times `scale`; g may be x. */
 typedef struct clv_train_loss {
     size_t rows, classes;
     clv_mem x, labels, loss, g;
@@ -101,7 +102,7 @@ typedef struct clv_train_rule {
     double beta1, beta2, eps, momentum;
 } clv_train_rule;
 
-/* One part of the parameters: weights, gradient and moments lie at the same place of four blocks. */
+/* One part of the parameters: weights, gradient and moments lie at the same place of their four blocks. */
 typedef struct clv_train_update {
     void *weights, *gradient, *first, *second;
     size_t at, count;
@@ -118,9 +119,9 @@ struct clv_train_ops {
     clv_status (*put)(clv_train_ops *ops, clv_mem to, const void *from, size_t count);
     clv_status (*get)(clv_train_ops *ops, clv_mem from, void *to, size_t count);
     clv_status (*clear)(clv_train_ops *ops, clv_mem what, size_t count);
-    /* Pieces of one block of the caller's, which lie there in this order and stay as long as the ops:
-     * on a device they are brought once, matrices packed, and kept in its tensor cache under the
-     * number `part`. Piece i begins at at[i] of the memory. */
+    /* Holds pieces of one block of the caller's, which lie there in this order and must outlive the ops. A
+     * device gets them once, with packed matrices, and keeps them in its tensor cache under the number `part`.
+     * Piece i begins at at[i] of the held memory. */
     clv_status (*hold)(clv_train_ops *ops, size_t part, const clv_weight_piece *pieces,
                        size_t count, size_t *at, clv_train_held *held);
     void (*let_go)(clv_train_ops *ops, const clv_train_held *held);
@@ -148,19 +149,19 @@ struct clv_train_ops {
     clv_status (*squares)(clv_train_ops *ops, clv_mem x, size_t count, double *sum);
     clv_status (*update)(clv_train_ops *ops, const clv_train_rule *rule,
                          const clv_train_update *update);
-    /* Waits after a failure, which it passes on: the next call meets nothing of it. */
+    /* Waits for the queue after a failure, so that nothing of it disturbs the next call; returns `status`. */
     clv_status (*fail)(clv_train_ops *ops, clv_status status);
     void (*close)(clv_train_ops *ops);
 };
 
-/* On the first device of the context that works, whose label goes to `label`; in plain C ("host")
- * where there is none. */
+/* Opens the ops on the first working device of the context and writes its label to `label`; without one, the ops
+ * are plain C ("host"). */
 clv_status clv_train_ops_open(clv_context *context, char *label, size_t room, clv_train_ops **ops);
-/* On a queue that stays the caller's. */
+/* Opens the ops on a queue that the caller keeps owning. */
 clv_status clv_train_ops_on(clv_queue *queue, const clv_gemm_form *form, clv_train_ops **ops);
 clv_status clv_train_ops_plain(clv_train_ops **ops);
 
-/* Memory that grows and keeps nothing when it does. */
+/* Memory that grows on demand and loses its content when it does. */
 typedef struct clv_room {
     void *memory;
     size_t count;

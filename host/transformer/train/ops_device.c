@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The steps of training on one device. */
+/* The ops of training on one device. */
 #include "host/transformer/train/ops.h"
 #include "host/transformer/train/verified.h"
 
@@ -14,17 +14,17 @@
 
 #include <math.h>
 
-/* The rows of C that a batch of texts usually has. */
+/* Rows of C in a usual batch of texts. */
 enum { USUAL_ROWS = 1024 };
 
 typedef struct device_ops {
-    clv_train_ops ops; /* first */
+    clv_train_ops ops; /* must be first */
     clv_queue *queue;
     bool owns_queue;
     clv_gemm_form form;
-    clv_room scratch;     /* of products, and of sums over rows */
-    clv_buffer *in_place; /* the caller's table; NULL: a tensor, or none is held */
-    const float *table;   /* which one was tried */
+    clv_room scratch;     /* for products, and for sums over rows */
+    clv_buffer *in_place; /* the caller's table used in place; NULL: a tensor, or none is held */
+    const float *table;   /* the table for which that was tried */
 } device_ops;
 
 static clv_device *device_of(clv_train_ops *ops)
@@ -80,7 +80,8 @@ static clv_status clear(clv_train_ops *ops, clv_mem what, size_t count)
                  : CLV_OK;
 }
 
-/* The scratch may be in use: it is replaced when nothing runs. */
+/* Returns scratch of at least `floats`. A larger one replaces it only once the queue is empty, because commands
+ * may still use it. */
 static clv_status scratch(device_ops *d, size_t floats, clv_buffer **buffer)
 {
     if (floats > d->scratch.count) CLV_TRY(clv_queue_wait(d->queue));
@@ -89,7 +90,8 @@ static clv_status scratch(device_ops *d, size_t floats, clv_buffer **buffer)
     return CLV_OK;
 }
 
-/* A table, the largest of all weights, is not copied where the device shares the host's memory. */
+/* Tells whether a table, the largest of all weights, is used in place: a device that shares the host's memory
+ * needs no copy. */
 static bool is_in_place(device_ops *d, const clv_weight_piece *table)
 {
     if (d->table == table->host) return d->in_place != NULL;
@@ -204,7 +206,7 @@ static clv_status norm_back(clv_train_ops *ops, const clv_train_norm *n)
                                  .rows = n->rows,
                                  .width = n->width,
                                  .rms = n->rms };
-    if (n->dweight.memory) { /* first: dx may lie on g */
+    if (n->dweight.memory) { /* before dx, which may overwrite g */
         clv_column_sums s = { .g = call.g,
                               .x = call.x,
                               .moments = call.moments,
@@ -273,7 +275,7 @@ static clv_status activate(clv_train_ops *ops, clv_mem x, clv_mem g, clv_mem y, 
     return clv_activation_enqueue(queue_of(ops), x.memory, g.memory, y.memory, count, kind);
 }
 
-/* Whole buffers. */
+/* Here all arrays must be whole buffers. */
 static clv_status gate(clv_train_ops *ops, clv_mem x, clv_mem g, clv_mem y, size_t rows,
                        size_t width, clv_activation kind)
 {
@@ -452,7 +454,7 @@ static clv_status open_on(clv_context *context, clv_device *device, clv_train_op
     clv_queue *queue;
     clv_gemm_form form;
     CLV_TRY(clv_queue_create(device, &queue));
-    const bool locked = clv_jobs_lock(context); /* choosing measures, and writes notes */
+    const bool locked = clv_jobs_lock(context); /* choosing runs measurements and writes notes */
     clv_status status = clv_gemm_choose(context, queue, USUAL_ROWS, &form);
     if (locked) clv_jobs_unlock(context);
     if (!status) status = clv_train_ops_on(queue, &form, ops);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The steps of training in plain C, sums in double precision: where no device works, and what
- * kernels are compared with. One thread. */
+/* The ops of training in plain C on one thread, with sums in double precision: for hosts without a working
+ * device, and as the reference of the kernels. */
 #include "host/transformer/train/plain.h"
 
 #include "base/alloc.h"
@@ -48,7 +48,7 @@ static clv_status clear(clv_train_ops *ops, clv_mem what, size_t count)
     return CLV_OK;
 }
 
-/* Where the caller has them. */
+/* Uses the pieces in the caller's own memory. */
 static clv_status hold(clv_train_ops *ops, size_t part, const clv_weight_piece *pieces,
                        size_t count, size_t *places, clv_train_held *held)
 {
@@ -64,7 +64,7 @@ static void let_go(clv_train_ops *ops, const clv_train_held *held)
     (void)ops, (void)held;
 }
 
-/* C = alpha A B + add; element (i, j) of A at i * a_row + j * a_col. */
+/* C = alpha A B + add; element (i, j) of A lies at i * a_row + j * a_col. */
 static void multiply(size_t m, size_t n, size_t k, const float *a, size_t a_row, size_t a_col,
                      const float *b, float alpha, const float *bias, const float *add, float *c)
 {
@@ -234,7 +234,7 @@ static clv_status gate(clv_train_ops *ops, clv_mem x, clv_mem g, clv_mem y, size
     return CLV_OK;
 }
 
-/* Number i of a head turns with number half + i; back, the other way round. */
+/* Turns number i of a head together with number half + i; the way back turns in the opposite direction. */
 static clv_status rope(clv_train_ops *ops, const clv_train_rope *r)
 {
     (void)ops;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which parameters learn, with or without decay, and the step that changes them. */
+/* Lists the trainable parameters, with or without decay, and updates them. */
 #include "host/transformer/train/trainer.h"
 
 #include "base/alloc.h"
@@ -7,7 +7,7 @@
 
 #include <math.h>
 
-/* Neighbours that are treated alike become one part. */
+/* Adds parameters to the list; neighbours that are treated alike become one part. */
 static void add(clv_trainer *t, size_t at, size_t count, bool matrix)
 {
     const bool decays = matrix || t->options.decay_all;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Attention and pooling in plain C, there and back, sums in double precision. */
+/* Attention and pooling in plain C, forward and backward, with sums in double precision. */
 #include "host/transformer/train/plain.h"
 
 #include "base/alloc.h"
@@ -46,7 +46,7 @@ static double dot(const float *a, const float *b, size_t count)
     return sum;
 }
 
-/* The row of P of query i, its maximum and 1 / sum. */
+/* Computes the attention weights of query i (its row of P), the maximum of its scores, and 1 / sum. */
 static void weights_of(const view *t, size_t i, double *p, double *top, double *inverse)
 {
     double sum = 0;
@@ -92,8 +92,8 @@ clv_status clv_plain_attend(clv_train_ops *ops, const clv_train_attention *a)
     return CLV_OK;
 }
 
-/* S = P (G v^T - sum of P G v^T), then dq of one text and head, onto which the head's share of dk and
- * dv is added. */
+/* Computes S = P (G v^T - sum of P G v^T) and from it dq of one text and head; adds the head's share to dk and
+ * dv. */
 static void head_back(const clv_train_attention *a, size_t text, size_t h, double *p)
 {
     const view t = view_of(a, text, h);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A trainer to files and back: all that its next step depends on, or the weights by name. */
+/* Saves and restores a trainer: all that its next step depends on, or the weights by name. */
 #include "host/transformer/train/trainer.h"
 
 #include "base/alloc.h"
@@ -22,7 +22,7 @@ static void *block_of(const clv_trainer *t, size_t i)
     return blocks[i];
 }
 
-/* Sizes and rules: a state fits a trainer of the same ones only. */
+/* Writes the sizes and rules as a text: a state only fits a trainer with the same text. */
 static void describe(const clv_trainer *t, char out[512])
 {
     const clv_model_config *c = &t->net.config;
@@ -37,7 +37,7 @@ static void describe(const clv_trainer *t, char out[512])
         o->frozen_embedding);
 }
 
-/* Of the parameters that stay, which are in no state. */
+/* Returns the digest of the frozen parameters, which a state does not contain. */
 static const char *digest_of_rest(clv_trainer *t)
 {
     const float *values;
@@ -96,7 +96,7 @@ clv_status clv_trainer_save(clv_trainer *t, const char *path, const char *const 
     return status;
 }
 
-/* All that there is to read, before anything changes. */
+/* Checks everything in a state before any of it is used. */
 static clv_status check_state(clv_trainer *t, const clv_tensors *file, const char *path,
                               uint64_t *steps)
 {
@@ -152,7 +152,7 @@ clv_status clv_trainer_restore(clv_trainer *t, const char *path)
     return status;
 }
 
-/* The same place in the block `to` of those from `from` on; what lies before them stays. */
+/* Moves a pointer from the block `from` to the same place in the block `to`; pointers before `from` stay. */
 static const float *moved(const float *pointer, const float *from, const float *to)
 {
     return pointer && pointer >= from ? to + (pointer - from) : pointer;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Steps and evaluations of a trainer; a step that a check finds wrong is taken again. */
+/* Steps and evaluations of a trainer; a step that a check finds wrong is repeated. */
 #include "host/transformer/train/check.h"
 #include "host/transformer/train/trainer.h"
 
@@ -12,14 +12,14 @@
 #include <math.h>
 #include <string.h>
 
-/* As the caller gave it. */
+/* A batch as the caller passed it. */
 typedef struct batch {
     const int32_t *ids, *labels;
     const size_t *offsets;
     size_t texts;
 } batch;
 
-/* Pairs with all firsts before all seconds, so that both are matrices. */
+/* Reorders pairs so that all first texts come before all second ones and both form matrices. */
 static clv_status arrange(clv_trainer *t, const int32_t **ids, const size_t **offsets, size_t texts)
 {
     const size_t tokens = (*offsets)[texts] - (*offsets)[0];
@@ -56,7 +56,7 @@ static clv_status read_labels(clv_trainer *t, const int32_t *labels, size_t text
     return CLV_OK;
 }
 
-/* All that is to be said against it, before anything is touched. */
+/* Checks the whole batch before anything changes. */
 static clv_status check_batch(clv_trainer *t, const batch *b)
 {
     const bool pairs = t->options.task == CLV_TRAIN_PAIRS;
@@ -71,7 +71,7 @@ static clv_status check_batch(clv_trainer *t, const batch *b)
     return CLV_OK;
 }
 
-/* A batch on its way: brought, through the net and its head. */
+/* Brings a batch to the ops and runs it through the net and its head. */
 static clv_status run(clv_trainer *t, const batch *b, bool learns, clv_train_result *result)
 {
     const int32_t *ids = b->ids;
@@ -83,7 +83,8 @@ static clv_status run(clv_trainer *t, const batch *b, bool learns, clv_train_res
     return clv_head_run(t, t->label_list, learns, result);
 }
 
-/* Slopes of words are 0 but for those of a step's texts; after one that failed they may not be. */
+/* Clears the whole gradient after a failed step. A step expects the slopes of all words outside its texts to be
+ * 0, and a failed one may have left others. */
 static clv_status forget_all(clv_trainer *t)
 {
     if (!t || !t->stale) return CLV_OK;
@@ -111,7 +112,7 @@ static clv_status give_up(const clv_trainer *t, const char *what)
                     t->device, what, t->steps + 1);
 }
 
-/* The gradient, and that of plain C from the same weights. */
+/* Compares the gradient with plain C's from the same weights; if they differ, computes it once more. */
 static clv_status checked_gradient(clv_trainer *t, const batch *b, clv_train_result *found)
 {
     clv_train_result expected;
@@ -126,7 +127,8 @@ static clv_status checked_gradient(clv_trainer *t, const batch *b, clv_train_res
     return same ? CLV_OK : give_up(t, "gradients");
 }
 
-/* The new weights, and those that plain C makes of the same gradient. */
+/* Updates the weights and compares them with those that plain C makes of the same gradient; if they differ, the
+ * update is repeated once. */
 static clv_status checked_update(clv_trainer *t, double rate, clv_train_result *found)
 {
     bool same;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* clv_trainer: opened, closed, asked. */
+/* clv_trainer: opening, closing, and its queries. */
 #include "host/transformer/train/trainer.h"
 
 #include "base/alloc.h"
@@ -12,7 +12,7 @@
 
 enum { MOST_HEAD_WIDTH = 256, MOST_CLASSES = 1 << 20 };
 
-/* All from 0 to less than something. */
+/* Checks that each number is at least 0 and below its limit. */
 static clv_status check_numbers(const clv_trainer_options *o)
 {
     const struct {
@@ -64,7 +64,7 @@ static clv_status read_options(const clv_trainer_options *given, const clv_model
     return CLV_OK;
 }
 
-/* Uniform in +-sqrt(1 / D), as PyTorch begins a linear layer; SplitMix64. */
+/* Returns a number uniform in +-sqrt(1 / D), PyTorch's initial weights of a linear layer; from SplitMix64. */
 static float first_weight(uint64_t *state, size_t width)
 {
     uint64_t z = *state += 0x9E3779B97F4A7C15u;
@@ -110,7 +110,7 @@ static clv_status bring(clv_trainer *t)
     return clv_trainer_choose_parts(t);
 }
 
-/* Options that nothing is left open in; the ops become the trainer's. */
+/* Opens a trainer with complete options; the trainer takes ownership of the ops. */
 static clv_status open_on(const clv_model *model, const clv_trainer_options *options,
                           clv_train_ops *ops, clv_trainer **out)
 {
@@ -154,7 +154,7 @@ clv_status clv_trainer_open_twin(clv_trainer *t)
     clv_train_ops *ops;
     CLV_TRY(clv_train_ops_plain(&ops));
     clv_status status = open_on(t->model, &t->options, ops, &t->twin);
-    if (!status && t->net.bare_embed) { /* chosen behind the opening */
+    if (!status && t->net.bare_embed) { /* was set after the trainer was opened */
         t->twin->net.bare_embed = true;
         status = clv_trainer_choose_parts(t->twin);
     }

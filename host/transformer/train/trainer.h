@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The inside of a trainer: parameters side by side, the encoder, and what its head needs. */
+/* The internals of a trainer: parameters side by side, the encoder, and the memory of its head. */
 #ifndef CLEAVE_HOST_TRANSFORMER_TRAIN_TRAINER_H
 #define CLEAVE_HOST_TRANSFORMER_TRAIN_TRAINER_H
 
@@ -7,9 +7,9 @@
 
 #include <cleave/train.h>
 
-enum { CLV_TRAINER_CHECK_EVERY = 200 }; /* steps from check to check, unless told otherwise */
+enum { CLV_TRAINER_CHECK_EVERY = 200 }; /* default number of steps between two checks */
 
-/* Parameters that are changed together: next to each other, with or without decay. */
+/* Adjacent parameters that are updated together, with or without decay. */
 typedef struct clv_trainable {
     size_t at, count;
     bool decays;
@@ -17,43 +17,43 @@ typedef struct clv_trainable {
 
 struct clv_trainer {
     const clv_model *model;
-    clv_trainer_options options; /* nothing is left open */
+    clv_trainer_options options; /* with all defaults filled in */
     char device[160];
     clv_train_ops *ops;
     clv_net net;
-    size_t count;           /* parameters that learn: of the model, then the head's */
+    size_t count;           /* trainable parameters: the model's, then the head's */
     size_t head, head_bias; /* [classes, D], [classes] */
     void *first, *second;   /* moments */
-    bool stale;             /* a step failed: words that are not in the next one have slopes */
+    bool stale;             /* a step failed: the word table may hold slopes of its words */
     clv_trainable *parts;
     size_t part_count;
     uint64_t steps;
-    bool is_reference;          /* plain C itself */
-    clv_trainer *twin;          /* the same in plain C, which checks compare with; NULL: none yet */
-    bool looked;                /* a step was checked since the weights came */
-    uint64_t checked, repeated; /* steps */
-    char frozen[65];            /* digest of the parameters that stay; "": not taken yet */
+    bool is_reference;          /* this trainer runs in plain C itself */
+    clv_trainer *twin;          /* the same trainer in plain C, for checks; NULL: none yet */
+    bool looked;                /* a step was checked since the twin was opened */
+    uint64_t checked, repeated; /* numbers of steps */
+    char frozen[65];            /* digest of the frozen parameters; "": not computed yet */
     clv_batch_rooms batch;
     clv_room pooled, unit, g_pooled, scores, g_scores, labels, losses, g;
-    int32_t *ids, *label_list; /* of pairs: firsts, then seconds */
+    int32_t *ids, *label_list; /* ids: for pairs, all first texts, then all second ones */
     size_t *offsets;
     size_t id_room, label_room, offset_room;
 };
 
-/* What a batch's head found; its gradient waits in g_pooled when `learns`. */
+/* Runs the batch through the net and its head and fills in the result; with `learns`, also runs the way back. */
 clv_status clv_head_run(clv_trainer *trainer, const int32_t *labels, bool learns,
                         clv_train_result *result);
-/* Which parameters are changed. */
+/* Lists the parameters that are trained, in parts. */
 clv_status clv_trainer_choose_parts(clv_trainer *trainer);
 clv_status clv_trainer_update(clv_trainer *trainer, double rate, clv_train_result *result);
-/* The factor that shortens the gradient to `clip`; its length goes to the result. */
+/* Computes the factor that shortens the gradient to the length `clip`; the result receives its full length. */
 clv_status clv_trainer_shorten(clv_trainer *trainer, clv_train_result *result, float *scale);
-/* What a step does to parameters [at, at + count) of a part. */
+/* Describes what a step does to parameters [at, at + count) of a part. */
 clv_train_update clv_trainer_update_of(const clv_trainer *trainer, const clv_trainable *part,
                                        float scale, double rate);
 clv_train_rule clv_trainer_rule(const clv_trainer *trainer);
 
-/* trainer->twin, with its own memory. */
+/* Opens trainer->twin, with memory of its own. */
 clv_status clv_trainer_open_twin(clv_trainer *trainer);
 
 #endif

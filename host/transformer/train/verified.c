@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Transfers whose result is looked at again: a wrong bit on the way must not end up in weights. */
+/* Transfers that are verified by reading the data back: a bit error on the way must not end up in weights. */
 #include "host/transformer/train/verified.h"
 
 #include "base/alloc.h"
@@ -8,8 +8,8 @@
 
 #include <string.h>
 
-/* The second look is by other pieces than the first, so that a fault at a certain place of a transfer meets
- * other numbers. */
+/* The verification splits the data into other pieces than the transfer, so that a fault at a fixed place of a
+ * transfer hits other numbers. */
 enum { PIECE = (1 << 20) - 4, TRIES = 3 };
 
 static clv_status look(clv_queue *queue, const clv_buffer *buffer, size_t at, const char *host,
