@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What templates call: signs, members, functions, tests. Filters are in filters.c, methods of texts in
- * texts.c. */
+/* Operators, members, functions and tests of templates. Filters are in filters.c, methods in methods.c. */
 #include "host/chat/calls.h"
 
 #include "base/alloc.h"
@@ -27,7 +26,7 @@ static chat_value whole_result(chat_run *run, char sign, int64_t a, int64_t b)
     return wraps ? chat_fail(run, CLV_E_SHAPE, "a number beyond 64 bits") : chat_int(r);
 }
 
-/* Python's: the quotient is rounded down, the rest has the divisor's sign. */
+/* Divides as Python does: the quotient is rounded down, the remainder has the divisor's sign. */
 static chat_value divide(chat_run *run, const char *sign, chat_value a, chat_value b)
 {
     const double divisor = chat_number(b);
@@ -115,7 +114,7 @@ chat_value chat_member(chat_run *run, chat_value object, chat_value key)
     return chat_undefined;
 }
 
-/* A border of a slice of `count` items, as Python counts them. */
+/* Returns a bound of a slice of `count` items, by Python's rules. */
 static int64_t border(chat_value v, int64_t count, int64_t fallback, bool back)
 {
     if (v.kind != CHAT_INT && v.kind != CHAT_BOOL) return fallback;
@@ -214,7 +213,8 @@ static chat_value date(chat_run *run, const chat_arguments *a)
         return chat_fail(run, CLV_E_UNSUPPORTED, "strftime_now with a format of %zu bytes",
                          wanted.length);
     memcpy(format, wanted.data, wanted.length);
-    for (const char *p = format; (p = strchr(p, '%')); p += 2) /* no locale's, no glibc's own */
+    for (const char *p = format; (p = strchr(p, '%'));
+         p += 2) /* not the locale's, nor glibc's own */
         if (!p[1] || !strchr("aAbBdHIjmMpSUwWyY%e-", p[1]))
             return chat_fail(run, CLV_E_UNSUPPORTED, "strftime_now(\"%s\")", format);
     if (!localtime_r(&now, &parts)) return chat_fail(run, CLV_E_ARGUMENT, "no date");

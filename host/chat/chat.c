@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A conversation through a template. */
+/* Renders a conversation with a template. */
 #include "host/chat/template.h"
 
 #include "base/alloc.h"

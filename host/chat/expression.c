@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tokens to a tree: expressions, loosest signs first, and how the parser looks at tokens. */
+/* Parses expressions, from the loosest operators to the tightest; and the parser's functions on tokens. */
 #include "host/chat/parser.h"
 
 #include "base/alloc.h"
@@ -99,7 +99,7 @@ const char *chat_parse_need_name(chat_parser *p)
 
 /* ---- expressions --------------------------------------------------------------------------------- */
 
-/* "a, b=c)" behind the opening bracket. */
+/* Parses the arguments "a, b=c)" after the opening bracket. */
 static chat_node *arguments(chat_parser *p)
 {
     chat_node *first = NULL, **end = &first;
@@ -132,7 +132,7 @@ static bool add_item(chat_parser *p, chat_node ***end, chat_node *a, chat_node *
     return true;
 }
 
-/* Behind "[" or "{": items up to `close`. */
+/* Parses items after "[" or "{", up to `close`. */
 static chat_node *items(chat_parser *p, chat_node_kind kind, const char *close)
 {
     chat_node *list = chat_node_make(p, kind), **end = list ? &list->arguments : NULL;
@@ -146,7 +146,7 @@ static chat_node *items(chat_parser *p, chat_node_kind kind, const char *close)
     return list;
 }
 
-/* A tuple, which is a list here, of which the first item is there: ", b, c". */
+/* Parses the rest of a tuple (a list here), ", b, c", whose first item has been parsed. */
 chat_node *chat_parse_tuple(chat_parser *p, chat_node *first, const char *close)
 {
     chat_node *list = chat_node_make(p, CHAT_N_LIST), **end = list ? &list->arguments : NULL;
@@ -157,7 +157,7 @@ chat_node *chat_parse_tuple(chat_parser *p, chat_node *first, const char *close)
     return list;
 }
 
-/* In brackets: an expression, or a tuple. */
+/* Parses an expression or a tuple in round brackets. */
 static chat_node *bracket(chat_parser *p)
 {
     if (chat_parse_take_sign(p, ")")) return chat_node_make(p, CHAT_N_LIST);
@@ -195,7 +195,7 @@ static chat_node *primary(chat_parser *p)
     if (p->t->kind == CHAT_T_NUMBER) return constant(p, p->t->value);
     if (p->t->kind == CHAT_T_STRING) {
         chat_node *n = constant(p, p->t->value);
-        while (n && p->t->kind == CHAT_T_STRING) /* neighbours are one text */
+        while (n && p->t->kind == CHAT_T_STRING) /* adjacent strings are joined */
             n->value = chat_string_of(chat_join(p->run, n->value.as.text, (p->t++)->value.as.text));
         return n;
     }
@@ -206,7 +206,7 @@ static chat_node *primary(chat_parser *p)
     return chat_parse_fail(p, "a value");
 }
 
-/* Behind "[". */
+/* Parses an index or a slice after "[". */
 static chat_node *subscript(chat_parser *p, chat_node *object)
 {
     chat_node *n = chat_node_make(p, CHAT_N_INDEX);
@@ -269,7 +269,7 @@ chat_node *chat_parse_filter(chat_parser *p, chat_node *object)
     return n;
 }
 
-/* Behind "is". An argument may stand there without brackets: x is divisibleby 3. */
+/* Parses a test after "is". One argument may follow without brackets: x is divisibleby 3. */
 static chat_node *test(chat_parser *p, chat_node *object)
 {
     const bool negated = chat_parse_take_name(p, "not");
@@ -326,7 +326,7 @@ static chat_node *unary(chat_parser *p, bool filters)
     return n;
 }
 
-/* Levels of signs, loosest first; operands of the last are unary. */
+/* The levels of binary operators, loosest first; operands of the last level are unary. */
 static const char *const levels[][5] = { { "+", "-" }, { "~" }, { "*", "/", "//", "%" }, { "**" } };
 
 static chat_node *binary(chat_parser *p, size_t level)
@@ -349,7 +349,7 @@ static chat_node *binary(chat_parser *p, size_t level)
     return n;
 }
 
-/* a < b: "in" and "not in" as well. Of a chain a < b < c only pairs are known. */
+/* Parses a comparison a < b, also with "in" and "not in". Chains like a < b < c are not supported. */
 static chat_node *comparison(chat_parser *p)
 {
     static const char *const signs[] = { "==", "!=", "<=", ">=", "<", ">" };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Families of models by how their conversations look, each with a template of our own: for files whose own
- * template is not understood, and for callers who know better than the file. */
+/* Families of models, by the form of their conversations, each with a built-in template: for files whose own
+ * template is not understood, and for callers who choose a family themselves. */
 #include <cleave/chat.h>
 
 #include "base/alloc.h"
@@ -67,7 +67,8 @@ static const char zephyr[] = "{% for m in messages %}"
                              "{% endfor %}"
                              "{% if add_generation_prompt %}<|assistant|>{{ '\\n' }}{% endif %}";
 
-/* In the order in which they are tried; `more` (may be NULL) must be there too. */
+/* In the order in which they are tried. A template belongs to the first family whose `part`, and `more` unless it is
+ * NULL, it contains. */
 static const struct {
     const char *name, *text, *part, *more;
 } families[] = {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Filters: what stands behind a bar in a template. */
+/* Filters, the names after a bar in a template. */
 #include "host/chat/calls.h"
 
 #include "base/alloc.h"
@@ -48,14 +48,14 @@ static chat_value pairs_of(chat_run *run, chat_value v)
 
 /* ---- order --------------------------------------------------------------------------------------- */
 
-/* The value by which an item is sorted; texts without regard to case. */
+/* Returns the value by which an item is sorted; texts are compared without regard to case unless `exact`. */
 static chat_value sort_key(chat_run *run, chat_value item, chat_value name, bool exact)
 {
     const chat_value v = chat_attribute_of(run, item, name);
     return v.kind == CHAT_STRING && !exact ? chat_string_of(chat_case(run, v.as.text, 'l')) : v;
 }
 
-/* By insertion: stable, and lists are short. */
+/* Sorts by insertion, which is stable and fast enough for short lists. */
 static void sort(chat_run *run, chat_list *list, chat_value name, bool exact, bool down)
 {
     for (size_t i = 1; i < list->count; ++i) {
@@ -87,7 +87,7 @@ static chat_value dictsort(chat_run *run, chat_value v, const chat_arguments *a)
     const chat_value list = pairs_of(run, v);
     if (run->status) return list;
     const bool by_value = chat_is_text(chat_argument(a, 1, "by"), "value");
-    for (size_t i = 0; i < list.as.list->count; ++i) { /* the key goes in front for a while */
+    for (size_t i = 0; i < list.as.list->count; ++i) { /* puts the sort key in front for now */
         chat_value *pair = list.as.list->items[i].as.list->items, key = pair[by_value];
         chat_value both = chat_list_new(run);
         chat_list_add(run, both, key);
@@ -110,7 +110,7 @@ static chat_value dictsort(chat_run *run, chat_value v, const chat_arguments *a)
 
 /* ---- of every item ------------------------------------------------------------------------------- */
 
-/* The arguments from `first` on. */
+/* Returns the arguments from `first` on. */
 static chat_arguments rest_of(const chat_arguments *a, size_t first)
 {
     chat_arguments rest = { .count = 0 };
@@ -130,7 +130,7 @@ static const char *name_of(chat_run *run, chat_value v)
     return copy;
 }
 
-/* These filters take none for an empty list. */
+/* Makes a list of a value; these filters treat none as an empty list. */
 static chat_value list_or_none(chat_run *run, chat_value v)
 {
     return chat_list_of(run, v.kind == CHAT_NONE ? chat_undefined : v);
@@ -152,7 +152,7 @@ static chat_value map(chat_run *run, chat_value v, const chat_arguments *a)
     return out;
 }
 
-/* Those whose attribute (or themselves) passes a test, or fails it. */
+/* Returns the items that pass a test (or fail it, without `keeps`), themselves or by an attribute. */
 static chat_value choose(chat_run *run, chat_value v, const chat_arguments *a, bool by_attribute,
                          bool keeps)
 {
@@ -186,7 +186,7 @@ static chat_value reversed(chat_run *run, chat_value v)
 
 /* ---- texts --------------------------------------------------------------------------------------- */
 
-/* Lines behind the first begin with spaces; empty ones do not, unless `blank`. */
+/* Appends the spaces with which lines after the first begin; empty lines only get them if `blank` is set. */
 static void put_spaces(chat_run *run, chat_out *out, int64_t count)
 {
     static const char spaces[] = "                                                                ";
@@ -289,7 +289,7 @@ chat_value chat_apply(chat_run *run, const char *filter, chat_value v, const cha
     if (strcmp(filter, "rejectattr") == 0) return choose(run, v, a, true, false);
     if (strcmp(filter, "unique") == 0) return unique(run, v);
     if (strcmp(filter, "reverse") == 0) return reversed(run, v);
-    /* texts, or what is written as one */
+    /* the other filters work on texts, or on a value written as one */
     const chat_value out = text_filter(run, filter, chat_written(run, v), a, &known);
     return known || run->status ? out : wrong(run, filter, v);
 }

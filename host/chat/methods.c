@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Methods of texts and dictionaries, as Python has them. */
+/* Python's methods of texts and dictionaries. */
 #include "host/chat/calls.h"
 
 #include "base/alloc.h"
@@ -45,7 +45,7 @@ static chat_value split(chat_run *run, chat_string text, const chat_arguments *a
     return list;
 }
 
-/* Does it begin (or end) so? A list of texts: with one of them. */
+/* Tells whether a text begins (or ends) with `part`, or with one of them if it is a list. */
 static chat_value has_end(chat_run *run, chat_string text, chat_value part, bool end)
 {
     if (part.kind == CHAT_LIST) {
@@ -69,7 +69,7 @@ static chat_value join_list(chat_run *run, chat_string between, chat_value list)
     return chat_list_join(run, list, &a);
 }
 
-/* "{} {0} {name}"; how a value shall be written ({:>8}) is not known. */
+/* Python's format with "{}", "{0}" and "{name}"; format specifications like {:>8} are not supported. */
 static chat_value format(chat_run *run, chat_string text, const chat_arguments *a)
 {
     chat_out out = { 0 };
@@ -79,7 +79,7 @@ static chat_value format(chat_run *run, chat_string text, const chat_arguments *
         if (c != '{' && c != '}') continue;
         chat_put(run, &out, chat_part(text, kept, at));
         kept = at + 1;
-        if (kept < text.length && text.data[kept] == c) { /* doubled: itself */
+        if (kept < text.length && text.data[kept] == c) { /* a doubled brace */
             ++at;
             continue;
         }

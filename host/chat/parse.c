@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tokens to a tree: statements of Jinja's grammar, by recursive descent. */
+/* Parses the statements of Jinja's grammar into a tree, by recursive descent. */
 #include "host/chat/parser.h"
 
 #include "base/alloc.h"
@@ -19,13 +19,13 @@ static void end_tag(chat_parser *p)
         chat_parse_fail(p, "the end of the tag");
 }
 
-/* Is the next tag {% name ... ? */
+/* Tells whether the next tag is {% name ... */
 static bool at_tag(const chat_parser *p, const char *name)
 {
     return p->t->kind == CHAT_T_BEGIN && chat_parse_token_is(p->t + 1, CHAT_T_NAME, name);
 }
 
-/* {% name %}: the end of something. */
+/* Takes {% name %}, the required end of a statement. */
 static void need_tag(chat_parser *p, const char *name)
 {
     if (chat_parse_failed(p)) return;
@@ -81,7 +81,7 @@ static chat_node *for_statement(chat_parser *p)
     n->names = names(p);
     if (chat_parse_failed(p) || !chat_parse_take_name(p, "in"))
         return chat_parse_failed(p) ? NULL : chat_parse_fail(p, "in");
-    n->a = chat_parse_condition(p, true); /* an "if" behind it is the loop's own */
+    n->a = chat_parse_condition(p, true); /* a following "if" belongs to the loop */
     if (!chat_parse_failed(p) && chat_parse_take_name(p, "if"))
         n->b = chat_parse_condition(p, true);
     if (!chat_parse_failed(p) && chat_parse_at_name(p, "recursive")) {
@@ -98,7 +98,7 @@ static chat_node *for_statement(chat_parser *p)
     return n;
 }
 
-/* Filters with nothing in front yet: {% filter trim|upper %}, {% set x | trim %}. */
+/* Parses filters whose input is not known yet: {% filter trim|upper %}, {% set x | trim %}. */
 static chat_node *filters_of_body(chat_parser *p, bool first)
 {
     chat_node *n = chat_node_make(p, CHAT_N_WAITING);
@@ -169,7 +169,7 @@ static chat_node *filter_statement(chat_parser *p)
     return n;
 }
 
-/* {% generation %} marks what a model is trained on; it writes what is inside. */
+/* Parses {% generation %}, which marks the text that a model is trained on; it just writes its body. */
 static chat_node *group_statement(chat_parser *p)
 {
     chat_node *n = chat_node_make(p, CHAT_N_GROUP);
@@ -187,7 +187,7 @@ static chat_node *simple_statement(chat_parser *p, chat_node_kind kind)
     return n;
 }
 
-/* Behind "{%". */
+/* Parses a statement after "{%". */
 static chat_node *tag(chat_parser *p)
 {
     if (chat_parse_take_name(p, "if")) return if_statement(p);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the two halves of the parser share: where they are, and looks at the next token. */
+/* Shared by the two halves of the parser: their place in the tokens, and functions that test the next token. */
 #ifndef CLEAVE_HOST_CHAT_PARSER_H
 #define CLEAVE_HOST_CHAT_PARSER_H
 
@@ -12,9 +12,9 @@ typedef struct chat_parser {
 
 chat_node *chat_node_make(chat_parser *parser, chat_node_kind kind);
 bool chat_parse_failed(const chat_parser *parser);
-/* "X found, expected Y"; returns NULL. */
+/* Fails with the message "X found, expected Y"; returns NULL. */
 chat_node *chat_parse_fail(chat_parser *parser, const char *expected);
-/* Nesting is bounded: the way down is the machine's stack. */
+/* Count a level of nesting, which is limited because the parser recurses on the machine's stack. */
 bool chat_parse_enter(chat_parser *parser);
 void chat_parse_leave(chat_parser *parser);
 
@@ -25,17 +25,17 @@ bool chat_parse_take_sign(chat_parser *parser, const char *text);
 bool chat_parse_take_name(chat_parser *parser, const char *text);
 bool chat_parse_need_sign(chat_parser *parser, const char *text);
 const char *chat_parse_need_name(chat_parser *parser);
-/* A copy of a token's text, terminated. */
+/* Returns a NUL-terminated copy of a token's text. */
 const char *chat_parse_text_of(chat_parser *parser, const chat_token *token);
 
 chat_node *chat_parse_expression(chat_parser *parser);
-/* Without "a if b else c". */
+/* Parses an expression without "a if b else c". */
 chat_node *chat_parse_condition(chat_parser *parser, bool or);
-/* a.b[c](d), without filters. */
+/* Parses a.b[c](d), without filters. */
 chat_node *chat_parse_member(chat_parser *parser);
-/* Behind "|". */
+/* Parses a filter after "|". */
 chat_node *chat_parse_filter(chat_parser *parser, chat_node *object);
-/* ", b, c" behind its first item; `close` (may be NULL) ends it. */
+/* Parses the rest of a tuple, ", b, c", after its first item; `close` (may be NULL) ends it. */
 chat_node *chat_parse_tuple(chat_parser *parser, chat_node *first, const char *close);
 
 #endif

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Carries a template out. */
+/* Executes a template. */
 #include "host/chat/template.h"
 
 #include "base/alloc.h"
 
 #include <string.h>
 
-/* Variables of a place: a loop's turn, a macro's call, the template. */
+/* A scope of variables: an iteration of a loop, a call of a macro, or the template. */
 typedef struct scope {
     chat_value variables; /* a dictionary */
     struct scope *outer;
@@ -18,7 +18,7 @@ typedef struct engine {
     chat_run *run;
     scope *scope, *globals;
     chat_out *out;
-    chat_value waiting; /* what filters of a body are applied to */
+    chat_value waiting; /* the text to which filters of a body apply */
     leaving leaving;
 } engine;
 
@@ -60,7 +60,7 @@ static void take_arguments(engine *e, const chat_node *list, chat_arguments *out
     }
 }
 
-/* Names by place, then by name; what is not given has a default, or is undefined. */
+/* Binds a macro's arguments by position, then by name; missing ones get their default, or stay undefined. */
 static void bind_arguments(engine *e, const chat_node *macro, const chat_arguments *given)
 {
     size_t place = 0;
@@ -179,7 +179,7 @@ static chat_value test(engine *e, const chat_node *n)
     chat_value value = evaluate(e, n->a);
     take_arguments(e, n->arguments, &given);
     if (failed(e)) return chat_undefined;
-    /* functions are defined, although they are no variables */
+    /* functions count as defined, although they are no variables */
     if (value.kind == CHAT_UNDEFINED && n->a->kind == CHAT_N_NAME && chat_is_function(n->a->name))
         value = chat_bool(true);
     return chat_bool(chat_test(e->run, n->name, value, &given));
@@ -248,7 +248,7 @@ static chat_value evaluate(engine *e, const chat_node *n)
 
 /* ---- loops --------------------------------------------------------------------------------------- */
 
-/* What a loop goes over, as a list: a dictionary's keys, a text's characters. */
+/* Returns the items of a loop as a list: also a dictionary's keys, or a text's characters. */
 static chat_value items_of(engine *e, chat_value over)
 {
     chat_arguments none = { .count = 0 };
@@ -298,7 +298,7 @@ static chat_value loop_of(engine *e, const chat_list *list, size_t i, unsigned d
     return loop;
 }
 
-/* Items that the loop's condition keeps. */
+/* Returns the items that pass the loop's condition. */
 static chat_value kept_items(engine *e, const chat_node *n, chat_value items)
 {
     const chat_value kept = chat_list_new(e->run);
@@ -354,7 +354,7 @@ static void set_value(engine *e, const chat_node *n)
         chat_dict_set(e->run, object, chat_text(n->a->name), value);
 }
 
-/* What the body writes, through the filters of the tag. */
+/* Returns the body's output, passed through the filters of the tag. */
 static chat_value written_by(engine *e, const chat_node *n)
 {
     chat_out out = { 0 }, *outer = e->out;

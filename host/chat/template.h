@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A template as a tree: read by lexer.c and parse.c, carried out by run.c, which looks up filters, tests
- * and methods in calls.c. */
+/* A template as a tree: lexer.c and parse.c read it, run.c executes it, and calls.c provides its filters, tests
+ * and methods. */
 #ifndef CLEAVE_HOST_CHAT_TEMPLATE_H
 #define CLEAVE_HOST_CHAT_TEMPLATE_H
 
@@ -28,7 +28,7 @@ typedef struct chat_token {
     chat_value value; /* NUMBER, STRING */
 } chat_token;
 
-/* All tokens, the last of which is LAST; NULL after a failure. */
+/* Returns all tokens, ending with CHAT_T_LAST; NULL after a failure. */
 chat_token *chat_tokens(chat_run *run, const char *source);
 
 /* ---- nodes --------------------------------------------------------------------------------------- */
@@ -45,7 +45,7 @@ typedef enum chat_node_kind {
     CHAT_N_FILTER,   /* b: filters over body */
     CHAT_N_BREAK,
     CHAT_N_CONTINUE,
-    CHAT_N_GROUP, /* body: tags that change nothing */
+    CHAT_N_GROUP, /* body: of tags without an effect */
     /* expressions */
     CHAT_N_VALUE,  /* value */
     CHAT_N_NAME,   /* name */
@@ -76,21 +76,21 @@ typedef struct chat_node {
     char sign[3];
 } chat_node;
 
-/* The statements; NULL after a failure, or where there are none. */
+/* Returns the statements; NULL after a failure, or if there are none. */
 chat_node *chat_parse(chat_run *run, const chat_token *tokens);
 
 /* ---- work ---------------------------------------------------------------------------------------- */
 
 enum { CHAT_ARGUMENTS_MOST = 16 };
 
-/* Of a call, a filter or a test. */
+/* The arguments of a call, a filter or a test. */
 typedef struct chat_arguments {
     chat_value values[CHAT_ARGUMENTS_MOST];
     const char *names[CHAT_ARGUMENTS_MOST]; /* NULL: by place */
     size_t count;
 } chat_arguments;
 
-/* Argument `at` by place, or by name; undefined: it was not given. */
+/* Returns argument `at`, given by position or by name; undefined if it was not given. */
 chat_value chat_argument(const chat_arguments *arguments, size_t at, const char *name);
 
 chat_value chat_apply(chat_run *run, const char *filter, chat_value value,
@@ -105,7 +105,7 @@ chat_value chat_member(chat_run *run, chat_value object, chat_value key);
 chat_value chat_slice(chat_run *run, chat_value object, chat_value from, chat_value to,
                       chat_value step);
 
-/* Carries the statements out. `globals` is a dictionary. */
+/* Executes the statements. `globals` is a dictionary. */
 void chat_execute(chat_run *run, const chat_node *statements, chat_value globals, chat_out *out);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Values as text: what {{ }} puts out, and JSON. */
+/* Writes values as text, for {{ }} and as JSON. */
 #include "host/chat/value.h"
 
 #include "base/alloc.h"
@@ -12,7 +12,7 @@
 
 enum { MOST_NESTING = 40 };
 
-/* The shortest digits that read as the same number, always with a point or an exponent. */
+/* Writes the shortest digits that read back as the same number, always with a point or an exponent. */
 static void put_float(chat_run *run, chat_out *out, double number)
 {
     char digits[40];
@@ -28,7 +28,7 @@ static void put_float(chat_run *run, chat_out *out, double number)
     chat_put_text(run, out, digits);
 }
 
-/* Copied: the digits are gone when this function returns. */
+/* Writes the digits of a whole number; chat_put_text has to copy them, as they are local. */
 static void put_digits(chat_run *run, chat_out *out, int64_t whole)
 {
     char digits[24];

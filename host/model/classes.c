@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The linear layer that tells classes: found in a model folder, and its probabilities. */
+/* The linear layer of a classifier: reading it from a model folder, and its probabilities. */
 #include <cleave/classes.h>
 
 #include "base/alloc.h"
@@ -16,9 +16,9 @@
 
 struct clv_classes {
     clv_model_config config;
-    float *pooler_weight;     /* [D, D], turned; NULL: straight on the encoder's vectors */
-    const float *pooler_bias; /* the model's */
-    float *weight, *bias;     /* [D, count], turned; [count] */
+    float *pooler_weight;     /* [D, D], transposed; NULL: the layer takes the encoder's vectors */
+    const float *pooler_bias; /* owned by the model */
+    float *weight, *bias;     /* [D, count], transposed; [count] */
     char **names;
     size_t count;
 };
@@ -52,7 +52,8 @@ static clv_status check_shapes(const char *path, size_t width, const clv_tensor 
     return CLV_OK;
 }
 
-/* transformers' classifiers keep the encoder under "bert.", ours and sentence-transformers' don't. */
+/* Tells whether the file is a classifier of transformers, which prefixes the encoder's names with "bert."; those of
+ * this library and of sentence-transformers do not. */
 static bool is_of_transformers(const clv_tensors *file)
 {
     for (size_t i = 0; i < clv_tensors_count(file); ++i)
@@ -60,7 +61,7 @@ static bool is_of_transformers(const clv_tensors *file)
     return false;
 }
 
-/* One class a text, as config.json has it. */
+/* Checks that by config.json the model assigns one class to each text. */
 static clv_status check_task(const char *config, const clv_json *root)
 {
     static const char expected[] = "BertForSequenceClassification";
@@ -79,7 +80,7 @@ static clv_status check_task(const char *config, const clv_json *root)
     return CLV_OK;
 }
 
-/* Products run along rows: [rows, columns] becomes [columns, rows]. NULL without memory. */
+/* Transposes [rows, columns] to [columns, rows], because products run along rows. NULL without memory. */
 static float *turned(const float *w, size_t rows, size_t columns)
 {
     float *out = clv_alloc(rows * columns, sizeof *out);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What an open GGUF file holds, and reading its tensors. Bytes are copied out of the file, never mapped: a file
- * that is cut while it is in use gives an error, no signal. */
+/* Queries on an open GGUF file, and reading its tensors. Bytes are copied out of the file, never mapped: a file
+ * that is truncated while in use causes an error, not a signal. */
 #define _GNU_SOURCE
 #include "host/model/gguf.h"
 

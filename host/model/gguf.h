@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The inside of an open GGUF file. */
+/* The internals of an open GGUF file. */
 #ifndef CLEAVE_HOST_MODEL_GGUF_H
 #define CLEAVE_HOST_MODEL_GGUF_H
 
@@ -17,7 +17,7 @@ struct clv_gguf {
     uint32_t version;
     uint64_t alignment, data; /* data: where tensors begin in the file */
 
-    unsigned char *head; /* the file's first head_bytes: what is in front of the data */
+    unsigned char *head; /* the file's first head_bytes: everything before the data */
     size_t head_bytes, head_room;
     char *names; /* keys and tensors' names, each terminated */
     size_t names_used, names_room;
@@ -30,10 +30,10 @@ struct clv_gguf {
     size_t tensor_count;
 };
 
-/* Bytes [offset, offset + length) of the file. */
+/* Reads bytes [offset, offset + length) of the file. */
 clv_status clv_gguf_read_at(const clv_gguf *file, uint64_t offset, void *out, size_t length);
 
-/* Reads and checks everything in front of the data; path, descriptor and size are there. */
+/* Reads and checks everything before the data; path, descriptor and size must be set. */
 clv_status clv_gguf_parse(clv_gguf *file);
 
 #endif

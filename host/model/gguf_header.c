@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is in front of a GGUF file's data: pairs of metadata and the list of tensors, checked before
- * anything is believed.
+/* Reads the part of a GGUF file before the data: the pairs of metadata and the list of tensors. Nothing is used
+ * before it has been checked.
  *
  * Format: https://github.com/ggml-org/ggml/blob/master/docs/gguf.md */
 #include "host/model/gguf.h"
@@ -14,18 +14,16 @@
 #include <string.h>
 
 enum {
-    AT_ONCE = 1 << 20, /* bytes of the file that are read ahead */
-    MOST_HEAD =
-        1
-        << 28, /* bytes; the largest vocabularies take 20 MB, and a file may be a hole of any length */
-    MOST_NESTING = 4, /* arrays of arrays */
-    MOST_KEY = 65535, /* bytes */
-    MOST_NAME = 64,   /* bytes of a tensor's name */
-    LEAST_STRING = 8, /* bytes in the file */
+    AT_ONCE = 1 << 20,   /* bytes of the file that are read ahead */
+    MOST_HEAD = 1 << 28, /* bytes; vocabularies take up to 20 MB, but a sparse file may be huge */
+    MOST_NESTING = 4,    /* levels of nested arrays */
+    MOST_KEY = 65535,    /* bytes */
+    MOST_NAME = 64,      /* bytes of a tensor's name */
+    LEAST_STRING = 8,    /* bytes in the file */
     LEAST_ARRAY = 12,
     LEAST_PAIR = 13,
     LEAST_TENSOR = 24,
-    ALIGNMENT = 32, /* where the file does not say */
+    ALIGNMENT = 32, /* default of the format */
     MOST_ALIGNMENT = 65536,
 };
 
@@ -57,7 +55,7 @@ static uint64_t left(const cursor *c)
     return c->file->size - c->at;
 }
 
-/* The next `bytes` bytes are in the head then. Memory grows with what was read of the file. */
+/* Makes sure that the next `bytes` bytes are in the head. Memory only grows with what the file really contains. */
 static clv_status need(cursor *c, uint64_t bytes, const char *what)
 {
     clv_gguf *f = c->file;
@@ -105,7 +103,7 @@ static clv_status take_u32(cursor *c, const char *what, uint32_t *out)
     return CLV_OK;
 }
 
-/* A count of things that take at least `least` bytes each. */
+/* Reads a count of items that take at least `least` bytes each; the rest of the file limits it. */
 static clv_status take_count(cursor *c, uint64_t least, const char *what, uint64_t *out)
 {
     const uint64_t at = c->at;
@@ -118,7 +116,7 @@ static clv_status take_count(cursor *c, uint64_t least, const char *what, uint64
                     c->file->path, what, at, *out, left(c), left(c) / least);
 }
 
-/* A key or a name, copied and terminated: *out is its place in `names`. */
+/* Reads a key or a name and copies it, NUL-terminated; *out is its place in `names`. */
 static clv_status take_name(cursor *c, const char *what, size_t most, size_t *out)
 {
     clv_gguf *f = c->file;
@@ -173,7 +171,7 @@ static clv_status pass_array(cursor *c, const char *key, int depth)
     return CLV_OK;
 }
 
-/* Moves behind a value and checks all of it. */
+/* Skips a value and checks all of it. */
 static clv_status pass_value(cursor *c, uint32_t type, const char *key, int depth)
 {
     uint64_t bits;
@@ -197,12 +195,12 @@ static int64_t signed_of(uint64_t bits, size_t bytes)
     return (int64_t)(bits << shift) >> shift;
 }
 
-/* The value of a checked place; *place moves behind it. */
+/* Returns the value at a checked place and moves *place past it. */
 static clv_gguf_value value_at(clv_gguf_type type, const unsigned char **place)
 {
     const unsigned char *p = *place;
     clv_gguf_value v = { .type = type };
-    if (type == CLV_GGUF_ARRAY) { /* its end is not looked for: who walks over it finds it */
+    if (type == CLV_GGUF_ARRAY) { /* its end is only found by walking over it */
         v.of = (clv_gguf_type)bits_at(p, 4);
         v.count = bits_at(p + 4, 8);
         v.place = p + LEAST_ARRAY;
@@ -233,7 +231,7 @@ static clv_gguf_value value_at(clv_gguf_type type, const unsigned char **place)
     return v;
 }
 
-/* Behind a checked value. */
+/* Returns the place after a checked value. */
 static const unsigned char *behind(clv_gguf_type type, const unsigned char *p)
 {
     if (type == CLV_GGUF_STRING) return p + 8 + bits_at(p, 8);
@@ -258,7 +256,7 @@ bool clv_gguf_next(clv_gguf_value *array, clv_gguf_value *element)
 
 /* ---- pairs ------------------------------------------------------------------------------------- */
 
-/* Where things lie while the head still moves. */
+/* Offsets of names and values, used as long as the head may still be reallocated. */
 typedef struct places {
     size_t *names;
     uint64_t *values;
@@ -292,7 +290,7 @@ static int by_key(const void *left_entry, const void *right_entry)
                   (*(const clv_gguf_entry *const *)right_entry)->key);
 }
 
-/* Names and the head stay where they are from now on. */
+/* Fills in the pairs. From now on, the names and the head must not move. */
 static clv_status file_pairs(clv_gguf *f, const places *p, size_t count)
 {
     f->pairs = clv_alloc(CLV_MAX(count, (size_t)1), sizeof *f->pairs);
@@ -340,7 +338,7 @@ static clv_status take_shape(cursor *c, const char *name, clv_gguf_tensor *t)
     return CLV_OK;
 }
 
-/* Type, and the bytes that follow from it. */
+/* Reads a tensor's type and computes its bytes. */
 static clv_status take_kind(cursor *c, const char *name, clv_gguf_tensor *t)
 {
     const char *path = c->file->path;
@@ -390,7 +388,7 @@ static int by_name(const void *a, const void *b)
                   (*(const clv_gguf_tensor *const *)b)->name);
 }
 
-/* Every tensor lies inside the file, and none in another. */
+/* Checks that every tensor lies inside the file and that no two overlap. */
 static clv_status check_places(clv_gguf *f)
 {
     const uint64_t bytes = f->size > f->data ? f->size - f->data : 0;
@@ -496,7 +494,7 @@ static clv_status check_alignment(clv_gguf *f)
     return CLV_OK;
 }
 
-/* Both lists; the head does not move any more when they are filed. */
+/* Reads both lists, and fills them in once the head no longer moves. */
 static clv_status take_lists(cursor *c, uint64_t tensors, uint64_t pairs, places *keys,
                              places *names)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Model folders: weights by name into one block of memory, and back into a file. */
+/* Model folders: reads weights by name into one block of memory, and writes them to a file. */
 #include "host/model/model.h"
 
 #include "base/alloc.h"
@@ -39,7 +39,7 @@ static const named fixed[CLV_WEIGHTS_FIXED] = {
     { "pooler.dense.bias", ONE_D, OF_ALL(pooler_bias) },
 };
 
-/* In the order in which they lie in memory: q, k, v side by side. */
+/* A layer's weights in their order in memory, which puts q, k and v side by side. */
 static const named layered[CLV_WEIGHTS_A_LAYER] = {
     { "attention.self.query.weight", D_D, OF_LAYER(q_weight) },
     { "attention.self.key.weight", D_D, OF_LAYER(k_weight) },
@@ -75,7 +75,7 @@ void clv_weights_at(const clv_model_config *c, clv_model_weights *weights, clv_m
                                  [V_D] = { 2, c->vocabulary, c->width },
                                  [P_D] = { 2, c->positions, c->width },
                                  [T_D] = { 2, c->types, c->width } };
-    const size_t behind = index - CLV_WEIGHTS_FIXED; /* where it is not one of the fixed */
+    const size_t behind = index - CLV_WEIGHTS_FIXED; /* only used for weights of layers */
     const named *n =
         index < CLV_WEIGHTS_FIXED ? &fixed[index] : &layered[behind % CLV_WEIGHTS_A_LAYER];
     const size_t layer = index < CLV_WEIGHTS_FIXED ? 0 : behind / CLV_WEIGHTS_A_LAYER;
@@ -98,7 +98,7 @@ static size_t elements(const clv_weight *w) /* extents are below 2^24 */
 
 /* ---- finding them in a file ---------------------------------------------------------------- */
 
-/* Under its own name, with a prefix, or with the old words for a layer norm's two. */
+/* Finds a weight under its own name, with a prefix, or with the old names of a layer norm's two weights. */
 static const clv_tensor *find(const clv_tensors *file, const char *name)
 {
     static const char *const prefixes[] = { "", "bert.", "0.auto_model.", "model." };
@@ -155,7 +155,7 @@ void clv_weights_warn(const char *path, const char *name, const float *values, s
         clv_log(CLV_LOG_WARN, "%s: tensor \"%s\" holds values that are not finite", path, name);
 }
 
-/* Memory for all weights that the file has (`file` NULL: for all), and the pointers into it. */
+/* Allocates memory for all weights that the file has (`file` NULL: for all) and sets the pointers into it. */
 static clv_status place(clv_model *m, const clv_tensors *file, const char *path)
 {
     clv_weight w;
@@ -165,7 +165,7 @@ static clv_status place(clv_model *m, const clv_tensors *file, const char *path)
     m->weights.size = sizeof m->weights;
     m->weights.layer = m->layers;
     const size_t count = clv_weights_count(&m->config);
-    for (size_t i = 0; i < count; ++i) { /* first all checks, then the memory */
+    for (size_t i = 0; i < count; ++i) { /* checks everything before allocating */
         clv_weights_at(&m->config, &m->weights, m->layers, i, &w);
         const clv_tensor *tensor = file ? find(file, w.name) : NULL;
         if (file && !tensor && w.optional) continue;
@@ -275,7 +275,7 @@ size_t clv_model_parameters(const clv_model *m, const float **first)
 
 /* ---- made and written ---------------------------------------------------------------------- */
 
-/* SplitMix64, two uniform numbers to one normal one. */
+/* Returns a normally distributed number, made of two uniform ones from SplitMix64. */
 static float normal(uint64_t *state)
 {
     double u[2];

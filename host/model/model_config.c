@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* config.json, modules.json and what it names: sizes and rules of a model, each checked. */
+/* Reads and checks the sizes and rules of a model: config.json, modules.json and the files that it names. */
 #include "host/model/model.h"
 
 #include "base/alloc.h"
@@ -20,7 +20,7 @@ static const struct {
              { "silu", CLV_ACTIVATION_SILU },
              { "swish", CLV_ACTIVATION_SILU } };
 
-/* A member that must be one of few words. */
+/* Checks that a member is the given word. */
 static clv_status expect_word(const char *what, const clv_json *root, const char *key,
                               const char *word, bool needed)
 {
@@ -50,7 +50,7 @@ static clv_status take_eps(const char *what, const clv_json *root, clv_model_con
 {
     const clv_json *value = clv_json_get(root, "layer_norm_eps");
     const double eps = clv_json_number(value, value ? NAN : 1e-12);
-    if (!(eps > 0 && (float)eps < 1)) /* as what is kept: it may round up */
+    if (!(eps > 0 && (float)eps < 1)) /* as the float that is kept, which may round up */
         return clv_fail(CLV_E_FORMAT,
                         "%s: layer_norm_eps is %s, expected a number above 0, below 1", what,
                         clv_folder_kind(value));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Opening a safetensors file and reading from it. Bytes are copied out of the file, never mapped:
- * data may lie at any address, and a file that is cut while it is read gives an error, no signal. */
+ * data may lie at any address, and a file that is truncated while it is read causes an error, not a signal. */
 #define _GNU_SOURCE
 #include "host/model/tensors.h"
 
@@ -44,8 +44,8 @@ static clv_status read_at(const clv_tensors *t, uint64_t offset, void *out, size
     return CLV_OK;
 }
 
-/* What is given in place of weights now and then. Lengths of headers may begin with the same bytes:
- * what comes behind them tells. */
+/* Recognises files that are mistaken for weights now and then. A header's length may begin with the same bytes, so
+ * the bytes after it decide. */
 static const char *mistaken_for(const unsigned char start[9], uint64_t length, uint64_t size)
 {
     if (length <= MAX_HEADER && length <= size - 8 && start[8] == '{') return NULL;

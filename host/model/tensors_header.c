@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The header of a safetensors file: JSON to a checked list of tensors.
+/* Converts the header of a safetensors file from JSON to a checked list of tensors.
  *
  * Format: https://github.com/huggingface/safetensors (README, "Format") */
 #include "host/model/tensors.h"
@@ -45,7 +45,7 @@ size_t clv_tensor_type_bits(clv_tensor_type type)
     return 0;
 }
 
-/* A name in a message: not longer than a line. */
+/* Shortens a name for a message. */
 static const char *brief(const char *name, char out[72])
 {
     snprintf(out, 72, strlen(name) < 64 ? "%s" : "%.60s...", name);
@@ -73,7 +73,7 @@ static clv_status take_type(const char *path, const char *name, const clv_json *
                     path, brief(name, shown), brief(text, found));
 }
 
-/* Shape, the number of elements, and the bytes that they need. */
+/* Reads a shape and computes the number of elements and the bytes that they need. */
 static clv_status take_shape(const char *path, const char *name, const clv_json *value,
                              clv_tensor *tensor, size_t bits, uint64_t *bytes)
 {
@@ -167,7 +167,7 @@ static int by_name(const void *left, const void *right)
     return strcmp((*a)->name, (*b)->name);
 }
 
-/* The ranges lie side by side from the first byte of the data to its last. */
+/* Checks that the tensors' ranges cover the data from its first byte to its last, without gaps or overlaps. */
 static clv_status check_tiling(const clv_tensors *t)
 {
     char shown[72];

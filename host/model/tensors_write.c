@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Writing a safetensors file: complete or absent, the header padded so that the data is aligned. */
+/* Writes a safetensors file: the result is complete or absent, and the header is padded so that the data is
+ * aligned. */
 #include "host/model/tensors.h"
 
 #include "base/alloc.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Added tokens: found in a text before anything else, leftmost and longest first. */
+/* Added tokens, which are found in a text before anything else, leftmost and longest first. */
 #include "host/tokenizer/tokenizer.h"
 
 #include "base/alloc.h"
@@ -59,7 +59,7 @@ static bool is_word(uint32_t c)
            clv_char_classify(c) == CLV_CHAR_MARK;
 }
 
-/* Is a letter, number or underscore beside text[at, at + token)? */
+/* Tells whether a letter, number or underscore is next to text[at, at + token). */
 static bool inside_word(const char *text, size_t at, size_t token, size_t length)
 {
     uint32_t c = 0;
@@ -72,8 +72,8 @@ static bool inside_word(const char *text, size_t at, size_t token, size_t length
            is_word(c);
 }
 
-/* They are sorted by their bytes: those that begin as the text does are neighbours, and get fewer with
- * every byte. The longest that fits is the last that was seen whole. */
+/* The tokens are sorted by their bytes, so those that share a prefix with the text are neighbours, and every byte
+ * narrows them down. The last token that was completed on the way is the longest that fits. */
 const clv_special *clv_specials_match(const clv_tokenizer *t, const char *text, size_t at,
                                       size_t length, bool literal, const unsigned char *marks)
 {
@@ -87,7 +87,7 @@ const clv_special *clv_specials_match(const clv_tokenizer *t, const char *text, 
             ++low;
         while (low < high && (unsigned char)t->specials[high - 1].text[depth] > byte)
             --high;
-        /* the shortest of those with a common beginning comes first */
+        /* among tokens with a common prefix, the shortest comes first */
         if (low == high || t->specials[low].length != depth + 1) continue;
         const clv_special *s = &t->specials[low];
         if (!s->plain && (literal || is_marked(marks, at, s->length))) continue;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Byte pair encoding of one word: neighbours join, the lowest rank (or the highest score) first, leftmost
- * first among equals, until no pair is left. A heap of pairs and a linked list of symbols: O(n log n).
+/* Byte pair encoding of one word: neighbours are joined, the lowest rank (or the highest score) first and
+ * leftmost first among equals, until no pair can join. A heap of pairs and a linked list of symbols make this
+ * O(n log n).
  *
  * Sources: Sennrich, Haddow, Birch 2016 (BPE); Kudo, Richardson 2018 (SentencePiece). */
 #include "host/tokenizer/tokenizer.h"
@@ -13,7 +14,7 @@
 
 enum { NONE = -1 };
 
-/* A part of the word; what joined its left neighbour has length 0. */
+/* A part of the word; a symbol that was joined to its left neighbour has length 0. */
 typedef struct symbol {
     size_t start, length;
     ptrdiff_t before, behind; /* neighbours; NONE at the ends */
@@ -24,7 +25,7 @@ typedef struct symbol {
 typedef struct candidate {
     uint32_t order; /* the lowest joins first, */
     uint32_t left;  /* then the leftmost */
-    size_t length;  /* of both: other lengths mean that one of them has joined somebody else */
+    size_t length;  /* of both together; if it has changed, the candidate is out of date */
     int32_t id;
 } candidate;
 
@@ -32,7 +33,7 @@ struct clv_bpe_work {
     symbol *symbols;
     candidate *heap;
     size_t count, symbol_room, waiting, heap_room;
-    clv_text word; /* characters for bytes */
+    clv_text word; /* its bytes written as characters */
 };
 
 clv_bpe_work *clv_bpe_work_create(void)
@@ -101,7 +102,7 @@ clv_status clv_bpe_merge_line(clv_tokenizer *t, const char *what, const char *le
     return CLV_OK;
 }
 
-/* What plain text may become: never a token that controls the model. */
+/* Tells whether plain text may become this token: never one that controls the model. */
 static bool is_text(const clv_tokenizer *t, int32_t id)
 {
     const clv_token_type type = id < 0 ? CLV_TOKEN_NONE : clv_tokenizer_type(t, id);
@@ -140,7 +141,7 @@ static candidate pop(clv_bpe_work *k)
     return first;
 }
 
-/* Numbers that fall while the score rises. */
+/* Returns a number that falls as the score rises. */
 static uint32_t order_of(float score)
 {
     uint32_t bits;
@@ -148,7 +149,7 @@ static uint32_t order_of(float score)
     return bits & 0x80000000 ? bits : ~bits & 0x7FFFFFFF;
 }
 
-/* Do this symbol and the next one join? Then they wait for their turn. */
+/* Adds a candidate to the heap if this symbol and the next one can join. */
 static clv_status consider(const clv_tokenizer *t, clv_bpe_work *k, const char *word,
                            ptrdiff_t left)
 {
@@ -204,7 +205,7 @@ static clv_status add_symbol(clv_bpe_work *k, size_t start, size_t length, int32
     return CLV_OK;
 }
 
-/* Bytes, each a piece of its own. */
+/* Makes a symbol of every byte, each a piece of its own. */
 static clv_status take_bytes(const clv_tokenizer *t, clv_bpe_work *k, const char *word,
                              size_t length)
 {
@@ -220,14 +221,15 @@ static bool has_bytes(const clv_tokenizer *t, const char *text, size_t length)
     return true;
 }
 
-/* Characters; by a list of merges, one that is no piece is its bytes from the start. */
+/* Makes a symbol of every character. With a list of merges (BPE), a character without a piece starts as its
+ * bytes. */
 static clv_status take_characters(const clv_tokenizer *t, clv_bpe_work *k, const char *word,
                                   size_t length)
 {
     for (size_t at = 0, bytes; at < length; at += bytes) {
         uint32_t c;
         bytes = clv_utf8_decode(word + at, length - at, &c);
-        if (!bytes) bytes = 1; /* the caller repairs texts; whatever comes, this ends */
+        if (!bytes) bytes = 1; /* callers repair texts; this guarantees that the loop ends */
         const int32_t id = clv_pieces_find(&t->pieces, word + at, bytes);
         const bool apart = id < 0 && t->kind == CLV_TOKENIZER_BPE && has_bytes(t, word + at, bytes);
         if (!apart) CLV_TRY(add_symbol(k, at, bytes, id));
@@ -239,7 +241,7 @@ static clv_status take_characters(const clv_tokenizer *t, clv_bpe_work *k, const
 
 /* ---- ids ----------------------------------------------------------------------------------------- */
 
-/* A symbol that is no piece: its bytes, else the unknown token. */
+/* Appends a symbol that is no piece: as its bytes if these have pieces, else as the unknown token. */
 static clv_status put_unknown(const clv_tokenizer *t, const char *text, size_t length,
                               bool *was_unknown, clv_token_rows *rows)
 {
@@ -281,7 +283,7 @@ static clv_status put_symbols(const clv_tokenizer *t, const clv_bpe_work *k, con
     return CLV_OK;
 }
 
-/* The id of a whole word as in the vocabulary; -1: none. */
+/* Returns the id of a whole word if it is a piece; else -1. */
 static int32_t find_whole(const clv_tokenizer *t, clv_bpe_work *k, const char *word, size_t length)
 {
     if (!t->byte_level) return clv_pieces_find(&t->pieces, word, length);

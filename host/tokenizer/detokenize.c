@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tokens to text, piece by piece, and never half a character. */
+/* Converts tokens to text, piece by piece, without ever handing out part of a character. */
 #include "host/tokenizer/tokenizer.h"
 
 #include "base/alloc.h"
@@ -13,7 +13,7 @@ struct clv_detokenizer {
     const clv_tokenizer *t;
     bool keep_control;
     bool begun;    /* some text was made */
-    clv_text held; /* bytes that are no whole character yet */
+    clv_text held; /* bytes of a character that is not complete yet */
     clv_text out;
 };
 
@@ -38,7 +38,7 @@ void clv_detokenizer_free(clv_detokenizer *d)
 
 /* ---- the bytes of a token ------------------------------------------------------------------------ */
 
-/* Characters that stand for bytes; a piece with others is text as it is. */
+/* Appends a piece whose characters stand for bytes; a piece with any other character is appended unchanged. */
 static void add_byte_level(const char *piece, clv_text *out)
 {
     const size_t length = strlen(piece), start = out->length;
@@ -67,7 +67,7 @@ static void add_marked(const char *piece, bool skip_space, clv_text *out)
     }
 }
 
-/* "##ing" joins the piece in front of it; others get a space. */
+/* Appends a piece: "##ing" joins the piece in front of it, others get a space in between. */
 static void add_wordpiece(const clv_detokenizer *d, const char *piece, clv_text *out)
 {
     const char *mark = d->t->pieces.tail_mark;
@@ -100,7 +100,7 @@ static void add_bytes(clv_detokenizer *d, int32_t id, const char *piece, clv_tok
 
 /* ---- whole characters ---------------------------------------------------------------------------- */
 
-/* Can the bytes at the end of a text still become a character? */
+/* Tells whether the bytes at the end of a text may still become a character. */
 static bool is_beginning(const char *text, size_t length)
 {
     const unsigned char first = (unsigned char)text[0];
@@ -109,7 +109,7 @@ static bool is_beginning(const char *text, size_t length)
            clv_utf8_bad(text, length) == length;
 }
 
-/* Moves what is complete from `held` to `out`; all of it at the end of the text. */
+/* Moves complete characters from `held` to `out`; at the end of the text, moves everything. */
 static void release(clv_detokenizer *d, bool end)
 {
     const char *text = clv_text_get(&d->held);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The tokens of one text by byte pair encoding: added tokens, fragments, words. */
+/* Makes the tokens of one text by byte pair encoding: added tokens, then fragments, then words. */
 #include "host/tokenizer/tokenizer.h"
 
 #include "base/alloc.h"
@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-/* What is needed on the way; released at the end of the text. */
+/* Working memory, released at the end of the text. */
 typedef struct work {
     const clv_tokenizer *t;
     clv_token_rows *rows;
@@ -22,7 +22,7 @@ static clv_status no_memory(size_t length)
     return clv_fail(CLV_E_MEMORY, "tokenizer: no memory for a text of %zu bytes", length);
 }
 
-/* Spaces become marks, with one in front where the rule wants it. */
+/* Turns spaces into marks and puts one in front if the rule asks for it. */
 static clv_status add_marks(work *k, const clv_split *s, const char **text, size_t *length)
 {
     const size_t mark = strlen(s->mark);
@@ -50,7 +50,7 @@ static clv_status add_space(work *k, const char **text, size_t *length)
     return CLV_OK;
 }
 
-/* Words by the rules from `stage` on. */
+/* Splits a text into words by the rules from `stage` on. */
 static clv_status split(work *k, size_t stage, const char *text, size_t length)
 {
     if (stage == k->t->split_count) return clv_bpe_word(k->t, k->bpe, text, length, k->rows);
@@ -128,7 +128,7 @@ clv_status clv_bpe_encode(const clv_tokenizer *t, const char *text, size_t lengt
     const char *good = clv_text_repair(t, text, &length, &k.repaired, rows, bad);
     if ((!good && !k.repaired.failed) || (marks && good != text)) {
         clv_text_clear(&k.repaired);
-        return CLV_E_FORMAT; /* marks are for the bytes as they were */
+        return CLV_E_FORMAT; /* marks belong to the original bytes */
     }
     *bad = SIZE_MAX;
     k.bpe = clv_bpe_work_create();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The vocabulary of a GGUF file. */
+/* Reads the vocabulary of a GGUF file. */
 #include "host/tokenizer/tokenizer.h"
 
 #include "base/alloc.h"
@@ -15,8 +15,8 @@ typedef struct reader {
     clv_tokenizer *t;
     const clv_gguf *file;
     const char *path;
-    uint64_t count; /* of tokens */
-    uint64_t rows;  /* of the word table, where there is one: ids end below it */
+    uint64_t count; /* number of tokens */
+    uint64_t rows;  /* rows of the word table, if there is one: upper limit of ids */
 } reader;
 
 /* ---- values of a checked type -------------------------------------------------------------------- */
@@ -53,7 +53,7 @@ static clv_status take_flag(const reader *r, const char *key, bool fallback, boo
     return CLV_OK;
 }
 
-/* An id, -1 where the file has none. */
+/* Reads an id. Without the key it is `fallback`, or -1 if that is no token. */
 static clv_status take_id(const reader *r, const char *key, int32_t fallback, int32_t *out)
 {
     clv_gguf_value v;
@@ -67,7 +67,7 @@ static clv_status take_id(const reader *r, const char *key, int32_t fallback, in
     return CLV_OK;
 }
 
-/* An array of `count` elements of this type; *there false: there is none, and none is needed. */
+/* Reads an array of `count` elements of this type; *there is false if the file has none and none is needed. */
 static clv_status take_array(const reader *r, const char *key, clv_gguf_type type, uint64_t count,
                              bool needed, clv_gguf_value *v, bool *there)
 {
@@ -136,7 +136,7 @@ static clv_status take_scores(reader *r)
     return CLV_OK;
 }
 
-/* Tokens that are looked for in texts. */
+/* Adds the tokens for which texts are searched. */
 static clv_status add_specials(const reader *r)
 {
     clv_tokenizer *t = r->t;
@@ -187,7 +187,7 @@ static clv_status take_merges(const reader *r)
     return CLV_OK;
 }
 
-/* How words are found, by the name that the file gives it. Names of one group are the same rule. */
+/* The rules that split texts into words, by the names that files give them; several names may mean one rule. */
 typedef enum word_rule { GPT2, NUMBERS, LLAMA3, QWEN2 } word_rule;
 
 static const struct {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tokenizer.json, and vocab.txt with tokenizer_config.json: rules and pieces. A rule that is not
- * known is refused by name, because it would change ids silently. */
+/* Reads rules and pieces from tokenizer.json, or from vocab.txt with tokenizer_config.json. An unknown rule is
+ * refused by name, because ignoring it would change ids silently. */
 #include "host/tokenizer/tokenizer.h"
 
 #include "base/alloc.h"
@@ -89,7 +89,7 @@ static clv_status take_added(clv_tokenizer *t, const char *what, const clv_json 
     return CLV_OK;
 }
 
-/* [CLS] text [SEP], written in one of two ways; their names. */
+/* Gets the names of the tokens in [CLS] text [SEP], which files write in one of two ways. */
 static clv_status take_frame(const char *what, const clv_json *p, const char **cls,
                              const char **sep)
 {
@@ -124,7 +124,7 @@ static clv_status find_needed(const clv_tokenizer *t, const char *what, const ch
                     t->pieces.ids, name);
 }
 
-/* [CLS] text [SEP]. */
+/* Sets the frame of every text: [CLS] text [SEP]. */
 static void frame(clv_tokenizer *t)
 {
     t->before[0] = t->cls, t->after[0] = t->sep;
@@ -151,7 +151,7 @@ static clv_status take_wordpiece(clv_tokenizer *t, const char *what, const clv_j
     return CLV_OK;
 }
 
-/* Old files do not name the model. */
+/* Tells whether the model is BPE; old files do not name it, so its merges decide. */
 static bool is_bpe(const clv_json *model)
 {
     const char *guess = clv_json_get(model, "merges") ? "BPE" : "WordPiece";
@@ -181,13 +181,13 @@ static clv_status take_lines(clv_tokenizer *t, const char *what, const char *tex
         const char *line = text + at, *end = memchr(line, '\n', length - at);
         size_t used = end ? (size_t)(end - line) : length - at;
         at += used + 1;
-        if (used && line[used - 1] == '\r') --used; /* written on Windows */
+        if (used && line[used - 1] == '\r') --used; /* the file was written on Windows */
         CLV_TRY(clv_pieces_add(&t->pieces, what, line, used, id));
     }
     return CLV_OK;
 }
 
-/* A special token of tokenizer_config.json: text, or an object with the text. */
+/* Returns the text of a special token of tokenizer_config.json: a string, or an object that contains it. */
 static const char *named(const clv_json *config, const char *key, const char *fallback)
 {
     const clv_json *value = clv_json_get(config, key);
@@ -221,7 +221,7 @@ static clv_status apply_config(clv_tokenizer *t, const char *what, const char *c
             return clv_fail(CLV_E_FORMAT, "%s: the vocabulary of %zu pieces has no \"%.60s\"", what,
                             t->pieces.ids, name);
     }
-    clv_free(t->pieces.slots); /* clv_tokenizer_finish makes it again */
+    clv_free(t->pieces.slots); /* clv_tokenizer_finish rebuilds it */
     t->pieces.slots = NULL;
     return clv_tokenizer_finish(t, what, "##");
 }

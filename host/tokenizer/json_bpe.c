@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tokenizer.json of models by byte pair encoding. A rule that is not known is refused by name, because it
+/* Reads tokenizer.json of models with byte pair encoding. An unknown rule is refused by name, because ignoring it
  * would change ids silently. */
 #include "host/tokenizer/tokenizer.h"
 
@@ -22,7 +22,7 @@ static clv_status refuse_type(const char *what, const char *part, const clv_json
     return clv_tokenizer_refuse(what, part, clv_json_get(object, "type"), expected);
 }
 
-/* A text that fits a stage. */
+/* Reads a text that is short enough for a stage. */
 static clv_status take_mark(const char *what, const clv_json *object, const char *key, char out[8])
 {
     const clv_json *value = clv_json_get(object, key);
@@ -137,7 +137,7 @@ static clv_status take_splits(clv_tokenizer *t, const char *what, const clv_json
     if (!is(s, "Sequence")) CLV_TRY(add_split(t, what, s));
     for (size_t i = 0; is(s, "Sequence") && i < clv_json_count(list); ++i)
         CLV_TRY(add_split(t, what, clv_json_at(list, i)));
-    size_t writers = 0; /* stages that write their text anew share one place for it */
+    size_t writers = 0; /* stages that rewrite their text share one buffer */
     for (size_t i = 0; i < t->split_count; ++i)
         writers += t->split[i].kind == CLV_SPLIT_META || t->split[i].prefix;
     if (writers > 1)
@@ -182,7 +182,7 @@ static clv_status take_merges(clv_tokenizer *t, const char *what, const clv_json
     return CLV_OK;
 }
 
-/* What would change ids and is not known here. */
+/* Refuses options that would change ids and are not supported. */
 static clv_status refuse_more(const char *what, const clv_json *model)
 {
     static const char *const texts[] = { "continuing_subword_prefix", "end_of_word_suffix" };
@@ -307,7 +307,7 @@ static clv_status check_frame(const clv_tokenizer *t, const char *what)
     return CLV_OK;
 }
 
-/* Does decoding take a leading space off? */
+/* Tells whether decoding removes a leading space. */
 static bool strips_first(const clv_json *decoder)
 {
     const clv_json *list = clv_json_get(decoder, "decoders");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Parts of tokenizer.json that all kinds of tokenizers have, and refusals in one form. */
+/* Readers for parts of tokenizer.json that all kinds of tokenizers have, and for the messages of refusals. */
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/folder.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which files of a model make its tokenizer, and how long a text may be. */
+/* Finds the files that make up a model's tokenizer, and how long a text may be. */
 #include "host/tokenizer/tokenizer.h"
 
 #include "base/alloc.h"
@@ -17,19 +17,19 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Does a file say that it is GGUF? Files of hubs often have no ending. */
+/* Tells whether a file is GGUF, by its ending or its first bytes: files from hubs often have no ending. */
 static bool is_gguf(const char *path)
 {
     char start[4] = { 0 };
     struct stat info;
-    const int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a pipe would stop us */
+    const int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a pipe would block */
     const bool good = file >= 0 && fstat(file, &info) == 0 && S_ISREG(info.st_mode) &&
                       read(file, start, sizeof start) == (ssize_t)sizeof start;
     if (file >= 0) close(file);
     return clv_ends_with(path, ".gguf") || (good && memcmp(start, "GGUF", sizeof start) == 0);
 }
 
-/* Folder and file of what the caller named; both owned. */
+/* Splits the caller's path into folder and file; the caller owns both. */
 static clv_status locate(const char *path, char **folder, const char **file)
 {
     struct stat info;
@@ -86,15 +86,16 @@ static clv_status read_rules(clv_tokenizer *t, const char *folder, const char *f
     return status;
 }
 
-/* A number that may be missing, or so large that it means none. */
+/* Returns a limit, or SIZE_MAX if it is missing, below 2, or so large that it means none. */
 static size_t limit_in(const clv_json *object, const char *key)
 {
     const double value = clv_json_number(clv_json_get(object, key), 0);
     return value >= 2 && value <= 1e9 ? (size_t)value : SIZE_MAX;
 }
 
-/* transformers makes a BERT tokenizer by the rules of tokenizer_config.json, and by BERT's where that has
- * none, whatever tokenizer.json says; here the latter rules. Where the two differ, so would the numbers. */
+/* Compares the rules of both files. The transformers library builds a BERT tokenizer from tokenizer_config.json,
+ * with BERT's defaults, and ignores the rules of tokenizer.json; this library follows tokenizer.json. Where the
+ * two differ, so would the ids. */
 static void compare_rules(const clv_tokenizer *t, const char *folder, const clv_json *config)
 {
     const bool lower = clv_json_bool(clv_json_get(config, "do_lower_case"), true);
@@ -117,7 +118,7 @@ static void compare_rules(const clv_tokenizer *t, const char *folder, const clv_
     }
 }
 
-/* A token that transformers finds in texts; here it would be split into pieces. */
+/* Checks a token that transformers would find in texts; without an added token for it, it is split here. */
 static void look_for_token(const clv_tokenizer *t, const char *folder, const clv_json *token)
 {
     const clv_json *content = clv_json_is_object(token) ? clv_json_get(token, "content") : token;
@@ -183,7 +184,7 @@ static clv_status take_limits(clv_tokenizer *t, const char *folder,
         return status;
     }
     t->max_length = limit_in(sentence, "max_seq_length");
-    const bool old = !clv_json_get(tokenizer, "model_max_length"); /* called max_len then */
+    const bool old = !clv_json_get(tokenizer, "model_max_length"); /* old files say max_len */
     if (t->max_length == SIZE_MAX)
         t->max_length = limit_in(tokenizer, old ? "max_len" : "model_max_length");
     t->max_length = CLV_MIN(t->max_length, positions);
@@ -214,7 +215,7 @@ static clv_status open_file(clv_tokenizer *t, const char *path, const clv_tokeni
     return status;
 }
 
-/* `file` NULL: what `path` names. */
+/* Makes a tokenizer from `file`, or if that is NULL, from the files that `path` names. */
 static clv_status make(const char *path, const clv_gguf *file, const clv_tokenizer_options *options,
                        clv_tokenizer **out)
 {

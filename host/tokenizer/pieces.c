@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The pieces of a vocabulary: text to id, by hash with open addressing, and back. */
+/* The pieces of a vocabulary: a hash table with open addressing maps texts to ids, an array ids to texts. */
 #include "host/tokenizer/pieces.h"
 
 #include "base/alloc.h"
@@ -49,7 +49,7 @@ static void file_piece(clv_pieces *p, const char *text, size_t length, int kind,
         const clv_piece_slot *slot = &p->slots[at];
         if (slot->tag == (uint32_t)(hash >> 32) && slot->length == length &&
             memcmp(p->texts + slot->text, text, length) == 0)
-            break; /* the later id of a text that comes again */
+            break; /* the text occurs again: the later id replaces the earlier one */
     }
     p->slots[at] = (clv_piece_slot){ .tag = (uint32_t)(hash >> 32),
                                      .id = id,
@@ -79,10 +79,10 @@ clv_status clv_pieces_finish(clv_pieces *p, const char *what, const char *mark)
         if (p->start[id] == SIZE_MAX) continue;
         const char *text = p->texts + p->start[id];
         const size_t length = strlen(text);
-        if (!length) continue; /* an empty line: never matches */
+        if (!length) continue; /* an empty line never matches */
         if (mark && length > mark_length && memcmp(text, mark, mark_length) == 0)
             file_piece(p, text + mark_length, length - mark_length, CLV_PIECE_TAIL, (int32_t)id);
-        /* A word is never "##x": splitting at punctuation sees to that where the mark is such. */
+        /* No word begins with "##": splitting at punctuation prevents that for such a mark. */
         file_piece(p, text, length, CLV_PIECE_HEAD, (int32_t)id);
     }
     return CLV_OK;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The pieces of a vocabulary: text to id, by hash, and back. */
+/* The pieces of a vocabulary: a hash table maps texts to ids, an array maps ids to texts. */
 #ifndef CLEAVE_HOST_TOKENIZER_PIECES_H
 #define CLEAVE_HOST_TOKENIZER_PIECES_H
 
@@ -10,8 +10,8 @@
 
 enum { CLV_PIECE_ID_MAX = (1 << 24) - 1 };
 
-/* The hash of a piece is made byte by byte, so that all beginnings of a word cost one pass. A piece
- * that continues a word ("##ing") is filed without its mark and under another start value. */
+/* A piece's hash is computed byte by byte, so one pass over a word gives the hashes of all its prefixes. A piece
+ * that continues a word ("##ing") is stored without its mark and with another start value of the hash. */
 enum { CLV_PIECE_HEAD = 0, CLV_PIECE_TAIL = 1 };
 
 static inline uint64_t clv_piece_start(int kind)
@@ -33,7 +33,7 @@ typedef struct clv_piece_slot {
 typedef struct clv_pieces {
     char *texts; /* every piece, NUL-terminated */
     size_t text_used, text_room;
-    size_t *start; /* [ids]: where in texts; SIZE_MAX: no such id */
+    size_t *start; /* [ids]: offset in texts; SIZE_MAX: no such id */
     size_t ids, id_room;
     clv_piece_slot *slots;
     size_t slot_count; /* a power of two */
@@ -42,11 +42,12 @@ typedef struct clv_pieces {
     char tail_mark[16]; /* "##" */
 } clv_pieces;
 
-/* Adds a piece; a text that comes again takes the later id, as in a dictionary. CLV_E_FORMAT: the id
- * is taken or out of range, the text holds a NUL. `what` names the file. */
+/* Adds a piece. A text that occurs again gets the later id, as in a dictionary. Returns CLV_E_FORMAT if the id is
+ * taken or out of range, or if the text contains a NUL. `what` names the file in messages. */
 clv_status clv_pieces_add(clv_pieces *pieces, const char *what, const char *text, size_t length,
                           int64_t id);
-/* Builds the hash; call once, after the last piece. `mark` is what begins a tail; NULL: nothing is one. */
+/* Builds the hash table; call it once, after the last piece. Pieces that begin with `mark` continue a word; NULL:
+ * none do. */
 clv_status clv_pieces_finish(clv_pieces *pieces, const char *what, const char *mark);
 void clv_pieces_clear(clv_pieces *pieces);
 

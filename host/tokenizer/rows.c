@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rows of tokens grow. */
+/* Appending to rows of tokens. */
 #include "base/alloc.h"
 #include "host/tokenizer/tokenizer.h"
 

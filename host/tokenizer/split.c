@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fragments cut into words, which byte pair encoding never joins.
+/* Cuts fragments into words, which byte pair encoding never joins.
  *
- * The regular expressions that vocabularies are published with differ in few points, so that one scanner
- * with these points as parameters stands for all of them. At each place the first alternative that fits
- * is taken:
+ * The regular expressions of published vocabularies differ in few points, so one scanner with these points as
+ * parameters replaces all of them. At each place it takes the first alternative that fits:
  *
  *     GPT-2                      Llama 3                                 Qwen2
  *     's|'t|'re|'ve|'m|'ll|'d    the same in any case                    as Llama 3
@@ -13,7 +12,7 @@
  *     (none)                     \s*[\r\n]+
  *     \s+(?!\S)|\s+              the same
  *
- * So a run of white space gives its last character to what follows it. */
+ * As a result, a run of white space gives its last character to the word that follows. */
 #include "host/tokenizer/tokenizer.h"
 
 #include "base/alloc.h"
@@ -56,7 +55,7 @@ static void step(place *p)
     look(p);
 }
 
-/* Passes characters of a class, at most `most` (0: any number); how many. */
+/* Skips characters of a class, at most `most` (0: any number); returns how many. */
 static size_t pass(place *p, char_kind kind, size_t most)
 {
     size_t count = 0;
@@ -70,7 +69,7 @@ static bool is_line_end(uint32_t c)
     return c == '\r' || c == '\n';
 }
 
-/* Behind the quotation mark at the place; 0: no contraction. */
+/* Returns the bytes of the contraction that begins with the apostrophe here; 0 if there is none. */
 static size_t contraction(const place *p, bool any_case)
 {
     static const char *const ends[] = { "s", "t", "re", "ve", "m", "ll", "d" };
@@ -85,7 +84,7 @@ static size_t contraction(const place *p, bool any_case)
             ++same;
         }
         if (same == letters) return 1 + letters;
-        /* U+017F is another lower case form of s */
+        /* U+017F, the long s, is another lower-case form of s */
         if (any_case && i == 0 && p->at + 2 < p->length &&
             memcmp(p->text + p->at + 1, "\xC5\xBF", 2) == 0)
             return 3;
@@ -93,7 +92,7 @@ static size_t contraction(const place *p, bool any_case)
     return 0;
 }
 
-/* A run of white space begins here; where its word ends. */
+/* Returns where the word ends that begins with the run of white space here. */
 static size_t end_of_space(place p, bool lines)
 {
     size_t last = p.at, line_end = 0, count = 0;
@@ -135,7 +134,7 @@ static size_t words_next(const clv_split *s, place p)
     return end_of_space(p, s->lines);
 }
 
-/* Numbers, and what is between them. */
+/* Returns the end of a word of digits, or of the text up to the next digit. */
 static size_t numbers_next(const clv_split *s, place p)
 {
     if (pass(&p, NUMBER, s->most)) return p.at;
@@ -144,7 +143,7 @@ static size_t numbers_next(const clv_split *s, place p)
     return p.at;
 }
 
-/* Up to the next mark. */
+/* Returns the end of the word, which is the next mark. */
 static size_t meta_next(const clv_split *s, const char *text, size_t length)
 {
     const size_t mark = strlen(s->mark);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Many texts to tokens: ragged rows, shared among threads. */
+/* Converts many texts to tokens in ragged rows, with the work shared among threads. */
 #include "host/tokenizer/tokenizer.h"
 
 #include "base/alloc.h"
@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-enum { MAX_THREADS = 64, LEAST_BYTES = 16384 }; /* less than that is not worth a thread */
+enum { MAX_THREADS = 64, LEAST_BYTES = 16384 }; /* fewer bytes are not worth a thread */
 
 typedef struct share {
     const clv_tokenizer *t;
@@ -37,7 +37,7 @@ static bool put_frame(clv_token_rows *rows, const int32_t *ids, size_t count)
     return fits;
 }
 
-/* Of the tokens from `start` on the last `most` stay. */
+/* Keeps only the last `most` of the tokens from `start` on. */
 static void drop_first(clv_token_rows *rows, size_t start, size_t most)
 {
     const size_t count = rows->tokens - start;
@@ -47,7 +47,7 @@ static void drop_first(clv_token_rows *rows, size_t start, size_t most)
     rows->truncated += 1;
 }
 
-/* The tokens of one text and what is around them. */
+/* Appends the tokens of one text and those that are put around it. */
 static clv_status add_text(const clv_tokenizer *t, const clv_tokenize_options *o, const char *text,
                            const unsigned char *marks, size_t length, clv_token_rows *rows,
                            size_t *bad)
@@ -108,7 +108,7 @@ static void *thread_body(void *argument)
     return NULL;
 }
 
-/* Borders between shares of about the same number of bytes. */
+/* Splits the texts into shares of about the same number of bytes. */
 static size_t make_shares(const clv_tokenizer *t, const char *const *texts, const size_t *lengths,
                           size_t count, const clv_tokenize_options *options, share *shares)
 {
@@ -134,7 +134,7 @@ static size_t make_shares(const clv_tokenizer *t, const char *const *texts, cons
     return part + 1;
 }
 
-/* The rows of the shares behind the first are appended to the first's. */
+/* Appends the rows of all other shares to those of the first. */
 static clv_status join(share *shares, size_t parts, clv_token_rows *rows)
 {
     size_t tokens = 0, count = 0;
@@ -243,7 +243,7 @@ void clv_tokenizer_get_info(const clv_tokenizer *t, clv_tokenizer_info *info)
                                      .bos = t->bos,
                                      .eos = t->eos,
                                      .adds_bos = t->before_count && t->before[0] == t->bos };
-    const size_t old = offsetof(clv_tokenizer_info, kind); /* as callers of version 1 know it */
+    const size_t old = offsetof(clv_tokenizer_info, kind); /* the size that version 1 had */
     const size_t size = info->size >= sizeof all ? sizeof all : old;
     memcpy(info, &all, size);
     info->size = size;

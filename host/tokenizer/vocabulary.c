@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tables of a vocabulary for byte pair encoding, made when all pieces are known; what its neighbour
+/* Builds the tables of a vocabulary for byte pair encoding once all pieces are known, and reads what
  * tokenizer_config.json says about it. */
 #include "host/tokenizer/tokenizer.h"
 
@@ -16,7 +16,7 @@ static int by_bytes(const void *left, const void *right)
     return strcmp(((const clv_special *)left)->text, ((const clv_special *)right)->text);
 }
 
-/* The piece of every single byte. */
+/* Finds the piece of every byte. */
 static void find_bytes(clv_tokenizer *t)
 {
     for (unsigned byte = 0; byte < 256; ++byte) {
@@ -43,7 +43,7 @@ clv_status clv_bpe_finish(clv_tokenizer *t, const char *what)
     return CLV_OK;
 }
 
-/* A token of tokenizer_config.json: text, or an object with the text; -1: none. */
+/* Returns the id of a token of tokenizer_config.json, given as a string or an object that contains it; -1: none. */
 static int32_t named(const clv_tokenizer *t, const clv_json *config, const char *key)
 {
     const clv_json *value = clv_json_get(config, key);
@@ -52,7 +52,7 @@ static int32_t named(const clv_tokenizer *t, const clv_json *config, const char 
     return text ? clv_pieces_find(&t->pieces, text, strlen(text)) : -1;
 }
 
-/* Whether a token is put there, where the file says so; else tokenizer.json's word stays. */
+/* Sets whether a token is put there, if the file says so; otherwise tokenizer.json decides. */
 static clv_status set_frame(const char *what, const clv_json *config, const char *key, int32_t id,
                             int32_t *frame, size_t *count)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The tokens of one text: characters to words, words to pieces. One pass, no copy of the text. */
+/* Makes the tokens of one text, from characters to words to pieces, in one pass and without copying the text. */
 #include "host/tokenizer/tokenizer.h"
 
 #include "base/alloc.h"
@@ -10,7 +10,7 @@
 
 enum { WORD_BYTES = 4 * CLV_WORD_CHARS_MAX };
 
-/* A word as it grows. */
+/* The word that is being collected. */
 typedef struct word {
     char bytes[WORD_BYTES + 8];
     size_t length, chars; /* chars may exceed the limit, length does not */
@@ -25,12 +25,12 @@ typedef struct word {
 typedef struct work {
     const clv_tokenizer *t;
     clv_token_rows *rows;
-    size_t begin, most; /* where the text's ids begin, and how many there may be */
+    size_t begin, most; /* where the text's ids begin, and how many it may have */
     bool full, failed;
     word w;
 } work;
 
-/* False: the text has as many as it may have. */
+/* Appends an id; returns false if the text already has as many as it may have. */
 static bool emit(work *k, int32_t id)
 {
     clv_token_rows *r = k->rows;
@@ -47,7 +47,7 @@ static bool emit(work *k, int32_t id)
     return true;
 }
 
-/* The longest piece with which `text` begins; its length. */
+/* Returns the longest piece with which `text` begins, and its length in *taken; -1 if there is none. */
 static int32_t longest_piece(const clv_pieces *p, const char *text, size_t length, int kind,
                              size_t *taken)
 {
@@ -76,7 +76,7 @@ static void split_word(work *k)
     for (size_t at = 0; at < k->w.length; at += taken) {
         const int32_t id = longest_piece(p, k->w.bytes + at, k->w.length - at,
                                          at ? CLV_PIECE_TAIL : CLV_PIECE_HEAD, &taken);
-        if (id < 0) { /* a rest that is no piece: the whole word is unknown */
+        if (id < 0) { /* the rest begins with no piece, so the whole word is unknown */
             k->rows->unknown += emit(k, k->t->unk);
             return;
         }
@@ -110,11 +110,11 @@ static void add_letter(work *k, uint32_t c)
 {
     word *w = &k->w;
     w->run_count = 0;
-    if (w->chars++ >= k->t->max_word_chars) return; /* unknown anyway */
+    if (w->chars++ >= k->t->max_word_chars) return; /* so long a word is unknown anyway */
     w->length += clv_utf8_encode(c, w->bytes + w->length);
 }
 
-/* A combining mark that stays goes behind those of its run with the same class or a lower one. */
+/* Adds a combining mark that is kept; it goes after those of its run with the same or a lower class. */
 static void add_combining(work *k, uint32_t c, unsigned combining)
 {
     word *w = &k->w;
@@ -155,7 +155,7 @@ static void add_spelled(work *k, uint32_t c)
     }
 }
 
-/* The special token that begins here; 0 bytes: none. */
+/* Takes the special token that begins here; returns its bytes, 0 if there is none. */
 static size_t take_special(work *k, const char *text, size_t length)
 {
     for (size_t i = 0; i < k->t->special_count; ++i) { /* longest first */

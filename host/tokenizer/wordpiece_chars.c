@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What BERT's normaliser and splitter make of one code point.
+/* The treatment of one code point by BERT's normaliser and splitter.
  *
- * The reference (the Rust library tokenizers) takes its character classes from Unicode 8: what came
- * later is an ordinary character there, whatever it is today. Vocabularies were trained with that,
- * so `young` keeps it. */
+ * The reference (the Rust library tokenizers) takes its character classes from Unicode 8 and treats later
+ * characters as ordinary ones, whatever their class is today. Vocabularies were trained that way, so the table
+ * `young` reproduces it. */
 #include "host/tokenizer/tokenizer.h"
 
 #include "base/alloc.h"
@@ -13,7 +13,8 @@ typedef struct range {
     uint32_t first, last;
 } range;
 
-/* Marks, punctuation and controls that came after Unicode 8, with ordinary characters between. */
+/* Ranges with the marks, punctuation and controls that were added after Unicode 8; ordinary characters may lie
+ * between them. */
 static const range young[] = {
     { 0x61D, 0x61D },     { 0x7FD, 0x7FD },     { 0x890, 0x8E2 },     { 0x9FD, 0x9FE },
     { 0xA76, 0xA76 },     { 0xAFA, 0xAFF },     { 0xB55, 0xB55 },     { 0xC04, 0xC04 },
@@ -29,21 +30,21 @@ static const range young[] = {
     { 0x1E944, 0x1E95F },
 };
 
-/* NFD is that of Unicode 9 there, which knows the classes of these; of the other young ones, and of
- * `unsorted`, none. */
+/* The reference's NFD is that of Unicode 9, which knows the combining classes of these characters, but none of the
+ * other young ones and of `unsorted`. */
 static const range nine[] = {
     { 0x8D4, 0x8E1 },     { 0x1DFB, 0x1DFB },   { 0x11442, 0x11446 },
     { 0x11C3F, 0x11C3F }, { 0x1E000, 0x1E02A }, { 0x1E944, 0x1E94A },
 };
 static const range unsorted[] = { { 0x1715, 0x1715 }, { 0x16FF0, 0x16FF1 } };
 
-/* Written as one ideograph a word by those who made the vocabularies; kana and Hangul are not. */
+/* Ideographs, each of which is a word of its own in these vocabularies; kana and Hangul are not. */
 static const range ideographs[] = {
     { 0x3400, 0x4DBF },   { 0x4E00, 0x9FFF },   { 0xF900, 0xFAFF },   { 0x20000, 0x2A6DF },
     { 0x2A700, 0x2B73F }, { 0x2B740, 0x2B81F }, { 0x2B920, 0x2CEAF }, { 0x2F800, 0x2FA1F },
 };
 
-/* What left its class, and lower case that the installed tables may not know yet. */
+/* Characters that have left their class since, and lower case that the installed tables may not know yet. */
 static const struct {
     uint32_t c;
     clv_char_class was;
@@ -145,7 +146,7 @@ uint32_t clv_char_rule(clv_char_flags flags, uint32_t c)
         rule = s[0].rule;
     else if (count == 2 && s[0].rule == CLV_RULE_LETTER && !s[0].combining &&
              s[1].rule == CLV_RULE_MARK && s[1].combining)
-        rule = CLV_RULE_LETTER; /* an accent that goes: the run goes on behind a base */
+        rule = CLV_RULE_LETTER; /* the accent is dropped; the run goes on after the base */
     if (rule == CLV_RULE_MARK) rule = s[0].combining ? CLV_RULE_DROP : CLV_RULE_SPELL;
     return rule << CLV_RULE_SHIFT | (count ? s[0].c : 0);
 }
