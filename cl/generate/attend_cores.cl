@@ -1,19 +1,19 @@
 /* generate/attend_cores.cl -- keys, values and attention of a decoder for CPUs.
  *
- * Query head e looks at the keys and values of head e / GROUP; the GROUP query heads that share one are
- * worked on together, so that keys and values are read once. Rotary positions (and the norm of each head,
- * where the model has one) are applied on the way. Keys lie in tiles of 16 tokens, term after term, so that
- * tokens are lanes; values lie token after token.
+ * Query head e attends to the keys and values of head e / GROUP; the GROUP query heads that share one are
+ * processed together, so that keys and values are read once. Rotary positions (and the norm of each head, if
+ * the model has one) are applied on the way. Keys are stored in tiles of 16 tokens, term after term, so that
+ * tokens are lanes; values are stored token after token.
  *
  *     keys     [kv head][token / 16][DH][16]
  *     values   [kv head][token][DV]              DV: DH in whole vectors of 16
  *
  * Launch   clv_cores_keep    1-D: global (tokens), local (1)
  *          clv_cores_attend  3-D: global (kv heads, blocks of QUERIES tokens, parts of the keys), local (1, 1, 1)
- * Defines  LANES 16, DH: width of a head, ROT: how much of it turns, NEIGHBOURS: pairs are (2t, 2t + 1) in
- *          place of (t, t + ROT / 2), HEAD_NORM, GROUP, QUERIES, HALF: the cache holds halves.
+ * Defines  LANES 16, DH: width of a head, ROT: terms of it that are rotated, NEIGHBOURS: pairs are (2t, 2t + 1)
+ *          instead of (t, t + ROT / 2), HEAD_NORM, GROUP, QUERIES, HALF: the cache holds halves.
  * Needs    OpenCL C 1.2.
- * Order    a query's sums go over its keys upwards in tiles of 32: its bits depend on `parts`, not on its
+ * Order    a query's sums run over its keys upwards in tiles of 32: its bits depend on `parts`, not on its
  *          block or on the other queries. */
 #pragma OPENCL FP_CONTRACT OFF
 
@@ -26,7 +26,7 @@
 #define UNROLL _Pragma("unroll")
 #include "generate/heads.clh"
 
-/* `room` is a multiple of 16: tokens that the cache has place for. */
+/* `room`: the tokens that the cache has room for, a multiple of 16. */
 __kernel __attribute__((reqd_work_group_size(1, 1, 1))) void
 clv_cores_keep(__global const float *restrict qkv, ulong stride, ulong k_at, ulong v_at,
                __global const float *restrict angles, __global const float *restrict weights,

@@ -1,18 +1,18 @@
 /* generate/attend_items.cl -- keys, values and attention of a decoder for GPUs.
  *
- * Query head e looks at the keys and values of head e / GROUP. Rotary positions (and the norm of each head,
- * where the model has one) are applied first: keys and values then go into the cache, queries back to where
- * they were.
+ * Query head e attends to the keys and values of head e / GROUP. Rotary positions (and the norm of each head,
+ * if the model has one) are applied first; keys and values then go into the cache, and queries are changed in
+ * place.
  *
  *     keys, values     [token][kv head][DH]
  *
  * Launch   clv_items_turn    2-D: global ((heads + kv heads) * LOCAL, tokens), local (LOCAL, 1)
  *          clv_items_attend  3-D: global (kv heads * LOCAL, tokens, parts of the keys), local (LOCAL, 1, 1)
  *          clv_items_join    1-D: global (heads * LOCAL), local (LOCAL)
- * Defines  LOCAL: work-items of a group, DH: width of a head, ROT: how much of it turns, NEIGHBOURS: pairs are
- *          (2t, 2t + 1) in place of (t, t + ROT / 2), HEAD_NORM, GROUP, HALF: the cache holds halves.
+ * Defines  LOCAL: work-items of a group, DH: width of a head, ROT: terms of it that are rotated, NEIGHBOURS:
+ *          pairs are (2t, 2t + 1) instead of (t, t + ROT / 2), HEAD_NORM, GROUP, HALF: the cache holds halves.
  * Needs    OpenCL C 1.2.
- * Order    a query's sums go over its keys upwards in tiles of LOCAL: its bits depend on `parts` alone. */
+ * Order    a query's sums run over its keys upwards in tiles of LOCAL: its bits depend on `parts` alone. */
 #pragma OPENCL FP_CONTRACT OFF
 
 #define LANES 1
@@ -30,7 +30,7 @@ typedef float kept;
 #define kept_store(v, p) (*(p) = (v))
 #endif
 
-/* Adds up `mine` of all work-items, in the same order everywhere. */
+/* Adds `mine` of all work-items, in the same order on every device. */
 static float total(float mine, __local float *each)
 {
     float sum = 0.0f;
@@ -42,7 +42,8 @@ static float total(float mine, __local float *each)
     return sum;
 }
 
-/* Queries in place, times `scale`; keys and values of token t to position first + t of the cache. */
+/* Rotates queries in place and multiplies them by `scale`; writes keys and values of token t to position first + t of
+ * the cache. */
 __kernel __attribute__((reqd_work_group_size(LOCAL, 1, 1))) void
 clv_items_turn(__global float *qkv, ulong offset, ulong stride, ulong k_at, ulong v_at,
                __global const float *restrict angles, __global const float *restrict weights,
@@ -93,8 +94,9 @@ clv_items_turn(__global float *qkv, ulong offset, ulong stride, ulong k_at, ulon
     }
 }
 
-/* One part of the keys: `out` [tokens][out_stride] is the mixed values of all heads; several (one token
- * then): `out` [parts][heads][2 + DH] is maximum, sum and what is not divided by the sum. */
+/* With one part of the keys, `out` [tokens][out_stride] receives the attention output of all heads. With several
+ * parts (of one token), `out` [parts][heads][2 + DH] receives the maximum, the sum, and the weighted values that are
+ * not divided by the sum yet. */
 __kernel __attribute__((reqd_work_group_size(LOCAL, 1, 1))) void
 clv_items_attend(__global const float *restrict qkv, ulong offset, ulong stride, uint first, uint kv_heads,
                  __global const kept *restrict keys, __global const kept *restrict values,
@@ -119,7 +121,7 @@ clv_items_attend(__global const float *restrict qkv, ulong offset, ulong stride,
         const uint j = tile * LOCAL + me, here = min((uint)LOCAL, all - tile * LOCAL);
         __global const kept *key = keys + ((ulong)min(j, all - 1) * kv_heads + kv) * DH;
         float s[GROUP];
-        barrier(CLK_LOCAL_MEM_FENCE); /* q is there; the last tile's weights are used */
+        barrier(CLK_LOCAL_MEM_FENCE); /* q is complete, and nobody needs the last tile's weights any more */
         for (uint g = 0; g < GROUP; ++g)
             s[g] = 0.0f;
         for (uint c = 0; c < DH; ++c) {
@@ -172,7 +174,7 @@ clv_items_attend(__global const float *restrict qkv, ulong offset, ulong stride,
     }
 }
 
-/* The parts of every head, put together. */
+/* Joins the parts of every head. */
 __kernel __attribute__((reqd_work_group_size(LOCAL, 1, 1))) void
 clv_items_join(__global const float *restrict in, uint parts, uint heads,
                __global float *restrict out, ulong out_offset)

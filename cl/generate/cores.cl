@@ -1,16 +1,16 @@
-/* generate/cores.cl -- a token's products for CPUs: y = W x with W in blocks, and rows of W as they are.
+/* generate/cores.cl -- a token's products for CPUs: y = W x with W in blocks, and rows of W as embeddings.
  *
- *     y = W x                  PLUS    + bias, where there is one
+ *     y = W x                  PLUS    + bias, if there is one
  *                              ADDS    y += W x
- *                              GATES   y = silu(W x) * (W' x), W' the same number of bytes further on
+ *                              GATES   y = silu(W x) * (W' x), with W' `second` bytes after W
  *                              GATED   y = silu(y) * (W x)
- *     x                        PLAIN   as it is
+ *     x                        PLAIN   unchanged
  *                              NORM    x / sqrt(mean(x^2) + eps) * weight
- *                              PARTS   what generate/attend_cores.cl left of each part of the keys
+ *                              PARTS   joined from the parts of the keys that generate/attend_cores.cl wrote
  *
- * A work-item makes x in memory of its own, with the sums that minima are multiplied with, and goes through
- * its groups of 16 rows: rows are lanes, x is broadcast, four sums a row run side by side. W is read once.
- * A row's bits do not depend on the number of items.
+ * A work-item prepares x in memory of its own, with the sums that are multiplied by the blocks' minima, and goes
+ * through its groups of 16 rows: rows are lanes, x is broadcast, and four sums per row run side by side. W is read
+ * once. A row's bits do not depend on the number of work-items.
  *
  * Launch   1-D: global (work-items), local (1).
  * Defines  LANES (16 or 8), QTYPE as in common/quants.clh, INT8 as in generate/rows.clh.
@@ -30,7 +30,7 @@
 #define Q_BEGIN(k, d, m) \
     {                    \
         const qf scale = (d), least = (m);
-/* blocks of floats may go beyond the row */
+/* the last block of floats may extend beyond the row */
 #if QM
 #define Q_USE(k, v) if (from + (k) < columns) vstoren(fma(scale, v, least), column, to + from + (k))
 #else
@@ -38,7 +38,7 @@
 #endif
 #define Q_END(k) }
 
-/* Element `column` of the lanes to one place of a row. */
+/* Stores lane `column` to one place of a row. */
 static void vstoren(qf all, uint column, __global float *to)
 {
     float each[LANES];
@@ -67,8 +67,8 @@ clv_cores_embed(__global const uchar *restrict w, ulong w_offset, __global const
 
 #include "generate/rows.clh"
 
-/* `scratch` has `item` floats for every work-item: padded x and its sums. For PARTS `columns` are heads *
- * head. */
+/* `scratch` has `item` floats for every work-item, for the padded x and its sums. For PARTS, `columns` is heads * head
+ * width. */
 __kernel __attribute__((reqd_work_group_size(1, 1, 1))) void
 clv_cores_product(__global const uchar *restrict w, ulong w_offset, ulong second, uint groups,
                   uint blocks, uint columns, __global const float *in, ulong in_offset, uint kind,

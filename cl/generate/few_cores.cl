@@ -1,13 +1,13 @@
 /* generate/few_cores.cl -- products of a few tokens for CPUs: y[t] = W x[t], each with the bits of cores.cl.
  *
- * clv_cores_ready makes each token's x and its sums, as the product of one token does for itself;
- * clv_cores_few goes through groups of 16 rows of W: weights are unpacked once for TOKENS tokens, and a
- * group's bytes are in the nearest cache for the tokens behind these. Every token's sums run in the order
- * of one token alone.
+ * clv_cores_ready prepares each token's x and its sums, as the product of a single token does for itself.
+ * clv_cores_few goes through groups of 16 rows of W: weights are unpacked once for TOKENS tokens, and the tokens
+ * after these find the group's bytes in the nearest cache. Every token's sums run in the order of a single
+ * token's.
  *
  * Launch   clv_cores_ready  1-D: global (tokens), local (1)
  *          clv_cores_few    1-D: global (work-items), local (1)
- * Defines  LANES (16 or 8), QTYPE as in common/quants.clh, TOKENS: worked on together,
+ * Defines  LANES (16 or 8), QTYPE as in common/quants.clh, TOKENS that are processed together,
  *          INT8 as in generate/rows.clh.
  * Needs    OpenCL C 1.2. */
 #pragma OPENCL FP_CONTRACT OFF
@@ -21,8 +21,8 @@
 #define UNROLL _Pragma("unroll")
 #include "generate/rows.clh"
 
-/* x[t] to scratch [t][item]. PARTS: token t's parts of the keys are at parted [t][parted_stride], where it has
- * more than one; else it is in `in` as it is. */
+/* Writes x[t] to scratch [t][item]. PARTS: if token t has several parts of the keys, they are at parted
+ * [t][parted_stride]; otherwise its x is in `in`. */
 __kernel __attribute__((reqd_work_group_size(1, 1, 1))) void
 clv_cores_ready(__global const float *in, ulong in_offset, ulong stride, uint kind,
                 __global const float *parted, ulong parted_stride, __global const uint *parts,
@@ -47,7 +47,8 @@ clv_cores_ready(__global const float *in, ulong in_offset, ulong stride, uint ki
 }
 
 #if INT8 || defined(BYTES)
-/* Token by token: sums of bytes need no other form, and the group's bytes stay in the nearest cache. */
+/* Works token by token: sums of bytes gain nothing from another form, and the group's bytes stay in the nearest
+ * cache. */
 static void dot_few(__global const uchar *b, uint lane, uint blocks, __global const float *x, ulong item,
                     uint tokens, qf sum[TOKENS])
 {
@@ -61,7 +62,7 @@ static void dot_few(__global const uchar *b, uint lane, uint blocks, __global co
 #undef Q_USE
 #undef Q_END
 #if QUNIT == QGROUP
-/* One of the four sums of all tokens after the other, so that they stay in few registers. */
+/* Computes the four sums of all tokens one after the other, so that few registers suffice. */
 #define TURNS 4
 #define Q_BEGIN(k, d, m)                                                        \
     {                                                                           \
@@ -113,7 +114,7 @@ static void dot_few(__global const uchar *b, uint lane, uint blocks, __global co
 #define Q_LEAST(k, t) sum[t] = fma(scale, all, sum[t])
 #endif
 
-/* Rows from `lane` on of the group at `b`, for TOKENS x that are `item` floats apart. */
+/* Products of the rows from `lane` on of the group at `b` with TOKENS vectors x that are `item` floats apart. */
 static void dot_few(__global const uchar *b, uint lane, uint blocks, __global const float *x, ulong item,
                     uint tokens, qf sum[TOKENS])
 {
@@ -134,7 +135,7 @@ static void dot_few(__global const uchar *b, uint lane, uint blocks, __global co
 }
 #endif
 
-/* y of token t is out_stride floats behind that of token t - 1. */
+/* y of token t lies out_stride floats after that of token t - 1. */
 __kernel __attribute__((reqd_work_group_size(1, 1, 1))) void
 clv_cores_few(__global const uchar *restrict w, ulong w_offset, ulong second, uint groups,
               uint blocks, __global const float *restrict scratch, ulong item, uint tokens,

@@ -1,15 +1,15 @@
 /* generate/items.cl -- products with W in blocks for GPUs: y = W x for a few x, rows of W, and W as floats.
  *
- *     y = W x                  PLUS    + bias, where there is one
+ *     y = W x                  PLUS    + bias, if there is one
  *                              ADDS    y += W x
  *                              GATED   y = silu(y) * (W x)
  *
  * A work-group has 16 rows of W. A work-item has 4 of them and every SLICES-th unit of blocks, so that four
- * neighbours read 64 bytes side by side; the slices of a row are added up in local memory, in their order.
+ * neighbours read 64 adjacent bytes; the slices of a row are added in local memory, in order.
  * A row's bits do not depend on the other x.
  *
- * Defines  QTYPE as in common/quants.clh, LOCAL: work-items of a group, a multiple of 4, TOKENS: how many x
- *          there are at most.
+ * Defines  QTYPE as in common/quants.clh, LOCAL: work-items of a group, a multiple of 4, TOKENS: most x of a
+ *          launch.
  * Needs    OpenCL C 1.2. */
 #pragma OPENCL FP_CONTRACT OFF
 
@@ -24,7 +24,7 @@
 #define UNITS (QBLOCK / QUNIT) /* of a block */
 #define UNROLL _Pragma("unroll")
 
-/* Blocks of quantised weights are whole; those of floats may go beyond the row. */
+/* A row consists of whole blocks of quantised weights; the last block of floats may extend beyond it. */
 #if QTYPE == Q_F32 || QTYPE == Q_F16 || QTYPE == Q_BF16
 #define IS_THERE(k) ((k) < columns)
 #else
@@ -67,7 +67,7 @@ clv_items_embed(__global const uchar *restrict w, ulong w_offset, __global const
 }
 #undef TAKE
 
-/* Rows [16 first, 16 (first + groups)) of W, transposed: out[k][16 groups].
+/* Widens rows [16 first, 16 (first + groups)) of W to floats, transposed: out[k][16 groups].
  * Launch 2-D: global (4 groups rounded up to LOCAL, units), local (LOCAL, 1). */
 #define TAKE(k, v) do { if (IS_THERE(k)) vstore4(v, 0, to + (size_t)(k) * width); } while (0)
 __kernel __attribute__((reqd_work_group_size(LOCAL, 1, 1))) void
@@ -119,7 +119,7 @@ clv_items_widen(__global const uchar *restrict w, ulong w_offset, uint first, ui
             sum[t_] = fma(scale, acc[t_], Q_LEAST(t_));   \
     }
 
-/* `tokens`: how many of TOKENS count. Launch 1-D: global (groups * LOCAL), local (LOCAL). */
+/* `tokens`: the number of x, at most TOKENS. Launch 1-D: global (groups * LOCAL), local (LOCAL). */
 __kernel __attribute__((reqd_work_group_size(LOCAL, 1, 1))) void
 clv_items_product(__global const uchar *restrict w, ulong w_offset, uint blocks, uint columns,
                   __global const float *x, ulong x_offset, ulong x_stride, uint tokens,

@@ -1,13 +1,13 @@
-/* generate/layer_cores.cl -- one token through a whole layer for CPUs, where all of the layer's matrices are of
- * one type: norm and queries, keys, values; attention; its product; norm and the gated part; the last product.
+/* generate/layer_cores.cl -- passes one token through a whole layer on CPUs, if all of the layer's matrices have the
+ * same type: norm and queries, keys, values; attention; its product; norm and the gated part; the last product.
  *
- * Five phases, each cut into tasks. A work-item takes the next task that nobody has (an atomic counter), and
- * goes on to the next phase when all tasks of this one are done (a second one). Tasks are only waited for
- * once somebody works on them, so that the work-items need not run side by side: one alone does everything.
- * A driver's threads meet once a layer in place of five times. The arithmetic is that of cores.cl and
- * attend_cores.cl, and so are the bits: no row's sum depends on tasks.
+ * These are five phases, each cut into tasks. A work-item takes the next free task by an atomic counter, and goes on
+ * to the next phase when a second counter shows that all tasks of this phase are done. A work-item only waits for
+ * tasks that another has begun, so the work-items need not run at the same time: one alone does everything. The
+ * driver's threads synchronise once per layer instead of five times. The arithmetic is that of cores.cl and
+ * attend_cores.cl, with the same bits: no row's sum depends on the tasks.
  *
- * Launch   1-D: global (cores), local (1). `turns` [5][2][LINE] is 0 before: taken and done tasks of a phase.
+ * Launch   1-D: global (cores), local (1). `turns` [5][2][LINE], each phase's tasks taken and done, must be 0.
  * Defines  as cores.cl (LANES 16, QTYPE, INT8) and attend_cores.cl (QUERIES 1)
  * Needs    OpenCL C 1.2. */
 #pragma OPENCL FP_CONTRACT OFF
@@ -22,8 +22,8 @@
 #include "generate/heads.clh"
 #include "generate/rows.clh"
 
-/* A product of a phase. Nobody restricts pointers here: what other work-items write is read behind the
- * counters. */
+/* A product of a phase. Pointers are not `restrict` here, because a work-item reads what others have written once the
+ * counters allow it. */
 typedef struct matrix {
     __global const uchar *w;
     uint groups, columns;
@@ -57,7 +57,7 @@ static void wait_for(volatile __global uint *turn, uint tasks)
     mem_fence(CLK_GLOBAL_MEM_FENCE);
 }
 
-/* Tasks of a product whose x is ready in `x`. */
+/* Does a task of a product whose input has been prepared in `x`. */
 static void do_rows(const matrix *m, uint task, uint tasks, __global const float *x,
                     __global float *out)
 {

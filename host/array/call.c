@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Calls on arrays: operands checked, brought to the side that does the call, marked as written. */
+/* Calls on arrays: checks the operands, brings them to the side that executes the call, and marks results as
+ * written. */
 #include "host/array/call.h"
 
 #include "base/error.h"
@@ -34,7 +35,7 @@ static bool is_empty(const clv_array *array)
     return !array->on_host && !array->on_device;
 }
 
-/* Where its elements are, or would be, had the calls that were only planned been made. */
+/* Tells whether an array's elements are on the device, or would be if all planned calls had been executed. */
 static bool is_there(const clv_array *array)
 {
     return is_empty(array) ? array->planned == CLV_SIDE_DEVICE : array->on_device;
@@ -62,7 +63,7 @@ static clv_status on_device(clv_engine *engine, void *user)
     clv_array_call *c = user;
     for (size_t i = 0; i < c->count; ++i)
         CLV_TRY(clv_array_to_device(c->array[i], engine, (unsigned)i, c->input[i], c->output[i]));
-    for (size_t i = 0; i < c->count; ++i) /* from here on kernels may have run */
+    for (size_t i = 0; i < c->count; ++i) /* from now on kernels may change them */
         c->call.spent |= c->input[i] && c->output[i];
     return c->device(engine, c->user);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Convolution of an image: the host adds the borders, the devices' units are rows. */
+/* Convolution of an image: the host adds the borders, and the job's units are rows. */
 #include "host/array/convolve.h"
 #include "host/array/edge.h"
 
@@ -20,13 +20,13 @@ enum {
     OUT,   /* slot output */
     WEIGHTS = 0,
     ROWS = CLV_CONVOLVE_ROWS,
-    LANES = 16, /* for cores; a block is twice as wide */
+    LANES = 16, /* on cores; a block is twice as wide */
     MOST_ELEMENTS = 4096
 };
 
 typedef clv_filter filter;
 
-/* A call: the filter comes first, as a job's functions know nothing else. */
+/* A call. The filter comes first, because a job's functions only know the filter. */
 typedef struct task {
     filter filter;
     clv_context *context;
@@ -127,7 +127,7 @@ static clv_status reference(clv_slot *slot, size_t first, size_t count, void *us
 
 /* ---- borders ------------------------------------------------------------------------------- */
 
-/* What lies before the image in an axis: a kernel of even size reaches less far behind it. */
+/* Returns the width of the border before the image; with a kernel of even size, the one after it is larger. */
 static size_t before(size_t size)
 {
     return size - 1 - size / 2;
@@ -189,7 +189,7 @@ static clv_status check(const filter *f, size_t in_stride, const clv_convolve_op
     return CLV_OK;
 }
 
-/* Borders are added by whoever calls, for either side. */
+/* Adds the borders, on the calling thread, whichever side then computes. */
 static clv_status prepare(void *user)
 {
     task *t = user;
@@ -258,7 +258,7 @@ static void describe(task *t, clv_call *c)
                      .sample = sample };
 }
 
-/* A task on memory of its own. */
+/* A task with memory of its own. */
 typedef struct sampled {
     task task;
     clv_convolve_options options;
@@ -266,7 +266,8 @@ typedef struct sampled {
     float memory[];
 } sampled;
 
-/* An image of the call's shape, else a square one of about `amount` pixels, under a kernel of its size. */
+/* Makes a sample: an image of the call's shape, or else a square one of about `amount` pixels, with a kernel of the
+ * call's size. */
 static clv_status sample(clv_context *context, const clv_call *like, double amount, clv_sample *out)
 {
     const filter *f = like->user;

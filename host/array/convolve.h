@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A convolution with its borders added, for whoever does rows of it. */
+/* A convolution with its borders added, as the code that computes rows of it needs it. */
 #ifndef CLEAVE_HOST_ARRAY_CONVOLVE_H
 #define CLEAVE_HOST_ARRAY_CONVOLVE_H
 
@@ -9,14 +9,14 @@
 typedef struct clv_filter {
     size_t height, width, kernel_height, kernel_width;
     size_t pitch;   /* at least width, rounded up to 32, and kernel_width - 1 */
-    float *weights; /* the kernel turned by half a turn */
+    float *weights; /* the kernel rotated by 180 degrees */
     float *padded;  /* [height + kernel_height - 1, pitch] */
     float *out;
     size_t out_stride;
 } clv_filter;
 
-/* Rows [first, first + count) in plain C, as out [count,width]; a chain of fused multiply-adds an
- * element, in the kernel's order: the devices' bits. */
+/* Computes rows [first, first + count) on the host, as out [count,width]. Each element is one chain of fused
+ * multiply-adds in the kernel's order, which gives the devices' bits. */
 void clv_filter_rows(const clv_filter *filter, size_t first, size_t count, float *out);
 
 #endif

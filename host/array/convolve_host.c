@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rows of a convolution on the host: terms in the devices' order, neighbours side by side. */
+/* Computes rows of a convolution on the host, with the terms in the devices' order and neighbours in vectors. */
 #include "host/array/convolve.h"
 
 #include "base/alloc.h"
@@ -32,8 +32,8 @@ static void keep(const clv_filter *f, const float sums[][BLOCK], size_t rows, si
             out[r * f->width + x + l] = sums[r][l];
 }
 
-/* Up to four rows and 32 columns; the padded image has as many. Rows beyond the last do its work
- * again. Written out, so that sums stay in registers with every compiler. */
+/* Computes up to four rows of 32 columns, which the padded image always has. Rows beyond the last repeat its work.
+ * The loops are written out, so that every compiler keeps the sums in registers. */
 __attribute__((target("avx512f"))) static void wide(const clv_filter *f, const float *at,
                                                     size_t rows, size_t x, float *out)
 {
@@ -63,7 +63,7 @@ __attribute__((target("avx512f"))) static void wide(const clv_filter *f, const f
     keep(f, (const float(*)[BLOCK])sums, rows, x, out);
 }
 
-/* Likewise two rows. */
+/* Does the same for up to two rows. */
 __attribute__((target("avx2,fma"))) static void narrow(const clv_filter *f, const float *at,
                                                        size_t rows, size_t x, float *out)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Arrays that lie in the caller's memory or stay on a device: one owner of each element's latest
- * value at a time, copies only when the other side is asked for. */
+/* Arrays that lie in the caller's memory or stay on a device. One side has the latest elements at a time, and they
+ * are only copied when the other side needs them. */
 #include "host/array/data.h"
 
 #include "base/alloc.h"
@@ -161,7 +161,7 @@ clv_array_stats clv_array_statistics(clv_context *context)
     return stats;
 }
 
-/* An owned array's memory on the engine's device. */
+/* Gives an owned array memory on the engine's device. */
 static clv_status own_buffer(clv_array *array, clv_engine *engine)
 {
     clv_device *device = clv_queue_device(engine->queue);
@@ -182,7 +182,7 @@ clv_status clv_array_to_device(clv_array *array, clv_engine *engine, unsigned ke
                                bool output)
 {
     const size_t bytes = clv_array_bytes(array);
-    const bool rehearsing = engine->queue->rehearsing; /* then nothing is copied, or read */
+    const bool rehearsing = engine->queue->rehearsing; /* then nothing is copied or read */
     if (array->wraps) {
         const bool copies = !rehearsing && !clv_queue_device(engine->queue)->zero_copy;
         CLV_TRY(clv_engine_bring(engine, key, array->host, bytes, input, output, &array->at));
@@ -207,7 +207,7 @@ static clv_status own_host(clv_array *array)
                        : clv_fail(CLV_E_MEMORY, "no memory for an array of %zu", array->elements);
 }
 
-/* From the device that has it, by its engine. */
+/* Reads an array from the device that has it, through its engine. */
 static clv_status fetch(clv_array *array, float *host)
 {
     clv_engine *engine = clv_engine_lock(array->context);
@@ -252,7 +252,7 @@ clv_status clv_array_get(clv_array *array, float *host)
     return fetch(array, host);
 }
 
-/* From buffer to buffer; a failure leaves `to` without contents. */
+/* Copies from buffer to buffer; after a failure, the contents of `to` are undefined. */
 static clv_status copy_there(const clv_array *from, clv_array *to)
 {
     clv_engine *engine = clv_engine_lock(from->context);

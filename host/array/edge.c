@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What lies beyond the border of an image. */
+/* The pixels beyond the border of an image. */
 #include "host/array/edge.h"
 
 #include "base/alloc.h"
@@ -26,7 +26,7 @@ clv_status clv_edge_parse(const char *name, clv_edge *edge)
                     "edge \"%s\": expected reflect, constant, nearest, mirror or wrap", name);
 }
 
-/* `at` modulo `period`, never negative. */
+/* Returns `at` modulo `period`, never negative. */
 static int64_t modulo(int64_t at, int64_t period)
 {
     const int64_t rest = at % period;

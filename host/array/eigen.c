@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Eigenvalues of many symmetric matrices: matrices are the units. */
+/* Eigenvalues of many symmetric matrices; each matrix is a unit of the job. */
 #include "host/array/eigen_host.h"
 
 #include "base/alloc.h"
@@ -20,7 +20,7 @@ enum {
     VALUES,   /* slot output */
     SCRATCH,  /* slot buffer */
     LANES = 16,
-    SWEEPS = 12, /* 6 to 8 are needed up to 64 rows; a matrix that is done is left alone */
+    SWEEPS = 12, /* 6 to 8 are needed up to 64 rows; a converged matrix is skipped */
     GROUP = 32,
     LARGEST = 128 /* rows */
 };
@@ -52,7 +52,7 @@ static clv_cost cost(size_t first, size_t count, void *user)
                        .buffer_bytes = (uint64_t)CLV_MAX(in, scratch) };
 }
 
-/* How a chunk is laid out on a device. */
+/* The layout of a chunk on a device. */
 typedef struct form {
     size_t lanes, items, pitch;
     clv_launch launch;
@@ -72,7 +72,7 @@ static form form_of(const clv_device *device, size_t count, size_t n)
     return f;
 }
 
-/* Rows of a sweep at once: all of them, unless a work-item may turn only so often. */
+/* Returns how many rows of a sweep one launch handles: all, unless the device limits the turns of loops. */
 static size_t rows_at_once(const clv_device *device, size_t n)
 {
     const uint64_t limit = clv_device_facts(device)->flags.loop_limit;
@@ -122,7 +122,7 @@ static int ascending(const void *left, const void *right)
     return isnan(a) || isnan(b) ? isnan(a) - isnan(b) : (a > b) - (a < b); /* NaN last */
 }
 
-/* Of the lower triangle: what is multiplied by 0 is a number or none. */
+/* Tells whether the lower triangle is finite: 0 times an element is 0, or NaN if it is not. */
 static bool is_finite(const float *matrix, size_t n)
 {
     float sum = 0;
@@ -139,7 +139,7 @@ static clv_status commit(const clv_slot *slot, size_t first, size_t count, void 
     memcpy(out, clv_slot_result(slot, VALUES), count * b->n * sizeof *out);
     for (size_t i = 0; i < count; ++i) {
         if (!is_finite(b->matrices + (first + i) * b->n * b->n, b->n))
-            for (size_t k = 0; k < b->n; ++k) /* rotations may leave it out of the diagonal */
+            for (size_t k = 0; k < b->n; ++k) /* rotations may not carry it to the diagonal */
                 out[i * b->n + k] = NAN;
         qsort(out + i * b->n, b->n, sizeof *out, ascending);
     }
@@ -201,14 +201,14 @@ static void describe(batch *b, size_t count, const clv_eigen_options *o, clv_cal
                      .sample = sample };
 }
 
-/* A batch on memory of its own. */
+/* A batch with memory of its own. */
 typedef struct sampled {
     batch batch;
     clv_call call;
     float memory[];
 } sampled;
 
-/* About `amount` matrices of the call's size, with a diagonal that stands out as often as not. */
+/* Makes a sample: about `amount` matrices of the call's size, whose diagonals do not dominate. */
 static clv_status sample(clv_context *context, const clv_call *like, double amount, clv_sample *out)
 {
     static const clv_eigen_options none = { .size = sizeof(clv_eigen_options) };
@@ -222,7 +222,7 @@ static clv_status sample(clv_context *context, const clv_call *like, double amou
     s->batch = (batch){ .matrices = s->memory, .values = s->memory + elements, .n = b->n };
     describe(&s->batch, count, &none, &s->call);
     *out = (clv_sample){ .call = &s->call,
-                         .times = amount / (double)count, /* to what was asked for */
+                         .times = amount / (double)count, /* relative to the requested amount */
                          .result = s->memory + elements,
                          .results = count * b->n,
                          .tolerance = 1e-3,

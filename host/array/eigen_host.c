@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Eigenvalues of a symmetric matrix on the host, in float64: Householder reflections to three
- * diagonals, implicit QR steps with Wilkinson's shift (Golub and Van Loan, Matrix Computations, 8.3). */
+/* Eigenvalues of a symmetric matrix on the host, in float64: Householder reflections to tridiagonal form, then
+ * implicit QR steps with Wilkinson's shift (Golub and Van Loan, Matrix Computations, 8.3). */
 #include "host/array/eigen_host.h"
 
 #include <math.h>
 
 #define ALWAYS __attribute__((always_inline))
 
-/* a = a - v w^T - w v^T for rows and columns [from, n); row by row, so that neighbours go together. */
+/* a = a - v w^T - w v^T for rows and columns [from, n), row by row so that neighbours form vectors. */
 static inline ALWAYS void reflect(double *a, size_t n, size_t from, const double *v,
                                   const double *w)
 {
@@ -18,7 +18,8 @@ static inline ALWAYS void reflect(double *a, size_t n, size_t from, const double
     }
 }
 
-/* Diagonal and the one beside it; `a` is destroyed. `v` and `w` are room for n each. */
+/* Reduces `a`, which is destroyed, to its diagonal d and the diagonal e beside it. `v` and `w` have room for n
+ * numbers each. */
 static inline ALWAYS void to_three_diagonals(double *a, size_t n, double *d, double *e, double *v,
                                              double *w)
 {
@@ -32,7 +33,7 @@ static inline ALWAYS void to_three_diagonals(double *a, size_t n, double *d, dou
         }
         d[k] = a[k * n + k];
         e[k] = v[from];
-        if (rest == 0) continue; /* it has three diagonals here */
+        if (rest == 0) continue; /* this column is tridiagonal already */
         e[k] = v[from] > 0 ? -sqrt(v[from] * v[from] + rest) : sqrt(v[from] * v[from] + rest);
         v[from] -= e[k];
         square = v[from] * v[from] + rest;
@@ -53,7 +54,7 @@ static inline ALWAYS void to_three_diagonals(double *a, size_t n, double *d, dou
     if (n > 1) e[n - 2] = a[(n - 2) * n + n - 1];
 }
 
-/* One implicit step on rows [low, high], none of which is split off. */
+/* Does one implicit QR step on rows [low, high], none of which is split off. */
 static void step(double *d, double *e, size_t low, size_t high)
 {
     const double half = (d[high - 1] - d[high]) / 2, last = e[high - 1];
@@ -75,7 +76,7 @@ static void step(double *d, double *e, size_t low, size_t high)
     }
 }
 
-/* Everything beside the diagonal becomes less than the last bit of the norm. */
+/* Iterates until everything off the diagonal is below the last bit of the norm. */
 static void diagonalise(double *d, double *e, size_t n, double norm)
 {
     const double nothing = 0x1p-53 * norm;

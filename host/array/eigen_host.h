@@ -6,8 +6,8 @@
 #include <stddef.h>
 
 size_t clv_eigen_room(size_t n); /* doubles */
-/* Of the lower triangle of [n,n], in no order; NaN where an element is none or infinite. The same
- * bits with any instructions: nothing is contracted. */
+/* Computes the eigenvalues from the lower triangle of [n,n], in no particular order; all are NaN if an element is
+ * NaN or infinite. The bits are the same with any instruction set, because nothing is contracted. */
 void clv_eigen_host(const float *matrix, size_t n, double *room, float *values);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From text to steps. Nothing of the text survives but numbers, and indices of names and functions. */
+/* Parses text into steps. The steps contain nothing of the text but numbers, and indices of names and functions. */
 #include "host/array/expression.h"
 
 #include "base/alloc.h"
@@ -74,7 +74,7 @@ static clv_status put_number(parser *p, const char *at, double value, unsigned *
 static clv_status ternary(parser *p, unsigned *out);
 static clv_status unary(parser *p, unsigned *out);
 
-/* Digits, point, exponent; decimal only, and whole: "1.5.2" and "3x" are none. */
+/* Parses a number of digits, point and exponent: decimal only, and as a whole, so "1.5.2" and "3x" are errors. */
 static clv_status number(parser *p, unsigned *out)
 {
     const char *start = p->at, *end = start;
@@ -163,7 +163,7 @@ static clv_status primary(parser *p, unsigned *out)
     return wrong(p, p->at, "a number, a name or \"(\" expected");
 }
 
-/* Whole powers up to 4 by products; others by pow. */
+/* Computes whole powers up to 4 with products, all others with pow. */
 static clv_status put_power(parser *p, const char *at, unsigned base, unsigned power, unsigned *out)
 {
     const clv_step *s = &p->out->step[power];
@@ -220,7 +220,7 @@ static clv_status unary(parser *p, unsigned *out)
     return status;
 }
 
-/* Operators of one rank, loosest first; a longer one stands before one that begins it. */
+/* The operators by rank, loosest first. Within a rank, an operator comes before those that are a prefix of it. */
 static const struct rank {
     struct {
         const char *token;

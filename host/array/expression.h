@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An expression as a list of steps: each makes one number of numbers made before. */
+/* An expression as a list of steps, each of which computes one number from the results of earlier steps. */
 #ifndef CLEAVE_HOST_ARRAY_EXPRESSION_H
 #define CLEAVE_HOST_ARRAY_EXPRESSION_H
 
@@ -39,40 +39,42 @@ typedef struct clv_step {
 typedef struct clv_expression {
     clv_step step[EXPRESSION_STEPS];
     unsigned count, result;
-    double flops; /* of one element, roughly */
+    double flops; /* per element, roughly */
 } clv_expression;
 
-/* `names` are the inputs; each a word that is no function's. `position` may be NULL. */
+/* Parses an expression. `names` are the inputs; none may be the name of a function. `position` may be NULL. */
 clv_status clv_expression_parse(const char *text, const char *const *names, size_t count,
                                 clv_expression *out, size_t *position);
 
-/* expression_functions.c: what may be called. */
+/* A function that expressions may call; see expression_functions.c. */
 typedef struct clv_function {
     const char *name;
     unsigned arguments;
     double flops;
-    const char *cl; /* how OpenCL C calls it: "sin", or a macro of the generated text */
+    const char *cl; /* its name in OpenCL C: "sin", or a macro of array/map.clh */
     void (*host)(float *out, const float *a, const float *b, const float *c, size_t count);
 } clv_function;
 extern const clv_function clv_functions[];
 extern const unsigned clv_function_count;
 
-/* The numbers that a kernel takes as arguments k0, k1, ..., so that expressions which differ in these
- * alone are one kernel: steps, at most EXPRESSION_NUMBERS. Not what a compiler makes something better
- * of when it knows it: divisors with an exact reciprocal, exponents, operands of numbers alone. */
+/* The numbers (steps, at most EXPRESSION_NUMBERS) that a kernel takes as arguments k0, k1, ..., so that expressions
+ * which only differ in them share one kernel. Numbers stay constants if the compiler makes better code of them:
+ * divisors with an exact reciprocal, exponents, and operands of steps that use numbers alone. */
 enum { EXPRESSION_NUMBERS = 16 };
 typedef struct clv_numbers {
     unsigned step[EXPRESSION_NUMBERS], count;
 } clv_numbers;
 clv_numbers clv_expression_numbers(const clv_expression *expression);
 
-/* OpenCL C: "const fvec t3 = t1 + t2;" a line a step; an input's step calls IN<which>. */
+/* Writes the expression as OpenCL C, one line per step: "const fvec t3 = t1 + t2;". A step that reads an input calls
+ * IN<which>. */
 void clv_expression_write(const clv_expression *expression, const clv_numbers *numbers,
                           clv_text *text);
-/* Equal where the lines are; names and values of `numbers` are no part. */
+/* Returns a hash that is equal if those lines are; names and the values of `numbers` do not count. */
 uint64_t clv_expression_hash(const clv_expression *expression, const clv_numbers *numbers);
 
-/* On the host: out[i] of inputs[which][i * stride[which]], stride 0 or 1; `room` as the next says. */
+/* clv_expression_compute computes out[i] from inputs[which][i * stride[which]] on the host, with strides of 0 or 1;
+ * `room` has clv_expression_room floats. */
 enum { EXPRESSION_BLOCK = 256 };
 size_t clv_expression_room(const clv_expression *expression); /* floats */
 void clv_expression_compute(const clv_expression *expression, const float *const *inputs,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What an expression may call, in plain C and in OpenCL C. */
+/* The functions that an expression may call, in plain C and in OpenCL C. */
 #include "host/array/expression.h"
 
 #include "base/alloc.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Eigenvalues of general matrices: LAPACK on the host, a matrix a thread at a time. */
+/* Eigenvalues of general matrices, by LAPACK on the host; each thread works on one matrix at a time. */
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/lapack.h"
@@ -18,7 +18,7 @@
 
 enum { MOST_THREADS = 64, LARGEST = 32767 };
 
-/* Of OpenBLAS' count of threads; recursive, as a progress function may call again. */
+/* Guards OpenBLAS' thread count; recursive, because a progress function may call this function again. */
 static pthread_mutex_t thread_count_lock;
 static pthread_once_t thread_count_once = PTHREAD_ONCE_INIT;
 
@@ -45,7 +45,7 @@ typedef struct values {
     const float *matrices;
     float *real, *imaginary;
     size_t count, n;
-    int room; /* doubles that dgeev works in */
+    int room; /* doubles of dgeev's workspace */
     atomic_size_t next, done;
     atomic_bool over;
     pthread_mutex_t lock;
@@ -72,7 +72,7 @@ static clv_status do_matrix(const values *v, size_t which, double *room, pair *p
     int info = 0;
     bool finite = true;
     for (size_t i = 0; i < n * n; ++i) {
-        a[i] = (double)from[i]; /* its transpose to Fortran: the same values */
+        a[i] = (double)from[i]; /* Fortran sees the transpose, with the same eigenvalues */
         finite = finite && isfinite(from[i]);
     }
     if (finite)
@@ -98,7 +98,7 @@ static void stop(values *v, clv_status status)
     atomic_store(&v->over, true);
 }
 
-/* `watch` is the caller's own thread's: it also tells how far everybody is. */
+/* Works on matrices until none is left. The calling thread passes `watch` and reports the progress of all threads. */
 static void work_on(values *v, clv_watch *watch)
 {
     const size_t n = v->n;
@@ -138,7 +138,7 @@ static clv_status on_host(void *user)
     const int before = l->set_threads && l->get_threads && threads > 1 ? l->get_threads() : 0;
     if (before) l->set_threads(1);
     clv_watch watch = clv_watch_begin("eigenvalues", o->progress, o->progress_user, v->count);
-    watch.next = 0; /* the first matrix is told at once */
+    watch.next = 0; /* reports the first matrix at once */
     while (helpers + 1 < threads && clv_thread_start(&started[helpers], "cleave-eigen", helper, v))
         ++helpers;
     work_on(v, &watch);

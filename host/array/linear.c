@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Linear regression: a step, and many steps that stay where the data is. */
+/* Linear regression: a single step, or many steps that run where the data are. */
 #include "host/array/call.h"
 #include "host/array/map.h"
 #include "host/array/reduce.h"
@@ -17,7 +17,7 @@ enum { RESIDUALS = CALL_SCRATCH, PARTS, LOSSES, GRADIENT, LOSS, GROUP = 32, LANE
 typedef struct regression {
     size_t rows, width, each, blocks, steps;
     float rate;
-    clv_array *x, *y, *w, *loss, *gradient; /* the last two may be NULL when it trains */
+    clv_array *x, *y, *w, *loss, *gradient; /* training: the last two may be NULL */
     char kind[64];
 } regression;
 
@@ -196,7 +196,7 @@ wide_step(const regression *t, float *part, float *gradient, total *totals, floa
 }
 #endif
 
-/* fma is one instruction where the processor has it, else a call: the same bits. */
+/* Does a step. fma is one instruction if the processor has it, else a call; the bits are the same. */
 static void do_step(const regression *t, float *part, float *gradient, total *totals, float *loss)
 {
 #if defined(__x86_64__)
@@ -259,7 +259,7 @@ static void describe(regression *t, clv_array_call *c)
     if (t->gradient) clv_array_call_add(c, t->gradient, false, true);
 }
 
-/* Few steps stand for many, whose number is told by the kind. */
+/* Makes a sample: a few steps stand for many, whose number is part of the kind. */
 static clv_status sample(clv_context *context, const clv_call *like, double amount, clv_sample *out)
 {
     enum { MOST_STEPS = 8 };
@@ -281,7 +281,7 @@ static clv_status sample(clv_context *context, const clv_call *like, double amou
     if (!status && !trains) status = clv_array_sample_add(s, 0, NULL, 0, 0, &mine->loss);
     if (!status) describe(mine, &s->call);
     *out = (clv_sample){ .times = (double)t->steps / (double)mine->steps };
-    if (!status && !trains) /* training goes on from where it is: no two runs are alike */
+    if (!status && !trains) /* training continues from its last weights, so no two runs are alike */
         out->result = mine->gradient->host, out->results = width, out->tolerance = 1e-4;
     return clv_array_sample_end(s, status, out);
 }

@@ -15,7 +15,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static const size_t item_elements = 4096; /* of a work-item on a core */
+static const size_t item_elements = 4096; /* per work-item on a core */
 
 typedef struct map {
     clv_expression expression;
@@ -170,7 +170,7 @@ static clv_status on_host(void *user)
 
 /* ---- what others call ------------------------------------------------------------------------ */
 
-/* Expressions that cost the same: one kernel, spread alike, rows as long to a factor of two. */
+/* Names the kind of calls with equal costs: the same kernel and spread, and rows of equal length to a factor of two. */
 static void name_kind(map *m)
 {
     uint64_t h = clv_expression_hash(&m->expression, &m->numbers);
@@ -243,8 +243,8 @@ typedef struct sampled {
     clv_map_input inputs[CLV_MAP_INPUTS];
 } sampled;
 
-/* The same expression on arrays of about `amount` elements, spread likewise. What it computes may cancel
- * to nothing, so it is not compared. */
+/* Makes a sample: the same expression on arrays of about `amount` elements with the same spread. Its result may
+ * cancel to nothing, so it is not compared. */
 static clv_status sample(clv_context *context, const clv_call *like, double amount, clv_sample *out)
 {
     const map *m = ((const clv_array_call *)like->user)->user;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Monte Carlo on every device: blocks of samples are the units, counts come back. */
+/* Monte Carlo on every device: blocks of samples are the units, and each returns its counts. */
 #include "host/array/philox.h"
 
 #include "base/alloc.h"
@@ -12,11 +12,11 @@
 
 enum {
     COUNTS = 0,
-    ITEMS = 32 /* work-items of a unit, each with a count of its own */
+    ITEMS = 32 /* work-items per unit, each with a count of its own */
 };
 
-static const size_t BLOCK = 131072;  /* samples of a unit: below 2^32 / 2 of a count */
-static const double OPERATIONS = 45; /* of integers, a sample */
+static const size_t BLOCK = 131072;  /* samples per unit: a count stays below 2^32 / 2 */
+static const double OPERATIONS = 45; /* integer operations per sample */
 
 typedef struct experiment {
     uint32_t key[2];
@@ -24,7 +24,7 @@ typedef struct experiment {
     clv_job job;
 } experiment;
 
-/* Vectors for cores, neighbours in a work-group for the others. */
+/* Returns the lanes of a work-item: vectors for CPU cores, 1 (neighbouring work-items) for other devices. */
 static size_t lanes_of(const clv_device *device)
 {
     return clv_device_facts(device)->device_class == CLV_CLASS_CPU ? 8 : 1;
@@ -81,7 +81,7 @@ static clv_status reference(clv_slot *slot, size_t first, size_t count, void *us
     return CLV_OK;
 }
 
-/* Samples behind the last block are the calling thread's. */
+/* Counts the samples after the last whole block on the calling thread. */
 static clv_status prepare(void *user)
 {
     experiment *e = user;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* clv_normalize: columns to mean 0 and deviation 1, and the products of the rows. */
+/* clv_normalize: scales columns to mean 0 and deviation 1, and multiplies the rows with each other. */
 #include "host/array/call.h"
 #include "host/array/map.h"
 #include "host/array/product.h"

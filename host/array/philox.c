@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Points made of Philox, on the host. */
+/* Random points made by Philox, on the host. */
 #include "host/array/philox.h"
 
 #include <stdbool.h>
@@ -32,10 +32,10 @@ static uint64_t one_by_one(uint64_t first, uint64_t count, const uint32_t key[2]
 #if defined(__x86_64__)
 #include <immintrin.h>
 
-enum { VECTORS = 2 }; /* at once, as one waits for its products */
+enum { VECTORS = 2 }; /* vectors at once, since a single one would wait for its products */
 
-/* Pairs of points [first, first + groups * 16), as base/philox.c has it: a word a 64-bit lane, of which
- * the upper half is whatever a product leaves there. */
+/* Counts pairs of points [first, first + groups * 16) like base/philox.c, with one word per 64-bit lane, whose upper
+ * half holds whatever a product left there. */
 __attribute__((target("avx512f"))) static uint64_t wide(uint64_t first, uint64_t groups,
                                                         const uint32_t key[2])
 {
@@ -72,7 +72,7 @@ __attribute__((target("avx512f"))) static uint64_t wide(uint64_t first, uint64_t
     return inside;
 }
 
-/* Likewise with groups of 8. */
+/* Does the same with groups of 8. */
 __attribute__((target("avx2"))) static uint64_t narrow(uint64_t first, uint64_t groups,
                                                        const uint32_t key[2])
 {
@@ -111,7 +111,7 @@ __attribute__((target("avx2"))) static uint64_t narrow(uint64_t first, uint64_t 
     return points - count[0] - count[1] - count[2] - count[3];
 }
 
-/* Of whole groups among the next pairs, as many as `done` says. */
+/* Counts the whole groups among the next pairs; *done is how many pairs those are. */
 static uint64_t by_vectors(uint64_t first, uint64_t pairs, const uint32_t key[2], uint64_t *done)
 {
     const bool widest = __builtin_cpu_supports("avx512f");

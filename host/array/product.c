@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* clv_product: products of arrays, where they lie. */
+/* clv_product: products of arrays, on the side where they lie. */
 #include "host/array/product.h"
 
 #include "base/alloc.h"
@@ -91,7 +91,7 @@ static clv_matmul_shape shape_of(const product *p)
     return (clv_matmul_shape){ p->m, p->n, p->k, p->batch, p->ta, p->tb };
 }
 
-/* What lies in arrays is not handed over as matrices of the caller are: it has curves of its own. */
+/* Describes the call. Arrays are not transferred like the caller's matrices, so they have cost curves of their own. */
 static void describe(product *p, clv_array_call *c)
 {
     static const char prefix[] = "array ";

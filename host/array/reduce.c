@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* clv_reduce: along an axis or over all, in one order everywhere. */
+/* clv_reduce: reduces along an axis or over all elements, in the same order on every device. */
 #include "host/array/reduce.h"
 
 #include "base/alloc.h"
@@ -194,7 +194,7 @@ static void describe(reduction *r, clv_array_call *c)
     clv_array_call_add(c, r->out, false, true);
 }
 
-/* Rows of the call's own length and width, as many as `amount` needs; one long one when it is long. */
+/* Makes a sample: as many rows of the call's length and width as `amount` needs, or one long row. */
 static clv_status sample(clv_context *context, const clv_call *like, double amount, clv_sample *out)
 {
     const reduction *r = ((const clv_array_call *)like->user)->user;

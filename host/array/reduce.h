@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reductions along the middle axis of [outer, len, inner], for operations made of them. */
+/* Reductions along the middle axis of [outer, len, inner], for operations that consist of them. */
 #ifndef CLEAVE_HOST_ARRAY_REDUCE_H
 #define CLEAVE_HOST_ARRAY_REDUCE_H
 
@@ -11,7 +11,7 @@ typedef struct clv_reduce_shape {
     size_t outer, len, inner;
 } clv_reduce_shape;
 
-/* Engine keys that the first one takes. */
+/* How many engine keys clv_reduce_enqueue takes. */
 enum { REDUCE_KEYS = 3 };
 
 clv_status clv_reduce_enqueue(clv_engine *engine, unsigned key, clv_reduction what,
@@ -19,9 +19,9 @@ clv_status clv_reduce_enqueue(clv_engine *engine, unsigned key, clv_reduction wh
 clv_status clv_reduce_host(clv_reduction what, const clv_reduce_shape *shape, const float *in,
                            float *out);
 
-/* Elements of a block, by the length alone: the order of a sum depends on nothing else. */
+/* Returns the elements of a block. They depend on the length alone, and so does the order of a sum. */
 size_t clv_reduce_block(const clv_reduce_shape *shape);
-/* 1 / n as the sum of two. */
+/* Computes 1 / n as the sum of two floats. */
 void clv_reduce_scale(size_t n, float *high, float *low);
 
 #endif

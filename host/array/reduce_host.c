@@ -23,7 +23,7 @@ void clv_reduce_scale(size_t n, float *high, float *low)
     *low = (float)(1.0 / (double)n - (double)*high);
 }
 
-/* Lanes of one block: sums and their errors, or values and places. */
+/* The lanes of one block: sums and their rounding errors, or values and their places. */
 typedef struct lanes {
     float *a, *e;
     uint32_t *place;
@@ -51,7 +51,7 @@ static void rank_row(const lanes *l, const float *v, bool largest, size_t at, si
     }
 }
 
-/* One output in the making. */
+/* An output that is being computed. */
 typedef struct total {
     float a, e;
     uint32_t place;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Operands for timing an operation on arrays: a copy of its struct with arrays of its own. */
+/* Samples for timing an operation on arrays: a copy of its struct, with arrays of its own. */
 #include "host/array/call.h"
 
 #include "base/alloc.h"
@@ -22,7 +22,7 @@ clv_status clv_array_sample_add(clv_array_sample *s, size_t rank, const size_t *
     size_t elements = 1;
     for (size_t i = 0; i < rank; ++i)
         elements *= shape[i];
-    const size_t off = 16 * s->count; /* not all on one page boundary */
+    const size_t off = 16 * s->count; /* so that not all arrays begin at a page boundary */
     float *memory = clv_alloc_pages((elements + off) * sizeof *memory);
     if (!memory) return clv_fail(CLV_E_MEMORY, "no memory for a trial of %zu elements", elements);
     for (size_t i = 0; i < elements + off; ++i)

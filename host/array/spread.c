@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Broadcasting: strides of every input over the result's axes, axes merged where they can be. */
+/* Broadcasting: computes every input's strides over the result's axes and merges axes where possible. */
 #include "host/array/map.h"
 
 #include "base/error.h"
@@ -10,11 +10,11 @@
 size_t clv_array_lanes(const clv_device *device)
 {
     const clv_probe_device *facts = clv_device_facts(device);
-    /* a rasteriser compiles wide vectors for minutes */
+    /* software rasterisers take minutes to compile wide vectors */
     return facts->device_class == CLV_CLASS_CPU && facts->flags.loop_limit == 0 ? 16 : 1;
 }
 
-/* Strides of an input over the result's four axes, aligned at the last. */
+/* Computes an input's strides over the result's four axes, aligned at the last. */
 static clv_status strides_of(const char *what, const clv_array *out, const clv_array *in,
                              const char *name, size_t stride[CLV_ARRAY_AXES])
 {
@@ -34,7 +34,7 @@ static clv_status strides_of(const char *what, const clv_array *out, const clv_a
     return CLV_OK;
 }
 
-/* May axis `a` and the one behind it be walked over as one? */
+/* Tells whether axis `a` and the next one can be merged. */
 static bool can_join(const clv_spread *s, size_t count, size_t a)
 {
     for (size_t i = 0; i < count; ++i)
@@ -42,7 +42,7 @@ static bool can_join(const clv_spread *s, size_t count, size_t a)
     return true;
 }
 
-/* Takes axis `a` out; what stands before it moves up. */
+/* Removes axis `a`; the axes before it move up. */
 static void drop(clv_spread *s, size_t count, size_t a)
 {
     for (size_t k = a; k > 0; --k) {
@@ -64,7 +64,7 @@ clv_status clv_spread_make(const char *what, const clv_array *out, const clv_arr
         s->extent[CLV_ARRAY_AXES - 1 - i] = i < out->rank ? out->shape[out->rank - 1 - i] : 1;
     for (size_t i = 0; i < count; ++i)
         CLV_TRY(strides_of(what, out, arrays[i], names[i], s->stride[i]));
-    size_t least = 0; /* axes before it are gone */
+    size_t least = 0; /* axes before it have been removed */
     for (size_t a = CLV_ARRAY_AXES; a-- > least;)
         if (s->extent[a] == 1 && s->axes > 1) {
             drop(s, count, a);
@@ -73,7 +73,7 @@ clv_status clv_spread_make(const char *what, const clv_array *out, const clv_arr
     for (size_t a = CLV_ARRAY_AXES - 1; a-- > least;)
         if (can_join(s, count, a)) {
             s->extent[a + 1] *= s->extent[a];
-            /* the joined axis walks as its last one did */
+            /* the merged axis keeps the strides of its last one */
             drop(s, count, a);
             ++least, ++a;
         }

@@ -213,8 +213,7 @@ static chat_value date(chat_run *run, const chat_arguments *a)
         return chat_fail(run, CLV_E_UNSUPPORTED, "strftime_now with a format of %zu bytes",
                          wanted.length);
     memcpy(format, wanted.data, wanted.length);
-    for (const char *p = format; (p = strchr(p, '%'));
-         p += 2) /* not the locale's, nor glibc's own */
+    for (const char *p = format; (p = strchr(p, '%')); p += 2) /* no locale's, no glibc's own */
         if (!p[1] || !strchr("aAbBdHIjmMpSUwWyY%e-", p[1]))
             return chat_fail(run, CLV_E_UNSUPPORTED, "strftime_now(\"%s\")", format);
     if (!localtime_r(&now, &parts)) return chat_fail(run, CLV_E_ARGUMENT, "no date");
