@@ -1,11 +1,11 @@
 /* cl/array/convolve.cl -- convolution of an image that already has its borders.
  *
- * Buffers: in float [rows + KH - 1, pitch], the padded band; weights float [KH*KW], the kernel
- * turned by half a turn; out float [rows, width].
- * A work-item makes ROWS rows of 2 * LANES columns (CPUs) or one pixel (LANES 1): an input row is
- * loaded once for the ROWS outputs that it is part of. `pitch` has room for the last block.
+ * Buffers: in float [rows + KH - 1, pitch], the padded band; weights float [KH*KW], the kernel rotated by
+ * 180 degrees; out float [rows, width].
+ * A work-item computes ROWS rows of 2 * LANES columns (CPUs) or one pixel (LANES 1): an input row is loaded once
+ * for the ROWS outputs that it contributes to. `pitch` has room for the last block.
  *
- * Defines: LANES, KH, KW. Roofline: 2 * KH * KW flop a pixel for 8 bytes: arithmetic from 3x3 on. */
+ * Defines: LANES, KH, KW. Roofline: 2 * KH * KW flop per pixel and 8 bytes: bound by arithmetic from 3x3 on. */
 #include "array/shared.clh"
 #include "common/lanes.clh"
 

@@ -2,13 +2,13 @@
  * (Golub and Van Loan, Matrix Computations, 8.5), LANES matrices at a time.
  *
  * Scratch: the lower triangles, element e of matrix m at (m / LANES * e_count + e) * LANES +
- * m % LANES for LANES > 1, at e * pitch + m for LANES 1 (neighbours are work-items); behind the
- * triangles the sum of squares of each matrix, and the power of two that its values were divided by
- * so that nothing over- or underflows. e_count = N(N+1)/2 + 2.
- * A matrix that has converged is turned no more: its values do not depend on its neighbours.
+ * m % LANES for LANES > 1, at e * pitch + m for LANES 1 (neighbours are work-items); after the
+ * triangles come the sum of squares of each matrix, and the power of two by which its values were
+ * divided so that nothing over- or underflows. e_count = N(N+1)/2 + 2.
+ * A converged matrix is not rotated any more, so its values do not depend on its neighbours.
  *
- * Defines: LANES (1 for GPUs, 16 for CPUs), N. Roofline: about 4 N^3 flop a sweep for 4 N^2 bytes
- * that stay in cache: arithmetic. */
+ * Defines: LANES (1 for GPUs, 16 for CPUs), N. Roofline: about 4 N^3 flop per sweep and 4 N^2 bytes
+ * that stay in cache: bound by arithmetic. */
 #include "common/lanes.clh"
 
 #define SQUARES (N * (N + 1) / 2)
@@ -29,7 +29,7 @@
 #define GET(e) lanes_load(m + (size_t)(e) * PITCH)
 #define SET(e, v) lanes_store(v, m + (size_t)(e) * PITCH)
 
-/* Brings the lower triangles of matrices [0, count) into place; lanes beyond are 0. */
+/* Loads the lower triangles of matrices [0, count) into the scratch; lanes beyond `count` are 0. */
 __kernel void clv_array_jacobi_load(__global const float *a, ulong offset, __global float *scratch,
                                     ulong pitch, uint count)
 {
@@ -65,8 +65,8 @@ __kernel void clv_array_jacobi_load(__global const float *a, ulong offset, __glo
     SET(SCALE, as_fvec(e << 23));
 }
 
-/* One rotation that makes element (q,p) 0, q > p, where `active`. One whose square is `nothing` beside
- * the matrix just becomes 0: denormal numbers would cost more than all the rest. */
+/* Does a rotation that makes element (q,p) 0, q > p, in the lanes that are `active`. An element whose square does not
+ * exceed `nothing` is just set to 0: denormal numbers would cost more than all the rest. */
 static void rotate(__global float *m, ulong pitch, uint p, uint q, fvec active, fvec nothing)
 {
     const fvec x = GET(AT(q, p)), app = GET(AT(p, p)), aqq = GET(AT(q, q));
@@ -102,8 +102,8 @@ __kernel void clv_array_jacobi_sweep(__global float *scratch, ulong pitch, uint 
             const fvec v = GET(AT(i, j));
             off = fma(v, v, off);
         }
-    /* eigenvalues are off by less than the root of `off` squared over the gaps: 2^-26 of the norm
-     * cannot be seen in float32 */
+    /* the eigenvalues' error is below the root of `off`, squared, over the gaps: 2^-26 of the norm is
+     * invisible in float32 */
     const fvec squares = GET(SQUARES);
     const fvec active = pick(off > 0x1p-52f * squares, (fvec)(1.0f), (fvec)(0.0f));
     if (!lanes_any(active > (fvec)(0.0f))) return;

@@ -1,8 +1,8 @@
 /* array/linear.cl -- a step of linear regression: residuals, loss, gradient, new weights.
  *
- * Rows come in blocks. A residual is 16 sums over its columns l, l + 16, ... by fma, added one after
- * the other; a block's parts of loss and gradient run over its rows; blocks are added first to last,
- * with what their additions round away. The same bits on every device and on the host.
+ * Rows are grouped in blocks. A residual consists of 16 sums by fma, over its columns l, l + 16, ..., which are
+ * added one after the other. A block's parts of loss and gradient are sums over its rows. Blocks are added first
+ * to last, and their rounding errors too. The bits are the same on every device and on the host.
  *
  * Launch   clv_linear_block: 1-D, blocks, local 1 (cores). Else clv_linear_residual: rows, local 32,
  *          then clv_linear_gradient: 2-D (columns, blocks), local (32, 1).
@@ -115,7 +115,7 @@ __kernel void clv_linear_gradient(__global const float *x, __global const float 
 
 #endif
 
-/* gradient = 2 (high + low) * sum of parts; w -= rate * gradient; loss[at] likewise. */
+/* gradient = 2 (high + low) * sum of parts; w -= rate * gradient; loss[at] is summed in the same way. */
 __kernel void clv_linear_join(__global const float *parts, __global const float *losses,
                               __global float *gradient, __global float *w, __global float *loss,
                               uint width, uint blocks, float high, float low, float rate, uint at)

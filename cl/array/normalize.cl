@@ -1,7 +1,7 @@
 /* array/normalize.cl -- z = (x - mean) / std of every column of x [rows, width].
  *
  * Launch   2-D: (blocks of `cols` columns, rows / each), local (1, 1) on cores with vectors, else
- *          (32, 1) and a column an item.
+ *          (32, 1) and one column per work-item.
  * Defines  LANES (16 or 1).
  * Needs    OpenCL C 1.2. Memory: x read once, z written once. */
 #include "array/map.clh"

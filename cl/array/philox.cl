@@ -1,11 +1,11 @@
-/* cl/array/philox.cl -- counts random points inside a quarter of a circle.
+/* cl/array/philox.cl -- counts the random points inside a quarter of a circle.
  *
  * Philox4x32-10 (Salmon, Moraes, Dror, Shaw: Parallel random numbers: as easy as 1, 2, 3, 2011).
- * A work-item handles TURNS * LANES counters, one after the other LANES at a time; each counter
- * gives two points. Integers only: the same count everywhere.
+ * A work-item handles TURNS * LANES counters, LANES at a time; each counter gives two points. All
+ * arithmetic uses integers, so the count is the same on every device.
  *
- * Defines: LANES (1 for GPUs, 8 for CPUs), TURNS. Roofline: arithmetic, about 6 vector
- * instructions a point; a uint of traffic for TURNS * LANES * 2 points. */
+ * Defines: LANES (1 for GPUs, 8 for CPUs), TURNS. Roofline: bound by arithmetic, about 6 vector
+ * instructions per point; one uint of traffic for TURNS * LANES * 2 points. */
 #if LANES == 1
 typedef ulong vec;
 #define iota() ((ulong)0)
@@ -24,14 +24,14 @@ static ulong add_lanes(ulong8 x)
 #define LOW ((ulong)0xFFFFFFFF)
 #define LIMIT ((ulong)1 << 48)
 
-/* 1 for each point outside. Words are the lower halves: what stands above them is of no meaning. */
+/* Returns 1 for each point outside. The words are the lower halves of x and y; the upper halves are meaningless. */
 static vec outside(vec x, vec y)
 {
     const vec a = (x & LOW) >> 8, b = (y & LOW) >> 8;
     return ((vec)(LIMIT) - (a * a + b * b)) >> 63;
 }
 
-/* counts[item] = points inside among those of counters first + item * TURNS * LANES and on. */
+/* counts[item] = points inside, among those of the counters from first + item * TURNS * LANES on. */
 __kernel void clv_array_pi(__global uint *counts, ulong first, uint key0, uint key1)
 {
     const size_t item = get_global_id(0);
@@ -43,7 +43,7 @@ __kernel void clv_array_pi(__global uint *counts, ulong first, uint key0, uint k
         uint k0 = key0, k1 = key1;
 #pragma unroll
         for (int round = 0; round < 10; ++round) {
-            /* 32 x 32 -> 64 bits, one instruction where vectors have it */
+            /* 32 x 32 -> 64 bits: one instruction if the vector unit has it */
             const vec p0 = (c0 & LOW) * (ulong)0xD2511F53u, p1 = (c2 & LOW) * (ulong)0xCD9E8D57u;
             c0 = p1 >> 32 ^ c1 ^ (vec)((ulong)k0);
             c2 = p0 >> 32 ^ c3 ^ (vec)((ulong)k1);

@@ -1,14 +1,14 @@
-/* array/reduce.cl -- sums and extremes along the middle axis of [outer, len, inner], in one order.
+/* array/reduce.cl -- sums and extremes along the middle axis of [outer, len, inner], in a fixed order.
  *
- * clv_reduce_blocks: `len` is cut into blocks. Dense (inner 1): a block has 16 lanes, lane l takes its
- * elements l, l + 16, ...; else a lane is a column. Partial results p, q [outer, blocks, lanes]: a
- * sum and what its additions rounded away, or a value and its place.
- * clv_reduce_join: lanes and blocks of an output, first to last.
+ * clv_reduce_blocks: cuts `len` into blocks. Dense (inner 1): a block has 16 lanes, and lane l takes the
+ * elements l, l + 16, ... of the block; else a lane is a column. Partial results are p, q [outer, blocks,
+ * lanes]: a sum and its rounding errors, or a value and its place.
+ * clv_reduce_join: joins the lanes and blocks of an output, first to last.
  *
  * Launch   blocks: 3-D (lanes / LANES, blocks, outer / each), local (1 or 32, 1, 1); join: 1-D,
- *          outputs. A work-item makes LANES lanes (CPUs) or one.
+ *          outputs. A work-item computes LANES lanes (CPUs) or one.
  * Defines  LANES (16 or 1), OP (CLV_REDUCE_OP_...), DENSE.
- * Needs    OpenCL C 1.2. Sums are exact additions and their errors: the same bits everywhere. */
+ * Needs    OpenCL C 1.2. Sums are kept with their rounding errors: the same bits on every device. */
 #pragma OPENCL FP_CONTRACT OFF
 #include "array/shared.clh"
 #include "common/lanes.clh"
@@ -156,7 +156,7 @@ __kernel void clv_reduce_join(__global const float *p, __global const float *q,
 #if OP < CLV_REDUCE_OP_LEAST
     a = isfinite(a) ? a + e : a;
     if (finish != CLV_REDUCE_AS_IT_IS) a = isfinite(a) ? fma(a, high, a * low) : a;
-    if (finish == CLV_REDUCE_ROOT && a > 0.0f && isfinite(a)) { /* sqrt may be 3 ulp off: one step of Newton */
+    if (finish == CLV_REDUCE_ROOT && a > 0.0f && isfinite(a)) { /* sqrt may be 3 ulp off: one Newton step */
         const float root = sqrt(a);
         a = fma(fma(-root, root, a), 0.5f / root, root);
     }

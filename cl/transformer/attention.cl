@@ -1,13 +1,13 @@
 /* transformer/attention.cl -- o = softmax(q k^T * scale + mask) v, one pass over the keys.
  *
- * A work-group has LOCAL queries of one sequence and head, each work-item one of them. Keys come in
+ * A work-group has LOCAL queries of one sequence and head, one per work-item. Keys are processed in
  * tiles; the running maximum and sum of every query are corrected tile by tile (online softmax). A
- * query without any key gives 0. Cores have a form of their own: transformer/attention_rows.cl.
+ * query without any key gives 0. Cores use transformer/attention_rows.cl instead.
  *
  * Element (token t, head h, i) of q lies at offset + t * row + h * head + i; k, v, o likewise.
  * A block is two int4: first token of the queries, their number, first token of the keys, their
  * number; first query of the block within its sequence, first element of the mask, -, -.
- * Query i may see key j when mask[j] is not 0 (has_mask) and j <= i + keys - queries (causal).
+ * Query i may see key j if mask[j] is not 0 (has_mask) and j <= i + keys - queries (causal).
  *
  * Launch   2-D: global (blocks * LOCAL, heads), local (LOCAL, 1).
  * Defines  LANES 1, LOCAL, DH: width of a head, TILE keys at a time.
@@ -62,7 +62,7 @@ clv_attention(__global const float *restrict Q, ulong q_offset, ulong q_row, ulo
             s[t] = there && j + t <= see ? s[t] : -INFINITY;
             high = fmax(high, s[t]);
         }
-        /* nothing seen yet: any number does in place of the maximum, but not an infinite one */
+        /* no key seen yet: any finite number may replace the maximum */
         const float from = high == -INFINITY ? 0.0f : high;
         const float shrink = exp_lanes(top - from);
         top = high;
@@ -87,6 +87,6 @@ clv_attention(__global const float *restrict Q, ulong q_offset, ulong q_row, ulo
     __global float *to = O + o_offset + (qt + i0) * o_row + h * o_head;
     for (int c = 0; c < DH; ++c)
         to[c] = o[c] * inverse;
-    /* maximum and 1 / sum of each row's exponentials: what the way back needs */
+    /* the way back needs the maximum and 1 / sum of each row's exponentials */
     if (keep) tops[h * top_head + qt + i0] = (float2)(sum > 0.0f ? top : 0.0f, inverse);
 }

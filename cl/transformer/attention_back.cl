@@ -1,14 +1,14 @@
 /* transformer/attention_back.cl -- the way back through o = softmax(q k^T * scale + mask) v.
  *
- * P is made again from the maximum and 1 / sum of every row, which transformer/attention.cl kept. For
+ * P is recomputed from the maximum and 1 / sum of every row, which transformer/attention.cl kept. With
  * G = dL/do and delta = sum of G o over a row:
  *
  *     dv = P^T G,   S = P (G v^T - delta),   dq = scale S k,   dk = scale S^T q
  *
- * For GPUs; cores have transformer/attention_back_rows.cl. A work-item of clv_attention_back_q has a
- * query and walks over keys; it writes dq and delta. One of clv_attention_back_kv has a key and walks
- * over queries, those of all heads that share it; it runs second and writes dk and dv. Every number
- * has one owner and sums run in one order.
+ * For GPUs; cores use transformer/attention_back_rows.cl. A work-item of clv_attention_back_q has one
+ * query and walks over the keys; it writes dq and delta. clv_attention_back_kv runs second: a work-item
+ * has one key, walks over the queries of all heads that share it, and writes dk and dv. Every number is
+ * written by one work-item, and sums run in a fixed order.
  *
  * Element (token t, head h, i) of q, o, G and dq lies at offset + t * row + h * head + i; k, v and
  * their gradients likewise by heads of keys. Blocks, mask and causality are as in
@@ -129,7 +129,7 @@ clv_attention_back_kv(__global const float *restrict Q, ulong q_offset, ulong q_
     by_columns(V + v_offset + kt * v_row + hk * v_head, v_row, j0, keys, 1.0f, v);
     for (int c = 0; c < DH; ++c)
         dk[c] = dv[c] = (fvec)(0.0f);
-    /* the first query that sees a key; one that nobody sees has none */
+    /* the first query that sees a key; `queries` or more if none does */
     ivec from;
     {
         float first[LANES];

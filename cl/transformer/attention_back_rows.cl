@@ -1,10 +1,10 @@
 /* transformer/attention_back_rows.cl -- the way back through attention for cores: formulas and
  * arguments as in transformer/attention_back.cl, in one walk.
  *
- * A work-item has one text and one head of keys, with all heads of queries that share it. Queries come
- * by LANES, keys by TILE; P and S of such a tile are made once and serve dq (queries in lanes) as well
- * as dk and dv (columns in lanes), which wait in memory between tiles. Sums run over heads, queries
- * and keys upwards.
+ * A work-item has one text and one head of keys, with all heads of queries that share it. It takes LANES
+ * queries and TILE keys at a time; P and S of such a tile are computed once and serve dq (queries in
+ * lanes) as well as dk and dv (columns in lanes), which stay in memory between tiles. Sums run over
+ * heads, queries and keys upwards.
  *
  * Launch   2-D: global (blocks, heads of k), local (1, 1); blocks that are not the first of their
  *          text end at once.
@@ -17,7 +17,7 @@
 #define WIDE ((DH + LANES - 1) / LANES * LANES) /* a row in vectors; zeros beyond DH */
 #define TOGETHER 4                              /* keys whose dk and dv grow side by side */
 
-/* `count` rows from token `first` on, factor times, at constant distances; the last one repeats. */
+/* Copies `count` rows from token `first` on, times `factor`, to constant distances; the last row repeats. */
 static void rows_near(__global const float *from, ulong row, int first, int count, int rows,
                       float factor, float *near)
 {

@@ -3,9 +3,9 @@
  * needs no barrier.
  *
  * A work-group of clv_attention_back_q_tile has 64 queries and takes 32 keys at a time; it writes dq and
- * delta. One of clv_attention_back_kv_tile has 64 keys and takes 32 queries at a time, those of all heads
- * that share the keys; it runs second and writes dk and dv. Every number has one owner and sums run in one
- * order.
+ * delta. clv_attention_back_kv_tile runs second: a work-group has 64 keys, takes 32 queries at a time of all
+ * heads that share the keys, and writes dk and dv. Every number is written by one work-item, and sums run in a
+ * fixed order.
  *
  * Launch   2-D: global (blocks * 64 / ROWS * WG, heads of q, or of k), local (WG, 1), WG = ROWS / 4 * TX.
  * Defines  LANES 1; DH: width of a head; ROWS, TX as in transformer/attention_tile.cl.
@@ -52,7 +52,7 @@ clv_attention_back_q_tile(__global const float *restrict Q, ulong q_offset, ulon
     mask += more.y;
     tops += h * top_head + qt, delta += h * top_head + qt;
 
-    /* the query of which this work-item takes a part: of delta = sum of G o, then of exponentials */
+    /* this work-item computes a part of this query's delta = sum of G o, then of its exponentials */
     const uint mine = id % ROWS, of = id / ROWS;
     const int query = min(i0 + (int)mine, queries - 1), see = causal ? query + keys - queries : keys;
     const float2 both = tops[query];
@@ -71,7 +71,7 @@ clv_attention_back_q_tile(__global const float *restrict Q, ulong q_offset, ulon
     for (int j = 0; j < end; j += COLUMNS) {
         const own_rows s = tile_product(shared, Q, q_row, i0, queries, scale, K, k_row, j, keys, id);
         const own_rows d = tile_product(shared, G, g_row, i0, queries, 1.0f, V, v_row, j, keys, id);
-        /* P = exp(S - top) / sum here and there, G v^T in local memory, and then both together */
+        /* computes P = exp(S - top) / sum in local memory, G v^T in registers, and then joins both */
         put_tile(tile, s, id);
         barrier(CLK_LOCAL_MEM_FENCE);
         _Pragma("unroll 1") for (int t = 0; t < EACH; ++t) {
@@ -80,7 +80,7 @@ clv_attention_back_q_tile(__global const float *restrict Q, ulong q_offset, ulon
             const float p = exp_lanes(tile[at * SR + mine] - both.x) * both.y;
             tile[at * SR + mine] = select(0.0f, p, seen ? 1 : 0);
         }
-        deltas[mine] = own; /* the same number, whoever writes it */
+        deltas[mine] = own; /* all work-items of a query write the same number */
         barrier(CLK_LOCAL_MEM_FENCE);
         const float4 less = *(__local const float4 *)(deltas + 4 * ty);
 #define TURN(n, element)                                                                          \
@@ -125,8 +125,7 @@ clv_attention_back_kv_tile(__global const float *restrict Q, ulong q_offset, ulo
     K += k_offset + kt * k_row + hk * k_head, V += v_offset + kt * v_row + hk * v_head;
     mask += more.y;
 
-    /* the first query that sees the key of which this work-item takes exponentials; a key that nobody
-     * sees has none */
+    /* the first query that sees the key whose exponentials this work-item computes; `queries` if none does */
     const uint mine = id % ROWS, of = id / ROWS;
     const int key = min(j0 + (int)mine, keys - 1);
     const int from = has_mask && mask[key] == 0 ? queries : causal ? max(key - (keys - queries), 0) : 0;
@@ -152,7 +151,7 @@ clv_attention_back_kv_tile(__global const float *restrict Q, ulong q_offset, ulo
             }
             barrier(CLK_LOCAL_MEM_FENCE);
             dv = tile_apply(tile, rows, dv, gs, g_row, i, queries, id);
-            /* P is needed once more, with (v G^T - delta); its rows are in registers until then */
+            /* P is needed again, with (v G^T - delta); its rows stay in registers until then */
             own_rows p;
 #define TAKE(m, element)                                                                          \
     {                                                                                             \

@@ -1,11 +1,12 @@
 /* transformer/attention_rows.cl -- o = softmax(q k^T * scale + mask) v for cores: formulas and
  * arguments as in transformer/attention.cl.
  *
- * A work-item has up to QUERIES queries of one sequence and head, LANES side by side in a vector and
- * two vectors at a time. Keys come by TILE and are laid out near at hand: k by terms, eight keys
- * side by side, v row after row. Products are those of small matrices, eight sums by two vectors in
- * registers; a tile's scores wait in memory between them. The running maximum and sum of every query
- * are corrected tile by tile (online softmax). What a query gets does not depend on its block.
+ * A work-item has up to QUERIES queries of one sequence and head, LANES in a vector, and processes two
+ * vectors at a time. It takes TILE keys at a time and copies them to private memory: k by terms, eight
+ * keys side by side, v row after row. Products are those of small matrices, with eight sums by two
+ * vectors in registers; a tile's scores are in memory between the two products. The running maximum and
+ * sum of every query are corrected tile by tile (online softmax). A query's result does not depend on
+ * its block.
  *
  * Launch   2-D: global (heads, blocks), local (1, 1): neighbours share rows of memory.
  * Defines  LANES 16, QUERIES: a multiple of 32, DH: width of a head, TILE: keys at a time, a multiple
@@ -19,7 +20,7 @@
 #define WIDE ((DH + LANES - 1) / LANES * LANES) /* a row in vectors; zeros beyond DH */
 #define VECTORS (QUERIES / LANES)
 
-/* Brings a cache line near: for compilers to machine code, not to somebody's intermediate one. */
+/* Prefetches a cache line, if the compiler makes machine code rather than an intermediate form. */
 #if defined(__has_builtin) && !defined(__SPIR__) && !defined(__SPIR64__)
 #if __has_builtin(__builtin_prefetch)
 #define FETCH(p) __builtin_prefetch((const void *)(size_t)(p), 0, 3)
@@ -35,7 +36,7 @@
 #define put_terms(x, row, c) put_columns(x, row, c, DH)
 #endif
 
-/* exp(x) of x <= 0 or NaN, as exp_lanes has it: steps for what cannot be are left out. */
+/* Returns exp(x) for x <= 0 or NaN like exp_lanes, without the steps for other x. */
 static fvec exp_below(fvec x)
 {
     const fvec pushed = fma(x, (fvec)(1.44269504f), (fvec)(0x1.8p23f)), n = pushed - 0x1.8p23f;
@@ -49,12 +50,12 @@ static fvec exp_below(fvec x)
     p = fma(p, r, (fvec)(1.0f));
     p = fma(p, r, (fvec)(1.0f));
     const fvec e = as_fvec(as_ivec(p) + (as_ivec(pushed) << 23));
-    /* payloads of NaN went through the arithmetic of whole numbers */
+    /* integer arithmetic has garbled NaN, so it is restored here */
     return pick(x < -87.33654f, (fvec)(0.0f), pick(x == x, e, x));
 }
 
-/* Rows of eight tokens, from token `first` of `count` on, by terms: to[8 c + i] is term c of token
- * first + i; beyond the last token it is that one's. */
+/* Stores the rows of eight tokens, from token `first` of `count` on, by terms: to[8 c + i] is term c of token
+ * first + i; tokens beyond the last repeat it. */
 static void eight_by_terms(__global const float *from, ulong row, int first, int count, fvec *to)
 {
     for (uint c = 0; c < WIDE; c += LANES) {
@@ -66,7 +67,7 @@ static void eight_by_terms(__global const float *from, ulong row, int first, int
     }
 }
 
-/* s[t][v] of eight keys and V vectors of queries. */
+/* Computes s[t][v] of eight keys and V vectors of queries. */
 #define SCORES(V)                                                                        \
     for (int t = 0; t < tiled; t += 8) {                                                 \
         const float *key = (const float *)near_k + t * WIDE;                                            \
@@ -87,7 +88,7 @@ static void eight_by_terms(__global const float *from, ulong row, int first, int
 
 #define larger(a, b) pick((a) > (b), a, b) /* one instruction, unlike fmax */
 
-/* s[t][v] becomes the weight of key t, with the new maximum and sum of every query. */
+/* Turns s[t][v] into the weight of key t, and updates the maximum and sum of every query. */
 #define WEIGHTS(V)                                                                       \
     {                                                                                    \
         fvec high[2][V], from[V], all[V];                                                \
@@ -171,7 +172,7 @@ clv_attention_rows(__global const float *restrict Q, ulong q_offset, ulong q_row
             eight_by_terms(K, k_row, j + t, keys, near_k + t * WIDE / LANES);
         }
 #ifdef FETCH
-        for (int t = 0; t < TILE; ++t) /* rows lie far apart: nobody else foresees them */
+        for (int t = 0; t < TILE; ++t) /* rows lie too far apart for the hardware prefetcher */
             UNROLL for (int c = 0; c < DH; c += LANES) {
                 FETCH(K + (size_t)(j + TILE + t) * k_row + c);
                 FETCH(V + (size_t)(j + TILE + t) * v_row + c);
@@ -189,7 +190,7 @@ clv_attention_rows(__global const float *restrict Q, ulong q_offset, ulong q_row
                 SCORES(2)
             else
                 SCORES(1)
-            /* all see all keys of the tile, or lane by lane */
+            /* unless all queries see all keys of the tile, decides lane by lane */
             if (has_mask || j + tiled > keys || j + tiled > first + ahead + 1)
                 for (int t = 0; t < tiled; ++t) {
                     const bool there = j + t < keys && (!has_mask || mask[min(j + t, keys - 1)]);

@@ -23,12 +23,12 @@
 
 #define UNROLL _Pragma("unroll")
 #define WG CLV_SPLIT_GROUP
-#define KEYS CLV_SPLIT_KEYS /* of a work-group */
+#define KEYS CLV_SPLIT_KEYS /* per work-group */
 #define QUARTERS (WG / KEYS)
-#define SHARES (WG / WIDTH) /* work-items of an element of a head while values are added up */
+#define SHARES (WG / WIDTH) /* work-items per element of a head while values are added */
 #define STRIDE (WIDTH + 2)
 
-/* Sum or maximum of the 64 numbers at x, in pairs; every work-item of the 64 calls it and gets it. */
+/* Returns the sum or maximum of the 64 numbers at x, computed in pairs; all 64 work-items must call it. */
 static float over_keys(__local float *x, uint key, bool highest)
 {
     for (uint apart = KEYS / 2; apart; apart /= 2) {

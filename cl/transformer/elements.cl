@@ -1,5 +1,5 @@
-/* transformer/elements.cl -- what happens to single numbers or rows: gates, rotary positions, the
- * loss of a classifier.
+/* transformer/elements.cl -- operations on single numbers or rows: gates, rotary positions, the loss
+ * of a classifier.
  *
  * Defines  LANES, LOCAL.
  * Needs    OpenCL C 1.2. */
@@ -8,7 +8,7 @@
 #include "transformer/rope.clh"
 #include "transformer/rows.clh"
 
-/* y = act(gate) * up: row r has its gate at r * row, its up `width` columns further.
+/* y = act(gate) * up: row r has its gate at r * row, and its up `width` columns further.
  * Launch   1-D: global (rows rounded up to LOCAL), local (LOCAL). */
 __kernel __attribute__((reqd_work_group_size(LOCAL, 1, 1))) void
 clv_gate(__global const float *restrict x, ulong row, __global float *restrict y, uint rows,
@@ -46,8 +46,8 @@ static float eight_sum(float8 x)
 }
 
 /* loss[r] = log(sum of exp(x)) - x[label], and its gradient times `scale`; rows with the label
- * `ignored` give 0 and 0. The gradient may lie on x. Eight classes a turn, as some devices end loops
- * of many turns: 170,000 are right there.
+ * `ignored` give 0 and 0. The gradient may overwrite x. Loops take eight classes per turn, as some
+ * devices end loops of many turns: up to 170,000 classes are correct there.
  * Launch   1-D: global (rows rounded up to LOCAL), local (LOCAL). */
 __kernel __attribute__((reqd_work_group_size(LOCAL, 1, 1))) void
 clv_cross_entropy(__global const float *x, __global const int *restrict labels, int ignored,

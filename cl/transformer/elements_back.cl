@@ -28,7 +28,7 @@ static fvec slope_of(fvec x, uint kind)
     return (fvec)(1.0f);
 }
 
-/* y = act(x); with `back` y = g * act'(x). All dense, `count` numbers; y may be g.
+/* y = act(x); with `back` y = g * act'(x). All are dense arrays of `count` numbers; y may be g.
  * Launch   1-D: global (count / (LANES * each), rounded up to LOCAL), local (LOCAL). */
 __kernel __attribute__((reqd_work_group_size(LOCAL, 1, 1))) void
 clv_activation(__global const float *restrict x, __global const float *g, __global float *y,
@@ -43,7 +43,7 @@ clv_activation(__global const float *restrict x, __global const float *g, __glob
     }
 }
 
-/* y = act(gate) * up: dgate = g up act'(gate), dup = g act(gate). Rows of x and dx hold gate, then up.
+/* The way back of y = act(gate) * up: dgate = g up act'(gate), dup = g act(gate). Rows of x and dx hold gate, then up.
  * Launch   1-D: global (rows rounded up to LOCAL), local (LOCAL). */
 __kernel __attribute__((reqd_work_group_size(LOCAL, 1, 1))) void
 clv_gate_back(__global const float *restrict x, __global const float *restrict g,
@@ -60,7 +60,7 @@ clv_gate_back(__global const float *restrict x, __global const float *restrict g
     }
 }
 
-/* The turn of clv_rope the other way round, in place.
+/* The rotation of clv_rope in the opposite direction, in place.
  * Launch   1-D: global (rows rounded up to LOCAL), local (LOCAL). */
 __kernel __attribute__((reqd_work_group_size(LOCAL, 1, 1))) void
 clv_rope_back(__global float *x, ulong offset, ulong row, __global const float2 *restrict turns,
@@ -71,9 +71,9 @@ clv_rope_back(__global float *x, ulong offset, ulong row, __global const float2 
     turn_heads(x + offset + r * row, turns + (first + r) * pairs, heads, pairs, -1.0f);
 }
 
-/* The rows of a sequence get their share of the gradient of its pooled vector: an equal one (mean),
- * all of it for the first (CLS), per column for the first row that holds the maximum (max). Rows that
- * do not count get 0. Lists as in transformer/pool.cl.
+/* Gives the rows of a sequence their shares of the gradient of its pooled vector: equal shares (mean),
+ * all of it to the first row (CLS), or per column to the first row that holds the maximum (max). Rows
+ * that do not count get 0. Lists as in transformer/pool.cl.
  * Launch   2-D: global (columns shared among that many, a multiple of LOCAL; sequences), local
  *          (LOCAL, 1). */
 __kernel __attribute__((reqd_work_group_size(LOCAL, 1, 1))) void

@@ -13,7 +13,7 @@
 
 #include "transformer/rows.clh"
 
-/* y may be x. `moments`: mean and 1 / sqrt(var + eps) of each row, for the way back. */
+/* Normalises a row; y may be x. `moments`: the row's mean and 1 / sqrt(var + eps), for the way back. */
 static void norm_row(__global const float *x, __global float *y, __global const float *weight,
                      __global const float *bias, uint width, float eps, uint rms, float2 *moments)
 {
@@ -23,7 +23,7 @@ static void norm_row(__global const float *x, __global float *y, __global const 
         for (uint c = 0; c < width; c += LANES)
             sum += columns(x, c, width);
         mean = lanes_sum(sum) / (float)width;
-        sum = (fvec)(0.0f); /* what the first sum lost */
+        sum = (fvec)(0.0f); /* corrects the rounding error of the first sum */
         for (uint c = 0; c < width; c += LANES)
             sum += (columns(x, c, width) - mean) * inside(c, width);
         mean += lanes_sum(sum) / (float)width;
@@ -56,7 +56,7 @@ clv_norm(__global const float *x, ulong x_offset, ulong x_row, __global float *y
     }
 }
 
-/* y = word[id] + position[p] + type: `tokens` holds id and p. `norm`: LayerNorm of that. */
+/* y = word[id] + position[p] + type, where `tokens` holds id and p; with `norm`, LayerNorm follows. */
 __kernel __attribute__((reqd_work_group_size(LOCAL, 1, 1))) void
 clv_embed(__global const int2 *tokens, ulong first, __global const float *word,
           __global const float *parameters, ulong position, ulong type, ulong weight, ulong bias,

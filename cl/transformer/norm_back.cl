@@ -1,11 +1,11 @@
-/* transformer/norm_back.cl -- the way back through LayerNorm and RMSNorm, for their input.
+/* transformer/norm_back.cl -- the way back through LayerNorm and RMSNorm, to their input.
  *
- * With t = (x - mean) / sqrt(var + eps), the way there gave y = t * weight + bias. For G = dL/dy:
+ * With t = (x - mean) / sqrt(var + eps), the forward pass gave y = t * weight + bias. For G = dL/dy:
  *
  *     LayerNorm  dL/dx = (G w - mean(G w) - t mean(G w t)) / sqrt(var + eps)
  *     RMSNorm    dL/dx = (G w - t mean(G w t)) / sqrt(mean(x^2) + eps),  t = x / sqrt(...)
  *
- * Those of weight and bias are sums over rows: transformer/sums.cl.
+ * The gradients of weight and bias are sums over rows: see transformer/sums.cl.
  *
  * Launch   1-D: global (rows / `each`, rounded up to the local size), local (LOCAL); a work-item does
  *          `each` rows, as in transformer/norm.cl.

@@ -8,7 +8,7 @@
 #include "transformer/rows.clh"
 
 /* g' = scale g + decay w;  m = momentum m + g' (the first step: m = g');  w -= rate m.
- * Without momentum m is not touched. */
+ * Without momentum, m is not used. */
 __kernel __attribute__((reqd_work_group_size(LOCAL, 1, 1))) void
 clv_sgd(__global float *restrict W, __global const float *restrict G, __global float *restrict M,
         ulong offset, ulong count, float scale, float rate, float momentum, float decay,
@@ -56,7 +56,7 @@ clv_adamw(__global float *restrict W, __global const float *restrict G, __global
     }
 }
 
-/* P[item] = sum of G^2 over the item's `each` vectors; the host adds up the items in order. */
+/* P[item] = sum of G^2 over the item's `each` vectors; the host adds the items in order. */
 __kernel __attribute__((reqd_work_group_size(LOCAL, 1, 1))) void
 clv_squares(__global const float *restrict G, ulong offset, ulong count, __global float *restrict P,
             ulong p_offset, uint items, uint each)

@@ -1,10 +1,10 @@
-/* transformer/pool.cl -- one vector of a sequence from its rows; rows divided by their length.
+/* transformer/pool.cl -- pools the rows of a sequence to one vector, and divides rows by their length.
  *
- * `rows` are [first, count) pairs; `weight` (has_weight) says of every row whether it counts. A
- * sequence without rows pools to 0, and 0 stays 0 when it is divided.
+ * `rows` are pairs (first row, number of rows); `weight` (has_weight) says of every row whether it
+ * counts. A sequence without rows pools to 0, and 0 stays 0 when it is divided.
  *
- * A work-item takes `part` columns: few where loops are short by order, or lanes many. Where that is
- * not all, clv_pool_divide follows.
+ * A work-item takes `part` columns: all on cores, few where devices limit the turns of loops. If these
+ * are not all columns, clv_pool_divide follows.
  *
  * Launch   2-D: global (sequences rounded up to LOCAL, parts), local (LOCAL, 1); clv_pool_divide 1-D.
  * Defines  LANES, LOCAL.
@@ -48,7 +48,7 @@ clv_pool(__global const float *restrict x, __global const int2 *restrict rows, u
         put_columns(columns(to, c, width) / length, to, c, width);
 }
 
-/* Rows of `width` at x, each divided by its length. */
+/* Divides each of the rows of `width` at x by its length. */
 __kernel __attribute__((reqd_work_group_size(LOCAL, 1, 1))) void
 clv_pool_divide(__global float *restrict x, ulong offset, uint rows, uint width)
 {

@@ -1,7 +1,7 @@
-/* transformer/sums.cl -- sums over rows, in an order that nothing but the sizes decides: gradients of
- * biases, of the parameters of norms, of tables of embeddings; of splits of a product.
+/* transformer/sums.cl -- sums over rows, in an order that depends on the sizes alone: gradients of
+ * biases, of the parameters of norms and of tables of embeddings; and sums of splits of a product.
  *
- * Needs    OpenCL C 1.2. No atomics: every number has one owner.
+ * Needs    OpenCL C 1.2. No atomics: every number is written by one work-item.
  * Defines  LANES, LOCAL. */
 #pragma OPENCL FP_CONTRACT OFF
 
@@ -33,7 +33,7 @@ clv_column_sums(__global const float *restrict G, ulong g_offset, ulong g_row,
     if (has_norm) put_columns(along, P + ((size_t)b * 2 + 1) * width, c, width);
 }
 
-/* out[c] = sum over b of P[offset + b * stride + c], b upwards.
+/* out[c] = sum over b of P[offset + b * stride + c], in rising order of b.
  * Launch   1-D: global (columns / LANES, rounded up to LOCAL), local (LOCAL). */
 __kernel __attribute__((reqd_work_group_size(LOCAL, 1, 1))) void
 clv_sum_blocks(__global const float *restrict P, ulong offset, ulong stride, uint blocks,
@@ -48,7 +48,7 @@ clv_sum_blocks(__global const float *restrict P, ulong offset, ulong stride, uin
 }
 
 /* Row segments[s].z of `out` = sum of the rows list[segments[s].x ...] of G, segments[s].y of them,
- * in the order of the list: what a lookup in a table gives back. `clear`: 0 instead.
+ * in the order of the list: the gradient of a lookup in a table. With `clear`, the row becomes 0.
  * Launch   2-D: global (columns shared among that many, a multiple of LOCAL; segments), local
  *          (LOCAL, 1). */
 __kernel __attribute__((reqd_work_group_size(LOCAL, 1, 1))) void
