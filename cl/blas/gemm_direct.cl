@@ -1,13 +1,13 @@
-/* blas/gemm_direct.cl -- C = act(alpha * A * B + bias) + beta * R from matrices as they lie, for
- * small products on CPUs, whose packing would cost a launch and more time than it saves.
+/* blas/gemm_direct.cl -- C = act(alpha * A * B + bias) + beta * R from matrices that are not packed, for
+ * small products on CPUs, where packing would cost a launch and more time than it saves.
  *
- * A work-item takes panels of MR rows of C, and of these two vectors of columns at a time. Rows of B
- * are read in whole vectors where the matrix goes on behind them, which is all but a few.
+ * A work-item takes panels of MR rows of C, and two vectors of columns of these at a time. Rows of B are
+ * read in whole vectors if the matrix continues behind them, which holds for all but a few.
  *
  * Launch   3-D: global (shares of the panels, 1, batch), local (1, 1, 1).
- * Args     few, as a driver's look at one costs as much as a row of a small product. Of A, B, C, R
- *          offset and batch stride, then row and column stride (in place of C's column stride the
- *          offset of bias, of R's whether there is one); m, n, k, activation; alpha, beta.
+ * Args     few, as each costs the driver as much time as a row of a small product. Of A, B, C, R the
+ *          offset and batch stride, then the row and column stride (instead of C's column stride the
+ *          offset of bias, instead of R's whether there is one); m, n, k, activation; alpha, beta.
  * Defines  LANES (16 or 8), MR rows of a tile, MORE: there are bias or R (else beta is 0).
  * Needs    OpenCL C 1.2.
  * Order    every sum runs over k upwards by fma from 0, as in blas/gemm_rows.cl. */
@@ -19,7 +19,7 @@
 #define NR (NV * LANES)
 #define UNROLL _Pragma("unroll")
 
-/* Where a tile lies, and what is done to its sums. */
+/* Where a tile lies, and how its sums are finished. */
 typedef struct tile_t {
     __global const float *a;
     __global const float *b;
@@ -28,7 +28,7 @@ typedef struct tile_t {
     __global const float *bias, *add;
     ulong to_row, add_row;
     uint rows, columns, k;
-    uint whole; /* terms whose vectors of B end within the matrix */
+    uint whole; /* terms whose whole vectors of B lie within the matrix */
     float alpha, beta;
     uint has_bias, act;
 } tile_t;
@@ -136,7 +136,7 @@ clv_gemm_direct(__global const float *restrict A, __global const float *restrict
     const uint p0 = (uint)((ulong)panels * share / shares);
     const uint p1 = (uint)((ulong)panels * (share + 1) / shares);
     const size_t batch = get_global_id(2);
-    const ulong b_floats = k ? (k - 1) * b_row + n : 0; /* where columns are neighbours */
+    const ulong b_floats = k ? (k - 1) * b_row + n : 0; /* if columns are neighbours */
     A += a_first.x + batch * a_first.y, B += b_first.x + batch * b_first.y;
     C += c_first.x + batch * c_first.y;
     for (uint p = p0; p < p1; ++p)

@@ -1,19 +1,18 @@
 /* blas/gemm_few.cl -- C = act(alpha * A * B + bias) + beta * R for a few rows of C, as fast as B can be read.
  *
- * A product of one row reads every element of B once and uses it once, so that all of the device should be
- * reading at the same time. Therefore the work-items of a group share the terms of a sum. Where there are too
- * few columns to fill the device, SPLITS groups share a sum as well; their parts wait in P until
- * clv_gemm_few_join adds them up.
+ * A product of one row reads every element of B once and uses it once, so the whole device should read at the
+ * same time. Therefore the work-items of a group share the terms of a sum. If there are too few columns to fill
+ * the device, SPLITS groups share a sum as well; their parts are kept in P until clv_gemm_few_join adds them.
  *
  * clv_gemm_few:        columns of B are neighbours. A group has 64 columns; each of its four quarters takes
  *                      a quarter of the terms.
  * clv_gemm_few_turned: terms of B are neighbours (weights [n, k]). A group has COLUMNS columns, of which
  *                      work-item i takes the terms i, i + 64, ...
- * clv_gemm_few_join:   adds the parts of all splits, then does what follows a sum.
+ * clv_gemm_few_join:   adds the parts of all splits, then finishes the sums.
  *
  * Launch   2-D: global (groups of columns * work-items, splits), local (256 or 64, 1); join: global (columns
  *          rounded up to 64, rows), local (64, 1).
- * Defines  LANES 1; MR rows: 1, 2, 4 or 8, of which m are there; B_HALF.
+ * Defines  LANES 1; MR rows: 1, 2, 4 or 8, of which m exist; B_HALF.
  * Needs    OpenCL C 1.2; local memory of MR * 4 * 64 floats, given as an argument.
  * Order    the same for every row, whatever MR is: each work-item's terms upwards, then work-items in pairs,
  *          then splits upwards. It is not the order of the other products. */

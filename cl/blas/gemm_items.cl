@@ -1,16 +1,15 @@
 /* blas/gemm_items.cl -- C = act(alpha * A * B + bias) + beta * R, by tiles in the registers of single
- * work-items, for devices whose vectors are made of work-items and whose barriers are slow: software
- * rasterisers.
+ * work-items, for devices that build vectors from work-items and have slow barriers: software rasterisers.
  *
- * A work-item makes RM rows of C, in columns TX apart, RN of them: neighbours read neighbours of B, and
- * all of a row of work-items the same of A. A launch takes the terms [k0, k1); sums lie in P then, which
- * is C or memory of their own where what C was is still to be read.
+ * A work-item computes RM rows by RN columns of C, the columns TX apart, so that neighbouring work-items read
+ * neighbouring elements of B, and a row of work-items reads the same elements of A. A launch takes the terms
+ * [k0, k1); sums are kept in P, which is C, or separate memory if C's old values are still needed.
  *
  * Launch   3-D: global (columns / RN, rows / RM, batch, both rounded up to whole groups), local (TX, TY, 1).
  * Defines  LANES 1, TX, TY, RM, RN, B_HALF.
  * Needs    OpenCL C 1.2.
  * Order    every sum runs over k upwards by fma from 0, as in blas/gemm_rows.cl; on a device without
- *          it by products and sums. */
+ *          fma by products and sums. */
 #pragma OPENCL FP_CONTRACT OFF
 
 #include "common/functions.clh"
@@ -23,7 +22,7 @@ __kernel __attribute__((reqd_work_group_size(TX, TY, 1))) void clv_gemm_items(TI
     TILE_ADVANCE(batch);
 
     float acc[RM][RN];
-    ulong row[RM], column[RN]; /* those beyond the matrix repeat its last one: no branch */
+    ulong row[RM], column[RN]; /* those beyond the matrix repeat its last one, without a branch */
     UNROLL for (int i = 0; i < RM; ++i) {
         row[i] = min(m0 + i, m - 1) * a_row;
         UNROLL for (int j = 0; j < RN; ++j) acc[i][j] = 0.0f;
@@ -46,7 +45,7 @@ __kernel __attribute__((reqd_work_group_size(TX, TY, 1))) void clv_gemm_items(TI
         UNROLL for (int j = 0; j < RN; ++j)
             if (m0 + i < m && n0 + j * TX < n) P[(m0 + i) * p_row + n0 + j * TX] = acc[i][j];
     if (k1 < k) return;
-    /* a loop of its own, since loops whose turns are long are not unrolled: sums would lie in memory */
+    /* a separate loop: compilers do not unroll loops with long bodies, and sums would be kept in memory */
     for (uint r = m0; r < min(m0 + RM, m); ++r)
         for (uint c = n0; c < min(n0 + TX * RN, n); c += TX) TILE_FINISH(P[r * p_row + c], r, c);
 }

@@ -1,19 +1,19 @@
 /* blas/gemm_rows.cl -- C = act(alpha * A * B + bias) + beta * R, by tiles in registers, for CPUs.
  *
- * B comes packed (clv_gemm_pack_b) in panels of NV vectors of columns, k after k; or, where no two
- * work-items want the same panel, as it lies (B_LIES), and they pack theirs block by block. A
- * work-item takes `mi` panels of MR rows of A and the panels [its share] of B. For every block of
- * `kb` terms it copies its rows of A into scratch (k after k, AS floats each), unless A came in that
- * form (`a_packed`), and then walks over B. Between blocks sums wait in scratch too, tile after
- * tile: rows of C would lie on few cache sets and many pages.
+ * B is packed (clv_gemm_pack_b) in panels of NV vectors of columns, k after k. If no two work-items use
+ * the same panel, B need not be packed (B_LIES): each work-item then packs its panels block by block. A
+ * work-item takes `mi` panels of MR rows of A and its share of B's panels. For every block of `kb` terms
+ * it copies its rows of A into scratch (k after k, AS floats each), unless A already has that form
+ * (`a_packed`), and then walks over B. Between blocks, sums are kept in scratch too, tile after tile,
+ * because rows of C would share few cache sets and span many pages.
  *
  * Launch   3-D: global (shares of B's panels, panels of A / mi, batch), local (1, 1, 1).
  * Defines  LANES (16 or 8), MR rows (up to 8) and NV vectors of a tile, KC (the longest kb), FETCH_AHEAD,
  *          B_HALF: packed B holds halves; B_LIES: B is not packed; B_BLOCKS: B's columns are rows of
  *          quantised blocks (common/quants.clh, with QTYPE), which are widened panel by panel.
  * Needs    OpenCL C 1.2.
- * Kernels  clv_gemm_rows; where no define excludes it, clv_gemm_pack_b (not B_LIES, B_BLOCKS) and clv_gemm_pack_a
- *          (nor B_HALF).
+ * Kernels  clv_gemm_rows; clv_gemm_pack_b (without B_LIES and B_BLOCKS); clv_gemm_pack_a (without these two and
+ *          B_HALF).
  * Order    every sum runs over k upwards by fma from 0: its bits do not depend on tiles, blocks,
  *          other rows or other columns, and are those of blas/gemm_tile.cl. */
 #pragma OPENCL FP_CONTRACT OFF
@@ -22,9 +22,9 @@
 #include "common/functions.clh"
 
 #define NR (NV * LANES)
-#define AS CLV_ROWS_TERM_FLOATS /* instructions with near places are short */
-#define STEP 4  /* terms between two looks ahead */
-#define LINE 16 /* floats that come at once from memory */
+#define AS CLV_ROWS_TERM_FLOATS /* small, as instructions with small offsets are short */
+#define STEP 4  /* terms between two prefetches */
+#define LINE 16 /* floats of a cache line */
 #define UNROLL _Pragma("unroll")
 
 #if B_BLOCKS
@@ -46,7 +46,7 @@ typedef float8 __attribute__((aligned(4))) eight_t;
 #define b_put(x, p) (*(p) = (x))
 #endif
 
-/* Brings a cache line near, where the compiler knows how. */
+/* Prefetches a cache line, if the compiler can. */
 #if FETCH_AHEAD && defined(__has_builtin)
 #if __has_builtin(__builtin_prefetch)
 #define FETCH(p) __builtin_prefetch((const void *)(size_t)(p), 0, 2)
@@ -58,8 +58,8 @@ typedef float8 __attribute__((aligned(4))) eight_t;
 #define FETCH_TO_WRITE(p)
 #endif
 
-/* Terms [k0, k1) of a panel of `columns`, to a place where term 0 lies at `to`; element (k, n) lies at
- * from + k * row + n * col. Columns beyond the matrix are zeros. */
+/* Packs terms [k0, k1) of a panel of `columns`, such that term 0 would lie at `to`; element (k, n) is at
+ * from + k * row + n * col. Columns beyond the matrix become zeros. */
 static void pack_panel(__global const float *restrict from, ulong row, ulong col, uint columns,
                        uint k0, uint k1, __global b_t *restrict to)
 {
@@ -72,7 +72,7 @@ static void pack_panel(__global const float *restrict from, ulong row, ulong col
                 b_store(lanes_at(from + i * row + v * LANES), to + (size_t)i * NR + v * LANES);
         return;
     }
-    if (row == 1) { /* columns lie along k: a vector of one after a vector of the next */
+    if (row == 1) { /* columns are contiguous along k: loads a vector of each and transposes */
         uint i = k0;
         for (; i + LANES <= k1; i += LANES) {
             uint j = 0;
@@ -109,9 +109,9 @@ static void pack_panel(__global const float *restrict from, ulong row, ulong col
 }
 
 #if B_BLOCKS
-/* Terms [k0, k0 + kc) of panel j of `n` columns, to a place where the first of them lies at `to`. Columns
- * beyond the matrix are its last ones again. A function of its own: within the kernel, Intel's compiler took six
- * times as long for types of 256 weights. */
+/* Widens terms [k0, k0 + kc) of panel j of `n` columns to `to`, where the first term lies. Columns beyond the matrix
+ * repeat its last ones. This is a separate function because, within the kernel, Intel's compiler took six times as
+ * long for types of 256 weights. */
 #if QM
 #define Q_BEGIN(k, d, m) { const qf scale = (d), least = (m);
 #define Q_USE(k, v) lanes_put(fma(scale, v, least), column + (size_t)(k) * NR)
@@ -137,7 +137,7 @@ static __attribute__((noinline)) void widen_panel(__global const uchar *blocks, 
 #endif
 
 #if !B_LIES && !B_BLOCKS
-/* All of B. Launch 3-D: global (panels, blocks of 256 of k, batch), local (1, 1, 1). */
+/* Packs all of B. Launch 3-D: global (panels, blocks of 256 of k, batch), local (1, 1, 1). */
 __kernel __attribute__((reqd_work_group_size(1, 1, 1))) void
 clv_gemm_pack_b(__global const float *restrict B, ulong offset, ulong row, ulong col, ulong batch,
                 __global b_t *restrict packed, ulong packed_offset, ulong packed_batch, uint n,
@@ -150,7 +150,7 @@ clv_gemm_pack_b(__global const float *restrict B, ulong offset, ulong row, ulong
 }
 #endif
 
-/* Rows [r0, r0 + MR) of the block [k0, k0 + kc), term after term; beyond the last row anything. */
+/* Packs rows [r0, r0 + MR) of the block [k0, k0 + kc), term after term; rows beyond the last are undefined. */
 static void pack_rows(__global const float *restrict A, ulong row, ulong col, uint r0, uint m,
                       uint k0, uint kc, __global float *restrict to)
 {
@@ -174,7 +174,7 @@ static void pack_rows(__global const float *restrict A, ulong row, ulong col, ui
 }
 
 #if !B_LIES && !B_BLOCKS && !B_HALF
-/* All of A in that form. Launch 3-D: global (panels, blocks of kb, batch), local (1, 1, 1). */
+/* Packs all of A in that form. Launch 3-D: global (panels, blocks of kb, batch), local (1, 1, 1). */
 __kernel __attribute__((reqd_work_group_size(1, 1, 1))) void
 clv_gemm_pack_a(__global const float *restrict A, ulong offset, ulong row, ulong col, ulong batch,
                 __global float *restrict packed, ulong packed_batch, uint m, uint k, uint kb)
@@ -187,7 +187,7 @@ clv_gemm_pack_a(__global const float *restrict A, ulong offset, ulong row, ulong
 }
 #endif
 
-/* Where the sums of a tile go, and what is done to them on the way. */
+/* Where the sums of a tile go, and how they are finished. */
 typedef struct finish_t {
     __global float *to; /* of the tile's first element */
     __global const float *bias, *add;
@@ -196,7 +196,7 @@ typedef struct finish_t {
     uint has_bias, act;
 } finish_t;
 
-/* A whole tile, all vectors of a row at once. */
+/* Finishes a whole tile, all vectors of a row at once. */
 static void finish_whole(__global const float *tile, const finish_t *f)
 {
     const float alpha = f->alpha, beta = f->beta;
@@ -208,7 +208,7 @@ static void finish_whole(__global const float *tile, const finish_t *f)
     for (uint i = 0; i < MR; ++i, to += f->to_row, add += f->add_row, tile += NR) {
         fvec x[NV];
         UNROLL for (int v = 0; v < NV; ++v) x[v] = lanes_load(tile + v * LANES) * alpha + bias[v];
-        if (f->act) /* a call: not for those who need none */
+        if (f->act) /* skips the call if there is no activation */
             UNROLL for (int v = 0; v < NV; ++v) x[v] = activate(x[v], f->act);
         if (beta != 0.0f)
             UNROLL for (int v = 0; v < NV; ++v)
@@ -225,8 +225,8 @@ static void copy_columns(__global const float *from, ulong from_row, uint rows, 
             to[i * to_row + c] = from[i * from_row + c];
 }
 
-/* A tile, behind which there is room for another one and a row. Where C ends within it, all that is done to it
- * happens there: code of its own for parts of vectors kept Intel's compiler busy for five seconds. */
+/* Finishes a tile, which is followed by room for another one and a row. If C ends within the tile, everything is
+ * done in that room: separate code for parts of vectors kept Intel's compiler busy for five seconds. */
 static void finish_tile(__global float *tile, const finish_t *f, uint rows, uint columns)
 {
     const bool whole = rows == MR && columns == NR;
@@ -253,9 +253,9 @@ static void finish_tile(__global float *tile, const finish_t *f, uint rows, uint
         }                                                                              \
     }
 
-/* The heart: rows of packed A times a panel of packed B, `kc` terms of every sum; sums come from
- * `from` unless `fresh`, and go to `to`. On the way it asks for where the tile ends up (`out`), for
- * the sums of the next tile, for a part of the B that comes next, and of the next block's A. */
+/* The core of the product: rows of packed A times a panel of packed B, `kc` terms of every sum. Sums are
+ * read from `from` unless `fresh`, and written to `to`. On the way it prefetches the tile's destination
+ * (`out`), the sums of the next tile, and parts of the next B and of the next block's A. */
 static void multiply(__global const float *restrict a, __global const float *restrict b, uint kc,
                      __global const float *next, uint next_step, __global const float *row,
                      __global const float *out, size_t out_row, bool fresh, __global const float *from,
@@ -299,7 +299,7 @@ clv_gemm_rows(__global const float *restrict A, ulong a_offset, ulong a_row, ulo
     const uint j1 = (uint)((ulong)panels_n * (share + 1) / shares);
     const uint p0 = get_global_id(1) * mi, p1 = min(p0 + mi, panels_m);
     const uint next_step = p1 - p0 < STEP * NR / LINE ? 2 * LINE : LINE;
-    /* a launch on zeros, which has the kernel compiled ahead, does nothing */
+    /* a launch with zero sizes, which only makes the driver compile the kernel, does nothing */
     const uint blocks = kb ? max((k + kb - 1) / kb, 1u) : 0;
     const size_t batch = get_global_id(2);
 #if B_BLOCKS
@@ -309,7 +309,7 @@ clv_gemm_rows(__global const float *restrict A, ulong a_offset, ulong a_row, ulo
 #endif
     A += a_offset + batch * a_batch, bias += bias_offset;
     C += c_offset + batch * c_batch, R += r_offset + batch * r_batch;
-    /* a tile of its own with room to finish it, then its rows of A, then a widened panel */
+    /* the work-item's scratch: a tile with room to finish it, its rows of A, a widened panel */
     __global float *tile =
         scratch + ((batch * get_global_size(1) + get_global_id(1)) * shares + share) * item_floats;
     __global float *mine = tile + (2 * MR + 1) * NR;
@@ -323,7 +323,7 @@ clv_gemm_rows(__global const float *restrict A, ulong a_offset, ulong a_row, ulo
                 pack_rows(A, a_row, a_col, p * MR, m, k0, kc, mine + (p - p0) * (AS * KC));
         for (uint j = j0; j < j1; ++j) {
 #if B_BLOCKS
-            __global const float *next = mine; /* blocks come one after the other anyway */
+            __global const float *next = mine; /* nothing to prefetch: blocks are read in order anyway */
 #else
             __global const b_t *panel = B + (size_t)j * k * NR + (size_t)k0 * NR;
             __global const float *next =

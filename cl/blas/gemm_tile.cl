@@ -1,13 +1,13 @@
 /* blas/gemm_tile.cl -- C = act(alpha * A * B + bias) + beta * R, by tiles in registers, for GPUs.
  *
- * A work-group of TX * TY work-items makes a tile of (TY * RM) x (TX * RN) of C. A work-item keeps
+ * A work-group of TX * TY work-items computes a tile of (TY * RM) x (TX * RN) of C. A work-item keeps
  * RM x RN sums in registers: groups of 4 rows and 4 columns, 4 * TY rows and 4 * TX columns apart, so
  * that it reads its part of A and B from local memory as float4. A stage, KT terms of all sums, is in
  * local memory at a time. There are two buffers: while the work-items multiply what is in one, the next
  * stage is loaded from global memory to registers and then stored in the other, so that each stage
  * needs one barrier only.
  *
- * A launch takes the terms [k0, k1); sums wait in P between launches.
+ * A launch takes the terms [k0, k1); sums are kept in P between launches.
  *
  * Launch   3-D: global (tiles of n * TX, tiles of m * TY, batch), local (TX, TY, 1).
  * Defines  LANES 1; TX, TY, multiples of 8 and 4; RM, RN, multiples of 4; KT, a power of two; B_HALF.
@@ -27,11 +27,11 @@
 #define SA (TM + 4) /* floats from term to term in local memory; 4 more spread stores over its banks */
 #define SB (TN + 4)
 #define STAGE (KT * (SA + SB))
-#define QA (TM * KT / WG) /* elements of A that a work-item brings of a stage */
+#define QA (TM * KT / WG) /* elements of A that a work-item loads per stage */
 #define QB (TN * KT / WG)
 
-/* Which elements of a stage a work-item loads. Neighbouring work-items load neighbouring terms where those
- * are neighbours in memory, otherwise neighbouring rows (or columns). */
+/* The elements of a stage that a work-item loads. Neighbouring work-items load neighbouring terms if those are
+ * adjacent in memory, otherwise neighbouring rows (or columns). */
 typedef struct share_t {
     uint at, term;           /* row or column, and term, of the first */
     uint next_at, next_term; /* from one to the next */
@@ -127,8 +127,8 @@ clv_gemm_tile(TILE_PARAMETERS, __local float4 *tiles)
         }
     }
 
-    /* Every row of sums moves to the place of the first before it is written: an index that the compiler does not
-     * know would put all sums into memory, and an unrolled loop would be very long. */
+    /* Every row of sums is moved to the place of the first before it is written: with an index that the compiler does
+     * not know, all sums would be in memory, and an unrolled loop would be very long. */
     _Pragma("unroll 1") for (uint i = 0; i < RM; ++i) {
         const uint r = m0 + i / 4 * 4 * TY + ty * 4 + i % 4;
         UNROLL for (int j = 0; j < RN; ++j) {

@@ -1,33 +1,33 @@
-/* cl/blob/cosine.cl -- responses by cosine transforms: what they cost does not depend on sigma.
+/* cl/blob/cosine.cl -- responses by cosine transforms, whose cost does not depend on sigma.
  *
- * A frame whose ends mirror (d c b a | a b c d) is, to a symmetric kernel, a sum of cosines: the
- * transform of kind II along y and x makes a filter a product with the kernel's own cosine sum, and
- * kind III brings the responses back. So the taps are the same as in rows.cl, truncated where they
- * are, folded as often as needed; only the order of the sums differs.
+ * With mirrored borders (d c b a | a b c d), filtering by a symmetric kernel is a product of cosine sums: the
+ * cosine transform of kind II along y and x turns a filter into a product with the kernel's own cosine sum, and
+ * kind III transforms the responses back. The kernel coefficients are the same as in rows.cl, truncated at the
+ * same radius and folded as often as needed; only the order of the sums differs.
  *
- * Other ways were tried (512x512, 5 sigmas). A cascade, each Gaussian from the one before it, saves a
- * quarter of the taps and is off by up to 5e-3 of a plane's largest response; half the resolution by
- * up to 1.6e-3; these transforms by 4e-6 of the response itself. clFFT's border is periodic: lines
- * would have to be twice the radius longer, and one plane of 512x512 alone takes 1 to 2 ms there.
+ * Other methods were tried (512x512, 5 sigmas). A cascade that makes each Gaussian from the one before saves a
+ * quarter of the coefficients and is off by up to 5e-3 of a plane's largest response; half the resolution is off
+ * by up to 1.6e-3; these transforms are off by 4e-6 of the response itself. clFFT has periodic borders: lines
+ * would have to be longer by twice the radius, and one plane of 512x512 alone takes 1 to 2 ms there.
  *
- * Lines lie side by side: a vector holds one place of 16 lines. Two vectors of lines are the real
- * and the imaginary part of one complex Fourier transform, which gives the cosine sums of both
- * (Makhoul 1980). Lengths have no factors but 2, 3 and 5; a line of another length is continued by
- * its mirror image, at least as far as the taps reach.
+ * Lines lie side by side: a vector holds one place of 16 lines. Two vectors of lines are the real and the
+ * imaginary part of one complex Fourier transform, which gives the cosine sums of both (Makhoul 1980). Lengths
+ * have no prime factors but 2, 3 and 5; a line of another length is continued by its mirror image, at least as
+ * far as the kernel reaches.
  *
  * Memory: the scratch of each work-item, 2 * 32 * the longest line; then for each frame of a group
  *   spectrum  [x or kx][ky]             columns * pitch
- *   halfway   [scale of the step][ky][x] ... of responses that are back in x, not yet in y
+ *   halfway   [scale of the step][ky][x] ... of responses that are transformed back in x, not yet in y
  *   responses [scale][y][x]
  * Launch   1-D, local (1): each work-item takes block after block; its scratch stays in the cache.
  * Defines  LANES (16), PIXEL, DOG (any; both are the same here).
- * Order    that of the transform: bits do not depend on blocks, items or batches. */
+ * Order    that of the transform: bits do not depend on blocks, work-items or batches. */
 #pragma OPENCL FP_CONTRACT OFF
 
 #include "blob/blob.clh"
 
 #define BLOCK (2 * LANES) /* lines at a time */
-#define TIE 1e-6f /* what rounding tells apart: a ridge of equal responses is one maximum here too */
+#define TIE 1e-6f /* smaller differences are rounding: a ridge of equal responses is one maximum here too */
 
 typedef struct wave_t {
     fvec re, im;
@@ -72,14 +72,14 @@ static inline wave_t turn(wave_t a, float2 w)
     return r;
 }
 
-/* a + t * b, by a number */
+/* a + t * b, t a number */
 static inline wave_t plus(wave_t a, float t, wave_t b)
 {
     a.re = fma((fvec)t, b.re, a.re), a.im = fma((fvec)t, b.im, a.im);
     return a;
 }
 
-/* One pass of the transform by 2, 3, 4 or 5 (Stockham): from x to y. `s` transforms of length `m`
+/* Does one pass of the transform by the radix r = 2, 3, 4 or 5 (Stockham) from x to y: `s` transforms of length `m`
  * become r * s of length m / r. */
 static void pass_by_4(__global const float *x, __global float *y, int parts, int s,
                       __global const float2 *w)
@@ -167,7 +167,8 @@ static void pass_by_5(__global const float *x, __global float *y, int parts, int
     }
 }
 
-/* Fourier transform of the n waves at x, in turns with y; says where the answer is. */
+/* Computes the Fourier transform of the n complex vectors at x, alternating between x and y; returns where the result
+ * is. */
 static __global float *transform(__global float *x, __global float *y, int n,
                                  __global const float2 *w)
 {
@@ -189,14 +190,14 @@ static __global float *transform(__global float *x, __global float *y, int n,
     return x;
 }
 
-/* Where place `i` of a line goes, so that a Fourier transform gives its cosine sums. */
+/* Returns where element `i` of a line goes, so that a Fourier transform gives its cosine sums. */
 static inline int shuffled(int i, int n)
 {
     return i & 1 ? n - 1 - (i >> 1) : i >> 1;
 }
 
-/* From the Fourier transform of two lines to twice their cosine sums, in place. quarter[k] =
- * (cos, sin) of pi k / 2n. */
+/* Converts the Fourier transform of two lines to twice their cosine sums, in place. quarter[k] = (cos, sin) of
+ * pi k / 2n. */
 static void untangle(__global float *z, int n, __global const float2 *quarter)
 {
     store_wave(add(load_wave(z), load_wave(z)), z);
@@ -212,8 +213,8 @@ static void untangle(__global float *z, int n, __global const float2 *quarter)
     }
 }
 
-/* The way back: cosine sums p (place k) and q (place n - k) of two lines to what the transform wants,
- * real and imaginary parts exchanged, so that the same transform inverts. */
+/* The way back: converts the cosine sums p (element k) and q (element n - k) of two lines to the transform's input,
+ * with real and imaginary parts exchanged, so that the same transform inverts. */
 static inline void tangle(wave_t p, wave_t q, __global float *z, int k, int n,
                           __global const float2 *quarter)
 {
@@ -227,7 +228,7 @@ static inline void tangle(wave_t p, wave_t q, __global float *z, int k, int n,
     store_wave(low, z + (size_t)k * BLOCK);
 }
 
-/* 16 vectors: columns become rows. */
+/* Transposes 16 vectors. */
 static inline void flip(fvec v[LANES])
 {
     fvec t[LANES];
@@ -246,7 +247,7 @@ static inline void flip(fvec v[LANES])
     }
 }
 
-/* Places [at, at + 16) of the block's 32 lines, each line a row at `out` from column `at` on. */
+/* Stores elements [at, at + 16) of the block's 32 lines; each line is a row of `out`, from column `at` on. */
 static void store_lines(__global const float *z, int at, int n, bool back, __global float *out,
                         size_t pitch)
 {
@@ -275,7 +276,7 @@ static inline fvec bring_vector(__global const pixel_t *p, float pedestal, float
 #endif
 }
 
-/* Pixels to cosine sums along y: `ny` long, `nx` lines (columns). */
+/* Transforms pixels to cosine sums along y: `nx` lines (columns) of length `ny`. */
 __kernel __attribute__((reqd_work_group_size(1, 1, 1))) void
 clv_blob_sums_of_columns(__global const pixel_t *restrict pixels, ulong offset, ulong frame_stride,
                          ulong row_stride, __global const float *restrict pedestals,
@@ -332,7 +333,7 @@ clv_blob_sums_of_rows(__global float *memory, ulong spectrum_at, int line,
     }
 }
 
-/* What a scale's filter does to a cosine sum: first_y first_x + second_y second_x. */
+/* Applies a scale's filter to cosine sums: times first_y first_x + second_y second_x. */
 static inline wave_t filtered(__global const float *spectrum, int k, int pitch,
                               __global const float2 *along_x, wave_t first, wave_t second)
 {
@@ -342,7 +343,7 @@ static inline wave_t filtered(__global const float *spectrum, int k, int pitch,
     return w;
 }
 
-/* The scales [from, from + scales) of the spectrum, back along x. filters: for each scale
+/* Filters the spectrum for the scales [from, from + scales) and transforms it back along x. filters: for each scale
  * [pitch] first_y, [pitch] second_y, [nx] pairs along x. */
 __kernel __attribute__((reqd_work_group_size(1, 1, 1))) void
 clv_blob_rows_from_sums(__global float *memory, ulong spectrum_at, ulong halfway_at, int line,
@@ -376,7 +377,7 @@ clv_blob_rows_from_sums(__global float *memory, ulong spectrum_at, ulong halfway
     }
 }
 
-/* ... and along y: responses. */
+/* ... and along y, which gives the responses. */
 __kernel __attribute__((reqd_work_group_size(1, 1, 1))) void
 clv_blob_columns_from_sums(__global float *memory, ulong halfway_at, ulong responses_at, int line,
                            __global const float2 *restrict waves,
@@ -419,7 +420,7 @@ clv_blob_columns_from_sums(__global float *memory, ulong halfway_at, ulong respo
     }
 }
 
-/* Sizes of responses into bins, by one work-item a scale and frame: see blob.clh. */
+/* Counts the sizes of responses in bins, with one work-item per scale and frame: see blob.clh. */
 __kernel __attribute__((reqd_work_group_size(1, 1, 1))) void
 clv_blob_sizes(__global const float *restrict memory, ulong responses_at,
                __global uint *restrict bins, __global const float *restrict map,
@@ -437,7 +438,8 @@ clv_blob_sizes(__global const float *restrict memory, ulong responses_at,
                              floor_at(map, factor, across, shift, k, y, x))];
 }
 
-/* Maxima of some rows of a scale: most vectors hold nothing above the threshold. */
+/* Tells whether any lane is set. The search for maxima uses it to skip vectors, most of which have nothing above the
+ * threshold. */
 static bool any_of(ivec mask)
 {
     const long8 m = as_long8(mask);
@@ -464,7 +466,7 @@ clv_blob_look_along(__global const float *restrict memory, ulong responses_at,
         const bool inner = y > 0 && y + 1 < height;
         for (int x = 0; x < width; x += LANES) {
             const float bound =
-                fmax(least, floor_at(map, factor, across, shift, k, y, x)); /* one cell a vector */
+                fmax(least, floor_at(map, factor, across, shift, k, y, x)); /* a vector lies in one cell */
             int lane[LANES];
             if (x + LANES <= width) {
                 const fvec c = lanes_load(row + x);

@@ -1,14 +1,14 @@
-/* cl/probe/bench.cl -- what a device can do at most: arithmetic without memory, memory without
- * arithmetic, and nothing at all.
+/* cl/probe/bench.cl -- measures a device's peak rates: arithmetic without memory, memory without
+ * arithmetic, and an empty kernel.
  *
- * Launch   1-D; CPU devices local (1), a few work-items a core; GPUs local (their multiple).
- * Defines  PEAK, DOT8, READ, NOTHING  one of them chooses what is compiled.
+ * Launch   1-D; CPU devices local (1), a few work-items per core; GPUs local (their multiple).
+ * Defines  PEAK, DOT8, READ, NOTHING  one of them selects what is compiled.
  *          REAL    float, double, half or char; LANES lanes make a VEC.
  *          LANES   1, 2, 4, 8, 16.
  *          CHAINS  12 or 6: independent accumulators, more than the latency of the adder.
- *          FUSED   use fma(); else mad(), which a device without fma() does faster; INT8: neither.
+ *          FUSED   use fma(); else mad(), which is faster on a device without fma; INT8: neither.
  *          FP64, FP16  as REAL needs.
- * A work-item makes at most 65,535 loop turns: the host keeps `turns` below. */
+ * A work-item does at most 65,535 loop turns: the host keeps `turns` below that. */
 #ifdef FP64
 #pragma OPENCL EXTENSION cl_khr_fp64 : enable
 #endif
@@ -42,7 +42,7 @@
 #endif
 
 #ifdef PEAK
-/* 2 * LANES * CHAINS * 4 operations a turn. */
+/* 2 * LANES * CHAINS * 4 operations per turn. */
 __kernel void clv_bench_peak(__global REAL *restrict out, REAL factor, REAL term, uint turns)
 {
     const VEC a = (VEC)(factor), b = (VEC)(term);
@@ -67,7 +67,7 @@ __kernel void clv_bench_peak(__global REAL *restrict out, REAL factor, REAL term
 #endif
 
 #ifdef DOT8
-/* 8 operations a dot product, 6 chains, 4 times a turn. */
+/* 8 operations per dot product, 6 chains, 4 times per turn. */
 __kernel void clv_bench_dot8(__global int *restrict out, uint factor, uint turns)
 {
     int x0 = get_global_id(0), x1 = 1, x2 = 2, x3 = 3, x4 = 4, x5 = 5;
@@ -81,8 +81,8 @@ __kernel void clv_bench_dot8(__global int *restrict out, uint factor, uint turns
 #endif
 
 #ifdef READ
-/* Sums `turns` * 4 vectors a work-item. `step` vectors lie between its neighbours in time, `skip`
- * between the work-items: 1 and a block on CPUs, the number of work-items and 1 on GPUs. */
+/* Each work-item sums `turns` * 4 vectors. Its successive vectors are `step` vectors apart, and neighbouring
+ * work-items begin `skip` apart: 1 and a block on CPUs, the number of work-items and 1 on GPUs. */
 __kernel void clv_bench_read(__global const VEC *restrict in, __global REAL *restrict out,
                              uint turns, uint step, uint skip)
 {
@@ -98,7 +98,7 @@ __kernel void clv_bench_read(__global const VEC *restrict in, __global REAL *res
     out[get_global_id(0)] = SUM((x0 + x1) + (x2 + x3));
 }
 
-/* The same places, written: every page is touched by the work-item that will read it. */
+/* Writes the same places, so that every page is first touched by the work-item that will read it. */
 __kernel void clv_bench_fill(__global VEC *restrict in, __global REAL *restrict out, uint turns,
                              uint step, uint skip)
 {

@@ -1,9 +1,9 @@
-/* cl/probe/check.cl -- small programs whose results are known bit by bit: does this device compute?
+/* cl/probe/check.cl -- checks that a device computes correctly, by small programs whose results are known bit by bit.
  *
  * Launch   1-D, local (WG); the GEMM with tiles 2-D, local (TILE, TILE).
  * Defines  WG    work-group width, a power of two.
- *          TILE  tile edge; TILE * TILE work-items fit a group. Without it no tiled GEMM.
- *          FP64, FP16  when the device promises them.
+ *          TILE  tile edge; TILE * TILE work-items fit in a group. Without it, there is no tiled GEMM.
+ *          FP64, FP16  if the device reports them.
  * Memory   a few KiB. */
 #pragma OPENCL FP_CONTRACT OFF
 #ifdef FP64
@@ -35,7 +35,7 @@ clv_check_local(__global const uint *restrict in, __global uint *restrict out)
     out[i] = tile[k];
 }
 
-/* Sum of a group by a tree: a loop over barriers. */
+/* Sums the numbers of a group by a tree, with barriers in a loop. */
 __kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void
 clv_check_tree(__global const uint *restrict in, __global uint *restrict out)
 {
@@ -49,7 +49,7 @@ clv_check_tree(__global const uint *restrict in, __global uint *restrict out)
     if (k == 0) out[get_group_id(0)] = part[0];
 }
 
-/* `turns` steps of a xorshift generator: the result tells how many steps were really made. */
+/* Does `turns` steps of a xorshift generator; the result tells how many steps were really done. */
 __kernel void clv_check_loop(__global uint *restrict state, uint turns)
 {
     uint x = state[get_global_id(0)];
@@ -73,7 +73,7 @@ __kernel void clv_check_gemm(__global const float *restrict A, __global const fl
 }
 
 #ifdef TILE
-/* The same through tiles in local memory; edges are filled with zeros. */
+/* The same with tiles in local memory; edges are padded with zeros. */
 __kernel __attribute__((reqd_work_group_size(TILE, TILE, 1))) void
 clv_check_gemm_tiled(__global const float *restrict A, __global const float *restrict B,
                      __global float *restrict C, uint M, uint N, uint K)

@@ -129,7 +129,7 @@ clv_attention_back_kv(__global const float *restrict Q, ulong q_offset, ulong q_
     by_columns(V + v_offset + kt * v_row + hk * v_head, v_row, j0, keys, 1.0f, v);
     for (int c = 0; c < DH; ++c)
         dk[c] = dv[c] = (fvec)(0.0f);
-    /* the first query that sees a key; `queries` or more if none does */
+    /* the first query that sees a key; `queries` if none does */
     ivec from;
     {
         float first[LANES];
