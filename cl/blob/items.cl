@@ -1,5 +1,5 @@
-/* cl/blob/items.cl -- responses and their maxima with a work-item a pixel, planes in global memory:
- * for GPUs, and wherever long vectors do not pay.
+/* cl/blob/items.cl -- responses and their maxima with one work-item per pixel and planes in global memory:
+ * for GPUs, and for other devices without long vectors.
  *
  * Planes of a frame, [height][width] each: I, A, B (LoG) or G (DoG), then one for each
  * scale.
@@ -7,7 +7,7 @@
  * Launch   3-D: global (width rounded up to WG, height, frames); the last two kernels (.., height,
  *          frames * scales). local (WG, 1, 1). No barrier, no local memory.
  * Defines  LANES (1), PIXEL, DOG, WG.
- * Memory   neighbours read neighbouring elements; what taps share the caches serve.
+ * Memory   neighbours read neighbouring elements; caches serve the elements that several pixels need.
  * Order    as rows.cl: the same sums in the same order. */
 #pragma OPENCL FP_CONTRACT OFF
 
@@ -28,7 +28,7 @@ clv_blob_bring(__global const pixel_t *restrict pixels, ulong offset, ulong fram
     planes[FRAME(n) + (size_t)y * width + x] = bring(v, pedestals[at + n], gain);
 }
 
-/* Rows of one level: A = g * I, and B = q * I for the LoG. */
+/* Filters the rows for one level: A = g * I, and B = q * I for the LoG. */
 __kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void
 clv_blob_across(__global float *planes, __global const float2 *restrict taps, int first, int radius,
                 int height, int width, int scales)
@@ -51,7 +51,7 @@ clv_blob_across(__global float *planes, __global const float2 *restrict taps, in
 #endif
 }
 
-/* Columns of one level: its response; for the DoG that of the level before it. */
+/* Filters the columns for one level, which gives its response; for the DoG, that of the level before it. */
 __kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void
 clv_blob_down(__global float *planes, __global const float2 *restrict taps, int first, int radius, int l,
               __global const float *restrict pedestals, __global const float *restrict leak,
@@ -96,7 +96,7 @@ clv_blob_down(__global float *planes, __global const float2 *restrict taps, int 
 #endif
 }
 
-/* Maxima of one scale. */
+/* Finds the maxima of one scale. */
 __kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void
 clv_blob_look(__global const float *restrict planes, __global uint *restrict peaks,
               volatile __global uint *counts, __global const float *restrict map,
@@ -114,7 +114,7 @@ clv_blob_look(__global const float *restrict planes, __global uint *restrict pea
              peaks + (size_t)(at + n) * capacity * CLV_BLOB_PEAK_WORDS, counts + 2 * (at + n), capacity);
 }
 
-/* Sizes of responses into bins: see blob.clh. */
+/* Counts the sizes of responses in bins: see blob.clh. */
 __kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void
 clv_blob_count(__global const float *restrict planes, volatile __global uint *bins,
                __global const float *restrict map, __global const float *restrict factor, int height,

@@ -1,14 +1,14 @@
 /* cl/blob/rows.cl -- responses and their maxima in a band of rows, by explicit vectors along x.
  *
- * A work-item walks down a band of a frame. For every level of the ladder it keeps the last rows of
- * the horizontal pass in a ring, makes four rows of responses from it at a time, and looks for
- * maxima in the last eight rows of responses of all scales: what it touches stays in the cache.
+ * A work-item walks down a band of a frame. For every level it keeps the last rows of the horizontal
+ * pass in a ring, computes four rows of responses from it at a time, and searches for maxima in the
+ * last eight rows of responses of all scales, so that its data stay in the cache.
  *
  * Launch   3-D: global (tiles in x, bands, frames), local (1, 1, 1).
  * Defines  LANES (8 or 16), PIXEL, DOG, GROUP (levels of one horizontal pass, at most all).
- * Scratch  a work-item: ITEM_FLOATS(...) floats, the last ones its own bins.
+ * Scratch  per work-item: ITEM_FLOATS(...) floats, the last of which are its own bins.
  * Needs    OpenCL C 1.2; int32 global atomics. Vectors at any float's address.
- * Order    taps from the middle outwards, each by one fma: bits do not depend on bands or tiles. */
+ * Order    kernel coefficients from the middle outwards, each by one fma: bits do not depend on bands or tiles. */
 #pragma OPENCL FP_CONTRACT OFF
 
 #include "blob/blob.clh"
@@ -16,8 +16,8 @@
 #define PLANES (DOG ? 1 : 2)
 #define SLACK (CLV_BLOB_SLACK * LANES)
 
-/* A vector at any float's address. vloadN would do, but some compilers take sums of two such loads
- * apart into single floats. */
+/* A vector at any address of a float. vloadN would do, but some compilers split sums of two such loads into
+ * single floats. */
 typedef fvec __attribute__((aligned(4))) loose_t;
 #define loose(p) (*(__global const loose_t *)(p))
 
@@ -32,7 +32,7 @@ static bool any_of(ivec mask)
 #endif
 }
 
-/* Where things lie in a work-item's scratch. */
+/* The parts of a work-item's scratch, and its place in the frame. */
 typedef struct place_t {
     int x0, tile;          /* columns of the tile */
     int width, height;
@@ -60,7 +60,7 @@ static __global float *response_row(const place_t *p, int k, int y)
     return p->L + ((size_t)k * CLV_BLOB_KEPT_ROWS + (y & (CLV_BLOB_KEPT_ROWS - 1))) * p->length;
 }
 
-/* A row of the frame as floats, mirrored at its ends. */
+/* Loads a row of the frame as floats, mirrored at its ends. */
 static void bring_row(const place_t *p, __global const pixel_t *pixels, float pedestal, float gain)
 {
     const int from = p->x0 - LANES - p->pad, count = p->length + 2 * p->pad;
@@ -81,8 +81,8 @@ static void bring_row(const place_t *p, __global const pixel_t *pixels, float pe
         p->row[x - from] = bring(pixels[mirror(x, p->width)], pedestal, gain);
 }
 
-/* The horizontal pass over that row for the levels [l, l + GROUP), two vectors at a time: what lies
- * i columns off on both sides is added once for all of them. Radii grow with the level. */
+/* Does the horizontal pass over that row for the levels [l, l + GROUP), two vectors at a time: the two pixels i
+ * columns away on both sides are added once for all levels. Radii grow with the level. */
 static void across(const place_t *p, int l, int y)
 {
     for (int v = p->first; v < p->last; v += 2) {
@@ -126,15 +126,15 @@ static void across(const place_t *p, int l, int y)
     }
 }
 
-/* Columns outside the frame become NOTHING. */
+/* Sets columns outside the frame to NOTHING. */
 static fvec inside(const place_t *p, int v, fvec value)
 {
     const ivec x = p->x0 - LANES + v * LANES + lanes_iota();
     return pick(x >= 0 && x < p->width, value, (fvec)NOTHING);
 }
 
-/* The vertical pass of one level for rows [y, y + rows), at most CLV_BLOB_STEP_ROWS, one vector at a time: `up` and
- * `dn` walk away from the middle, and what one row has loaded the next uses in the next turn. */
+/* Does the vertical pass of one level for rows [y, y + rows), at most CLV_BLOB_STEP_ROWS, one vector at a time. `up`
+ * and `dn` walk away from the middle, and each row's loads are used by the next row in the next turn. */
 static inline __attribute__((always_inline)) void
 down(const place_t *p, int l, int y, const int rows, float bias, float dog)
 {
@@ -202,7 +202,7 @@ down(const place_t *p, int l, int y, const int rows, float bias, float dog)
     }
 }
 
-/* value > the three neighbours of an earlier row, or >= those of a later one. */
+/* Tests whether a value is above the three neighbours in an earlier row, or not below those in a later one. */
 #define beats(c, row) \
     ((c) > lanes_load((row) - 1) && (c) > lanes_load(row) && (c) > lanes_load((row) + 1))
 #define holds(c, row) \
@@ -225,7 +225,7 @@ static void hand_over(const place_t *p, int y, int k, int at, __global uint *pea
     out[15] = 0;
 }
 
-/* Maxima of row y in all scales: of equal neighbours the first in (k, y, x) wins. */
+/* Finds the maxima of row y in all scales; of equal neighbours, the first in (k, y, x) wins. */
 static void look(const place_t *p, int y, __global uint *peaks, volatile __global uint *counts,
                  uint capacity, float relative)
 {
@@ -237,9 +237,9 @@ static void look(const place_t *p, int y, __global uint *peaks, volatile __globa
         __global const float *up = response_row(p, k, y - 1), *here = response_row(p, k, y),
                              *dn = response_row(p, k, y + 1);
         for (int at = LANES; at < end; at += LANES) {
-            const int x = p->x0 + at - LANES; /* a vector lies in one cell, four in three at most */
+            const int x = p->x0 + at - LANES; /* a vector lies in one cell, four lie in at most three */
             float cell = cells[x >> p->shift];
-            if ((at / LANES) % 4 == 1 && at + 3 * LANES < end) { /* four at once, mostly for nothing */
+            if ((at / LANES) % 4 == 1 && at + 3 * LANES < end) { /* tests four at once, which mostly have no maximum */
                 const fvec a = fmax(lanes_load(here + at), lanes_load(here + at + LANES));
                 const fvec b =
                     fmax(lanes_load(here + at + 2 * LANES), lanes_load(here + at + 3 * LANES));
@@ -273,7 +273,7 @@ static void look(const place_t *p, int y, __global uint *peaks, volatile __globa
     }
 }
 
-/* The sizes of the responses of row y, over what they have to be above, into the work-item's own bins. */
+/* Counts the sizes of the responses of row y, divided by their thresholds, in the work-item's own bins. */
 static void count_sizes(const place_t *p, int y, int step, __global uint *own)
 {
     const int end = min(p->x0 + p->tile, p->width), cell = 1 << p->shift;
@@ -288,8 +288,8 @@ static void count_sizes(const place_t *p, int y, int step, __global uint *own)
     }
 }
 
-/* `counters`: words behind a work-item's scratch. All fields are set here: where the kernel set some
- * later, it took 1.3 times as long with PoCL 3.1, as its compiler kept the place in memory. */
+/* Returns a work-item's place. All fields are set here: when the kernel set some of them later, it took 1.3 times
+ * as long with PoCL 3.1, because its compiler then kept the struct in memory. */
 static place_t place_of(__global float *scratch, int width, int height, int tile, int pad, int ring,
                         int levels, __global const int2 *level, __global const float2 *taps,
                         __global const float *map, __global const float *factor, int across,
@@ -316,7 +316,7 @@ static place_t place_of(__global float *scratch, int width, int height, int tile
     return p;
 }
 
-/* Rows of the horizontal pass up to `last`, from `*next` on, for responses in rows [from, to]. */
+/* Does the horizontal pass for rows from `*next` up to `last`, as far as responses in rows [from, to] need them. */
 static void advance(const place_t *p, int *next, int last, int from, int to,
                     __global const pixel_t *pixels, ulong row_stride, float pedestal, float gain)
 {

@@ -1,12 +1,12 @@
 /* cl/blob/tile.cl -- responses and their maxima of a tile of a frame, all in local memory: pixels are
  * read once, and only the list of maxima is written.
  *
- * A work-group takes TX x TY pixels and a rim of one; the pixels under them and under the taps are
- * brought once. Three planes of responses rotate: while scale k is made, k - 2 and k - 1 are there.
+ * A work-group takes TX x TY pixels and a rim of one pixel; all pixels that their kernels reach are loaded
+ * once. Three planes of responses rotate: while scale k is computed, those of k - 2 and k - 1 are kept.
  *
  * Launch   3-D: global (tiles in x * WG, tiles in y, frames), local (WG, 1, 1).
  * Defines  LANES (1), PIXEL, DOG, WG, TX, TY.
- * Needs    local memory, given as an argument: what clv_blob_tile_floats says.
+ * Needs    local memory of clv_blob_tile_floats floats, given as an argument.
  * Order    as rows.cl: the same sums in the same order. */
 #pragma OPENCL FP_CONTRACT OFF
 
@@ -16,7 +16,7 @@
 #define RY (TY + 2)
 #define RIM (RX * RY)
 
-/* What a work-group knows of its place, and its parts of the local memory. */
+/* A work-group's place in the frame, and the parts of its local memory. */
 typedef struct tile_t {
     int x0, y0, width, height, reach, pitch; /* pitch: of the pixels */
     __local float *pixels; /* [RY + 2 reach][pitch] */
@@ -84,7 +84,7 @@ static void down(const tile_t *t, __global const float2 *taps, int radius, int l
     }
 }
 
-/* Maxima of scale k: of equal neighbours the first in (k, y, x) wins. */
+/* Finds the maxima of scale k; of equal neighbours, the first in (k, y, x) wins. */
 static void look(const tile_t *t, int k, int scales, __global uint *peaks,
                  volatile __global uint *counts, uint capacity, float relative)
 {
@@ -115,7 +115,7 @@ static void look(const tile_t *t, int k, int scales, __global uint *peaks,
     }
 }
 
-/* The sizes of scale k's responses into bins. */
+/* Counts the sizes of scale k's responses in bins. */
 static void count_sizes(const tile_t *t, int k, volatile __global uint *bins, int step)
 {
     for (int i = get_local_id(0); i < TX * TY; i += WG) {

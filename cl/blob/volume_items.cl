@@ -1,14 +1,14 @@
-/* cl/blob/volume_items.cl -- responses of a slab of a volume and their maxima, a work-item a voxel: for GPUs.
- * One level at a time; see volume.clh for the arrays.
+/* cl/blob/volume_items.cl -- responses of a slab of a volume and their maxima, with one work-item per voxel, for
+ * GPUs. One level at a time; see volume.clh for the arrays.
  *
- * clv_volume_tile makes A and C of a tile of a plane in local memory: pixels are read once. Where a tile does
- * not fit, clv_volume_across and clv_volume_down do the same through global memory, without barriers.
+ * clv_volume_tile computes A and C of a tile of a plane in local memory, so that pixels are read once. If a tile
+ * does not fit, clv_volume_across and clv_volume_down do the same in global memory, without barriers.
  *
  * Launch   3-D: global (width rounded up to WG, height, planes), local (WG, 1, 1); clv_volume_tile:
  *          global (tiles in x * WG, tiles in y, planes). Planes are [low, high) before clv_volume_deep,
  *          [z0 - 1, z1 + 1) in it, and [z0, z1) in clv_volume_look.
  * Defines  LANES (1), PIXEL, DOG, WG, TX, TY (of a tile).
- * Needs    clv_volume_tile: local memory, given as an argument: what clv_volume_tile_floats says.
+ * Needs    clv_volume_tile: local memory of clv_volume_tile_floats floats, given as an argument.
  * Order    as volume_rows.cl: the same sums in the same order. */
 #pragma OPENCL FP_CONTRACT OFF
 
@@ -16,8 +16,8 @@
 
 #define GROUP_OF_ITEMS __attribute__((reqd_work_group_size(WG, 1, 1)))
 
-/* Rows of a plane into AX = g I and, behind all planes of it, BX = q I along x: [planes][height][pitch]
- * each. */
+/* Filters the rows of a plane along x: AX = g I and, after all planes of AX, BX = q I; both are
+ * [planes][height][pitch]. */
 __kernel GROUP_OF_ITEMS void
 clv_volume_across(__global const pixel_t *restrict pixels, ulong offset, ulong plane_stride,
                   ulong row_stride, __global const float2 *restrict taps, int first, int radius,
@@ -70,7 +70,7 @@ clv_volume_down(__global const float *restrict AX, __global const float2 *restri
 #endif
 }
 
-/* The same for a tile of TX x TY pixels, in local memory. */
+/* Computes A and C for a tile of TX x TY pixels, in local memory. */
 __kernel GROUP_OF_ITEMS void
 clv_volume_tile(__global const pixel_t *restrict pixels, ulong offset, ulong plane_stride,
                 ulong row_stride, __global const float2 *restrict taps, int first_y, int radius_y,

@@ -6,9 +6,9 @@
  *          clv_volume_look: 2-D: global (rows, planes [z0, z1)), local (1, 1).
  * Defines  LANES (8 or 16), PIXEL, DOG.
  * Scratch  of clv_volume_flat, for each work-item: a row of pixels of pitch + 2 pad, and a ring of `ring` rows
- *          of pitch for each plane (LoG 2, DoG 1), so that what it touches stays in the cache.
+ *          of pitch for each plane (LoG 2, DoG 1), so that its data stay in the cache.
  * Needs    OpenCL C 1.2; int32 global atomics. No barrier, no local memory.
- * Order    taps from the middle outwards, each by one fma: bits do not depend on slabs or bands. */
+ * Order    kernel coefficients from the middle outwards, each by one fma: bits do not depend on slabs or bands. */
 #pragma OPENCL FP_CONTRACT OFF
 
 #include "blob/volume.clh"
@@ -16,7 +16,7 @@
 #define PLANES (DOG ? 1 : 2)
 #define STEP CLV_BLOB_STEP_ROWS
 
-/* A row of pixels as floats, mirrored at its ends: out[pad + x], 0 <= x < pitch. */
+/* Loads a row of pixels as floats, mirrored at its ends, to out[pad + x], 0 <= x < pitch. */
 static void bring_line(__global const pixel_t *pixels, __global float *out, int width, int pitch,
                        int pad, float pedestal, float gain)
 {
@@ -34,7 +34,7 @@ static void bring_line(__global const pixel_t *pixels, __global float *out, int 
     for (; x < pitch + pad; ++x) out[pad + x] = bring(pixels[mirror(x, width)], pedestal, gain);
 }
 
-/* A = g I, B = q I along x. */
+/* Computes A = g I and B = q I along x. */
 static void across(__global const float *in, __global float *A, __global float *B,
                    __global const float2 *taps, int radius, int pitch)
 {
@@ -60,8 +60,8 @@ static void across(__global const float *in, __global float *A, __global float *
     }
 }
 
-/* Rows [y, y + STEP) along y, from the ring: A = g A, and C = q A + g B. What one row has loaded the next uses
- * in the next turn. */
+/* Filters rows [y, y + STEP) along y, from the ring: A = g A, and C = q A + g B. Each row's loads are used by the
+ * next row in the next turn. */
 static void down(__global const float *rings, int ring, int pitch, int y, int last,
                  __global const float2 *taps, int radius, __global float *outA, __global float *outC,
                  size_t row)
@@ -152,7 +152,7 @@ __kernel void clv_volume_flat(__global const pixel_t *restrict pixels, ulong off
     }
 }
 
-/* Along z: STEP planes of a row at a time. Level l gives the responses of scale l - DOG. */
+/* Filters along z, STEP planes of a row at a time. Level l gives the responses of scale l - DOG. */
 __kernel void clv_volume_deep(__global const float *restrict A, __global const float *restrict C,
                               __global float *restrict L, __global float *restrict G,
                               __global const float2 *restrict taps, int first, int radius, int l,
@@ -168,7 +168,7 @@ __kernel void clv_volume_deep(__global const float *restrict A, __global const f
     const int begin = max(z0 - 1, 0), end = min(z1 + 1, depth);
     for (int x = 0; x < pitch; x += LANES)
         for (int z = begin; z < end; z += STEP) {
-            /* sums of the last step that are beyond `end` are made of any planes, and dropped */
+            /* the last step's sums beyond `end` are computed from arbitrary planes and dropped */
             fvec upA[STEP], dnA[STEP], sum[STEP];
 #if !DOG
             fvec upC[STEP], dnC[STEP];
@@ -226,7 +226,7 @@ __kernel void clv_volume_deep(__global const float *restrict A, __global const f
         }
 }
 
-/* Maxima of scale k in a row of a plane, and the sizes of its responses. */
+/* Finds the maxima of scale k in a row of a plane, and counts the sizes of its responses. */
 __kernel void clv_volume_look(__global const float *restrict L, __global const float *restrict map,
                               __global const float *restrict factor, __global uint *restrict peaks,
                               volatile __global uint *counts, volatile __global uint *bins, int k,

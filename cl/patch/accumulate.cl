@@ -1,10 +1,10 @@
-/* cl/patch/accumulate.cl -- sums a and b of every map position over the frames whose patch lies in
- * this chunk, exactly: a float becomes a multiple of 2^-10 plus a multiple of 2^-62, both integers,
- * so that the sums do not depend on the order, the chunks or the devices. A frame counts by its weight.
+/* cl/patch/accumulate.cl -- sums a and b of every map position over the frames whose patch lies in this chunk,
+ * exactly: a float becomes a multiple of 2^-10 plus a multiple of 2^-62, both as integers, so that the sums do
+ * not depend on the order, the chunks or the devices. Each frame is multiplied by its weight.
  *
  * Launch   2-D: global (tiles of positions, map rows / MAP_ROWS), local (1, 1) on CPUs.
- * Defines  LANES, SHIFTED, MAP_ROWS positions below each other for one work-item: a block of
- *          positions turns into a block of patches, whose hits share cache lines.
+ * Defines  LANES, SHIFTED, MAP_ROWS positions below each other for one work-item: the rotation maps a block of
+ *          positions to a block of patches, whose hits share cache lines.
  * Memory   hits gathered; sums [a high, a low, b high, b low][map row][map pitch] and count
  *          [map row][map pitch] written (first frames) or added to (later ones). */
 #pragma OPENCL FP_CONTRACT OFF
@@ -24,7 +24,7 @@ static void add_exactly(fvec value, lvec *high, lvec *low)
     *low += to_lvec(rest);
 }
 
-/* (a, b) of one frame at `at` (pairs) for the lanes that are `here`; zeros elsewhere. */
+/* Loads (a, b) of one frame at `at` (in pairs) for the lanes set in `here`; zeros elsewhere. */
 static void gather(__global const float *hits, ivec at, ivec here, fvec *a, fvec *b)
 {
 #if LANES == 1
@@ -62,7 +62,7 @@ __kernel void clv_paco_accumulate(__global const float *restrict hits, __global 
 
     for (uint l = first_frame; l < last_frame; ++l) {
         const rotation r = turn[l];
-        /* rows of the block's corners bound all others: skip blocks that miss the chunk */
+        /* the rows of the block's corners bound all others: skip blocks outside the chunk */
         const long corner = (long)(map_row0 + block) * r.c - (long)x * r.s + r.row0;
         const long across = -(LANES - 1) * r.s, down = (MAP_ROWS - 1) * r.c;
         if ((corner + max(across, 0L) + max(down, 0L)) >> 32 < (long)row0 ||

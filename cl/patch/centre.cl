@@ -1,8 +1,8 @@
-/* cl/patch/centre.cl -- D = ((cube - cube[0]) * scale - mean) * gain of the frame, with the mean by the frames'
- * weights, and which pixels can be used.
+/* cl/patch/centre.cl -- computes D = ((cube - cube[0]) * scale - mean) * gain of the frame, with the mean weighted by
+ * the frames' weights, and decides which pixels can be used.
  *
- * Subtracting frame 0 first keeps float32 exact where a constant level would swallow it.
- * A pixel that is not finite in some frame gives D = 0; so does one that never changes.
+ * Subtracting frame 0 first preserves the digits of float32, which a large constant level would consume.
+ * D is 0 for a pixel that is not finite in some frame, and for one that never changes.
  *
  * Launch   2-D: global (pitch / LANES, band rows); CPU local (1, 1).
  * Defines  LANES.
@@ -32,7 +32,7 @@ __kernel void clv_paco_centre(__global const float *restrict cube, ulong cube_of
 
     __global const float *pixel =
         cube + cube_offset + (size_t)row * row_stride + ((int)tile - CLV_PACO_PAD);
-    /* the last vector of a row may hang over the end of the array: read it lane by lane */
+    /* the last vector of a row may extend beyond the array, so it is read lane by lane */
     const bool whole = (int)tile >= CLV_PACO_PAD && tile - CLV_PACO_PAD + LANES <= width;
     fvec first = 0.0f, sum = 0.0f;
     float weights = 0.0f;

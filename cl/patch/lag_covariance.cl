@@ -1,7 +1,7 @@
 /* cl/patch/lag_covariance.cl -- V[lag][u] = (1/T) sum_t D[t,u] * D[t,u+lag].
  *
  * The covariance of two patch pixels depends only on one of them and on their distance, so all
- * patches share these numbers: 91 lags in place of 1225 entries at radius 4.
+ * patches share these numbers: 91 lags instead of 1225 entries at radius 4.
  *
  * Launch   2-D: global (pitch / LANES, band rows); CPU local (1, 1).
  * Defines  LANES; LAG_BLOCK lags at once (registers); LAGS, a multiple of LAG_BLOCK.
@@ -32,7 +32,7 @@ __kernel void clv_paco_lag_covariance(__global const float *restrict D, __global
 #pragma unroll
         for (int k = 0; k < LAG_BLOCK; ++k) {
             sum[k] = 0.0f;
-            /* a lag that leaves the band belongs to no patch of this chunk: any number will do */
+            /* a lag that leaves the band belongs to no patch of this chunk, so any number will do */
             other[k] = row + lag_row[lag0 + k] < band_rows ? shift[lag0 + k] : 0;
         }
         for (uint t = 0; t < frames; ++t) {

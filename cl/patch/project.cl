@@ -1,10 +1,10 @@
-/* cl/patch/project.cl -- what a planet in frame l would find at the patches of this chunk.
+/* cl/patch/project.cl -- the terms a and b of a planet in frame l at the patches of this chunk.
  *
- * beta_q = sum_i W[i][q] D[l, k + o_i]. The patch k serves, in frame l, the map positions p whose
- * rotated place rounds to k: none, one, or two side by side, so that the parity of p's row plus
- * column tells two apart and names the slot. With f the sub-pixel remainder:
+ * beta_q = sum_i W[i][q] D[l, k + o_i]. In frame l, patch k serves the map positions p whose rotated
+ * place rounds to k: none, one, or two side by side, so that the parity of p's row plus column
+ * distinguishes two and selects the slot. With f the sub-pixel remainder:
  *   b(f) = sum_m X[m][.] . beta * phi_m(f)       a(f) = sum_m A[m] phi_m(f)
- * phi: monomials of f's two parts by total degree, 1, y, x, yy, yx, xx, ...
+ * phi: monomials of f's two components by total degree, 1, y, x, yy, yx, xx, ...
  * With SHIFTED 0 the PSF does not move: b = beta, a = A[0], one slot, no search.
  *
  * Geometry in Q32 fixed point: exact, the same on every device.
@@ -17,7 +17,7 @@
 #include "patch/paco.clh"
 
 #if SHIFTED
-/* phi up to the degree that the larger of MA and MB needs; powers built from lower ones. */
+/* Computes phi up to the degree that the larger of MA and MB needs, each power from lower ones. */
 static void monomials(fvec y, fvec x, fvec *phi)
 {
     phi[0] = 1.0f;
@@ -47,7 +47,7 @@ static fvec remainder_of(lvec v)
     return to_fvec(to_ivec((v & 0xffffffffL) - 0x80000000L)) * 0x1p-32f;
 }
 
-/* A candidate position's place relative to the patch pixel; inside when both are in [0, 1). */
+/* Tells whether a candidate position lies inside the patch pixel: both relative coordinates are in [0, 1). */
 static ivec is_inside(lvec row, lvec col)
 {
     return to_ivec(((row >> 32) | (col >> 32)) == 0L);
@@ -101,7 +101,7 @@ __kernel void clv_paco_project(__global const float *restrict D, __global const 
 #pragma unroll
                 for (int q = 1; q < Q; ++q) b[m] = fma((fvec)X[m * Q + q], beta[l][q], b[m]);
             }
-            /* where this pixel's middle lies in the map, and the position at its upper left */
+            /* this pixel's middle in the map, and the position at its upper left */
             const rotation r = turn[l0 + l];
             const lvec ky = (long)(row0 + row), kx = (long)x + to_lvec(lanes_iota());
             const lvec py = (ky * r.c + kx * r.s + r.back_row0) >> 32;
@@ -110,7 +110,7 @@ __kernel void clv_paco_project(__global const float *restrict D, __global const 
             const lvec x00 = px * r.c + py * r.s + r.col0 - (kx << 32);
             const ivec odd = to_ivec(((py + px) & 1L) == 1L);
             __global float *out = hits + (((size_t)row * frames + l0 + l) * 2 * width + x) * 2;
-            /* (0,0) and (1,1) share a parity, (0,1) and (1,0) the other; never both of a pair */
+            /* (0,0) and (1,1) have one parity, (0,1) and (1,0) the other; both of a pair are never inside */
             fvec value[2][2];
 #pragma unroll
             for (int pair = 0; pair < 2; ++pair) {

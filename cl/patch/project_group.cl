@@ -1,8 +1,8 @@
-/* patch/project_group.cl -- the same as patch/project.cl for GPUs, with W read once.
+/* patch/project_group.cl -- the same as patch/project.cl for GPUs, reading W once.
  *
  * A work-group takes PATCHES neighbouring patches, keeps their W in local memory, and visits all frames: each of
- * its 256 work-items takes FRAME_BLOCK frames of one patch at a time. The frames of a wave follow each other,
- * so that few waves are partly idle when the frames end.
+ * its 256 work-items takes FRAME_BLOCK frames of one patch at a time. The frames of a wave are consecutive, so
+ * that few waves are partly idle at the end of the frames.
  *
  * Launch   2-D: global (width / TILE * 256, rows), local (256, 1).
  * Defines  LANES 1, TILE 1; PATCHES of a work-group; P, Q, MA, MB, SHIFTED as in patch/project.cl; FRAME_BLOCK.
@@ -33,8 +33,8 @@ static float remainder_of(long v)
     return convert_float((int)((v & 0xffffffffL) - 0x80000000L)) * 0x1p-32f;
 }
 
-/* Where the position of one parity lies within its pixel: fy, fx. (0,0) and (1,1) share a parity, (0,1) and
- * (1,0) the other; never both of a pair are inside. */
+/* Returns where the position of one parity lies within its pixel: fy, fx. (0,0) and (1,1) have one parity, (0,1) and
+ * (1,0) the other; both of a pair are never inside. */
 static float2 place_of(long ya, long xa, long yb, long xb)
 {
     const bool first = ((ya >> 32) | (xa >> 32)) == 0L;
@@ -42,7 +42,7 @@ static float2 place_of(long ya, long xa, long yb, long xb)
 }
 #endif
 
-/* Elements of W are read as pairs where Q is even. */
+/* Elements of W are read in pairs if Q is even. */
 #if Q % 2 == 0
 #define TAKE_W(i)                                                        \
     UNROLL for (int q = 0; q < Q; q += 2) {                              \
@@ -97,11 +97,11 @@ clv_paco_project_group(__global const float *restrict D, __global const float *r
         }
         if (P % 2) ADD_PIXEL(P - 1)
 #if SHIFTED
-        /* The sums of every frame move to the place of the first: an index that the compiler does not know would
-         * put all sums into memory. */
+        /* The sums of every frame are moved to the place of the first: with an index that the compiler does not know,
+         * all sums would be in memory. */
         _Pragma("unroll 1") for (uint frame = l0; frame < min(l0 + SIDE * FRAME_BLOCK, frames); frame += SIDE) {
             mem_fence(CLK_LOCAL_MEM_FENCE); /* otherwise all coefficients would be kept in registers */
-            /* where this pixel's middle lies in the map, and the position at its upper left */
+            /* this pixel's middle in the map, and the position at its upper left */
             const rotation r = turn[frame];
             const long ky = (long)(row0 + row), kx = (long)x;
             const long py = (ky * r.c + kx * r.s + r.back_row0) >> 32;
@@ -112,8 +112,8 @@ clv_paco_project_group(__global const float *restrict D, __global const float *r
             const float2 other = place_of(y00 - r.s, x00 + r.c, y00 + r.c, x00 + r.s);
             const bool odd = ((py + px) & 1L) == 1L;
             const float2 f0 = odd ? other : even, f1 = odd ? even : other; /* of both slots */
-            /* polynomials, degree by degree: powers y^(d - t) x^t come from those of the one below; (a, b) of both
-             * slots */
+            /* evaluates the polynomials (a, b) of both slots degree by degree: the powers y^(d - t) x^t are computed
+             * from those of the degree below */
             float4 sum = (float4)(0.0f);
             float2 power[DEGREES];
             UNROLL for (int degree = 0; degree < DEGREES; ++degree) {

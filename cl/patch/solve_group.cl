@@ -29,7 +29,7 @@
 #define QS ((Q + 3) / 4 * 4)
 /* Local memory of a team; solve_floats of host/patch/paco_family.c computes the same. */
 #define COLUMN_FLOATS (SIDE > 8 * OWN ? SIDE : 8 * OWN)
-/* From here on, every work-item has a place for what nobody reads: a branch would delay sums. */
+/* From here on, every work-item has a place for results that nobody reads, since a branch would delay sums. */
 #define NOWHERE (2 * (OWN - FIRST))
 #define OTHER (COLUMN_FLOATS + 4 * (NOWHERE + TEAM))
 #define BUFFER_FLOATS (OTHER + SIDE)
@@ -55,8 +55,8 @@ static float4 team_sum(__local float4 *part, float4 value, uint lane)
     return sum;
 }
 
-/* rho from the sum of squares off the diagonal (x), the trace (y), the sum of squares on the diagonal (z), and the
- * number of pixels that do not vary (w), which must be 0: otherwise NAN. */
+/* Returns rho from the sum of squares off the diagonal (x), the trace (y), the sum of squares on the diagonal (z) and
+ * the number of pixels that do not vary (w), which must be 0; otherwise returns NAN. */
 static float shrinkage(float4 sums, float frames, uint vip)
 {
     const float off = sums.x, trace = sums.y, squares = sums.z;
@@ -66,7 +66,7 @@ static float shrinkage(float4 sums, float frames, uint vip)
     return bottom > 0.0f ? fmin(fmax(top / bottom, 0.0f), 1.0f) : 1.0f;
 }
 
-/* G = Y' Y, upper triangle by rows, times F: the coefficients of a(f). */
+/* Computes the coefficients of a(f): G = Y' Y, upper triangle by rows, times F. */
 static void quadratic(__global float *A, __local float *G, __local const float *Y, __global const float *F,
                       float rho, uint lane)
 {
@@ -130,7 +130,7 @@ static void quadratic(__global float *A, __local float *G, __local const float *
         }                                                                                                  \
     }
 
-/* `entry` [j][i]: where S_ij lies, relative to V at the patch's first band row. */
+/* `entry` [j][i]: the offset of S_ij, relative to V at the patch's first band row. */
 __kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void
 clv_paco_solve_group(__global const float *restrict V, __global float *restrict W, __global float *restrict A,
                      __global float *restrict rho_out, __global const int *restrict entry,
@@ -145,7 +145,7 @@ clv_paco_solve_group(__global const float *restrict V, __global float *restrict 
     __global const float *v = V + (size_t)(first_band_row + row) * lags * pitch + CLV_PACO_PAD + x;
     const bool pixel = i < P;
 
-    /* reads the row and adds up what rho depends on */
+    /* reads the row and sums what rho depends on */
     float a[4 * OWN];
     float4 sums = (float4)(0.0f);
     UNROLL for (int e = 0; e < 4 * OWN; ++e) a[e] = 0.0f;

@@ -1,5 +1,5 @@
-/* cl/patch/solve_rows.cl -- per patch: shrunk covariance, its Cholesky factor, and what a planet
- * needs of the inverse. LANES neighbouring patches to a work-item, no barrier, no local memory.
+/* cl/patch/solve_rows.cl -- per patch: the shrunk covariance, its Cholesky factor, and the parts of its
+ * inverse that a planet needs. LANES neighbouring patches per work-item, no barrier, no local memory.
  *
  *   S_ij = V[lag(i,j)][k + o_j]              C = (1 - rho) S + rho diag(S) = L L'
  *   Y = L^-1 B,  G = Y' Y,  W = L^-T Y       A[m] = sum_n F[m][n] G_n, the polynomial a(f)
@@ -23,8 +23,8 @@
 
 typedef __global float *restrict scratch_ptr;
 
-/* rho of one patch and whether every pixel of it varies. S is read through `entry`: where entry
- * (i, j <= i) lies, relative to V at the patch's first band row. */
+/* Returns rho of the patches, and in *usable whether every pixel of a patch varies. `entry` holds the offset of S_ij
+ * (j <= i), relative to V at the patch's first band row. */
 static fvec shrinkage(__global const float *V, __global const int *entry, float frames, uint vip,
                       ivec *usable)
 {
@@ -64,7 +64,7 @@ static void update(fvec acc[4][4], __global float *const a[4], __global float *c
     }
 }
 
-/* L, lower triangle by rows; the diagonal holds 1 / L_ii. */
+/* Computes L, lower triangle by rows; the diagonal holds 1 / L_ii. */
 static void factor(scratch_ptr L, size_t stride, __global const float *V,
                    __global const int *entry, fvec shrink)
 {
@@ -146,7 +146,7 @@ static void factor(scratch_ptr L, size_t stride, __global const float *V,
 
 #define YAT(i, q) (((size_t)(i) * Q + (q)) * stride)
 
-/* Y = L^-1 B */
+/* Computes Y = L^-1 B. */
 static void forward(scratch_ptr Y, scratch_ptr L, size_t stride, __global const float *B)
 {
     for (int q0 = 0; q0 < Q; q0 += QB) {
@@ -197,7 +197,7 @@ static void forward(scratch_ptr Y, scratch_ptr L, size_t stride, __global const 
     }
 }
 
-/* G = Y'Y, upper triangle by rows, times F: the coefficients of a(f). */
+/* Computes the coefficients of a(f): G = Y'Y, upper triangle by rows, times F. */
 static void quadratic(__global float *A, scratch_ptr Y, size_t stride,
                       __global const float *F, ivec usable)
 {
@@ -215,7 +215,7 @@ static void quadratic(__global float *A, scratch_ptr Y, size_t stride,
     for (int m = 0; m < MA; ++m) lanes_store(sum[m], A + m * TILE);
 }
 
-/* W = L^-T Y, straight into its place. */
+/* Computes W = L^-T Y, directly in its place. */
 static void backward(__global float *W, scratch_ptr L, scratch_ptr Y, size_t stride)
 {
 #define WAT(i, q) (((i) * Q + (q)) * TILE)
@@ -268,7 +268,7 @@ __kernel void clv_paco_solve_rows(__global const float *restrict V, __global flo
                                   float frames, uint vip, uint workers)
 {
     const uint width = pitch - 2 * CLV_PACO_PAD;
-#if LANES == 1 /* neighbours in a work-group touch neighbours in memory */
+#if LANES == 1 /* neighbouring work-items access neighbouring elements */
     const size_t stride = workers;
     scratch_ptr L = scratch + get_global_id(0);
 #else /* a worker's part stays in its cache */

@@ -1,7 +1,7 @@
-/* cl/patch/trial_group.cl -- trials for GPUs: a work-group does one frame of one trial. See trial.clh.
+/* cl/patch/trial_group.cl -- trials for GPUs: a work-group computes one frame of one trial. See trial.clh.
  *
  * Every work-item keeps ENTRIES elements of the covariance in registers while the frames pass through local memory;
- * then the elimination of trial_rows.cl, with the triangle in local memory.
+ * then follows the elimination of trial_rows.cl, with the triangle in local memory.
  *
  * Launch   1-D: global = trials * frames * WG, local (WG).
  * Defines  LANES 1; P pixels of the patch, RADIUS; WG; ENTRIES, WG * ENTRIES >= P (P + 1) / 2.
@@ -13,7 +13,7 @@
 
 #define PAIRS (P * (P + 1) / 2)
 
-/* Where pixel i of the patch is: packed dy, dx. */
+/* Returns a pixel of the patch without the planet; `offset` is the pixel's dy, dx. */
 static float pixel_of(__global const float *data, uint width, __global const float *spot, int size, uint stride,
                       int2 offset, int2 to_spot)
 {
@@ -119,7 +119,7 @@ clv_trial_group(__global const float *restrict data, __global const float *restr
         sum[0] = fma(hk, h, sum[0]), sum[1] = fma(hk, r, sum[1]), sum[2] = fma(hk, c, sum[2]);
         sum[3] = fma(rk, r, sum[3]), sum[4] = fma(rk, c, sum[4]), sum[5] = fma(ck, c, sum[5]);
         sum[6] = fma(hk, z, sum[6]), sum[7] = fma(rk, z, sum[7]), sum[8] = fma(ck, z, sum[8]);
-        /* column k is read by all and written by nobody; the elements right and below change */
+        /* all work-items read column k and none writes it; the elements to the right and below change */
         for (int e = 0; e < ENTRIES; ++e) {
             const int i = first[e], j = second[e];
             if (id + e * WG < PAIRS && j > k)

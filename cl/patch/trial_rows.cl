@@ -1,15 +1,15 @@
-/* cl/patch/trial_rows.cl -- trials for CPUs: the patch's pixels lie along vectors, a work-item does one frame of one
- * trial after another. See trial.clh for the formula.
+/* cl/patch/trial_rows.cl -- trials for CPUs: vectors hold pixels of the patch, and a work-item computes one frame of
+ * one trial after another. See trial.clh for the formula.
  *
  * The right-hand sides h, r, c and z are four more columns of C: the Cholesky elimination multiplies them by
  * L^-1, and the sums are their inner products.
  *
- * Launch   1-D: global = workers, local (1); a worker takes frames that follow each other, since they read almost the
- *          same part of the spots: with every n-th frame, half of the time was waiting for these.
+ * Launch   1-D: global = workers, local (1); a worker takes consecutive frames, since they read almost the same part
+ *          of the spots: when it took every n-th frame, it spent half of its time waiting for these.
  *          `trials` trials from `first` + `before` on; `out` begins with that of `first`, spots and templates with
  *          theirs.
  * Defines  LANES 8 or 16; P pixels of the patch, RADIUS; SCRATCH floats of a worker for q, beside frames * ROW.
- * Needs    no barrier, no local memory. `data` readable 16 elements behind its end.
+ * Needs    no barrier, no local memory. `data` must be readable for 16 elements beyond its end.
  * Memory   data, spots and templates from cache; scratch of frames * ROW + SCRATCH floats for each worker. */
 #pragma OPENCL FP_CONTRACT OFF
 
@@ -19,7 +19,7 @@
 #define ROW (VECS * LANES)
 #define SIDE (2 * RADIUS + 1)
 
-/* q_t, its pixels in the order of the disc, zeros behind; returns nothing but the stores. */
+/* Stores q_t, its pixels in the order of the disc, followed by zeros. */
 static void take_frame(__global float *q, __global const float *data, uint width, __global const float *spot,
                        int size, uint stride, __global const int *run, int2 to_spot)
 {
@@ -30,7 +30,7 @@ static void take_frame(__global float *q, __global const float *data, uint width
             const int col = to_spot.y + x - half_width;
             if (row >= 0 && row < size && col > -LANES && col < size)
                 value -= lanes_load(spot + row * (int)stride + CLV_TRIAL_PAD + col);
-            lanes_store(value, q + start + x); /* the next row of the disc replaces what is too much */
+            lanes_store(value, q + start + x); /* the next row of the disc overwrites the excess */
         }
     }
     lanes_store((fvec)0.0f, q + P);
@@ -39,7 +39,7 @@ static void take_frame(__global float *q, __global const float *data, uint width
 #endif
 }
 
-/* Four rows of sum_t q_t q_t', WIDTH vectors from column v * LANES on: as much as fits into registers. */
+/* Computes four rows of sum_t q_t q_t', WIDTH vectors from column v * LANES on: as much as fits into registers. */
 #define TILE(WIDTH)                                                                                          \
     static void tile##WIDTH(__global const float *Q, __global float *S, uint frames, float weight, int i0, int v) \
     {                                                                                                        \
@@ -59,7 +59,7 @@ static void take_frame(__global float *q, __global const float *data, uint width
                 lanes_store(acc[r][k] * weight, S + (i0 + r) * ROW + (v + k) * LANES);                       \
     }
 
-/* 16 registers hold 4 * 3 sums beside what is multiplied, 32 of them 4 * 6. */
+/* 16 registers hold 4 * 3 sums beside the factors, 32 registers hold 4 * 6. */
 #if LANES == 8
 #define WIDEST 3
 #else
@@ -74,7 +74,7 @@ TILE(5)
 TILE(6)
 #endif
 
-/* S = weight * sum_t q_t q_t', on and right of the diagonal. */
+/* Computes S = weight * sum_t q_t q_t', on and to the right of the diagonal. */
 static void covariance(__global const float *Q, __global float *S, uint frames, float weight)
 {
     for (int i0 = 0; i0 < P; i0 += 4)
@@ -96,7 +96,7 @@ static void covariance(__global const float *Q, __global float *S, uint frames, 
         }
 }
 
-/* Row k over the root of its diagonal, and what its right-hand sides add to the sums. */
+/* Divides row k by the root of its diagonal and adds its right-hand sides' products to the sums. */
 static void finish_row(__global float *mine, int k, float *sum)
 {
     const float inverse = 1.0f / sqrt(mine[k]);
@@ -107,7 +107,7 @@ static void finish_row(__global float *mine, int k, float *sum)
     sum[6] = fma(h, z, sum[6]), sum[7] = fma(r, z, sum[7]), sum[8] = fma(c, z, sum[8]);
 }
 
-/* other -= factor * mine, from column i on. */
+/* Subtracts factor * mine from `other`, from column i on. */
 static void take_row(__global float *other, __global const float *mine, float factor, int i)
 {
     for (int v = i / LANES * LANES; v < ROW; v += LANES)
@@ -183,7 +183,7 @@ __kernel void clv_trial_rows(__global const float *restrict data, __global const
             }
         float sum[CLV_TRIAL_SUMS];
         for (int i = 0; i < CLV_TRIAL_SUMS; ++i) sum[i] = 0.0f;
-        for (int k = 0; k < P; k += 2) { /* two columns at a time: the rest of S is read and written half as often */
+        for (int k = 0; k < P; k += 2) { /* two columns at a time halve the accesses to the rest of S */
             __global float *mine = S + k * ROW, *next = mine + ROW;
             finish_row(mine, k, sum);
             if (k + 1 == P) break;

@@ -2,12 +2,12 @@
  *
  *   image(f) = sum_m coefficient_m phi_m(fy, fx), phi the monomials by total degree: 1, y, x, yy, yx, xx, ...
  *
- * clv_trial_spots: what is taken out of the frames, flux * image(f) - injected * image(f0), where the injected planet
- * has another place f0. clv_trial_templates: the image and its derivatives by fy and fx on the patch.
+ * clv_trial_spots computes what is removed from the frames, flux * image(f) - injected * image(f0), where the injected
+ * planet is at another place f0. clv_trial_templates computes the image and its derivatives by fy and fx on the patch.
  *
- * Launch   spots: 3-D, global (n, size, m); templates: 3-D, global (n, 2 RADIUS + 1, m). A work-item does every n-th
- *          vector of its row in every m-th of `images` = trials * frames: CPUs take whole rows of many images, whose
- *          coefficients then stay in the first cache.
+ * Launch   spots: 3-D, global (n, size, m); templates: 3-D, global (n, 2 RADIUS + 1, m). A work-item computes every
+ *          n-th vector of its row in every m-th of `images` = trials * frames: CPUs take whole rows of many images,
+ *          whose coefficients then stay in the first-level cache.
  * Defines  LANES; RADIUS.
  * Memory   coefficients [size][CLV_TRIAL_TERMS][stride] from cache, spots and templates once. */
 #pragma OPENCL FP_CONTRACT OFF
@@ -39,7 +39,7 @@ static void derivatives(const float *phi, float *by_y, float *by_x)
     }
 }
 
-/* Two sums, so that one does not wait for the other. */
+/* Returns a vector of the image, as two sums that need not wait for each other. */
 static fvec image(__global const float *from, const float *phi, uint stride)
 {
     fvec even = lanes_load(from) * phi[0], odd = lanes_load(from + stride) * phi[1];

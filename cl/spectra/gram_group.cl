@@ -1,11 +1,11 @@
 /* cl/spectra/gram_group.cl -- the sums of gram.clh by work-groups, for GPUs: a group takes a segment of 64 pixels.
  *
- * A work-item first makes the rows of one pixel and puts them into local memory, [row][pixel]: neighbours read
- * neighbouring pixels. Then it owns 2 x 2 sums of products of two rows over all pixels, four at a time.
+ * A work-item first computes the rows of one pixel and puts them into local memory, [row][pixel]: neighbours read
+ * neighbouring pixels. Then it computes 2 x 2 sums of products of two rows over all pixels, four at a time.
  *
  * clv_spectra_gram_group:   rows S_0 .. S_(N-1), D; sums of S_i S_j and S_i D.
  * clv_spectra_around_group: rows g of 6 differences, S_0 .. S_(N-1), r; sums of each with g and r; then the slope
- *                           of log det M and the residual of unmasked pixels, in the place of the first rows.
+ *                           of log det M and the residual of unmasked pixels, in place of the first rows.
  * Launch   x: segments * 64, y: items; local (64, 1).
  * Defines  NPOLY continuum terms, at most 15.
  * Order    four sums of 16 pixels each in order, joined at the end, for each product. */
@@ -22,7 +22,7 @@ static float sum_of(float4 v)
     return (v.x + v.y) + (v.z + v.w);
 }
 
-/* Sums over the pixels of the products of two rows with two others: (a0 b0, a0 b1, a1 b0, a1 b1). */
+/* Returns the sums over the pixels of the products of two rows with two others: (a0 b0, a0 b1, a1 b0, a1 b1). */
 static float4 products(__local const float4 *a0, __local const float4 *a1, __local const float4 *b0,
                        __local const float4 *b1)
 {
@@ -59,7 +59,7 @@ clv_spectra_gram_group(__global const float *restrict pixels, __global const flo
     }
     row[NPOLY * PITCH + me] = point.y;
     barrier(CLK_LOCAL_MEM_FENCE);
-    const int i = me / 8 * 2, j = me % 8 * 2; /* of 16 x 16; those beyond the last row are not kept */
+    const int i = me / 8 * 2, j = me % 8 * 2; /* of 16 x 16; sums beyond the last row are not kept */
     __local const float4 *from = (__local const float4 *)row;
     const float4 sum = products(from + min(i, NPOLY) * (PITCH / 4), from + min(i + 1, NPOLY) * (PITCH / 4),
                                 from + min(j, NPOLY) * (PITCH / 4), from + min(j + 1, NPOLY) * (PITCH / 4));
@@ -72,7 +72,7 @@ clv_spectra_gram_group(__global const float *restrict pixels, __global const flo
                 o + 16);
 }
 
-/* Where the sum of row `a` (g, S, r) with column `b` (g, r) goes; -1: nowhere. */
+/* Returns where the sum of row `a` (g, S, r) with column `b` (g, r) goes; -1 if it is not kept. */
 static int place_of(int a, int b)
 {
     if (a > LANES_OF_G + NPOLY || b > LANES_OF_G) return -1;

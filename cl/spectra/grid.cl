@@ -1,14 +1,14 @@
 /* cl/spectra/grid.cl -- templates from a regular grid of parameters.
  *
- * clv_spectra_corners: the cell of an item's point: the rows of its 16 corners, and their weights for
- *                      the point and for the four neighbours that the differences need, which stay in
- *                      the same cell. Without such a cell, or with a corner that is missing: the
- *                      nearest node for all five, and its distance in CLV_S_OUTSIDE. Launch x: items;
- *                      local (WG, 1).
+ * clv_spectra_corners: finds the cell of an item's point: the rows of its 16 corners, and their weights
+ *                      for the point and for the four neighbours that the differences need, which stay
+ *                      in the same cell. If there is no such cell or a corner is missing, takes the
+ *                      nearest node for all five, and writes its distance to CLV_S_OUTSIDE. Launch x:
+ *                      items; local (WG, 1).
  * clv_spectra_blend:   exp(shift + sum over corners of weight * ln flux) as template lanes
  *                      [item][points][8]. Launch x: items, y: LANES neighbouring points.
  * Table of an arm: for each axis its nodes and 1 / steps (the last one: 1 / its length), axis 0 as
- * teff with steps in ln; then the row of every node, negative where there is none.
+ * teff with steps in ln; then the row of every node, negative if the node is missing.
  * Defines  LANES 16 (CPUs), 1 (GPUs); WG. */
 #include "common/lanes.clh"
 #include "common/loose.clh"
@@ -17,13 +17,14 @@
 #define ROWS CLV_SPECTRA_NETWORK_ROWS
 
 
-/* How far x is from node i of an axis, in the unit that `inverse` makes 1. */
+/* Returns the distance of x from a node of an axis, in steps (times `inverse`). */
 static float from_node(int axis, float x, float node, float inverse)
 {
     return (axis ? x - node : log(x / node)) * inverse;
 }
 
-/* Row and distance of the node nearest to q; axes outermost first, so that most are never seen. */
+/* Returns the distance of the node nearest to q, and its row in *row. It loops over the axes from the outermost, so
+ * that most nodes are skipped. */
 static float nearest(__global const float *table, const int *nodes, __global const float *rows,
                      const float *q, int *row)
 {

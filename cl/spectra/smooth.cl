@@ -3,8 +3,8 @@
  * clv_spectra_smooth: out[block][n][lane] = sum over j of weight[start[n] + j] * in[block][from[n] + j][lane], for
  *                     the start[n + 1] - start[n] neighbours of point n, in a block of 16 spectra.
  * Launch   x: points (rounded up), y: blocks of spectra.
- * Memory   all lanes of a neighbour are one line; neighbouring points read nearly the same lines. Sums are made of
- *          sums of 32, so that a thousand neighbours lose no more than thirty-two do. */
+ * Memory   all lanes of a neighbour are one cache line; neighbouring points read nearly the same lines. Sums consist
+ *          of sums of 32, so that a thousand neighbours lose no more digits than thirty-two do. */
 #pragma OPENCL FP_CONTRACT OFF
 
 #define PART 32
