@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tokens a second of an encoder of MiniLM's size (random weights) on every OpenCL CPU device, by the
- * length of the texts, and for a mix of lengths.
+/* Measures the tokens per second of an encoder of MiniLM's size (random weights) on every OpenCL CPU device,
+ * by length of the texts and for a mix of lengths.
  *
- * usage: bench_encode [ROUNDS [BATCH_TOKENS]]   best of the rounds */
+ * usage: bench_encode [ROUNDS [BATCH_TOKENS]]   prints the best of the rounds */
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/error.h"
@@ -22,7 +22,7 @@ static void must(clv_status status)
     exit(1);
 }
 
-/* Texts of `length` tokens; 0: lengths of a log-normal distribution, mean 27. */
+/* Makes texts of `length` tokens; 0: with lengths of a log-normal distribution of mean 27. */
 static size_t make_texts(size_t length, size_t *offsets)
 {
     size_t texts = 0, at = 0;

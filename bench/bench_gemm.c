@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Products of matrices on every OpenCL CPU device, beside OpenBLAS where it is installed, as parts of
- * what the device's own FMA peak allows.
+/* Measures matrix products on every OpenCL CPU device, and OpenBLAS if it is installed, as fractions of the
+ * device's own FMA peak.
  *
- * usage: bench_gemm [ROUNDS [LARGEST [LEAST]]]   best of the rounds, in which all take turns; only
- * shapes of LEAST to LARGEST rows. What is short is done often in a round. */
+ * usage: bench_gemm [ROUNDS [LARGEST [LEAST]]]   prints the best of the rounds, in which all take turns; only
+ * shapes of LEAST to LARGEST rows. Short products are repeated within a round. */
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "probe/measure/bench.h"
@@ -111,7 +111,7 @@ static void once(rig *r, int way)
                          .a_packed = way == KERNEL && packs,
                          .b_packed = packs,
                          .alpha = 1 };
-    if (way == LAUNCH) { /* by OpenCL alone, and waited for */
+    if (way == LAUNCH) { /* by OpenCL alone, including the wait */
         const size_t one = 1;
         cl_event done;
         clEnqueueNDRangeKernel(r->queue->cl, r->nothing, 1, NULL, &one, &one, 0, NULL, &done);
@@ -140,7 +140,7 @@ static void once(rig *r, int way)
     }
 }
 
-/* Of one call: the mean of many where one is too short for the clock, else the best of some. */
+/* Returns the seconds of one call: the mean of many if one is too short for the clock, else the best of some. */
 static double seconds(rig *r, int way)
 {
     const double flops = 2.0 * (double)r->m * (double)r->n * (double)r->k;
@@ -156,7 +156,8 @@ static double seconds(rig *r, int way)
     return best;
 }
 
-/* OpenBLAS's threads go on asking for work after a call, and would take a core from who is next. */
+/* Waits until OpenBLAS's threads sleep: they poll for work after a call, and would take a core from the next
+ * candidate. */
 static void let_threads_sleep(void)
 {
     nanosleep(&(struct timespec){ .tv_nsec = 60000000 }, NULL);
@@ -169,7 +170,7 @@ static double peak(const clv_device *device)
     return result.rates.fp32_gflops;
 }
 
-/* A kernel that does nothing: the floor of all that a device does. */
+/* Opens an empty kernel, whose launch time is the minimum for anything on a device. */
 static void open_nothing(rig *r)
 {
     const clv_device *device = clv_queue_device(r->queue);
@@ -190,8 +191,8 @@ static int compare(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* Launches beside products call by call, so that how the device's threads fall asleep and wake up
- * is the same for all. */
+/* Alternates launches and products call by call, so that the device's threads fall asleep and wake up in the same
+ * way for all. */
 static void in_turns(rig *r)
 {
     enum { CALLS = 20000 };
@@ -223,7 +224,7 @@ static void measure(rig *r, int rounds, size_t least, size_t largest)
         if (shapes[s][0] < least || shapes[s][0] > largest) continue;
         open_shape(r, shapes[s]);
         clSetKernelArg(r->nothing, 0, sizeof(cl_mem), &r->c->mem);
-        clv_offload_dry(true); /* who asks for a plan has both sides timed at once */
+        clv_offload_dry(true); /* asking for a plan times both sides now */
         once(r, WHOLE);
         clv_offload_dry(false);
         const double flops = 2.0 * (double)r->m * (double)r->n * (double)r->k;

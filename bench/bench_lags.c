@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Start values by direct lags, as clv_specfit takes them, beside transforms by clFFT, on every OpenCL
- * device: what the choice between the two rests on.
+/* Compares start values by direct lags, the method of clv_specfit, with transforms by clFFT on every OpenCL
+ * device. The choice between the two methods is based on this.
  *
- * chi2[lag] = sum_n w[n] T[n + lag]^2 - 2 q[n] T[n + lag] is linear, so that Fourier's way needs one
- * inverse transform a template and arm. Only these are timed: the product before and what is
- * transformed of the star come on top.
+ * chi2[lag] = sum_n w[n] T[n + lag]^2 - 2 q[n] T[n + lag] is linear, so the Fourier method needs one inverse
+ * transform per template and arm. Only these are timed: the product before them and the transforms of the star
+ * would be added.
  *
- * usage: bench_lags [ROUNDS]   best of the rounds, in which both take turns; a star of three arms */
+ * usage: bench_lags [ROUNDS]   prints the best of the rounds, in which both take turns; a star of three arms */
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "host/spectra/spectra_job.h"
@@ -97,7 +97,7 @@ static clv_status drop(const clv_slot *slot, size_t first, size_t count, void *u
     return CLV_OK;
 }
 
-/* Of the kernels where the device's clock can be trusted. */
+/* Returns the seconds of a job, or of its kernels alone if the device's clock can be trusted. */
 static double seconds_of(clv_context *context, const setting *s, size_t repeats)
 {
     clv_job job = clv_spectra_job("lags", STARS);
@@ -158,7 +158,7 @@ static void open_transforms(transforms *t, clv_device *device, size_t length, si
     must_fft(clfftBakePlan(t->plan, 1, &t->queue->cl, NULL, NULL), "bake");
 }
 
-/* An arm's share of a batch. */
+/* Runs a batch of transforms; returns one arm's share of its seconds. */
 static double transform(transforms *t)
 {
     const double started = clv_now();
@@ -178,7 +178,7 @@ static void close_transforms(transforms *t)
     clv_queue_free(t->queue);
 }
 
-/* Points of the start templates as a fit takes them, by arm: no finer than lines are wide. */
+/* Gets the points per arm of the start templates in the form that a fit uses, no finer than lines are wide. */
 static void fold(const setting *s, size_t points[ARMS])
 {
     clv_spectra_plan *plan;

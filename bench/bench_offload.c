@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Is the side that a call chooses the faster one? Every point of the grid is decided first, then its calls
- * are timed on the host, on the device, and as they go where nobody forces a side, in turns. In slices
- * that append to one file; --sum judges the file. */
+/* Checks whether calls choose the faster side. Every point of the grid is decided first; then its calls are timed in
+ * turns on the host, on the device, and on the side that they choose themselves. The grid is measured in slices,
+ * which append to one file; --sum judges the file. */
 #include "bench/offload/grid.h"
 #include "bench/offload/judge.h"
 
@@ -20,15 +20,15 @@ enum { ROUNDS = 6, AGAIN = 2, CALLS = 100, MOST_POINTS = 400 };
 
 typedef struct verdict {
     int index;
-    bool device; /* by the plan before any call */
+    bool device; /* the side that was planned before any call */
     double predicted[2];
     judge_rounds rounds;
 } verdict;
 
-static int disturbed, turns; /* of a run */
+static int disturbed, turns; /* counts of a run */
 
-/* Calls in a row, as programs make them; those in which the side wakes up are not counted. Their median;
- * `picked`: most of them went to the device. */
+/* Makes calls in a row, as programs do, and returns their median in *seconds; calls in which the side wakes up do not
+ * count. *picked: most of them ran on the device. */
 static clv_status turn_of(grid_point *p, int way, double *seconds, bool *picked)
 {
     static const double wakes_s = 10e-3, turn_s = 20e-3;
@@ -55,7 +55,8 @@ static clv_status turn_of(grid_point *p, int way, double *seconds, bool *picked)
     return status;
 }
 
-/* A turn in which somebody else had the core is taken again, twice at most. Forced calls teach nothing. */
+/* Takes a turn, and repeats it, at most twice, if another program used the core. The library learns nothing from
+ * forced calls. */
 static clv_status calm_turn(grid_point *p, int way, double *seconds, bool *picked)
 {
     for (int i = 0; i <= AGAIN; ++i) {
@@ -69,7 +70,7 @@ static clv_status calm_turn(grid_point *p, int way, double *seconds, bool *picke
     return CLV_OK;
 }
 
-/* One round: each way once, in another order each time. */
+/* Does one round: each way once, in a different order each time. */
 static clv_status time_ways(grid_point *p, judge_rounds *r)
 {
     static const int orders[6][JUDGE_WAYS] = { { 0, 1, 2 }, { 2, 1, 0 }, { 1, 2, 0 },
@@ -170,9 +171,9 @@ static int what_of(int index)
     return p.what;
 }
 
-/* Everything is decided before anything is timed: timings teach too. The slice is timed in rounds: what
- * a machine is at for some seconds is no rule. After the first ones those go on that are not sure,
- * whatever was chosen. */
+/* Measures a slice. All points are decided before any is timed, because the library learns from timings too. Timing is
+ * done in rounds, because a machine's state over a few seconds is not representative. After the first rounds, only
+ * points without a clear result continue, whichever side was chosen. */
 static clv_status do_slice(const job *j, int first, int last, FILE *to)
 {
     static verdict v[MOST_POINTS];
@@ -194,17 +195,17 @@ static clv_status do_slice(const job *j, int first, int last, FILE *to)
 
 /* ---- the sum ----------------------------------------------------------------------------------- */
 
-/* Of one way of choosing. */
+/* The score of one way of choosing. */
 typedef struct score {
     int points, right, alike, near, bad, open, on_device, heavy, heavy_long;
     double worst, total;
 } score;
 
-/* `lost`: to the faster side. */
+/* Counts a point in the score. `lost`: the time relative to the faster side's. */
 static const char *count_in(score *s, bool device, bool best, bool alike, judge_ratio lost,
                             double seconds)
 {
-    static const double long_s = 5e-6; /* a decision is little beside such a call */
+    static const double long_s = 5e-6; /* the decision is negligible in calls that are longer */
     const bool right = device == best, sure = lost.low > 1;
     const bool near = !right && !alike && lost.median < 1.02;
     const bool bad = !right && lost.median > 1.1 && sure;

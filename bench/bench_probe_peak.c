@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How much of this processor's FMA rate the probe's bench reaches: rounds of (native code, every
- * OpenCL CPU device), so that a busy machine disturbs both alike. x86-64 only.
+/* Measures how much of this processor's FMA rate the probe's bench reaches, in rounds of native code and every
+ * OpenCL CPU device, so that a busy machine disturbs both alike. x86-64 only.
  *
  * usage: bench_probe_peak [ROUNDS]   prints medians and the ratio of each device to native code */
 #define _GNU_SOURCE
@@ -51,8 +51,8 @@ __attribute__((target("avx2,fma"))) static void fma_256(long turns)
     sink = _mm256_cvtss_f32(x[0]);
 }
 
-/* On the `place`-th processor that this program may use: on a busy machine the system would leave
- * two new threads on one. */
+/* Runs on the `place`-th processor that this program may use: on a busy machine, the system might leave two new
+ * threads on one. */
 static void *one_thread(void *place)
 {
     cpu_set_t allowed, mine;
@@ -70,7 +70,7 @@ static void *one_thread(void *place)
     return NULL;
 }
 
-/* GFLOP/s of all threads together, best of a few: what disturbs only makes it slower. */
+/* Returns the GFLOP/s of all threads together, the best of a few runs, since disturbances only make it slower. */
 static double native_gflops(unsigned threads)
 {
     const bool wide = __builtin_cpu_supports("avx512f");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A fine-tuning step of a model of MiniLM's size (6 layers of 384): the best and the median of some,
- * and with --trace=FILE what ran when, for chrome://tracing.
+/* Measures fine-tuning steps of a model of MiniLM's size (6 layers of 384): prints the best and the median, and with
+ * --trace=FILE writes what ran when, for chrome://tracing.
  *
  * usage: bench_train [STEPS [TEXTS [TOKENS]]] [--trace=FILE]    default: 10 steps of 16 texts of 128 */
 #include "base/alloc.h"

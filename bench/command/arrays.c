@@ -63,8 +63,8 @@ static size_t list_cases(const bench_sizes *sizes, bench_case *cases, size_t roo
     return count;
 }
 
-/* Arithmetic, and bytes that have to move at least. Eigenvalues as LAPACK counts them: 4/3 n^3, and
- * 10 n^3 of general matrices. Random points are integers: no flops. */
+/* Computes the arithmetic of a case and the bytes that must move at least. Eigenvalues count as in LAPACK: 4/3 n^3,
+ * and 10 n^3 for general matrices. Random points use integers, so they have no flops. */
 static void cost_of(const bench_case *c, double *flops, double *bytes)
 {
     const double a = (double)c->size[0], b = (double)c->size[1], k = (double)c->size[2];
@@ -128,15 +128,15 @@ static clv_status measure(bench_run *run, size_t case_index)
     const bool same = case_index && c[-1].workload == c->workload && c[-1].variant == c->variant;
     double values[BENCH_MOST_SAMPLES], seconds, flops, bytes;
     size_t count = 0;
-    if (!same) run->seconds_per_effort = 0; /* one operation says nothing of another */
+    if (!same) run->seconds_per_effort = 0; /* one operation predicts nothing about another */
     if (bench_is_too_long(run, case_index)) return CLV_OK;
     if (c->variant == ARRAYS_EIGVALS && party->kind == BENCH_REFERENCE)
-        return CLV_OK; /* the host's LAPACK, on every device the same */
+        return CLV_OK; /* this is the host's LAPACK, the same on every device */
     arrays_trial t = { .context = run->context, .c = c };
     const clv_side before =
         clv_offload_force(party->kind == BENCH_REFERENCE ? CLV_SIDE_HOST : CLV_SIDE_DEVICE);
     clv_status status = arrays_open(&t);
-    clv_offload_dry(true); /* who asks for a plan has both sides timed at once */
+    clv_offload_dry(true); /* asking for a plan times both sides now */
     if (!status) status = arrays_once(&t, &seconds);
     clv_offload_dry(false);
     if (!status) status = arrays_once(&t, &seconds); /* compiles, touches memory, learns speeds */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Operations on arrays in `cleave bench`: what a case needs in memory, and one run of it. */
+/* Operations on arrays in `cleave bench`: a case's arrays in memory, and one run of it. */
 #ifndef CLEAVE_BENCH_COMMAND_ARRAYS_H
 #define CLEAVE_BENCH_COMMAND_ARRAYS_H
 
@@ -30,10 +30,10 @@ typedef struct arrays_trial {
     clv_context *context;
     const bench_case *c;
     float *memory[ARRAYS_MOST];    /* operands, then results */
-    clv_array *array[ARRAYS_MOST]; /* the same, wrapped, where the operation takes arrays */
+    clv_array *array[ARRAYS_MOST]; /* the same, wrapped, if the operation takes arrays */
 } arrays_trial;
 
-clv_status arrays_open(arrays_trial *t); /* fills the operands; arrays_close after a failure too */
+clv_status arrays_open(arrays_trial *t); /* fills the operands; call arrays_close in any case */
 clv_status arrays_once(void *user, double *seconds); /* an arrays_trial */
 void arrays_close(arrays_trial *t);
 

@@ -17,7 +17,7 @@ static const double SIGMA = 2;
 
 /* Extents of operands and results, outermost first; rank 3 with a first extent of 0 ends the list. */
 typedef struct extents {
-    size_t rank, shape[3], operands; /* `operands`: of the first entry only */
+    size_t rank, shape[3], operands; /* `operands`: set in the first entry only */
 } extents;
 
 static size_t list_memory(const bench_case *c, extents *e)
@@ -93,7 +93,7 @@ clv_status arrays_open(arrays_trial *t)
     }
     if (t->c->variant == ARRAYS_GAUSSIAN)
         CLV_TRY(clv_gaussian_2d(SIGMA, t->c->size[2], t->memory[1]));
-    if (t->c->variant == ARRAYS_LOOP) /* every repetition goes on from there */
+    if (t->c->variant == ARRAYS_LOOP) /* a repetition continues from the last weights */
         memset(t->memory[2], 0, t->c->size[1] * sizeof(float));
     return CLV_OK;
 }

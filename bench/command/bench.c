@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `cleave bench`: options, then party after party, then the results. */
+/* `cleave bench`: reads the options, runs one party after the other, and writes the results. */
 #define _GNU_SOURCE
 #include "bench/command/bench.h"
 
@@ -77,7 +77,7 @@ static void make_table(bench_args *a, cli_option *table)
 
 /* ---- options ------------------------------------------------------------------------------------------ */
 
-/* "100x100x50" */
+/* Reads a size like "100x100x50". */
 static bool read_size(const char *text, size_t length, size_t size[3])
 {
     char copy[64], *at = copy;
@@ -197,7 +197,7 @@ static clv_status open_party(const bench_party *party, clv_context **context)
     return clv_context_create(&options, context);
 }
 
-/* What fails is noted with its case; the next one may do. */
+/* Runs a party's measurements in its process. A failure is noted with its case, and the next case still runs. */
 static int be_party(FILE *out, void *user)
 {
     const teller *t = user;
@@ -250,7 +250,7 @@ static clv_status make_folder(bench *b)
     return clv_fail(CLV_E_IO, "no private folder in $TMPDIR or /tmp: %s", strerror(errno));
 }
 
-/* What all cores together have spent since the machine started: with work, and in all. */
+/* Reads the time that all cores together have spent since the machine started: working, and in total. */
 static bool read_ticks(double *work, double *all)
 {
     enum { STATES = 8, IDLE = 3, WAITING = 4 };
@@ -268,12 +268,13 @@ static bool read_ticks(double *work, double *all)
     return found > WAITING;
 }
 
-/* Cores that others keep busy now. The load of the last minute would tell of what has ended, too. */
+/* Returns how many cores other programs keep busy now. The load of the last minute would include programs that have
+ * ended. */
 static double machine_load(void)
 {
     static const double look_s = 0.5;
     double work[2], all[2], load;
-    const double cores = (double)sysconf(_SC_NPROCESSORS_ONLN); /* the machine's, not ours */
+    const double cores = (double)sysconf(_SC_NPROCESSORS_ONLN); /* of the whole machine */
     if (read_ticks(&work[0], &all[0])) {
         clv_sleep(look_s);
         if (read_ticks(&work[1], &all[1]) && all[1] > all[0])
@@ -282,7 +283,7 @@ static double machine_load(void)
     return getloadavg(&load, 1) == 1 ? load : -1;
 }
 
-/* Each of us, then each of the others. */
+/* Takes a turn: each of our own parties, then each outside program. */
 static clv_status take_turn(teller *t, size_t ours, const char *scripts, const char *environments,
                             bool *failed)
 {
@@ -348,7 +349,8 @@ static int write_results(const bench *b, const bench_args *a)
     return cli_status(&cli_bench, status);
 }
 
-/* Where the scripts are, and which environments they run in; NULL without --peers. */
+/* Finds the scripts of the outside programs and the environments that they run in. Returns -1, or an exit code after
+ * a message. */
 static int find_peers(const bench_args *a, char *scripts, const char **environments)
 {
     *environments = a->environments ? a->environments : clv_environment("CLEAVE_PEERS_ENV");
@@ -367,7 +369,7 @@ static int find_peers(const bench_args *a, char *scripts, const char **environme
     return -1;
 }
 
-/* Whether the name has one of the texts in it, between which there are bars. */
+/* Tells whether the name contains one of the texts, which are separated by bars. */
 static bool is_among(const char *name, const char *texts)
 {
     char text[BENCH_PATH];
@@ -378,7 +380,7 @@ static bool is_among(const char *name, const char *texts)
     return false;
 }
 
-/* Those that --only leaves. */
+/* Lists the cases that --only selects. */
 static int list_cases(bench *b)
 {
     const char *only = b->plan.sizes.only;

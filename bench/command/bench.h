@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `cleave bench`: what is measured, by whom, and where the figures go.
+/* `cleave bench`: what is measured, by which parties, and where the figures go.
  *
- * A case (an input of some size) is measured by every party: a device
- * alone, the devices of a mode together, the plain C reference, an outside program. Each party
- * works in a process of its own and sends lines of JSON (bench/lines.c). A workload adds itself as
- * one file with one `bench_workload`, and one row to the table in bench.c. */
+ * Every party measures every case (an input of some size). A party is a device alone, the devices of a mode
+ * together, the plain C reference, or an outside program. It works in a process of its own and sends lines of
+ * JSON (bench/command/lines.c). To add a workload, write a file with a `bench_workload` and add a row to the
+ * table in bench.c. */
 #ifndef CLEAVE_BENCH_COMMAND_BENCH_H
 #define CLEAVE_BENCH_COMMAND_BENCH_H
 
@@ -31,16 +31,16 @@ enum {
 typedef struct bench_case {
     const struct bench_workload *workload;
     char name[48];         /* "100x100, T=50, shift": unique within the workload */
-    size_t size[3];        /* as the workload understands it */
+    size_t size[3];        /* its meaning depends on the workload */
     int variant;           /* likewise */
-    bool cold;             /* also without any cache, since compiling takes long */
+    bool cold;             /* also measured without any cache, since compiling takes long */
     bool from_files;       /* only the whole command is measured: it is too large for memory */
-    bool part;             /* of a command: no files */
+    bool part;             /* a part of a command, which has no files */
     double flops, traffic; /* of the job, by its cost function; 0: unknown */
-    double items;          /* of the workload's unit; 0: none */
+    double items;          /* in the workload's unit; 0: none */
 } bench_case;
 
-/* Points of a plot: cases of one family along one axis. */
+/* A plot of the cases of one family along one axis. */
 typedef struct bench_plot {
     const char *title, *x_title;
     /* The case's place on the axis; 0 or less: it is not in this plot. */
@@ -49,11 +49,11 @@ typedef struct bench_plot {
 
 typedef struct bench_sizes {
     bool full;
-    const char *only;    /* of --only; NULL: all */
-    size_t given[16][3]; /* of --sizes, height, width, frames; instead of the usual ones */
+    const char *only;    /* from --only; NULL: all */
+    size_t given[16][3]; /* from --sizes: height, width, frames; replaces the usual ones */
     size_t given_count;
-    const char *library, *coadd; /* of --library and --coadd; NULL: made up */
-    const char *model;           /* of --model; NULL: none */
+    const char *library, *coadd; /* from --library and --coadd; NULL: synthetic */
+    const char *model;           /* from --model; NULL: none */
 } bench_sizes;
 
 struct bench_party;
@@ -64,23 +64,23 @@ typedef struct bench_workload {
     const char *unit; /* of the rate at which a case's items are done, "tokens/s"; NULL: none */
     /* Fills `cases` and returns how many. */
     size_t (*cases)(const bench_sizes *sizes, bench_case *cases, size_t room);
-    /* Relative effort of a case: what a slow party would need for it is told from a smaller one. */
+    /* Returns the relative effort of a case, to predict a slow party's time from a smaller case. */
     double (*effort)(const bench_case *c);
-    /* Writes the case's input files into a folder that exists; NULL: memory to memory only. */
+    /* Writes the case's input files to an existing folder; NULL: memory to memory only. */
     clv_status (*prepare)(const bench_case *c, const char *folder);
-    /* In a party's process: sends kernel and compute times, with inputs in memory. */
+    /* Sends kernel and compute times, with inputs in memory; runs in a party's process. */
     clv_status (*measure)(struct bench_run *run, size_t case_index);
-    /* The whole command on the case's files: arguments after "cleave", NULL-terminated; strings
-     * live until the next call. */
+    /* Returns the arguments after "cleave" that run the whole command on the case's files,
+     * NULL-terminated; the strings live until the next call. */
     const char *const *(*command)(const bench_case *c, const char *folder, const char *output);
-    bool host_only; /* host work: the command knows no --device, plain C is no other party */
+    bool host_only; /* host work: the command has no --device, and plain C is no separate party */
     const bench_plot *plots;
     size_t plot_count;
 } bench_workload;
 
 extern const bench_workload bench_paco, bench_blobs, bench_link, bench_arrays, bench_transformer,
     bench_specfit, bench_generate;
-/* The model of bench_generate, borrowed; NULL: it has no cases. */
+/* Sets the model of bench_generate (borrowed); NULL: it has no cases. */
 void bench_generate_use(const char *path);
 
 /* ---- parties ---------------------------------------------------------------------------------------- */
@@ -95,9 +95,9 @@ typedef enum bench_kind {
 typedef struct bench_party {
     bench_kind kind;
     char name[64];       /* "AMD EPYC [pocl]" */
-    char modes[32];      /* "cpu" or "cpu, hybrid": the modes that come to these devices; "" */
+    char modes[32];      /* "cpu" or "cpu, hybrid": the modes that select these devices; "" */
     char selection[128]; /* for --device: "0,2" */
-    const clv_probe_device *device; /* alone; else NULL */
+    const clv_probe_device *device; /* of a device alone; else NULL */
 } bench_party;
 
 /* ---- figures ---------------------------------------------------------------------------------------- */
@@ -109,9 +109,9 @@ typedef struct bench_stat {
 
 typedef enum bench_metric {
     BENCH_KERNEL,  /* kernels alone, by the device's clock */
-    BENCH_COMPUTE, /* from memory to memory, transfers included */
-    BENCH_FILES,   /* the whole program, files to files, caches warm */
-    BENCH_COLD,    /* the same with nothing kept from earlier runs */
+    BENCH_COMPUTE, /* from memory to memory, including transfers */
+    BENCH_FILES,   /* the whole program, from files to files, with warm caches */
+    BENCH_COLD,    /* the same without anything cached by earlier runs */
     BENCH_METRICS
 } bench_metric;
 
@@ -122,15 +122,15 @@ typedef struct bench_share {
 
 typedef struct bench_cell {
     bench_stat stat[BENCH_METRICS];
-    double seconds[BENCH_METRICS][BENCH_MOST_SAMPLES]; /* what `stat` is of, of all turns */
+    double seconds[BENCH_METRICS][BENCH_MOST_SAMPLES]; /* the samples of `stat`, of all turns */
     uint64_t memory_bytes; /* largest resident set of the whole program; 0: unknown */
     bench_share shares[BENCH_MOST_SHARES];
     size_t share_count;
     double agreement; /* of a peer: worst relative difference from our map; < 0: not compared */
-    char note[120];   /* why something is missing */
+    char note[120];   /* why a figure is missing */
 } bench_cell;
 
-/* A property of a device or of the runtime on it. */
+/* A measured property of a device, or of the runtime on it. */
 typedef struct bench_fact {
     char name[48], unit[12];
     bench_stat by_party[BENCH_MOST_PARTIES];
@@ -138,11 +138,11 @@ typedef struct bench_fact {
 
 typedef struct bench_plan {
     bench_sizes sizes;
-    size_t repeats; /* at least so many of everything that is quick enough */
-    size_t turns;   /* in which the parties, outside programs too, take these, one after another */
-    double patience_s; /* for all repeats of one figure; what would take longer is left out */
+    size_t repeats; /* least number of repetitions of everything that is quick enough */
+    size_t turns;   /* rounds in which all parties, also outside programs, share the repetitions */
+    double patience_s; /* most seconds for all repetitions of a figure; longer ones are left out */
     bool files, cold, runtime;
-    double load_before, load_after; /* of the machine; < 0: unknown */
+    double load_before, load_after; /* the machine's load; < 0: unknown */
 } bench_plan;
 
 typedef struct bench {
@@ -155,24 +155,24 @@ typedef struct bench {
     bench_cell cells[BENCH_MOST_CASES][BENCH_MOST_PARTIES];
     bench_fact facts[BENCH_MOST_FACTS];
     size_t fact_count;
-    const bench_workload *const *workloads; /* those that were asked for */
+    const bench_workload *const *workloads; /* those that the user asked for */
     size_t workload_count;
-    char folder[BENCH_PATH]; /* private; inputs and outputs of the cases below it */
+    char folder[BENCH_PATH]; /* private; contains the cases' inputs and outputs */
     char started[32];        /* UTC */
 } bench;
 
 /* ---- bench/lines.c: from a party's process to the command ------------------------------------------- */
 
-/* A party at work. */
+/* A party that is measuring. */
 typedef struct bench_run {
     const bench *bench;
     size_t party;
-    clv_context *context; /* NULL: a process that needs none */
+    clv_context *context; /* NULL if the process needs none */
     FILE *out;
     double seconds_per_effort; /* of the last case; 0: unknown */
 } bench_run;
 
-void bench_say(bench_run *run, const char *doing); /* for the line on the terminal */
+void bench_say(bench_run *run, const char *doing); /* progress for the terminal */
 void bench_send(bench_run *run, size_t case_index, bench_metric metric, const double *values,
                 size_t count);
 void bench_send_cost(bench_run *run, size_t case_index, double flops, double traffic);
@@ -180,64 +180,66 @@ void bench_send_shares(bench_run *run, size_t case_index, const clv_report *repo
 void bench_send_note(bench_run *run, size_t case_index, const char *note);
 void bench_send_fact(bench_run *run, const char *name, const char *unit, const double *values,
                      size_t count);
-/* Takes a line into the figures of a party; "doing" is returned (valid until the next call), else
- * NULL. Peers name themselves: they become parties as they come. */
+/* Adds a line to the figures of a party. Returns the text of a "doing" line (valid until the next call), else
+ * NULL. Peers name themselves and become parties with their first line. */
 const char *bench_take(bench *b, size_t party, const char *line);
-/* The party of that name, made when there is none; SIZE_MAX: too many. */
+/* Returns the party of that name, and adds it if there is none; SIZE_MAX: too many parties. */
 size_t bench_find_party(bench *b, bench_kind kind, const char *name);
 
 /* ---- bench/measure.c ---------------------------------------------------------------------------------- */
 
-bench_stat bench_stat_of(double *values, size_t count); /* sorts them */
-size_t bench_turn_repeats(const bench_plan *plan);      /* of one turn */
+bench_stat bench_stat_of(double *values, size_t count); /* sorts the values */
+size_t bench_turn_repeats(const bench_plan *plan);      /* repetitions per turn */
 
-/* Seconds of one repetition. */
+/* Runs one repetition and measures its seconds. */
 typedef clv_status bench_once(void *user, double *seconds);
-/* One turn's part of at least plan->repeats runs and a second, unless patience ends before. */
+/* Does one turn's part of at least plan->repeats runs and one second, unless plan->patience_s ends it. */
 clv_status bench_repeat(const bench_plan *plan, bench_once *once, void *user, double *values,
                         size_t *count);
-/* Whether a case is left out because it would take too long, after a smaller one; says so. */
+/* Tells whether a case would take too long, by the time of a smaller one; then it notes that the case is left
+ * out. */
 bool bench_is_too_long(bench_run *run, size_t case_index);
 
-/* The whole command on the files of all cases. `line` is told what is being done. */
+/* Runs the whole command on the files of all cases. `tell` is called with what is being done. */
 clv_status bench_files(bench *b, size_t party, void (*tell)(const char *doing, void *user),
                        void *user);
 /* Makes the folders and input files of all cases. */
 clv_status bench_prepare(bench *b);
-/* Folder of a case's inputs, or of a party's outputs; `out` holds BENCH_PATH. */
+/* Return the folder of a case's inputs, or of a party's outputs; `out` has room for BENCH_PATH bytes. */
 const char *bench_case_folder(const bench *b, size_t case_index, char *out);
 const char *bench_output_folder(const bench *b, size_t case_index, size_t party, char *out);
 
 /* ---- bench/runtime.c, bench/peers.c --------------------------------------------------------------------- */
 
-/* In a party's process: latencies, bandwidths, overheads; together: against the best alone. */
+/* Measures latencies, bandwidths and overheads of a device; for several devices together, compares them with the
+ * best one alone. Runs in a party's process. */
 clv_status bench_runtime(bench_run *run);
 
-/* Runs run.py in the folder `scripts` with every Python environment of `environments` (separated by
- * colons). One that fails is told by clv_error_message after CLV_E_DEVICE; others go on. */
+/* Runs run.py of the folder `scripts` with every Python environment in `environments` (separated by colons). If
+ * one fails, the others still run; the result is then CLV_E_DEVICE, and clv_error_message tells which. */
 clv_status bench_peers(bench *b, const char *scripts, const char *environments,
                        void (*tell)(const char *doing, void *user), void *user);
 
 /* ---- results --------------------------------------------------------------------------------------------- */
 
-/* Rates of kernels, or of the computation where kernels were not timed, and their part of what was
- * measured of the device; negative: unknown. */
+/* Rates of kernels (or of the computation if kernels were not timed), and their fraction of the device's measured
+ * peak; negative: unknown. */
 typedef struct bench_rate {
     double gflops, gflops_part, gb_s, gb_s_part;
 } bench_rate;
 
-/* Median of the fastest device, or of several together; 0: none. */
+/* Returns the median of the fastest device, or of several together; 0: none. */
 double bench_best(const bench *b, size_t case_index, bench_metric metric);
-/* Kernel time where it is known, else compute time; 0: neither. */
+/* Returns the kernel time if it is known, else the compute time; 0 if neither is. */
 double bench_working_s(const bench_cell *cell);
 bool bench_rates(const bench *b, size_t case_index, size_t party, bench_rate *rate);
 bool bench_has(const bench *b, size_t case_index,
-               size_t party); /* a figure, or why there is none */
+               size_t party); /* a figure, or a note why there is none */
 bool bench_has_facts(const bench *b, size_t party);
-bool bench_few_repeats(const bench *b); /* some figure with less than plan.repeats: marked by '*' */
+bool bench_few_repeats(const bench *b); /* some figure has fewer than plan.repeats: marked by '*' */
 bool bench_was_busy(const bench *b);    /* other programs were running: do not trust the times */
 
-/* Texts of cells, "" for what is not known; `out` holds BENCH_CELL and is returned. */
+/* Return texts of cells, "" for what is unknown; `out` has room for BENCH_CELL bytes and is returned. */
 enum { BENCH_CELL = 32 };
 const char *bench_seconds(double seconds, char *out);                           /* "1.24 s" */
 const char *bench_time_cell(const bench *b, const bench_stat *stat, char *out); /* "61.4 s*" */
@@ -246,7 +248,7 @@ const char *bench_ratio_cell(const bench *b, size_t case_index, const bench_stat
 const char *bench_rate_cell(double rate, double part, char *out); /* "35.2 (28 %)" */
 double bench_items_s(const bench *b, size_t case_index,
                      size_t party); /* items per second; 0: none */
-/* The same as text; "" where the workload has none. */
+/* The same as text; "" if the workload has none. */
 const char *bench_items_cell(const bench *b, size_t case_index, size_t party, char *out);
 const char *bench_fact_cell(const bench_fact *fact, size_t party, char *out);
 void bench_describe_machine(const bench *b, clv_text *out);
@@ -256,9 +258,9 @@ void bench_print(const bench *b, FILE *out); /* bench/text.c */
 clv_json *bench_json(const bench *b);        /* bench/json.c; schema cleave.bench/1 */
 char *bench_markdown(const bench *b);        /* bench/markdown.c; free with clv_free */
 char *bench_html(const bench *b);            /* bench/html.c; free with clv_free */
-/* bench/modes.c: a workload's times by mode, where one was measured. */
+/* bench/modes.c: adds a workload's times by mode, if any were measured. */
 void bench_add_modes(const bench *b, const bench_workload *workload, bool html, clv_text *out);
-/* bench/plot.c: inline SVG into `out`. */
+/* bench/plot.c: these add inline SVG to `out`. */
 void bench_draw_plot(const bench *b, const bench_plot *plot, bench_metric metric, clv_text *out);
 void bench_draw_dots(const bench *b, const bench_workload *workload, bench_metric metric,
                      clv_text *out);

@@ -47,14 +47,14 @@ static double effort(const bench_case *c)
     return (double)c->size[0] * (double)c->size[1] * (double)c->size[2];
 }
 
-/* As dense with particles in other sizes as at 512 x 512. */
+/* Makes a movie; other sizes have the same density of particles as 512 x 512. */
 static clv_status make_movie(const bench_case *c, synthetic_movie *movie)
 {
     const size_t particles = CLV_MAX(PARTICLES * c->size[0] * c->size[1] / (512 * 512), (size_t)1);
     return synthetic_movie_create(c->size[2], c->size[0], c->size[1], particles, SEED, movie);
 }
 
-/* Where the particles are: outside programs are judged by it. */
+/* Writes where the particles are; outside programs are judged by that. */
 static clv_status write_truth(const synthetic_movie *m, const char *path)
 {
     static const char *const names[] = { "frame", "y", "x" };
@@ -105,7 +105,7 @@ static const char *const *command(const bench_case *c, const char *folder, const
 
 typedef struct trial {
     clv_context *context;
-    clv_spot *spots; /* of the last run; NULL: not wanted */
+    clv_spot *spots; /* found by the last run; NULL: not wanted */
     size_t count, room;
     const synthetic_movie *movie;
     size_t batch;
@@ -115,7 +115,7 @@ typedef struct trial {
     bool has_kernel_s;
 } trial;
 
-/* Kernels of the last push. */
+/* Returns the kernels' seconds in the last push. */
 static double kernels_of(trial *t)
 {
     double seconds = 0;
@@ -127,7 +127,7 @@ static double kernels_of(trial *t)
     return seconds;
 }
 
-/* All frames in pushes of a batch, as a camera would bring them. */
+/* Pushes all frames batch by batch, as a camera would deliver them. */
 static clv_status push_all(trial *t, clv_blob_stream *stream)
 {
     const clv_blob_frames *s = &t->movie->shape;
@@ -168,8 +168,8 @@ static clv_status once(void *user, double *seconds)
     return status;
 }
 
-/* How good the spots are, in words, as bench/peers/truth.py says it of others; and of large frames what
- * a camera of 100 frames/s would ask of a device. */
+/* Sends a note on how good the spots are, in the words of bench/peers/truth.py; for large frames, also what a camera
+ * of 100 frames/s would need of a device. */
 static void send_score(bench_run *run, size_t case_index, const trial *t, double seconds,
                        const clv_cost *cost)
 {
@@ -207,7 +207,7 @@ static clv_status measure(bench_run *run, size_t case_index)
     clv_blob_plan *plan = NULL;
     clv_cost cost = { 0 };
     clv_status status = CLV_OK;
-    if (c->variant != 8 || plain) t.room = 0; /* the same for every batch */
+    if (c->variant != 8 || plain) t.room = 0; /* spots are the same for every batch */
     if (t.room && !(t.spots = clv_alloc(t.room, sizeof *t.spots)))
         status = clv_fail(CLV_E_MEMORY, "no memory for %zu spots", t.room);
     if (!plain && !status) {

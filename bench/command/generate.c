@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Language models in `cleave bench`: prompts, and tokens one after the other. The model is a file of --model;
- * bench/peers/generate_llamacpp.py feeds the same tokens. */
+/* Language models in `cleave bench`: reading prompts, and generating tokens one after the other. The model is the
+ * file of --model; bench/peers/generate_llamacpp.py feeds the same tokens. */
 #include "bench/command/bench.h"
 
 #include "base/alloc.h"
@@ -22,7 +22,7 @@ void bench_generate_use(const char *path)
     model_path = path;
 }
 
-/* Tokens of the prompt; tokens that are made behind BEHIND others. */
+/* The cases: tokens of a prompt, or tokens that are generated after BEHIND others. */
 static const struct {
     const char *name;
     int kind;
@@ -53,7 +53,7 @@ static double effort(const bench_case *c)
     return c->items;
 }
 
-/* What outside programs read. */
+/* Writes the files that outside programs read. */
 static clv_status prepare(const bench_case *c, const char *folder)
 {
     char path[BENCH_PATH];
@@ -66,7 +66,7 @@ static clv_status prepare(const bench_case *c, const char *folder)
     return status;
 }
 
-/* From the file to the first token behind the prompt, or to the last one. */
+/* The whole command: from the file to the first token after the prompt, or to the last token. */
 static const char *const *command(const bench_case *c, const char *folder, const char *output)
 {
     static char ids[ROOM * 8], made[24];
@@ -116,7 +116,7 @@ static clv_status once(void *user, double *seconds)
     return CLV_OK;
 }
 
-/* Bytes that a token reads, and operations: every weight but the word table, where it is one of its own. */
+/* Sends the bytes and operations per token: every weight counts, except a word table that does not make the scores. */
 static void tell_cost(bench_run *run, size_t index, const clv_language *l, const bench_case *c)
 {
     clv_language_info info = CLV_INIT(clv_language_info);
@@ -127,12 +127,12 @@ static void tell_cost(bench_run *run, size_t index, const clv_language *l, const
     bench_send_cost(run, index, flops, c->variant == TOKENS ? (double)info.bytes * c->items : 0);
 }
 
-/* Seconds of a token, by a few: whether a case would take too long is known before it runs. */
+/* Measures the seconds per token with a few tokens, to know before a case runs whether it would take too long. */
 static clv_status find_pace(bench_run *run, trial *t)
 {
     enum { FEW = 4 };
     double started = 0;
-    for (int i = 0; i < 2; ++i) { /* the first one compiles */
+    for (int i = 0; i < 2; ++i) { /* the first run compiles */
         started = clv_now();
         CLV_TRY(clv_sequence_rewind(t->s, 0));
         CLV_TRY(clv_sequence_feed(t->s, t->ids, FEW, NULL));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Results of a bench as one HTML page: plots and tables, nothing loaded from elsewhere. */
+/* Writes the results of a bench as one HTML page with plots and tables, which loads nothing from elsewhere. */
 #include "bench/command/bench.h"
 
 #include "base/alloc.h"
@@ -126,7 +126,7 @@ static void add_table(const bench *b, const bench_workload *workload, clv_text *
             }
 }
 
-/* A drawing that has nothing to show leaves no frame behind. */
+/* Adds a drawing; an empty one adds no frame. */
 static void add_figure(clv_text *drawing, clv_text *out)
 {
     if (drawing->data) clv_text_add(out, "<figure>\n%s</figure>\n", drawing->data);

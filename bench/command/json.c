@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Results of a bench as JSON, schema cleave.bench/1. Times in seconds, `null` for unknown. */
+/* Writes the results of a bench as JSON, schema cleave.bench/1. Times are in seconds; `null` means unknown. */
 #include "bench/command/bench.h"
 
 #include <cleave/version.h>

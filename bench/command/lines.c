@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Figures on their way from a party's process to the command: one line of JSON each.
+/* Sends figures from a party's process to the command, one line of JSON each.
  *
  *   {"doing": "paco 50x50, T=50"}
  *   {"case": 3, "metric": "compute", "seconds": [0.1, 0.11]}
@@ -110,7 +110,7 @@ size_t bench_find_party(bench *b, bench_kind kind, const char *name)
     return b->party_count++;
 }
 
-/* `values` has `count` of earlier turns, and room for BENCH_MOST_SAMPLES. */
+/* Adds samples to `values`, which has `count` of earlier turns and room for BENCH_MOST_SAMPLES. */
 static bench_stat read_stat(const clv_json *list, double *values, size_t count)
 {
     for (size_t i = 0; i < clv_json_count(list) && count < BENCH_MOST_SAMPLES; ++i) {

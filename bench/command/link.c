@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Linking in `cleave bench`: wandering particles, of which some frames miss some. Host work. */
+/* Linking in `cleave bench`: wandering particles, some of which are missing in some frames. Host work. */
 #include "bench/command/bench.h"
 
 #include "base/alloc.h"
@@ -27,7 +27,7 @@ static double effort(const bench_case *c)
     return (double)c->size[1] * (double)c->size[2];
 }
 
-/* A number in [0, 1): SplitMix64. */
+/* Returns a number in [0, 1), by SplitMix64. */
 static double uniform(uint64_t *state)
 {
     uint64_t z = *state += 0x9E3779B97F4A7C15;
@@ -36,7 +36,7 @@ static double uniform(uint64_t *state)
     return (double)((z ^ z >> 31) >> 11) * 0x1p-53;
 }
 
-/* Frame by frame, places to a hundredth of a pixel, so that the file holds the same numbers. */
+/* Makes points frame by frame, rounded to a hundredth of a pixel, so that the file holds the same numbers. */
 static clv_status make_points(const bench_case *c, clv_point **points, size_t *count)
 {
     const size_t particles = c->size[1], frames = c->size[2];

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Results of a bench as Markdown, for a README. */
+/* Writes the results of a bench as Markdown, for a README. */
 #include "bench/command/bench.h"
 
 #include <cleave/version.h>
 
-/* A '|' would end the cell. */
+/* Adds a cell and escapes '|', which would end it. */
 static void add_cell(clv_text *out, const char *text)
 {
     clv_text_add(out, " ");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Repeating, and the whole command as its users run it. */
+/* Repetitions, and runs of the whole command as its users run it. */
 #define _GNU_SOURCE /* wait4, nftw */
 #include "bench/command/bench.h"
 
@@ -20,7 +20,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static const double enough_s = 1; /* of repetitions of something quick */
+static const double enough_s = 1; /* seconds of repetitions that suffice for something quick */
 
 size_t bench_turn_repeats(const bench_plan *plan)
 {
@@ -56,7 +56,7 @@ bool bench_is_too_long(bench_run *run, size_t case_index)
 
 /* ---- folders ------------------------------------------------------------------------------------------ */
 
-/* Cases of one size have one input. */
+/* Returns the first case with the same input; cases of one size share it. */
 static size_t first_alike(const bench *b, size_t case_index)
 {
     const bench_case *c = &b->cases[case_index];
@@ -107,7 +107,7 @@ typedef struct whole_run {
     uint64_t memory_bytes; /* largest so far */
 } whole_run;
 
-/* Every place where we or a driver could have kept something compiled. */
+/* Empties every place where this library or a driver may cache compiled code. */
 static void forget_all(const char *folder)
 {
     static const char *const places[] = { "CLEAVE_CACHE_DIR",      "POCL_CACHE_DIR",
@@ -122,7 +122,7 @@ static void forget_all(const char *folder)
 
 static void become(const whole_run *w, const char *errors, const char *cache, pid_t parent)
 {
-    prctl(PR_SET_PDEATHSIG, SIGKILL); /* nobody waits for it then */
+    prctl(PR_SET_PDEATHSIG, SIGKILL); /* without its parent, nobody would wait for it */
     if (getppid() != parent) _exit(126);
     const int nothing = open("/dev/null", O_RDWR | O_CLOEXEC),
               log = open(errors, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
@@ -192,7 +192,7 @@ static void put_arguments(const bench *b, size_t case_index, const bench_party *
     w->argv[n] = NULL;
 }
 
-/* One run before counts for nothing: it fills the caches. */
+/* Measures the whole command. A first run, which fills the caches, does not count. */
 static clv_status measure_files(bench *b, size_t case_index, size_t party)
 {
     char input[BENCH_PATH], output[BENCH_PATH];

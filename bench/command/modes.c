@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What CPU, GPU and both together need for every case: one line a case, for pages and Markdown. */
+/* The times of CPU, GPU and both together, one line per case, for HTML pages and Markdown. */
 #include "bench/command/bench.h"
 
 #include "base/alloc.h"
@@ -12,7 +12,7 @@ enum { MODES = 3 };
 static const char *const modes[MODES] = { "cpu", "gpu", "hybrid" };
 static const char *const titles[MODES] = { "CPU", "GPU", "hybrid" };
 
-/* The party that works in a mode; SIZE_MAX: none does. Parties name theirs as "cpu, hybrid". */
+/* Returns the party that works in a mode; SIZE_MAX if none does. A party lists its modes as "cpu, hybrid". */
 static size_t party_of(const bench *b, const char *mode)
 {
     for (size_t p = 0; p < b->party_count; ++p) {
@@ -32,7 +32,7 @@ typedef struct line {
     char cell[MODES][BENCH_CELL], gain[BENCH_CELL], plain[BENCH_CELL];
 } line;
 
-/* False: none of the modes has a figure. */
+/* Fills in a case's line; returns false if no mode has a figure. */
 static bool line_of(const bench *b, size_t c, line *l)
 {
     const bench_stat *found[MODES];
@@ -61,7 +61,7 @@ static bool is_here(const bench *b, const bench_workload *workload)
     return false;
 }
 
-/* A cell of Markdown, or of HTML. */
+/* Adds a cell of Markdown or HTML. */
 static void add(bool html, const char *text, clv_text *out)
 {
     clv_text_add(out, html ? "<td>" : " ");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* PACO in `cleave bench`: four small sizes that peers can do as well, and growth with image and sequence. */
+/* PACO in `cleave bench`: four small sizes that outside programs can do too, and growth with image and sequence. */
 #include "bench/command/bench.h"
 
 #include "base/alloc.h"
@@ -44,7 +44,7 @@ static void add_both(const size_t (*sizes)[3], size_t size_count, bench_case *ca
             add_case(sizes[i][0], sizes[i][1], sizes[i][2], fixed, cases, room, count);
 }
 
-/* Smaller ones first: what is too long for a party is told from them. */
+/* Lists smaller cases first: they predict which cases take too long for a party. */
 static size_t list_cases(const bench_sizes *sizes, bench_case *cases, size_t room)
 {
     size_t count = 0;
@@ -52,7 +52,7 @@ static size_t list_cases(const bench_sizes *sizes, bench_case *cases, size_t roo
         add_both(sizes->given, sizes->given_count, cases, room, &count);
         return count;
     }
-    /* "pixelCalc", 100 patches: an image with room for 10 x 10 of them */
+    /* "pixelCalc", 100 patches: an image with room for 10 x 10 patches */
     const size_t side = 10 + PATCH_SIDE - 1;
     add_case(side, side, 50, 1, cases, room, &count);
     snprintf(cases[0].name, sizeof cases[0].name, "100 patches, T=50, fixed");
@@ -62,7 +62,7 @@ static size_t list_cases(const bench_sizes *sizes, bench_case *cases, size_t roo
     return count;
 }
 
-/* In frames times patches; the plain C path spends most of its time in what grows so. */
+/* Returns the effort in frames times patches, since most of the plain C path's time grows like that. */
 static double effort(const bench_case *c)
 {
     const double rows = (double)c->size[0] - 2 * RADIUS, columns = (double)c->size[1] - 2 * RADIUS;
@@ -151,8 +151,9 @@ static clv_status send_cost(bench_run *run, size_t case_index, const trial *t)
     return CLV_OK;
 }
 
-/* One run first: it compiles, chooses variants, learns speeds. After it some devices are still busy
- * putting their kernels away, so a second is not counted either. The plain C path learns nothing. */
+/* Measures a trial. The first run, which compiles, chooses variants and learns speeds, does not count. After it, some
+ * devices are still busy storing their kernels, so the second run does not count either. The plain C path needs
+ * neither. */
 static clv_status measure_trial(bench_run *run, size_t case_index, trial *t)
 {
     const bench_case *c = &run->bench->cases[case_index];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who takes part in a bench. */
+/* Chooses the parties of a bench. */
 #include "bench/command/parties.h"
 
 #include "base/alloc.h"
@@ -45,7 +45,7 @@ static void name_device(const bench *b, size_t index, char *out, size_t room)
              clv_vendor_name(b->probe->platforms[d->platform].vendor_norm));
 }
 
-/* A device that is not there yet becomes a party; two with one name get their index behind it. */
+/* Makes a device a party unless it is one already; if two have the same name, their index is appended. */
 static size_t add_device(bench *b, size_t index)
 {
     char name[64], selection[24];
@@ -69,7 +69,7 @@ static void add_mode(bench_party *party, const char *mode)
     snprintf(party->modes + used, sizeof party->modes - used, "%s%s", used ? ", " : "", mode);
 }
 
-/* Each alone, and all of them together when they are several. */
+/* Adds each device alone, and all of them together if there are several. */
 static void add_group(bench *b, const size_t *devices, size_t count, const char *mode)
 {
     char selection[128] = "", name[64] = "";
@@ -90,7 +90,8 @@ static void add_group(bench *b, const size_t *devices, size_t count, const char 
     clv_copy_string(b->parties[party].selection, sizeof b->parties[party].selection, selection);
 }
 
-/* Modes that were asked for must be there; without an order those that are there. */
+/* Adds the parties of modes. Modes that the user asked for must exist; without a request, the existing ones are
+ * taken. */
 static clv_status add_modes(bench *b, const char *modes, const char *selection, size_t *chosen)
 {
     static const char usual[] = "cpu,gpu,hybrid";
@@ -152,13 +153,13 @@ int bench_choose_parties(bench *b, const char *modes, const char *selection, boo
     bool show = tell && cli_has_status_line();
     clv_probe_report *report = NULL;
     int mode;
-    /* the orders of variables are taken here: the contexts of the parties must not take them again */
+    /* environment variables are obeyed here, so the parties' contexts must not obey them again */
     if (selection || device) clv_copy_string(orders, sizeof orders, selection ? selection : device);
     selection = *orders ? orders : NULL;
     if (clv_environment_choice("CLEAVE_MODE", CLV_MODES, &mode))
         return cli_status(cli_running(), CLV_E_ARGUMENT);
     if (!modes && mode > CLV_MODE_AUTO) {
-        /* plain C takes part always */
+        /* plain C always takes part */
         clv_copy_string(ordered_modes, sizeof ordered_modes,
                         mode == CLV_MODE_REFERENCE ? "" : clv_mode_name((clv_mode)mode));
         modes = ordered_modes;

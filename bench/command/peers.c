@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Outside programs in `cleave bench`: bench/peers/run.py on the very files that we were measured
- * with. */
+/* Outside programs in `cleave bench`: runs bench/peers/run.py on the same files that our own parties used. */
 #include "bench/command/bench.h"
 
 #include "base/alloc.h"
@@ -19,7 +18,7 @@ typedef struct visit {
     void *user;
 } visit;
 
-/* What the scripts need to know of the cases, and where our own maps lie. */
+/* Writes what the scripts need to know about the cases, and where our own maps lie. */
 static clv_status write_list(const visit *v)
 {
     const bench *b = v->b;

@@ -9,7 +9,7 @@
 
 enum { LEFT = 66, RIGHT = 190, TOP = 34, BOTTOM = 46, WIDTH = 720, HEIGHT = 330 };
 
-/* Eight colours that stay apart for colour-blind readers; parties beyond wear them again. */
+/* Eight colours that colour-blind readers can distinguish; further parties reuse them. */
 static const char *const colours[] = { "#2a78d6", "#1baf7a", "#eda100", "#e34948",
                                        "#4a3aa7", "#eb6834", "#e87ba4", "#008300" };
 
@@ -54,7 +54,7 @@ static void include(axis *a, double value)
     a->high = fmax(a->high, value);
 }
 
-/* Room around the data, so that points do not lie on the frame. */
+/* Adds room around the data, so that points do not lie on the frame. */
 static void widen(axis *a, double factor)
 {
     a->low /= factor;
@@ -74,7 +74,7 @@ static void add_text(clv_text *out, double x, double y, const char *anchor, cons
     clv_text_add(out, "</text>\n");
 }
 
-/* A grid line at each power of ten, with its time. */
+/* Adds a grid line at each power of ten, labelled with its time. */
 static void add_time_grid(const axis *a, bool vertical, double near, double far, clv_text *out)
 {
     char text[24];
@@ -126,7 +126,7 @@ typedef struct name_place {
     size_t party;
 } name_place;
 
-/* Names at the ends of the lines, moved apart where they would overlap. */
+/* Adds names at the ends of the lines, moved apart if they would overlap. */
 static void add_names(const bench *b, name_place *names, size_t count, clv_text *out)
 {
     for (size_t i = 1; i < count; ++i) /* few: insertion sort by height */
@@ -208,7 +208,7 @@ void bench_draw_plot(const bench *b, const bench_plot *plot, bench_metric metric
 
 /* ---- times of all cases ------------------------------------------------------------------------- */
 
-/* Room for the names of cases to the left of a drawing: of a workload, or of all. */
+/* Returns the room for the names of cases, of a workload or of all, to the left of a drawing. */
 static double names_room(const bench *b, const bench_workload *workload)
 {
     size_t longest = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the tables and plots of a bench have in common. */
+/* Functions that the tables and plots of a bench share. */
 #include "bench/command/bench.h"
 
 #include "base/alloc.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The runtime itself in `cleave bench`: latencies, bandwidths, what a chunk costs, and whether
- * several devices keep the balancer's promise. */
+/* The runtime itself in `cleave bench`: latencies, bandwidths, the cost of a chunk, and whether several devices
+ * keep the balancer's promise. */
 #include "bench/command/bench.h"
 
 #include "base/alloc.h"
@@ -62,7 +62,7 @@ static clv_status launch_nothing(clv_queue *queue, const clv_buffer *buffer)
 static clv_status measure_launches(bench_run *run, clv_queue *queue, const clv_buffer *buffer)
 {
     double waited[ROUNDS], rows[ROUNDS];
-    for (int round = -1; round < ROUNDS; ++round) { /* the first one compiles and warms up */
+    for (int round = -1; round < ROUNDS; ++round) { /* the first round compiles and warms up */
         double each[LAUNCHES];
         for (int i = 0; i < LAUNCHES; ++i) {
             const double started = clv_now();
@@ -109,7 +109,7 @@ static clv_status measure_transfers(bench_run *run, clv_queue *queue, clv_device
     return status;
 }
 
-/* Memory that the pool kept, and memory from the driver. */
+/* Measures how long it takes to get memory that the pool kept, and memory from the driver. */
 static clv_status measure_pool(bench_run *run, clv_device *device)
 {
     double raw[ROUNDS], kept[ROUNDS];
@@ -134,7 +134,7 @@ static clv_status measure_pool(bench_run *run, clv_device *device)
 
 typedef struct spinning {
     uint32_t turns;
-    float *out; /* [units]: one number of each */
+    float *out; /* [units]: one number per unit */
 } spinning;
 
 enum { OUT };
@@ -187,7 +187,7 @@ static clv_status run_job(clv_context *context, const char *name, size_t units, 
     return status;
 }
 
-/* A job of many chunks with next to nothing in them. */
+/* Measures a job of many chunks that contain almost no work. */
 static clv_status measure_chunks(bench_run *run)
 {
     const bench_party *party = &run->bench->parties[run->party];
@@ -238,7 +238,7 @@ static clv_status open_contest(const bench_run *run, contest *c)
     return CLV_OK;
 }
 
-/* Grows the job until the best device needs as long as wanted; its speed is on record then. */
+/* Enlarges the job until the best device needs contest_s; by then its speed is on record. */
 static clv_status calibrate(contest *c)
 {
     c->turns = 16;
@@ -261,7 +261,7 @@ static clv_status hold_contest(bench_run *run, contest *c)
     double best = INFINITY, speed = 0, ratio[CONTEST_ROUNDS], warm_up;
     CLV_TRY(calibrate(c));
     CLV_TRY(run_job(c->together, "bench-contest", CONTEST_UNITS, c->turns, &warm_up));
-    for (int round = 0; round < CONTEST_ROUNDS; ++round) { /* in turns: a busy machine hits all */
+    for (int round = 0; round < CONTEST_ROUNDS; ++round) { /* in turns: a busy machine slows all */
         for (size_t i = 0; i < c->count; ++i)
             CLV_TRY(
                 run_job(c->alone[i], "bench-contest", CONTEST_UNITS, c->turns, &alone[i][round]));

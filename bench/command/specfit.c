@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Spectral fitting in `cleave bench`: whole fits of stars as DESI has them, and the parts of a fit. */
+/* Spectral fitting in `cleave bench`: whole fits of stars in the form of DESI's, and the parts of a fit. */
 #include "bench/command/specfit_stars.h"
 
 #include "base/alloc.h"
@@ -12,13 +12,13 @@
 
 enum { REPEATS = 9 };
 
-/* Parts of a fit: what a job repeats, on how many stars, and what that amounts to. */
+/* Parts of a fit: which stages a job repeats, on how many stars, and how that compares to the part's name. */
 enum { WHOLE, LARGE, NETWORK, SPLINE, VALUES, SCAN, START, PREPARE, JUDGE };
 static const struct part {
     const char *name;
     unsigned stages;
     size_t stars, velocities;
-    double share; /* of a repetition: what the name promises */
+    double share; /* the part in the name, as a fraction of a repetition */
 } parts[] = {
     [NETWORK] = { "network, 128 templates", CLV_SPECTRA_STAGE_NETWORK, 26, 0, 128.0 / (26 * 5) },
     [SPLINE] = { "rotation, spline, 128 templates", CLV_SPECTRA_STAGE_SPLINE, 26, 0,
@@ -52,7 +52,7 @@ static void add_case(size_t stars, int variant, bench_case *cases, size_t room, 
 static size_t list_cases(const bench_sizes *sizes, bench_case *cases, size_t room)
 {
     size_t count = 0;
-    if (sizes->given_count) return 0; /* those are of images */
+    if (sizes->given_count) return 0; /* given sizes are for images */
     const size_t given = bench_stars_given();
     if (given) {
         add_case(given, WHOLE, cases, room, &count);
@@ -60,7 +60,7 @@ static size_t list_cases(const bench_sizes *sizes, bench_case *cases, size_t roo
         add_case(2, WHOLE, cases, room, &count);
         add_case(32, WHOLE, cases, room, &count);
         if (sizes->full) add_case(256, WHOLE, cases, room, &count);
-        /* as many as are in memory at a time, and a whole tile: both need the same memory */
+        /* as many as fit in memory at a time, and a whole tile: both need the same memory */
         if (sizes->full) add_case(512, LARGE, cases, room, &count);
         if (sizes->full) add_case(5000, LARGE, cases, room, &count);
     }
@@ -178,7 +178,7 @@ static clv_status drop(const clv_slot *slot, size_t first, size_t count, void *u
     return CLV_OK;
 }
 
-/* Seconds of the kernels of a job that repeats the part. */
+/* Measures the kernels' seconds in a job that repeats the part. */
 static clv_status run_part(trial *t, size_t repeats, double *seconds)
 {
     clv_job job = clv_spectra_job("specfit_part", t->s->stars.count);
@@ -200,7 +200,7 @@ static clv_status run_part(trial *t, size_t repeats, double *seconds)
     return status;
 }
 
-/* What the further repetitions took: transfers and the first round are in both. */
+/* Measures the time of the additional repetitions: both jobs include transfers and the first round. */
 static clv_status part_once(trial *t, double *seconds)
 {
     double one, many;
@@ -210,7 +210,7 @@ static clv_status part_once(trial *t, double *seconds)
     return CLV_OK;
 }
 
-/* Arithmetic that the formulas need, and memory that has to be read and written. */
+/* Counts the arithmetic that the formulas need and the memory that must be read and written. */
 static clv_status cost_of_part(trial *t, int which)
 {
     double network = 0, weights = 0, points = 0, pixels = 0, lags = 0, starts = 0;
@@ -248,7 +248,7 @@ static clv_status cost_of_part(trial *t, int which)
     return CLV_OK;
 }
 
-/* What the host does for a star before any device: one thread. */
+/* Measures the host's work on a star before any device starts, on one thread. */
 static clv_status prepare_all(void *user, double *seconds)
 {
     trial *t = user;
@@ -285,7 +285,7 @@ static clv_status measure_part(bench_run *run, size_t case_index, trial *t)
     CLV_TRY(cost_of_part(t, c->variant));
     bench_send_cost(run, case_index, t->flops, t->traffic);
     count = CLV_MIN(CLV_MAX(run->bench->plan.repeats, (size_t)5), (size_t)BENCH_MOST_SAMPLES);
-    for (size_t i = 0; i < count; ++i) /* what surrounds a sample takes longer than it */
+    for (size_t i = 0; i < count; ++i) /* the overhead of a sample exceeds its own time */
         CLV_TRY(part_once(t, &values[i]));
     bench_send(run, case_index, BENCH_KERNEL, values, count);
     bench_send(run, case_index, BENCH_COMPUTE, values, count);
@@ -305,7 +305,7 @@ static clv_status measure(bench_run *run, size_t case_index)
                 .results = clv_zalloc(c->size[0], sizeof *t.results),
                 .points = clv_zalloc(c->size[0], sizeof point) };
     clv_status status = t.results && t.points ? CLV_OK : clv_fail(CLV_E_MEMORY, "no memory");
-    for (size_t i = 0; i < c->size[0] && !status; ++i) /* as the outside programs are asked */
+    for (size_t i = 0; i < c->size[0] && !status; ++i) /* the same task as for outside programs */
         memcpy(t.points + i * CLV_SPECTRA_UNKNOWNS, point, sizeof point);
     if (!status)
         status = c->variant == WHOLE ? measure_whole(run, case_index, &t)

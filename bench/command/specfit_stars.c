@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Stars for the bench: DESI's shape from synthetic/, or a library and a coadd of the user's. */
+/* Stars for the bench: synthetic ones in DESI's format, or those of the user's library and coadd. */
 #define _XOPEN_SOURCE 700 /* realpath */
 #include "bench/command/specfit_stars.h"
 
@@ -24,7 +24,7 @@ static struct given {
     clv_speclib library;
     clv_desi desi;
     clv_desi_block block;
-    size_t row[MOST_MADE], rows; /* of stars */
+    size_t row[MOST_MADE], rows; /* the rows of stars */
 } given;
 
 static clv_status open_given(void)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The stars that `cleave bench specfit` fits: made up, or from the files that were given. */
+/* The stars that `cleave bench specfit` fits: synthetic, or from the user's files. */
 #ifndef CLEAVE_BENCH_COMMAND_SPECFIT_STARS_H
 #define CLEAVE_BENCH_COMMAND_SPECFIT_STARS_H
 
@@ -12,18 +12,17 @@ typedef struct bench_stars {
     clv_spectra_stars stars;
 } bench_stars;
 
-/* Takes the files of --library and --coadd; both NULL: stars are made up. CLV_E_ARGUMENT (one without the
- * other), and what reading files may give. */
+/* Opens the files of --library and --coadd; if both are NULL, stars are synthetic. Returns CLV_E_ARGUMENT (one without
+ * the other), or the errors of reading files. */
 clv_status bench_stars_open(const char *library, const char *coadd);
-/* How many stars these have, at most 64; 0: none were given. */
+/* Returns how many stars the files have, at most 64; 0 without files. */
 size_t bench_stars_given(void);
 
-/* The first `count` stars; those that there are, again and again. Made once a process, and never
- * freed. */
+/* Gets the first `count` stars; if there are fewer, they repeat. They are made once per process and never freed. */
 clv_status bench_stars_get(size_t count, bench_stars *out);
 
-/* coadd.fits of a case with `count` stars, and the library beside the cases: it is the same for all.
- * Files that were given are linked to. */
+/* Writes coadd.fits of a case with `count` stars, and the library, which all cases share, beside the cases. The
+ * user's files are linked instead. */
 clv_status bench_stars_write(size_t count, const char *folder, const char *library);
 
 #endif

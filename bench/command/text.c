@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Results of a bench on the terminal. */
+/* Prints the results of a bench on the terminal. */
 #include "bench/command/bench.h"
 #include "host/cli/cli.h"
 #include "host/cli/grid.h"
@@ -76,7 +76,7 @@ static void print_workload(const bench *b, const bench_workload *workload, FILE 
     cli_grid_clear(&grid);
 }
 
-/* Why a figure is missing, each reason of a party once. */
+/* Prints why figures are missing, each reason of a party once. */
 static void print_notes(const bench *b, FILE *out)
 {
     for (size_t p = 0; p < b->party_count; ++p)

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Products of matrices, blocks of transformers and whole inference in `cleave bench`, from memory
- * to memory. */
+/* Matrix products, transformer blocks and whole inference in `cleave bench`, from memory to memory. */
 #include "bench/command/bench.h"
 
 #include "base/alloc.h"
@@ -55,7 +54,7 @@ static size_t list_cases(const bench_sizes *sizes, bench_case *cases, size_t roo
     return count;
 }
 
-/* Of a log-normal distribution, mean 25; `left` are to be had. */
+/* Returns a length of a log-normal distribution of mean 25, at most `left`. */
 static size_t next_length(uint32_t *state, size_t left)
 {
     double normal = -6;
@@ -66,7 +65,8 @@ static size_t next_length(uint32_t *state, size_t left)
     return CLV_MIN((size_t)fmin(fmax(exp(3.05 + 0.7 * normal), 3), 256), left);
 }
 
-/* Texts of all lengths; `offsets` may be NULL. Returns their number, and the sum of squares. */
+/* Makes texts of all lengths; `offsets` may be NULL. Returns their number, and in *squares the sum of squared
+ * lengths. */
 static size_t mix(size_t tokens, size_t *offsets, double *squares)
 {
     size_t texts = 0;
@@ -146,7 +146,7 @@ static float *numbers(size_t count)
     return out;
 }
 
-/* The texts, and an encoder for them, or a trainer. */
+/* Makes the texts, and an encoder or a trainer for them. */
 static clv_status open_model(trial *t)
 {
     const size_t texts = t->c->size[0], length = t->c->size[1];
@@ -174,7 +174,7 @@ static clv_status open_model(trial *t)
                             clv_model_get_weights(t->model), NULL, &t->encoder);
 }
 
-/* Seconds of a flop, by a small block: whether a model would take too long is known before it runs. */
+/* Measures the seconds per flop with a small block, to know before a model runs whether it would take too long. */
 static clv_status find_pace(bench_run *run)
 {
     static const bench_case block = { .size = { 128, 256, 256 }, .variant = FFN };

@@ -12,15 +12,15 @@ typedef struct grid_point {
     size_t size;
     clv_context *context;
     clv_array *in[4], *out[2];
-    float *memory, *at[6]; /* of in and out, in the order of their making */
+    float *memory, *at[6]; /* of in and out, in the order in which they were made */
     size_t used, places;
 } grid_point;
 
 int grid_points(void);
-/* Operation and size of the index-th point. */
+/* Gets the operation and size of the index-th point. */
 void grid_at(int index, grid_point *point);
 const char *grid_name(int what);
-/* Floats that a point's operands take at most. */
+/* Returns the most floats that a point's operands take. */
 size_t grid_room(void);
 
 bool grid_set_up(grid_point *point);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which of two sides is the faster one, by rounds of timings. */
+/* Decides which of two sides is faster, by rounds of timings. */
 #include "bench/offload/judge.h"
 
 #include "base/clock.h"
@@ -28,7 +28,7 @@ double judge_usual(const judge_rounds *r, int way)
     return r->count ? judge_median(sorted, r->count) : 0;
 }
 
-/* The interval is that of the sign test: it asks nothing of how ratios are spread. */
+/* The interval is that of the sign test, which assumes nothing about the distribution of the ratios. */
 judge_ratio judge_compare(const judge_rounds *r, int way, int other)
 {
     double sorted[JUDGE_ROUNDS];

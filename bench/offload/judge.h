@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which of two sides is the faster one, by rounds of timings, and how sure that is. */
+/* Decides which of two sides is faster, by rounds of timings, and how sure that is. */
 #ifndef CLEAVE_BENCH_OFFLOAD_JUDGE_H
 #define CLEAVE_BENCH_OFFLOAD_JUDGE_H
 
@@ -7,15 +7,16 @@
 
 enum { JUDGE_ROUNDS = 16, JUDGE_HOST = 0, JUDGE_DEVICE, JUDGE_AUTO, JUDGE_WAYS };
 
-/* A round is one sample, however many calls it is of: a machine stays as it is for longer than a turn,
- * so that the calls of one are alike and the error by their number would be far too small. */
+/* A round is one sample, however many calls it consists of. A machine's state lasts longer than a turn, so the calls
+ * of a turn are alike, and an error estimate from their number would be far too small. */
 typedef struct judge_rounds {
-    double took[JUDGE_WAYS][JUDGE_ROUNDS]; /* seconds of a call each way, in turns */
-    bool picked[JUDGE_ROUNDS]; /* where nobody forced a side most calls went to the device */
+    double took[JUDGE_WAYS][JUDGE_ROUNDS]; /* seconds per call each way, in turns */
+    bool picked[JUDGE_ROUNDS]; /* without a forced side, most calls went to the device */
     int count;
 } judge_rounds;
 
-/* Of one way's time to another's in the same round: the median, and where it lies in 94 to 98 %. */
+/* The ratio of one way's time to another's in the same round: the median, and its confidence interval of 94 to
+ * 98 %. */
 typedef struct judge_ratio {
     double median, low, high;
 } judge_ratio;
@@ -23,13 +24,12 @@ typedef struct judge_ratio {
 double judge_median(double *values, int count);
 double judge_usual(const judge_rounds *rounds, int way); /* seconds: the median */
 judge_ratio judge_compare(const judge_rounds *rounds, int way, int other);
-/* More rounds would not change what is said of either side: the one is the faster one by more than 10
- * %, or neither is. */
+/* Tells whether more rounds would not change the verdict: one side is faster by more than 10 %, or neither is. */
 bool judge_is_sure(const judge_rounds *rounds);
 
-/* Seconds of a small sum that never changes. Longer than usual: somebody else has the core. */
+/* Returns the seconds of a small fixed sum; if they are longer than usual, another program uses the core. */
 double judge_probe(void);
-/* Such times, before and after a turn, tell that it was disturbed. */
+/* Tells whether a turn was disturbed, by such times before and after it. */
 bool judge_disturbed(double before, double after);
 
 #endif
