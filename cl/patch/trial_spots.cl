@@ -77,7 +77,7 @@ __kernel void clv_trial_spots(__global float *restrict spots, __global const flo
             }
             const int col = (int)x - (origin.col - here.col);
             fvec sum = image(coefficients + y * CLV_TRIAL_TERMS * stride + x, phi, stride) * own;
-            /* columns before and behind a row's zeros are of another row: nothing of the planet is there */
+            /* columns outside a row's zeros belong to another row, so the planet's image has no part there */
             if (other_row && col >= 0 && col + LANES <= (int)stride)
                 sum = fma((fvec)(-injected[trial]),
                           image(coefficients + row * CLV_TRIAL_TERMS * stride + col, psi, stride), sum);
