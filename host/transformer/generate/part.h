@@ -19,7 +19,7 @@ typedef struct clv_lm_linear {
     uint64_t offset;      /* bytes */
     size_t at;            /* where its results begin */
     bool biased;
-    size_t bias; /* in floats, from the begin of the buffer */
+    size_t bias; /* in floats, from the start of the buffer */
 } clv_lm_linear;
 
 typedef struct clv_lm_layer {
@@ -29,7 +29,7 @@ typedef struct clv_lm_layer {
     size_t qkv_count;
     clv_lm_linear out, gate, up, down;
     bool paired; /* gate and up have the same type: they are one matrix, up after gate */
-    size_t attn_norm, ffn_norm, q_norm, k_norm; /* in floats, from the begin of the buffer */
+    size_t attn_norm, ffn_norm, q_norm, k_norm; /* in floats, from the start of the buffer */
 } clv_lm_layer;
 
 /* Most tokens of a step in which each token gets the same bits as in a step of its own. */

@@ -53,7 +53,7 @@ static size_t find_stop(const writer *w, size_t from)
     return first;
 }
 
-/* Returns how many bytes at the end of the text may be the begin of a stop text. */
+/* Returns how many bytes at the end of the text may be the start of a stop text. */
 static size_t held_back(const writer *w)
 {
     size_t most = 0;
