@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A template to tokens: text between tags, with the white space that tags take with them; names, numbers,
- * texts and signs inside. As Jinja with trim_blocks and lstrip_blocks, which transformers uses. */
+/* Splits a template into tokens: the text between tags, less the white space that the tags remove, and the names,
+ * numbers, strings and operators inside them. Works like Jinja with trim_blocks and lstrip_blocks, the options
+ * that transformers uses. */
 #include "host/chat/template.h"
 
 #include "base/alloc.h"
@@ -14,7 +15,7 @@ typedef struct lexer {
     const char *at, *end;
     chat_token *tokens;
     size_t count, room;
-    bool strip_next; /* the tag before took the white space behind it: -%} */
+    bool strip_next; /* the last tag removes the white space after it: -%} */
     bool trim_next;  /* ... or one line end */
 } lexer;
 
@@ -49,7 +50,7 @@ static bool opens(const char *at, const char *end)
     return end - at > 1 && at[0] == '{' && (at[1] == '%' || at[1] == '{' || at[1] == '#');
 }
 
-/* Takes the blanks in front of a tag that is the first thing on its line. */
+/* Removes the blanks in front of a tag that is the first thing on its line. */
 static const char *without_indent(const char *from, const char *to, bool at_start)
 {
     const char *p = to;
@@ -58,7 +59,7 @@ static const char *without_indent(const char *from, const char *to, bool at_star
     return (p == from && at_start) || (p > from && p[-1] == '\n') ? p : to;
 }
 
-/* Text up to the next tag, or the end. */
+/* Takes the text up to the next tag, or to the end. */
 static void take_text(lexer *x, const char *source)
 {
     const char *from = x->at, *to = from;
@@ -86,7 +87,7 @@ static void take_text(lexer *x, const char *source)
     x->at = tag;
 }
 
-/* Behind "%}", "}}" or "#}", which may have a dash or a plus in front. */
+/* Leaves a tag after "%}", "}}" or "#}"; `sign` is the dash or plus in front of it, if any. */
 static void leave(lexer *x, bool block, char sign)
 {
     x->strip_next = sign == '-';
@@ -134,7 +135,7 @@ static void take_escape(chat_run *run, chat_out *out, const char **at, const cha
             return;
         }
     }
-    chat_put_text(run, out, "\\"); /* as Python keeps what it does not know */
+    chat_put_text(run, out, "\\"); /* like Python, keeps an unknown escape */
 }
 
 static void take_string(lexer *x)
@@ -213,7 +214,7 @@ static void take_sign(lexer *x)
     add(x, CHAT_T_SIGN, x->at++, 1);
 }
 
-/* The length of the end of the tag, where it ends here; *sign is what stands in front of it. */
+/* Returns the length of the tag's end if the tag ends here, else 0; *sign is the dash or plus in front of it. */
 static size_t closes(const lexer *x, char close, char *sign)
 {
     const char *p = x->at;
@@ -221,7 +222,8 @@ static size_t closes(const lexer *x, char close, char *sign)
     return x->end - p > 1 && p[0] == close && p[1] == '}' ? (size_t)(p - x->at) + 2 : 0;
 }
 
-/* A dictionary in {{ }} may end with "}}" of its own: braces that are open count. */
+/* Takes the tokens inside a tag. Open braces are counted, because a dictionary in {{ }} may end with "}}" of its
+ * own. */
 static void take_inside(lexer *x, char close)
 {
     size_t braces = 0;
@@ -259,7 +261,7 @@ static void take_inside(lexer *x, char close)
     }
 }
 
-/* {% raw %} ... {% endraw %}: text as it is. */
+/* Takes {% raw %} ... {% endraw %} as plain text. */
 static bool take_raw(lexer *x)
 {
     const chat_token *last = x->count ? &x->tokens[x->count - 1] : NULL;
