@@ -337,9 +337,9 @@ static void loop(engine *e, const chat_node *n)
 
 /* ---- statements ---------------------------------------------------------------------------------- */
 
-static void set_value(engine *e, const chat_node *n)
+/* Gives `value` to the names of the statement, or to a member of a namespace. */
+static void set_value(engine *e, const chat_node *n, chat_value value)
 {
-    const chat_value value = evaluate(e, n->b);
     if (failed(e)) return;
     if (!n->a) {
         set_names(e, n->names, value);
@@ -387,10 +387,10 @@ static void execute_one(engine *e, const chat_node *n)
         loop(e, n);
         break;
     case CHAT_N_SET:
-        set_value(e, n);
+        set_value(e, n, evaluate(e, n->b));
         break;
     case CHAT_N_SET_TEXT:
-        set_names(e, n->names, written_by(e, n));
+        set_value(e, n, written_by(e, n));
         break;
     case CHAT_N_MACRO:
         set(e, n->name, (chat_value){ CHAT_MACRO, { .macro = n } });

@@ -200,6 +200,9 @@ static void what_users_wrote_is_marked(void **state)
         { "{{ messages[0].content.split('<')[1] }}<", "b>c <", "11110" },
         { "{{ messages[0].content | tojson }}", "\"  a<b>c \"", "0111111110" },
         { "{% set x %}<{{ messages[0].content | trim }}{% endset %}{{ x }}", "<a<b>c", "011111" },
+        { "{% set n = namespace(x='') %}{% set n.x %}<{{ messages[0].content | trim }}{% endset "
+          "%}{{ n.x }}",
+          "<a<b>c", "011111" },
         { "{% macro m(x) %}<{{ x }}>{% endmacro %}{{ m(messages[0].content[2]) }}", "<a>", "010" },
         { "{{ messages[0].role }}{{ messages[0].content[::-1] | trim }}", "userc>b<a",
           "000011111" },
