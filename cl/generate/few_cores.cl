@@ -2,8 +2,8 @@
  *
  * clv_cores_ready prepares each token's x and its sums, as the product of a single token does for itself.
  * clv_cores_few goes through groups of 16 rows of W: weights are unpacked once for TOKENS tokens, and the tokens
- * after these find the group's bytes in the nearest cache. Every token's sums run in the order of a single
- * token's.
+ * after these find the group's bytes in the nearest cache. Where generate/rows.clh multiplies bytes, weights are
+ * unpacked for each token again, which costs little. Every token's sums run in the order of a single token's.
  *
  * Launch   clv_cores_ready  1-D: global (tokens), local (1)
  *          clv_cores_few    1-D: global (work-items), local (1)
@@ -53,8 +53,8 @@ static void dot_few(__global const uchar *b, uint lane, uint blocks, __global co
                     uint tokens, qf sum[TOKENS])
 {
     for (uint t = 0; t < TOKENS; ++t) {
-        __global const float *one = x + min(t, tokens - 1) * item;
-        sum[t] = dot_rows(b, lane, blocks, one, one + blocks * QBLOCK);
+        __global const float *one = x + t * item;
+        sum[t] = t < tokens ? dot_rows(b, lane, blocks, one, one + blocks * QBLOCK) : (qf)(0.0f);
     }
 }
 #else

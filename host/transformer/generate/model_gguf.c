@@ -139,7 +139,8 @@ static clv_status take_scaling(const reader *r, clv_lm_config *c)
                     (int)CLV_MIN(v.length, (size_t)40), v.text);
 }
 
-/* Refuses models with features that are not implemented here, since their results would be wrong. */
+/* Refuses a model that needs what this decoder does not compute, such as experts or capped scores: it would answer with
+ * wrong numbers. */
 static clv_status refuse_others(const reader *r)
 {
     static const char *const keys[] = { "expert_count", "attention.logit_softcapping",
