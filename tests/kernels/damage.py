@@ -374,6 +374,7 @@ KERNELS = [
     ("spectra/solve.clh", "a[c] += x[i] * y[i]", "a[c] += x[i]", "spectra_stages"),
     ("spectra/solve.clh", "s[CLV_S_STATUS] < (last ? 3.5f : 1.5f)",
      "s[CLV_S_STATUS] < (last ? 4.5f : 0.5f)", "spectra"),
+    ("spectra/solve.clh", "a < CLV_S_UNKNOWNS && goes_on", "a < 0 && goes_on", "spectra_minimum"),
     ("spectra/small.clh", "*log_det += 2 * log(m[i][i])",
      "*log_det += log(m[i][i])", "spectra_stages"),
     ("spectra/scan.clh", "const bool linear = first + block + 1 == blocks",
