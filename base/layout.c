@@ -11,6 +11,7 @@
 #include <cleave/motion.h>
 #include <cleave/patch.h>
 #include <cleave/spectra.h>
+#include <cleave/stage.h>
 #include <cleave/templates.h>
 #include <cleave/tokenizer.h>
 #include <cleave/track.h>
@@ -82,6 +83,8 @@ static const struct {
     { SIZE_OF(clv_spectra_stars) },
     { SIZE_OF(clv_spectrum) },
     { SIZE_OF(clv_spot) },
+    { SIZE_OF(clv_stage_options) },
+    { SIZE_OF(clv_stage_shift) },
     { SIZE_OF(clv_star_prior) },
     { SIZE_OF(clv_template_arm) },
     { SIZE_OF(clv_template_grid) },

@@ -9,7 +9,7 @@ packages_needed=(gcc libc6-dev cmake ninja-build pkg-config ocl-icd-opencl-dev o
 # Without one of these Cleave is smaller. PoCL is the driver that always works: it makes an OpenCL
 # device of the CPU.
 packages_useful=(pocl-opencl-icd libhwloc-dev libclblast-dev libclfft-dev libcfitsio-dev zlib1g-dev
-    libtiff-dev libpng-dev libblosc-dev libzstd-dev libopenblas-dev liblapacke-dev)
+    libtiff-dev libpng-dev libblosc-dev libzstd-dev libkissfft-dev libopenblas-dev liblapacke-dev)
 # Tests: cmocka, other OpenCL platforms, oracles, compilers for the consumer projects.
 packages_test=(libcmocka-dev mesa-opencl-icd oclgrind clinfo libfftw3-dev g++ make mandoc
     patchelf python3 python3-venv ca-certificates)

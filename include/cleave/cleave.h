@@ -25,6 +25,7 @@
 #include <cleave/probe.h>
 #include <cleave/runtime.h>
 #include <cleave/spectra.h>
+#include <cleave/stage.h>
 #include <cleave/status.h>
 #include <cleave/templates.h>
 #include <cleave/tensors.h>

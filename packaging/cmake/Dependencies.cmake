@@ -84,6 +84,17 @@ if(CLEAVE_HAVE_HWLOC)
     cleave_uses_module(HWLOC hwloc)
 endif()
 
+# Fourier transforms: the drift of a microscope's stage.
+if(CLEAVE_WITH_KISSFFT)
+    pkg_check_modules(KISSFFT QUIET IMPORTED_TARGET GLOBAL kissfft-float)
+else()
+    set(KISSFFT_FOUND OFF)
+endif()
+cleave_optional(KISSFFT "KISS FFT" "${KISSFFT_FOUND}" libkissfft-dev)
+if(CLEAVE_HAVE_KISSFFT)
+    cleave_uses_module(KISSFFT kissfft-float)
+endif()
+
 # GEMM on GPUs: only the header is needed here, the library is loaded where a GPU asks for it.
 set(CLEAVE_CLBLAST_HEADER NOTFOUND)
 if(CLEAVE_WITH_CLBLAST)

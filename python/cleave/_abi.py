@@ -157,6 +157,11 @@ LinkOptions = _struct("clv_link_options", [
     ("guess_places", void_p), ("guess_velocities", void_p), ("guesses", size_t)], "track.h")
 Branch = _struct("clv_branch", [("kind", enum), ("from", size_t), ("to", size_t)], "track.h")
 
+# ---- stage.h
+StageOptions = _struct("clv_stage_options", [("size", size_t), ("memory", size_t)], "stage.h")
+StageShift = _struct("clv_stage_shift", [
+    ("y", double), ("x", double), ("y_err", double), ("x_err", double), ("found", boolean)], "stage.h")
+
 # ---- motion.h
 
 Track = _struct("clv_track", [
@@ -402,6 +407,11 @@ OPTIONAL = {
     "clv_template_maker_starts": (status, [void_p, void_p, size_t, void_p]),
     "clv_volumes": (status, [void_p, c.POINTER(VolumeStacks), void_p, c.POINTER(BlobOptions), _OUT,
                              c.POINTER(size_t), c.POINTER(BlobSummary), void_p]),
+    "clv_stage_available": (boolean, []),
+    "clv_stage_open": (status, [c.POINTER(BlobFrames), c.POINTER(StageOptions), _OUT]),
+    "clv_stage_push": (status, [void_p, void_p, size_t, void_p]),
+    "clv_stage_close": (None, [void_p]),
+    "clv_stage_restore": (status, [void_p, size_t, size_t, double, double, void_p]),
     "clv_tracks_create": (status, [void_p, void_p, void_p, size_t, _OUT]),
     "clv_tracks_free": (None, [void_p]),
     "clv_tracks_count": (size_t, [void_p]),
