@@ -4,6 +4,7 @@
     probe()                          what this machine can compute with
     Context, devices()               which devices work, and by which rules
     paco(), blobs(), link(), specfit()   operations on observations
+    stage_drift(), registered()      how far the stage drifted; the movie without that drift
     TemplateMaker, spectra_library()   templates of stars for specfit() from models
     matmul(), convolve_2d(), gaussian_2d(), eigvalsh(), eigvals(), monte_carlo_pi()   on plain arrays
     array(), empty(), compute(), reduce(), product(), normalize(), linear_step(), linear_train()
@@ -46,6 +47,7 @@ from ._probe import probe
 from ._report import Report, Share
 from ._specfit import WARNINGS, specfit
 from ._spectra_library import SpectraArm, SpectraLibrary
+from ._stage import registered, stage_drift
 from ._templates import TemplateMaker, spectra_library
 from ._tracks import Diffusion, Tracks
 from .errors import *  # noqa: F403: every exception
@@ -65,4 +67,4 @@ __all__ = [
     "gaussian_2d", "has", "inject",
     "last_plan", "linear_step", "linear_train", "link", "log_to", "map", "matmul", "mend", "monte_carlo_pi",
     "normalize", "offload", "paco", "probe", "product", "psf_fwhm", "psf_normalize", "psf_recentre",
-    "reduce", "specfit", "spectra_library", "star_position", "tokenize", "volumes", *errors.__all__]
+    "reduce", "registered", "specfit", "spectra_library", "stage_drift", "star_position", "tokenize", "volumes", *errors.__all__]

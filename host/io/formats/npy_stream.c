@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Writes a matrix as an .npy file, row by row. The number of rows is written at the end. */
+/* Writes a matrix as an .npy file, row by row, or a movie, frame by frame. */
 #include "host/io/formats/npy_stream.h"
 
+#include "base/alloc.h"
 #include "host/io/formats/npy_header.h"
 
 #include <string.h>
@@ -12,8 +13,10 @@ static void make_head(const clv_npy_stream *s, char head[HEAD + 1])
 {
     int length = snprintf(head, HEAD,
                           "\x93NUMPY\x01%cHH{'descr': '%cf4', 'fortran_order': False, "
-                          "'shape': (%llu, %zu), }",
-                          0, CLV_NPY_NATIVE, (unsigned long long)s->rows, s->width);
+                          "'shape': (%llu, ",
+                          0, CLV_NPY_NATIVE, (unsigned long long)s->rows);
+    if (s->height) length += snprintf(head + length, (size_t)(HEAD - length), "%zu, ", s->height);
+    length += snprintf(head + length, (size_t)(HEAD - length), "%zu), }", s->width);
     while (length < HEAD - 1)
         head[length++] = ' ';
     head[length] = '\n';
@@ -23,8 +26,14 @@ static void make_head(const clv_npy_stream *s, char head[HEAD + 1])
 
 clv_status clv_npy_stream_open(clv_npy_stream *s, const char *path, size_t width)
 {
+    return clv_npy_stream_open_movie(s, path, 0, width);
+}
+
+clv_status clv_npy_stream_open_movie(clv_npy_stream *s, const char *path, size_t height,
+                                     size_t width)
+{
     char head[HEAD + 1];
-    s->width = width;
+    s->height = height, s->width = width;
     s->rows = 0;
     make_head(s, head);
     clv_status status = clv_output_open(&s->output, path, true);
@@ -36,7 +45,8 @@ clv_status clv_npy_stream_open(clv_npy_stream *s, const char *path, size_t width
 clv_status clv_npy_stream_add(clv_npy_stream *s, const float *values, size_t rows)
 {
     s->rows += rows;
-    return clv_output_write(&s->output, values, rows * s->width * sizeof *values);
+    return clv_output_write(&s->output, values,
+                            rows * CLV_MAX(s->height, (size_t)1) * s->width * sizeof *values);
 }
 
 clv_status clv_npy_stream_finish(clv_npy_stream *s)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Writes a matrix as an .npy file, row by row. The number of rows is written at the end. */
+/* Writes a matrix as an .npy file, row by row, or a movie, frame by frame. The number of rows or frames is written at
+ * the end. */
 #ifndef CLEAVE_HOST_IO_FORMATS_NPY_STREAM_H
 #define CLEAVE_HOST_IO_FORMATS_NPY_STREAM_H
 
@@ -9,13 +10,16 @@
 
 typedef struct clv_npy_stream {
     clv_output output;
-    size_t width;
-    uint64_t rows;
+    size_t height, width; /* height 0: a matrix, whose rows have `width` numbers */
+    uint64_t rows;        /* or frames of height * width numbers */
 } clv_npy_stream;
 
 /* Opens a file for float32 [rows, width]; `path` as in clv_output_open. Zero-initialise the stream first. Returns
  * CLV_OK, CLV_E_IO or CLV_E_MEMORY. */
 clv_status clv_npy_stream_open(clv_npy_stream *stream, const char *path, size_t width);
+/* The same for float32 [frames, height, width]; clv_npy_stream_add then takes frames. */
+clv_status clv_npy_stream_open_movie(clv_npy_stream *stream, const char *path, size_t height,
+                                     size_t width);
 clv_status clv_npy_stream_add(clv_npy_stream *stream, const float *values, size_t rows);
 /* Completes the file, or leaves nothing after a failure; zeroes *stream. */
 clv_status clv_npy_stream_finish(clv_npy_stream *stream);
