@@ -95,7 +95,7 @@ static clv_status show(const outcome *o, const char *folder, demo_row *row)
         .type = CLV_U16, .frames = FRAMES, .height = SIDE, .width = SIDE
     };
     const clv_file_array array = { CLV_U16, 3, { FRAMES, SIDE, SIDE }, o->movie.pixels };
-    if (!blobs_project(&p, &facts, o->movie.pixels, FRAMES, false))
+    if (!blobs_project(&p, &facts, o->movie.pixels, FRAMES, NULL, false))
         return clv_fail(CLV_E_MEMORY, "no memory for a picture");
     snprintf(path, sizeof path, "%s/blobs-tracks.png", folder);
     clv_status status = blobs_draw(&p, NULL, o->spots, o->particle, o->count, path);

@@ -12,159 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { OWN_OPTIONS = 42 };
-
-static void make_table(blobs_args *a, cli_option *table)
-{
-    const cli_option rows[] = {
-        { "o,output", CLI_TEXT, &a->output, "FILE",
-          "spots: .csv .tsv .json .npy, or TrackMate's .xml; - is standard output" },
-        { "min-sigma", CLI_DOUBLE, &a->min_sigma, "PX", "smallest blob; radius is 1.4 sigma [1]" },
-        { "max-sigma", CLI_DOUBLE, &a->max_sigma, "PX", "largest blob [3]" },
-        { "num-sigma", CLI_UINT, &a->num_sigma, "N", "sigmas in between, ends included [5]" },
-        { "log-scale", CLI_FLAG, &a->log_scale, NULL, "sigmas in equal ratios, not steps" },
-        { "dog", CLI_FLAG, &a->dog, NULL, "differences of Gaussians: faster, coarser sigmas" },
-        { "sigma-ratio", CLI_DOUBLE, &a->sigma_ratio, "R", "between the sigmas of --dog [1.6]" },
-        { "threshold", CLI_DOUBLE, &a->threshold, "T", "responses above T, in pixel units",
-          &a->threshold_given },
-        { "threshold-rel", CLI_DOUBLE, &a->threshold_rel, "R",
-          "above R times the largest response of the frame", &a->threshold_rel_given },
-        { "threshold-sigma", CLI_DOUBLE, &a->threshold_sigma, "Z",
-          "keep spots above Z times the local noise; usual: 4 to 6 [6]",
-          &a->threshold_sigma_given },
-        { "hot-pixels", CLI_CHOICE, &a->hot_pixels, "reject,keep",
-          "with --threshold-sigma: single pixels, too narrow for --min-sigma [reject]" },
-        { "threshold-scope", CLI_CHOICE, &a->scope, "frame,movie",
-          "what --threshold-rel is relative to [frame]" },
-        { "kernel", CLI_CHOICE, &a->taps, "zero-sum,scipy",
-          "taps: flat areas answer nothing, or as scipy's [zero-sum]" },
-        { "normalize", CLI_CHOICE, &a->normalize, "none,dtype",
-          "--threshold is a part of the integers' largest value [none]" },
-        { "subpixel", CLI_CHOICE, &a->subpixel, "quad,fit,none",
-          "find places between pixels by a quadratic or a fit [quad]" },
-        { "prune", CLI_CHOICE, &a->prune, "on,off", "drop spots that overlap others [on]" },
-        { "overlap", CLI_DOUBLE, &a->overlap, "PART", "of the smaller disc, at most [0.5]" },
-        { "exclude-border", CLI_UINT, &a->exclude_border, "PX", "no spots this near an edge [0]" },
-        { "invert", CLI_FLAG, &a->invert, NULL, "dark spots" },
-        { "frames", CLI_TEXT, &a->frames, "A:B", "frames A to B - 1 only", NULL },
-        { "channel", CLI_UINT, &a->channel, "C", "of a file with several, from 0",
-          &a->channel_given },
-        { "z,z", CLI_UINT, &a->z, "Z", "one plane of each stack, from 0 [all: three dimensions]",
-          &a->z_given },
-        { "axes", CLI_CHOICE, &a->axes, "auto,TYX,ZYX,TZYX",
-          "planes are: frames in time, one stack, stacks in time [what the file says]" },
-        { "voxel-size", CLI_TEXT, &a->voxel_size, "Z,Y,X[UNIT]",
-          "sides of a voxel of a stack [from the file, or cubes]" },
-        { "raw", CLI_TEXT, &a->raw, "T,H,W,TYPE[,OFFSET]",
-          "MOVIE has no header: frames of u8, u16, i16, f32 ..." },
-        { "partial", CLI_FLAG, &a->partial, NULL,
-          "keep the frames before a damage of the file, or before Ctrl-C" },
-        { "link", CLI_DOUBLE, &a->link, "R", "link spots at most R pixels apart into tracks",
-          &a->link_given },
-        { "memory", CLI_UINT, &a->memory, "M", "frames that a particle may stay unseen [0]" },
-        { "predict", CLI_CHOICE, &a->predict, "none,velocity,drift",
-          "looks for particles where the velocity of the nearest one, or of all, carries them "
-          "[none]" },
-        { "min-length", CLI_UINT, &a->min_length, "L", "shortest track [1]" },
-        { "fill-gaps", CLI_FLAG, &a->fill_gaps, NULL, "spots in between where one was unseen" },
-        { "T,tracks", CLI_TEXT, &a->tracks, "FILE", "linked spots: .csv .tsv .json .npy .xml" },
-        { "overlay", CLI_TEXT, &a->overlay, "FILE.png",
-          "picture: brightest values, circles, tracks" },
-        { "histogram", CLI_TEXT, &a->histogram, "FILE.png",
-          "with --preview: how many spots are how far above the noise, and the threshold" },
-        { "format", CLI_CHOICE, &a->format, "cleave,trackmate,xy", "columns [cleave]" },
-        { "pixel-size", CLI_TEXT, &a->pixel_size, "S[UNIT]",
-          "of a pixel: columns in that unit, such as 0.1um [from the file]" },
-        { "interval", CLI_DOUBLE, &a->interval, "SEC",
-          "between frames: a column t_s [from the file]", &a->interval_given },
-        { "preview", CLI_UINT, &a->preview, "N", "frame N only: how many spots at which threshold",
-          &a->preview_given },
-        { NULL },
-    };
-    _Static_assert(sizeof rows / sizeof *rows <= OWN_OPTIONS + 1, "OWN_OPTIONS");
-    memcpy(table, rows, sizeof rows);
-}
-
-static int wrong(const char *format, const char *given)
-{
-    return cli_error(&cli_blobs, CLI_USAGE, format, given);
-}
-
-/* Reads --frames: "A:B", "A:", ":B". */
-static int read_frames(blobs_args *a)
-{
-    a->last = SIZE_MAX;
-    if (!a->frames) return -1;
-    char text[64];
-    uint64_t from = 0, to = UINT64_MAX;
-    char *colon;
-    clv_copy_string(text, sizeof text, a->frames);
-    colon = strchr(text, ':');
-    if (!colon) return wrong("--frames: \"%s\" given, expected A:B", a->frames);
-    *colon = '\0';
-    if ((text[0] && !clv_parse_u64(text, &from)) || (colon[1] && !clv_parse_u64(colon + 1, &to)) ||
-        from >= to)
-        return wrong("--frames: \"%s\" given, expected A:B with A below B", a->frames);
-    a->first = (size_t)from;
-    if (to != UINT64_MAX) a->last = (size_t)to;
-    return -1;
-}
-
-static int check_args(blobs_args *a)
-{
-    if (!a->output && !a->preview_given && !a->tracks)
-        return cli_error(&cli_blobs, CLI_USAGE,
-                         "-o FILE is missing: where the spots go, such as -o spots.csv");
-    if (!(a->min_sigma > 0) || a->max_sigma < a->min_sigma)
-        return cli_error(&cli_blobs, CLI_USAGE,
-                         "--min-sigma %g and --max-sigma %g given, expected 0 < min <= max",
-                         a->min_sigma, a->max_sigma);
-    if (!a->num_sigma || a->num_sigma > CLV_BLOB_MAX_SCALES)
-        return cli_error(&cli_blobs, CLI_USAGE, "--num-sigma: %llu given, expected 1 to %d",
-                         (unsigned long long)a->num_sigma, CLV_BLOB_MAX_SCALES);
-    if (a->tracks && !a->link_given)
-        return cli_error(&cli_blobs, CLI_USAGE, "-T needs --link R: how far a spot may move");
-    if (a->link_given && !(a->link > 0))
-        return cli_error(&cli_blobs, CLI_USAGE, "--link: %g given, expected more than 0", a->link);
-    if (a->fill_gaps && !a->link_given)
-        return cli_error(&cli_blobs, CLI_USAGE, "--fill-gaps needs --link R");
-    if (!a->link_given && (a->memory || a->min_length != 1 || a->predict))
-        return cli_error(
-            &cli_blobs, CLI_USAGE,
-            "%s is for tracks, which --link R makes: how far a spot may move, in pixels",
-            a->memory    ? "--memory"
-            : a->predict ? "--predict"
-                         : "--min-length");
-    if (a->sigma_ratio != 1.6 && !a->dog)
-        return cli_error(&cli_blobs, CLI_USAGE, "--sigma-ratio is an option of --dog alone");
-    if (a->z_given && a->voxel_size)
-        return cli_error(&cli_blobs, CLI_USAGE,
-                         "--z takes one plane of each stack, and --voxel-size is for whole stacks");
-    if (a->z_given && a->axes > CLV_MOVIE_TYX)
-        return cli_error(&cli_blobs, CLI_USAGE,
-                         "--z takes one plane of each stack, --axes %s all of them",
-                         a->axes == CLV_MOVIE_ZYX ? "ZYX" : "TZYX");
-    if ((a->pixel_size || a->interval_given) && a->format == BLOBS_XY)
-        return cli_error(&cli_blobs, CLI_USAGE,
-                         "%s has no place in --format xy, which is in pixels and frames",
-                         a->pixel_size ? "--pixel-size" : "--interval");
-    if (a->preview_given && !a->common.quiet && (a->output || a->tracks))
-        cli_warn(&cli_blobs, "--preview writes pictures alone: %s is not written",
-                 a->output ? a->output : a->tracks);
-    if (a->histogram && !a->preview_given)
-        return cli_error(&cli_blobs, CLI_USAGE,
-                         "--histogram needs --preview N: it shows one frame, N");
-    if (!(a->overlap >= 0 && a->overlap <= 1))
-        return cli_error(&cli_blobs, CLI_USAGE, "--overlap: %g given, expected 0 to 1", a->overlap);
-    if (a->scope == 1 && a->threshold_sigma_given)
-        return cli_error(&cli_blobs, CLI_USAGE,
-                         "--threshold-scope movie and --threshold-sigma exclude each other");
-    if (a->min_sigma < 0.8 && !a->common.quiet)
-        cli_warn(&cli_blobs, "below 0.8 pixels sampled filters say little: --min-sigma 0.8 is a "
-                             "sensible floor");
-    return read_frames(a);
-}
-
 /* Watches the number of spots from frame to frame, to notice a lost focus or a flickering lamp. */
 typedef struct watch {
     uint32_t frame;         /* frame that is being counted */
@@ -214,6 +61,7 @@ typedef struct task {
     clv_blob_summary summary;
     watch watch;
     double read_s;
+    blobs_stage stage;
 } task;
 
 static int show_progress(const char *job, size_t done, size_t total, void *user)
@@ -240,6 +88,7 @@ static clv_status take_spots(task *t, clv_blob_stream *stream)
         if (!count) return CLV_OK;
         CLV_TRY(clv_blobs_errors(stream, errors, AT_ONCE));
         for (size_t i = 0; i < count; ++i) {
+            if (t->a->subtract_drift) blobs_stage_move(&t->stage, &some[i]);
             some[i].frame += (uint32_t)t->first;
             both[i] = (blobs_spot){ some[i], errors[i] };
         }
@@ -290,8 +139,13 @@ static clv_status run_frames(task *t, const clv_blob_options *given, bool quiet_
             break;
         }
         status = clv_blobs_push(stream, pixels, count, t->report);
+        if (!status && !quiet_pass && blobs_wants_stage(t->a))
+            status = blobs_stage_take(&t->stage, pixels, count);
+        const clv_stage_shift *moved = t->a->subtract_drift && !quiet_pass && !status
+                                           ? t->stage.shifts + t->stage.count - count
+                                           : NULL;
         if (!status && t->a->overlay && !quiet_pass &&
-            !blobs_project(&t->projection, t->facts, pixels, count, t->a->invert))
+            !blobs_project(&t->projection, t->facts, pixels, count, moved, t->a->invert))
             status = clv_fail(CLV_E_MEMORY, "no memory for the overlay");
         if (!status && !quiet_pass) status = take_spots(t, stream);
         if (!status) t->done += count;
@@ -349,6 +203,7 @@ static clv_status finish(task *t)
         CLV_TRY(blobs_writer_finish(&t->writer));
     }
     if (a->tracks) CLV_TRY(blobs_write_tracks(a, &t->units, t->spots, t->particle, t->count));
+    if (blobs_wants_stage(a)) CLV_TRY(blobs_stage_finish(&t->stage, t->first, &t->units));
     return a->overlay ? draw(t) : CLV_OK;
 }
 
@@ -407,6 +262,7 @@ static void summarize(const task *t, double seconds)
                  "the number of spots jumps: frame %zu has %.0f, those before it about %.0f "
                  "(%zu such frames)",
                  t->watch.first_of, t->watch.first_now, t->watch.first_usual, t->watch.jumps);
+    if (blobs_wants_stage(t->a)) blobs_stage_tell(&t->stage, t->a->news);
     if (s->empty_frames)
         cli_warn(&cli_blobs, "%zu of %zu frames hold no spot", s->empty_frames, s->frames);
 }
@@ -425,6 +281,10 @@ static int work(task *t)
         if (code) return code;
         t->writing = true;
     }
+    if (blobs_wants_stage(a)) {
+        code = cli_status(&cli_blobs, blobs_stage_open(&t->stage, a, t->facts));
+        if (code) return code;
+    }
     cli_bar_start(&t->bar, &a->common, "frames");
     cli_saving(
         a->partial); /* the first interrupt ends the movie without a time limit, a second one the process */
@@ -440,6 +300,7 @@ static int work(task *t)
     clv_report_note(t->report, "tracks", (double)t->tracks);
     clv_report_note(t->report, "frames_again", (double)t->summary.reruns);
     clv_report_note(t->report, "bad_pixels", (double)t->summary.bad_pixels);
+    if (blobs_wants_stage(a)) blobs_stage_note(&t->stage, t->report);
     clv_report_note(t->report, "read_s", t->read_s);
     clv_report_note(t->report, "detect_s", t->summary.job_s);
     clv_report_note(t->report, "measure_s", t->summary.finish_s);
@@ -456,14 +317,14 @@ static int run(int argc, char **argv)
                      .sigma_ratio = 1.6,
                      .overlap = 0.5,
                      .min_length = 1 };
-    cli_option own[OWN_OPTIONS + 1], common[CLI_COMMON_OPTIONS + 1];
-    make_table(&a, own);
+    cli_option own[BLOBS_OPTIONS + 1], common[CLI_COMMON_OPTIONS + 1];
+    blobs_table(&a, own);
     cli_common_table(&a.common, common);
     const cli_option *const tables[] = { own, common, NULL };
     int operands, code = cli_parse(&cli_blobs, tables, argc, argv, &operands);
     if (code >= 0) return code;
     if ((code = cli_check_operands(&cli_blobs, "MOVIE", operands, argv + 1)) >= 0) return code;
-    if ((code = check_args(&a)) >= 0) return code;
+    if ((code = blobs_check(&a)) >= 0) return code;
     a.movie = argv[1];
     const unsigned formats = a.format == BLOBS_CLEAVE      ? BLOBS_TABLES
                              : a.format == BLOBS_TRACKMATE ? CLI_CSV | CLI_TSV | CLI_XML
@@ -471,6 +332,9 @@ static int run(int argc, char **argv)
     const cli_file movie = { "MOVIE", a.movie, NULL, 0 };
     const cli_file outputs[] = { { "-o", a.output, NULL, formats },
                                  { "--tracks", a.tracks, NULL, formats },
+                                 { "--stage-drift", a.stage_drift, NULL,
+                                   CLI_CSV | CLI_TSV | CLI_JSON },
+                                 { "--registered", a.registered, NULL, CLI_NPY | CLI_NO_STREAM },
                                  { "--overlay", a.overlay, NULL, CLI_PNG },
                                  { "--histogram", a.histogram, NULL, CLI_PNG } };
     code = cli_check_files(&cli_blobs, &a.common, &movie, 1, outputs, CLV_LEN(outputs));
@@ -479,8 +343,9 @@ static int run(int argc, char **argv)
 
     clv_raw_layout raw = { 0 };
     if (a.raw && !clv_raw_parse(a.raw, &raw))
-        return wrong("--raw: \"%s\" given, expected T,H,W,TYPE[,OFFSET], such as 1000,512,512,u16",
-                     a.raw);
+        return cli_error(
+            &cli_blobs, CLI_USAGE,
+            "--raw: \"%s\" given, expected T,H,W,TYPE[,OFFSET], such as 1000,512,512,u16", a.raw);
     const clv_movie_options how = { .channel_given = a.channel_given,
                                     .channel = (size_t)a.channel,
                                     .z_given = a.z_given,
@@ -500,9 +365,11 @@ static int run(int argc, char **argv)
     }
     if (a.voxel_size) {
         clv_movie_close(t.movie);
-        return wrong("--voxel-size is for stacks of planes, and %s has none (--axes ZYX takes its "
-                     "frames as one)",
-                     a.movie);
+        return cli_error(
+            &cli_blobs, CLI_USAGE,
+            "--voxel-size is for stacks of planes, and %s has none (--axes ZYX takes its "
+            "frames as one)",
+            a.movie);
     }
     t.first = a.first, t.last = CLV_MIN(a.last, t.facts->frames);
     if (t.first >= t.last)
@@ -515,6 +382,7 @@ static int run(int argc, char **argv)
         code = a.preview_given ? blobs_preview(&a, t.movie, t.context) : work(&t);
     if (t.writing) blobs_writer_abandon(&t.writer);
     blobs_projection_clear(&t.projection);
+    blobs_stage_close(&t.stage);
     clv_free(t.spots), clv_free(t.particle);
     clv_report_free(t.report);
     clv_context_free(t.context);

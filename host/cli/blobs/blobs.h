@@ -5,21 +5,23 @@
 
 #include "host/cli/endings.h"
 #include "host/io/formats/movie.h"
+#include "host/io/formats/npy_stream.h"
 #include "host/io/pictures/image.h"
 #include "host/io/tables/csv.h"
 
 #include <cleave/blob.h>
+#include <cleave/stage.h>
 #include <cleave/track.h>
 #include <cleave/volume.h>
 
 typedef struct blobs_args {
     const char *movie, *output, *tracks, *overlay, *histogram, *frames, *pixel_size, *voxel_size,
-        *raw;
+        *raw, *stage_drift, *registered;
     double min_sigma, max_sigma, sigma_ratio, threshold, threshold_rel, threshold_sigma, overlap;
     uint64_t num_sigma, exclude_border, channel, z, memory, min_length, preview;
     int hot_pixels, scope, taps, normalize, subpixel, prune, format, axes, predict;
     double link, interval;
-    bool dog, log_scale, invert, partial, fill_gaps;
+    bool dog, log_scale, invert, partial, fill_gaps, subtract_drift;
     bool threshold_given, threshold_rel_given, threshold_sigma_given;
     bool channel_given, z_given, link_given, preview_given, interval_given;
     FILE *news;         /* stream of the summary */
@@ -27,6 +29,11 @@ typedef struct blobs_args {
     cli_common common;
 } blobs_args;
 
+/* ---- blobs/options.c --------------------------------------------------------------------------- */
+
+enum { BLOBS_OPTIONS = 45 };
+void blobs_table(blobs_args *args, cli_option *table); /* BLOBS_OPTIONS + 1 rows */
+int blobs_check(blobs_args *args);                     /* -1: go on, else the exit code */
 clv_blob_options blobs_options(const blobs_args *args);
 
 /* ---- blobs/read.c: frames come from a thread of their own, a few blocks ahead ---------------- */
@@ -163,6 +170,36 @@ clv_status blobs_link(blobs_spot **spots, size_t *count, const blobs_args *args,
 clv_status blobs_write_tracks(const blobs_args *args, const blobs_units *units,
                               const blobs_spot *spots, const int64_t *particle, size_t count);
 
+/* ---- blobs/stage.c --------------------------------------------------------------------------- */
+
+/* The drift of the stage, and the movie without it. */
+typedef struct blobs_stage {
+    const blobs_args *args;
+    const clv_movie_facts *facts;
+    clv_stage *stage;
+    clv_stage_shift *shifts; /* of each frame so far */
+    size_t count, room, lost;
+    double seconds;
+    clv_npy_stream registered;
+    float *frame, *restored; /* one of each, for --registered */
+} blobs_stage;
+
+static inline bool blobs_wants_stage(const blobs_args *a)
+{
+    return a->stage_drift || a->subtract_drift || a->registered;
+}
+/* Zero-initialise the struct. */
+clv_status blobs_stage_open(blobs_stage *stage, const blobs_args *args, const clv_movie_facts *f);
+/* Measures the next frames. */
+clv_status blobs_stage_take(blobs_stage *stage, const void *pixels, size_t count);
+/* Subtracts the drift from a spot; its frame counts from the first frame taken. */
+void blobs_stage_move(const blobs_stage *stage, clv_spot *spot);
+/* Writes what --stage-drift and --registered ask for; `first` is the number of the first frame. */
+clv_status blobs_stage_finish(blobs_stage *stage, size_t first, const blobs_units *units);
+void blobs_stage_tell(const blobs_stage *stage, FILE *news);
+void blobs_stage_note(const blobs_stage *stage, clv_report *report);
+void blobs_stage_close(blobs_stage *stage);
+
 /* ---- blobs/overlay.c ------------------------------------------------------------------------- */
 
 /* The maximum of every pixel over the frames so far, or one frame. */
@@ -171,8 +208,9 @@ typedef struct blobs_projection {
     float *values; /* NULL: nothing yet */
 } blobs_projection;
 
+/* `moved`, one per frame: shifts them back by whole pixels; NULL: does not. */
 bool blobs_project(blobs_projection *projection, const clv_movie_facts *facts, const void *pixels,
-                   size_t count, bool invert);
+                   size_t count, const clv_stage_shift *moved, bool invert);
 void blobs_projection_clear(blobs_projection *projection);
 /* Draws the stretched projection, circles of radius sqrt(2) sigma, the tracks (`particle` may be NULL) as lines
  * coloured by time, and a scale bar if `units` (may be NULL) give the size of a pixel. */

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Translates the options of `cleave blobs` for the library. */
+/* The options of `cleave blobs`: their table, what fits together, and what the library gets of them. */
 #include "host/cli/blobs/blobs.h"
+
+#include "base/text.h"
+
+#include <string.h>
 
 clv_blob_options blobs_options(const blobs_args *a)
 {
@@ -28,4 +32,167 @@ clv_blob_options blobs_options(const blobs_args *a)
         .overlap = a->overlap,
         .exclude_border = (size_t)a->exclude_border,
     };
+}
+
+void blobs_table(blobs_args *a, cli_option *table)
+{
+    const cli_option rows[] = {
+        { "o,output", CLI_TEXT, &a->output, "FILE",
+          "spots: .csv .tsv .json .npy, or TrackMate's .xml; - is standard output" },
+        { "min-sigma", CLI_DOUBLE, &a->min_sigma, "PX", "smallest blob; radius is 1.4 sigma [1]" },
+        { "max-sigma", CLI_DOUBLE, &a->max_sigma, "PX", "largest blob [3]" },
+        { "num-sigma", CLI_UINT, &a->num_sigma, "N", "sigmas in between, ends included [5]" },
+        { "log-scale", CLI_FLAG, &a->log_scale, NULL, "sigmas in equal ratios, not steps" },
+        { "dog", CLI_FLAG, &a->dog, NULL, "differences of Gaussians: faster, coarser sigmas" },
+        { "sigma-ratio", CLI_DOUBLE, &a->sigma_ratio, "R", "between the sigmas of --dog [1.6]" },
+        { "threshold", CLI_DOUBLE, &a->threshold, "T", "responses above T, in pixel units",
+          &a->threshold_given },
+        { "threshold-rel", CLI_DOUBLE, &a->threshold_rel, "R",
+          "above R times the largest response of the frame", &a->threshold_rel_given },
+        { "threshold-sigma", CLI_DOUBLE, &a->threshold_sigma, "Z",
+          "keep spots above Z times the local noise; usual: 4 to 6 [6]",
+          &a->threshold_sigma_given },
+        { "hot-pixels", CLI_CHOICE, &a->hot_pixels, "reject,keep",
+          "with --threshold-sigma: single pixels, too narrow for --min-sigma [reject]" },
+        { "threshold-scope", CLI_CHOICE, &a->scope, "frame,movie",
+          "what --threshold-rel is relative to [frame]" },
+        { "kernel", CLI_CHOICE, &a->taps, "zero-sum,scipy",
+          "taps: flat areas answer nothing, or as scipy's [zero-sum]" },
+        { "normalize", CLI_CHOICE, &a->normalize, "none,dtype",
+          "--threshold is a part of the integers' largest value [none]" },
+        { "subpixel", CLI_CHOICE, &a->subpixel, "quad,fit,none",
+          "find places between pixels by a quadratic or a fit [quad]" },
+        { "prune", CLI_CHOICE, &a->prune, "on,off", "drop spots that overlap others [on]" },
+        { "overlap", CLI_DOUBLE, &a->overlap, "PART", "of the smaller disc, at most [0.5]" },
+        { "exclude-border", CLI_UINT, &a->exclude_border, "PX", "no spots this near an edge [0]" },
+        { "invert", CLI_FLAG, &a->invert, NULL, "dark spots" },
+        { "frames", CLI_TEXT, &a->frames, "A:B", "frames A to B - 1 only", NULL },
+        { "channel", CLI_UINT, &a->channel, "C", "of a file with several, from 0",
+          &a->channel_given },
+        { "z,z", CLI_UINT, &a->z, "Z", "one plane of each stack, from 0 [all: three dimensions]",
+          &a->z_given },
+        { "axes", CLI_CHOICE, &a->axes, "auto,TYX,ZYX,TZYX",
+          "planes are: frames in time, one stack, stacks in time [what the file says]" },
+        { "voxel-size", CLI_TEXT, &a->voxel_size, "Z,Y,X[UNIT]",
+          "sides of a voxel of a stack [from the file, or cubes]" },
+        { "raw", CLI_TEXT, &a->raw, "T,H,W,TYPE[,OFFSET]",
+          "MOVIE has no header: frames of u8, u16, i16, f32 ..." },
+        { "partial", CLI_FLAG, &a->partial, NULL,
+          "keep the frames before a damage of the file, or before Ctrl-C" },
+        { "link", CLI_DOUBLE, &a->link, "R", "link spots at most R pixels apart into tracks",
+          &a->link_given },
+        { "memory", CLI_UINT, &a->memory, "M", "frames that a particle may stay unseen [0]" },
+        { "predict", CLI_CHOICE, &a->predict, "none,velocity,drift",
+          "looks for particles where the velocity of the nearest one, or of all, carries them "
+          "[none]" },
+        { "min-length", CLI_UINT, &a->min_length, "L", "shortest track [1]" },
+        { "fill-gaps", CLI_FLAG, &a->fill_gaps, NULL, "spots in between where one was unseen" },
+        { "T,tracks", CLI_TEXT, &a->tracks, "FILE", "linked spots: .csv .tsv .json .npy .xml" },
+        { "overlay", CLI_TEXT, &a->overlay, "FILE.png",
+          "picture: brightest values, circles, tracks" },
+        { "histogram", CLI_TEXT, &a->histogram, "FILE.png",
+          "with --preview: how many spots are how far above the noise, and the threshold" },
+        { "stage-drift", CLI_TEXT, &a->stage_drift, "FILE",
+          "how far the picture moved, by frame: .csv .tsv .json" },
+        { "subtract-drift", CLI_FLAG, &a->subtract_drift, NULL,
+          "places are those in the first frame, as if the stage had not drifted" },
+        { "registered", CLI_TEXT, &a->registered, "FILE.npy",
+          "the movie, with each frame shifted back by the drift" },
+        { "format", CLI_CHOICE, &a->format, "cleave,trackmate,xy", "columns [cleave]" },
+        { "pixel-size", CLI_TEXT, &a->pixel_size, "S[UNIT]",
+          "of a pixel: columns in that unit, such as 0.1um [from the file]" },
+        { "interval", CLI_DOUBLE, &a->interval, "SEC",
+          "between frames: a column t_s [from the file]", &a->interval_given },
+        { "preview", CLI_UINT, &a->preview, "N", "frame N only: how many spots at which threshold",
+          &a->preview_given },
+        { NULL },
+    };
+    _Static_assert(sizeof rows / sizeof *rows <= BLOBS_OPTIONS + 1, "BLOBS_OPTIONS");
+    memcpy(table, rows, sizeof rows);
+}
+
+static int wrong(const char *format, const char *given)
+{
+    return cli_error(&cli_blobs, CLI_USAGE, format, given);
+}
+
+/* Reads --frames: "A:B", "A:", ":B". */
+static int read_frames(blobs_args *a)
+{
+    a->last = SIZE_MAX;
+    if (!a->frames) return -1;
+    char text[64];
+    uint64_t from = 0, to = UINT64_MAX;
+    char *colon;
+    clv_copy_string(text, sizeof text, a->frames);
+    colon = strchr(text, ':');
+    if (!colon) return wrong("--frames: \"%s\" given, expected A:B", a->frames);
+    *colon = '\0';
+    if ((text[0] && !clv_parse_u64(text, &from)) || (colon[1] && !clv_parse_u64(colon + 1, &to)) ||
+        from >= to)
+        return wrong("--frames: \"%s\" given, expected A:B with A below B", a->frames);
+    a->first = (size_t)from;
+    if (to != UINT64_MAX) a->last = (size_t)to;
+    return -1;
+}
+
+int blobs_check(blobs_args *a)
+{
+    if (!a->output && !a->preview_given && !a->tracks && !a->stage_drift && !a->registered)
+        return cli_error(&cli_blobs, CLI_USAGE,
+                         "-o FILE is missing: where the spots go, such as -o spots.csv");
+    if (!(a->min_sigma > 0) || a->max_sigma < a->min_sigma)
+        return cli_error(&cli_blobs, CLI_USAGE,
+                         "--min-sigma %g and --max-sigma %g given, expected 0 < min <= max",
+                         a->min_sigma, a->max_sigma);
+    if (!a->num_sigma || a->num_sigma > CLV_BLOB_MAX_SCALES)
+        return cli_error(&cli_blobs, CLI_USAGE, "--num-sigma: %llu given, expected 1 to %d",
+                         (unsigned long long)a->num_sigma, CLV_BLOB_MAX_SCALES);
+    if (a->tracks && !a->link_given)
+        return cli_error(&cli_blobs, CLI_USAGE, "-T needs --link R: how far a spot may move");
+    if (a->link_given && !(a->link > 0))
+        return cli_error(&cli_blobs, CLI_USAGE, "--link: %g given, expected more than 0", a->link);
+    if (a->fill_gaps && !a->link_given)
+        return cli_error(&cli_blobs, CLI_USAGE, "--fill-gaps needs --link R");
+    if (!a->link_given && (a->memory || a->min_length != 1 || a->predict))
+        return cli_error(
+            &cli_blobs, CLI_USAGE,
+            "%s is for tracks, which --link R makes: how far a spot may move, in pixels",
+            a->memory    ? "--memory"
+            : a->predict ? "--predict"
+                         : "--min-length");
+    if (a->sigma_ratio != 1.6 && !a->dog)
+        return cli_error(&cli_blobs, CLI_USAGE, "--sigma-ratio is an option of --dog alone");
+    if (a->z_given && a->voxel_size)
+        return cli_error(&cli_blobs, CLI_USAGE,
+                         "--z takes one plane of each stack, and --voxel-size is for whole stacks");
+    if (a->z_given && a->axes > CLV_MOVIE_TYX)
+        return cli_error(&cli_blobs, CLI_USAGE,
+                         "--z takes one plane of each stack, --axes %s all of them",
+                         a->axes == CLV_MOVIE_ZYX ? "ZYX" : "TZYX");
+    if ((a->pixel_size || a->interval_given) && a->format == BLOBS_XY)
+        return cli_error(&cli_blobs, CLI_USAGE,
+                         "%s has no place in --format xy, which is in pixels and frames",
+                         a->pixel_size ? "--pixel-size" : "--interval");
+    if (a->preview_given && !a->common.quiet && (a->output || a->tracks))
+        cli_warn(&cli_blobs, "--preview writes pictures alone: %s is not written",
+                 a->output ? a->output : a->tracks);
+    if (a->preview_given && blobs_wants_stage(a))
+        return cli_error(&cli_blobs, CLI_USAGE,
+                         "%s follows the whole movie, and --preview shows one frame",
+                         a->stage_drift      ? "--stage-drift"
+                         : a->subtract_drift ? "--subtract-drift"
+                                             : "--registered");
+    if (a->histogram && !a->preview_given)
+        return cli_error(&cli_blobs, CLI_USAGE,
+                         "--histogram needs --preview N: it shows one frame, N");
+    if (!(a->overlap >= 0 && a->overlap <= 1))
+        return cli_error(&cli_blobs, CLI_USAGE, "--overlap: %g given, expected 0 to 1", a->overlap);
+    if (a->scope == 1 && a->threshold_sigma_given)
+        return cli_error(&cli_blobs, CLI_USAGE,
+                         "--threshold-scope movie and --threshold-sigma exclude each other");
+    if (a->min_sigma < 0.8 && !a->common.quiet)
+        cli_warn(&cli_blobs, "below 0.8 pixels sampled filters say little: --min-sigma 0.8 is a "
+                             "sensible floor");
+    return read_frames(a);
 }

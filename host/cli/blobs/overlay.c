@@ -10,22 +10,35 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Takes up one frame, shifted back by dy, dx. */
+static void project_frame(blobs_projection *p, const clv_movie_facts *facts, const void *pixels,
+                          size_t frame, long dy, long dx, bool invert)
+{
+    const long height = (long)p->height, width = (long)p->width;
+    for (long y = CLV_MAX(0L, dy); y < CLV_MIN(height, height + dy); ++y)
+        for (long x = CLV_MAX(0L, dx); x < CLV_MIN(width, width + dx); ++x) {
+            const float v = blobs_value_at(facts, pixels,
+                                           (frame * p->height + (size_t)y) * p->width + (size_t)x);
+            float *most = &p->values[(size_t)(y - dy) * p->width + (size_t)(x - dx)];
+            if (invert ? v < *most : v > *most) *most = v;
+        }
+}
+
 bool blobs_project(blobs_projection *p, const clv_movie_facts *facts, const void *pixels,
-                   size_t count, bool invert)
+                   size_t count, const clv_stage_shift *moved, bool invert)
 {
     const size_t plane = facts->height * facts->width;
     const bool first = !p->values;
     if (first) {
         *p = (blobs_projection){ facts->height, facts->width, clv_alloc(plane, sizeof(float)) };
         if (!p->values) return false;
+        for (size_t i = 0; i < plane; ++i)
+            p->values[i] = blobs_value_at(facts, pixels, i);
     }
-    for (size_t i = 0; i < plane; ++i)
-        if (first) p->values[i] = blobs_value_at(facts, pixels, i);
-    for (size_t at = first ? plane : 0; at < count * plane; ++at) {
-        const float v = blobs_value_at(facts, pixels, at);
-        float *most = &p->values[at % plane];
-        if (invert ? v < *most : v > *most) *most = v;
-    }
+    const double most = (double)(facts->height + facts->width);
+    for (size_t f = first; f < count; ++f)
+        project_frame(p, facts, pixels, f, moved ? lround(fmax(fmin(moved[f].y, most), -most)) : 0,
+                      moved ? lround(fmax(fmin(moved[f].x, most), -most)) : 0, invert);
     return true;
 }
 
@@ -268,7 +281,7 @@ static clv_status preview(const blobs_args *a, clv_movie *movie, clv_context *co
         clv_free(spots), spots = NULL;
         o = blobs_options(a);
         status = count_at(context, &shape, pixels, &o, &spots, &count, &largest);
-        if (!status && !blobs_project(&p, f, pixels, 1, a->invert))
+        if (!status && !blobs_project(&p, f, pixels, 1, NULL, a->invert))
             status = clv_fail(CLV_E_MEMORY, "no memory for the overlay");
         if (!status) status = blobs_draw(&p, NULL, spots, NULL, count, a->overlay);
         blobs_projection_clear(&p);

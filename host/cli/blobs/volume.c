@@ -51,6 +51,9 @@ static int refuse(const blobs_args *a)
     const char *what = a->scope == 1           ? "--threshold-scope movie"
                        : a->preview_given      ? "--preview"
                        : a->format == BLOBS_XY ? "--format xy"
+                       : a->stage_drift        ? "--stage-drift"
+                       : a->subtract_drift     ? "--subtract-drift"
+                       : a->registered         ? "--registered"
                                                : NULL;
     if (!what) return -1;
     return cli_error(cli_running(), CLI_USAGE,
