@@ -12,10 +12,19 @@ static const struct {
     unsigned formats;
     const char *ending;
 } endings[] = {
-    { CLI_CSV, ".csv" },  { CLI_TSV, ".tsv" },     { CLI_TSV | CLI_LINES, ".txt" },
-    { CLI_NPY, ".npy" },  { CLI_FITS, ".fits" },   { CLI_JSON, ".json" },
-    { CLI_XML, ".xml" },  { CLI_PNG, ".png" },     { CLI_HTML, ".html" },
-    { CLI_HTML, ".htm" }, { CLI_MARKDOWN, ".md" }, { CLI_WEIGHTS, ".safetensors" },
+    { CLI_CSV, ".csv" },
+    { CLI_TSV, ".tsv" },
+    { CLI_TSV | CLI_LINES, ".txt" },
+    { CLI_NPY, ".npy" },
+    { CLI_FITS, ".fits" },
+    { CLI_JSON, ".json" },
+    { CLI_XML, ".xml" },
+    { CLI_PARQUET, ".parquet" },
+    { CLI_PNG, ".png" },
+    { CLI_HTML, ".html" },
+    { CLI_HTML, ".htm" },
+    { CLI_MARKDOWN, ".md" },
+    { CLI_WEIGHTS, ".safetensors" },
 };
 static const char *const packed[] = { ".gz", ".bz2", ".xz", ".zst", ".zip" };
 

@@ -15,9 +15,10 @@ enum {
     CLI_PNG = 32,
     CLI_HTML = 64,
     CLI_MARKDOWN = 128,
-    CLI_LINES = 256,      /* plain lines of text */
-    CLI_WEIGHTS = 512,    /* .safetensors: never given as an output's name, but known */
-    CLI_XML = 1024,       /* TrackMate's XML */
+    CLI_LINES = 256,   /* plain lines of text */
+    CLI_WEIGHTS = 512, /* .safetensors: never given as an output's name, but known */
+    CLI_XML = 1024,    /* TrackMate's XML */
+    CLI_PARQUET = 2048,
     CLI_NO_STREAM = 4096, /* "-" is refused */
     CLI_STREAM = 16384, /* for an input: "-" is standard input (without this flag it is refused) */
     CLI_SAID = 8192,    /* an option gave the format: unknown endings are accepted as well */

@@ -6,6 +6,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "host/io/tables/parquet.h"
 
 #include <string.h>
 
@@ -54,6 +55,8 @@ clv_status clv_table_read(const char *path, char decimal, clv_csv_table **table,
     clv_status status = CLV_OK;
     if (length >= 6 && memcmp(data, "\x93NUMPY", 6) == 0)
         *kind = "NumPy records", status = clv_npy_records(path, data, length, &text, &codes);
+    else if (length >= 4 && memcmp(data, "PAR1", 4) == 0)
+        *kind = "Parquet", status = clv_parquet_records(path, data, length, &text, &codes);
     else if (at < length && data[at] == '[')
         *kind = "JSON", status = clv_json_records(path, data, length, &text);
     else if (at < length && data[at] == '<')

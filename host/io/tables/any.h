@@ -6,7 +6,7 @@
 #include "host/io/tables/csv.h"
 
 /* Reads a table, whatever its name: text with commas, semicolons or tabs between the fields (the header decides), NumPy
- * records, JSON (an array of flat objects), or the spots of TrackMate's XML. `decimal`: '.' or ',' in numbers of a
+ * records, Parquet as Cleave writes it, JSON (an array of flat objects), or the spots of TrackMate's XML. `decimal`: '.' or ',' in numbers of a
  * text; 0: derives it from the numbers (clv_csv_find_decimal). `kind` names what was found, for messages. Returns the
  * statuses of clv_csv_read. */
 clv_status clv_table_read(const char *path, char decimal, clv_csv_table **table, const char **kind);

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Parquet files: the bytes that are written, what is read back, damage, and forms that are refused. */
+#include "io_test.h"
+
+#include "base/alloc.h"
+#include "host/io/tables/parquet.h"
+
+#include <string.h>
+
+static const char *const names[] = { "frame", "y", "x_um", "particle", "name" };
+static const char *const codes[] = { "u4", "f4", "f8", "i8", "S3" };
+
+/* Two groups of rows, of two records and of one: 0, 1.5, 0.25, -1, "ab" | 1, -2, 1e300, 7, "" |
+ * 4294967295, 0.1f, -0, 2^40, "xyz". pyarrow 26 and pandas 3 read these numbers from it. */
+static const unsigned char golden[] = {
+#include "parquet_golden.inc"
+};
+
+static void write_golden(clv_text *out)
+{
+    enum { ROW = 4 + 4 + 8 + 8 + 3 };
+    static const uint32_t frame[] = { 0, 1, 4294967295u };
+    static const float y[] = { 1.5f, -2, 0.1f };
+    static const double x[] = { 0.25, 1e300, -0.0 };
+    static const int64_t particle[] = { -1, 7, (int64_t)1 << 40 };
+    static const char name[][4] = { "ab", "", "xyz" };
+    char rows[3][ROW];
+    clv_parquet file;
+    for (int i = 0; i < 3; ++i) {
+        memcpy(rows[i], &frame[i], 4), memcpy(rows[i] + 4, &y[i], 4);
+        memcpy(rows[i] + 8, &x[i], 8), memcpy(rows[i] + 16, &particle[i], 8);
+        memcpy(rows[i] + 24, name[i], 3);
+    }
+    clv_parquet_begin(&file, names, codes, CLV_LEN(names), out);
+    clv_parquet_add(&file, rows, 2, out);
+    clv_parquet_add(&file, rows[2], 0, out);
+    clv_parquet_add(&file, rows[2], 1, out);
+    clv_parquet_end(&file, out);
+    assert_false(out->failed);
+}
+
+static void files_are_the_golden_one(void **unused)
+{
+    (void)unused;
+    clv_text out = { 0 };
+    write_golden(&out);
+    assert_int_equal(out.length, sizeof golden);
+    assert_memory_equal(out.data, golden, sizeof golden);
+    clv_text_clear(&out);
+}
+
+static clv_status read(const void *data, size_t length, clv_text *text)
+{
+    char(*found)[3];
+    const clv_status status = clv_parquet_records("a.parquet", data, length, text, &found);
+    if (!status) assert_true(found && strlen(found[0]) == 2);
+    clv_free(found);
+    return status;
+}
+
+static void files_are_read_back(void **unused)
+{
+    (void)unused;
+    clv_text text = { 0 }, out = { 0 };
+    EXPECT_OK(read(golden, sizeof golden, &text));
+    assert_string_equal(clv_text_get(&text), "frame,y,x_um,particle,name\n"
+                                             "0,1.5,0.25,-1,ab\n"
+                                             "1,-2,1e+300,7,\"\"\n"
+                                             "4294967295,0.1,-0,1099511627776,xyz\n");
+    clv_text_clear(&text);
+    clv_parquet file; /* without rows */
+    clv_parquet_begin(&file, names, codes, 2, &out);
+    clv_parquet_end(&file, &out);
+    EXPECT_OK(read(out.data, out.length, &text));
+    assert_string_equal(clv_text_get(&text), "frame,y\n");
+    clv_text_clear(&text), clv_text_clear(&out);
+}
+
+/* Every file that differs in one byte, or ends early, is read or refused, and nothing else happens. */
+static void damage_is_refused(void **unused)
+{
+    (void)unused;
+    enum { EXACT = 64 };
+    size_t refused = 0;
+    for (size_t length = 0; length < sizeof golden; ++length) {
+        clv_text text = { 0 };
+        unsigned char *copy =
+            clv_alloc(length + 1, 1); /* a sanitizer sees what is read beyond it */
+        memcpy(copy, golden, length);
+        assert_int_equal(read(copy, length, &text), CLV_E_FORMAT);
+        clv_free(copy), clv_text_clear(&text);
+    }
+    static const unsigned char flips[] = { 1, 0x80, 0xFF, 0x10, 0x0F };
+    for (size_t at = 0; at < sizeof golden; ++at)
+        for (size_t f = 0; f < CLV_LEN(flips); ++f) {
+            clv_text text = { 0 };
+            unsigned char *copy = clv_alloc(sizeof golden, 1);
+            memcpy(copy, golden, sizeof golden);
+            copy[at] ^= flips[f];
+            const clv_status status = read(copy, sizeof golden, &text);
+            assert_true(!status || status == CLV_E_FORMAT || status == CLV_E_MEMORY);
+            refused += status != CLV_OK;
+            clv_free(copy), clv_text_clear(&text);
+        }
+    assert_true(refused > EXACT);
+}
+
+static void other_forms_are_named(void **unused)
+{
+    (void)unused;
+    clv_text text = { 0 };
+    unsigned char copy[sizeof golden];
+    memcpy(copy, golden, sizeof copy);
+    /* the schema's first column: type INT32, then required; 0x25 0x00 becomes optional, 0x25 0x02 */
+    size_t at = 0;
+    for (size_t i = sizeof copy - 8; i > 4 && !at; --i)
+        if (memcmp(copy + i,
+                   "\x15\x02\x25\x00\x18\x05"
+                   "frame",
+                   11) == 0)
+            at = i;
+    assert_true(at);
+    copy[at + 3] = 2;
+    assert_int_equal(read(copy, sizeof copy, &text), CLV_E_FORMAT);
+    assert_non_null(strstr(clv_error_message(), "missing values"));
+    assert_non_null(strstr(clv_error_message(), "read_parquet"));
+    clv_text_clear(&text);
+}
+
+static void memory_may_run_out(void **unused)
+{
+    (void)unused;
+    clv_status status;
+    unsigned long k = 1;
+    do {
+        clv_text text = { 0 };
+        clv_alloc_fail_at(k++);
+        status = read(golden, sizeof golden, &text);
+        clv_alloc_fail_at(0);
+        if (!status && text.failed) status = CLV_E_MEMORY;
+        assert_true(!status || status == CLV_E_MEMORY);
+        clv_text_clear(&text);
+    } while (status && k < 200);
+    assert_int_equal(status, CLV_OK);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(files_are_the_golden_one), cmocka_unit_test(files_are_read_back),
+        cmocka_unit_test(damage_is_refused),        cmocka_unit_test(other_forms_are_named),
+        cmocka_unit_test(memory_may_run_out),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
