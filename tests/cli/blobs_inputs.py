@@ -211,12 +211,30 @@ def main():
             told = "" if got == want else result.stderr[-200:]
             say(got == want, f"PNG frames of {bits} bits, colour type {colour} {told}")
 
+        # ---- several files as one movie
+        files = [f"p160/frame{t + 8}.png" for t in range(T)]
+        result, got = run(files[0], *files[1:], *scale)
+        say(got == want and "frame9.png before frame10.png" not in result.stderr, "a list of files, one frame each")
+        result, got = run("p160/frame*.png", *scale)
+        say(got == want, f"a pattern in quotes, in the order of the numbers {'' if got == want else result.stderr}")
+        write_npy(folder + "/first.npy", one[:2], (2, Y, X))
+        write_npy(folder + "/rest.npy", one[2:], (T - 2, Y, X))
+        result, got = run("first.npy", "rest.npy", *scale)
+        say(got == want, f"two files of several frames {'' if got == want else result.stderr}")
+        result, _ = run(*sorted(files), *scale)
+        say("in the order given" in result.stderr, "files that a shell has sorted as text are told")
+
         # ---- what is refused
         def refuses(movie, part, *options):
             result, _ = run(movie, *options)
             say(result.returncode == 2 and part in result.stderr,
                 f"{movie}: {part!r} {'' if part in result.stderr else result.stderr[-300:]}")
 
+        refuses("nothing*.png", "no file that this pattern fits")
+        refuses("p160/frame8.png", "holds", "first.npy", "--pixel-size", "0.1um")
+        refuses("first.npy", "cannot", "missing.npy")
+        write_npy(folder + "/narrow.npy", [one[0][:Y - 1]], (Y - 1, X))
+        refuses("first.npy", "but the first file is", "narrow.npy")
         refuses("f2.zarr", "2 channels", "--z", "1")
         refuses("p82", "--channel 0 to 2 chooses one")
         first = folder + "/f6.zarr/0/c/0/1/2/0/0"

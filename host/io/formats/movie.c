@@ -18,19 +18,21 @@ static clv_status open_any(clv_movie *movie, const clv_movie_options *options)
     char found[40];
     clv_input input;
     struct stat info;
+    const clv_movie_opener opener = { clv_movie_open, clv_movie_close };
+    const bool there = lstat(movie->path, &info) == 0;
+    if (!there && strpbrk(movie->path, "*?["))
+        return clv_movie_open_pattern(movie, options, opener);
     const bool folder = stat(movie->path, &info) == 0 && S_ISDIR(info.st_mode);
     if (folder && !options->raw.given && clv_zarr_is(movie->path))
         return clv_movie_open_zarr(movie, options);
-    if (folder)
-        return clv_movie_open_folder(movie, options,
-                                     (clv_movie_opener){ clv_movie_open, clv_movie_close });
+    if (folder) return clv_movie_open_folder(movie, options, opener);
     if (options->raw.given) {
         CLV_TRY(clv_movie_only_one(movie->path, options));
         return clv_movie_open_raw(movie, options);
     }
     CLV_TRY(clv_input_open(&input, movie->path));
-    const size_t there = input.length < sizeof start ? (size_t)input.length : sizeof start;
-    const clv_status status = clv_input_read(&input, start, there);
+    const size_t bytes = input.length < sizeof start ? (size_t)input.length : sizeof start;
+    const clv_status status = clv_input_read(&input, start, bytes);
     clv_input_close(&input);
     CLV_TRY(status);
     if (memcmp(start, "\x93NUMPY", 6) == 0) return clv_movie_open_npy(movie, options);
@@ -38,14 +40,14 @@ static clv_status open_any(clv_movie *movie, const clv_movie_options *options)
         memcmp(start, "II+\0", 4) == 0 || memcmp(start, "MM\0+", 4) == 0)
         return clv_movie_open_tiff(movie, options);
     if (memcmp(start, "\x89PNG", 4) == 0) return clv_movie_open_png(movie, options);
-    if (!there)
+    if (!bytes)
         return clv_fail(CLV_E_FORMAT, "%s: is empty; expected a TIFF, NPY or PNG movie",
                         movie->path);
-    CLV_TRY(clv_movie_foreign(movie->path, start, there));
+    CLV_TRY(clv_movie_foreign(movie->path, start, bytes));
     return clv_fail(
         CLV_E_FORMAT,
         "%s: begins with \"%s\", expected a TIFF, NPY or PNG movie (raw pixels need --raw)",
-        movie->path, clv_printable(start, CLV_MIN(there, (size_t)6), found, sizeof found));
+        movie->path, clv_printable(start, CLV_MIN(bytes, (size_t)6), found, sizeof found));
 }
 
 /* Sets the depth, where a reader has not done so. */
@@ -73,7 +75,8 @@ static clv_status make_stacks(clv_movie *movie, const clv_movie_options *options
     return CLV_OK;
 }
 
-clv_status clv_movie_open(const char *path, const clv_movie_options *options, clv_movie **out)
+static clv_status open_movie(const char *path, const char *const *paths, size_t count,
+                             const clv_movie_options *options, clv_movie **out)
 {
     const clv_movie_options none = { 0 };
     *out = NULL;
@@ -82,6 +85,9 @@ clv_status clv_movie_open(const char *path, const clv_movie_options *options, cl
     clv_status status = CLV_OK;
     if (!movie || !movie->path)
         status = clv_fail(CLV_E_MEMORY, "%s: no memory", path);
+    else if (paths)
+        status = clv_movie_open_files(movie, paths, count, options ? options : &none,
+                                      (clv_movie_opener){ clv_movie_open, clv_movie_close });
     else
         status = open_any(movie, options ? options : &none);
     if (!status) status = make_stacks(movie, options ? options : &none);
@@ -104,6 +110,18 @@ clv_status clv_movie_open(const char *path, const clv_movie_options *options, cl
     }
     *out = movie;
     return CLV_OK;
+}
+
+clv_status clv_movie_open(const char *path, const clv_movie_options *options, clv_movie **movie)
+{
+    return open_movie(path, NULL, 0, options, movie);
+}
+
+clv_status clv_movie_open_list(const char *const *paths, size_t count,
+                               const clv_movie_options *options, clv_movie **movie)
+{
+    if (count == 1) return clv_movie_open(paths[0], options, movie);
+    return open_movie(paths[0], paths, count, options, movie);
 }
 
 const clv_movie_facts *clv_movie_look(const clv_movie *movie)

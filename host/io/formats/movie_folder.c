@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A folder of frames, one file each, in the order of the numbers in their names. */
+/* A movie in several files: those of a folder, or those that a pattern fits, in the order of the numbers in their names;
+ * or files in the order that the user gave. */
 #include "host/io/formats/movie_parts.h"
 
 #include "base/alloc.h"
@@ -8,13 +9,19 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <glob.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 typedef struct folder {
-    char **path; /* of each frame */
+    char **path;
     size_t count, room;
+    size_t *
+        first; /* count + 1: number of the first frame of each file; NULL: each file is one frame */
+    const char *why; /* each file has to be one frame */
+    clv_movie *open; /* the file that was read last, if it has several frames */
+    size_t open_file;
     clv_movie_options options;
     clv_movie_opener opener;
 } folder;
@@ -22,9 +29,10 @@ typedef struct folder {
 static void close_folder(void *state)
 {
     folder *f = state;
+    f->opener.close(f->open);
     for (size_t i = 0; i < f->count; ++i)
         clv_free(f->path[i]);
-    clv_free(f->path);
+    clv_free(f->path), clv_free(f->first);
     clv_free(f);
 }
 
@@ -60,79 +68,201 @@ static bool is_frame(const char *name)
     return false;
 }
 
+static clv_status add_path(folder *f, const char *before, const char *name)
+{
+    const size_t bytes = strlen(before) + strlen(name) + 2;
+    char *full =
+        clv_reserve(&f->path, &f->room, f->count + 1, sizeof *f->path) ? clv_alloc(bytes, 1) : NULL;
+    if (!full) return clv_fail(CLV_E_MEMORY, "%s: no memory for a list of files", name);
+    snprintf(full, bytes, "%s%s%s", before, *before ? "/" : "", name);
+    f->path[f->count++] = full;
+    return CLV_OK;
+}
+
 static clv_status list(const char *path, folder *f, size_t *others)
 {
     DIR *stream = opendir(path);
     const struct dirent *entry;
     if (!stream) return clv_fail(CLV_E_IO, "%s: cannot read: %s", path, strerror(errno));
     clv_status status = CLV_OK;
-    while (!status && (entry = readdir(stream))) {
-        if (!is_frame(entry->d_name)) {
+    while (!status && (entry = readdir(stream)))
+        if (is_frame(entry->d_name))
+            status = add_path(f, path, entry->d_name);
+        else
             *others += entry->d_name[0] != '.';
-            continue;
-        }
-        const size_t bytes = strlen(path) + strlen(entry->d_name) + 2;
-        char *full = clv_reserve(&f->path, &f->room, f->count + 1, sizeof *f->path)
-                         ? clv_alloc(bytes, 1)
-                         : NULL;
-        if (full) {
-            snprintf(full, bytes, "%s/%s", path, entry->d_name);
-            f->path[f->count++] = full;
-        } else {
-            status = clv_fail(CLV_E_MEMORY, "%s: no memory for its list of files", path);
-        }
-    }
     closedir(stream);
     if (f->count) qsort(f->path, f->count, sizeof *f->path, by_number);
     return status;
 }
 
-/* Opens a file that must hold one frame like that of the first file. */
-static clv_status open_frame(const clv_movie *movie, size_t frame, clv_movie **one)
+/* Opens a file whose frames must be like those of the first file. */
+static clv_status open_file(const clv_movie *movie, size_t file, clv_movie **one)
 {
     const folder *f = movie->state;
-    CLV_TRY(f->opener.open(f->path[frame], &f->options, one));
+    CLV_TRY(f->opener.open(f->path[file], &f->options, one));
     const clv_movie_facts *is = &(*one)->facts, *all = &movie->facts;
     clv_status status = CLV_OK;
-    if (is->frames != 1)
-        status = clv_fail(
-            CLV_E_FORMAT,
-            "%s: holds %zu frames, but of a folder each file is one frame; give the file alone",
-            f->path[frame], is->frames);
+    if (is->frames != 1 && !f->first)
+        status = clv_fail(CLV_E_FORMAT, "%s: holds %zu frames, but %s", f->path[file], is->frames,
+                          f->why);
     else if (all->height &&
              (is->height != all->height || is->width != all->width || is->type != all->type))
-        status = clv_fail(CLV_E_SHAPE,
-                          "%s: is %zux%zu %s, but the first file of the folder is %zux%zu %s",
-                          f->path[frame], is->width, is->height, clv_type_name(is->type),
-                          all->width, all->height, clv_type_name(all->type));
+        status = clv_fail(CLV_E_SHAPE, "%s: is %zux%zu %s, but the first file is %zux%zu %s",
+                          f->path[file], is->width, is->height, clv_type_name(is->type), all->width,
+                          all->height, clv_type_name(all->type));
     if (!status) return CLV_OK;
     f->opener.close(*one);
     *one = NULL;
     return status;
 }
 
+/* Returns the file that holds the frame. */
+static size_t file_of(const folder *f, size_t frame)
+{
+    size_t low = 0, high = f->count; /* first[low] <= frame < first[high] */
+    while (high - low > 1) {
+        const size_t middle = low + (high - low) / 2;
+        if (f->first[middle] <= frame)
+            low = middle;
+        else
+            high = middle;
+    }
+    return low;
+}
+
 static clv_status read_folder(clv_movie *movie, size_t frame, void *pixels)
 {
-    const folder *f = movie->state;
+    folder *f = movie->state;
+    if (!f->first) {
+        clv_movie *one;
+        CLV_TRY(open_file(movie, frame, &one));
+        const clv_status status = one->read(one, 0, pixels);
+        f->opener.close(one);
+        return status;
+    }
+    const size_t file = file_of(f, frame), at = frame - f->first[file];
+    if (!f->open || f->open_file != file) {
+        f->opener.close(f->open);
+        f->open = NULL;
+        CLV_TRY(open_file(movie, file, &f->open));
+        f->open_file = file;
+    }
+    if (at >= f->open->facts.frames)
+        return clv_fail(CLV_E_FORMAT, "%s: has become shorter than it was", f->path[file]);
+    return f->open->read(f->open, at, pixels);
+}
+
+/* Takes the facts of the first file, and counts the frames of all files where the first has several. */
+static clv_status look(clv_movie *movie, folder *f, bool several)
+{
     clv_movie *one;
-    CLV_TRY(open_frame(movie, frame, &one));
-    const clv_status status = one->read(one, 0, pixels);
+    size_t frames = f->count;
+    if (several) {
+        f->first = clv_alloc(f->count + 1, sizeof *f->first);
+        if (!f->first) return clv_fail(CLV_E_MEMORY, "%s: no memory", movie->path);
+    }
+    CLV_TRY(open_file(movie, 0, &one));
+    movie->facts = one->facts;
     f->opener.close(one);
-    return status;
+    if (several && movie->facts.frames == 1) {
+        clv_free(f->first);
+        f->first = NULL;
+    } else if (several) {
+        f->first[0] = 0, f->first[1] = movie->facts.frames;
+        for (size_t i = 1; i < f->count; ++i) {
+            CLV_TRY(open_file(movie, i, &one));
+            f->first[i + 1] = f->first[i] + one->facts.frames;
+            f->opener.close(one);
+        }
+        frames = f->first[f->count];
+    }
+    movie->facts.frames = frames, movie->facts.depth = 0;
+    return CLV_OK;
+}
+
+static clv_status begin(clv_movie *movie, const clv_movie_options *options, clv_movie_opener opener,
+                        folder **out)
+{
+    folder *f = clv_zalloc(1, sizeof *f);
+    if (!f) return clv_fail(CLV_E_MEMORY, "%s: no memory", movie->path);
+    movie->state = f, movie->close = close_folder, movie->read = read_folder;
+    f->options = *options, f->opener = opener;
+    f->options.stacks = false, f->options.axes = CLV_MOVIE_AS_TOLD;
+    f->why = "the first of these files holds one, so each of them has to be one frame";
+    *out = f;
+    return CLV_OK;
+}
+
+static const char *name_of(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+static void tell_files(clv_movie *movie, const folder *f)
+{
+    clv_movie_notice(movie, "%zu files %s, from %.60s to %.60s\n", f->count,
+                     f->first ? "follow each other" : "are the frames", name_of(f->path[0]),
+                     name_of(f->path[f->count - 1]));
+}
+
+clv_status clv_movie_open_files(clv_movie *movie, const char *const *paths, size_t count,
+                                const clv_movie_options *options, clv_movie_opener opener)
+{
+    folder *f = NULL;
+    CLV_TRY(begin(movie, options, opener, &f));
+    for (size_t i = 0; i < count; ++i)
+        CLV_TRY(add_path(f, "", paths[i]));
+    CLV_TRY(look(movie, f, true));
+    clv_copy_string(movie->facts.format, sizeof movie->facts.format, "several files");
+    tell_files(movie, f);
+    for (size_t i = 1; i < count; ++i)
+        if (by_number(&f->path[i - 1], &f->path[i]) > 0) {
+            clv_movie_notice(
+                movie,
+                "the files are taken in the order given, %.60s before %.60s; a folder, "
+                "or a pattern in quotes, takes them in the order of their numbers\n",
+                name_of(f->path[i - 1]), name_of(f->path[i]));
+            break;
+        }
+    return CLV_OK;
+}
+
+clv_status clv_movie_open_pattern(clv_movie *movie, const clv_movie_options *options,
+                                  clv_movie_opener opener)
+{
+    folder *f = NULL;
+    glob_t found = { 0 };
+    CLV_TRY(begin(movie, options, opener, &f));
+    const int code = glob(movie->path, GLOB_NOSORT, NULL, &found);
+    clv_status status = code == GLOB_NOSPACE ? clv_fail(CLV_E_MEMORY, "%s: no memory", movie->path)
+                        : code || !found.gl_pathc
+                            ? clv_fail(CLV_E_IO,
+                                       "%s: there is no such file, and no file that this "
+                                       "pattern fits",
+                                       movie->path)
+                            : CLV_OK;
+    for (size_t i = 0; !status && i < found.gl_pathc; ++i)
+        status = add_path(f, "", found.gl_pathv[i]);
+    globfree(&found);
+    CLV_TRY(status);
+    qsort(f->path, f->count, sizeof *f->path, by_number);
+    CLV_TRY(look(movie, f, true));
+    clv_copy_string(movie->facts.format, sizeof movie->facts.format, "several files");
+    tell_files(movie, f);
+    return CLV_OK;
 }
 
 clv_status clv_movie_open_folder(clv_movie *movie, const clv_movie_options *options,
                                  clv_movie_opener opener)
 {
-    folder *f = clv_zalloc(1, sizeof *f);
+    folder *f = NULL;
     size_t others = 0;
-    if (!f) return clv_fail(CLV_E_MEMORY, "%s: no memory", movie->path);
-    movie->state = f, movie->close = close_folder, movie->read = read_folder;
-    f->options = *options, f->opener = opener;
-    f->options.stacks = false, f->options.axes = CLV_MOVIE_AS_TOLD;
+    CLV_TRY(begin(movie, options, opener, &f));
     if (options->raw.given)
         return clv_fail(CLV_E_ARGUMENT, "%s: is a folder, but --raw tells what one file holds",
                         movie->path);
+    f->why = "of a folder each file is one frame; give the files themselves";
     CLV_TRY(list(movie->path, f, &others));
     if (!f->count)
         return clv_fail(
@@ -141,16 +271,9 @@ clv_status clv_movie_open_folder(clv_movie *movie, const clv_movie_options *opti
             "a frame (%zu other files "
             "are there; other pictures can be saved as TIFF, for example in Fiji)",
             movie->path, others);
-    clv_movie *first;
-    CLV_TRY(open_frame(movie, 0, &first));
-    movie->facts = first->facts;
-    opener.close(first);
-    movie->facts.frames = f->count, movie->facts.depth = 0;
+    CLV_TRY(look(movie, f, false));
     clv_copy_string(movie->facts.format, sizeof movie->facts.format, "folder");
-    const char *name = strrchr(f->path[0], '/') + 1,
-               *last = strrchr(f->path[f->count - 1], '/') + 1;
-    clv_movie_notice(movie, "%zu files are the frames, from %.60s to %.60s\n", f->count, name,
-                     last);
+    tell_files(movie, f);
     if (others) clv_movie_notice(movie, "%zu other files of the folder are left out\n", others);
     return CLV_OK;
 }

@@ -37,6 +37,11 @@ typedef struct clv_movie_opener {
     void (*close)(clv_movie *movie);
 } clv_movie_opener;
 
+clv_status clv_movie_open_files(clv_movie *movie, const char *const *paths, size_t count,
+                                const clv_movie_options *options, clv_movie_opener opener);
+/* The files that the movie's path fits as a pattern; CLV_E_FORMAT if there are none. */
+clv_status clv_movie_open_pattern(clv_movie *movie, const clv_movie_options *options,
+                                  clv_movie_opener opener);
 clv_status clv_movie_open_folder(clv_movie *movie, const clv_movie_options *options,
                                  clv_movie_opener opener);
 clv_status clv_movie_open_npy(clv_movie *movie, const clv_movie_options *options);
