@@ -18,6 +18,7 @@ import xml.etree.ElementTree as ET
 
 import numpy as np
 
+import parquet
 from blobs_kit import WRONG, say
 
 
@@ -41,6 +42,8 @@ def read(path):
     if path.endswith(".npy"):
         records = np.load(path)
         return [dict(zip(records.dtype.names, row)) for row in records.tolist()]
+    if path.endswith(".parquet"):
+        return parquet.read(path)
     if path.endswith(".json"):
         with open(path, encoding="utf-8") as file:
             return json.load(file)
@@ -72,7 +75,8 @@ def run(*words, text=None):
 def every_form(command, work):
     source = os.path.join(work, "movie.npy")
     movie(source)
-    forms = [("s.csv", ()), ("s.tsv", ()), ("s.json", ()), ("s.npy", ()), ("s.xml", ()), ("tm.csv", ("trackmate",)),
+    forms = [("s.csv", ()), ("s.tsv", ()), ("s.json", ()), ("s.npy", ()), ("s.parquet", ()),
+             ("s.xml", ()), ("tm.csv", ("trackmate",)),
              ("tm.tsv", ("trackmate",)), ("xy.csv", ("xy",)), ("xy.json", ("xy",))]
     want = groups = None
     for name, form in forms:
@@ -83,7 +87,7 @@ def every_form(command, work):
         got = places(read(path))
         want = got if want is None else want
         say(got.shape == want.shape and np.abs(got - want).max() < 1e-4, f"{name}: the same {len(got)} spots")
-        for ending in ("csv", "json", "npy", "tsv"):
+        for ending in ("csv", "json", "npy", "parquet", "tsv"):
             linked = os.path.join(work, "linked." + ending)
             done = run(command, "link", path, "-o", linked, "--search", "4", "--min-length", "2")
             if done.returncode:
@@ -476,7 +480,7 @@ def motion(command, work):
 
 def endings(command, work):
     source = os.path.join(work, "movie.npy")
-    for name in ("s.parquet", "s.xlsx", "s.h5"):
+    for name in ("s.feather", "s.xlsx", "s.h5"):
         done = run(command, "blobs", source, "-o", os.path.join(work, name))
         say(done.returncode == 2 and ".xml" in done.stderr and ".json" in done.stderr and "pandas.read_csv" in done.stderr,
             done.stderr.strip()[-120:])

@@ -323,7 +323,8 @@ static int run(int argc, char **argv)
     const cli_option *const tables[] = { own, common, NULL };
     int operands, code = cli_parse(&cli_blobs, tables, argc, argv, &operands);
     if (code >= 0) return code;
-    if ((code = cli_check_operands(&cli_blobs, "MOVIE", operands, argv + 1)) >= 0) return code;
+    const int first = CLV_MIN(operands, 1); /* all others are more files of the movie */
+    if ((code = cli_check_operands(&cli_blobs, "MOVIE", first, argv + 1)) >= 0) return code;
     if ((code = blobs_check(&a)) >= 0) return code;
     a.movie = argv[1];
     const unsigned formats = a.format == BLOBS_CLEAVE      ? BLOBS_TABLES
@@ -338,6 +339,10 @@ static int run(int argc, char **argv)
                                  { "--overlay", a.overlay, NULL, CLI_PNG },
                                  { "--histogram", a.histogram, NULL, CLI_PNG } };
     code = cli_check_files(&cli_blobs, &a.common, &movie, 1, outputs, CLV_LEN(outputs));
+    for (int i = 2; i <= operands && code < 0; ++i) {
+        const cli_file more = { "MOVIE", argv[i], NULL, 0 };
+        code = cli_check_files(&cli_blobs, &a.common, &more, 1, outputs, CLV_LEN(outputs));
+    }
     if (code >= 0) return code;
     a.news = cli_news(&a.common, outputs, CLV_LEN(outputs));
 
@@ -355,7 +360,8 @@ static int run(int argc, char **argv)
                                     .axes = (clv_movie_axes)a.axes,
                                     .raw = raw };
     task t = { .a = &a };
-    code = cli_input_status(&cli_blobs, clv_movie_open(a.movie, &how, &t.movie));
+    code = cli_input_status(&cli_blobs, clv_movie_open_list((const char *const *)argv + 1,
+                                                            (size_t)operands, &how, &t.movie));
     if (code) return code;
     t.facts = clv_movie_look(t.movie);
     if (t.facts->depth > 1) {
@@ -393,11 +399,12 @@ static int run(int argc, char **argv)
 const cli_command cli_blobs = {
     .name = "blobs",
     .summary = "find spots in a movie, and tracks (LoG or DoG, sub-pixel)",
-    .operands = "MOVIE -o SPOTS.csv [OPTION...]",
+    .operands = "MOVIE... -o SPOTS.csv [OPTION...]",
     .description =
         "Finds bright (--invert: dark) spots of several sizes in every frame of a movie, a TIFF "
         "or\n"
-        "NPY file of any length, to a fraction of a pixel. Of the thresholds, one given alone "
+        "NPY file of any length (or several files, in order), to a fraction of a pixel. Of the "
+        "thresholds, one given alone "
         "rules\n"
         "alone, of --threshold and --threshold-rel the stricter; --preview N shows what they "
         "would\n"

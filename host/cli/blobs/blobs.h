@@ -8,6 +8,7 @@
 #include "host/io/formats/npy_stream.h"
 #include "host/io/pictures/image.h"
 #include "host/io/tables/csv.h"
+#include "host/io/tables/parquet.h"
 
 #include <cleave/blob.h>
 #include <cleave/stage.h>
@@ -59,7 +60,7 @@ clv_status blobs_stop(const blobs_args *args, size_t done, size_t total, const c
 enum { BLOBS_CLEAVE, BLOBS_TRACKMATE, BLOBS_XY };
 
 /* Formats that tables of spots and tracks may have, by their endings. */
-enum { BLOBS_TABLES = CLI_CSV | CLI_TSV | CLI_JSON | CLI_NPY | CLI_XML };
+enum { BLOBS_TABLES = CLI_CSV | CLI_TSV | CLI_JSON | CLI_NPY | CLI_XML | CLI_PARQUET };
 
 /* Scales of positions and times; zero: pixels and frames. Also the facts about the movie that some file formats
  * contain. */
@@ -104,6 +105,10 @@ typedef struct blobs_writer {
     int format;
     blobs_units units;
     bool tracks, npy, errors; /* npy: records instead of lines; errors: with error columns */
+    bool parquet;             /* records as well, which wait in `records` for their group */
+    clv_parquet file_of_columns;
+    clv_text records;
+    const char *codes[16];
     blobs_extra extra;
     const char *names[16]; /* of all columns */
     size_t row;
@@ -129,6 +134,15 @@ void blobs_trackmate_add(clv_csv *csv, const blobs_units *units, const blobs_tra
  * "particle". Its length does not depend on `rows`. */
 void blobs_npy_begin(clv_text *text, const char *const *fields, size_t count, size_t whole,
                      const blobs_extra *extra, bool particle, size_t rows);
+
+enum { BLOBS_MOST_COLUMNS = 32 };
+
+/* The same columns as blobs_npy_begin: fills names and NumPy's type codes; returns their number. */
+size_t blobs_record_columns(const char **names, const char **codes, const char *const *own,
+                            size_t count, size_t whole, const blobs_extra *extra, bool particle);
+/* Writes records as a Parquet file, complete or absent. */
+clv_status blobs_parquet_write(const char *path, const char *const *names, const char *const *codes,
+                               size_t columns, const void *records, size_t rows, size_t row_bytes);
 
 /* Fills `names` with all column names: those of `own`, those of `extra`, and "particle" if there are tracks. Returns
  * their number. */

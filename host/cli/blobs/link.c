@@ -265,7 +265,8 @@ static int run(int argc, char **argv)
     link_args a = { .min_length = 1, .particle = "particle" };
     const cli_option own[] = {
         { "o,output", CLI_TEXT, &a.output, "FILE",
-          "the table with particles: .csv .tsv .json .npy .xml; - is standard output", NULL },
+          "the table with particles: .csv .tsv .json .npy .parquet .xml; - is standard output",
+          NULL },
         { "search", CLI_DOUBLE, &a.search, "R", "longest way from frame to frame",
           &a.search_given },
         { "memory", CLI_UINT, &a.memory, "M", "frames that a particle may stay unseen [0]", NULL },

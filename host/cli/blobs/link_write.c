@@ -192,7 +192,7 @@ static clv_status write_text(output *o)
     return status;
 }
 
-/* ---- NumPy records -------------------------------------------------------------------------------------- */
+/* ---- NumPy records and Parquet -------------------------------------------------------------------------------------- */
 
 /* Finds NumPy's type code. A column keeps the type it had in the input, unless a field is missing. */
 static void find_code(const output *o, column *c)
@@ -234,23 +234,28 @@ static void add_record(clv_text *out, const column *c, const char *text)
     }
 }
 
-static clv_status write_npy(output *o)
+static clv_status write_records(output *o)
 {
     const char **codes = clv_alloc(o->count, sizeof *codes);
+    const bool parquet = cli_formats_of(o->path) == CLI_PARQUET;
     clv_text out = { 0 };
     if (!codes) return no_memory(o);
     find_kinds(o);
     for (size_t c = 0; c < o->count; ++c)
         find_code(o, &o->columns[c]), codes[c] = o->columns[c].code;
-    clv_npy_records_begin(&out, o->names, codes, o->count, o->r->line_count);
+    if (!parquet) clv_npy_records_begin(&out, o->names, codes, o->count, o->r->line_count);
     for (size_t i = 0; i < o->r->line_count; ++i) {
         begin_row(o, &o->r->lines[i]);
         for (size_t c = 0; c < o->count; ++c)
             add_record(&out, &o->columns[c], field_of(o, &o->r->lines[i], &o->columns[c]));
     }
+    const size_t rows = o->r->line_count;
     const clv_part part = { out.data, out.length };
     const clv_status status =
-        out.failed || o->text.failed ? no_memory(o) : clv_parts_write(o->path, &part, 1);
+        out.failed || o->text.failed ? no_memory(o)
+        : parquet ? blobs_parquet_write(o->path, o->names, codes, o->count, out.data, rows,
+                                        rows ? out.length / rows : 0)
+                  : clv_parts_write(o->path, &part, 1);
     clv_text_clear(&out);
     clv_free(codes);
     return status;
@@ -363,9 +368,9 @@ clv_status link_write(const link_rows *r, const char *path)
     }
     const unsigned formats = cli_formats_of(path);
     if (!status)
-        status = formats & CLI_NPY   ? write_npy(&o)
-                 : formats & CLI_XML ? write_xml(&o)
-                                     : write_text(&o);
+        status = formats & (CLI_NPY | CLI_PARQUET) ? write_records(&o)
+                 : formats & CLI_XML               ? write_xml(&o)
+                                                   : write_text(&o);
     clv_text_clear(&o.text);
     clv_free(o.columns), clv_free(o.names), clv_free(o.cells);
     return status;

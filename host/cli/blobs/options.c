@@ -38,7 +38,7 @@ void blobs_table(blobs_args *a, cli_option *table)
 {
     const cli_option rows[] = {
         { "o,output", CLI_TEXT, &a->output, "FILE",
-          "spots: .csv .tsv .json .npy, or TrackMate's .xml; - is standard output" },
+          "spots: .csv .tsv .json .npy .parquet, or TrackMate's .xml; - is standard output" },
         { "min-sigma", CLI_DOUBLE, &a->min_sigma, "PX", "smallest blob; radius is 1.4 sigma [1]" },
         { "max-sigma", CLI_DOUBLE, &a->max_sigma, "PX", "largest blob [3]" },
         { "num-sigma", CLI_UINT, &a->num_sigma, "N", "sigmas in between, ends included [5]" },
@@ -87,7 +87,8 @@ void blobs_table(blobs_args *a, cli_option *table)
           "[none]" },
         { "min-length", CLI_UINT, &a->min_length, "L", "shortest track [1]" },
         { "fill-gaps", CLI_FLAG, &a->fill_gaps, NULL, "spots in between where one was unseen" },
-        { "T,tracks", CLI_TEXT, &a->tracks, "FILE", "linked spots: .csv .tsv .json .npy .xml" },
+        { "T,tracks", CLI_TEXT, &a->tracks, "FILE",
+          "linked spots: .csv .tsv .json .npy .parquet .xml" },
         { "overlay", CLI_TEXT, &a->overlay, "FILE.png",
           "picture: brightest values, circles, tracks" },
         { "histogram", CLI_TEXT, &a->histogram, "FILE.png",
@@ -113,7 +114,7 @@ void blobs_table(blobs_args *a, cli_option *table)
 
 static int wrong(const char *format, const char *given)
 {
-    return cli_error(&cli_blobs, CLI_USAGE, format, given);
+    return cli_error(cli_running(), CLI_USAGE, format, given);
 }
 
 /* Reads --frames: "A:B", "A:", ":B". */
@@ -139,60 +140,62 @@ static int read_frames(blobs_args *a)
 int blobs_check(blobs_args *a)
 {
     if (!a->output && !a->preview_given && !a->tracks && !a->stage_drift && !a->registered)
-        return cli_error(&cli_blobs, CLI_USAGE,
+        return cli_error(cli_running(), CLI_USAGE,
                          "-o FILE is missing: where the spots go, such as -o spots.csv");
     if (!(a->min_sigma > 0) || a->max_sigma < a->min_sigma)
-        return cli_error(&cli_blobs, CLI_USAGE,
+        return cli_error(cli_running(), CLI_USAGE,
                          "--min-sigma %g and --max-sigma %g given, expected 0 < min <= max",
                          a->min_sigma, a->max_sigma);
     if (!a->num_sigma || a->num_sigma > CLV_BLOB_MAX_SCALES)
-        return cli_error(&cli_blobs, CLI_USAGE, "--num-sigma: %llu given, expected 1 to %d",
+        return cli_error(cli_running(), CLI_USAGE, "--num-sigma: %llu given, expected 1 to %d",
                          (unsigned long long)a->num_sigma, CLV_BLOB_MAX_SCALES);
     if (a->tracks && !a->link_given)
-        return cli_error(&cli_blobs, CLI_USAGE, "-T needs --link R: how far a spot may move");
+        return cli_error(cli_running(), CLI_USAGE, "-T needs --link R: how far a spot may move");
     if (a->link_given && !(a->link > 0))
-        return cli_error(&cli_blobs, CLI_USAGE, "--link: %g given, expected more than 0", a->link);
+        return cli_error(cli_running(), CLI_USAGE, "--link: %g given, expected more than 0",
+                         a->link);
     if (a->fill_gaps && !a->link_given)
-        return cli_error(&cli_blobs, CLI_USAGE, "--fill-gaps needs --link R");
+        return cli_error(cli_running(), CLI_USAGE, "--fill-gaps needs --link R");
     if (!a->link_given && (a->memory || a->min_length != 1 || a->predict))
         return cli_error(
-            &cli_blobs, CLI_USAGE,
+            cli_running(), CLI_USAGE,
             "%s is for tracks, which --link R makes: how far a spot may move, in pixels",
             a->memory    ? "--memory"
             : a->predict ? "--predict"
                          : "--min-length");
     if (a->sigma_ratio != 1.6 && !a->dog)
-        return cli_error(&cli_blobs, CLI_USAGE, "--sigma-ratio is an option of --dog alone");
+        return cli_error(cli_running(), CLI_USAGE, "--sigma-ratio is an option of --dog alone");
     if (a->z_given && a->voxel_size)
-        return cli_error(&cli_blobs, CLI_USAGE,
+        return cli_error(cli_running(), CLI_USAGE,
                          "--z takes one plane of each stack, and --voxel-size is for whole stacks");
     if (a->z_given && a->axes > CLV_MOVIE_TYX)
-        return cli_error(&cli_blobs, CLI_USAGE,
+        return cli_error(cli_running(), CLI_USAGE,
                          "--z takes one plane of each stack, --axes %s all of them",
                          a->axes == CLV_MOVIE_ZYX ? "ZYX" : "TZYX");
     if ((a->pixel_size || a->interval_given) && a->format == BLOBS_XY)
-        return cli_error(&cli_blobs, CLI_USAGE,
+        return cli_error(cli_running(), CLI_USAGE,
                          "%s has no place in --format xy, which is in pixels and frames",
                          a->pixel_size ? "--pixel-size" : "--interval");
     if (a->preview_given && !a->common.quiet && (a->output || a->tracks))
-        cli_warn(&cli_blobs, "--preview writes pictures alone: %s is not written",
+        cli_warn(cli_running(), "--preview writes pictures alone: %s is not written",
                  a->output ? a->output : a->tracks);
     if (a->preview_given && blobs_wants_stage(a))
-        return cli_error(&cli_blobs, CLI_USAGE,
+        return cli_error(cli_running(), CLI_USAGE,
                          "%s follows the whole movie, and --preview shows one frame",
                          a->stage_drift      ? "--stage-drift"
                          : a->subtract_drift ? "--subtract-drift"
                                              : "--registered");
     if (a->histogram && !a->preview_given)
-        return cli_error(&cli_blobs, CLI_USAGE,
+        return cli_error(cli_running(), CLI_USAGE,
                          "--histogram needs --preview N: it shows one frame, N");
     if (!(a->overlap >= 0 && a->overlap <= 1))
-        return cli_error(&cli_blobs, CLI_USAGE, "--overlap: %g given, expected 0 to 1", a->overlap);
+        return cli_error(cli_running(), CLI_USAGE, "--overlap: %g given, expected 0 to 1",
+                         a->overlap);
     if (a->scope == 1 && a->threshold_sigma_given)
-        return cli_error(&cli_blobs, CLI_USAGE,
+        return cli_error(cli_running(), CLI_USAGE,
                          "--threshold-scope movie and --threshold-sigma exclude each other");
     if (a->min_sigma < 0.8 && !a->common.quiet)
-        cli_warn(&cli_blobs, "below 0.8 pixels sampled filters say little: --min-sigma 0.8 is a "
-                             "sensible floor");
+        cli_warn(cli_running(), "below 0.8 pixels sampled filters say little: --min-sigma 0.8 is a "
+                                "sensible floor");
     return read_frames(a);
 }

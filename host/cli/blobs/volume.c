@@ -336,13 +336,19 @@ static clv_status write_trackmate(const task *t, const char *path)
 /* Fields in the order of clv_volume_spot, which is written as it lies in memory. */
 _Static_assert(sizeof(clv_volume_spot) == 14 * 4, "clv_volume_spot has no holes");
 
-static clv_status write_npy(const task *t, const char *path, bool tracks)
+static clv_status write_records(const task *t, const char *path, bool tracks)
 {
     static const char *const fields[] = { "frame", "flags",   "z",        "y",    "x",
                                           "sigma", "sigma_z", "response", "mass", "background",
                                           "snr",   "z_err",   "y_err",    "x_err" };
+    const char *names[BLOBS_MOST_COLUMNS], *codes[BLOBS_MOST_COLUMNS];
+    const bool parquet = cli_formats_of(path) == CLI_PARQUET;
+    const size_t row_bytes =
+        sizeof(clv_volume_spot) + t->extra.count * sizeof(double) + (tracks ? sizeof(int64_t) : 0);
     clv_text text = { 0 };
-    blobs_npy_begin(&text, fields, CLV_LEN(fields), 2, &t->extra, tracks, t->count);
+    const size_t count =
+        blobs_record_columns(names, codes, fields, CLV_LEN(fields), 2, &t->extra, tracks);
+    if (!parquet) blobs_npy_begin(&text, fields, CLV_LEN(fields), 2, &t->extra, tracks, t->count);
     for (size_t i = 0; i < t->count; ++i) {
         double more[4];
         find_values(t, &t->members[i].spot, more);
@@ -352,15 +358,17 @@ static clv_status write_npy(const task *t, const char *path, bool tracks)
             clv_text_bytes(&text, (const char *)&t->members[i].particle,
                            sizeof t->members[i].particle);
     }
-    const clv_status status = text.failed ? clv_fail(CLV_E_MEMORY, "%s: no memory", path)
-                                          : clv_file_write(path, text.data, text.length);
+    const clv_status status =
+        text.failed ? clv_fail(CLV_E_MEMORY, "%s: no memory", path)
+        : parquet   ? blobs_parquet_write(path, names, codes, count, text.data, t->count, row_bytes)
+                    : clv_file_write(path, text.data, text.length);
     clv_text_clear(&text);
     return status;
 }
 
 static clv_status write_spots(const task *t, const char *path, bool tracks)
 {
-    if (cli_formats_of(path) == CLI_NPY) return write_npy(t, path, tracks);
+    if (cli_formats_of(path) & (CLI_NPY | CLI_PARQUET)) return write_records(t, path, tracks);
     return t->a->format == BLOBS_TRACKMATE || cli_formats_of(path) == CLI_XML
                ? write_trackmate(t, path)
                : write_csv(t, path, tracks);

@@ -81,12 +81,57 @@ _Static_assert(sizeof(clv_spot) == 9 * 4 && sizeof(blobs_spot) == 11 * 4, "there
 void blobs_npy_begin(clv_text *text, const char *const *names, size_t count, size_t whole,
                      const blobs_extra *extra, bool particle, size_t rows)
 {
-    enum { MOST = 32 };
-    const char *all[MOST], *codes[MOST];
-    const size_t columns = blobs_join_names(all, names, count, extra, particle);
+    const char *all[BLOBS_MOST_COLUMNS], *codes[BLOBS_MOST_COLUMNS];
+    const size_t columns = blobs_record_columns(all, codes, names, count, whole, extra, particle);
+    clv_npy_records_begin(text, all, codes, columns, rows);
+}
+
+size_t blobs_record_columns(const char **names, const char **codes, const char *const *own,
+                            size_t count, size_t whole, const blobs_extra *extra, bool particle)
+{
+    const size_t columns = blobs_join_names(names, own, count, extra, particle);
     for (size_t i = 0; i < columns; ++i)
         codes[i] = i < whole ? "u4" : i < count ? "f4" : i < count + extra->count ? "f8" : "i8";
-    clv_npy_records_begin(text, all, codes, columns, rows);
+    return columns;
+}
+
+/* ---- Parquet ------------------------------------------------------------------------------------ */
+
+enum { GROUP_ROWS = 65536 };
+
+static void begin_parquet(blobs_writer *w)
+{
+    const size_t columns = blobs_record_columns(
+        w->names, w->codes, w->errors ? error_fields : fields,
+        w->errors ? CLV_LEN(error_fields) : CLV_LEN(fields), 2, &w->extra, w->tracks);
+    clv_parquet_begin(&w->file_of_columns, w->names, w->codes, columns, &w->csv.text);
+}
+
+/* Writes the records that wait as a group of rows. */
+static void end_group(blobs_writer *w)
+{
+    const size_t rows = (size_t)(w->row - w->file_of_columns.rows);
+    w->csv.text.failed |= w->records.failed;
+    if (!w->records.failed)
+        clv_parquet_add(&w->file_of_columns, w->records.data, rows, &w->csv.text);
+    clv_text_restart(&w->records);
+}
+
+clv_status blobs_parquet_write(const char *path, const char *const *names, const char *const *codes,
+                               size_t columns, const void *records, size_t rows, size_t row_bytes)
+{
+    clv_parquet file;
+    clv_text out = { 0 };
+    clv_parquet_begin(&file, names, codes, columns, &out);
+    for (size_t at = 0; at < rows; at += GROUP_ROWS)
+        clv_parquet_add(&file, (const char *)records + at * row_bytes,
+                        CLV_MIN(rows - at, (size_t)GROUP_ROWS), &out);
+    clv_parquet_end(&file, &out);
+    const clv_part part = { out.data, out.length };
+    const clv_status status = out.failed ? clv_fail(CLV_E_MEMORY, "%s: no memory", path)
+                                         : clv_parts_write(path, &part, 1);
+    clv_text_clear(&out);
+    return status;
 }
 
 size_t blobs_join_names(const char **names, const char *const *own, size_t count,
@@ -119,10 +164,10 @@ static void add_record(blobs_writer *w, const blobs_spot *spot, const int64_t *p
     const int64_t none = -1;
     double values[4];
     find_values(w, &spot->is, values);
-    clv_text_bytes(&w->csv.text, (const char *)spot, w->errors ? sizeof *spot : sizeof spot->is);
-    clv_text_bytes(&w->csv.text, (const char *)values, w->extra.count * sizeof *values);
-    if (w->tracks)
-        clv_text_bytes(&w->csv.text, (const char *)(particle ? particle : &none), sizeof none);
+    clv_text *text = w->parquet ? &w->records : &w->csv.text;
+    clv_text_bytes(text, (const char *)spot, w->errors ? sizeof *spot : sizeof spot->is);
+    clv_text_bytes(text, (const char *)values, w->extra.count * sizeof *values);
+    if (w->tracks) clv_text_bytes(text, (const char *)(particle ? particle : &none), sizeof none);
 }
 
 /* ---- all formats ---------------------------------------------------------------------------------- */
@@ -138,6 +183,8 @@ static void begin(blobs_writer *w)
     const clv_csv_kind kind = blobs_kind_of(w->path);
     if (w->npy)
         npy_header(w, &w->csv.text);
+    else if (w->parquet)
+        begin_parquet(w);
     else if (w->xml)
         return;
     else if (w->format == BLOBS_TRACKMATE)
@@ -164,6 +211,7 @@ clv_status blobs_writer_open(blobs_writer *w, const char *path, const blobs_args
     if (units && a->format == BLOBS_CLEAVE) blobs_find_extra(units, false, &w->extra);
     w->npy = cli_formats_of(path) == CLI_NPY;
     w->xml = cli_formats_of(path) == CLI_XML;
+    w->parquet = cli_formats_of(path) == CLI_PARQUET;
     begin(w);
     if (w->xml) return CLV_OK;
     /* anything but a regular file (standard output, a pipe, a link) is written in one go at the end */
@@ -249,7 +297,8 @@ clv_status blobs_writer_add(blobs_writer *w, const blobs_spot *spots, const int6
             w->rows[w->row] = trackmate_row(w, &spots[i].is, p);
             continue;
         }
-        if (w->npy) {
+        if (w->parquet && w->row - w->file_of_columns.rows == GROUP_ROWS) end_group(w);
+        if (w->npy || w->parquet) {
             add_record(w, &spots[i], p);
         } else if (w->format == BLOBS_TRACKMATE) {
             const blobs_trackmate_row row = trackmate_row(w, &spots[i].is, p);
@@ -258,7 +307,7 @@ clv_status blobs_writer_add(blobs_writer *w, const blobs_spot *spots, const int6
             add_xy(w, &spots[i].is, p);
         else
             add_own(w, &spots[i], p);
-        if (!w->npy && w->format != BLOBS_TRACKMATE) clv_csv_end_row(&w->csv);
+        if (!w->npy && !w->parquet && w->format != BLOBS_TRACKMATE) clv_csv_end_row(&w->csv);
         if (w->csv.text.length >= FLUSH_BYTES) CLV_TRY(flush(w));
     }
     return CLV_OK;
@@ -271,11 +320,14 @@ clv_status blobs_writer_finish(blobs_writer *w)
         blobs_writer_abandon(w);
         return written;
     }
-    if (!w->npy) clv_csv_end(&w->csv);
+    if (w->parquet)
+        end_group(w), clv_parquet_end(&w->file_of_columns, &w->csv.text);
+    else if (!w->npy)
+        clv_csv_end(&w->csv);
     clv_status status = flush(w);
     if (!w->file) {
         if (!status) status = clv_csv_write(&w->csv, w->path);
-        clv_csv_clear(&w->csv);
+        blobs_writer_abandon(w);
         return status;
     }
     if (!status && w->npy) {
@@ -305,6 +357,7 @@ void blobs_writer_abandon(blobs_writer *w)
     if (w->file) fclose(w->file);
     clv_file_abandon(w->temporary);
     clv_csv_clear(&w->csv);
+    clv_text_clear(&w->records), clv_parquet_clear(&w->file_of_columns);
     clv_free(w->rows);
     *w = (blobs_writer){ 0 };
 }
