@@ -301,7 +301,8 @@ clv_status clv_buffer_wrap(clv_device *device, void *host, size_t bytes, clv_buf
     return CLV_OK;
 }
 
-void clv_buffer_free(clv_buffer *buffer)
+/* Frees a buffer; keeps its memory for later requests only with `may_keep`. */
+static void give_back(clv_buffer *buffer, bool may_keep)
 {
     if (!buffer || clv_is_forked(buffer->device->born)) return;
     clv_device *device = buffer->device;
@@ -314,7 +315,7 @@ void clv_buffer_free(clv_buffer *buffer)
     clv_pool *pool = device->pool;
     const size_t own = weight_of(buffer), staging = buffer->capacity - own;
     pool->stats.used_bytes -= own;
-    const bool keep = device->state == CLV_DEVICE_READY && !buffer->shared &&
+    const bool keep = may_keep && device->state == CLV_DEVICE_READY && !buffer->shared &&
                       buffer->capacity <= device->budget / KEEP_LIMIT_SHARE &&
                       pool->stats.used_bytes + pool->stats.cached_bytes + own <= device->budget &&
                       pool->staging_cached + staging <= most_staging;
@@ -326,6 +327,16 @@ void clv_buffer_free(clv_buffer *buffer)
     tell_probe(pool);
     pthread_mutex_unlock(&device->lock);
     if (!keep) release(buffer);
+}
+
+void clv_buffer_free(clv_buffer *buffer)
+{
+    give_back(buffer, true);
+}
+
+void clv_buffer_discard(clv_buffer *buffer)
+{
+    give_back(buffer, false);
 }
 
 size_t clv_buffer_bytes(const clv_buffer *buffer)

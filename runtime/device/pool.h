@@ -49,6 +49,8 @@ void clv_pool_free(clv_device *device);
 clv_status clv_pool_take(clv_device *device, size_t bytes, clv_buffer_kind kind, clv_buffer **out);
 /* Gives all cached buffers back to the driver. The device's lock is held. */
 void clv_pool_clear(clv_device *device);
+/* Frees a buffer as clv_buffer_free does, but gives its memory back to the driver. Accepts NULL. */
+void clv_buffer_discard(clv_buffer *buffer);
 
 /* Notes a command as the latest user of the buffer and retains `event`. Queues of several threads may use a
  * buffer at once. */

@@ -40,10 +40,14 @@ void clv_keyed_free(clv_keyed *keyed, size_t *count)
         drop(&keyed[--*count]);
 }
 
-/* Provides device memory of at least `bytes`. If the buffer has to grow, its old content is lost. */
+/* Provides device memory of at least `bytes`. If the buffer has to grow, its old content is lost, and so is its memory:
+ * chunks become larger step by step, and no later chunk asks for the sizes that it outgrew. */
 static clv_status need(clv_device *device, clv_keyed *k, size_t bytes)
 {
-    if (k->buffer && (k->wraps || clv_buffer_bytes(k->buffer) < bytes)) drop(k);
+    if (k->buffer && (k->wraps || clv_buffer_bytes(k->buffer) < bytes)) {
+        if (!k->wraps) clv_buffer_discard(k->buffer), k->buffer = NULL;
+        drop(k);
+    }
     if (!k->buffer) CLV_TRY(clv_buffer_create(device, bytes, CLV_BUFFER_DEVICE, &k->buffer));
     k->bytes = bytes;
     return CLV_OK;

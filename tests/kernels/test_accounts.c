@@ -131,6 +131,38 @@ static void a_chunk_knows_its_device_and_has_memory_of_its_own(void **state)
         run_on(i);
 }
 
+/* Asks for a larger buffer at every chunk, as chunks that grow step by step do. */
+static clv_status enqueue_more(clv_slot *slot, size_t first, size_t count, void *user)
+{
+    clv_buffer *more;
+    CLV_TRY(clv_slot_buffer(slot, SECOND + 1, (first / CHUNK + 1) << 16, &more));
+    return enqueue(slot, first, count, user);
+}
+
+static void outgrown_buffers_are_not_kept(void **state)
+{
+    (void)state;
+    if (!test_device_count()) test_skip_without_device();
+    test_device device;
+    static work w;
+    const clv_context_options options = { .size = sizeof(clv_context_options), .batch = CHUNK };
+    test_device_open(0, &options, &device);
+    w = (work){ .device = &device };
+    const clv_job job = { .size = sizeof(clv_job),
+                          .name = "growing",
+                          .units = UNITS,
+                          .align = CHUNK,
+                          .min_chunk = CHUNK,
+                          .unit_cost = { .flops = 1, .memory_bytes = 16, .buffer_bytes = 4 },
+                          .enqueue = enqueue_more,
+                          .commit = commit };
+    EXPECT_OK(clv_job_run(device.context, &job, &w, NULL));
+    /* 16 sizes of 64 KiB to 1 MiB make 8.5 MiB; a slot holds the largest alone */
+    const clv_memory_stats memory = clv_device_memory(device.device);
+    assert_true(memory.peak_bytes >= (1 << 20) && memory.peak_bytes < (4 << 20));
+    test_device_close(&device);
+}
+
 /* ---- a report ---------------------------------------------------------------------------------- */
 
 static void facts_of_the_caller_are_in_the_report(void **state)
@@ -273,6 +305,7 @@ int main(int argc, char **argv)
     test_isolate();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_chunk_knows_its_device_and_has_memory_of_its_own),
+        cmocka_unit_test(outgrown_buffers_are_not_kept),
         cmocka_unit_test(facts_of_the_caller_are_in_the_report),
         cmocka_unit_test(limits_are_bytes_or_parts),
         cmocka_unit_test(a_device_may_tell_how_busy_it_is),
