@@ -62,9 +62,15 @@ static double typical(double *values, size_t count)
     return sqrt(squares / (double)count);
 }
 
-/* Scales the likelihood's errors by how far the fitted planets of a ring lie from the hidden ones in units of those
- * errors. */
-static void take_ring(const clv_fit_planet *ring, size_t planned, clv_companion *c)
+/* A result divided by an error that was estimated from `count` samples follows Student's t with `count` degrees of
+ * freedom, whose standard deviation is sqrt(count / (count - 2)). Returns that number, so that results scatter by 1
+ * in units of the errors that are multiplied by it. */
+static double of_few(size_t count)
+{
+    return sqrt((double)count / ((double)count - 2));
+}
+
+void clv_measure_by_ring(const clv_fit_planet *ring, size_t planned, clv_companion *c)
 {
     double flux[RING], place[2 * RING], sum = 0;
     size_t n = 0, places = 0;
@@ -80,9 +86,9 @@ static void take_ring(const clv_fit_planet *ring, size_t planned, clv_companion 
     c->ring = n;
     if (n < LEAST_RING) return;
     c->recovery = sum / (double)n;
-    c->flux_err *= typical(flux, n);
+    c->flux_err *= typical(flux, n) * of_few(n);
     if (places) {
-        const double ratio = typical(place, places);
+        const double ratio = typical(place, places) * of_few(places);
         c->x_err *= ratio, c->y_err *= ratio;
     }
 }
@@ -107,7 +113,7 @@ clv_status clv_measure_rings(const clv_fit *f, double fwhm, const bool *left_out
     status = clv_fit_run(f, ring, total, RING_ROUNDS, 0, ring_tolerance);
     total = 0;
     for (size_t k = 0; k < count && !status; ++k) {
-        if (!(left_out && left_out[k])) take_ring(ring + total, in_ring[k], &found[k]);
+        if (!(left_out && left_out[k])) clv_measure_by_ring(ring + total, in_ring[k], &found[k]);
         total += in_ring[k];
     }
 cleanup:

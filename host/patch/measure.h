@@ -24,6 +24,10 @@ clv_status clv_measure_fit(const clv_fit *fit, double fwhm, bool keep_places,
 clv_status clv_measure_rings(const clv_fit *fit, double fwhm, const bool *left_out,
                              clv_companion *companions, size_t count, const double *spectra);
 
+/* Scales the likelihood's errors of a companion by how far the fitted planets of its ring lie from the hidden ones in
+ * units of those errors, and by how uncertain that number is. Fewer than 6 usable planets change nothing. */
+void clv_measure_by_ring(const clv_fit_planet *ring, size_t planned, clv_companion *companion);
+
 /* ---- channels.c ---- */
 
 /* A sequence of several wavelengths; `rest` are the channels' inputs without the companions that were taken out. */
