@@ -157,7 +157,9 @@ clv_status clv_paco_search(clv_context *context, const clv_paco_input *input,
                                 s.snr_now);
     if (!status) status = search(&s, threshold);
     /* the map of the whole cube, calibrated by the noise of the remaining data */
-    if (!status)
+    if (!status && !s.count)
+        memcpy(snr, s.snr_now, plane * sizeof *snr); /* nothing was taken out: this is that map */
+    else if (!status)
         status = clv_paco_calibrate(raw, s.snr, s.in.height, s.in.width, s.cx, s.cy, fwhm_px,
                                     s.places, s.count, snr);
     if (!status)
