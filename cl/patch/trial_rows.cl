@@ -2,7 +2,9 @@
  * one trial after another. See trial.clh for the formula.
  *
  * The right-hand sides h, r, c and z are four more columns of C: the Cholesky elimination multiplies them by
- * L^-1, and the sums are their inner products.
+ * L^-1, and the sums are their inner products. Up to CLV_TRIAL_TOGETHER consecutive frames that have the same patch k(l)
+ * have the same m and C, too, so that these are computed once and have four columns for each of the frames. Close to the
+ * star, a planet stays in a patch for two or three frames.
  *
  * Launch   1-D: global = workers, local (1); a worker takes consecutive frames, since they read almost the same part
  *          of the spots: when it took every n-th frame, it spent half of its time waiting for these.
@@ -15,7 +17,7 @@
 
 #include "patch/trial.clh"
 
-#define VECS ((P + 4 + LANES - 1) / LANES)
+#define VECS ((P + 4 * CLV_TRIAL_TOGETHER + LANES - 1) / LANES)
 #define ROW (VECS * LANES)
 #define SIDE (2 * RADIUS + 1)
 
@@ -34,8 +36,11 @@ static void take_frame(__global float *q, __global const float *data, uint width
         }
     }
     lanes_store((fvec)0.0f, q + P);
-#if ROW - LANES >= P
+#if ROW - P > LANES
     lanes_store((fvec)0.0f, q + ROW - LANES);
+#endif
+#if ROW - P > 2 * LANES
+    lanes_store((fvec)0.0f, q + P + LANES);
 #endif
 }
 
@@ -96,15 +101,17 @@ static void covariance(__global const float *Q, __global float *S, uint frames, 
         }
 }
 
-/* Divides row k by the root of its diagonal and adds its right-hand sides' products to the sums. */
-static void finish_row(__global float *mine, int k, float *sum)
+/* Divides row k by the root of its diagonal and adds its right-hand sides' products to the sums of each frame. */
+static void finish_row(__global float *mine, int k, uint frames, float *sum)
 {
     const float inverse = 1.0f / sqrt(mine[k]);
     for (int v = k / LANES * LANES; v < ROW; v += LANES) lanes_store(lanes_load(mine + v) * inverse, mine + v);
-    const float h = mine[P], r = mine[P + 1], c = mine[P + 2], z = mine[P + 3];
-    sum[0] = fma(h, h, sum[0]), sum[1] = fma(h, r, sum[1]), sum[2] = fma(h, c, sum[2]);
-    sum[3] = fma(r, r, sum[3]), sum[4] = fma(r, c, sum[4]), sum[5] = fma(c, c, sum[5]);
-    sum[6] = fma(h, z, sum[6]), sum[7] = fma(r, z, sum[7]), sum[8] = fma(c, z, sum[8]);
+    for (uint j = 0; j < frames; ++j, sum += CLV_TRIAL_SUMS) {
+        const float h = mine[P + 4 * j], r = mine[P + 4 * j + 1], c = mine[P + 4 * j + 2], z = mine[P + 4 * j + 3];
+        sum[0] = fma(h, h, sum[0]), sum[1] = fma(h, r, sum[1]), sum[2] = fma(h, c, sum[2]);
+        sum[3] = fma(r, r, sum[3]), sum[4] = fma(r, c, sum[4]), sum[5] = fma(c, c, sum[5]);
+        sum[6] = fma(h, z, sum[6]), sum[7] = fma(r, z, sum[7]), sum[8] = fma(c, z, sum[8]);
+    }
 }
 
 /* Subtracts factor * mine from `other`, from column i on. */
@@ -127,9 +134,11 @@ __kernel void clv_trial_rows(__global const float *restrict data, __global const
     const float weight = 1.0f / (float)frames;
     const ivec lane = lanes_iota();
     const uint share = (trials * frames + workers - 1) / workers, end = min((worker + 1) * share, trials * frames);
-    for (uint at = worker * share; at < end; ++at) {
+    for (uint at = worker * share, together; at < end; at += together) {
         const uint trial = at / frames, l = at % frames;
         const trial_place here = places[at];
+        for (together = 1; together < CLV_TRIAL_TOGETHER && at + together < end && l + together < frames; ++together)
+            if (places[at + together].row != here.row || places[at + together].col != here.col) break;
         const int middle = (int)size / 2;
         fvec mean[VECS];
         _Pragma("unroll") for (int v = 0; v < VECS; ++v) mean[v] = (fvec)0.0f;
@@ -173,22 +182,23 @@ __kernel void clv_trial_rows(__global const float *restrict data, __global const
                 const fvec s = lanes_load(S + i * ROW + v * LANES);
                 lanes_store(pick(v * LANES + lane > i, s * shrink, s), S + i * ROW + v * LANES);
             }
-        /* the right-hand sides */
+        /* the right-hand sides of each frame */
         __global const float *template = templates + (size_t)at * 3 * SIDE * CLV_TRIAL_ROW;
-        for (int j = 0; j < SIDE; ++j)
-            for (int i = -run[2 * j], n = run[2 * j + 1]; i <= run[2 * j]; ++i, ++n) {
-                for (int k = 0; k < 3; ++k)
-                    S[n * ROW + P + k] = template[(k * SIDE + j) * CLV_TRIAL_ROW + RADIUS + i];
-                S[n * ROW + P + 3] = Q[(size_t)l * ROW + n];
-            }
-        float sum[CLV_TRIAL_SUMS];
-        for (int i = 0; i < CLV_TRIAL_SUMS; ++i) sum[i] = 0.0f;
+        for (uint f = 0; f < together; ++f, template += 3 * SIDE * CLV_TRIAL_ROW)
+            for (int j = 0; j < SIDE; ++j)
+                for (int i = -run[2 * j], n = run[2 * j + 1]; i <= run[2 * j]; ++i, ++n) {
+                    __global float *side = S + n * ROW + P + 4 * f;
+                    for (int k = 0; k < 3; ++k) side[k] = template[(k * SIDE + j) * CLV_TRIAL_ROW + RADIUS + i];
+                    side[3] = Q[(size_t)(l + f) * ROW + n];
+                }
+        float sum[CLV_TRIAL_TOGETHER * CLV_TRIAL_SUMS];
+        for (int i = 0; i < CLV_TRIAL_TOGETHER * CLV_TRIAL_SUMS; ++i) sum[i] = 0.0f;
         for (int k = 0; k < P; k += 2) { /* two columns at a time halve the accesses to the rest of S */
             __global float *mine = S + k * ROW, *next = mine + ROW;
-            finish_row(mine, k, sum);
+            finish_row(mine, k, together, sum);
             if (k + 1 == P) break;
             take_row(next, mine, mine[k + 1], k + 1);
-            finish_row(next, k + 1, sum);
+            finish_row(next, k + 1, together, sum);
             for (int i = k + 2; i < P; ++i) {
                 const fvec factor = (fvec)(-mine[i]), second = (fvec)(-next[i]);
                 __global float *other = S + i * ROW;
@@ -198,6 +208,6 @@ __kernel void clv_trial_rows(__global const float *restrict data, __global const
                 }
             }
         }
-        for (int i = 0; i < CLV_TRIAL_SUMS; ++i) out[CLV_TRIAL_SUMS * at + i] = sum[i];
+        for (uint i = 0; i < together * CLV_TRIAL_SUMS; ++i) out[CLV_TRIAL_SUMS * at + i] = sum[i];
     }
 }

@@ -34,7 +34,7 @@ static clv_status form_of(const clv_trials *b, const clv_device *device, form *f
             "paco: trials need a CPU or GPU driver; the host is faster than a rasteriser");
     *f = (form){ .in_groups = facts->device_class != CLV_CLASS_CPU };
     f->lanes = f->in_groups ? 1 : clv_cpu_has_avx2_alone() ? 8 : 16;
-    f->row = clv_round_up(p + 4, CLV_MAX(f->lanes, 8));
+    f->row = clv_round_up(p + 4 * CLV_TRIAL_TOGETHER, CLV_MAX(f->lanes, 8));
     f->group = p <= 49 ? 64 : 256;
     f->entries = (pairs + f->group - 1) / f->group;
     f->together = f->in_groups ? SIZE_MAX : 4;

@@ -42,6 +42,8 @@ KERNELS = [
     ("patch/trial_rows.cl", "places += (size_t)(first + before)", "places += (size_t)first", "trial"),
     ("patch/trial_rows.cl", "x <= 2 * half_width; x += LANES", "x < LANES; x += LANES", "trial"),
     ("patch/trial_rows.cl", "v += width;", "v += width + 1;", "trial"),
+    ("patch/trial_rows.cl", "Q[(size_t)(l + f) * ROW + n]", "Q[(size_t)l * ROW + n]", "trial"),
+    ("patch/trial_rows.cl", "places[at + together].col != here.col", "false", "trial"),
     ("patch/trial_rows.cl", "second = (fvec)(-next[i])", "second = (fvec)(next[i])", "trial"),
     ("patch/trial_rows.cl", "take_row(next, mine, mine[k + 1], k + 1)", "take_row(next, mine, 0.0f, k + 1)", "trial"),
     ("patch/trial_group.cl", "right[3 * P + i] = q[i];", "right[3 * P + i] = 0.0f;", "trial"),

@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { TRIALS = 6, COPIES = 2 }; /* five of use in each copy: CPUs do four at a time */
+enum { TRIALS = 7, COPIES = 2 }; /* six of use in each copy: CPUs do four at a time */
 
 typedef struct trial_case {
     test_cube_shape cube;
@@ -42,6 +42,7 @@ static void make_trials(const clv_paco_plan *plan, double unit, clv_trial *trial
           .aside_x = 0.3,
           .aside_y = -1.4 },
         { .x = cx + 2.2, .y = cy + 7.9, .flux = 0.5 },
+        { .x = cx - 0.9, .y = cy + 0.4, .flux = 0.6 }, /* several frames in a patch */
         { .x = 1, .y = 1, .flux = 1 },
     };
     memcpy(trials, made, sizeof made);
