@@ -407,7 +407,7 @@ def light_of(shape, spots):
 
 
 def errors_of_places(command, work):
-    """What a fit says of its errors, against the truth: pulls scatter by 1, a little more for faint spots."""
+    """What a fit says of its errors, against the truth: pulls scatter by 1."""
     rng = np.random.default_rng(7)
     frames, truth = [], []
     for _ in range(12):
@@ -427,7 +427,7 @@ def errors_of_places(command, work):
         if away.min() < 2:
             pulls[own[3]] += [(float(row[a]) - own[i]) / float(row[a + "_err"]) for i, a in enumerate("yx")]
     for photons, found in pulls.items():
-        say(len(found) > 600 and 0.9 < np.std(found) < (1.15 if photons == 600 else 1.1) and abs(np.mean(found)) < 0.15,
+        say(len(found) > 600 and 0.9 < np.std(found) < 1.1 and abs(np.mean(found)) < 0.15,
             f"{photons} photons: {len(found)} pulls scatter by {np.std(found):.3f} around {np.mean(found):.3f}")
     for ending in ("npy", "json"):
         other = os.path.join(work, "fitted." + ending)
