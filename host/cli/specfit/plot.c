@@ -114,14 +114,11 @@ static void name_of_y(clv_image *image, long x, long y, const char *name)
     clv_image_text(image, x, y, 1, name, ink, &white);
 }
 
-/* Draws the name of the horizontal axis below the frame, between the numbers at its ends. */
-static void name_x(clv_image *image, const frame *f, const char *name, double left, double right)
+/* Draws the name of the horizontal axis below its numbers. */
+static void name_x(clv_image *image, const frame *f, const char *name)
 {
-    const long below = f->y + f->height + 4;
-    number(image, f->x, below, left, 0);
-    number(image, f->x + f->width, below, right, 1);
-    clv_image_text(image, f->x + (f->width - clv_text_width(name, 1)) / 2, below, 1, name, ink,
-                   NULL);
+    clv_image_text(image, f->x + (f->width - clv_text_width(name, 1)) / 2, f->y + f->height + 16, 1,
+                   name, ink, NULL);
 }
 
 static void ticks_of_y(clv_image *image, const frame *f, double count)
@@ -195,6 +192,9 @@ static void draw_arm(clv_image *image, const clv_spectrum *s, const float *model
         return;
     }
     range_of(flux, n, &f.low, &f.high);
+    for (size_t k = 0; model && k < n; ++k) /* the deepest lines are few pixels */
+        if (isfinite(model[k]))
+            f.low = fmin(f.low, (double)model[k]), f.high = fmax(f.high, (double)model[k]);
     mark_lines(image, &f, wave, n, velocity);
     line(image, &f, wave, flux, n, data_colour);
     if (model) line(image, &f, wave, model, n, model_colour);
@@ -211,8 +211,7 @@ static void draw_arm(clv_image *image, const clv_spectrum *s, const float *model
     name_of_y(image, f.x + 6, y + 6,
               desi ? "flux (1e-17 erg / s / cm2 / Angstrom)" : "flux (unit of the file)");
     name_of_y(image, r.x + 6, r.y + 4, "(flux - model) / error");
-    clv_image_text(image, f.x + (f.width - clv_text_width("wavelength (Angstrom)", 1)) / 2,
-                   r.y + r.height + 16, 1, "wavelength (Angstrom)", ink, NULL);
+    name_x(image, &r, "wavelength (Angstrom)");
     clv_free(residual), clv_free(flux);
 }
 
@@ -297,13 +296,35 @@ static void find_ends(const specfit_table *t, quantity *q)
     }
     if (!isfinite(low)) low = high = 0;
     if (!(high > low)) low -= 1, high += 1;
+    const double margin = 0.05 * (high - low); /* no star lies on the frame */
+    low -= margin, high += margin;
     q->first = q->reversed ? high : low;
     q->last = q->reversed ? low : high;
 }
 
-static double place_on(const quantity *q, const clv_specfit_result *fit)
+/* Returns where a value lies on the axis: 0 at its beginning, 1 at its end. */
+static double place_on(const quantity *q, double value)
 {
-    return (q->of(fit) - q->first) / (q->last - q->first);
+    return (value - q->first) / (q->last - q->first);
+}
+
+/* Draws ticks at round values. */
+static void ticks_on(clv_image *image, const frame *f, const quantity *q, bool vertical)
+{
+    const double low = fmin(q->first, q->last), high = fmax(q->first, q->last);
+    const double step = step_of(high - low, 5);
+    for (long i = (long)ceil(low / step); (double)i * step <= high; ++i) {
+        const double value = (double)i * step, part = place_on(q, value);
+        if (vertical) {
+            const long y = f->y + f->height - (long)(part * (double)f->height);
+            clv_image_fill(image, f->x, y, 5, 1, ink);
+            number(image, f->x - 4, y - 3, value, 1);
+        } else {
+            const long x = f->x + (long)(part * (double)f->width);
+            clv_image_fill(image, x, f->y + f->height - 4, 1, 5, ink);
+            number(image, x, f->y + f->height + 4, value, 0.5);
+        }
+    }
 }
 
 static void scatter(clv_image *image, const specfit_table *t, frame f, quantity x, quantity y)
@@ -311,7 +332,7 @@ static void scatter(clv_image *image, const specfit_table *t, frame f, quantity 
     find_ends(t, &x), find_ends(t, &y);
     for (size_t i = 0; i < t->count; ++i) {
         const clv_specfit_result *r = &t->rows[i].fit;
-        const double across = place_on(&x, r), up = place_on(&y, r);
+        const double across = place_on(&x, x.of(r)), up = place_on(&y, y.of(r));
         if (!isfinite(across) || !isfinite(up)) continue;
         clv_image_ring(image, (double)f.x + across * (double)f.width,
                        (double)f.y + (1 - up) * (double)f.height, 2.5, 2,
@@ -319,9 +340,8 @@ static void scatter(clv_image *image, const specfit_table *t, frame f, quantity 
     }
     border(image, &f);
     clv_image_text(image, f.x, f.y - 14, 1, y.name, ink, NULL);
-    number(image, f.x - 5, f.y, y.last, 1);
-    number(image, f.x - 5, f.y + f.height - 8, y.first, 1);
-    name_x(image, &f, x.name, x.first, x.last);
+    ticks_on(image, &f, &x, false), ticks_on(image, &f, &y, true);
+    name_x(image, &f, x.name);
 }
 
 static double velocity_of(const clv_specfit_result *r)
