@@ -18,15 +18,16 @@ from rvspecfit import spec_fit, spec_inter, utils, vel_fit
 import templates_rvspecfit as models_of
 
 ARM, STARS, SIGNAL, ALLOWED = "one", 8, 60, 0.05
-# Offsets of priors from the truth; what is held, at which offset. Half of the stars get each prior with the other sign.
+# Offsets of priors from the truth with their sigmas, and offsets at which parameters are held; vsini is held at the
+# value itself. Every other star gets them with the other sign. rvspecfit 0.9.0 cannot fix teff: get_hess_inv fails.
 CASES = [
     ("free", {}, {}),
     ("prior of teff", {"teff": (80, 60)}, {}),
     ("priors of teff and logg", {"teff": (120, 40), "logg": (0.15, 0.1)}, {}),
     ("priors of feh and alpha", {"feh": (0.1, 0.05), "alpha": (-0.05, 0.03)}, {}),
     ("fixed vsini", {}, {"vsini": 0}),
-    ("fixed teff and alpha", {}, {"teff": 50, "alpha": 0.02}),
-    ("prior of logg, fixed teff and vsini", {"logg": (0.1, 0.1)}, {"teff": -40, "vsini": 0}),
+    ("fixed logg and alpha", {}, {"logg": 0.1, "alpha": 0.02}),
+    ("prior of teff, fixed feh and vsini", {"teff": (80, 60)}, {"feh": -0.05, "vsini": 0}),
 ]
 
 
@@ -98,8 +99,8 @@ def main():
                 ours = fit_ours(cleave, library, path, priors, fixed, os.path.join(folder, "out"))
                 above.append(sum_at(spectrum, ours, priors, config, options) -
                              fit_theirs(spectrum, truth, priors, fixed, config, options))
-            print(f"{name}: ours less rvspecfit's: {np.min(above):+.4f} to {np.max(above):+.4f}, "
-                  f"median {np.median(above):+.4f}", flush=True)
+            print(f"{name}: ours less rvspecfit's: {np.min(above):+.1e} to {np.max(above):+.1e}, "
+                  f"median {np.median(above):+.1e}", flush=True)
             bad = bad or not np.max(above) <= ALLOWED
     return 1 if bad else 0
 
