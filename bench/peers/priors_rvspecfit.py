@@ -59,8 +59,11 @@ def fit_theirs(spectrum, start, priors, fixed, config, options):
 
 
 def sum_at(spectrum, point, priors, config, options):
-    value = spec_fit.get_chisq([spectrum], point["vel"], [point[name] for name in models_of.NAMES],
-                               (point["vsini"],), options=options, config=config)
+    inside = []
+    for name, nodes in zip(models_of.NAMES, (models_of.TEFF, models_of.LOGG, models_of.FEH, models_of.ALPHA)):
+        edge = 1e-8 * (nodes[-1] - nodes[0])  # rvspecfit counts the last node as outside of the grid
+        inside.append(min(max(point[name], nodes[0] + edge), nodes[-1] - edge))
+    value = spec_fit.get_chisq([spectrum], point["vel"], inside, (point["vsini"],), options=options, config=config)
     return value + sum(((point[name] - centre) / sigma) ** 2 for name, (centre, sigma) in priors.items())
 
 
