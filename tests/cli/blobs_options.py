@@ -45,7 +45,7 @@ class Runner:
 
 def usage(run, movie):
     for arguments, part in (
-            ([movie], "-o FILE"), ([], "MOVIE"), ([movie, movie, "-o", "-"], "MOVIE"),
+            ([movie], "-o FILE"), ([], "MOVIE"), ([movie, "absent2.tif", "-o", "-"], "absent2.tif"),
             ([movie, "-o", "-", "--min-sigma", "3", "--max-sigma", "2"], "--max-sigma"),
             ([movie, "-o", "-", "--num-sigma", "0"], "--num-sigma"),
             ([movie, "-o", "-", "--overlap", "2"], "--overlap"),

@@ -19,7 +19,7 @@ BLOBS = ["blobs", "movie.npy", "--link", "2"]
 SPECFIT = ["specfit", "no.fits", "--library", "no"]
 EMBED, CLASSIFY = ["embed", "no-model"], ["classify", "no-model"]
 TABLE = ["-o", "new.csv"]
-TABLES = [".csv", ".tsv", ".txt", ".npy", ".json", ".xml"]
+TABLES = [".csv", ".tsv", ".txt", ".npy", ".json", ".xml", ".parquet"]
 COMMON = [("--report", [".json"]), ("--trace", [".json"])]
 # command, what it needs beside the option, option, endings that it takes
 OUTPUTS = [
@@ -27,6 +27,8 @@ OUTPUTS = [
     (BLOBS + ["--format", "trackmate"], [], "-o", [".csv", ".tsv", ".txt", ".xml"]),
     (BLOBS, TABLE, "-T", TABLES),
     (BLOBS, TABLE, "--overlay", [".png"]),
+    (BLOBS, TABLE, "--stage-drift", [".csv", ".tsv", ".txt", ".json"]),
+    (BLOBS, TABLE, "--registered", [".npy"]),
     (["link", "spots.csv", "--search", "2"], [], "-o", TABLES),
     *((["tracks", "spots.csv"], [], option, [".csv", ".tsv", ".txt", ".json"])
       for option in ("-o", "--summary", "--msd", "--track-msd", "--drift", "--positions")),
@@ -51,7 +53,7 @@ for job, more in ((BLOBS, TABLE), (SPECFIT, TABLE), (EMBED, ["-o", "new.npy"]), 
                   (["templates", "no-models"], ["-o", "library"]),
                   (["generate", "no-model", "--prompt", "one"], [])):
     OUTPUTS += [(job, more, option, endings) for option, endings in COMMON]
-EVERY = [".csv", ".tsv", ".txt", ".npy", ".fits", ".json", ".xml", ".png", ".html", ".htm", ".md"]
+EVERY = [".csv", ".tsv", ".txt", ".npy", ".fits", ".json", ".xml", ".parquet", ".png", ".html", ".htm", ".md"]
 
 
 def words(endings):
@@ -89,7 +91,7 @@ def taken():
             continue
         for ending in endings + [] if len(endings) > 1 else endings + [""]:
             kit.expect(2, "no", *command, *more, option, "other" + ending)
-    for name, start in ("a.csv", b"frame,y,x"), ("a.npy", b"\x93NUMPY"):
+    for name, start in ("a.csv", b"frame,y,x"), ("a.npy", b"\x93NUMPY"), ("a.parquet", b"PAR1"):
         kit.expect(0, None, *BLOBS, "-o", name, "--report", "report", "--overlay", "a.png")
         with open(name, "rb") as file:
             kit.same(name, file.read(len(start)), start)
