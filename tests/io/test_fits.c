@@ -283,6 +283,8 @@ static void extensions_are_chosen_by_name_or_number(void **state)
         { "images.fits[10]", "no HDU [10]" },
         { "images.fits[-1]", "no HDU [-1]" },
         { "images.fits[0]", "HDU [0] is not an image" },
+        { "images.fits[PRIMARY]", "HDU [PRIMARY] is not an image" },
+        { "images.fits[p]", "HDU [p] is not an image" },
         { "angles_named.fits[1]", "HDU [1] is not an image" },
         { "rank1_c.npy[1]", "[1] names an HDU of a FITS file, but this is NPY" },
     };

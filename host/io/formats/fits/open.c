@@ -294,6 +294,8 @@ clv_status clv_fits_goto_extension(clv_fits_source *source, const char *extensio
     clv_copy_string(name, sizeof name, extension);
     if (clv_parse_u64(extension, &number)) {
         if (number < MAX_HDUS) CLV_TRY(clv_fits_goto(source, (int)number, &found));
+    } else if (strcasecmp(extension, "PRIMARY") == 0 || strcasecmp(extension, "P") == 0) {
+        found = true; /* the file is at its first HDU, which CFITSIO calls so */
     } else {
         if (comma && (size_t)(comma - extension) < sizeof name &&
             clv_parse_u64(comma + 1, &version))
