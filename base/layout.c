@@ -10,6 +10,7 @@
 #include <cleave/layout.h>
 #include <cleave/motion.h>
 #include <cleave/patch.h>
+#include <cleave/search.h>
 #include <cleave/spectra.h>
 #include <cleave/stage.h>
 #include <cleave/templates.h>
@@ -75,6 +76,7 @@ static const struct {
     { SIZE_OF(clv_probe_options) },
     { SIZE_OF(clv_product_options) },
     { SIZE_OF(clv_sampling) },
+    { SIZE_OF(clv_search_options) },
     { SIZE_OF(clv_share) },
     { SIZE_OF(clv_specfit_options) },
     { SIZE_OF(clv_specfit_result) },

@@ -11,6 +11,7 @@
                                      on NumPy's arrays or on such that stay on a device
     tokenize(), embed(), finetune(), classify(), Encoder, Trainer, Classifier
                                      texts: tokens, vectors, fine-tuning, classes
+    search(), semantic_search()      the vectors that are most similar to others
     LanguageModel                    language models: texts that go on, answers, scores
     offload(), explain(), last_plan()   host or device, and why
     Kernel, map()                    OpenCL C of your own, split over all devices
@@ -45,6 +46,7 @@ from ._contrast import ContrastResult, contrast
 from ._paco import PacoResult, paco, psf_fwhm, psf_normalize
 from ._probe import probe
 from ._report import Report, Share
+from ._search import Found, search, semantic_search
 from ._specfit import WARNINGS, specfit
 from ._spectra_library import SpectraArm, SpectraLibrary
 from ._stage import registered, stage_drift
@@ -57,7 +59,7 @@ from .version import __version__
 __all__ = [
     "Array", "ArrayStats", "AsdiResult", "BlobStream", "COUNT", "Class", "Classifier",
     "CompanionResult", "Context", "ContrastResult", "Device", "Diffusion",
-    "Encoder", "FIRST", "FinetuneResult", "Kernel", "LIBRARY_PATH", "LanguageModel", "Local", "MemoryRoom",
+    "Encoder", "FIRST", "FinetuneResult", "Found", "Kernel", "LIBRARY_PATH", "LanguageModel", "Local", "MemoryRoom",
     "MemoryStats", "Normalized", "Out", "PacoResult", "Plan", "Report", "SPOT", "Share", "Shared",
     "SpectraArm", "SpectraLibrary", "TemplateMaker", "Tracks", "TrainResult", "Trainer", "VOLUME_SPOT", "WARNINGS",
     "__version__",
@@ -67,4 +69,5 @@ __all__ = [
     "gaussian_2d", "has", "inject",
     "last_plan", "linear_step", "linear_train", "link", "log_to", "map", "matmul", "mend", "monte_carlo_pi",
     "normalize", "offload", "paco", "probe", "product", "psf_fwhm", "psf_normalize", "psf_recentre",
-    "reduce", "registered", "specfit", "spectra_library", "stage_drift", "star_position", "tokenize", "volumes", *errors.__all__]
+    "reduce", "registered", "search", "semantic_search", "specfit", "spectra_library", "stage_drift", "star_position",
+    "tokenize", "volumes", *errors.__all__]

@@ -162,6 +162,12 @@ StageOptions = _struct("clv_stage_options", [("size", size_t), ("memory", size_t
 StageShift = _struct("clv_stage_shift", [
     ("y", double), ("x", double), ("y_err", double), ("x_err", double), ("found", boolean)], "stage.h")
 
+# ---- search.h
+
+SearchOptions = _struct("clv_search_options", [
+    ("size", size_t), ("top", size_t), ("similarity", enum), ("progress", Progress),
+    ("progress_user", void_p)], "search.h")
+
 # ---- motion.h
 
 Track = _struct("clv_track", [
@@ -394,6 +400,11 @@ FUNCTIONS = {
     "clv_blobs_close": (None, [void_p]),
     "clv_link": (status, [void_p, size_t, c.POINTER(LinkOptions), void_p, c.POINTER(size_t)]),
     "clv_link_branches": (status, [void_p, void_p, void_p, size_t, double, void_p, c.POINTER(size_t)]),
+    "clv_search_create": (status, [void_p, void_p, size_t, size_t, c.POINTER(SearchOptions),
+                                   c.POINTER(void_p)]),
+    "clv_search_add": (status, [void_p, void_p, size_t, size_t, void_p]),
+    "clv_search_result": (status, [void_p, void_p, void_p]),
+    "clv_search_free": (None, [void_p]),
     "clv_specfit": (status, [void_p, c.POINTER(SpectraLibrary), c.POINTER(SpectraStars),
                              c.POINTER(SpecfitOptions), void_p, void_p]),
     "clv_specfit_results_clear": (None, [void_p, size_t]),

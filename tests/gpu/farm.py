@@ -38,7 +38,7 @@ CARD_OF = {"gfx906": "vega", "gfx90a": "rx-6700xt", "gfx1030": "rx-6700xt", "gfx
            "tgllp": "iris-xe", compilers.SPIRV: "arc-a770"}
 # Operations of which small launches have to be executed, and those that would not end without all results.
 WITHOUT_RESULTS = ["paco", "blobs", "volumes", "products", "attention", "encoders", "trainers", "decoders",
-                   "convolutions", "eigenvalues", "arrays"]
+                   "convolutions", "eigenvalues", "arrays", "searches"]
 WITH_RESULTS = ["specfit", "templates"]
 LEAST_OCCUPANCY, MOST_GROUP, MOST_LOCAL = 25, 256, 32768
 # Columns of the document's tables.

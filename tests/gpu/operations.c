@@ -139,6 +139,27 @@ static void volumes(void)
     }
 }
 
+static void search_once(size_t queries, clv_similarity similarity)
+{
+    enum { ROWS = 20000, WIDTH = 384 };
+    float *q = clv_zalloc(queries * WIDTH, sizeof *q),
+          *x = clv_zalloc((size_t)ROWS * WIDTH, sizeof *x);
+    const clv_search_options options = { .size = sizeof options, .similarity = similarity };
+    clv_search *search;
+    require(q && x ? CLV_OK : CLV_E_MEMORY);
+    require(clv_search_create(context, q, queries, WIDTH, &options, &search));
+    require(clv_search_add(search, x, ROWS, 0, NULL));
+    clv_search_free(search);
+    clv_free(q), clv_free(x);
+}
+
+static void searches(void)
+{
+    search_once(1, CLV_SIMILARITY_DOT);
+    search_once(8, CLV_SIMILARITY_COSINE);
+    search_once(100, CLV_SIMILARITY_COSINE);
+}
+
 static void stars_once(bool resolution, unsigned terms)
 {
     synthetic_stars s;
@@ -491,6 +512,7 @@ static const struct {
     { "convolutions", convolutions },
     { "eigenvalues", eigenvalues },
     { "arrays", arrays },
+    { "searches", searches },
 };
 
 int main(int argc, char **argv)

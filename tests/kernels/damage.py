@@ -20,7 +20,7 @@ import time
 TEST = "{build}/bin/test_paco_{name}"
 # test_NAME, not test_paco_NAME
 OTHERS = ("blob", "array", "gemm", "transformer", "encoder", "spectra", "training", "attention_back",
-          "trainer", "generate", "few", "language_few", "volume", "templates")
+          "trainer", "generate", "few", "language_few", "volume", "templates", "search")
 OCLGRIND = "{sources}/tests/kernels/under_oclgrind.sh"
 
 # file below cl/, line as it is, damaged line, test
@@ -399,6 +399,28 @@ KERNELS = [
     ("spectra/smooth.cl", "const int end = start[n + 1]", "const int end = start[n + 1] - 1", "templates"),
     ("spectra/smooth.cl", "x += 16;", "x += 16 * (j + 1 < stop);", "templates"),
     ("spectra/smooth.cl", "from[n]) * 16", "from[n] + 1) * 16", "templates"),
+    ("search/dots.cl", "v[i] = (uint)i < count ? x[i] : 0.0f", "v[i] = (uint)i + 1 < count ? x[i] : 0.0f", "search"),
+    ("search/dots.cl", "square[i] = tail[i] * tail[i];", "square[i] = 0.0f;", "search"),
+    ("search/dots.cl", "acc[i][j] = tail[i] * y;", "acc[i][j] = 0.0f;", "search"),
+    ("search/dots.cl", "MULTIPLY(square[i] = fma(v[i], v[i], square[i]))", "MULTIPLY((void)0)", "search"),
+    ("search/dots.cl", "acc[i][j] = fma(v[i], y, acc[i][j]);", "acc[i][j] = fma(v[0], y, acc[i][j]);", "search"),
+    ("search/dots.cl", "(q0 + j) * s_row + r + i]", "(q0 + j) * s_row + r]", "search"),
+    ("search/dots.cl", "sum == 0.0f ? 0.0f :", "sum == 0.0f ? INFINITY :", "search"),
+    ("search/dots.cl", "if (queries == 0)", "if (queries == 1)", "search"),
+    ("search/select_cores.cl", "best[c + 1] < best[c]", "best[c + 1] > best[c]", "search"),
+    ("search/select_cores.cl", "at[c + 1] > at[c]", "at[c + 1] < at[c]", "search"),
+    ("search/select_cores.cl", "first + r + l);", "first + r);", "search"),
+    ("search/select_cores.cl", "all_at + (size_t)(query + q) * keep", "all_at + (size_t)q * keep", "search"),
+    ("search/select_cores.cl", "v *= lanes_load(scale + r);", "", "search"),
+    ("search/select_cores.cl", "const float v = s[r] * scale[r];", "const float v = s[r];", "search"),
+    ("search/select_cores.cl", "if (v > root) {", "if (v > root && r + 1 < count) {", "search"),
+    ("search/select_group.cl", "key <= LOW ? 0 : key", "key", "search"),
+    ("search/select_group.cl", "wanted -= bins[b];", "wanted -= 1;", "search"),
+    ("search/select_group.cl", "before++ < left", "before++ < 1", "search"),
+    ("search/select_group.cl", "for (uint i = 0; i < id; ++i) before += runs[i];", "", "search"),
+    ("search/select_group.cl", "first_segment + seg) * keep", "first_segment) * keep", "search"),
+    ("search/select_group.cl", "s[i] * scale[begin + (i)]", "s[i] * scale[i]", "search"),
+    ("search/select_group.cl", "sum = fma(x[i], x[i], sum);", "sum = x[i] * x[i];", "search"),
     ("spectra/smooth.cl", "if (n >= points) return", "if (n > points) return", "templates"),
 ]
 

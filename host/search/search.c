@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Search among vectors: checks, the copies of the queries, and the exact scores of what the devices found. */
+#include "host/search/search.h"
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/options.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum {
+    DEFAULT_TOP = 10,
+    QUERY_ROWS = 4, /* queries are padded to a multiple of this, as cl/search/dots.cl wants them */
+    LANES = 16,
+    SPARE = 8, /* candidates beyond `top`, or an eighth of it */
+    SHORT = 4096
+};
+
+static double dot(const float *a, const float *b, size_t count)
+{
+    double sum = 0;
+    for (size_t i = 0; i < count; ++i)
+        sum += (double)a[i] * (double)b[i];
+    return sum;
+}
+
+static clv_status check(const clv_context *context, const float *queries, size_t count,
+                        size_t width, const clv_search_options *o, clv_search **out)
+{
+    if (!context || !queries || !out)
+        return clv_fail(CLV_E_ARGUMENT, "search: context, queries or search is NULL");
+    if (!count || !width || count > INT32_MAX || width > INT32_MAX || count > SIZE_MAX / 64 / width)
+        return clv_fail(CLV_E_SHAPE,
+                        "search: queries [%zu,%zu]; both extents must lie between 1 and 2^31 - 1",
+                        count, width);
+    if (o->top > CLV_SEARCH_TOP_MOST)
+        return clv_fail(CLV_E_ARGUMENT, "search: top is %zu; at most %d rows per query are found",
+                        o->top, CLV_SEARCH_TOP_MOST);
+    if ((unsigned)o->similarity > CLV_SIMILARITY_DOT)
+        return clv_fail(CLV_E_ARGUMENT, "search: similarity %d is not one of clv_similarity",
+                        (int)o->similarity);
+    for (size_t i = 0; i < count * width; ++i)
+        if (!isfinite(queries[i]))
+            return clv_fail(CLV_E_ARGUMENT,
+                            "search: element %zu of query %zu is %g; a query must be finite",
+                            i % width, i / width, (double)queries[i]);
+    return CLV_OK;
+}
+
+/* Copies the queries twice: as they are, and as devices want them. */
+static void take_queries(clv_search *s, const float *queries)
+{
+    memcpy(s->given, queries, s->queries * s->width * sizeof *queries);
+    for (size_t q = 0; q < s->queries; ++q) {
+        const float *given = queries + q * s->width;
+        float *padded = s->padded + q * s->pitch;
+        s->length[q] = sqrt(dot(given, given, s->width));
+        const double scale = s->similarity == CLV_SIMILARITY_DOT ? 1
+                             : s->length[q] > 0                  ? 1 / s->length[q]
+                                                                 : 0;
+        for (size_t i = 0; i < s->width; ++i)
+            padded[i] = (float)((double)given[i] * scale);
+    }
+}
+
+clv_status clv_search_create(clv_context *context, const float *queries, size_t count, size_t width,
+                             const clv_search_options *options, clv_search **search)
+{
+    clv_search_options o;
+    CLV_TRY(clv_take_struct(&o, sizeof o, options, "clv_search_create", "clv_search_options"));
+    CLV_TRY(check(context, queries, count, width, &o, search));
+    clv_search *s = clv_zalloc(1, sizeof *s);
+    if (!s) return clv_fail(CLV_E_MEMORY, "search: no memory");
+    s->context = context;
+    s->queries = count, s->width = width;
+    s->top = o.top ? o.top : DEFAULT_TOP;
+    s->keep = s->top + CLV_MAX((size_t)SPARE, s->top / 8);
+    s->similarity = o.similarity;
+    s->progress = o.progress, s->progress_user = o.progress_user;
+    s->pitch = clv_round_up(width, LANES);
+    s->padded_queries = clv_round_up(count, QUERY_ROWS);
+    s->given = clv_alloc(count * width, sizeof *s->given);
+    s->length = clv_alloc(count, sizeof *s->length);
+    s->padded = clv_zalloc(s->padded_queries * s->pitch, sizeof *s->padded);
+    s->hits = clv_alloc(count * s->top, sizeof *s->hits);
+    s->held = clv_zalloc(count, sizeof *s->held);
+    if (!s->given || !s->length || !s->padded || !s->hits || !s->held) {
+        clv_search_free(s);
+        return clv_fail(CLV_E_MEMORY,
+                        "search: no memory for %zu queries of %zu numbers and %zu rows each", count,
+                        width, s->top);
+    }
+    take_queries(s, queries);
+    *search = s;
+    return CLV_OK;
+}
+
+void clv_search_free(clv_search *s)
+{
+    if (!s) return;
+    clv_free(s->given), clv_free(s->length), clv_free(s->padded);
+    clv_free(s->hits), clv_free(s->held);
+    clv_free(s);
+}
+
+/* The similarity in double, whichever device found the row. */
+static double exact(const clv_search *s, size_t q, const float *row)
+{
+    const double product = dot(s->given + q * s->width, row, s->width);
+    if (s->similarity == CLV_SIMILARITY_DOT) return product;
+    const double lengths = s->length[q] * sqrt(dot(row, row, s->width));
+    return lengths > 0 ? product / lengths : lengths == 0 ? 0 : (double)NAN;
+}
+
+static void take_found(clv_search_plan *p)
+{
+    clv_search *s = p->search;
+    for (size_t q = 0; q < s->queries; ++q)
+        for (size_t i = 0; i < p->found_count[q]; ++i) {
+            const size_t row = (size_t)p->found[q * s->keep + i].row;
+            const clv_hit hit = { .score = exact(s, q, p->rows + row * p->stride),
+                                  .row = (int64_t)(s->rows + row) };
+            clv_hits_offer(s->hits + q * s->top, &s->held[q], s->top, hit);
+        }
+}
+
+clv_status clv_search_add(clv_search *s, const float *rows, size_t count, size_t stride,
+                          clv_report *report)
+{
+    if (!s || (count && !rows)) return clv_fail(CLV_E_ARGUMENT, "search: search or rows is NULL");
+    if (!stride) stride = s->width;
+    if (stride < s->width)
+        return clv_fail(CLV_E_SHAPE, "search: stride %zu is below the width of the queries, %zu",
+                        stride, s->width);
+    if (count > INT32_MAX || (count && stride > SIZE_MAX / 8 / count))
+        return clv_fail(CLV_E_SHAPE, "search: %zu rows in one call; at most 2^31 - 1 are accepted",
+                        count);
+    if (!count) return CLV_OK;
+    char signature[96];
+    snprintf(signature, sizeof signature, "Q%zu D%zu K%zu", s->queries, s->width, s->keep);
+    clv_search_plan plan = { .search = s, .rows = rows, .stride = stride };
+    plan.found = clv_alloc(s->queries * s->keep, sizeof *plan.found);
+    plan.found_count = clv_zalloc(s->queries, sizeof *plan.found_count);
+    const clv_job job = { .size = sizeof job,
+                          .name = "search",
+                          .signature = signature,
+                          .units = count,
+                          .min_chunk = CLV_MIN(count, (size_t)SHORT),
+                          .cost = clv_search_cost,
+                          .setup = clv_search_setup,
+                          .enqueue = clv_search_enqueue,
+                          .commit = clv_search_commit,
+                          .reference = clv_search_reference,
+                          .rehearse = true,
+                          .progress = s->progress,
+                          .progress_user = s->progress_user };
+    clv_status status =
+        plan.found && plan.found_count
+            ? clv_job_run(s->context, &job, &plan, report)
+            : clv_fail(CLV_E_MEMORY, "search: no memory for %zu candidates", s->queries * s->keep);
+    if (!status) {
+        take_found(&plan);
+        s->rows += count;
+    }
+    clv_free(plan.found);
+    clv_free(plan.found_count);
+    return status;
+}
+
+size_t clv_search_rows(const clv_search *s)
+{
+    return s ? s->rows : 0;
+}
+
+size_t clv_search_top(const clv_search *s)
+{
+    return s ? s->top : 0;
+}
+
+clv_status clv_search_result(const clv_search *s, int64_t *rows, float *scores)
+{
+    if (!s) return clv_fail(CLV_E_ARGUMENT, "search: search is NULL");
+    clv_hit *sorted = clv_alloc(s->top, sizeof *sorted);
+    if (!sorted) return clv_fail(CLV_E_MEMORY, "search: no memory for %zu rows", s->top);
+    for (size_t q = 0; q < s->queries; ++q) {
+        memcpy(sorted, s->hits + q * s->top, s->held[q] * sizeof *sorted);
+        clv_hits_sort(sorted, s->held[q]);
+        for (size_t i = 0; i < s->top; ++i) {
+            const bool there = i < s->held[q];
+            if (rows) rows[q * s->top + i] = there ? sorted[i].row : -1;
+            if (scores) scores[q * s->top + i] = there ? (float)sorted[i].score : -INFINITY;
+        }
+    }
+    clv_free(sorted);
+    return CLV_OK;
+}

@@ -1,0 +1,316 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A chunk of rows on a device: products with the queries, step by step, and the best rows of every query. */
+#include "host/search/search.h"
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "cl/search/shared.clh"
+#include "cl_embedded.h"
+#include "runtime/record/device.h"
+
+#include <math.h>
+
+/* Buffers of a worker, and of a slot beside its results. */
+enum { QUERIES, ROWS_IN = CLV_SEARCH_ROWS + 1, PRODUCTS, SCALES, PART_SCORES, PART_ROWS, SCRATCH };
+
+enum {
+    FEW = 24, /* queries for which cores read rows once, by dots.cl; more go through GEMM */
+    QUERY_BLOCK = 256,     /* queries of one product */
+    CORE_FLOATS = 1 << 20, /* products at a time, so that they stay in a cache */
+    CARD_FLOATS = 1 << 24,
+    SEGMENT = 4096 /* rows of a work-group */
+};
+
+/* How a device searches. */
+typedef struct way {
+    bool cores;     /* no barriers, one work-item for each strip or query */
+    bool dots;      /* products by clv_search_dots */
+    size_t block;   /* queries at a time */
+    size_t step;    /* rows at a time */
+    size_t segment; /* rows of a work-group; cards only */
+    size_t group;   /* its work-items */
+    size_t pitch;   /* floats between the products of two queries */
+} way;
+
+static way way_of(const clv_device *device, const clv_search *s)
+{
+    const clv_probe_device *facts = clv_device_facts(device);
+    way w = { .cores = facts->device_class == CLV_CLASS_CPU };
+    /* rasterisers take small work-groups only, whatever their drivers report for the device */
+    w.group = facts->device_class == CLV_CLASS_SOFTWARE ? 32 : CLV_SEARCH_GROUP;
+    while (w.group > 1 && w.group > facts->max_work_group)
+        w.group /= 2;
+    w.dots = w.cores && s->queries <= FEW;
+    w.block = CLV_MIN(s->queries, (size_t)QUERY_BLOCK);
+    w.segment = clv_round_up(CLV_MAX((size_t)SEGMENT, 4 * s->keep), SEGMENT);
+    const size_t floats = w.cores ? CORE_FLOATS : CARD_FLOATS;
+    w.step = w.cores ? CLV_MAX(floats / w.block / SEGMENT, (size_t)1) * SEGMENT
+                     : CLV_MAX(floats / w.block / w.segment, (size_t)1) * w.segment;
+    w.pitch = w.step;
+    return w;
+}
+
+static size_t segments_of(const way *w, size_t count)
+{
+    return w->cores ? 1 : (count + w->segment - 1) / w->segment;
+}
+
+clv_cost clv_search_cost(size_t first, size_t count, void *user)
+{
+    (void)first;
+    const clv_search_plan *p = user;
+    const clv_search *s = p->search;
+    const double rows = (double)count * (double)p->stride * sizeof(float);
+    const double products = (double)count * (double)s->queries;
+    const size_t block = CLV_MIN(s->queries, (size_t)QUERY_BLOCK);
+    const size_t segments = count / CLV_MAX((size_t)SEGMENT, 4 * s->keep) + 2;
+    const double found = (double)(s->queries * s->keep) * 8, parts = found * (double)segments;
+    const double at_once =
+        CLV_MIN((double)CARD_FLOATS, (double)block * ((double)count + SEGMENT)) * 4;
+    return (clv_cost){ .flops = 2 * products * (double)s->width,
+                       .traffic_bytes = rows + 2 * products * sizeof(float),
+                       .transfer_bytes = rows + found,
+                       .memory_bytes = (uint64_t)(rows + parts + found + at_once),
+                       .buffer_bytes = (uint64_t)CLV_MAX(rows, parts / 2) };
+}
+
+clv_status clv_search_setup(clv_worker *worker, void *user)
+{
+    clv_search_plan *p = user;
+    const clv_search *s = p->search;
+    clv_queue *queue = clv_worker_queue(worker);
+    const way w = way_of(clv_worker_device(worker), s);
+    const size_t bytes = s->padded_queries * s->pitch * sizeof(float);
+    clv_buffer *queries;
+    CLV_TRY(clv_worker_buffer(worker, QUERIES, bytes, &queries));
+    CLV_TRY(clv_write(queue, queries, 0, s->padded, bytes));
+    if (w.dots) return CLV_OK;
+    return clv_gemm_choose(s->context, queue, w.block, &p->form[clv_worker_index(worker)]);
+}
+
+/* A chunk on its way through a device. */
+typedef struct chunk {
+    const clv_search_plan *plan;
+    const clv_search *search;
+    const clv_gemm_form *form;
+    way way;
+    clv_slot *slot;
+    clv_queue *queue;
+    clv_buffer *queries, *products, *scales, *scores, *rows, *part_scores, *part_rows;
+    clv_place x;
+    size_t segments;
+} chunk;
+
+static bool is_scaled(const chunk *c)
+{
+    return c->search->similarity == CLV_SIMILARITY_COSINE;
+}
+
+static size_t offset_of(const chunk *c, size_t at)
+{
+    return c->x.offset + at * c->x.stride[1];
+}
+
+/* Enqueues dots.cl for the first `queries` queries; 0: the rows' lengths only. */
+static clv_status enqueue_dots(const chunk *c, size_t queries, size_t at, size_t count, bool scaled)
+{
+    const clv_search *s = c->search;
+    const size_t lanes = clv_gemm_form_usual(clv_queue_device(c->queue)).lanes == 16 ? 16 : 8;
+    clv_launch launch = { .size = sizeof(clv_launch),
+                          .source = &clv_cl_search_dots,
+                          .kernel = "clv_search_dots",
+                          .defines = { { "LANES", (long)lanes },
+                                       { "NORMS", scaled },
+                                       { "QUERIES", queries < 2   ? 1
+                                                    : queries < 4 ? 2
+                                                                  : 4 } },
+                          .global = { (count + CLV_SEARCH_STRIP - 1) / CLV_SEARCH_STRIP },
+                          .local = { 1 } };
+    const clv_arg args[] = { clv_arg_buffer(c->x.buffer),         clv_arg_u64(offset_of(c, at)),
+                             clv_arg_u64(c->x.stride[1]),         clv_arg_buffer(c->queries),
+                             clv_arg_u32((uint32_t)s->pitch),     clv_arg_buffer(c->products),
+                             clv_arg_u32((uint32_t)c->way.pitch), clv_arg_buffer(c->scales),
+                             clv_arg_u32((uint32_t)count),        clv_arg_u32((uint32_t)s->width),
+                             clv_arg_u32((uint32_t)queries) };
+    return clv_launch_enqueue(c->queue, &launch, args, CLV_LEN(args), NULL);
+}
+
+static clv_status enqueue_product(const chunk *c, size_t q, size_t queries, size_t at, size_t count)
+{
+    const clv_search *s = c->search;
+    clv_buffer *scratch;
+    const clv_gemm g = { .m = queries,
+                         .n = count,
+                         .k = s->width,
+                         .a = { c->queries, q * s->pitch, s->pitch, 1, 0 },
+                         .b = { c->x.buffer, offset_of(c, at), 1, c->x.stride[1], 0 },
+                         .c = { c->products, 0, c->way.pitch, 1, 0 },
+                         .any_order = true,
+                         .alpha = 1 };
+    CLV_TRY(
+        clv_slot_buffer(c->slot, SCRATCH, clv_gemm_scratch(c->form, &g) * sizeof(float), &scratch));
+    return clv_gemm_enqueue(c->queue, c->form, &g, scratch, NULL);
+}
+
+static clv_launch group_launch(const chunk *c, const char *kernel, bool scaled, size_t groups,
+                               size_t rows)
+{
+    const size_t group = c->way.group;
+    return (clv_launch){ .size = sizeof(clv_launch),
+                         .source = &clv_cl_search_select_group,
+                         .kernel = kernel,
+                         .defines = { { "GROUP", (long)group }, { "SCALED", scaled } },
+                         .global = { group * groups, rows },
+                         .local = { group, 1 } };
+}
+
+static clv_status enqueue_scales(const chunk *c, size_t at, size_t count)
+{
+    if (c->way.cores) return enqueue_dots(c, 0, at, count, true);
+    const clv_launch launch = group_launch(c, "clv_search_scale", true, 1, count);
+    const clv_arg args[] = { clv_arg_buffer(c->x.buffer), clv_arg_u64(offset_of(c, at)),
+                             clv_arg_u64(c->x.stride[1]), clv_arg_u32((uint32_t)c->search->width),
+                             clv_arg_buffer(c->scales) };
+    return clv_launch_enqueue(c->queue, &launch, args, CLV_LEN(args), NULL);
+}
+
+static clv_status select_on_cores(const chunk *c, size_t q, size_t queries, size_t at, size_t count)
+{
+    const clv_launch launch = { .size = sizeof(clv_launch),
+                                .source = &clv_cl_search_select_cores,
+                                .kernel = "clv_search_select_cores",
+                                .defines = { { "SCALED", is_scaled(c) } },
+                                .global = { queries },
+                                .local = { 1 } };
+    const clv_arg args[] = { clv_arg_buffer(c->products),
+                             clv_arg_u32((uint32_t)c->way.pitch),
+                             clv_arg_buffer(c->scales),
+                             clv_arg_u32((uint32_t)at),
+                             clv_arg_u32((uint32_t)count),
+                             clv_arg_u32((uint32_t)q),
+                             clv_arg_u32((uint32_t)c->search->keep),
+                             clv_arg_u32(at == 0),
+                             clv_arg_buffer(c->scores),
+                             clv_arg_buffer(c->rows) };
+    return clv_launch_enqueue(c->queue, &launch, args, CLV_LEN(args), NULL);
+}
+
+static clv_status select_in_groups(const chunk *c, size_t q, size_t queries, size_t at,
+                                   size_t count)
+{
+    const clv_search *s = c->search;
+    const clv_launch launch =
+        group_launch(c, "clv_search_select", is_scaled(c), segments_of(&c->way, count), queries);
+    const clv_arg args[] = {
+        clv_arg_buffer(c->products),
+        clv_arg_u32((uint32_t)c->way.pitch),
+        clv_arg_buffer(c->scales),
+        clv_arg_u32((uint32_t)at),
+        clv_arg_u32((uint32_t)count),
+        clv_arg_u32((uint32_t)c->way.segment),
+        clv_arg_u32((uint32_t)s->keep),
+        clv_arg_u32((uint32_t)c->segments),
+        clv_arg_u32((uint32_t)(q * c->segments + at / c->way.segment)),
+        clv_arg_buffer(c->segments > 1 ? c->part_scores : c->scores),
+        clv_arg_buffer(c->segments > 1 ? c->part_rows : c->rows),
+    };
+    return clv_launch_enqueue(c->queue, &launch, args, CLV_LEN(args), NULL);
+}
+
+static clv_status join(const chunk *c)
+{
+    const clv_search *s = c->search;
+    const clv_launch launch = group_launch(c, "clv_search_join", false, 1, s->queries);
+    const clv_arg args[] = { clv_arg_buffer(c->part_scores),
+                             clv_arg_buffer(c->part_rows),
+                             clv_arg_u32((uint32_t)(c->segments * s->keep)),
+                             clv_arg_u32((uint32_t)s->keep),
+                             clv_arg_buffer(c->scores),
+                             clv_arg_buffer(c->rows) };
+    return clv_launch_enqueue(c->queue, &launch, args, CLV_LEN(args), NULL);
+}
+
+/* Rows [at, at + count) of the chunk, all queries. */
+static clv_status enqueue_step(const chunk *c, size_t at, size_t count)
+{
+    const clv_search *s = c->search;
+    if (is_scaled(c) && !c->way.dots) CLV_TRY(enqueue_scales(c, at, count));
+    for (size_t q = 0; q < s->queries; q += c->way.block) {
+        const size_t queries = CLV_MIN(s->queries - q, c->way.block);
+        CLV_TRY(c->way.dots ? enqueue_dots(c, queries, at, count, is_scaled(c))
+                            : enqueue_product(c, q, queries, at, count));
+        CLV_TRY(c->way.cores ? select_on_cores(c, q, queries, at, count)
+                             : select_in_groups(c, q, queries, at, count));
+    }
+    return CLV_OK;
+}
+
+static clv_status take_buffers(chunk *c, size_t count)
+{
+    const clv_search *s = c->search;
+    const size_t places = s->queries * s->keep,
+                 step = CLV_MIN(c->way.step, clv_round_up(count, SEGMENT));
+    c->way.pitch = step;
+    CLV_TRY(clv_worker_buffer(clv_slot_worker(c->slot), QUERIES, 0, &c->queries));
+    CLV_TRY(clv_slot_buffer(c->slot, PRODUCTS, c->way.block * step * sizeof(float), &c->products));
+    CLV_TRY(clv_slot_buffer(c->slot, SCALES, step * sizeof(float), &c->scales));
+    CLV_TRY(clv_slot_output(c->slot, CLV_SEARCH_SCORES, places * sizeof(float), &c->scores));
+    CLV_TRY(clv_slot_output(c->slot, CLV_SEARCH_ROWS, places * sizeof(uint32_t), &c->rows));
+    c->segments = segments_of(&c->way, count);
+    if (c->segments == 1) return CLV_OK;
+    CLV_TRY(clv_slot_buffer(c->slot, PART_SCORES, places * c->segments * sizeof(float),
+                            &c->part_scores));
+    return clv_slot_buffer(c->slot, PART_ROWS, places * c->segments * sizeof(uint32_t),
+                           &c->part_rows);
+}
+
+/* Some rasterisers compute wrongly beyond a number of loop turns: refuses chunks that need more. */
+static clv_status check_turns(const chunk *c, size_t count)
+{
+    enum { PASSES = 7 }; /* of a selection over its input */
+    const clv_device *device = clv_queue_device(c->queue);
+    const size_t joined = segments_of(&c->way, count) * c->search->keep;
+    const size_t turns = PASSES * (CLV_MAX(joined, c->way.segment) / c->way.group + 1);
+    if (c->way.cores || device->loop_limit == CLV_UNKNOWN || turns < device->loop_limit)
+        return CLV_OK;
+    return clv_fail(
+        CLV_E_UNSUPPORTED,
+        "search: %zu rows per query need %zu loop turns, %s computes rightly up to %llu",
+        c->search->top, turns, clv_device_label(device), (unsigned long long)device->loop_limit);
+}
+
+clv_status clv_search_enqueue(clv_slot *slot, size_t first, size_t count, void *user)
+{
+    const clv_search_plan *p = user;
+    const clv_search *s = p->search;
+    clv_worker *worker = clv_slot_worker(slot);
+    chunk c = { .plan = p,
+                .search = s,
+                .form = &p->form[clv_worker_index(worker)],
+                .way = way_of(clv_worker_device(worker), s),
+                .slot = slot,
+                .queue = clv_slot_queue(slot) };
+    const clv_box box = { .host = p->rows + first * p->stride,
+                          .element_bytes = sizeof(float),
+                          .extent = { 1, count, s->width },
+                          .stride = { 0, p->stride, 1 } };
+    CLV_TRY(check_turns(&c, count));
+    CLV_TRY(clv_slot_input(slot, ROWS_IN, &box, &c.x));
+    CLV_TRY(take_buffers(&c, count));
+    for (size_t at = 0; at < count; at += c.way.step)
+        CLV_TRY(enqueue_step(&c, at, CLV_MIN(count - at, c.way.step)));
+    return c.segments > 1 ? join(&c) : CLV_OK;
+}
+
+clv_status clv_search_commit(const clv_slot *slot, size_t first, size_t count, void *user)
+{
+    clv_search_plan *p = user;
+    const clv_search *s = p->search;
+    const float *scores = clv_slot_result(slot, CLV_SEARCH_SCORES);
+    const uint32_t *rows = clv_slot_result(slot, CLV_SEARCH_ROWS);
+    for (size_t i = 0; i < s->queries * s->keep; ++i)
+        if (rows[i] < count)
+            clv_hits_offer(p->found + i / s->keep * s->keep, &p->found_count[i / s->keep], s->keep,
+                           (clv_hit){ (double)scores[i], (int64_t)(first + rows[i]) });
+    return CLV_OK;
+}
