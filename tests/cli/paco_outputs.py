@@ -161,6 +161,14 @@ class Writes(PacoCase):
             self.assertEqual(float(header["CRVAL1"]), 5.5)
             self.assertGreater(float(header["FWHM"]), 1)
 
+    def test_the_unit_of_fluxes(self):
+        kit.fits_write(self.path("c.fits"), self.sequence.shape, self.sequence.cube, cards=[("BUNIT", "adu/s")])
+        for norm, unit in (("aperture", "adu/s"), ("none", None)):
+            self.run_paco(self.path("c.fits"), self.angles, self.psf, "--format", "fits", "--psf-norm", norm)
+            for name in MAPS:
+                header, _ = kit.fits_read(self.path(f"out/{name}.fits"))
+                self.assertEqual(header.get("BUNIT"), unit if name in ("flux", "sigma") else None, (norm, name))
+
     def test_the_width_and_scale_of_the_psf(self):
         def flux_and_width(*options):
             self.run_paco(self.cube, self.angles, self.psf, "--format", "fits", *options)

@@ -76,20 +76,15 @@ static void a_key_is_set_once_and_comments_wrap(void **state)
 static void only_cards_that_still_hold_are_carried(void **state)
 {
     (void)state;
-    static const char *const yes[] = { "OBJECT  = 'x'", "DATE-OBS= '2013'", "CTYPE1  = 'RA'",
-                                       "CRPIX2  = 1.0", "CD2_1   = 0.0",    "PC1_1   = 1.0",
-                                       "PV2_10  = 1.0", "CROTA2  = 0.0",    "MJD-OBS = 5.0" };
-    static const char *const no[] = { "EXPTIME = 1",
-                                      "CTYPE1A = 'RA'",
-                                      "BSCALE  = 2",
-                                      "NAXIS1  = 5",
-                                      "CD1     = 1",
-                                      "CTYPE   = 'x'",
-                                      "OBJECTS = 1",
-                                      "CD1_    = 1",
-                                      "WCSAXES = 3",
-                                      "BUNIT   = 'adu'",
-                                      "",
+    static const char *const yes[] = { "OBJECT  = 'x'",  "DATE-OBS= '2013'", "CTYPE1  = 'RA'",
+                                       "CRPIX2  = 1.0",  "CD2_1   = 0.0",    "PC1_1   = 1.0",
+                                       "PV2_10  = 1.0",  "CROTA2  = 0.0",    "MJD-OBS = 5.0",
+                                       "BUNIT   = 'adu'" };
+    static const char *const no[] = { "EXPTIME = 1", "CTYPE1A = 'RA'",
+                                      "BSCALE  = 2", "NAXIS1  = 5",
+                                      "CD1     = 1", "CTYPE   = 'x'",
+                                      "OBJECTS = 1", "CD1_    = 1",
+                                      "WCSAXES = 3", "",
                                       "END" };
     clv_fits_cards cards = { 0 };
     for (size_t i = 0; i < CLV_LEN(no); ++i)

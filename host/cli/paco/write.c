@@ -225,8 +225,9 @@ int paco_write(const paco_args *a, const paco_inputs *in, const paco_maps *m, cl
                double started)
 {
     clv_fits_cards own = { .rank = in->cards.rank };
+    const char *unit = clv_fits_card_find(&in->cards, "BUNIT");
     for (size_t i = 0; i < in->cards.count; ++i)
-        clv_fits_card_carry(&own, in->cards.items[i].text);
+        if (in->cards.items[i].text != unit) clv_fits_card_carry(&own, in->cards.items[i].text);
     add_cards(a, in, &own);
     written w = { a->output, clv_json_object() };
     clv_status status = clv_dir_make(a->output);
@@ -238,6 +239,8 @@ int paco_write(const paco_args *a, const paco_inputs *in, const paco_maps *m, cl
     if (!status && m->raw)
         status =
             write_map(&w, a, in, m->together ? 1 : m->channels, "snr_raw", CLV_F32, m->raw, &own);
+    if (unit && a->psf_norm) /* otherwise fluxes are multiples of the PSF as it was given */
+        clv_fits_card_carry(&own, unit);
     if (!status) status = write_map(&w, a, in, m->channels, "flux", CLV_F32, m->flux, &own);
     if (!status) status = write_map(&w, a, in, m->channels, "sigma", CLV_F32, m->sigma, &own);
     if (!status && m->limits)

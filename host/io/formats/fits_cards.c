@@ -171,7 +171,7 @@ void clv_fits_card_history(clv_fits_cards *cards, const char *text)
 static const char *const carried[] = {
     "OBJECT", "TELESCOP", "INSTRUME", "FILTER",  "DATE-OBS", "MJD-OBS", "TIMESYS",  "EQUINOX",
     "EPOCH",  "RADESYS",  "RADECSYS", "LONPOLE", "LATPOLE",  "CTYPE#",  "CRPIX#",   "CRVAL#",
-    "CDELT#", "CUNIT#",   "CROTA#",   "CD#_#",   "PC#_#",    "PV#_*",   "PIXSCALE",
+    "CDELT#", "CUNIT#",   "CROTA#",   "CD#_#",   "PC#_#",    "PV#_*",   "PIXSCALE", "BUNIT",
 };
 
 static bool matches(const char *key, const char *pattern, unsigned char *axis)

@@ -34,7 +34,8 @@ void clv_fits_card_comment(clv_fits_cards *cards, const char *text); /* as many 
 void clv_fits_card_history(clv_fits_cards *cards, const char *text);
 
 /* Copies an input's card if it still holds for a result: target, telescope, instrument, time, pixel scale, world
- * coordinates, ESO's HIERARCH keywords. Others are left out. */
+ * coordinates, ESO's HIERARCH keywords, and the unit of the values, which is not that of every result. Others are left
+ * out. */
 void clv_fits_card_carry(clv_fits_cards *cards, const char *record);
 
 /* Drops the world coordinates: those of another HDU do not hold for the image. */
