@@ -96,6 +96,8 @@ def observations(cube: NDArray[Any], angles: NDArray[Any], psf: NDArray[Any],
     assert spots.dtype == cleave.SPOT == one.dtype and unit.max() == 1 and found.counts
     deep: NDArray[np.void] = cleave.volumes(movie, threshold_rel=0.3, table="array")
     assert deep.dtype == cleave.VOLUME_SPOT
+    still: NDArray[np.float32] = cleave.registered(movie, cleave.stage_drift(movie, memory=5))
+    assert still.shape == movie.shape
     particle = cleave.link(spots, search_range=2.0, progress=lambda done, total: True)
     assert len(cleave.branches(spots, particle, 2.0)) <= 2 * len(spots)
     moving: cleave.Tracks = cleave.Tracks(spots, particle, scale=0.1, interval=0.5).filter(min_spots=1)
