@@ -23,10 +23,10 @@
 #include <string.h>
 #include <unistd.h>
 
-static void (*const groups[])(selftest *) = { selftest_runtime,     selftest_paco,
-                                              selftest_blobs,       selftest_specfit,
-                                              selftest_transformer, selftest_training,
-                                              selftest_arrays,      selftest_generate };
+static void (*const groups[])(selftest *) = {
+    selftest_runtime,  selftest_paco,   selftest_blobs,  selftest_specfit, selftest_transformer,
+    selftest_training, selftest_arrays, selftest_search, selftest_generate
+};
 
 /* ---- in the main process ------------------------------------------------------------------------------ */
 

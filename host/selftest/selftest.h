@@ -39,5 +39,6 @@ void selftest_training(selftest *test);
 void selftest_transformer(selftest *test);
 void selftest_arrays(selftest *test);
 void selftest_generate(selftest *test);
+void selftest_search(selftest *test);
 
 #endif

@@ -18,6 +18,7 @@ os.mkdir("folder")
 BLOBS = ["blobs", "movie.npy", "--link", "2"]
 SPECFIT = ["specfit", "no.fits", "--library", "no"]
 EMBED, CLASSIFY = ["embed", "no-model"], ["classify", "no-model"]
+SEARCH = ["search", "no.npy", "--queries", "no.npy"]
 TABLE = ["-o", "new.csv"]
 TABLES = [".csv", ".tsv", ".txt", ".npy", ".json", ".xml", ".parquet"]
 COMMON = [("--report", [".json"]), ("--trace", [".json"])]
@@ -39,6 +40,7 @@ OUTPUTS = [
     (EMBED + ["--format", "csv"], [], "-o", [".csv"]),
     (EMBED, ["-o", "new.npy"], "--tokens-out", [".json"]),
     (CLASSIFY, [], "-o", [".csv", ".tsv", ".txt"]),
+    (SEARCH, [], "-o", [".csv", ".tsv", ".txt", ".json"]),
     (["tokenize", "no-model"], [], "-o", [".json"]),
     (["detokenize", "no-model"], [], "-o", [".txt"]),
     (["probe"], [], "--save", [".json"]),
@@ -47,7 +49,7 @@ OUTPUTS = [
     (["bench", "--device", "99"], [], "--html", [".html", ".htm"]),
     (["bench", "--device", "99"], [], "--markdown", [".md"]),
 ]
-for job, more in ((BLOBS, TABLE), (SPECFIT, TABLE), (EMBED, ["-o", "new.npy"]), (CLASSIFY, []),
+for job, more in ((BLOBS, TABLE), (SPECFIT, TABLE), (EMBED, ["-o", "new.npy"]), (CLASSIFY, []), (SEARCH, []),
                   (["paco", "no", "no", "no"], ["-o", "maps"]), (["demo", "--device", "99"], ["-o", "made"]),
                   (["finetune", "no-model", "--data", "in.txt"], ["-o", "out"]),
                   (["templates", "no-models"], ["-o", "library"]),

@@ -49,12 +49,15 @@ def harmless(*arguments, code=None, says=True, **options):
 
 def check_missing():
     """A name that is not there, for each operand and option of every command; bytes that are no UTF-8 too."""
+    kit.write_npy("v.npy", (1, 2), [1.0, 1.0])
     for name in EVIL, os.fsdecode(b"\x1b[31m\xff\xfe"):
         for arguments in (["paco", name, "a", "b", "-o", "out"], ["blobs", name, "-o", "out.csv"],
                           ["link", name, "-o", "out.csv", "--search", "2"],
                           ["tracks", name], ["tracks", "t.csv", "--columns", name],
                           ["templates", name, "-o", "out"], ["templates", "models.csv", "-o", "out", "--arm", name],
                           ["specfit", "a", "--library", name, "-o", "o.csv"], ["embed", name, "-o", "o.npy"],
+                          ["search", name, "--model", "m"], ["search", "v.npy", "--model", name],
+                          ["search", "v.npy", "--queries", name], ["search", "v.npy", "--queries", "v.npy", "--passages", name],
                           ["classify", name], ["tokenize", name], ["detokenize", name],
                           ["finetune", name, "--data", "d", "-o", "o"], ["generate", name, "-p", "hello"],
                           ["demo", name], ["bench", name], ["selftest", name], ["probe", name], ["cache", name],

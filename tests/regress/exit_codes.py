@@ -46,6 +46,8 @@ def prepare():
     kit.same("finetune", done.returncode, 0)
     kit.model_spectra()
     kit.movie()
+    kit.write_npy("vectors.npy", (3, 4), [1.0] * 12)
+    kit.write_npy("queries.npy", (1, 4), [1.0] * 4)
     for name in "a-folder", "outputs":
         os.mkdir(name)
     kit.write("empty", b"")
@@ -93,6 +95,9 @@ COMMANDS = [
     Command("embed", ["%s", "-i", "%s", "-o", "outputs/vectors.npy"],
             [("model", ("folder",)), ("texts.txt", ("empty", "garbage"))],
             [("-o", ".csv", True), ("--tokens-out", ".json", True), *REPORTS]),
+    Command("search", ["%s", "--queries", "%s", "-o", "outputs/found.csv"],
+            [("vectors.npy", ()), ("queries.npy", ())],
+            [("-o", ".csv", True), ("-o", ".json", True), *REPORTS]),
     Command("classify", ["%s", "-i", "%s", "-o", "outputs/classes.csv"],
             [("classes", ("folder",)), ("texts.txt", ("empty", "garbage"))],
             [("-o", ".csv", True), ("-o", ".tsv", True), *REPORTS]),
@@ -129,7 +134,7 @@ def usage(command):
     if command.inputs:
         expect(2, command.name)
     for option in ("-o", "--search", "--library", "--data"):
-        if option in command.arguments and command.name not in ("demo", "classify", "tokenize", "detokenize",
+        if option in command.arguments and command.name not in ("demo", "search", "classify", "tokenize", "detokenize",
                                                                 "tracks"):
             expect(2, *command.line(without=[option]))
     if command.devices and command.name not in ("probe", "selftest", "bench"):

@@ -100,7 +100,11 @@ def more_commands(data):
     write("ids.json", "[[5, 6, 7], [8]]\n")
     done = run("finetune", "model", "--data", "train.tsv", "--epochs", "1", "-q", "-o", "classes", "--mode", "reference")
     same("a model with classes", done.returncode, 0)
-    return {"link": ["link", "many.csv", "-q", "--search", "4", "-o", "out/tracks.csv"],
+    done = run("embed", "model", "-i", "texts.txt", "-q", "-o", "vectors.npy", "--mode", "reference")
+    same("vectors to search", done.returncode, 0)
+    return {"search": ["search", "vectors.npy", "--model", "model", "-i", "texts.txt", "--passages", "texts.txt", "-q",
+                       "-o", "out/found.csv"],
+            "link": ["link", "many.csv", "-q", "--search", "4", "-o", "out/tracks.csv"],
             "tracks": ["tracks", "tracks.csv", "-q", "-o", "out/found.csv", "--msd", "out/msd.csv", "--plot",
                        "out/msd.png"],
             "templates": ["templates", "models.csv", ARM, "-q", "-o", "out/library"],

@@ -40,6 +40,8 @@ def lines():
     kit.write("data.txt", "the cats\tanimal\n12 and 12\tnumber\ncats run\tanimal\n1 2 3\tnumber\n")
     yield ["tokenize", "model", "-i", "texts.txt", "-o", "-"]
     yield ["embed", "model", "-i", "texts.txt", "-o", "-"]
+    yield ["embed", "model", "-i", "texts.txt", "-o", "vectors.npy"]
+    yield ["search", "vectors.npy", "--model", "model", "-i", "texts.txt", "-o", "-"]
     yield ["finetune", "model", "--data", "data.txt", "-o", "classes", "--epochs", "1"]
     yield ["classify", "classes", "-i", "texts.txt", "-o", "-"]
     shutil.copy(os.path.join(sys.argv[2], "../data/generate/tiny/tiny-legacy.gguf"), "tiny.gguf")

@@ -165,6 +165,7 @@ def files():
     for name in "models.csv", "model-5000-4.txt":
         yield name, more["templates"] + plain
     yield "ids.json", more["detokenize"]
+    yield "vectors.npy", more["search"] + plain
     for name in "config.json", "model.safetensors":
         yield "classes/" + name, more["classify"] + plain
     for name in ("config.json", "model.safetensors", "vocab.txt", "tokenizer.json"):

@@ -200,7 +200,7 @@ static int run(int argc, char **argv)
           NULL },
         { NULL },
     };
-    int code = cli_encode_parse(&cli_classify, &a.encode, own, argc, argv);
+    int code = cli_encode_parse(&cli_classify, &a.encode, own, "MODEL_DIR", argc, argv);
     if (code >= 0) return code;
     classify_state s = {
         .args = &a,

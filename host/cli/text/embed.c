@@ -90,7 +90,7 @@ static int run(int argc, char **argv)
           NULL },
         { NULL },
     };
-    int code = cli_encode_parse(&cli_embed, &a.encode, own, argc, argv);
+    int code = cli_encode_parse(&cli_embed, &a.encode, own, "MODEL_DIR", argc, argv);
     if (code >= 0) return code;
     if (!a.output)
         return cli_error(&cli_embed, CLI_USAGE,

@@ -17,7 +17,7 @@
 enum { CHUNK_LINES = 8192, CHUNK_BYTES = 1 << 17 };
 
 int cli_encode_parse(const cli_command *command, cli_encode_args *a, const cli_option *own,
-                     int argc, char **argv)
+                     const char *operand, int argc, char **argv)
 {
     const cli_option encoder[] = {
         { "precision", CLI_CHOICE, &a->precision, "fp32,fp16",
@@ -33,7 +33,7 @@ int cli_encode_parse(const cli_command *command, cli_encode_args *a, const cli_o
     int operands, code = cli_parse(command, tables, argc, argv, &operands);
     if (code < 0) code = cli_texts_check(command, &a->texts);
     if (code >= 0) return code;
-    if ((code = cli_check_operands(command, "MODEL_DIR", operands, argv + 1)) >= 0) return code;
+    if ((code = cli_check_operands(command, operand, operands, argv + 1)) >= 0) return code;
     if (a->batch_tokens > 1 << 24)
         return cli_error(command, CLI_USAGE, "--batch-tokens: %llu given, expected at most %d",
                          (unsigned long long)a->batch_tokens, 1 << 24);
@@ -82,7 +82,7 @@ int cli_encode_open(cli_encode *e, const cli_file *outputs, size_t output_count)
     cli_texts texts = a->texts;
     cli_file inputs[CLI_MODEL_FILES + 1] = { [CLI_MODEL_FILES] = { "-i", a->texts.input, NULL,
                                                                    CLI_STREAM } };
-    cli_model_files("MODEL_DIR", e->folder, inputs);
+    cli_model_files(e->folder_name ? e->folder_name : "MODEL_DIR", e->folder, inputs);
     int code =
         cli_check_files(e->command, &a->common, inputs, CLV_LEN(inputs), outputs, output_count);
     if (code >= 0) return code;

@@ -17,10 +17,10 @@ typedef struct cli_encode_args {
     uint64_t batch_tokens;
 } cli_encode_args;
 
-/* Reads the command's own options, the shared ones, and one operand, argv[1]: the model's folder. Returns -1 to
- * continue, else the exit code. */
+/* Reads the command's own options, the shared ones, and one operand, argv[1], which messages call `operand`. Returns -1
+ * to continue, else the exit code. */
 int cli_encode_parse(const cli_command *command, cli_encode_args *args, const cli_option *own,
-                     int argc, char **argv);
+                     const char *operand, int argc, char **argv);
 
 /* Receives the vectors of the next texts, in order, on the caller's thread. */
 typedef clv_status cli_encode_take(void *user, const clv_token_rows *rows, const float *vectors);
@@ -29,6 +29,7 @@ typedef struct cli_encode {
     const cli_command *command;
     const cli_encode_args *args;
     const char *folder;
+    const char *folder_name; /* in messages; NULL: "MODEL_DIR" */
     cli_encode_take *take;
     void *user;
     clv_model *model;

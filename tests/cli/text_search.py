@@ -1,0 +1,165 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""`cleave search`, in plain C: the rows that sorting all similarities in float64 gives, for texts and for vectors of
+every type, with the texts that were found, and refusals.
+
+usage: text_search.py CLEAVE"""
+import csv
+import json
+import math
+import os
+import random
+import struct
+import subprocess
+import sys
+import tempfile
+
+import text_embed
+from text_embed import CLEAVE, WRONG, expect, make_model
+
+PASSAGES = ["the cats run", "12 and 12", "running cats, \"quoted\"", "unaffable", "12", "a\tcat", "", "cats"]
+ROWS, WIDTH = 40, 7
+
+
+def holds(what, condition):
+    expect(what, True, bool(condition))
+
+
+def run(*arguments, text=b"the cats\n12\n"):
+    return subprocess.run([CLEAVE, "search", *arguments, "--mode=reference"], input=text, capture_output=True,
+                          timeout=600)
+
+
+def embed(texts, *arguments):
+    done = subprocess.run([CLEAVE, "embed", "model", "--mode=reference", "-o", "-", *arguments],
+                          input="\n".join(texts).encode(), capture_output=True, check=True, timeout=600)
+    return done.stdout
+
+
+def write_npy(name, rows, kind="<f4", order=False):
+    code = {"<f4": "<f", ">f4": ">f", "<f8": "<d", "<f2": "<e", "<i4": "<i"}[kind]
+    head = repr({"descr": kind, "fortran_order": order, "shape": (len(rows), len(rows[0]))})
+    head += " " * (-(len(head) + 11) % 64) + "\n"
+    numbers = [x for row in rows for x in row]
+    with open(name, "wb") as file:
+        file.write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(head)) + head.encode("ascii"))
+        file.write(struct.pack(code[0] + "%d%s" % (len(numbers), code[1]), *numbers))
+    return name
+
+
+def ranked(query, rows, similarity):
+    def length(v):
+        return math.sqrt(sum(x * x for x in v))
+
+    scores = []
+    for i, row in enumerate(rows):
+        score = sum(x * y for x, y in zip(query, row))
+        scores.append((-score / (length(query) * length(row)) if similarity == "cosine" else -score, i))
+    return sorted(scores)
+
+
+def table(text, separator="\t"):
+    return list(csv.DictReader(text.decode().splitlines(), delimiter=separator))
+
+
+def check_ranks(told, got, queries, rows, similarity, top):
+    want = [(q, rank + 1, i, -score) for q, query in enumerate(queries)
+            for rank, (score, i) in enumerate(ranked(query, rows, similarity)[:top])]
+    holds(told, [(int(r["query"]), int(r["rank"]), int(r["row"])) for r in got] == [w[:3] for w in want])
+    holds(told + ": scores", all(abs(float(r["score"]) - w[3]) <= 1e-6 * max(1, abs(w[3])) for r, w in zip(got, want)))
+
+
+def vectors():
+    """Halves are exact in every type, so that all types give the same."""
+    dice = random.Random(5)
+    rows = [[dice.randint(-40, 40) / 16 for _ in range(WIDTH)] for _ in range(ROWS)]
+    queries = [[dice.randint(-40, 40) / 16 for _ in range(WIDTH)] for _ in range(3)]
+    write_npy("q.npy", queries)
+    for kind in "<f4", ">f4", "<f8", "<f2":
+        name = write_npy("rows.npy", rows, kind)
+        for similarity in "cosine", "dot":
+            done = run(name, "--queries", "q.npy", "--top", "6", "--similarity", similarity)
+            check_ranks("%s %s" % (kind, similarity), table(done.stdout), queries, rows, similarity, 6)
+        write_npy("q2.npy", queries, kind)
+        holds("queries of " + kind, run(name, "--queries", "q2.npy", "-q").stdout ==
+               run(name, "--queries", "q.npy", "-q").stdout)
+    done = run("rows.npy", "--queries", "q.npy", "--top", "100", "--report", "report.json")
+    holds("all rows where more are wanted", len(table(done.stdout)) == 3 * ROWS)
+    with open("report.json", encoding="utf-8") as file:
+        report = json.load(file)
+    holds("report", [report["operation"][k] for k in ("queries", "rows", "width", "top", "similarity")] ==
+           [3, ROWS, WIDTH, 100, "cosine"])
+    rows[3][2] = math.nan
+    done = run(write_npy("nan.npy", rows), "--queries", "q.npy", "--top", "100")
+    holds("a row with NaN", len(table(done.stdout)) == 3 * (ROWS - 1) and b"nan.npy holds NaN: 3 of 3" in done.stderr)
+
+
+def texts():
+    with open("passages.txt", "w", encoding="utf-8") as file:
+        file.write("\n".join(PASSAGES))
+    with open("table.csv", "w", encoding="utf-8", newline="") as file:
+        csv.writer(file).writerows([["id", "text"]] + [[i, text] for i, text in enumerate(PASSAGES)])
+    for name, arguments in ("v.npy", []), ("table.npy", ["-i", "table.csv", "--input-format", "csv"]):
+        with open(name, "wb") as file:
+            file.write(embed(PASSAGES, *arguments))
+    rows = text_embed.read_npy(embed(PASSAGES))
+    queries = text_embed.read_npy(embed(["the cats", "12"]))
+    done = run("v.npy", "--model", "model", "--passages", "passages.txt", "--top", "3")
+    got = table(done.stdout)
+    check_ranks("texts", got, queries, rows, "cosine", 3)
+    holds("the texts that were found", all(r["text"] == PASSAGES[int(r["row"])] for r in got))
+    for ending, read in (".csv", lambda t: table(t, ",")), (".tsv", table), (".json", json.loads):
+        run("v.npy", "--model", "model", "--passages", "table.csv", "--top", "8", "-o", "found" + ending)
+        with open("found" + ending, "rb") as file:
+            found = read(file.read())
+        holds(ending, len(found) == 16 and all(r["text"] == PASSAGES[int(r["row"])] for r in found))
+    done = run("v.npy", "--model", "model", text=b"")
+    holds("no text", done.returncode == 0 and table(done.stdout) == [])
+    done = run("v.npy", "--model", "model", "-o", "found.csv", "--top", "2")
+    holds("what was done is told", b"2 queries, 8 vectors of" in done.stdout)
+
+
+def refusals():
+    write_npy("q.npy", [[1.0] * WIDTH])
+    write_npy("rows.npy", [[1.0] * WIDTH] * 2)
+    write_npy("wide.npy", [[1.0] * (WIDTH + 1)])
+    write_npy("nan.npy", [[math.nan] * WIDTH])
+    write_npy("ints.npy", [[1] * WIDTH] * 2, "<i4")
+    write_npy("fortran.npy", [[1.0] * WIDTH] * 2, order=True)
+    with open("short.npy", "wb") as file, open("rows.npy", "rb") as whole:
+        file.write(whole.read()[:-3])
+    with open("two.txt", "w", encoding="utf-8") as file:
+        file.write("one\ntwo\nthree\n")
+    for words, arguments in (
+            ("what to search for is missing", ["rows.npy"]),
+            ("--model and --queries were given", ["rows.npy", "--queries", "q.npy", "--model", "model"]),
+            ("-i two.txt and --queries q.npy were given", ["rows.npy", "--queries", "q.npy", "-i", "two.txt"]),
+            ("--top: 0 given, expected 1 to 16384", ["rows.npy", "--queries", "q.npy", "--top", "0"]),
+            ("VECTORS is missing", ["--queries", "q.npy"]),
+            ("wide.npy has vectors of 8 numbers, rows.npy of 7", ["rows.npy", "--queries", "wide.npy"]),
+            ("model has vectors of", ["rows.npy", "--model", "model"]),
+            ("element 0 of query 0 is nan", ["rows.npy", "--queries", "nan.npy"]),
+            ("i4 given, float32, float16 or float64 expected", ["ints.npy", "--queries", "q.npy"]),
+            ("Fortran order given", ["fortran.npy", "--queries", "q.npy"]),
+            ("truncated: 53 bytes of data, expected 56", ["short.npy", "--queries", "q.npy"]),
+            ("3 texts, but VECTORS has 2 rows", ["rows.npy", "--queries", "q.npy", "--passages", "two.txt"]),
+            ("cannot open", ["rows.npy", "--queries", "none.npy"]),
+            ("rows.npy is what VECTORS reads", ["rows.npy", "--queries", "q.npy", "-o", "rows.npy"])):
+        done = run(*arguments)
+        told = done.stderr.decode()
+        holds("%s: %d, %r" % (words, done.returncode, told),
+               done.returncode == 2 and words in told and told.count("\n") == 1 and not done.stdout)
+
+
+def main():
+    with tempfile.TemporaryDirectory() as folder:
+        os.chdir(folder)
+        make_model("model")
+        for part in vectors, texts, refusals:
+            part()
+    print("\n".join(WRONG) or "search: all as expected")
+    return 1 if WRONG else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
