@@ -417,10 +417,9 @@ KERNELS = [
     ("search/select_group.cl", "key <= LOW ? 0 : key", "key", "search"),
     ("search/select_group.cl", "wanted -= bins[b];", "wanted -= 1;", "search"),
     ("search/select_group.cl", "before++ < left", "before++ < 1", "search"),
-    ("search/select_group.cl", "for (uint i = 0; i < id; ++i) before += runs[i];", "", "search"),
     ("search/select_group.cl", "first_segment + seg) * keep", "first_segment) * keep", "search"),
     ("search/select_group.cl", "s[i] * scale[begin + (i)]", "s[i] * scale[i]", "search"),
-    ("search/select_group.cl", "sum = fma(x[i], x[i], sum);", "sum = x[i] * x[i];", "search"),
+    ("search/select_group.cl", "sum = fma(x[i], x[i], sum);", "sum = 1.0f;", "search"),
     ("spectra/smooth.cl", "if (n >= points) return", "if (n > points) return", "templates"),
 ]
 
