@@ -113,7 +113,7 @@ static void other_forms_are_named(void **unused)
     memcpy(copy, golden, sizeof copy);
     /* the schema's first column: type INT32, then required; 0x25 0x00 becomes optional, 0x25 0x02 */
     size_t at = 0;
-    for (size_t i = sizeof copy - 8; i > 4 && !at; --i)
+    for (size_t i = sizeof copy - 11; i > 4 && !at; --i)
         if (memcmp(copy + i,
                    "\x15\x02\x25\x00\x18\x05"
                    "frame",
