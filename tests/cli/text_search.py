@@ -94,6 +94,26 @@ def vectors():
     holds("a row with NaN", len(table(done.stdout)) == 3 * (ROWS - 1) and b"nan.npy holds NaN: 3 of 3" in done.stderr)
 
 
+def blocks():
+    """A file of more than one block in memory: only the marked rows are not zero."""
+    wide, rows = 1024, 17000  # 66 MiB; a block has 64
+    head = repr({"descr": "<f4", "fortran_order": False, "shape": (rows, wide)})
+    head += " " * (-(len(head) + 11) % 64) + "\n"
+    marked = {5: 1.0, 16383: 3.0, 16384: 4.0, 16999: 2.0}
+    with open("large.npy", "wb") as file:
+        file.write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(head)) + head.encode("ascii"))
+        start = file.tell()
+        file.truncate(start + 4 * rows * wide)
+        for row, value in marked.items():
+            file.seek(start + 4 * row * wide)
+            file.write(struct.pack("<f", value))
+    write_npy("one.npy", [[1.0] + [0.0] * (wide - 1)])
+    found = table(run("large.npy", "--queries", "one.npy", "--similarity", "dot", "--top", "5").stdout)
+    holds("rows of two blocks: %r" % found, [(int(r["row"]), float(r["score"])) for r in found] ==
+          [(16384, 4.0), (16383, 3.0), (16999, 2.0), (5, 1.0), (0, 0.0)])
+    os.remove("large.npy")
+
+
 def texts():
     with open("passages.txt", "w", encoding="utf-8") as file:
         file.write("\n".join(PASSAGES))
@@ -113,7 +133,7 @@ def texts():
         with open("found" + ending, "rb") as file:
             found = read(file.read())
         holds(ending, len(found) == 16 and all(r["text"] == PASSAGES[int(r["row"])] for r in found))
-    done = run("v.npy", "--model", "model", text=b"")
+    done = run("v.npy", "--model", "model", "--passages", "passages.txt", text=b"")
     holds("no text", done.returncode == 0 and table(done.stdout) == [])
     done = run("v.npy", "--model", "model", "-o", "found.csv", "--top", "2")
     holds("what was done is told", b"2 queries, 8 vectors of" in done.stdout)
@@ -155,7 +175,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
         make_model("model")
-        for part in vectors, texts, refusals:
+        for part in vectors, blocks, texts, refusals:
             part()
     print("\n".join(WRONG) or "search: all as expected")
     return 1 if WRONG else 0

@@ -90,7 +90,7 @@ int cli_passages_fetch(cli_passages *p, const int64_t *rows, size_t count)
     p->texts = clv_zalloc(count + 1, sizeof *p->texts);
     if (!p->rows || !p->texts)
         return cli_status(p->command, clv_fail(CLV_E_MEMORY, "no memory for %zu texts", count));
-    memcpy(p->rows, rows, count * sizeof *rows);
+    if (count) memcpy(p->rows, rows, count * sizeof *rows);
     p->count = count;
     sort_rows(p);
     const int code = each_text(p, true, keep_wanted, &f, &there);

@@ -153,7 +153,7 @@ static clv_status read_data(clv_input *input, const clv_npy_header *header, size
     return CLV_OK;
 }
 
-static clv_status check_length(const clv_input *input, const clv_npy_header *header, size_t *bytes)
+clv_status clv_npy_check_length(const clv_input *input, const clv_npy_header *header, size_t *bytes)
 {
     char shape[CLV_SHAPE_TEXT];
     size_t count, ignored;
@@ -179,7 +179,7 @@ clv_status clv_npy_read(const char *path, clv_file_array *array)
     CLV_TRY(clv_input_open(&input, path));
 
     clv_status status = clv_npy_header_read(&input, &header);
-    if (!status) status = check_length(&input, &header, &bytes);
+    if (!status) status = clv_npy_check_length(&input, &header, &bytes);
     if (!status)
         status = clv_file_array_create(&read, path, header.dtype->type, header.rank, header.shape);
     if (!status) status = read_data(&input, &header, bytes, &read);

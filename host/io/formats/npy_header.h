@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The header of an .npy file. Private to npy.c, movie_npy.c and their tests. */
+/* The header of an .npy file. Private to the readers of such files and their tests. */
 #ifndef CLEAVE_HOST_IO_FORMATS_NPY_HEADER_H
 #define CLEAVE_HOST_IO_FORMATS_NPY_HEADER_H
 
@@ -31,6 +31,11 @@ clv_status clv_npy_header_parse(const char *path, const char *text, size_t lengt
 
 /* Reads magic, version and header; leaves `input` at the first byte of data. */
 clv_status clv_npy_header_read(clv_input *input, clv_npy_header *header);
+
+/* Checks that the file holds as many bytes behind its header as the header promises, and gives their number. The position
+ * of `input` is at the first of them. Returns CLV_OK, CLV_E_FORMAT, or CLV_E_SHAPE (larger than any memory). */
+clv_status clv_npy_check_length(const clv_input *input, const clv_npy_header *header,
+                                size_t *bytes);
 
 /* Reverses the bytes of elements of 2, 4 or 8 bytes. */
 void clv_npy_swap(void *data, size_t bytes, size_t size);

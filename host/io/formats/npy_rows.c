@@ -26,16 +26,8 @@ static clv_status check(const clv_npy_rows *f)
             "%s: Fortran order given, C order expected (save numpy.ascontiguousarray of "
             "the array)",
             path);
-    size_t count, ignored;
-    if (!clv_shape_size(CLV_F64, h->rank, h->shape, &count, &ignored))
-        return clv_fail(CLV_E_SHAPE, "%s: shape %s is larger than any memory", path, shape);
-    const uint64_t wanted = (uint64_t)count * h->dtype->size, there = f->input.length - f->data;
-    if (there != wanted)
-        return clv_fail(
-            CLV_E_FORMAT, "%s: %s: %llu bytes of data, expected %llu for shape %s of %s", path,
-            there < wanted ? "truncated" : "bytes after the data", (unsigned long long)there,
-            (unsigned long long)wanted, shape, h->dtype->code);
-    return CLV_OK;
+    size_t bytes;
+    return clv_npy_check_length(&f->input, h, &bytes);
 }
 
 clv_status clv_npy_rows_open(clv_npy_rows *f, const char *path)
