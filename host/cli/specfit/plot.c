@@ -336,7 +336,8 @@ static void scatter(clv_image *image, const specfit_table *t, frame f, quantity 
         if (!isfinite(across) || !isfinite(up)) continue;
         clv_image_ring(image, (double)f.x + across * (double)f.width,
                        (double)f.y + (1 - up) * (double)f.height, 2.5, 2,
-                       r->warnings ? model_colour : good_colour);
+                       r->warnings & ~(unsigned)CLV_SPECFIT_WIDE_ERROR ? model_colour
+                                                                       : good_colour);
     }
     border(image, &f);
     clv_image_text(image, f.x, f.y - 14, 1, y.name, ink, NULL);
