@@ -2,9 +2,9 @@
  * one trial after another. See trial.clh for the formula.
  *
  * The right-hand sides h, r, c and z are four more columns of C: the Cholesky elimination multiplies them by
- * L^-1, and the sums are their inner products. Up to CLV_TRIAL_TOGETHER consecutive frames that have the same patch k(l)
- * have the same m and C, too, so that these are computed once and have four columns for each of the frames. Close to the
- * star, a planet stays in a patch for two or three frames.
+ * L^-1, and the sums are their inner products. Consecutive frames with the same patch k(l) have the same m and C.
+ * These are therefore computed once for up to CLV_TRIAL_TOGETHER such frames, and C has four columns for each of the
+ * frames. Close to the star, a planet stays in a patch for two or three frames.
  *
  * Launch   1-D: global = workers, local (1); a worker takes consecutive frames, since they read almost the same part
  *          of the spots: when it took every n-th frame, it spent half of its time waiting for these.

@@ -192,7 +192,7 @@ static clv_status write_text(output *o)
     return status;
 }
 
-/* ---- NumPy records and Parquet -------------------------------------------------------------------------------------- */
+/* ---- NumPy records and Parquet ----------------------------------------------------------------- */
 
 /* Finds NumPy's type code. A column keeps the type it had in the input, unless a field is missing. */
 static void find_code(const output *o, column *c)

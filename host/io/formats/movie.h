@@ -58,8 +58,9 @@ typedef struct clv_movie clv_movie;
  * CLV_E_MEMORY. Integers and floats of other sizes become float32, and a notice says so. */
 clv_status clv_movie_open(const char *path, const clv_movie_options *options, clv_movie **movie);
 /* Opens several files as one movie: the frames of the first, then those of the second, and so on. A `path` of
- * clv_movie_open that names no file, but is a pattern such as "frames/t??.tif", opens the files that it fits, in the order
- * of the numbers in their names. Statuses as for clv_movie_open; CLV_E_SHAPE: frames of different sizes or types. */
+ * clv_movie_open that names no file, but is a pattern such as "frames/t??.tif", opens the files that it fits, in the
+ * order of the numbers in their names. Returns the statuses of clv_movie_open, and CLV_E_SHAPE for frames of different
+ * sizes or types. */
 clv_status clv_movie_open_list(const char *const *paths, size_t count,
                                const clv_movie_options *options, clv_movie **movie);
 const clv_movie_facts *clv_movie_look(const clv_movie *movie);

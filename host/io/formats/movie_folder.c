@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A movie in several files: those of a folder, or those that a pattern fits, in the order of the numbers in their names;
- * or files in the order that the user gave. */
+/* A movie in several files: those of a folder, or those that a pattern fits, in the order of the numbers in their
+ * names; or files in the order that the user gave. */
 #include "host/io/formats/movie_parts.h"
 
 #include "base/alloc.h"
