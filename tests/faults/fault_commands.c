@@ -15,8 +15,20 @@ static cl_int begin(cl_command_queue queue, bool kernel)
     return code;
 }
 
-/* The command was accepted: its event ends when those before it in the queue have. */
-static void accepted(cl_command_queue queue, cl_event *event, double extra_s, cl_int result)
+/* Notes until when the kernel uses its buffers. */
+static void use_buffers(cl_kernel kernel, double ready)
+{
+    const seen *k = fault_find(kernel, SEEN_KERNEL);
+    for (size_t i = 0; k && i < MOST_ARGUMENTS; ++i) {
+        seen *buffer = k->arguments[i] ? fault_find(k->arguments[i], SEEN_BUFFER) : NULL;
+        if (buffer && buffer->ready < ready) buffer->ready = ready;
+    }
+}
+
+/* The command, which launches `kernel` unless that is NULL, was accepted: its event ends when those before it
+ * in the queue have. */
+static void accepted(cl_command_queue queue, cl_kernel kernel, cl_event *event, double extra_s,
+                     cl_int result)
 {
     enter();
     seen *q = fault_find(queue, SEEN_QUEUE);
@@ -24,7 +36,7 @@ static void accepted(cl_command_queue queue, cl_event *event, double extra_s, cl
     const double ready = extra_s > 0 ? from + extra_s : q ? q->ready : 0;
     const int device = q ? q->device : 0;
     if (q) q->ready = ready;
-    if (extra_s > 0) fault.busy_until[device] = ready;
+    if (kernel) use_buffers(kernel, ready);
     if (event) {
         seen *e = fault_note(*event, SEEN_EVENT, device);
         e->ready = ready;
@@ -73,7 +85,7 @@ static cl_int CL_API_CALL launch(cl_command_queue queue, cl_kernel kernel, cl_ui
     for (cl_uint d = 0; d < dimensions; ++d)
         items *= (double)global[d];
     plan_kernel(queue, items, &extra_s, &result);
-    accepted(queue, event, extra_s, result);
+    accepted(queue, kernel, event, extra_s, result);
     return CL_SUCCESS;
 }
 
@@ -86,7 +98,7 @@ static cl_int CL_API_CALL native(cl_command_queue queue, void(CL_CALLBACK *body)
     if (code == CL_SUCCESS)
         code = layer_below->clEnqueueNativeKernel(queue, body, argument, bytes, buffers, buffer,
                                                   places, count, events, event);
-    if (code == CL_SUCCESS) accepted(queue, event, 0, CL_SUCCESS);
+    if (code == CL_SUCCESS) accepted(queue, NULL, event, 0, CL_SUCCESS);
     return code;
 }
 
@@ -107,7 +119,7 @@ static cl_int CL_API_CALL read_buffer(cl_command_queue queue, cl_mem buffer, cl_
                                                 out, count, events, event);
     if (code != CL_SUCCESS) return code;
     if (wrong && bytes) ((unsigned char *)out)[bytes / 2] ^= 0x10;
-    accepted(queue, event, 0, CL_SUCCESS);
+    accepted(queue, NULL, event, 0, CL_SUCCESS);
     return CL_SUCCESS;
 }
 
@@ -120,7 +132,7 @@ static cl_int CL_API_CALL write_buffer(cl_command_queue queue, cl_mem buffer, cl
     if (code == CL_SUCCESS)
         code = layer_below->clEnqueueWriteBuffer(queue, buffer, blocking, offset, bytes, in, count,
                                                  events, event);
-    if (code == CL_SUCCESS) accepted(queue, event, 0, CL_SUCCESS);
+    if (code == CL_SUCCESS) accepted(queue, NULL, event, 0, CL_SUCCESS);
     return code;
 }
 
@@ -135,7 +147,7 @@ static cl_int CL_API_CALL write_box(cl_command_queue queue, cl_mem buffer, cl_bo
         code = layer_below->clEnqueueWriteBufferRect(queue, buffer, blocking, to, from, region, row,
                                                      slice, host_row, host_slice, in, count, events,
                                                      event);
-    if (code == CL_SUCCESS) accepted(queue, event, 0, CL_SUCCESS);
+    if (code == CL_SUCCESS) accepted(queue, NULL, event, 0, CL_SUCCESS);
     return code;
 }
 
@@ -150,7 +162,7 @@ static cl_int CL_API_CALL read_box(cl_command_queue queue, cl_mem buffer, cl_boo
         code = layer_below->clEnqueueReadBufferRect(queue, buffer, blocking, from, to, region, row,
                                                     slice, host_row, host_slice, out, count, events,
                                                     event);
-    if (code == CL_SUCCESS) accepted(queue, event, 0, CL_SUCCESS);
+    if (code == CL_SUCCESS) accepted(queue, NULL, event, 0, CL_SUCCESS);
     return code;
 }
 
@@ -162,7 +174,7 @@ static cl_int CL_API_CALL fill_buffer(cl_command_queue queue, cl_mem buffer, con
     if (code == CL_SUCCESS)
         code = layer_below->clEnqueueFillBuffer(queue, buffer, pattern, pattern_bytes, offset,
                                                 bytes, count, events, event);
-    if (code == CL_SUCCESS) accepted(queue, event, 0, CL_SUCCESS);
+    if (code == CL_SUCCESS) accepted(queue, NULL, event, 0, CL_SUCCESS);
     return code;
 }
 
@@ -174,7 +186,7 @@ static cl_int CL_API_CALL copy_buffer(cl_command_queue queue, cl_mem from, cl_me
     if (code == CL_SUCCESS)
         code = layer_below->clEnqueueCopyBuffer(queue, from, to, from_offset, to_offset, bytes,
                                                 count, events, event);
-    if (code == CL_SUCCESS) accepted(queue, event, 0, CL_SUCCESS);
+    if (code == CL_SUCCESS) accepted(queue, NULL, event, 0, CL_SUCCESS);
     return code;
 }
 
@@ -190,7 +202,7 @@ static void *CL_API_CALL map_buffer(cl_command_queue queue, cl_mem buffer, cl_bo
     if (blocking) wait_for_queue(queue);
     void *mapped = layer_below->clEnqueueMapBuffer(queue, buffer, blocking, flags, offset, bytes,
                                                    count, events, event, code);
-    if (mapped) accepted(queue, event, 0, CL_SUCCESS);
+    if (mapped) accepted(queue, NULL, event, 0, CL_SUCCESS);
     return mapped;
 }
 
@@ -200,7 +212,7 @@ static cl_int CL_API_CALL unmap(cl_command_queue queue, cl_mem buffer, void *map
     cl_int code = begin(queue, false);
     if (code == CL_SUCCESS)
         code = layer_below->clEnqueueUnmapMemObject(queue, buffer, mapped, count, events, event);
-    if (code == CL_SUCCESS) accepted(queue, event, 0, CL_SUCCESS);
+    if (code == CL_SUCCESS) accepted(queue, NULL, event, 0, CL_SUCCESS);
     return code;
 }
 

@@ -23,7 +23,6 @@ int fault_layer_set(const char *faults)
     fault.stats = (fault_stats){ .live = fault.stats.live, .waiting = fault.stats.waiting };
     fault.buffers = fault.enqueues = fault.kernels = fault.builds = fault.reads = 0;
     memset(fault.commands, 0, sizeof fault.commands);
-    memset(fault.busy_until, 0, sizeof fault.busy_until);
     fault.random = (unsigned long long)plan.seed;
     leave();
     return 1;
@@ -45,8 +44,6 @@ unsigned fault_layer_release(void)
     fault.holding = 0;
     for (size_t i = 0; i < fault.count; ++i)
         if (isinf(fault.items[i].ready)) fault.items[i].ready = now;
-    for (size_t i = 0; i < MOST_PARTS; ++i)
-        if (isinf(fault.busy_until[i])) fault.busy_until[i] = now;
     pthread_cond_broadcast(&fault.released);
     leave();
     return held;

@@ -33,7 +33,7 @@ typedef struct fault_stats {
     unsigned long calls;    /* that may fail, since the last fault_layer_set */
     unsigned long injected; /* faults that happened, likewise */
     unsigned long kernels;  /* launched, likewise */
-    unsigned long early;    /* buffers released while a kernel of their device was under way */
+    unsigned long early;    /* buffers released while a kernel that uses them was under way */
     long live;              /* OpenCL objects that somebody still holds */
     long waiting;           /* threads that wait for a kernel that is held */
 } fault_stats;

@@ -154,7 +154,7 @@ static cl_int CL_API_CALL release_buffer(cl_mem buffer)
     const seen *s = fault_find(buffer, SEEN_BUFFER);
     if (s) {
         fault.held[s->device] -= (double)s->bytes;
-        if (fault_now() < fault.busy_until[s->device]) ++fault.stats.early;
+        if (fault_now() < s->ready) ++fault.stats.early;
         fault_forget(buffer, SEEN_BUFFER);
     }
     --fault.stats.live;
@@ -249,13 +249,13 @@ static cl_kernel CL_API_CALL create_kernel(cl_program program, const char *name,
         return NULL;
     }
     cl_kernel kernel = layer_below->clCreateKernel(program, name, code);
-    if (kernel) counted(1);
+    if (kernel) created(kernel, SEEN_KERNEL, 0);
     return kernel;
 }
 
 static cl_int CL_API_CALL release_kernel(cl_kernel kernel)
 {
-    counted(-1);
+    forgotten(kernel, SEEN_KERNEL);
     return layer_below->clReleaseKernel(kernel);
 }
 
@@ -264,6 +264,11 @@ static cl_int CL_API_CALL set_argument(cl_kernel kernel, cl_uint index, size_t b
 {
     enter();
     const bool fails = fault_calls();
+    void *buffer = NULL;
+    if (bytes == sizeof(cl_mem) && value) memcpy(&buffer, value, sizeof buffer);
+    seen *s = fault_find(kernel, SEEN_KERNEL);
+    if (s && index < MOST_ARGUMENTS)
+        s->arguments[index] = buffer && fault_find(buffer, SEEN_BUFFER) ? buffer : NULL;
     leave();
     return fails ? CL_OUT_OF_HOST_MEMORY : layer_below->clSetKernelArg(kernel, index, bytes, value);
 }

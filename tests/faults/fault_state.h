@@ -22,20 +22,22 @@ typedef enum fault_kind {
     SEEN_CONTEXT,
     SEEN_QUEUE,
     SEEN_BUFFER,
+    SEEN_KERNEL,
     SEEN_EVENT
 } fault_kind;
+
+enum { MOST_PARTS = 65, MOST_ARGUMENTS = 32 };
 
 typedef struct seen {
     void *object;
     fault_kind kind;
     int device;    /* its number */
     size_t bytes;  /* BUFFER */
-    double ready;  /* QUEUE, EVENT: not complete before; INFINITY: held */
+    double ready;  /* QUEUE, BUFFER, EVENT: not complete, or in use, before; INFINITY: held */
     cl_int result; /* EVENT: CL_SUCCESS, or how it ends */
     int held;      /* EVENT: references */
+    void *arguments[MOST_ARGUMENTS]; /* KERNEL: its buffers */
 } seen;
-
-enum { MOST_PARTS = 65 };
 
 typedef struct fault_state {
     pthread_mutex_t lock; /* of everything below */
@@ -45,8 +47,7 @@ typedef struct fault_state {
     fault_stats stats;
     unsigned long buffers, enqueues, kernels, builds, reads; /* counted where the plan applies */
     unsigned long commands[MOST_PARTS];
-    double held[MOST_PARTS];       /* bytes in buffers */
-    double busy_until[MOST_PARTS]; /* a delayed kernel is under way */
+    double held[MOST_PARTS]; /* bytes in buffers */
     unsigned long long random;
     seen *items;
     size_t count, capacity;
