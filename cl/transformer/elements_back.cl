@@ -10,7 +10,7 @@
 #include "transformer/shared.clh"
 
 /* act'(x). GELU: Phi(x) + x phi(x); SiLU: s (1 + x (1 - s)), s = 1 / (1 + exp(-x)); the tanh form is
- * x s(u), u = x (a + b x^2): s + x s (1 - s) (a + 3 b x^2). */
+ * x s(u), u = x (a + b x^2): s + x s (1 - s) (a + 3 b x^2). tanh: 4 s (1 - s), s = 1 / (1 + exp(-2 x)). */
 static fvec slope_of(fvec x, uint kind)
 {
     if (kind == CLV_ACT_GELU)
@@ -24,6 +24,10 @@ static fvec slope_of(fvec x, uint kind)
     if (kind == CLV_ACT_SILU) {
         const fvec s = sigmoid_lanes(x);
         return s * fma(x, 1.0f - s, (fvec)(1.0f));
+    }
+    if (kind == CLV_ACT_TANH) {
+        const fvec s = sigmoid_lanes(x + x);
+        return 4.0f * s * (1.0f - s);
     }
     return (fvec)(1.0f);
 }

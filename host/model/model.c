@@ -334,8 +334,20 @@ clv_status clv_model_write_with(const clv_model *m, const clv_model_weights *wei
                                 const clv_tensor_source *more, size_t more_count, const char *path,
                                 const char *const *metadata)
 {
-    if (!m || !path || (more_count && !more))
+    return clv_model_write_as(m, weights, "", more, more_count, path, metadata);
+}
+
+clv_status clv_model_write_as(const clv_model *m, const clv_model_weights *weights,
+                              const char *prefix, const clv_tensor_source *more, size_t more_count,
+                              const char *path, const char *const *metadata)
+{
+    enum { LONGEST_PREFIX = 16 };
+    if (!m || !path || !prefix || (more_count && !more))
         return clv_fail(CLV_E_ARGUMENT, "clv_model_write: a NULL");
+    if (strlen(prefix) > LONGEST_PREFIX)
+        return clv_fail(CLV_E_ARGUMENT,
+                        "clv_model_write_as: a prefix of %zu bytes, expected %d at most",
+                        strlen(prefix), LONGEST_PREFIX);
     const size_t count = clv_weights_count(&m->config);
     clv_weight *named_ones = clv_alloc(count, sizeof *named_ones);
     clv_tensor_source *sources = clv_zalloc(count + more_count, sizeof *sources);
@@ -352,6 +364,9 @@ clv_status clv_model_write_with(const clv_model *m, const clv_model_weights *wei
         clv_weight *w = &named_ones[i];
         clv_weights_at(&m->config, &all, layers, i, w);
         if (!*w->slot && w->optional) continue;
+        const size_t before = strlen(prefix);
+        memmove(w->name + before, w->name, CLV_MIN(strlen(w->name) + 1, sizeof w->name - before));
+        memcpy(w->name, prefix, before);
         sources[used++] = (clv_tensor_source){ .name = w->name,
                                                .type = CLV_TENSOR_F32,
                                                .rank = w->rank,

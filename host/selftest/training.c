@@ -20,7 +20,7 @@ static clv_status learn(clv_context *context, const clv_model *model, clv_train_
     static const size_t offsets[TEXTS + 1] = { 0, 3, 4, 13, 15, 20, TOKENS };
     static const int32_t labels[TEXTS] = { 0, 1, 2, 1, -100, 0 };
     const clv_trainer_options options = {
-        .size = sizeof options, .task = task, .classes = 3, .clip = 1
+        .size = sizeof options, .task = task, .classes = 3, .clip = 1, .head = CLV_TRAIN_HEAD_POOLER
     };
     clv_trainer *trainer;
     clv_status status = clv_trainer_open(context, model, &options, &trainer);

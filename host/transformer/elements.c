@@ -17,6 +17,8 @@ double clv_activate(double x, clv_activation kind)
         return 0.5 * x * (1 + tanh(0.79788456080286536 * (x + 0.044715 * x * x * x)));
     case CLV_ACTIVATION_SILU:
         return x / (1 + exp(-x));
+    case CLV_ACTIVATION_TANH:
+        return tanh(x);
     default:
         return x;
     }

@@ -122,6 +122,13 @@ CLV_API clv_status clv_model_write_with(const clv_model *model, const clv_model_
                                         const clv_tensor_source *more, size_t more_count,
                                         const char *path, const char *const *metadata);
 
+/** Does the same, and puts `prefix` ("bert.", "") before the names of the model's weights, but not before those of
+ *  `more`. CLV_E_ARGUMENT: a prefix of more than 16 bytes. */
+CLV_API clv_status clv_model_write_as(const clv_model *model, const clv_model_weights *weights,
+                                      const char *prefix, const clv_tensor_source *more,
+                                      size_t more_count, const char *path,
+                                      const char *const *metadata);
+
 CLV_END_DECLS
 
 #endif

@@ -14,6 +14,15 @@ typedef enum clv_train_task {
                                 the batch's other pairs do not: cross-entropy of scale * cosines */
 } clv_train_task;
 
+/** The layers behind the encoder for CLV_TRAIN_CLASSES. */
+typedef enum clv_train_head {
+    CLV_TRAIN_HEAD_LINEAR = 0, /**< a linear layer on the pooled vector v: scores W v + b */
+    /** transformers' BertForSequenceClassification: scores W tanh(P v + p) + b, where v is the first token's vector,
+     *  whatever the model's pooling. P and p are the model's pooler, and learn, too; a model without one begins with
+     *  P = 1 and p = 0. */
+    CLV_TRAIN_HEAD_POOLER = 1,
+} clv_train_head;
+
 typedef enum clv_optimizer {
     CLV_OPTIMIZER_ADAMW = 0, /**< decoupled decay, bias corrected */
     CLV_OPTIMIZER_SGD = 1,   /**< momentum; decay is added to the gradient */
@@ -39,6 +48,7 @@ typedef struct clv_trainer_options {
     uint64_t seed;         /**< of the initial weights of the classes' layer */
     uint64_t check_every;  /**< steps between checks; 0 with check_every_given: no checks [200] */
     bool check_every_given;
+    clv_train_head head; /**< for CLV_TRAIN_CLASSES */
 } clv_trainer_options;
 
 /** What a step or an evaluation found. Frozen. */
@@ -95,6 +105,16 @@ CLV_API clv_status clv_trainer_evaluate(clv_trainer *trainer, const int32_t *ids
                                         const size_t *offsets, size_t texts, const int32_t *labels,
                                         clv_train_result *result);
 
+/**
+ * Does the same, and gets the scores behind the loss: of each class for CLV_TRAIN_CLASSES, of each second text of the
+ * batch for CLV_TRAIN_PAIRS (scale times cosine).
+ * @param scores  out: [texts, classes], or [texts / 2, texts / 2]; the class that the model says is the first one of the
+ *                highest score.
+ */
+CLV_API clv_status clv_trainer_scores(clv_trainer *trainer, const int32_t *ids,
+                                      const size_t *offsets, size_t texts, const int32_t *labels,
+                                      float *scores, clv_train_result *result);
+
 CLV_API uint64_t clv_trainer_steps(const clv_trainer *trainer); /**< number of steps taken so far */
 /** Returns the label of the device that computes, or "host". */
 CLV_API const char *clv_trainer_device(const clv_trainer *trainer);
@@ -116,9 +136,9 @@ CLV_API clv_status clv_trainer_save(clv_trainer *trainer, const char *path,
 CLV_API clv_status clv_trainer_restore(clv_trainer *trainer, const char *path);
 
 /** Writes the weights as clv_model_write does, and the classes' layer as "classifier.weight" [classes, D] and
- *  "classifier.bias" [classes]. The scores of a text are weight times its pooled vector, which is not divided by its
- *  length, plus bias. transformers' BertForSequenceClassification loads the file, but gives other scores, because it
- *  uses the pooler's vector instead. */
+ *  "classifier.bias" [classes]. With CLV_TRAIN_HEAD_POOLER the names are those of BertForSequenceClassification (the
+ *  model's begin with "bert."): transformers loads the file and computes the same scores. With CLV_TRAIN_HEAD_LINEAR it
+ *  would compute others, because it takes the pooler's vector instead of the pooled one. */
 CLV_API clv_status clv_trainer_write(clv_trainer *trainer, const char *path,
                                      const char *const *metadata);
 

@@ -320,7 +320,7 @@ TrainerOptions = _struct("clv_trainer_options", [
     ("beta2", double), ("eps", double), ("momentum", double), ("decay", double),
     ("decay_all", boolean), ("clip", double), ("scale", double), ("frozen_layers", size_t),
     ("frozen_embedding", boolean), ("seed", u64), ("check_every", u64),
-    ("check_every_given", boolean)], "train.h")
+    ("check_every_given", boolean), ("head", enum)], "train.h")
 TrainResult = _struct("clv_train_result", [
     ("loss", double), ("gradient_length", double), ("counted", size_t), ("right", size_t)],
     "train.h")
@@ -510,6 +510,8 @@ OPTIONAL = {
                                   c.POINTER(TrainResult)]),
     "clv_trainer_evaluate": (status, [void_p, void_p, void_p, size_t, void_p,
                                       c.POINTER(TrainResult)]),
+    "clv_trainer_scores": (status, [void_p, void_p, void_p, size_t, void_p, void_p,
+                                    c.POINTER(TrainResult)]),
     "clv_trainer_steps": (u64, [void_p]),
     "clv_trainer_device": (char_p, [void_p]),
     "clv_trainer_checked": (u64, [void_p, c.POINTER(u64)]),

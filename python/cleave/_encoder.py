@@ -343,9 +343,9 @@ class TrainResult(NamedTuple):
 
 
 class Trainer(_Folder):
-    """Fine-tunes a model folder: task "classes" (a linear layer says the class) or "pairs" (texts 2i
+    """Fine-tunes a model folder: task "classes" (a layer says the class, see `head`) or "pairs" (texts 2i
     and 2i + 1 belong together). Options are those of clv_trainer_options in include/cleave/train.h:
-    classes=3, decay=0.01, frozen_layers=4, optimizer="sgd", seed=1, ..."""
+    classes=3, head="pooler", decay=0.01, frozen_layers=4, optimizer="sgd", seed=1, ..."""
 
     def __init__(self, folder: str | os.PathLike[str], task: str = "classes", *, max_length: int = 0,
                  threads: int = 0, context: Context | None = None, **options: Any):
@@ -357,6 +357,8 @@ class Trainer(_Folder):
             raise ArgumentError(f"trainer: unknown option {sorted(set(options) - known)[0]!r}")
         if "optimizer" in options:
             options["optimizer"] = choice("optimizer", options["optimizer"], OPTIMIZERS)
+        if "head" in options:
+            options["head"] = choice("head", options["head"], {"linear": 0, "pooler": 1})
         settings = described("trainer", _abi.TrainerOptions,
                              task=choice("task", task, {"classes": 0, "pairs": 1}), **options)
         made = ctypes.c_void_p()
@@ -391,9 +393,10 @@ class Trainer(_Folder):
         self.context.check_process()
         return self._trainer
 
-    def run_rows(self, rows: Sequence[NDArray[Any]], labels: Any,
-                 rate: float | None = None) -> TrainResult:
-        """step() or, without a rate, evaluate(), on rows as tokenize() gives them."""
+    def run_rows(self, rows: Sequence[NDArray[Any]], labels: Any, rate: float | None = None,
+                 scores: NDArray[np.float32] | None = None) -> TrainResult:
+        """step() or, without a rate, evaluate(), on rows as tokenize() gives them. `scores` (without a
+        rate; float32 [texts, classes], for pairs [texts / 2, texts / 2]) is filled in."""
         marks = None if labels is None else _int32("labels", labels)
         if marks is not None and marks.shape != (len(rows),):
             raise ArgumentError(f"trainer: {len(rows)} texts, labels of shape {marks.shape}")
@@ -404,7 +407,9 @@ class Trainer(_Folder):
         found = _abi.TrainResult()
         with self._turn:
             head = (self._open(), address(ids), address(offsets), len(rows), address(marks))
-            if rate is None:
+            if scores is not None:
+                check(lib.clv_trainer_scores(*head, address(scores), ctypes.byref(found)))
+            elif rate is None:
                 check(lib.clv_trainer_evaluate(*head, ctypes.byref(found)))
             else:
                 check(lib.clv_trainer_step(*head, rate, ctypes.byref(found)))

@@ -27,13 +27,23 @@ Label = Union[str, int]
 
 class FinetuneResult(NamedTuple):
     """What finetune() did: the losses of the steps of this run (behind step `resumed_at`), what every
-    epoch's end found on the validation examples, the names of the classes by number, and the
-    device."""
+    epoch's end found on the validation examples, the names of the classes by number, the device, and
+    the confusion matrix of the last epoch's end: uint64 [classes, classes], rows are the labels and
+    columns what the model says; None without validation examples, and for pairs."""
     losses: NDArray[np.float64]
     validation: list[TrainResult]
     classes: list[str]
     resumed_at: int
     device: str
+    confusion: NDArray[np.uint64] | None = None
+
+    @property
+    def macro_f1(self) -> float | None:
+        """The mean F1 score of the classes that occur, as label or as what the model says."""
+        if self.confusion is None:
+            return None
+        both = self.confusion.sum(0) + self.confusion.sum(1)
+        return float(np.mean(2 * self.confusion.diagonal()[both > 0] / both[both > 0]))
 
 
 class _Examples:
@@ -146,9 +156,13 @@ def _write_folder(source: str, target: str, classes: list[str], trainer: Trainer
                 put(name, raw.read())
     with open(os.path.join(source, "config.json"), encoding="utf-8") as file:
         config = json.load(file)
+    for kind in "torch_dtype", "dtype":
+        if kind in config:
+            config[kind] = "float32"
     if classes:
-        for other in "num_labels", "problem_type":
-            config.pop(other, None)
+        config.pop("num_labels", None)
+        config["architectures"] = ["BertForSequenceClassification"]
+        config["problem_type"] = "single_label_classification"
         config["id2label"] = {str(i): name for i, name in enumerate(classes)}
         config["label2id"] = {name: i for i, name in enumerate(classes)}
     put("config.json", json.dumps(config, indent=2, ensure_ascii=False).encode())
@@ -188,10 +202,17 @@ def _metadata(path: str) -> dict[str, str]:
             raise FormatError(f"{path} is no state of a run") from None
 
 
-def _evaluate(trainer: Trainer, examples: _Examples, batch: int, watch: Watch) -> TrainResult | None:
+def _evaluate(trainer: Trainer, examples: _Examples, batch: int, watch: Watch,
+              confusion: NDArray[np.uint64] | None) -> TrainResult | None:
     loss, counted, right = 0.0, 0, 0
+    if confusion is not None:
+        confusion[:] = 0
     for first in range(0, examples.count, batch):
-        found = trainer.run_rows(*examples.batch(np.arange(first, min(first + batch, examples.count))))
+        rows, labels = examples.batch(np.arange(first, min(first + batch, examples.count)))
+        scores = None if confusion is None else np.empty((len(rows), len(confusion)), np.float32)
+        found = trainer.run_rows(rows, labels, scores=scores)
+        if confusion is not None and scores is not None:
+            np.add.at(confusion, (labels, scores.argmax(1)), 1)
         loss += found.loss * found.counted
         counted, right = counted + found.counted, right + found.right
         if watch.signals:
@@ -200,8 +221,8 @@ def _evaluate(trainer: Trainer, examples: _Examples, batch: int, watch: Watch) -
 
 
 def _learn(plan: _Plan, trainer: Trainer, examples: _Examples, validation: _Examples | None,
-           save: Callable[[], None], save_every: int, watch: Watch,
-           losses: list[float]) -> list[TrainResult]:
+           save: Callable[[], None], save_every: int, watch: Watch, losses: list[float],
+           confusion: NDArray[np.uint64] | None) -> list[TrainResult]:
     found: list[TrainResult] = []
     order: NDArray[np.intp] = np.zeros(0, np.intp)
     epoch = -1
@@ -209,7 +230,7 @@ def _learn(plan: _Plan, trainer: Trainer, examples: _Examples, validation: _Exam
     def test() -> None:
         tested = None
         if validation and not watch.signals:
-            tested = _evaluate(trainer, validation, plan.batch, watch)
+            tested = _evaluate(trainer, validation, plan.batch, watch, confusion)
         if tested:
             found.append(tested)
 
@@ -257,10 +278,9 @@ def finetune(folder: str | os.PathLike[str], texts: Sequence[str], targets: Sequ
     ----------
     folder      a model folder, as for Encoder
     texts       what to learn from
-    targets     task "classes": the class of each text, str or int; a linear layer on the pooled vector
-                says it (classifier.weight, classifier.bias; names in config.json's id2label). That
-                vector is not divided by its length, and is not the one that transformers'
-                BertForSequenceClassification takes (the pooler's).
+    targets     task "classes": the class of each text, str or int; the model becomes a
+                BertForSequenceClassification, which Classifier and transformers read with the same
+                results (names of the classes in config.json's id2label).
                 task "pairs": the text that belongs to each; the others of its batch do not
     output      folder for the model; an interrupted run leaves its state there, checkpoint.safetensors
     epochs      how often every example is seen
@@ -313,7 +333,7 @@ def finetune(folder: str | os.PathLike[str], texts: Sequence[str], targets: Sequ
     trainer = Trainer(source, task, max_length=max_length, threads=threads, context=context,
                       optimizer=choice("optimizer", optimizer, OPTIMIZERS),
                       momentum=momentum, decay=decay, clip=clip, scale=scale, frozen_layers=freeze,
-                      seed=seed, **options)
+                      seed=seed, head="pooler", **options)
 
     def tokens(given: list[str], belonging: Any) -> _Examples:
         return _Examples(trainer, given, texts_of("finetune: targets", belonging) if pairs else None,
@@ -330,10 +350,13 @@ def finetune(folder: str | os.PathLike[str], texts: Sequence[str], targets: Sequ
         os.makedirs(target, exist_ok=True)
         resumed = trainer.steps
         losses: list[float] = []
+        confusion = None
+        if others and classes:
+            confusion = np.zeros((len(classes), len(classes)), np.uint64)
         with Watch(progress, "finetune") as watch:
             scores = _learn(plan, trainer, examples, others[0] if others else None,
                             lambda: trainer.save(state, {"cleave.run": run}), save_every, watch,
-                            losses)
+                            losses, confusion)
             if watch.failure or trainer.steps < plan.steps:
                 watch.done(0)  # what the progress function raised, or the interrupt
                 if not watch.signals:
@@ -347,6 +370,6 @@ def finetune(folder: str | os.PathLike[str], texts: Sequence[str], targets: Sequ
             raise
         if os.path.exists(state):
             os.remove(state)
-        return FinetuneResult(np.array(losses), scores, names, resumed, trainer.device)
+        return FinetuneResult(np.array(losses), scores, names, resumed, trainer.device, confusion)
     finally:
         trainer.close()

@@ -102,7 +102,7 @@ def compare(what, names, wanted, rows):
 
 
 def check_learnt(folder, model):
-    """What was learnt is told, with the softmax of the layer on the pooled vectors."""
+    """What was learnt is told, with the softmax of the layer on what the pooler makes of the first tokens' vectors."""
     data = text_finetune.write(os.path.join(folder, "data.tsv"), ["%s\tanimal" % one for one in ANIMALS] +
                                ["%s\tnumber" % one for one in NUMBERS])
     out = os.path.join(folder, "learnt")
@@ -117,8 +117,9 @@ def check_learnt(folder, model):
     expect("the classes", ["animal"] * 5 + ["number"] * 5, [name for name, _ in rows[:10]])
     weights = read_weights(out)
     layer = weights["classifier.weight"], weights["classifier.bias"]
-    wanted = [softmax(linear(one, *layer)) for one in
-              pooled(os.path.join(folder, "raw"), out, "pooling_mode_mean_tokens")]
+    pooler = weights["bert.pooler.dense.weight"], weights["bert.pooler.dense.bias"]
+    wanted = [softmax(linear([math.tanh(x) for x in linear(one, *pooler)], *layer)) for one in
+              pooled(os.path.join(folder, "raw"), out, "pooling_mode_cls_token")]
     compare("learnt", ["animal", "number"], wanted, rows)
     counted = [sum(name == one for name, _ in rows) for one in ("animal", "number")]
     expect("counted", True, b"animal %d, number %d\n" % tuple(counted) in done.stderr)
@@ -262,7 +263,7 @@ def check_what_finetune_keeps(folder, model):
                              "--epochs=1", "-o", out)
     expect("finetune of several classes at a time", (0, b""), (done.returncode, done.stderr))
     with open(os.path.join(out, "config.json"), encoding="utf-8") as file:
-        expect("no problem_type", False, "problem_type" in json.load(file))
+        expect("problem_type", "single_label_classification", json.load(file).get("problem_type"))
     expect("its classes", 0, run(out).returncode)
 
 

@@ -5,7 +5,7 @@ the same bytes again and after an interruption, what is refused without leaving 
 other programs read.
 
 usage: text_finetune.py CLEAVE
-Where $CLEAVE_TORCH_PYTHON names a Python with torch and safetensors (or this one has them), PyTorch
+Where $CLEAVE_TORCH_PYTHON names a Python with torch and transformers (or this one has them), transformers
 loads the result as well."""
 import filecmp
 import json
@@ -64,8 +64,12 @@ def check_classes(folder, model, data):
         config = json.load(file)
     expect("classes", {"0": "animal", "1": "number"}, config.get("id2label"))
     expect("other members", 8, config["hidden_size"])
+    expect("what it is", (["BertForSequenceClassification"], "single_label_classification"),
+           (config.get("architectures"), config.get("problem_type")))
     head = read_tensors(os.path.join(out, "model.safetensors"))
     expect("head", [[2, 8], [2]], [head[k]["shape"] for k in ("classifier.weight", "classifier.bias")])
+    expect("names of transformers", True, "bert.pooler.dense.weight" in head and
+           "bert.encoder.layer.1.output.dense.bias" in head and len(head) == 42)
     with open(report, encoding="utf-8") as file:
         notes = json.dumps(json.load(file))
     expect("report", True, '"steps": 36' in notes and '"validation_accuracy": 1' in notes)
@@ -226,29 +230,119 @@ def check_modules(folder, model, data):
 
 
 LOAD = """
+import json
 import sys
 try:
     import torch
-    from safetensors.torch import load_file
+    from transformers import AutoModelForSequenceClassification, AutoTokenizer
 except ImportError as missing:
     print(missing)
     sys.exit(77)
-tensors = load_file(sys.argv[1])
-layer = torch.nn.Linear(8, 2)
-layer.load_state_dict({k[11:]: v for k, v in tensors.items() if k.startswith("classifier.")})
-print(len(tensors), all(torch.isfinite(t).all().item() for t in tensors.values()))
+model, found = AutoModelForSequenceClassification.from_pretrained(sys.argv[1], output_loading_info=True)
+tokenizer = AutoTokenizer.from_pretrained(sys.argv[1])
+model.eval()
+rows = []
+with torch.no_grad():
+    for text in json.loads(sys.stdin.read()):
+        logits = model(**tokenizer(text, return_tensors="pt")).logits
+        rows.append(torch.softmax(logits, 1)[0].tolist())
+print(json.dumps({"rows": rows, "names": model.config.id2label,
+                  "wrong": [sorted(found[k]) for k in ("missing_keys", "unexpected_keys")]}))
 """
 
 
-def check_pytorch(out):
+def probabilities(model, texts):
+    done = subprocess.run([CLEAVE, "classify", model, "--mode=reference", "--all", "-o", "-"],
+                          input="\n".join(texts).encode(), capture_output=True, timeout=600)
+    return [[float(x) for x in line.split("\t")[2:]] for line in done.stdout.decode().splitlines()[1:]]
+
+
+def check_transformers(out):
+    """transformers loads the folder without a missing or superfluous weight, and says the same."""
     python = os.environ.get("CLEAVE_TORCH_PYTHON", sys.executable)
-    done = subprocess.run([python, "-c", LOAD, os.path.join(out, "model.safetensors")],
-                          capture_output=True, timeout=600)
+    texts = ANIMALS + NUMBERS
+    done = subprocess.run([python, "-c", LOAD, out], input=json.dumps(texts).encode(), capture_output=True,
+                          timeout=600)
     if done.returncode == 77:
-        print("not compared with PyTorch: %s (CLEAVE_TORCH_PYTHON names another Python)"
+        print("not compared with transformers: %s (CLEAVE_TORCH_PYTHON names another Python)"
               % done.stdout.decode().strip())
         return
-    expect("PyTorch loads it", (0, b"39 True\n"), (done.returncode, done.stdout))
+    expect("transformers loads it", 0, done.returncode)
+    found = json.loads(done.stdout or b"{}")
+    expect("all of it", [[], []], found.get("wrong"))
+    expect("its names", {"0": "animal", "1": "number"}, found.get("names"))
+    worst = max(abs(x - y) for mine, theirs in zip(probabilities(out, texts), found["rows"])
+                for x, y in zip(mine, theirs))
+    expect("the same probabilities", True, worst < 2e-6)
+
+
+def macro_f1(matrix):
+    scores = []
+    for c, row in enumerate(matrix):
+        both = sum(row) + sum(other[c] for other in matrix)
+        if both:
+            scores.append(2 * row[c] / both)
+    return sum(scores) / len(scores)
+
+
+def check_metrics(folder, model, data):
+    """The numbers of --val and --test are those of what `cleave classify` says of the written model."""
+    out, report = os.path.join(folder, "metrics"), os.path.join(folder, "metrics.json")
+    texts = ANIMALS + NUMBERS + ANIMALS[:3] + NUMBERS[:2]
+    labels = ["animal"] * 5 + ["number"] * 5 + ["number"] * 3 + ["animal"] * 2  # five labels are wrong
+    test = write(os.path.join(folder, "test.tsv"), ["%s\t%s" % pair for pair in zip(texts, labels)])
+    done = run(model, "--mode=reference", "--data", data, "--val", data, "--test", test, "--epochs=12",
+               "--batch-size=4", "--lr=0.02", "-o", out, "--report", report)
+    expect("metrics", 0, done.returncode)
+    said = [row.index(max(row)) for row in probabilities(out, texts)]
+    matrix = [[0, 0], [0, 0]]
+    for label, c in zip(labels, said):
+        matrix[("animal", "number").index(label)][c] += 1
+    expect("what it learnt", [[5, 2], [3, 5]], matrix)
+    with open(report, encoding="utf-8") as file:
+        notes = json.load(file)["operation"]
+    right = matrix[0][0] + matrix[1][1]
+    for key, wanted in (("test_accuracy", right / 15), ("test_macro_f1", macro_f1(matrix))):
+        expect(key, True, abs(notes[key] - wanted) < 1e-9)
+    expect("test_confusion", matrix, json.loads(notes["test_confusion"]))
+    expect("names in the report", ["animal", "number"], [notes["class 0"], notes["class 1"]])
+    line = "test: loss %.6f, accuracy %.6f (%d of 15), macro F1 %.6f" % (
+        notes["test_loss"], right / 15, right, macro_f1(matrix))
+    stderr = done.stderr.decode().splitlines()
+    expect("on the terminal", True, line in stderr)
+    at = stderr.index(line) if line in stderr else 0
+    expect("the matrix", [["0", "animal", *map(str, matrix[0])], ["1", "number", *map(str, matrix[1])]],
+           [row.split() for row in stderr[at + 2:at + 4]])
+    expect("epochs", 12, len(re.findall(rb" macro F1 [01]\.\d{4}$", done.stdout, re.M)))
+
+
+def check_headers(folder, model, data):
+    """A first line of names of columns is left out, and said; another one stays."""
+    with open(data, encoding="utf-8") as file:
+        lines = file.read().splitlines()
+    whole = os.path.join(folder, "headless")
+    rules = ["--mode=reference", "--epochs=1", "--batch-size=4"]
+    expect("without a header", 0, run(model, *rules, "--data", data, "-q", "-o", whole).returncode)
+    cases = [("Sentence\tLABEL", [], 2, b"is taken for a header"), ("text\tkind", [], 2, b"taken for a header"),
+             ("text\tkind", ["--header=no"], 3, None), ("a\tb", [], 3, b"label of line 1 occurs nowhere else"),
+             ("a\tb", ["--header=yes"], 2, b"taken for a header"), ("text\tanimal", [], 2, None)]
+    for i, (first, options, classes, words) in enumerate(cases):
+        out = os.path.join(folder, "header%d" % i)
+        table = write(os.path.join(folder, "header.tsv"), [first, *lines])
+        done = run(model, *rules, "--data", table, "--val", table, *options, "-o", out)
+        expect(first, (0, True), (done.returncode, b", %d classes: " % classes in done.stderr))
+        expect(first + ": words", 0 if words is None else 2 if b"taken" in words else 1,
+               done.stderr.count(words or b"ine 1"))
+        if words and b"taken" in words:
+            expect(first + ": the same bytes", True, done.returncode == 0 and filecmp.cmp(
+                os.path.join(whole, "model.safetensors"), os.path.join(out, "model.safetensors"), False))
+    pairs = write(os.path.join(folder, "named.tsv"), ["anchor\tpositive", *map("\t".join, zip(ANIMALS, NUMBERS))])
+    done = run(model, *rules, "--task=pairs", "--data", pairs, "-o", os.path.join(folder, "named"))
+    expect("pairs with a header", (0, True, True), (done.returncode, b"taken for a header" in done.stderr,
+                                                    b"5 pairs" in done.stderr))
+    alone = write(os.path.join(folder, "alone.tsv"), ["text\tlabel"])
+    done = run(model, *rules, "--data", alone, "--header=yes", "-o", os.path.join(folder, "none"))
+    expect("a header alone", (2, True), (done.returncode, b"no line behind the header" in done.stderr))
 
 
 def main():
@@ -258,7 +352,9 @@ def main():
         data = write(os.path.join(folder, "data.tsv"),
                      ["%s\t%s" % (text, label) for pair in zip(ANIMALS, NUMBERS)
                       for text, label in zip(pair, ("animal", "number"))])
-        check_pytorch(check_classes(folder, model, data))
+        check_transformers(check_classes(folder, model, data))
+        check_metrics(folder, model, data)
+        check_headers(folder, model, data)
         check_interrupted(folder, model, data)
         check_interrupted_test(folder, model, data)
         check_pairs(folder, model)

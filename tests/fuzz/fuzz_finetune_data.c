@@ -9,6 +9,7 @@
 #include "base/alloc.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 static const char vocabulary[] = "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\nb\n##a\n##b\nthe\n";
 
@@ -30,12 +31,14 @@ bool cli_interrupted(void)
     return false;
 }
 
-static void try_examples(const char *path, const clv_tokenizer *tokenizer, bool labels)
+static void try_examples(const char *path, const clv_tokenizer *tokenizer, bool labels, int header)
 {
     const cli_texts texts = { 0 };
     cli_classes classes = { 0 };
     cli_examples e;
-    if (cli_examples_read(path, &texts, tokenizer, labels ? &classes : NULL, &e) == CLV_OK) {
+    if (cli_examples_read(path, &texts, tokenizer, header, labels ? &classes : NULL, &e) ==
+        CLV_OK) {
+        FUZZ_CHECK(strlen(e.first_line) < sizeof e.first_line);
         const size_t each = labels ? 1 : 2;
         FUZZ_CHECK(e.texts_each == each && (e.labels != NULL) == labels);
         for (size_t i = 0; i < e.count * each; ++i)
@@ -60,7 +63,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         tokenizer->max_length = 16;
     }
     const char *path = fuzz_file(data, size);
-    try_examples(path, tokenizer, true);
-    try_examples(path, tokenizer, false);
+    for (int header = CLI_HEADER_AUTO; header <= CLI_HEADER_NO; ++header) {
+        try_examples(path, tokenizer, true, header);
+        try_examples(path, tokenizer, false, header);
+    }
     return 0;
 }

@@ -10,7 +10,9 @@ import pytest
 
 import cleave
 from test_encoder import WIDTH, folder, make_model  # noqa: F401: a small random model
-from test_finetune import FRUIT, LABELS, ROCKS, RULES, TEXTS
+from test_finetune import FRUIT, LABELS, ROCKS, TEXTS
+
+RULES = {"epochs": 20, "batch_size": 5, "rate": 0.02, "seed": 5}
 
 
 @pytest.fixture(scope="module")

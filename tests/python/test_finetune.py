@@ -56,6 +56,14 @@ def test_it_learns(folder, whole, reference):
     assert result.losses.shape == (16,) and result.losses[-3:].mean() < 0.7 * result.losses[:3].mean()
     assert [found.counted for found in result.validation] == [10] * 4
     assert result.validation[-1].loss < result.validation[0].loss
+    with cleave.Classifier(output, context=reference) as classifier:
+        said = [classifier.classes.index(one.name) for one in classifier.classify(TEXTS)]
+    matrix = np.zeros((2, 2), int)
+    np.add.at(matrix, ([0] * 5 + [1] * 5, said), 1)
+    assert result.confusion.tolist() == matrix.tolist()
+    assert matrix.trace() == result.validation[-1].right
+    one, other = (2 * matrix[c, c] / (matrix[c].sum() + matrix[:, c].sum()) for c in (0, 1))
+    assert abs(result.macro_f1 - (one + other) / 2) < 1e-12
     assert (result.classes, result.resumed_at, result.device) == (["fruit", "rock"], 0, "host")
     assert cleave.embed(output, FRUIT, context=reference).shape == (5, 16)
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reads training examples, lines "text TAB label" or "text TAB text", as tokens. */
 #include "host/cli/finetune/data.h"
+#include "host/cli/finetune/header.h"
 
 #include "base/alloc.h"
 #include "base/error.h"
@@ -107,18 +108,64 @@ static clv_status find_class(cli_classes *c, const clv_lines *lines, size_t line
     return CLV_OK;
 }
 
+/* Looks at the first line of the file. If its label is unknown to a closed set of classes, but the line may be a header,
+ * the label is no error: `unknown` is set. */
+static void look_at_first(cli_examples *e, const cli_classes *c, int header, const fields *f)
+{
+    const char *const text[] = { f->text[0][0], f->text[1][0] };
+    const size_t length[] = { f->length[0][0], f->length[1][0] };
+    e->names = cli_header_names(text, length);
+    cli_header_show(text, length, e->first_line, sizeof e->first_line);
+    if (!c || !c->closed || header == CLI_HEADER_NO || (header == CLI_HEADER_AUTO && !e->names))
+        return;
+    e->unknown = true;
+    for (size_t i = 0; i < c->count; ++i)
+        if (strlen(c->names[i]) == length[1] && memcmp(c->names[i], text[1], length[1]) == 0)
+            e->unknown = false;
+}
+
 static clv_status add_labels(cli_examples *e, cli_classes *c, const clv_lines *lines,
                              const fields *f)
 {
     if (!clv_reserve(&e->labels, &e->label_room, e->count + lines->count, sizeof *e->labels))
         return clv_fail(CLV_E_MEMORY, "%s: no memory for labels", lines->path);
-    for (size_t i = 0; i < lines->count; ++i)
+    if (!e->count && e->unknown) e->labels[0] = 0;
+    for (size_t i = !e->count && e->unknown; i < lines->count; ++i)
         CLV_TRY(find_class(c, lines, i, f->text[1][i], f->length[1][i], &e->labels[e->count + i]));
     return CLV_OK;
 }
 
+/* Removes example 0, a header. `alone`: so is its class, the first one that was found. */
+static void drop_first(cli_examples *e, cli_classes *c, bool alone)
+{
+    const size_t each = e->texts_each, gone = e->offsets[each];
+    e->tokens -= gone, --e->count;
+    memmove(e->ids, e->ids + gone, e->tokens * sizeof *e->ids);
+    for (size_t i = 0; i <= e->count * each; ++i)
+        e->offsets[i] = e->offsets[i + each] - gone;
+    for (size_t i = 0; c && i < e->count; ++i)
+        e->labels[i] = e->labels[i + 1] - alone;
+    if (!alone) return;
+    clv_free(c->names[0]);
+    memmove(c->names, c->names + 1, --c->count * sizeof *c->names);
+}
+
+/* Leaves out a header, or notes that the first line might be one. */
+static void judge_first(cli_examples *e, cli_classes *c, int header)
+{
+    bool alone = c && !c->closed;
+    for (size_t i = 1; i < e->count && alone; ++i)
+        alone = e->labels[i] != e->labels[0];
+    e->header = header == CLI_HEADER_YES || e->unknown ||
+                (header == CLI_HEADER_AUTO && (c ? alone && e->names : e->names == 2));
+    if (e->header)
+        drop_first(e, c, alone);
+    else
+        e->doubt = header == CLI_HEADER_AUTO && alone && c->count > 2;
+}
+
 static clv_status add_chunk(const cli_texts *texts, const clv_tokenizer *tokenizer,
-                            const clv_lines *lines, cli_classes *classes, fields *f,
+                            const clv_lines *lines, int header, cli_classes *classes, fields *f,
                             clv_token_rows rows[2], cli_examples *e)
 {
     char what[300];
@@ -128,6 +175,7 @@ static clv_status add_chunk(const cli_texts *texts, const clv_tokenizer *tokeniz
                                            .first = (size_t)lines->first,
                                            .what = what };
     CLV_TRY(split(lines, f));
+    if (!e->count) look_at_first(e, classes, header, f);
     for (size_t k = 0; k < e->texts_each; ++k) {
         CLV_TRY(
             clv_tokenize(tokenizer, f->text[k], f->length[k], lines->count, &options, &rows[k]));
@@ -164,7 +212,8 @@ static clv_status close_classes(cli_classes *c, cli_examples *e)
 }
 
 clv_status cli_examples_read(const char *path, const cli_texts *texts,
-                             const clv_tokenizer *tokenizer, cli_classes *classes, cli_examples *e)
+                             const clv_tokenizer *tokenizer, int header, cli_classes *classes,
+                             cli_examples *e)
 {
     clv_lines lines;
     fields f = { 0 };
@@ -173,10 +222,13 @@ clv_status cli_examples_read(const char *path, const cli_texts *texts,
     CLV_TRY(clv_lines_open(&lines, path));
     clv_status status = clv_lines_next(&lines, CHUNK_LINES, CHUNK_BYTES);
     while (!status && lines.count) {
-        status = add_chunk(texts, tokenizer, &lines, classes, &f, rows, e);
+        status = add_chunk(texts, tokenizer, &lines, header, classes, &f, rows, e);
         if (!status) status = clv_lines_next(&lines, CHUNK_LINES, CHUNK_BYTES);
     }
-    if (!status && !e->count) status = clv_fail(CLV_E_FORMAT, "%s: no line", path);
+    if (!status && e->count) judge_first(e, classes, header);
+    if (!status && !e->count)
+        status =
+            clv_fail(CLV_E_FORMAT, "%s: no line%s", path, e->header ? " behind the header" : "");
     if (!status && classes && !classes->closed) {
         status = close_classes(classes, e);
         if (!status && classes->count < 2)

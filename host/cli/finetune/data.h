@@ -21,12 +21,21 @@ typedef struct cli_examples {
     size_t tokens;
     cli_text_counts counts;
     size_t id_room, label_room, offset_room;
+    size_t names;        /* of columns in the first line, 0 to 2 */
+    bool unknown;        /* the first line's label is no class of the training file */
+    bool header;         /* the first line was left out as a header */
+    bool doubt;          /* it was not, but no other line has its label */
+    char first_line[64]; /* its beginning, control characters replaced */
 } cli_examples;
 
-/* Reads the examples in `path`. For pairs, `classes` is NULL. CLV_E_IO; CLV_E_FORMAT names the line; CLV_E_MEMORY;
+/* What becomes of the first line. */
+enum { CLI_HEADER_AUTO, CLI_HEADER_YES, CLI_HEADER_NO };
+
+/* Reads the examples in `path`. For pairs, `classes` is NULL. With CLI_HEADER_AUTO a first line of names of columns is
+ * left out: of classes if a field is such a name and no other line has its label, of pairs if both fields are. CLV_E_IO; CLV_E_FORMAT names the line; CLV_E_MEMORY;
  * CLV_E_CANCELLED. */
 clv_status cli_examples_read(const char *path, const cli_texts *texts,
-                             const clv_tokenizer *tokenizer, cli_classes *classes,
+                             const clv_tokenizer *tokenizer, int header, cli_classes *classes,
                              cli_examples *out);
 void cli_examples_clear(cli_examples *examples);
 void cli_classes_clear(cli_classes *classes);

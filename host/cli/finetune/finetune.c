@@ -16,10 +16,10 @@
 enum { MOST_BATCH = 1 << 16, MOST_EPOCHS = 1 << 20 };
 
 typedef struct finetune_args {
-    const char *data, *validation, *output;
+    const char *data, *validation, *test, *output;
     cli_common common;
     cli_texts texts;
-    int task, optimizer, schedule;
+    int task, optimizer, schedule, header;
     uint64_t epochs, batch_size, seed, freeze, save_every, check;
     double rate, warmup, decay, clip, momentum, scale;
     bool resume, check_given;
@@ -34,7 +34,8 @@ typedef struct finetune_state {
     clv_trainer *trainer;
     clv_report *report;
     cli_classes classes;
-    cli_examples examples, validation;
+    cli_examples examples, validation, test;
+    cli_metrics tested;
     char file[4096]; /* path of the training state */
     cli_train_facts facts;
 } finetune_state;
@@ -100,10 +101,11 @@ static clv_status check_fit(const finetune_state *s)
 /* Checks that the two folders differ, that no input file would be overwritten, and that the outputs can be created. */
 static int check_files(const finetune_state *s)
 {
-    enum { OWN = 2 };
+    enum { OWN = 3 };
     const finetune_args *a = s->args;
     cli_file inputs[CLI_MODEL_FILES + OWN] = { { "--data", a->data, NULL, CLI_STREAM },
-                                               { "--val", a->validation, NULL } };
+                                               { "--val", a->validation, NULL },
+                                               { "--test", a->test, NULL } };
     cli_file outputs[CLI_MODEL_FILES + 2] = { { "-o", "checkpoint.safetensors", a->output, 0 },
                                               [CLI_MODEL_FILES + 1] = { "the line of each step",
                                                                         "-", NULL, 0 } };
@@ -145,19 +147,41 @@ static clv_status read_input(finetune_state *s)
     CLV_TRY(cli_texts_tokenizer(&a->texts, s->folder, false, &s->tokenizer));
     CLV_TRY(clv_model_open(s->folder, &s->model));
     CLV_TRY(check_fit(s));
-    CLV_TRY(cli_examples_read(a->data, &a->texts, s->tokenizer, classes, &s->examples));
+    CLV_TRY(cli_examples_read(a->data, &a->texts, s->tokenizer, a->header, classes, &s->examples));
     if (!classes && s->examples.count < 2)
         return clv_fail(CLV_E_FORMAT, "%s: one pair, at least two are needed", a->data);
     if (a->validation)
-        CLV_TRY(cli_examples_read(a->validation, &a->texts, s->tokenizer, classes, &s->validation));
+        CLV_TRY(cli_examples_read(a->validation, &a->texts, s->tokenizer, a->header, classes,
+                                  &s->validation));
+    if (a->test)
+        CLV_TRY(cli_examples_read(a->test, &a->texts, s->tokenizer, a->header, classes, &s->test));
     return CLV_OK;
 }
 
-/* Prints the number of examples per class, which also reveals a header line that was read as an example. */
+/* Says which first lines were left out as headers, and which one might be one. */
+static void tell_header(const finetune_state *s, const char *path, const cli_examples *e)
+{
+    if (s->args->common.quiet || (!e->header && !e->doubt)) return;
+    if (e->header)
+        cli_say(stderr,
+                "%s: line 1 is taken for a header and left out: \"%s\" (--header no reads it as an "
+                "example)\n",
+                path, e->first_line);
+    else
+        cli_say(stderr,
+                "%s: the label of line 1 occurs nowhere else: \"%s\"; if the line is a header, "
+                "--header yes leaves it out\n",
+                path, e->first_line);
+}
+
+/* Prints which headers were left out, and the number of examples per class. */
 static void tell_examples(const finetune_state *s)
 {
     enum { MOST = 12 };
     const cli_examples *e = &s->examples;
+    tell_header(s, s->args->data, e);
+    if (s->args->validation) tell_header(s, s->args->validation, &s->validation);
+    if (s->args->test) tell_header(s, s->args->test, &s->test);
     if (s->args->common.quiet) return;
     cli_say(stderr, "%zu %s", e->count, e->labels ? "texts" : "pairs");
     if (e->labels) cli_say(stderr, ", %zu classes", s->classes.count);
@@ -181,6 +205,7 @@ static clv_status open_trainer(finetune_state *s)
                                           .decay = a->decay,
                                           .clip = a->clip,
                                           .scale = a->scale,
+                                          .head = CLV_TRAIN_HEAD_POOLER,
                                           .frozen_layers = (size_t)a->freeze,
                                           .seed = a->seed,
                                           .check_every = a->check,
@@ -214,6 +239,7 @@ static clv_status learn(finetune_state *s)
     const finetune_args *a = s->args;
     const cli_train_plan plan = { .examples = &s->examples,
                                   .validation = a->validation ? &s->validation : NULL,
+                                  .classes = s->classes.count,
                                   .seed = a->seed,
                                   .epochs = a->epochs,
                                   .batch_size = a->batch_size,
@@ -231,7 +257,8 @@ static clv_status learn(finetune_state *s)
     const clv_status status = cli_train_run(&plan, s->trainer, &bar, &s->facts);
     cli_bar_end(&bar);
     CLV_TRY(status);
-    return write_model(s, &plan);
+    CLV_TRY(write_model(s, &plan));
+    return a->test ? cli_train_test(&plan, &s->test, s->trainer, &s->tested) : CLV_OK;
 }
 
 static void note(const finetune_state *s)
@@ -257,11 +284,13 @@ static void note(const finetune_state *s)
     for (size_t i = 0; i < CLV_LEN(notes); ++i)
         clv_report_note(s->report, notes[i].key, notes[i].value);
     clv_report_note_text(s->report, "device", clv_trainer_device(s->trainer));
-    if (!s->args->validation) return;
-    clv_report_note(s->report, "validation_loss", f->validation.loss);
-    clv_report_note(s->report, "validation_accuracy",
-                    (double)f->validation.right /
-                        (double)CLV_MAX(f->validation.counted, (size_t)1));
+    for (size_t i = 0; i < s->classes.count && i < 128; ++i) {
+        char key[24];
+        snprintf(key, sizeof key, "class %zu", i);
+        clv_report_note_text(s->report, key, s->classes.names[i]);
+    }
+    if (s->args->validation) cli_metrics_note(&f->validation, s->report, "validation");
+    if (s->args->test) cli_metrics_note(&s->tested, s->report, "test");
 }
 
 static void summarize(const finetune_state *s)
@@ -272,6 +301,8 @@ static void summarize(const finetune_state *s)
     clv_tokenizer_get_info(s->tokenizer, &info);
     if (s->args->common.quiet) return;
     cli_text_warn(&cli_finetune, &s->examples.counts, info.max_length);
+    if (s->args->validation) cli_metrics_tell(&f->validation, "validation", s->classes.names);
+    if (s->args->test) cli_metrics_tell(&s->tested, "test", s->classes.names);
     cli_say(stderr, "%llu step%s, %llu tokens in %s (%.0f tokens/s) on %s; the model is in %s\n",
             (unsigned long long)f->steps, f->steps == 1 ? "" : "s", (unsigned long long)f->tokens,
             clv_format_seconds(f->seconds, took),
@@ -337,6 +368,9 @@ static int run(int argc, char **argv)
         { "seed", CLI_UINT, &a.seed, "N", "of the order and the first weights [0]", NULL },
         { "val", CLI_TEXT, &a.validation, "FILE", "examples to test with behind every epoch",
           NULL },
+        { "test", CLI_TEXT, &a.test, "FILE", "examples to test the final model with", NULL },
+        { "header", CLI_CHOICE, &a.header, "auto,yes,no",
+          "is the first line of each file a header [auto: by its words]", NULL },
         { "checkpoint", CLI_UINT, &a.save_every, "N",
           "steps from state to state on disk [0: an epoch]", NULL },
         { "check", CLI_UINT, &a.check, "N",
@@ -363,6 +397,8 @@ static int run(int argc, char **argv)
     clv_trainer_close(s.trainer);
     clv_report_free(s.report), clv_context_free(s.context);
     cli_examples_clear(&s.examples), cli_examples_clear(&s.validation);
+    cli_examples_clear(&s.test);
+    cli_metrics_clear(&s.facts.validation), cli_metrics_clear(&s.tested);
     cli_classes_clear(&s.classes);
     clv_model_close(s.model), clv_tokenizer_close(s.tokenizer);
     return code;
@@ -373,15 +409,19 @@ const cli_command cli_finetune = {
     .summary = "a BERT model learns from examples",
     .operands = "MODEL_DIR --data FILE -o FOLDER [OPTION...]",
     .description =
-        "All weights of an encoder learn, on the first device that works: a linear layer on the\n"
-        "pooled vector that says the class of a text (--task classes: lines of text, tab, label),\n"
-        "or vectors of texts that belong together (--task pairs: lines of two texts; the second\n"
-        "texts of the other pairs of a batch are what they differ from). One line a step and one\n"
-        "an epoch go to standard output. FOLDER gets what MODEL_DIR has, with new weights: "
-        "`cleave\n"
-        "embed` and PyTorch read it; the classes are classifier.weight and classifier.bias, their\n"
-        "names id2label in config.json. A run that was interrupted leaves checkpoint.safetensors\n"
-        "in FOLDER; --resume goes on from there and ends with the same bytes. Same seed, device\n"
-        "and data: same bytes.",
+        "All weights of an encoder learn, on the first device that works: with --task classes\n"
+        "(lines of text, tab, label) the model's pooler and a linear layer tell the class of a\n"
+        "text; with --task pairs (lines of two texts) vectors of texts that belong together move\n"
+        "together, and away from the second texts of the other pairs of the batch. One line a "
+        "step\n"
+        "and one an epoch go to standard output; loss, accuracy, macro F1 and the confusion "
+        "matrix\n"
+        "of --val and --test go to standard error and into the report. FOLDER gets what MODEL_DIR\n"
+        "has, with new weights. A model of classes is a BertForSequenceClassification, which\n"
+        "`cleave classify` and transformers read with the same results. A first line that names\n"
+        "columns is left out. A run that was interrupted leaves checkpoint.safetensors in FOLDER;\n"
+        "--resume goes on from there and ends with the same bytes. Same seed, device and data: "
+        "same\n"
+        "bytes.",
     .run = run,
 };

@@ -88,11 +88,31 @@ static clv_status copy_files(const char *from, const char *to)
     return copy_modules(from, to);
 }
 
-/* Returns whether we write this member: those about classes are ours, all others stay as they are. */
+/* Returns whether we write this member about classes. All others but the type of the weights stay as they are. */
 static bool is_ours(const char *key)
 {
     return !strcmp(key, "id2label") || !strcmp(key, "label2id") || !strcmp(key, "num_labels") ||
-           !strcmp(key, "problem_type");
+           !strcmp(key, "problem_type") || !strcmp(key, "architectures");
+}
+
+static bool is_type(const char *key)
+{
+    return !strcmp(key, "torch_dtype") || !strcmp(key, "dtype");
+}
+
+static void add_classes(clv_json *out, const cli_classes *classes)
+{
+    clv_json *kinds = clv_json_add_array(out, "architectures");
+    clv_json_add_string(kinds, NULL, "BertForSequenceClassification");
+    clv_json *names = clv_json_add_object(out, "id2label");
+    clv_json *numbers = clv_json_add_object(out, "label2id");
+    for (size_t i = 0; i < classes->count; ++i) {
+        char number[24];
+        snprintf(number, sizeof number, "%zu", i);
+        clv_json_add_string(names, number, classes->names[i]);
+        clv_json_add_int(numbers, classes->names[i], (int64_t)i);
+    }
+    clv_json_add_string(out, "problem_type", "single_label_classification");
 }
 
 static clv_status write_config(const char *from, const char *to, const cli_classes *classes)
@@ -105,17 +125,11 @@ static clv_status write_config(const char *from, const char *to, const cli_class
     CLV_TRY(clv_file_read_plain(source, LARGEST, &data, &length));
     clv_status status = clv_json_parse(source, data, length, &root);
     for (const char *key = NULL; !status && (key = clv_json_next_key(root, key));)
-        if (!classes->count || !is_ours(key)) clv_json_add_copy(out, key, clv_json_get(root, key));
-    if (!status && classes->count) {
-        clv_json *names = clv_json_add_object(out, "id2label");
-        clv_json *numbers = clv_json_add_object(out, "label2id");
-        for (size_t i = 0; i < classes->count; ++i) {
-            char number[24];
-            snprintf(number, sizeof number, "%zu", i);
-            clv_json_add_string(names, number, classes->names[i]);
-            clv_json_add_int(numbers, classes->names[i], (int64_t)i);
-        }
-    }
+        if (is_type(key))
+            clv_json_add_string(out, key, "float32");
+        else if (!classes->count || !is_ours(key))
+            clv_json_add_copy(out, key, clv_json_get(root, key));
+    if (!status && classes->count) add_classes(out, classes);
     if (!status) status = clv_json_write(out, target);
     clv_json_free(root), clv_json_free(out);
     clv_free(data);

@@ -128,24 +128,45 @@ static clv_status resume(const cli_train_plan *p, clv_trainer *trainer)
     return status ? status : clv_trainer_restore(trainer, p->state);
 }
 
-static clv_status validate(const cli_train_plan *p, clv_trainer *trainer, batch *b,
-                           clv_train_result *out)
+/* Runs a batch without learning; `scores` is [texts, classes]. */
+static clv_status look(const cli_train_plan *p, clv_trainer *trainer, const batch *b,
+                       cli_metrics *out)
 {
-    const cli_examples *e = p->validation;
-    double sum = 0;
-    *out = (clv_train_result){ 0 };
+    clv_train_result r;
+    if (!p->classes) {
+        CLV_TRY(clv_trainer_evaluate(trainer, b->ids, b->offsets, b->texts, NULL, &r));
+        cli_metrics_add(out, &r, NULL, NULL, 0);
+        return CLV_OK;
+    }
+    float *scores = clv_alloc(b->texts * p->classes, sizeof *scores);
+    if (!scores)
+        return clv_fail(CLV_E_MEMORY, "no memory for %zu x %zu scores", b->texts, p->classes);
+    const clv_status status =
+        clv_trainer_scores(trainer, b->ids, b->offsets, b->texts, b->labels, scores, &r);
+    if (!status) cli_metrics_add(out, &r, scores, b->labels, b->texts);
+    clv_free(scores);
+    return status;
+}
+
+static clv_status validate(const cli_train_plan *p, const cli_examples *e, clv_trainer *trainer,
+                           batch *b, cli_metrics *out)
+{
+    CLV_TRY(cli_metrics_begin(out, p->classes));
     for (size_t first = 0; first < e->count; first += p->batch_size) {
-        clv_train_result r;
         CLV_TRY(batch_fill(b, e, NULL, first, CLV_MIN((size_t)p->batch_size, e->count - first)));
-        CLV_TRY(clv_trainer_evaluate(trainer, b->ids, b->offsets, b->texts,
-                                     e->labels ? b->labels : NULL, &r));
-        sum += r.loss * (double)r.counted;
-        out->counted += r.counted;
-        out->right += r.right;
+        CLV_TRY(look(p, trainer, b, out));
         if (cli_interrupted()) return clv_fail(CLV_E_CANCELLED, "interrupted");
     }
-    out->loss = out->counted ? sum / (double)out->counted : 0;
     return CLV_OK;
+}
+
+clv_status cli_train_test(const cli_train_plan *p, const cli_examples *examples,
+                          clv_trainer *trainer, cli_metrics *metrics)
+{
+    batch b = { 0 };
+    const clv_status status = validate(p, examples, trainer, &b, metrics);
+    batch_clear(&b);
+    return status;
 }
 
 /* Prints a line of results, after erasing the bar. */
@@ -190,12 +211,14 @@ static clv_status end_epoch(const cli_train_plan *p, clv_trainer *trainer, const
                             uint64_t epoch, batch *b, cli_train_facts *facts)
 {
     char line[160];
-    clv_train_result *v = &facts->validation;
+    char f1[40] = "";
+    cli_metrics *v = &facts->validation;
     if (!p->validation) return CLV_OK;
-    CLV_TRY(validate(p, trainer, b, v));
+    CLV_TRY(validate(p, p->validation, trainer, b, v));
+    if (v->classes) snprintf(f1, sizeof f1, " macro F1 %.4f", cli_metrics_macro_f1(v));
     snprintf(line, sizeof line,
-             "epoch %" PRIu64 " validation loss %.6f accuracy %.4f (%zu of %zu)\n", epoch, v->loss,
-             v->counted ? (double)v->right / (double)v->counted : 0, v->right, v->counted);
+             "epoch %" PRIu64 " validation loss %.6f accuracy %.4f (%zu of %zu)%s\n", epoch,
+             cli_metrics_loss(v), cli_metrics_accuracy(v), v->right, v->counted, f1);
     say(p, bar, line);
     return CLV_OK;
 }

@@ -4,11 +4,13 @@
 #define CLEAVE_HOST_CLI_FINETUNE_RUN_H
 
 #include "host/cli/finetune/data.h"
+#include "host/cli/finetune/metrics.h"
 
 #include <cleave/train.h>
 
 typedef struct cli_train_plan {
     const cli_examples *examples, *validation; /* validation NULL: none */
+    size_t classes;                            /* 0 for pairs */
     uint64_t seed, epochs, batch_size;
     uint64_t save_every; /* steps; 0: only at the end of epochs */
     double rate, warmup; /* warmup: share of all steps, in [0,1) */
@@ -20,8 +22,12 @@ typedef struct cli_train_plan {
 typedef struct cli_train_facts {
     uint64_t steps, resumed_at, texts, tokens;
     double seconds, first_loss, last_loss;
-    clv_train_result validation; /* after the last epoch */
+    cli_metrics validation; /* after the last epoch */
 } cli_train_facts;
+
+/* Computes the metrics of `examples` with the present weights. CLV_E_CANCELLED after Ctrl-C. */
+clv_status cli_train_test(const cli_train_plan *plan, const cli_examples *examples,
+                          clv_trainer *trainer, cli_metrics *metrics);
 
 uint64_t cli_train_steps(const cli_train_plan *plan);
 

@@ -198,6 +198,10 @@ static double slope_of(double x, clv_activation kind)
         const double s = 1 / (1 + exp(-x));
         return s * (1 + x * (1 - s));
     }
+    case CLV_ACTIVATION_TANH: {
+        const double t = tanh(x);
+        return (1 - t) * (1 + t);
+    }
     default:
         return 1;
     }

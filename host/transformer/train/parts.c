@@ -20,7 +20,7 @@ static void add(clv_trainer *t, size_t at, size_t count, bool matrix)
 
 clv_status clv_trainer_choose_parts(clv_trainer *t)
 {
-    enum { PARTS_A_LAYER = 12, FIXED = 7 };
+    enum { PARTS_A_LAYER = 12, FIXED = 9 };
     const clv_net *n = &t->net;
     const clv_model_config *c = &n->config;
     const size_t d = c->width, f = c->ffn;
@@ -55,6 +55,10 @@ clv_status clv_trainer_choose_parts(clv_trainer *t)
     if (t->options.task == CLV_TRAIN_CLASSES) {
         add(t, t->head, t->options.classes * d, true);
         add(t, t->head_bias, t->options.classes, false);
+        if (clv_head_has_pooler(t)) {
+            add(t, t->pooler, d * d, true);
+            add(t, t->pooler_bias, d, false);
+        }
     }
     return CLV_OK;
 }

@@ -30,11 +30,11 @@ static void describe(const clv_trainer *t, char out[512])
     snprintf(
         out, 512,
         "D%zu H%zu L%zu F%zu V%zu P%zu T%zu act%d pool%d eps%.9g task%d classes%zu opt%d "
-        "beta%.17g,%.17g eps%.17g momentum%.17g decay%.17g,%d clip%.17g scale%.17g frozen%zu,%d",
+        "beta%.17g,%.17g eps%.17g momentum%.17g decay%.17g,%d clip%.17g scale%.17g frozen%zu,%d%s",
         c->width, c->heads, c->layers, c->ffn, c->vocabulary, c->positions, c->types, (int)c->act,
         (int)c->pooling, (double)c->eps, (int)o->task, o->classes, (int)o->optimizer, o->beta1,
         o->beta2, o->eps, o->momentum, o->decay, o->decay_all, o->clip, o->scale, o->frozen_layers,
-        o->frozen_embedding);
+        o->frozen_embedding, clv_head_has_pooler(t) ? " pooler" : "");
 }
 
 /* Returns the digest of the frozen parameters, which a state does not contain. */
@@ -207,8 +207,12 @@ clv_status clv_trainer_write(clv_trainer *t, const char *path, const char *const
         };
         move_weights(clv_model_get_weights(t->model), old + t->net.base, now, layers, &weights,
                      layer);
-        status = clv_model_write_with(t->model, &weights, head, classes ? CLV_LEN(head) : 0, path,
-                                      metadata);
+        if (clv_head_has_pooler(t)) {
+            weights.pooler_weight = now + t->pooler;
+            weights.pooler_bias = now + t->pooler_bias;
+        }
+        status = clv_model_write_as(t->model, &weights, clv_head_has_pooler(t) ? "bert." : "", head,
+                                    classes ? CLV_LEN(head) : 0, path, metadata);
     }
     clv_free(now), clv_free(layer);
     return status;

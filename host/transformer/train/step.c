@@ -72,7 +72,8 @@ static clv_status check_batch(clv_trainer *t, const batch *b)
 }
 
 /* Brings a batch to the ops and runs it through the net and its head. */
-static clv_status run(clv_trainer *t, const batch *b, bool learns, clv_train_result *result)
+static clv_status run_for(clv_trainer *t, const batch *b, bool learns, float *scores,
+                          clv_train_result *result)
 {
     const int32_t *ids = b->ids;
     const size_t *offsets = b->offsets;
@@ -80,7 +81,12 @@ static clv_status run(clv_trainer *t, const batch *b, bool learns, clv_train_res
     CLV_TRY(read_labels(t, b->labels, b->texts));
     if (t->options.task == CLV_TRAIN_PAIRS) CLV_TRY(arrange(t, &ids, &offsets, b->texts));
     CLV_TRY(clv_batch_fill(t->ops, &t->batch, ids, offsets, b->texts, NULL));
-    return clv_head_run(t, t->label_list, learns, result);
+    return clv_head_run(t, t->label_list, learns, scores, result);
+}
+
+static clv_status run(clv_trainer *t, const batch *b, bool learns, clv_train_result *result)
+{
+    return run_for(t, b, learns, NULL, result);
 }
 
 /* Clears the whole gradient after a failed step. A step expects the slopes of all words outside its texts to be
@@ -181,16 +187,31 @@ clv_status clv_trainer_step(clv_trainer *t, const int32_t *ids, const size_t *of
     return CLV_OK;
 }
 
-clv_status clv_trainer_evaluate(clv_trainer *t, const int32_t *ids, const size_t *offsets,
-                                size_t texts, const int32_t *labels, clv_train_result *result)
+/* Runs a batch forward; `scores` may be NULL. */
+static clv_status look(clv_trainer *t, const int32_t *ids, const size_t *offsets, size_t texts,
+                       const int32_t *labels, float *scores, clv_train_result *result)
 {
     clv_train_result found = { 0 };
     const batch b = { ids, labels, offsets, texts };
     if (result) *result = found;
     if (!t) return clv_fail(CLV_E_ARGUMENT, "training: a NULL, or no text");
     clv_status status = check_batch(t, &b);
-    if (!status) status = run(t, &b, false, &found);
+    if (!status) status = run_for(t, &b, false, scores, &found);
     if (status) return t->ops->fail(t->ops, status);
     if (result) *result = found;
     return CLV_OK;
+}
+
+clv_status clv_trainer_evaluate(clv_trainer *t, const int32_t *ids, const size_t *offsets,
+                                size_t texts, const int32_t *labels, clv_train_result *result)
+{
+    return look(t, ids, offsets, texts, labels, NULL, result);
+}
+
+clv_status clv_trainer_scores(clv_trainer *t, const int32_t *ids, const size_t *offsets,
+                              size_t texts, const int32_t *labels, float *scores,
+                              clv_train_result *result)
+{
+    if (!scores) return clv_fail(CLV_E_ARGUMENT, "clv_trainer_scores: scores is NULL");
+    return look(t, ids, offsets, texts, labels, scores, result);
 }

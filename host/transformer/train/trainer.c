@@ -44,7 +44,9 @@ static clv_status read_options(const clv_trainer_options *given, const clv_model
     if (o->task == CLV_TRAIN_CLASSES && (o->classes < 2 || o->classes > MOST_CLASSES))
         return clv_fail(CLV_E_ARGUMENT, "trainer: %zu classes given, expected 2 to %d", o->classes,
                         MOST_CLASSES);
-    if (o->task == CLV_TRAIN_PAIRS) o->classes = 0;
+    if (o->head != CLV_TRAIN_HEAD_LINEAR && o->head != CLV_TRAIN_HEAD_POOLER)
+        return clv_fail(CLV_E_ARGUMENT, "trainer: head %d is not known", (int)o->head);
+    if (o->task == CLV_TRAIN_PAIRS) o->classes = 0, o->head = CLV_TRAIN_HEAD_LINEAR;
     CLV_TRY(check_numbers(o));
     if (o->frozen_layers > c->layers)
         return clv_fail(CLV_E_ARGUMENT, "trainer: %zu layers stay, the model has %zu",
@@ -74,6 +76,18 @@ static float first_weight(uint64_t *state, size_t width)
     return (float)(u / sqrt((double)width));
 }
 
+/* Fills in the pooler: the model's, else the identity. */
+static void first_pooler(const clv_trainer *t, float *weight, float *bias)
+{
+    const clv_model_weights *w = clv_model_get_weights(t->model);
+    const size_t d = t->net.config.width;
+    const bool given = w->pooler_weight && w->pooler_bias;
+    for (size_t i = 0; i < d * d; ++i)
+        weight[i] = given ? w->pooler_weight[i] : i % (d + 1) == 0;
+    for (size_t i = 0; i < d; ++i)
+        bias[i] = given ? w->pooler_bias[i] : 0;
+}
+
 static clv_status bring_head(clv_trainer *t)
 {
     const size_t count = t->count - t->head;
@@ -81,8 +95,10 @@ static clv_status bring_head(clv_trainer *t)
     if (!count) return CLV_OK;
     float *head = clv_alloc(count, sizeof *head);
     if (!head) return clv_fail(CLV_E_MEMORY, "trainer: no memory for %zu weights", count);
-    for (size_t i = 0; i < count; ++i)
+    for (size_t i = 0; i < t->pooler - t->head; ++i)
         head[i] = first_weight(&state, t->net.config.width);
+    if (clv_head_has_pooler(t))
+        first_pooler(t, head + (t->pooler - t->head), head + (t->pooler_bias - t->head));
     const clv_status status =
         t->ops->put(t->ops, (clv_mem){ t->net.weights, t->head }, head, count);
     clv_free(head);
@@ -97,7 +113,9 @@ static clv_status bring(clv_trainer *t)
     void **const blocks[] = { &t->net.weights, &t->net.gradient, &t->first, &t->second };
     t->head = clv_model_parameters(t->model, &values) - t->net.base;
     t->head_bias = t->head + classes * width;
-    t->count = t->head_bias + classes;
+    t->pooler = t->head_bias + classes;
+    t->pooler_bias = t->pooler + (clv_head_has_pooler(t) ? width * width : 0);
+    t->count = t->pooler_bias + (clv_head_has_pooler(t) ? width : 0);
     for (size_t i = 0; i < CLV_LEN(blocks); ++i) {
         const bool unused = t->options.optimizer == CLV_OPTIMIZER_SGD &&
                             (i == 3 || (i == 2 && t->options.momentum == 0));
@@ -124,6 +142,7 @@ static clv_status open_on(const clv_model *model, const clv_trainer_options *opt
     t->options = *options;
     t->ops = ops;
     CLV_TRY(clv_net_open(ops, model, options->frozen_layers, options->frozen_embedding, &t->net));
+    if (clv_head_has_pooler(t)) t->net.config.pooling = CLV_MODEL_CLS;
     return bring(t);
 }
 
@@ -170,8 +189,8 @@ void clv_trainer_close(clv_trainer *t)
     clv_trainer_close(t->twin);
     if (t->ops) {
         void *const blocks[] = { t->net.weights, t->net.gradient, t->first, t->second };
-        clv_room *const rooms[] = { &t->pooled,   &t->unit,   &t->g_pooled, &t->scores,
-                                    &t->g_scores, &t->labels, &t->losses,   &t->g };
+        clv_room *const rooms[] = { &t->pooled, &t->unit,   &t->g_pooled, &t->scores, &t->g_scores,
+                                    &t->labels, &t->losses, &t->g,        &t->dense,  &t->g_dense };
         for (size_t i = 0; i < CLV_LEN(blocks); ++i)
             if (blocks[i]) t->ops->drop(t->ops, blocks[i]);
         for (size_t i = 0; i < CLV_LEN(rooms); ++i)

@@ -21,10 +21,11 @@ struct clv_trainer {
     char device[160];
     clv_train_ops *ops;
     clv_net net;
-    size_t count;           /* trainable parameters: the model's, then the head's */
-    size_t head, head_bias; /* [classes, D], [classes] */
-    void *first, *second;   /* moments */
-    bool stale;             /* a step failed: the word table may hold slopes of its words */
+    size_t count;               /* trainable parameters: the model's, then the head's */
+    size_t head, head_bias;     /* [classes, D], [classes] */
+    size_t pooler, pooler_bias; /* [D, D], [D]; CLV_TRAIN_HEAD_POOLER only */
+    void *first, *second;       /* moments */
+    bool stale;                 /* a step failed: the word table may hold slopes of its words */
     clv_trainable *parts;
     size_t part_count;
     uint64_t steps;
@@ -35,13 +36,17 @@ struct clv_trainer {
     char frozen[65];            /* digest of the frozen parameters; "": not computed yet */
     clv_batch_rooms batch;
     clv_room pooled, unit, g_pooled, scores, g_scores, labels, losses, g;
+    clv_room dense, g_dense;   /* CLV_TRAIN_HEAD_POOLER: P v + p and dL/dv; `unit` is its tanh */
     int32_t *ids, *label_list; /* ids: for pairs, all first texts, then all second ones */
     size_t *offsets;
     size_t id_room, label_room, offset_room;
 };
 
-/* Runs the batch through the net and its head and fills in the result; with `learns`, also runs the way back. */
-clv_status clv_head_run(clv_trainer *trainer, const int32_t *labels, bool learns,
+/* Returns whether a dense layer with tanh lies between the pooled vectors and the classes. */
+bool clv_head_has_pooler(const clv_trainer *trainer);
+/* Runs the batch through the net and its head and fills in the result and, unless NULL, the scores; with `learns`, also
+ * runs the way back. */
+clv_status clv_head_run(clv_trainer *trainer, const int32_t *labels, bool learns, float *scores,
                         clv_train_result *result);
 /* Lists the parameters that are trained, in parts. */
 clv_status clv_trainer_choose_parts(clv_trainer *trainer);
