@@ -10,6 +10,7 @@
 #include <cleave/layout.h>
 #include <cleave/motion.h>
 #include <cleave/patch.h>
+#include <cleave/rank.h>
 #include <cleave/search.h>
 #include <cleave/spectra.h>
 #include <cleave/stage.h>
@@ -75,6 +76,7 @@ static const struct {
     { SIZE_OF(clv_probe_device) },
     { SIZE_OF(clv_probe_options) },
     { SIZE_OF(clv_product_options) },
+    { SIZE_OF(clv_ranker_options) },
     { SIZE_OF(clv_sampling) },
     { SIZE_OF(clv_search_options) },
     { SIZE_OF(clv_share) },

@@ -177,7 +177,7 @@ extern const cli_option cli_global_options[], cli_main_options[];
 extern const cli_command cli_probe, cli_demo, cli_paco, cli_blobs, cli_link, cli_tracks, cli_bench,
     cli_selftest, cli_cache;
 extern const cli_command cli_specfit, cli_templates, cli_embed, cli_classify, cli_tokenize,
-    cli_detokenize, cli_search, cli_finetune, cli_generate;
+    cli_detokenize, cli_search, cli_rank, cli_finetune, cli_generate;
 extern const cli_command cli_documents; /* for the build only; not listed */
 
 #endif

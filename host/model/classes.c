@@ -35,11 +35,10 @@ static clv_status check_shapes(const char *path, size_t width, const clv_tensor 
                         "%s: no tensor \"classifier.%s\": nothing that tells classes; expected a "
                         "model that learnt them (`cleave finetune`)",
                         path, weight ? "bias" : "weight");
-    if (weight->rank != 2 || weight->shape[1] != width || weight->shape[0] < 2 ||
+    if (weight->rank != 2 || weight->shape[1] != width || !weight->shape[0] ||
         weight->shape[0] > MOST_CLASSES)
         return clv_fail(CLV_E_FORMAT,
-                        "%s: \"classifier.weight\" is %zux%zu (rank %zu), expected at least two "
-                        "classes x %zu",
+                        "%s: \"classifier.weight\" is %zux%zu (rank %zu), expected classes x %zu",
                         path, weight->rank > 0 ? weight->shape[0] : 0,
                         weight->rank > 1 ? weight->shape[1] : 0, weight->rank, width);
     if (bias->rank != 1 || bias->shape[0] != weight->shape[0])
@@ -62,7 +61,7 @@ static bool is_of_transformers(const clv_tensors *file)
 }
 
 /* Checks that by config.json the model assigns one class to each text. */
-static clv_status check_task(const char *config, const clv_json *root)
+static clv_status check_task(const char *config, const clv_json *root, size_t classes)
 {
     static const char expected[] = "BertForSequenceClassification";
     const clv_json *kinds = clv_json_get(root, "architectures");
@@ -73,7 +72,8 @@ static clv_status check_task(const char *config, const clv_json *root)
     if (!fits)
         return clv_fail(CLV_E_FORMAT, "%s: architectures: %.60s, expected %s", config,
                         clv_json_string(clv_json_at(kinds, 0), "no names"), expected);
-    if (*problem && strcmp(problem, "single_label_classification") != 0)
+    if (*problem && strcmp(problem, "single_label_classification") != 0 &&
+        (classes > 1 || strcmp(problem, "regression") != 0))
         return clv_fail(CLV_E_FORMAT,
                         "%s: problem_type is %.60s, expected single_label_classification", config,
                         problem);
@@ -135,7 +135,7 @@ static clv_status read_layer(clv_classes *c, const clv_model *model, const char 
     const clv_tensor *bias = clv_tensors_find(file, "classifier.bias");
     clv_status status = check_shapes(path, c->config.width, weight, bias);
     if (!status && is_of_transformers(file)) {
-        status = check_task(config, root);
+        status = check_task(config, root, weight->shape[0]);
         if (!status) status = take_pooler(c, path, clv_model_get_weights(model));
     }
     if (!status) status = read_numbers(c, file, path, weight, bias);
@@ -259,8 +259,17 @@ static void softmax(float *scores, size_t count)
 clv_status clv_classes_probabilities(const clv_classes *c, const float *vectors, size_t texts,
                                      float *probabilities)
 {
-    if (!c || (texts && (!vectors || !probabilities)))
-        return clv_fail(CLV_E_ARGUMENT, "clv_classes_probabilities: a NULL");
+    CLV_TRY(clv_classes_scores(c, vectors, texts, probabilities));
+    for (size_t t = 0; t < texts; ++t)
+        softmax(probabilities + t * c->count, c->count);
+    return CLV_OK;
+}
+
+clv_status clv_classes_scores(const clv_classes *c, const float *vectors, size_t texts,
+                              float *scores)
+{
+    if (!c || (texts && (!vectors || !scores)))
+        return clv_fail(CLV_E_ARGUMENT, "clv_classes_scores: a NULL");
     enum { AT_ONCE = 256 };
     const size_t d = c->config.width, most = CLV_MIN(texts, (size_t)AT_ONCE);
     float *pooled =
@@ -270,16 +279,13 @@ clv_status clv_classes_probabilities(const clv_classes *c, const float *vectors,
     for (size_t t = 0; t < texts; t += AT_ONCE) {
         const size_t rows = CLV_MIN(texts - t, (size_t)AT_ONCE);
         const float *v = vectors + t * d;
-        float *p = probabilities + t * c->count;
         if (pooled) {
             linear(v, rows, d, c->pooler_weight, c->pooler_bias, d, pooled);
             for (size_t i = 0; i < rows * d; ++i)
                 pooled[i] = tanhf(pooled[i]);
             v = pooled;
         }
-        linear(v, rows, d, c->weight, c->bias, c->count, p);
-        for (size_t r = 0; r < rows; ++r)
-            softmax(p + r * c->count, c->count);
+        linear(v, rows, d, c->weight, c->bias, c->count, scores + t * c->count);
     }
     clv_free(pooled);
     return CLV_OK;

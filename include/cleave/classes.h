@@ -16,7 +16,7 @@ typedef struct clv_classes clv_classes;
 
 /**
  * Reads the layer of a model folder: classifier.weight [classes, D] and classifier.bias [classes] of model.safetensors,
- * for at least two classes. The classes' names come from id2label of config.json; without it they are "LABEL_0",
+ * for one class (a cross-encoder, see rank.h) or more. The classes' names come from id2label of config.json; without it they are "LABEL_0",
  * "LABEL_1", ...
  *
  * In a fine-tuned model (clv_trainer_write, `cleave finetune`) the layer's input is the pooled vector, not divided by
@@ -49,6 +49,9 @@ CLV_API const clv_model_config *clv_classes_get_config(const clv_classes *classe
  */
 CLV_API clv_status clv_classes_probabilities(const clv_classes *classes, const float *vectors,
                                              size_t texts, float *probabilities);
+/** Computes the scores s themselves, [texts, classes]. */
+CLV_API clv_status clv_classes_scores(const clv_classes *classes, const float *vectors,
+                                      size_t texts, float *scores);
 
 CLV_END_DECLS
 

@@ -24,6 +24,7 @@
 #include <cleave/patch.h>
 #include <cleave/probe.h>
 #include <cleave/runtime.h>
+#include <cleave/rank.h>
 #include <cleave/search.h>
 #include <cleave/spectra.h>
 #include <cleave/stage.h>

@@ -9,7 +9,7 @@
     matmul(), convolve_2d(), gaussian_2d(), eigvalsh(), eigvals(), monte_carlo_pi()   on plain arrays
     array(), empty(), compute(), reduce(), product(), normalize(), linear_step(), linear_train()
                                      on NumPy's arrays or on such that stay on a device
-    tokenize(), embed(), finetune(), classify(), Encoder, Trainer, Classifier
+    tokenize(), embed(), finetune(), classify(), Encoder, Trainer, Classifier, CrossEncoder
                                      texts: tokens, vectors, fine-tuning, classes
     search(), semantic_search()      the vectors that are most similar to others
     LanguageModel                    language models: texts that go on, answers, scores
@@ -26,6 +26,7 @@ from . import errors
 from ._array import convolve_2d, eigvals, eigvalsh, gaussian_2d, monte_carlo_pi
 from ._blobs import SPOT, VOLUME_SPOT, BlobStream, blobs, volumes
 from ._classifier import Class, Classifier, classify
+from ._cross_encoder import CrossEncoder
 from ._compute import (Normalized, compute, linear_step, linear_train, normalize, product,
                        reduce)
 from ._context import Context, Device, MemoryRoom, MemoryStats, default_context, devices
@@ -58,7 +59,7 @@ from .version import __version__
 
 __all__ = [
     "Array", "ArrayStats", "AsdiResult", "BlobStream", "COUNT", "Class", "Classifier",
-    "CompanionResult", "Context", "ContrastResult", "Device", "Diffusion",
+    "CompanionResult", "Context", "ContrastResult", "CrossEncoder", "Device", "Diffusion",
     "Encoder", "FIRST", "FinetuneResult", "Found", "Kernel", "LIBRARY_PATH", "LanguageModel", "Local", "MemoryRoom",
     "MemoryStats", "Normalized", "Out", "PacoResult", "Plan", "Report", "SPOT", "Share", "Shared",
     "SpectraArm", "SpectraLibrary", "TemplateMaker", "Tracks", "TrainResult", "Trainer", "VOLUME_SPOT", "WARNINGS",

@@ -315,6 +315,10 @@ Written = _struct("clv_written", [
 EncoderOptions = _struct("clv_encoder_options", [
     ("size", size_t), ("batch_tokens", size_t), ("hidden", boolean), ("half", boolean)],
     "transformer.h")
+RankerOptions = _struct("clv_ranker_options", [
+    ("size", size_t), ("max_length", size_t), ("batch_tokens", size_t), ("threads", size_t),
+    ("activation", enum), ("half", boolean), ("replace_invalid", boolean),
+    ("drop_invalid", boolean)], "rank.h")
 TrainerOptions = _struct("clv_trainer_options", [
     ("size", size_t), ("task", enum), ("classes", size_t), ("optimizer", enum), ("beta1", double),
     ("beta2", double), ("eps", double), ("momentum", double), ("decay", double),
@@ -499,6 +503,13 @@ OPTIONAL = {
     "clv_classes_name": (char_p, [void_p, size_t]),
     "clv_classes_get_config": (c.POINTER(ModelConfig), [void_p]),
     "clv_classes_probabilities": (status, [void_p, void_p, size_t, void_p]),
+    "clv_classes_scores": (status, [void_p, void_p, size_t, void_p]),
+    "clv_ranker_open": (status, [void_p, char_p, c.POINTER(RankerOptions), _OUT]),
+    "clv_ranker_close": (None, [void_p]),
+    "clv_ranker_classes": (void_p, [void_p]),
+    "clv_ranker_max_length": (size_t, [void_p]),
+    "clv_ranker_watch": (None, [void_p, Progress, void_p]),
+    "clv_ranker_scores": (status, [void_p, void_p, void_p, size_t, void_p, size_t, void_p, void_p, void_p]),
     "clv_encoder_open": (status, [void_p, c.POINTER(ModelConfig), void_p, c.POINTER(EncoderOptions),
                                   _OUT]),
     "clv_encoder_close": (None, [void_p]),

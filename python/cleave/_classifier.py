@@ -35,6 +35,10 @@ class Classifier(Encoding):
                  half: bool = False, threads: int = 0, context: Context | None = None):
         self._layer = 0
         super().__init__(folder, max_length, batch_tokens, half, threads, context)
+        if lib.clv_classes_count(self._layer) < 2:
+            self.close()
+            raise FormatError(f"{self.folder} has one score, not classes; expected a model of two classes "
+                              "or more (CrossEncoder scores pairs of texts by such a model)")
         self.classes: list[str] = [take_word(lib.clv_classes_name(self._layer, i))
                                    for i in range(lib.clv_classes_count(self._layer))]
         """The names, by number."""

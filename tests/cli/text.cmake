@@ -1,9 +1,9 @@
-# `cleave tokenize`, `embed`, `search`, `finetune`, `classify`: texts to token numbers, to vectors, found, learnt from, told apart; `generate`: gone on with.
+# `cleave tokenize`, `embed`, `search`, `rank`, `finetune`, `classify`: texts to token numbers, to vectors, found, learnt from, told apart; `generate`: gone on with.
 if(NOT Python3_Interpreter_FOUND)
     return()
 endif()
 cleave_cli_test(tokenize QUICK text_tokenize.py)
-foreach(name embed search finetune classify) # kernels/encoder, kernels/trainer and python/classifier belong to the quick tier
+foreach(name embed search rank finetune classify) # kernels/encoder, kernels/trainer and python/classifier belong to the quick tier
     cleave_cli_test(${name} FULL text_${name}.py)
 endforeach()
 foreach(platform pocl mesa) # of PoCL as a CPU takes kernels, of Mesa as a card does

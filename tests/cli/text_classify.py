@@ -208,7 +208,9 @@ def check_refusals(folder, model, weights, more):
         refuses(folder, part, bad, "-q")
 
     with_tensors("no tensor \"classifier.bias\"", classifier__bias=None)
-    with_tensors("\"classifier.weight\" is 1x8", classifier__weight=([1, 8], [0] * 8),
+    with_tensors("\"classifier.weight\" is 1x9", classifier__weight=([1, 9], [0] * 9),
+                 classifier__bias=([1], [0]))
+    with_tensors("names, model.safetensors 1 classes", classifier__weight=([1, 8], [0] * 8),
                  classifier__bias=([1], [0]))
     with_tensors("\"classifier.weight\" is 3x7", classifier__weight=([3, 7], [0] * 21))
     with_tensors("\"classifier.weight\" is 24x0 (rank 1)", classifier__weight=([24], [0] * 24))

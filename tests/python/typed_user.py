@@ -143,6 +143,9 @@ def texts(folder: os.PathLike[str], words: list[str], classes: list[int]) -> NDA
     table: NDArray[np.float32] = classifier.probabilities(words)
     best: list[cleave.Class] = classifier.classify(words, progress=True)
     best += cleave.classify("tuned", words)
+    cross: cleave.CrossEncoder = cleave.CrossEncoder("cross", activation="sigmoid", max_length=64)
+    ranked: list[dict[str, Any]] = cross.rank("query", words, top_k=3, return_documents=True)
+    print(cross.predict([("a", "b")]), ranked[0]["score"], cross.classes)
     assert len(ids) == len(words) and step.loss and tuned.classes and len(table) == len(best)
     return vectors
 

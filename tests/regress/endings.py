@@ -19,6 +19,7 @@ BLOBS = ["blobs", "movie.npy", "--link", "2"]
 SPECFIT = ["specfit", "no.fits", "--library", "no"]
 EMBED, CLASSIFY = ["embed", "no-model"], ["classify", "no-model"]
 SEARCH = ["search", "no.npy", "--queries", "no.npy"]
+RANK = ["rank", "no-model", "--query", "one"]
 TABLE = ["-o", "new.csv"]
 TABLES = [".csv", ".tsv", ".txt", ".npy", ".json", ".xml", ".parquet"]
 COMMON = [("--report", [".json"]), ("--trace", [".json"])]
@@ -41,6 +42,7 @@ OUTPUTS = [
     (EMBED, ["-o", "new.npy"], "--tokens-out", [".json"]),
     (CLASSIFY, [], "-o", [".csv", ".tsv", ".txt"]),
     (SEARCH, [], "-o", [".csv", ".tsv", ".txt", ".json"]),
+    (RANK, [], "-o", [".csv", ".tsv", ".txt", ".json"]),
     (["tokenize", "no-model"], [], "-o", [".json"]),
     (["detokenize", "no-model"], [], "-o", [".txt"]),
     (["probe"], [], "--save", [".json"]),
@@ -50,6 +52,7 @@ OUTPUTS = [
     (["bench", "--device", "99"], [], "--markdown", [".md"]),
 ]
 for job, more in ((BLOBS, TABLE), (SPECFIT, TABLE), (EMBED, ["-o", "new.npy"]), (CLASSIFY, []), (SEARCH, []),
+                  (RANK, []),
                   (["paco", "no", "no", "no"], ["-o", "maps"]), (["demo", "--device", "99"], ["-o", "made"]),
                   (["finetune", "no-model", "--data", "in.txt"], ["-o", "out"]),
                   (["templates", "no-models"], ["-o", "library"]),

@@ -58,7 +58,7 @@ def check_missing():
                           ["specfit", "a", "--library", name, "-o", "o.csv"], ["embed", name, "-o", "o.npy"],
                           ["search", name, "--model", "m"], ["search", "v.npy", "--model", name],
                           ["search", "v.npy", "--queries", name], ["search", "v.npy", "--queries", "v.npy", "--passages", name],
-                          ["classify", name], ["tokenize", name], ["detokenize", name],
+                          ["classify", name], ["rank", name, "--query", "q"], ["tokenize", name], ["detokenize", name],
                           ["finetune", name, "--data", "d", "-o", "o"], ["generate", name, "-p", "hello"],
                           ["demo", name], ["bench", name], ["selftest", name], ["probe", name], ["cache", name],
                           ["help", name], [name], ["--" + name], ["paco", "--" + name], ["paco", "a", "b", "c", "-o", "out", "--mode", name],

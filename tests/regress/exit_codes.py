@@ -42,6 +42,7 @@ def prepare():
     kit.track_table()
     shutil.copy(os.path.join(sys.argv[2], "../data/generate/tiny/tiny-legacy.gguf"), "tiny.gguf")
     kit.write("ids.json", "[[5, 6, 7], [8]]\n")
+    kit.write("pairs.txt", "the cats\t12 and 12\n")
     done = kit.run("finetune", "model", "--data", "data.txt", "-o", "classes", "--epochs", "1", "-q")
     kit.same("finetune", done.returncode, 0)
     kit.model_spectra()
@@ -101,6 +102,9 @@ COMMANDS = [
     Command("classify", ["%s", "-i", "%s", "-o", "outputs/classes.csv"],
             [("classes", ("folder",)), ("texts.txt", ("empty", "garbage"))],
             [("-o", ".csv", True), ("-o", ".tsv", True), *REPORTS]),
+    Command("rank", ["%s", "--pairs", "-i", "%s", "-o", "outputs/scores.csv"],
+            [("classes", ("folder",)), ("pairs.txt", ("empty",))],
+            [("-o", ".csv", True), ("-o", ".json", True), *REPORTS]),
     Command("tokenize", ["%s", "-i", "%s", "-o", "outputs/ids.json"],
             [("model", ("folder",)), ("texts.txt", ("empty", "garbage"))],
             [("-o", ".json", True)], devices=False),
@@ -134,7 +138,7 @@ def usage(command):
     if command.inputs:
         expect(2, command.name)
     for option in ("-o", "--search", "--library", "--data"):
-        if option in command.arguments and command.name not in ("demo", "search", "classify", "tokenize", "detokenize",
+        if option in command.arguments and command.name not in ("demo", "search", "classify", "rank", "tokenize", "detokenize",
                                                                 "tracks"):
             expect(2, *command.line(without=[option]))
     if command.devices and command.name not in ("probe", "selftest", "bench"):

@@ -108,6 +108,8 @@ def more_commands(data):
             "tracks": ["tracks", "tracks.csv", "-q", "-o", "out/found.csv", "--msd", "out/msd.csv", "--plot",
                        "out/msd.png"],
             "templates": ["templates", "models.csv", ARM, "-q", "-o", "out/library"],
+            "rank": ["rank", "classes", "--pairs", "-i", write("pairs.tsv", "the cats\t12 and\nrun\tthe cats run\n"), "-q",
+                     "-o", "out/scores.csv"],
             "classify": ["classify", "classes", "-i", "texts.txt", "-q", "-o", "out/classes.csv"],
             "tokenize": ["tokenize", "model", "-i", "texts.txt", "-q", "-o", "out/ids.json"],
             "detokenize": ["detokenize", "tiny.gguf", "-i", "ids.json", "-q", "-o", "out/texts.txt"],

@@ -44,6 +44,7 @@ def lines():
     yield ["search", "vectors.npy", "--model", "model", "-i", "texts.txt", "-o", "-"]
     yield ["finetune", "model", "--data", "data.txt", "-o", "classes", "--epochs", "1"]
     yield ["classify", "classes", "-i", "texts.txt", "-o", "-"]
+    yield ["rank", "classes", "--pairs", "-i", kit.write("pairs.tsv", "the cats\t12 and\n"), "-o", "-"]
     shutil.copy(os.path.join(sys.argv[2], "../data/generate/tiny/tiny-legacy.gguf"), "tiny.gguf")
     yield ["detokenize", "tiny.gguf", "-i", kit.write("ids.json", "[[5, 6, 7], [8]]\n")]
     yield ["generate", "tiny.gguf", "--prompt", "the", "-n", "2", "-q"]

@@ -166,6 +166,7 @@ def files():
         yield name, more["templates"] + plain
     yield "ids.json", more["detokenize"]
     yield "vectors.npy", more["search"] + plain
+    yield "pairs.tsv", more["rank"] + plain
     for name in "config.json", "model.safetensors":
         yield "classes/" + name, more["classify"] + plain
     for name in ("config.json", "model.safetensors", "vocab.txt", "tokenizer.json"):

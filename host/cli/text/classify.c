@@ -177,6 +177,11 @@ static int classify(classify_state *s)
     int code = cli_encode_open(e, &output, 1);
     if (!code)
         code = cli_input_status(&cli_classify, clv_classes_open(e->model, e->folder, &s->classes));
+    if (!code && clv_classes_count(s->classes) < 2)
+        code = cli_error(&cli_classify, CLI_USAGE,
+                         "%s has one score, not classes; expected a model of two classes or more "
+                         "(`cleave rank` scores pairs of texts by such a model)",
+                         e->folder);
     if (!code) code = cli_input_status(&cli_classify, check_names(s));
     if (!code) {
         s->found = clv_zalloc(clv_classes_count(s->classes), sizeof *s->found);

@@ -1,0 +1,324 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Cross-encoders: opens a model with all that belongs to it, makes rows of tokens of pairs of texts, and scores them. */
+#include <cleave/init.h>
+#include <cleave/rank.h>
+#include <cleave/tokenizer.h>
+#include <cleave/transformer.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/folder.h"
+#include "base/options.h"
+
+#include <math.h>
+#include <string.h>
+
+/* [CLS] and both [SEP]; pairs and tokens that are encoded in one call */
+enum { AROUND = 3, MOST_PAIRS = 8192, MOST_TOKENS = 1 << 21 };
+
+struct clv_ranker {
+    clv_model *model;
+    clv_classes *classes;
+    clv_tokenizer *tokenizer; /* without a limit */
+    clv_encoder *encoder;
+    float *word;   /* [types * V, D]; NULL: the model has one type of tokens */
+    size_t second; /* added to the ids of second texts */
+    size_t max_length, threads;
+    clv_rank_activation activation; /* never CLV_RANK_DEFAULT */
+    clv_token_rows rows;            /* of the texts of a call */
+};
+
+/* ---- opening ------------------------------------------------------------------------------------ */
+
+/* Reads the name of the activation in config.json; NULL: there is none. */
+static const char *activation_name(const clv_json *root)
+{
+    const clv_json *own = clv_json_get(root, "sentence_transformers");
+    const char *name = clv_json_string(clv_json_get(own, "activation_fn"), NULL);
+    return name ? name
+                : clv_json_string(clv_json_get(root, "sbert_ce_default_activation_function"), NULL);
+}
+
+static clv_status choose_activation(const char *folder, size_t classes, clv_rank_activation *out)
+{
+    static const struct {
+        const char *name;
+        clv_rank_activation kind;
+    } known[] = { { "Identity", CLV_RANK_NONE },
+                  { "Sigmoid", CLV_RANK_SIGMOID },
+                  { "Softmax", CLV_RANK_SOFTMAX } };
+    clv_json *root = NULL;
+    if (*out == CLV_RANK_SOFTMAX && classes < 2)
+        return clv_fail(CLV_E_ARGUMENT,
+                        "%s: the softmax of one score is always 1; expected another activation",
+                        folder);
+    if (*out) return CLV_OK;
+    CLV_TRY(clv_folder_json(folder, "config.json", true, &root));
+    const char *name = activation_name(root);
+    *out = classes == 1 ? CLV_RANK_SIGMOID : CLV_RANK_NONE;
+    clv_status status = CLV_OK;
+    if (name) {
+        const char *dot = strrchr(name, '.');
+        bool found = false;
+        for (size_t i = 0; i < CLV_LEN(known) && !found; ++i)
+            if (!strncmp(name, "torch.nn.", 9) && !strcmp(dot + 1, known[i].name)) {
+                *out = known[i].kind;
+                found = true;
+            }
+        if (!found)
+            status = clv_fail(CLV_E_FORMAT,
+                              "%s/config.json: the activation is %.80s, expected Identity, Sigmoid "
+                              "or Softmax of torch.nn, or one chosen by the caller",
+                              folder, name);
+    }
+    clv_json_free(root);
+    return status;
+}
+
+/* Makes the table of words for all types of tokens: row k V + i is word[i] + type[k] - type[0], because the encoder adds
+ * type[0] to every word. */
+static clv_status spread_types(clv_ranker *r, clv_model_config *config, clv_model_weights *weights)
+{
+    const size_t d = config->width, words = config->vocabulary;
+    size_t floats;
+    if (config->types < 2 || !weights->type) return CLV_OK;
+    if (!clv_size_mul(2 * words, d, &floats) || !clv_size_mul(floats, sizeof(float), &floats) ||
+        !(r->word = clv_alloc_pages(floats)))
+        return clv_fail(CLV_E_MEMORY, "cross-encoder: no memory for the words of second texts");
+    memcpy(r->word, weights->word, words * d * sizeof *r->word);
+    for (size_t i = 0; i < words * d; ++i)
+        r->word[words * d + i] =
+            weights->word[i] + (weights->type[d + i % d] - weights->type[i % d]);
+    weights->word = r->word;
+    config->vocabulary = 2 * words;
+    r->second = words;
+    return CLV_OK;
+}
+
+/* Tells whether second texts get type 1: not if tokenizer_config.json lists the model's inputs without the types, and not
+ * for transformers' class for tokenizers of any kind, which makes no types by itself. */
+static clv_status has_types(const char *folder, bool *out)
+{
+    clv_json *root = NULL;
+    CLV_TRY(clv_folder_json(folder, "tokenizer_config.json", false, &root));
+    const clv_json *inputs = clv_json_get(root, "model_input_names");
+    *out = strcmp(clv_json_string(clv_json_get(root, "tokenizer_class"), ""), "TokenizersBackend");
+    if (clv_json_is_array(inputs)) *out = false;
+    for (size_t i = 0; clv_json_is_array(inputs) && i < clv_json_count(inputs); ++i)
+        *out |= !strcmp(clv_json_string(clv_json_at(inputs, i), ""), "token_type_ids");
+    clv_json_free(root);
+    return CLV_OK;
+}
+
+static clv_status open_encoder(clv_ranker *r, clv_context *context, const char *folder,
+                               const clv_ranker_options *o)
+{
+    clv_model_config config = *clv_classes_get_config(r->classes);
+    clv_model_weights weights = *clv_model_get_weights(r->model);
+    const clv_encoder_options options = { .size = sizeof options,
+                                          .batch_tokens = o->batch_tokens,
+                                          .half = o->half };
+    bool types;
+    CLV_TRY(has_types(folder, &types));
+    if (types) CLV_TRY(spread_types(r, &config, &weights));
+    return clv_encoder_open(context, &config, &weights, &options, &r->encoder);
+}
+
+/* Opens the tokenizer twice: once to learn the model's limit, once without any, because a pair is cut as a whole. */
+static clv_status open_tokenizer(clv_ranker *r, const char *folder, const clv_ranker_options *o)
+{
+    const clv_tokenizer_options limited = { .size = sizeof limited, .max_length = o->max_length };
+    const clv_tokenizer_options free = { .size = sizeof free,
+                                         .unlimited = true,
+                                         .replace_invalid = o->replace_invalid,
+                                         .drop_invalid = o->drop_invalid };
+    clv_tokenizer_info info = CLV_INIT(clv_tokenizer_info);
+    clv_tokenizer *tokenizer;
+    CLV_TRY(clv_tokenizer_open(folder, &limited, &tokenizer));
+    clv_tokenizer_get_info(tokenizer, &info);
+    clv_tokenizer_close(tokenizer);
+    r->max_length = CLV_MIN(info.max_length, clv_classes_get_config(r->classes)->positions);
+    if (r->max_length < AROUND)
+        return clv_fail(CLV_E_ARGUMENT,
+                        "%s: a pair may have %zu tokens, expected %d or more: [CLS] and two [SEP]",
+                        folder, r->max_length, AROUND);
+    if (info.vocabulary > clv_model_get_config(r->model)->vocabulary)
+        return clv_fail(CLV_E_FORMAT,
+                        "%s: the tokenizer has ids up to %zu, the model's word table %zu rows",
+                        folder, info.vocabulary - 1, clv_model_get_config(r->model)->vocabulary);
+    return clv_tokenizer_open(folder, &free, &r->tokenizer);
+}
+
+clv_status clv_ranker_open(clv_context *context, const char *folder,
+                           const clv_ranker_options *given, clv_ranker **out)
+{
+    clv_ranker_options o;
+    if (!out) return clv_fail(CLV_E_ARGUMENT, "clv_ranker_open: out is NULL");
+    *out = NULL;
+    if (!context || !folder) return clv_fail(CLV_E_ARGUMENT, "clv_ranker_open: a NULL");
+    CLV_TRY(clv_take_struct(&o, sizeof o, given, "clv_ranker_open", "clv_ranker_options"));
+    if (o.activation > CLV_RANK_SOFTMAX)
+        return clv_fail(CLV_E_ARGUMENT, "clv_ranker_open: activation %d is not known",
+                        (int)o.activation);
+    clv_ranker *r = clv_zalloc(1, sizeof *r);
+    if (!r) return clv_fail(CLV_E_MEMORY, "cross-encoder: no memory");
+    r->threads = o.threads, r->activation = o.activation;
+    clv_status status = clv_model_open(folder, &r->model);
+    if (!status) status = clv_classes_open(r->model, folder, &r->classes);
+    if (!status) status = choose_activation(folder, clv_classes_count(r->classes), &r->activation);
+    if (!status) status = open_tokenizer(r, folder, &o);
+    if (!status) status = open_encoder(r, context, folder, &o);
+    if (status)
+        clv_ranker_close(r);
+    else
+        *out = r;
+    return status;
+}
+
+void clv_ranker_close(clv_ranker *r)
+{
+    if (!r) return;
+    clv_encoder_close(r->encoder);
+    clv_tokenizer_close(r->tokenizer);
+    clv_classes_close(r->classes);
+    clv_model_close(r->model);
+    clv_token_rows_clear(&r->rows);
+    clv_free(r->word);
+    clv_free(r);
+}
+
+const clv_classes *clv_ranker_classes(const clv_ranker *r)
+{
+    return r->classes;
+}
+
+size_t clv_ranker_max_length(const clv_ranker *r)
+{
+    return r->max_length;
+}
+
+void clv_ranker_watch(clv_ranker *r, clv_progress *progress, void *user)
+{
+    clv_encoder_watch(r->encoder, progress, user);
+}
+
+/* ---- pairs --------------------------------------------------------------------------------------- */
+
+/* The tokens of a block of pairs, and their vectors. */
+typedef struct block {
+    int32_t *ids;
+    size_t *offsets;
+    float *vectors;
+    size_t pairs, id_room;
+} block;
+
+/* Returns how many tokens two texts of a and b tokens keep, if there is room for `most`. The shorter one keeps all as
+ * long as the longer one is not below it; else each gets half, and the longer one (of two equal ones the second) an odd
+ * token. Hugging Face's library tokenizers does the same. */
+static void cut(size_t most, size_t *a, size_t *b)
+{
+    size_t *const shorter = *a > *b ? b : a, *const longer = *a > *b ? a : b;
+    if (*a + *b <= most) return;
+    if (*shorter <= most / 2) {
+        *longer = most - *shorter;
+        return;
+    }
+    *shorter = most / 2;
+    *longer = most - most / 2;
+}
+
+static clv_status add_pair(clv_ranker *r, block *b, size_t first, size_t second, size_t *truncated)
+{
+    const size_t *const offsets = r->rows.offsets;
+    const int32_t *const one = r->rows.ids + offsets[first], *const two =
+                                                                 r->rows.ids + offsets[second];
+    size_t ones = offsets[first + 1] - offsets[first] - 2;
+    size_t twos = offsets[second + 1] - offsets[second] - 2;
+    const size_t all = ones + twos, at = b->offsets[b->pairs];
+    cut(r->max_length - AROUND, &ones, &twos);
+    *truncated += ones + twos < all;
+    if (!clv_reserve(&b->ids, &b->id_room, at + ones + twos + AROUND, sizeof *b->ids))
+        return clv_fail(CLV_E_MEMORY, "cross-encoder: no memory for %zu tokens", at);
+    int32_t *to = b->ids + at;
+    const int32_t separator = one[offsets[first + 1] - offsets[first] - 1];
+    memcpy(to, one, (ones + 1) * sizeof *to);
+    to[ones + 1] = separator;
+    for (size_t i = 0; i < twos; ++i)
+        to[ones + 2 + i] = two[1 + i] + (int32_t)r->second;
+    to[ones + 2 + twos] = separator + (int32_t)r->second;
+    b->offsets[++b->pairs] = at + ones + twos + AROUND;
+    return CLV_OK;
+}
+
+static void activate(clv_rank_activation kind, float *scores, size_t pairs, size_t each)
+{
+    for (size_t i = 0; i < pairs * each && kind == CLV_RANK_SIGMOID; ++i)
+        scores[i] = (float)(1 / (1 + exp(-(double)scores[i])));
+    for (size_t p = 0; p < pairs && kind == CLV_RANK_SOFTMAX; ++p) {
+        float *s = scores + p * each, most = s[0];
+        double sum = 0;
+        for (size_t i = 1; i < each; ++i)
+            most = fmaxf(most, s[i]);
+        for (size_t i = 0; i < each; ++i)
+            sum += exp((double)s[i] - (double)most);
+        for (size_t i = 0; i < each; ++i)
+            s[i] = (float)(exp((double)s[i] - (double)most) / sum);
+    }
+}
+
+static clv_status score_block(clv_ranker *r, block *b, float *scores, clv_report *report)
+{
+    const size_t each = clv_classes_count(r->classes);
+    CLV_TRY(clv_encode(r->encoder, b->ids, b->offsets, b->pairs, b->vectors, report));
+    CLV_TRY(clv_classes_scores(r->classes, b->vectors, b->pairs, scores));
+    activate(r->activation, scores, b->pairs, each);
+    b->pairs = 0;
+    return CLV_OK;
+}
+
+static clv_status score_pairs(clv_ranker *r, const size_t *pairs, size_t count, float *scores,
+                              size_t *truncated, clv_report *report)
+{
+    const size_t d = clv_classes_get_config(r->classes)->width;
+    const size_t each = clv_classes_count(r->classes), most = CLV_MIN(count, (size_t)MOST_PAIRS);
+    block b = { .offsets = clv_zalloc(most + 1, sizeof *b.offsets),
+                .vectors = clv_alloc(most * d + 1, sizeof *b.vectors) };
+    clv_status status =
+        b.offsets && b.vectors
+            ? CLV_OK
+            : clv_fail(CLV_E_MEMORY, "cross-encoder: no memory for %zu pairs", most);
+    size_t first = 0;
+    for (size_t i = 0; i < count && !status; ++i) {
+        status = add_pair(r, &b, pairs[2 * i], pairs[2 * i + 1], truncated);
+        if (!status && (b.pairs == most || i + 1 == count || b.offsets[b.pairs] > MOST_TOKENS)) {
+            status = score_block(r, &b, scores + first * each, report);
+            first = i + 1;
+        }
+    }
+    clv_free(b.ids), clv_free(b.offsets), clv_free(b.vectors);
+    return status;
+}
+
+clv_status clv_ranker_scores(clv_ranker *r, const char *const *texts, const size_t *lengths,
+                             size_t count, const size_t *pairs, size_t pair_count, float *scores,
+                             size_t *truncated, clv_report *report)
+{
+    size_t cuts = 0;
+    if (truncated) *truncated = 0;
+    if (!r || (count && (!texts || !lengths)) || (pair_count && (!pairs || !scores)))
+        return clv_fail(CLV_E_ARGUMENT, "clv_ranker_scores: a NULL");
+    for (size_t i = 0; i < 2 * pair_count; ++i)
+        if (pairs[i] >= count)
+            return clv_fail(CLV_E_ARGUMENT, "cross-encoder: pair %zu names text %zu of %zu", i / 2,
+                            pairs[i], count);
+    if (!pair_count) return CLV_OK;
+    const clv_tokenize_options options = { .size = sizeof options, .threads = r->threads };
+    CLV_TRY(clv_tokenize(r->tokenizer, texts, lengths, count, &options, &r->rows));
+    for (size_t i = 0; i < count; ++i)
+        if (r->rows.offsets[i + 1] - r->rows.offsets[i] < 2)
+            return clv_fail(CLV_E_FORMAT, "cross-encoder: the tokenizer puts no [CLS] and [SEP] "
+                                          "around a text; expected a BERT tokenizer");
+    const clv_status status = score_pairs(r, pairs, pair_count, scores, &cuts, report);
+    if (truncated) *truncated = cuts;
+    return status;
+}
