@@ -16,7 +16,7 @@ enum {
     CLI_HTML = 64,
     CLI_MARKDOWN = 128,
     CLI_LINES = 256,   /* plain lines of text */
-    CLI_WEIGHTS = 512, /* .safetensors: never given as an output's name, but known */
+    CLI_WEIGHTS = 512, /* .safetensors */
     CLI_XML = 1024,    /* TrackMate's XML */
     CLI_PARQUET = 2048,
     CLI_NO_STREAM = 4096, /* "-" is refused */

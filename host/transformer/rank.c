@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Cross-encoders: opens a model with all that belongs to it, makes rows of tokens of pairs of texts, and scores them. */
+/* Cross-encoders: opens a model with all that belongs to it, makes rows of tokens of pairs of texts, and scores
+ * them. */
 #include <cleave/init.h>
 #include <cleave/rank.h>
 #include <cleave/tokenizer.h>
@@ -75,8 +76,8 @@ static clv_status choose_activation(const char *folder, size_t classes, clv_rank
     return status;
 }
 
-/* Makes the table of words for all types of tokens: row k V + i is word[i] + type[k] - type[0], because the encoder adds
- * type[0] to every word. */
+/* Makes the table of words for all types of tokens: row k V + i is word[i] + type[k] - type[0], because the encoder
+ * adds type[0] to every word. */
 static clv_status spread_types(clv_ranker *r, clv_model_config *config, clv_model_weights *weights)
 {
     const size_t d = config->width, words = config->vocabulary;
@@ -95,8 +96,8 @@ static clv_status spread_types(clv_ranker *r, clv_model_config *config, clv_mode
     return CLV_OK;
 }
 
-/* Tells whether second texts get type 1: not if tokenizer_config.json lists the model's inputs without the types, and not
- * for transformers' class for tokenizers of any kind, which makes no types by itself. */
+/* Tells whether second texts get type 1: not if tokenizer_config.json lists the model's inputs without the types, and
+ * not for transformers' class for tokenizers of any kind, which makes no types by itself. */
 static clv_status has_types(const char *folder, bool *out)
 {
     clv_json *root = NULL;

@@ -16,8 +16,8 @@ typedef struct clv_classes clv_classes;
 
 /**
  * Reads the layer of a model folder: classifier.weight [classes, D] and classifier.bias [classes] of model.safetensors,
- * for one class (a cross-encoder, see rank.h) or more. The classes' names come from id2label of config.json; without it they are "LABEL_0",
- * "LABEL_1", ...
+ * for one class (a cross-encoder, see rank.h) or more. The classes' names come from id2label of config.json; without it
+ * they are "LABEL_0", "LABEL_1", ...
  *
  * In a fine-tuned model (clv_trainer_write, `cleave finetune`) the layer's input is the pooled vector, not divided by
  * its length. A file whose names begin with "bert." is read as transformers' BertForSequenceClassification: the layer's

@@ -38,7 +38,7 @@ typedef struct clv_ranker clv_ranker;
  *
  * config.json may name the activation, as activation_fn of sentence_transformers or as
  * sbert_ce_default_activation_function: Identity, Sigmoid or Softmax of torch.nn; any other one is refused.
- * A model with two token types needs memory for its word table twice: the words of second texts are a table of their own.
+ * A model with two token types needs memory for its word table twice: words of second texts have a table of their own.
  *
  * @param context  must outlive the ranker.
  * @return CLV_OK; CLV_E_ARGUMENT (NULL, an option outside its range); what clv_model_open, clv_classes_open and
@@ -57,8 +57,8 @@ CLV_API size_t clv_ranker_max_length(const clv_ranker *ranker);
 CLV_API void clv_ranker_watch(clv_ranker *ranker, clv_progress *progress, void *user);
 
 /**
- * Scores pairs of texts: [CLS] first [SEP] second [SEP], with token type 1 from the second text on if the model has types
- * and tokenizer_config.json does not say that its tokenizer makes none (model_input_names).
+ * Scores pairs of texts: [CLS] first [SEP] second [SEP], with token type 1 from the second text on if the model has
+ * types and tokenizer_config.json does not say that its tokenizer makes none (model_input_names).
  *
  * A pair with too many tokens loses the last ones of its longer text until both are equally long, then of both
  * ("longest_first", as in sentence-transformers).

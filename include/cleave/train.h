@@ -108,8 +108,8 @@ CLV_API clv_status clv_trainer_evaluate(clv_trainer *trainer, const int32_t *ids
 /**
  * Does the same, and gets the scores behind the loss: of each class for CLV_TRAIN_CLASSES, of each second text of the
  * batch for CLV_TRAIN_PAIRS (scale times cosine).
- * @param scores  out: [texts, classes], or [texts / 2, texts / 2]; the class that the model says is the first one of the
- *                highest score.
+ * @param scores  out: [texts, classes], or [texts / 2, texts / 2]; the class that the model says is the first one of
+ *                the highest score.
  */
 CLV_API clv_status clv_trainer_scores(clv_trainer *trainer, const int32_t *ids,
                                       const size_t *offsets, size_t texts, const int32_t *labels,

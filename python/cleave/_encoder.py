@@ -312,6 +312,36 @@ class Encoder(Encoding):
             out = out / np.maximum(np.linalg.norm(out, axis=-1, keepdims=True), np.float32(1e-12))
         return out
 
+    def _encode_as(self, names: tuple[str, ...], sentences: Sequence[str] | str,
+                   named: dict[str, Any]) -> NDArray[np.float32]:
+        if named.get("prompt") is None and named.get("prompt_name") is None:
+            found = ctypes.c_char_p()
+            for name in names:
+                with self._turn:
+                    check(lib.clv_model_prompt(self._weights(), name.encode(), ctypes.byref(found)))
+                if found.value is not None:
+                    named["prompt_name"] = name
+                    break
+        return self.encode(sentences, **named)
+
+    def encode_query(self, sentences: Sequence[str] | str, **named: Any) -> NDArray[np.float32]:
+        """encode() with the model's prompt "query" if it has one, as in SentenceTransformer."""
+        return self._encode_as(("query",), sentences, named)
+
+    def encode_document(self, sentences: Sequence[str] | str, **named: Any) -> NDArray[np.float32]:
+        """encode() with the model's prompt "document", "passage" or "corpus", whichever comes first."""
+        return self._encode_as(("document", "passage", "corpus"), sentences, named)
+
+    @staticmethod
+    def similarity_pairwise(embeddings1: Any, embeddings2: Any) -> NDArray[np.float32]:
+        """Cosines of the vectors with the same number in two lists, [n]."""
+        a, b = (np.atleast_2d(np.asarray(e, np.float32)) for e in (embeddings1, embeddings2))
+        if a.ndim != 2 or a.shape != b.shape:
+            raise ArgumentError(f"similarity_pairwise: vectors of shapes {a.shape} and {b.shape} given, twice [n, width] "
+                                "expected")
+        a, b = (e / np.maximum(np.linalg.norm(e, axis=1, keepdims=True), np.float32(1e-12)) for e in (a, b))
+        return np.asarray((a * b).sum(1), np.float32)
+
     @staticmethod
     def similarity(embeddings1: Any, embeddings2: Any) -> NDArray[np.float32]:
         """Cosines of all pairs of two lists of vectors, [n, m], as SentenceTransformer.similarity

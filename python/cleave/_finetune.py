@@ -212,7 +212,7 @@ def _evaluate(trainer: Trainer, examples: _Examples, batch: int, watch: Watch,
         scores = None if confusion is None else np.empty((len(rows), len(confusion)), np.float32)
         found = trainer.run_rows(rows, labels, scores=scores)
         if confusion is not None and scores is not None:
-            np.add.at(confusion, (labels, scores.argmax(1)), 1)
+            np.add.at(confusion, (np.asarray(labels), scores.argmax(1)), 1)
         loss += found.loss * found.counted
         counted, right = counted + found.counted, right + found.right
         if watch.signals:

@@ -89,6 +89,18 @@ def make_model(folder, **changes):
     return folder
 
 
+def holds_columns(data, rows):
+    """Whether a Parquet file holds the columns of these rows, float32 without compression: group by group of at most
+    8192 rows, in this order. io/parquet tests what stands around them."""
+    at = 0
+    for first in range(0, len(rows), 8192):
+        for c in range(len(rows[0])):
+            at = data.find(array.array("f", (row[c] for row in rows[first:first + 8192])).tobytes(), at)
+            if at < 0:
+                return False
+    return True
+
+
 def check_rows(folder):
     model = make_model(os.path.join(folder, "model"))
     target, ids = os.path.join(folder, "out.npy"), os.path.join(folder, "ids.json")
@@ -122,6 +134,25 @@ def check_rows(folder):
     # the other formats hold the same numbers
     out = run(model, "--mode=reference", "-o", "-", text=b"\n".join(TEXTS))
     expect("standard output", raw, out.stdout)
+    pair = read_npy(run(model, "--mode=reference", "-o", "-", text=b"cats\n?\n").stdout)
+    for name in "out.safetensors", "out.parquet":
+        target = os.path.join(folder, name)
+        done = run(model, "--mode=reference", "-o", target, "-q", text=b"cats\n?\n" * 4500)  # two groups of rows
+        expect(name, 0, done.returncode)
+        with open(target, "rb") as file:
+            data = file.read()
+        if name == "out.parquet":
+            expect(name + ": both ends", (b"PAR1", b"PAR1"), (data[:4], data[-4:]))
+            expect(name + ": columns", True, holds_columns(data, pair * 4500))
+            expect(name + ": names", True, all(b"v%d" % i in data for i in range(WIDTH)))
+        else:
+            length, = struct.unpack("<Q", data[:8])
+            head = json.loads(data[8:8 + length])["embeddings"]
+            expect(name + ": head", ("F32", [9000, WIDTH], [0, len(data) - 8 - length], 0),
+                   (head["dtype"], head["shape"], head["data_offsets"], length % 8))
+            values = array.array("f", data[8 + length:])
+            expect(name + ": rows", True, pair * 4500 == [list(values[i * WIDTH:(i + 1) * WIDTH])
+                                                          for i in range(len(values) // WIDTH)])
     for name, head, between in ("out.csv", ["v%d" % i for i in range(WIDTH)], ","), ("out.tsv", None, "\t"):
         path = os.path.join(folder, name)
         done = run(model, "--mode=reference", "-q", "-o", path, text=b"\n".join(TEXTS))

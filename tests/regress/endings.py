@@ -37,7 +37,7 @@ OUTPUTS = [
     (["tracks", "spots.csv"], [], "--plot", [".png"]),
     (SPECFIT, [], "-o", [".csv", ".fits"]),
     (SPECFIT, TABLE, "--models", [".fits"]),
-    (EMBED, [], "-o", [".npy", ".csv", ".tsv", ".txt"]),
+    (EMBED, [], "-o", [".npy", ".csv", ".tsv", ".txt", ".safetensors", ".parquet"]),
     (EMBED + ["--format", "csv"], [], "-o", [".csv"]),
     (EMBED, ["-o", "new.npy"], "--tokens-out", [".json"]),
     (CLASSIFY, [], "-o", [".csv", ".tsv", ".txt"]),
@@ -58,7 +58,8 @@ for job, more in ((BLOBS, TABLE), (SPECFIT, TABLE), (EMBED, ["-o", "new.npy"]), 
                   (["templates", "no-models"], ["-o", "library"]),
                   (["generate", "no-model", "--prompt", "one"], [])):
     OUTPUTS += [(job, more, option, endings) for option, endings in COMMON]
-EVERY = [".csv", ".tsv", ".txt", ".npy", ".fits", ".json", ".xml", ".parquet", ".png", ".html", ".htm", ".md"]
+EVERY = [".csv", ".tsv", ".txt", ".npy", ".fits", ".json", ".xml", ".parquet", ".png", ".html", ".htm", ".md",
+         ".safetensors"]
 
 
 def words(endings):

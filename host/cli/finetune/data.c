@@ -108,8 +108,8 @@ static clv_status find_class(cli_classes *c, const clv_lines *lines, size_t line
     return CLV_OK;
 }
 
-/* Looks at the first line of the file. If its label is unknown to a closed set of classes, but the line may be a header,
- * the label is no error: `unknown` is set. */
+/* Looks at the first line of the file. If its label is unknown to a closed set of classes, but the line may be a
+ * header, the label is no error: `unknown` is set. */
 static void look_at_first(cli_examples *e, const cli_classes *c, int header, const fields *f)
 {
     const char *const text[] = { f->text[0][0], f->text[1][0] };

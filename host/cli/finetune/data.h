@@ -32,8 +32,8 @@ typedef struct cli_examples {
 enum { CLI_HEADER_AUTO, CLI_HEADER_YES, CLI_HEADER_NO };
 
 /* Reads the examples in `path`. For pairs, `classes` is NULL. With CLI_HEADER_AUTO a first line of names of columns is
- * left out: of classes if a field is such a name and no other line has its label, of pairs if both fields are. CLV_E_IO; CLV_E_FORMAT names the line; CLV_E_MEMORY;
- * CLV_E_CANCELLED. */
+ * left out: of classes if a field is such a name and no other line has its label, of pairs if both fields are.
+ * CLV_E_IO; CLV_E_FORMAT names the line; CLV_E_MEMORY; CLV_E_CANCELLED. */
 clv_status cli_examples_read(const char *path, const cli_texts *texts,
                              const clv_tokenizer *tokenizer, int header, cli_classes *classes,
                              cli_examples *out);

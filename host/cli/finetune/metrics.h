@@ -7,8 +7,8 @@
 
 #include <cleave/train.h>
 
-/* Zero-initialise. `confusion` [classes, classes] counts texts: the row is the label, the column what the model says. For
- * pairs there are no classes and no matrix. */
+/* Zero-initialise. `confusion` [classes, classes] counts texts: the row is the label, the column what the model says.
+ * For pairs there are no classes and no matrix. */
 typedef struct cli_metrics {
     size_t classes, counted, right;
     double loss_sum;

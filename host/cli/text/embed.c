@@ -31,10 +31,14 @@ static clv_status take(void *user, const clv_token_rows *rows, const float *vect
     return s->args->tokens_output ? cli_ids_add(&s->ids, rows) : CLV_OK;
 }
 
-static bool writes_npy(const embed_args *a)
+/* Returns the name of the output's format if it is no text, else NULL. */
+static const char *binary_format(const embed_args *a)
 {
-    return a->format == CLI_VECTORS_NPY ||
-           (a->format == CLI_VECTORS_AUTO && cli_is_stream(a->output));
+    static const char *const names[] = { [CLI_VECTORS_AUTO] = "NPY",
+                                         [CLI_VECTORS_NPY] = "NPY",
+                                         [CLI_VECTORS_SAFETENSORS] = "safetensors",
+                                         [CLI_VECTORS_PARQUET] = "Parquet" };
+    return (size_t)a->format < CLV_LEN(names) ? names[a->format] : NULL;
 }
 
 static clv_status encode_all(embed_state *s)
@@ -55,10 +59,13 @@ static clv_status encode_all(embed_state *s)
 static int embed(embed_state *s)
 {
     const embed_args *a = s->args;
-    static const unsigned formats[] = { [CLI_VECTORS_AUTO] = CLI_NPY | CLI_CSV | CLI_TSV,
+    static const unsigned formats[] = { [CLI_VECTORS_AUTO] =
+                                            CLI_NPY | CLI_CSV | CLI_TSV | CLI_WEIGHTS | CLI_PARQUET,
                                         [CLI_VECTORS_NPY] = CLI_NPY | CLI_SAID,
                                         [CLI_VECTORS_CSV] = CLI_CSV | CLI_SAID,
-                                        [CLI_VECTORS_TSV] = CLI_TSV | CLI_SAID };
+                                        [CLI_VECTORS_TSV] = CLI_TSV | CLI_SAID,
+                                        [CLI_VECTORS_SAFETENSORS] = CLI_WEIGHTS | CLI_SAID,
+                                        [CLI_VECTORS_PARQUET] = CLI_PARQUET | CLI_SAID };
     const cli_file outputs[] = { { "-o", a->output, NULL, formats[a->format] },
                                  { "--tokens-out", a->tokens_output, NULL, CLI_JSON } };
     int code = cli_encode_open(&s->encode, outputs, CLV_LEN(outputs));
@@ -78,8 +85,8 @@ static int run(int argc, char **argv)
     embed_args a = { .encode = { .texts.input = "-", .prompts = true } };
     const cli_option own[] = {
         { "o,output", CLI_TEXT, &a.output, "FILE", "the vectors; - is standard output", NULL },
-        { "format", CLI_CHOICE, &a.format, "auto,npy,csv,tsv", "[by the name's end, else npy]",
-          NULL },
+        { "format", CLI_CHOICE, &a.format, "auto,npy,csv,tsv,safetensors,parquet",
+          "[by the name's end, else npy]", NULL },
         { "prompt", CLI_ANY_TEXT, &a.encode.prompt, "NAME|TEXT",
           "put this prompt of the model, or this text, before every text; \"\": nothing [the "
           "model's default]",
@@ -95,10 +102,11 @@ static int run(int argc, char **argv)
     if (!a.output)
         return cli_error(&cli_embed, CLI_USAGE,
                          "-o FILE is missing: where the vectors go, such as -o vectors.npy");
-    if (cli_is_stream(a.output) && writes_npy(&a) && isatty(STDOUT_FILENO))
+    if (cli_is_stream(a.output) && binary_format(&a) && isatty(STDOUT_FILENO))
         return cli_error(&cli_embed, CLI_USAGE,
-                         "-o -: NPY is no text for a terminal; expected a file, a pipe or --format "
-                         "csv");
+                         "-o -: %s is no text for a terminal; expected a file, a pipe or --format "
+                         "csv",
+                         binary_format(&a));
     embed_state s = {
         .args = &a,
         .encode = { .command = &cli_embed, .args = &a.encode, .folder = argv[1], .take = take }
@@ -121,6 +129,7 @@ const cli_command cli_embed = {
         "it: config.json, model.safetensors, tokenizer.json or vocab.txt. The next lines are\n"
         "tokenized while devices work, results are written as they come: memory does not grow "
         "with\n"
-        "the input. Formats: NPY, CSV (with a header), TSV (without).",
+        "the input. Formats: NPY, CSV (with a header), TSV (without), safetensors (one tensor,\n"
+        "embeddings), Parquet (a column for each number: v0, v1, ...).",
     .run = run,
 };

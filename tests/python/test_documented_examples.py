@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The examples of sentence-transformers' documentation that docs/texts.md says run with cleave.Encoder in place of the
+class: they run, and give what the same sums in NumPy give."""
+import json
+
+import numpy as np
+import pytest
+
+import cleave
+from test_encoder import WIDTH, make_model
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory, reference):
+    made = tmp_path_factory.mktemp("documented") / "model"
+    made.mkdir()
+    folder = make_model(made, 2)
+    (made / "config_sentence_transformers.json").write_text(json.dumps(
+        {"prompts": {"query": "red ", "passage": "green "}, "default_prompt_name": None}))
+    encoder = cleave.Encoder(folder, context=reference)
+    yield encoder
+    encoder.close()
+
+
+SENTENCES = ["the red apple", "a green stone", "red stones"]
+
+
+def unit(vectors):
+    return vectors / np.linalg.norm(vectors, axis=-1, keepdims=True)
+
+
+def test_encode(model):
+    embeddings = model.encode(SENTENCES)
+    assert embeddings.shape == (3, WIDTH) and model.encode("the red apple").shape == (WIDTH,)
+    np.testing.assert_array_equal(model.encode("the red apple"), embeddings[0])
+    np.testing.assert_array_equal(model.encode(SENTENCES, batch_size=2, show_progress_bar=False), embeddings)
+    np.testing.assert_allclose(model.encode(SENTENCES, normalize_embeddings=True), unit(embeddings), atol=1e-6)
+    cut = model.encode(SENTENCES, truncate_dim=4, normalize_embeddings=True)
+    np.testing.assert_allclose(cut, unit(embeddings[:, :4]), atol=1e-6)
+
+
+def test_prompts(model):
+    with_words = model.encode(["red " + one for one in SENTENCES])
+    for found in (model.encode(SENTENCES, prompt_name="query"), model.encode(SENTENCES, prompt="red "),
+                  model.encode_query(SENTENCES)):
+        np.testing.assert_array_equal(found, with_words)
+    np.testing.assert_array_equal(model.encode_document(SENTENCES), model.encode(["green " + s for s in SENTENCES]))
+    np.testing.assert_array_equal(model.encode_query(SENTENCES, prompt=""), model.encode(SENTENCES))
+    assert not np.array_equal(with_words, model.encode(SENTENCES))
+
+
+def test_similarity(model):
+    embeddings = model.encode(SENTENCES)
+    similarities = model.similarity(embeddings, embeddings)
+    np.testing.assert_allclose(similarities, unit(embeddings) @ unit(embeddings).T, atol=1e-6)
+    pairwise = model.similarity_pairwise(embeddings, embeddings[::-1])
+    np.testing.assert_allclose(pairwise, similarities[np.arange(3), [2, 1, 0]], atol=1e-6)
+    with pytest.raises(cleave.ArgumentError, match="twice"):
+        model.similarity_pairwise(embeddings, embeddings[:2])
+
+
+def test_semantic_search(model, reference):
+    corpus, queries = model.encode(SENTENCES), model.encode(["an apple", "stones"])
+    hits = cleave.semantic_search(queries, corpus, top_k=2, context=reference)
+    scores = model.similarity(queries, corpus)
+    for found, row in zip(hits, scores):
+        assert [hit["corpus_id"] for hit in found] == list(np.argsort(-row)[:2])
+        np.testing.assert_allclose([hit["score"] for hit in found], np.sort(row)[::-1][:2], atol=1e-6)
+
+
+def test_what_docs_say_is_refused(model, tmp_path):
+    for named in ({"convert_to_tensor": True}, {"precision": "int8"}, {"precision": "binary"}, {"device": "cpu"},
+                  {"output_value": "token_embeddings"}):
+        with pytest.raises(cleave.ArgumentError, match="is supported"):
+            model.encode(SENTENCES, **named)
+    with pytest.raises(cleave.Error, match="hf download sentence-transformers/all-MiniLM-L6-v2"):
+        cleave.Encoder("sentence-transformers/all-MiniLM-L6-v2")
+    for name in "encode_multi_process", "max_seq_length", "similarity_fn_name":
+        assert not hasattr(model, name)
