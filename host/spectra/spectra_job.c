@@ -264,29 +264,47 @@ static clv_status bring_priors(const clv_pass *p, size_t first)
     return status;
 }
 
-/* Writes states at the points to evaluate, in place of a fit. */
+/* Sets the state in which an item's fit begins at its point. */
+static void begin_at_point(const clv_spectra_plan *plan, const float prior[CLV_SPECTRA_PRIOR],
+                           float *s)
+{
+    for (size_t k = 0; k < CLV_SPECTRA_UNKNOWNS; ++k) {
+        const float x = s[CLV_S_BEST + k], step = plan->box.numbers[18 + k];
+        s[CLV_S_TRY + k] = x;
+        s[CLV_S_STEP + k] = x + step > plan->box.numbers[6 + k] ? -step : step;
+    }
+    memcpy(s + CLV_S_PRIOR, prior, 12 * sizeof *prior);
+    s[CLV_S_FIXED] = prior[12];
+    s[CLV_S_LAMBDA] = 1e-3F;
+}
+
+/* Writes states at given points, which are evaluated or are where fits begin. */
 static clv_status give_points(const clv_pass *p, size_t first)
 {
     const clv_spectra_plan *plan = p->plan;
     const size_t starts = plan->options.starts,
                  bytes = p->items * CLV_SPECTRA_STATE * sizeof(float);
+    const double *points = plan->wish.points ? plan->wish.points : plan->wish.begin;
     float *states = clv_zalloc(p->items * CLV_SPECTRA_STATE, sizeof *states);
     if (!states) return clv_fail(CLV_E_MEMORY, "specfit: no memory for points");
     for (size_t i = 0; i < p->items; ++i) {
-        float *s = states + i * CLV_SPECTRA_STATE;
+        float *s = states + i * CLV_SPECTRA_STATE, prior[CLV_SPECTRA_PRIOR];
         for (size_t k = 0; k < CLV_SPECTRA_UNKNOWNS; ++k)
-            s[CLV_S_BEST + k] =
-                (float)plan->wish.points[(first * starts + i) * CLV_SPECTRA_UNKNOWNS + k];
+            s[CLV_S_BEST + k] = (float)points[(first * starts + i) * CLV_SPECTRA_UNKNOWNS + k];
         pthread_mutex_lock(&p->plan->run.lock);
-        s[CLV_S_STATUS] = plan->run.facts[first + i / starts].usable ? 2 : 4;
+        const bool usable = plan->run.facts[first + i / starts].usable && !isnan(s[CLV_S_BEST]);
+        s[CLV_S_STATUS] = !usable ? 4 : plan->wish.points ? 2 : 0;
         pthread_mutex_unlock(&p->plan->run.lock);
         s[CLV_S_STAR] = (float)(i / starts);
+        if (plan->wish.points) continue;
+        clv_star_prior_numbers(plan, first + i / starts, prior);
+        begin_at_point(plan, prior, s);
     }
     const clv_status status = clv_write(clv_slot_queue(p->slot), p->state, 0, states, bytes);
     clv_free(states);
     if (status) return status;
-    return clv_fill_enqueue(clv_slot_queue(p->slot), p->found, 0, p->stars * 2 * sizeof(float), 0,
-                            NULL);
+    return clv_fill_enqueue(clv_slot_queue(p->slot), p->found, 0,
+                            p->stars * CLV_SPECTRA_FOUND_BY_STAR * sizeof(float), 0, NULL);
 }
 
 static unsigned watched_key(clv_spectra_watch watch)
@@ -342,7 +360,8 @@ static clv_status make_buffers(clv_pass *p)
                             &p->values));
     CLV_TRY(clv_slot_output(p->slot, CLV_SPECTRA_STATES,
                             p->items * CLV_SPECTRA_STATE * sizeof(float), &p->state));
-    CLV_TRY(clv_slot_output(p->slot, CLV_SPECTRA_FOUND, p->stars * 2 * sizeof(float), &p->found));
+    CLV_TRY(clv_slot_output(p->slot, CLV_SPECTRA_FOUND,
+                            p->stars * CLV_SPECTRA_FOUND_BY_STAR * sizeof(float), &p->found));
     if (!plan->options.models) return CLV_OK;
     return clv_slot_output(p->slot, CLV_SPECTRA_MODELS,
                            p->items * plan->sizes.all_pixels * sizeof(float), &p->models);
@@ -358,9 +377,9 @@ static clv_status look(const clv_pass *p)
     return plan->wish.scans ? clv_pass_scan(p) : CLV_OK;
 }
 
-static clv_status fit(const clv_pass *p)
+static clv_status fit(const clv_pass *p, size_t first)
 {
-    CLV_TRY(clv_pass_find_starts(p));
+    CLV_TRY(p->plan->wish.begin ? give_points(p, first) : clv_pass_find_starts(p));
     if (p->plan->wish.stages == CLV_SPECTRA_STAGE_START) return CLV_OK;
     for (int round = 0; round < CLV_SPECTRA_ROUNDS; ++round) {
         CLV_TRY(clv_pass_list(p, false));
@@ -414,7 +433,7 @@ clv_status clv_spectra_enqueue(clv_slot *slot, size_t first, size_t count, void 
     if (plan->wish.points)
         CLV_TRY(give_points(&p, first));
     else
-        CLV_TRY(fit(&p));
+        CLV_TRY(fit(&p, first));
     CLV_TRY(look(&p));
     return plan->wish.stages ? repeat(&p) : CLV_OK;
 }

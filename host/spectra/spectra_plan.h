@@ -115,8 +115,10 @@ typedef struct clv_spectra_tables {
 /* What one run computes in addition to the fit or in place of it. */
 typedef struct clv_spectra_wish {
     const double *points; /* [stars,starts,6] points to evaluate as they are; NULL: fit */
-    bool scans;           /* scan along velocity at the end */
-    size_t scan_count;    /* size of the scan's own grid; 0: scans around the best velocity */
+    const double
+        *begin; /* [stars,starts,6] points to fit from; NULL: those of the cross-correlation */
+    bool scans; /* scan along velocity at the end */
+    size_t scan_count; /* size of the scan's own grid; 0: scans around the best velocity */
     float scan_from, scan_step;
     double *scan_values; /* [stars,scan_count] */
     size_t threads;      /* host threads that prepare stars; 0: the devices' own */
@@ -131,6 +133,7 @@ typedef struct clv_spectra_run {
     struct clv_star_feed *feed;   /* L; created when first needed */
     struct clv_star_facts *facts; /* [stars] L */
     clv_specfit_result *results;
+    float *peaks; /* [stars,CLV_SPECTRA_FOUND_BY_STAR] of the cross-correlation; NULL: not wanted */
 } clv_spectra_run;
 
 typedef struct clv_spectra_plan {

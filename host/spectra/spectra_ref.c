@@ -156,45 +156,68 @@ static int descend(const clv_spectra_plan *plan, const clv_star_data *d,
     return rounds;
 }
 
-/* Finds the lowest chi2 of the start templates on the grid of velocities. */
-static void find_start(const clv_spectra_plan *plan, const clv_star_data *d, double *chi,
-                       double *velocity, size_t *model)
+/* Finds the lowest chi2 of a start template on the grid of velocities. */
+static double find_peak(const clv_spectra_plan *plan, const clv_star_data *d, size_t template,
+                        double *chi, double *velocity)
 {
-    const size_t count = plan->library->ccf_count;
     const double from = plan->box.low[0],
                  by = (plan->box.high[0] - from) / (double)(plan->sizes.velocities - 1);
-    double best = INFINITY;
-    *velocity = 0, *model = 0;
-    for (size_t t = 0; t < count; ++t) {
-        double *sum = chi, *lag = chi + plan->sizes.velocities;
-        memset(sum, 0, plan->sizes.velocities * sizeof *sum);
-        for (size_t i = 0; i < plan->stars.spectra; ++i) {
-            const clv_spectra_grid *g = &plan->grid[i];
-            if (!g->wavelength || !d->facts.present[i]) continue;
-            const float *m =
-                plan->tables.ccf + plan->tables.arm[i].ccf + t * plan->tables.arm[i].ccf_pitch;
-            const float *q = d->ccf + 2 * i * plan->sizes.ccf_room, *v = q + plan->sizes.ccf_room;
-            for (size_t l = 0; l <= 2 * g->ccf_reach; ++l) {
-                lag[l] = 0;
-                for (size_t n = 0; n < g->ccf_points; ++n) {
-                    const double x = (double)m[l + n];
-                    lag[l] += ((double)v[n] * x - 2 * (double)q[n]) * x;
-                }
-            }
-            for (size_t k = 0; k < plan->sizes.velocities; ++k) {
-                const double x = (from + by * (double)k) / g->ccf_step, f = x - floor(x);
-                const size_t at = (size_t)((double)g->ccf_reach - floor(x));
-                sum[k] += lag[at] * (1 - f) + (at ? lag[at - 1] * f : 0);
+    double *sum = chi, *lag = chi + plan->sizes.velocities;
+    memset(sum, 0, plan->sizes.velocities * sizeof *sum);
+    for (size_t i = 0; i < plan->stars.spectra; ++i) {
+        const clv_spectra_grid *g = &plan->grid[i];
+        if (!g->wavelength || !d->facts.present[i]) continue;
+        const float *m =
+            plan->tables.ccf + plan->tables.arm[i].ccf + template * plan->tables.arm[i].ccf_pitch;
+        const float *q = d->ccf + 2 * i * plan->sizes.ccf_room, *v = q + plan->sizes.ccf_room;
+        for (size_t l = 0; l <= 2 * g->ccf_reach; ++l) {
+            lag[l] = 0;
+            for (size_t n = 0; n < g->ccf_points; ++n) {
+                const double x = (double)m[l + n];
+                lag[l] += ((double)v[n] * x - 2 * (double)q[n]) * x;
             }
         }
-        size_t low = 0;
-        for (size_t k = 1; k < plan->sizes.velocities; ++k)
-            if (sum[k] < sum[low]) low = k;
-        if (!(sum[low] < best)) continue;
-        best = sum[low], *model = t, *velocity = from + by * (double)low;
-        if (!low || low + 1 == plan->sizes.velocities) continue;
-        const double bend = sum[low - 1] - 2 * sum[low] + sum[low + 1];
-        if (bend > 0) *velocity += by * 0.5 * (sum[low - 1] - sum[low + 1]) / bend;
+        for (size_t k = 0; k < plan->sizes.velocities; ++k) {
+            const double x = (from + by * (double)k) / g->ccf_step, f = x - floor(x);
+            const size_t at = (size_t)((double)g->ccf_reach - floor(x));
+            sum[k] += lag[at] * (1 - f) + (at ? lag[at - 1] * f : 0);
+        }
+    }
+    size_t low = 0;
+    for (size_t k = 1; k < plan->sizes.velocities; ++k)
+        if (sum[k] < sum[low]) low = k;
+    *velocity = from + by * (double)low;
+    if (!low || low + 1 == plan->sizes.velocities) return sum[low];
+    const double bend = sum[low - 1] - 2 * sum[low] + sum[low + 1];
+    if (bend > 0) *velocity += by * 0.5 * (sum[low - 1] - sum[low + 1]) / bend;
+    return sum[low];
+}
+
+/* Finds the lowest minima of the start templates, like list_peaks of cl/spectra/ccf.clh. `room` holds two numbers of
+ * each template, and then the values of one. */
+static void find_start(const clv_spectra_plan *plan, const clv_star_data *d, double *room,
+                       float found[CLV_SPECTRA_FOUND_BY_STAR])
+{
+    const size_t count = plan->library->ccf_count;
+    double *least = room, *where = room + count;
+    for (size_t t = 0; t < count; ++t)
+        least[t] = find_peak(plan, d, t, room + 2 * count, &where[t]);
+    double lowest = 0;
+    for (size_t k = 0; k < CLV_SPECTRA_PEAKS; ++k) {
+        float *peak = found + CLV_SPECTRA_PEAK * k;
+        size_t at = SIZE_MAX;
+        for (size_t t = 0; t < count; ++t) {
+            bool apart = at == SIZE_MAX || least[t] < least[at];
+            for (size_t j = 0; j < k; ++j)
+                apart = apart &&
+                        fabs(where[t] - (double)found[CLV_SPECTRA_PEAK * j]) >= CLV_SPECTRA_APART;
+            if (apart) at = t;
+        }
+        const bool none = at == SIZE_MAX;
+        if (!k) lowest = least[at];
+        peak[0] = none ? CLV_SPECTRA_NO_PEAK : (float)where[at];
+        peak[1] = none ? 0 : (float)at;
+        peak[2] = none ? CLV_SPECTRA_NO_PEAK : (float)(least[at] - lowest);
     }
 }
 
@@ -311,16 +334,14 @@ static void fit_star(clv_spectra_plan *plan, size_t star, const clv_star_data *d
                      double *chi, float *states, float *found, float *models)
 {
     static const double vsini[4] = { 20, 60, 5, 150 }, alpha[4] = { 0.2, 0, 0.4, 0.1 };
-    double velocity;
-    size_t model;
-    const double *points = plan->wish.points;
+    const double *points = plan->wish.points, *begin = plan->wish.begin;
     float prior[CLV_SPECTRA_PRIOR] = { 0 };
     if (points) points += (size_t)(star * plan->options.starts) * N;
     if (!points) clv_star_prior_numbers(plan, star, prior);
     const int fixed = (int)prior[12];
-    velocity = 0, model = 0;
-    if (!points) find_start(plan, d, chi, &velocity, &model);
-    found[0] = (float)velocity, found[1] = (float)model;
+    if (!points && !begin) find_start(plan, d, chi, found);
+    const double velocity = (double)found[0];
+    const size_t model = (size_t)found[1];
     for (unsigned start = 0; start < plan->options.starts; ++start) {
         double q[CLV_SPECTRA_PARAMETERS];
         const bool own = clv_grid_start(plan->library, model, q);
@@ -337,10 +358,13 @@ static void fit_star(clv_spectra_plan *plan, size_t star, const clv_star_data *d
                 x[a] = (double)prior[a];
             x[a] = fmin(fmax(x[a], plan->box.low[a] + margin), plan->box.high[a] - margin);
         }
-        if (points)
-            memcpy(x, points + start * N, sizeof x);
-        else
-            rounds = descend(plan, d, prior, x, w, &best, &status);
+        if (points) memcpy(x, points + start * N, sizeof x);
+        if (begin) memcpy(x, begin + (star * plan->options.starts + start) * N, sizeof x);
+        if (isnan(x[0])) {
+            states[start * CLV_SPECTRA_STATE + CLV_S_STATUS] = 4;
+            continue;
+        }
+        if (!points) rounds = descend(plan, d, prior, x, w, &best, &status);
         if (points && !models) clv_ref_judge(plan, d, x, w, &best, NULL);
         if (models) {
             clv_ref_judge(plan, d, x, w, &best, models + start * plan->sizes.all_pixels);
@@ -362,7 +386,8 @@ clv_status clv_spectra_reference(clv_slot *slot, size_t first, size_t count, voi
     clv_ref_work w = { 0 };
     CLV_TRY(clv_slot_result_create(slot, CLV_SPECTRA_STATES,
                                    items * CLV_SPECTRA_STATE * sizeof(float), &states));
-    CLV_TRY(clv_slot_result_create(slot, CLV_SPECTRA_FOUND, count * 2 * sizeof(float), &found));
+    CLV_TRY(clv_slot_result_create(slot, CLV_SPECTRA_FOUND,
+                                   count * CLV_SPECTRA_FOUND_BY_STAR * sizeof(float), &found));
     const size_t scan = 2 * clv_scan_velocities(plan);
     CLV_TRY(clv_slot_result_create(slot, CLV_SPECTRA_SCANS, count * scan * sizeof(float), &scans));
     memset(scans, 0, count * scan * sizeof(float));
@@ -370,11 +395,12 @@ clv_status clv_spectra_reference(clv_slot *slot, size_t first, size_t count, voi
         CLV_TRY(clv_slot_result_create(slot, CLV_SPECTRA_MODELS,
                                        items * plan->sizes.all_pixels * sizeof(float), &models));
     memset(states, 0, items * CLV_SPECTRA_STATE * sizeof(float));
-    memset(found, 0, count * 2 * sizeof(float));
+    memset(found, 0, count * CLV_SPECTRA_FOUND_BY_STAR * sizeof(float));
     if (models) memset(models, 0, items * plan->sizes.all_pixels * sizeof(float));
     clv_status status = clv_star_data_create(plan, &d);
     if (!status) status = clv_ref_work_create(plan, &w);
-    double *chi = clv_alloc(plan->sizes.velocities + plan->sizes.ccf_lags, sizeof *chi);
+    double *chi = clv_alloc(
+        2 * plan->library->ccf_count + plan->sizes.velocities + plan->sizes.ccf_lags, sizeof *chi);
     if (!chi && !status) status = clv_fail(CLV_E_MEMORY, "specfit: no memory");
     for (size_t i = 0; i < count && !status; ++i) {
         const size_t item = i * plan->options.starts;
@@ -391,7 +417,7 @@ clv_status clv_spectra_reference(clv_slot *slot, size_t first, size_t count, voi
             continue;
         }
         fit_star(plan, first + i, &d, &w, chi, (float *)states + item * CLV_SPECTRA_STATE,
-                 (float *)found + 2 * i,
+                 (float *)found + CLV_SPECTRA_FOUND_BY_STAR * i,
                  models ? (float *)models + item * plan->sizes.all_pixels : NULL);
     }
     clv_free(chi), clv_ref_work_clear(&w), clv_star_data_clear(&d);

@@ -157,9 +157,10 @@ typedef struct clv_specfit_result {
     size_t rejected[CLV_SPECTRA_MAX_SPECTRA];        /**< see options.reject_sigma */
     double signal_to_noise[CLV_SPECTRA_MAX_SPECTRA]; /**< median flux / sigma of unmasked pixels */
     float *model[CLV_SPECTRA_MAX_SPECTRA]; /**< [pixels] best fit; NULL without options.models */
-    unsigned starts_agreed;                /**< starts that ended within 0.5 of the best value */
-    unsigned rounds;                       /**< rounds of the optimiser from the best start */
-    unsigned warnings;                     /**< CLV_SPECFIT_... */
+    unsigned
+        starts_agreed; /**< starts and further points that ended within 0.5 of the best value */
+    unsigned rounds;   /**< rounds of the optimiser from the best start */
+    unsigned warnings; /**< CLV_SPECFIT_... */
 } clv_specfit_result;
 
 /**
@@ -171,6 +172,12 @@ typedef struct clv_specfit_result {
  * where t is the template (rotated, shifted and convolved by the resolution matrix) and P a basis of `terms` functions
  * for the continuum. Start values come from cross-correlation with the library's start templates; the fit then uses
  * the method of Levenberg and Marquardt on the projected residual.
+ *
+ * Where a lower minimum may lie elsewhere, the star is fitted from up to eight further points, and the lowest minimum
+ * counts. These points are: both ends of the least certain parameter, if the result has CLV_SPECFIT_WIDE_ERROR or
+ * CLV_SPECFIT_PARAMETER_EDGE; four rotations, if the template lowers chi2 by less than 500; other minima of the
+ * cross-correlation within 30 of the lowest; and the lowest minima along velocity, if the result has
+ * CLV_SPECFIT_LOW_CONTRAST.
  *
  * @param context  the devices to use; the results do not depend on their number.
  * @param options  NULL means all defaults.

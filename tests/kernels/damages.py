@@ -372,6 +372,7 @@ KERNELS = [
     ("spectra/scan.clh", "chi = fma(r, r, chi)", "chi = fma(r, r, 0.9f * chi)", "spectra_stages"),
     ("spectra/scan.clh", "third = fma(w * u * u, u, third)",
      "third = fma(w * u, u, third)", "spectra"),
+    ("spectra/ccf.clh", ">= CLV_SPECTRA_APART", ">= 0", "spectra_stages"),
     ("spectra/ccf.clh", "power[i] - 2.0f * cross[i]", "power[i] - cross[i]", "spectra_stages"),
     ("spectra/ccf.clh", "(q[i][n] - q[i][room + n])", "(q[i][n])", "spectra_stages"),
     ("spectra/ccf.clh", "(size_t)min(first + i, count - 1) * rows", "(size_t)first * rows", "spectra_stages"),

@@ -20,8 +20,9 @@ static clv_status keep(const clv_slot *slot, size_t first, size_t count, void *u
                count * watched.per_star * sizeof(float));
     memcpy(watched.states + first * state, clv_slot_result(slot, CLV_SPECTRA_STATES),
            count * state * sizeof(float));
-    memcpy(watched.found + 2 * first, clv_slot_result(slot, CLV_SPECTRA_FOUND),
-           count * 2 * sizeof(float));
+    memcpy(watched.found + CLV_SPECTRA_FOUND_BY_STAR * first,
+           clv_slot_result(slot, CLV_SPECTRA_FOUND),
+           count * CLV_SPECTRA_FOUND_BY_STAR * sizeof(float));
     return CLV_OK;
 }
 
@@ -35,7 +36,7 @@ void watch_run(test_device *device, clv_spectra_plan *plan, const double *points
     watched.watched = clv_zalloc(plan->stars.count * per_star + 1, sizeof(float));
     watched.states =
         clv_zalloc(plan->stars.count * plan->options.starts * CLV_SPECTRA_STATE, sizeof(float));
-    watched.found = clv_zalloc(plan->stars.count * 2, sizeof(float));
+    watched.found = clv_zalloc(plan->stars.count * CLV_SPECTRA_FOUND_BY_STAR, sizeof(float));
     assert_true(watched.watched && watched.states && watched.found);
     EXPECT_OK(clv_job_run(device->context, &job, plan, NULL));
 }

@@ -10,7 +10,7 @@
 extern struct watched {
     float *watched; /* [stars,per_star] */
     float *states;  /* [stars,starts,CLV_SPECTRA_STATE] */
-    float *found;   /* [stars,2] */
+    float *found;   /* [stars,CLV_SPECTRA_FOUND_BY_STAR] */
     size_t per_star;
 } watched;
 

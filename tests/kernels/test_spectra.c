@@ -188,7 +188,7 @@ static void chunk_run(chunk *c)
     static const unsigned keys[] = { CLV_SPECTRA_STATES, CLV_SPECTRA_FOUND, CLV_SPECTRA_MODELS };
     clv_slot *slot = &c->worker->slots[0];
     const size_t bytes[] = { c->stars * CLV_SPECTRA_STATE * sizeof(float),
-                             c->stars * 2 * sizeof(float),
+                             c->stars * CLV_SPECTRA_FOUND_BY_STAR * sizeof(float),
                              c->stars * c->plan->sizes.all_pixels * sizeof(float) };
     clv_slot_begin(slot);
     EXPECT_OK(clv_spectra_enqueue(slot, 0, c->stars, c->plan));

@@ -383,9 +383,11 @@ static void starts_on(test_device *device)
     watch_run(device, plan, NULL, 0, CLV_WATCH_NOTHING, 0);
     for (size_t i = 0; i < c.stars.count; ++i) {
         const double *w = golden_f64(&want) + 6 * i;
-        const double *p =
-            golden_library.library.ccf_parameters + 4 * (size_t)watched.found[2 * i + 1];
-        far += fabs((double)watched.found[2 * i] - w[0]) > 1;
+        const float *found = watched.found + CLV_SPECTRA_FOUND_BY_STAR * i;
+        const double *p = golden_library.library.ccf_parameters + 4 * (size_t)found[1];
+        const float *second = found + CLV_SPECTRA_PEAK;
+        assert_true(second[2] >= 0 && fabs((double)(second[0] - found[0])) >= CLV_SPECTRA_APART);
+        far += fabs((double)found[0] - w[0]) > 1;
         other += fabs(p[0] - w[2]) > 1 || fabs(p[1] - w[3]) > 1e-6 || fabs(p[2] - w[4]) > 1e-6;
     }
     print_message("of %zu starts %zu are off by more than 1 km/s, %zu with another template\n",

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Fits some of the stars again: without their outliers, and from other points where the minimum is ambiguous. */
+#ifndef CLEAVE_HOST_SPECTRA_SPECTRA_AGAIN_H
+#define CLEAVE_HOST_SPECTRA_SPECTRA_AGAIN_H
+
+#include "host/spectra/spectra_plan.h"
+
+/* Improves the results of a plan that has run, with models of all stars if options.reject_sigma is finite. `models`:
+ * whether the new results need models. */
+clv_status clv_spectra_fit_again(clv_context *context, const clv_spectra_plan *plan, bool models,
+                                 clv_report *report);
+
+#endif
