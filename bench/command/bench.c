@@ -380,6 +380,22 @@ static bool is_among(const char *name, const char *texts)
     return false;
 }
 
+/* Returns whether --only selects a case of the full sizes. */
+static bool is_in_full(const bench *b)
+{
+    bench_sizes sizes = b->plan.sizes;
+    bench_case *cases = clv_zalloc(BENCH_MOST_CASES, sizeof *cases);
+    size_t all = 0;
+    bool found = false;
+    sizes.full = true;
+    for (size_t i = 0; cases && i < b->workload_count; ++i)
+        all += b->workloads[i]->cases(&sizes, cases + all, BENCH_MOST_CASES - all);
+    for (size_t i = 0; i < all; ++i)
+        found |= is_among(cases[i].name, sizes.only);
+    clv_free(cases);
+    return found;
+}
+
 /* Lists the cases that --only selects. */
 static int list_cases(bench *b)
 {
@@ -393,6 +409,10 @@ static int list_cases(bench *b)
         if (b->workloads[i] == &bench_generate && !b->plan.sizes.model && b->workload_count == 1)
             return cli_error(&cli_bench, CLI_USAGE,
                              "generate: no model; --model MODEL names a GGUF file or a folder");
+    if (only && !b->case_count && is_in_full(b))
+        return cli_error(&cli_bench, CLI_USAGE,
+                         "--only: the names with \"%s\" are part of the full sizes; add --full",
+                         only);
     if (only && !b->case_count)
         return cli_error(&cli_bench, CLI_USAGE, "--only: no name has \"%s\" in it", only);
     return -1;

@@ -299,7 +299,7 @@ def exposures(tool, lines):
         file.write("# exposures\n" + "\n".join(names) + "\n")
     rows = tool.fit("@" + tool.path("list.txt"))
     expect(f"{len(rows)} rows of a list", len(rows) == 12)
-    expect("files in order", [r["FILE"] for r in rows] == [os.path.basename(n) for n in names])
+    expect("files in order", [r["FILE"] for r in rows] == names)
     fields = ["VRAD_ERR", "TEFF_ERR", "LOGG_ERR", "FEH_ERR"]
     alone = {f: math.sqrt(1 / (sum(1 / float(r[f]) ** 2 for r in rows) / 12)) for f in fields}
     for n in (1, 3, 12):
@@ -317,7 +317,7 @@ def exposures(tool, lines):
     models = kit.read(tool.path("models.fits"))
     expect("models", models["MODEL"].axes == [2500, 12] and
            models["SPECTRA"].column("STAR") == [0] * 9 + [1] * 3 and
-           models["SPECTRA"].column("FILE")[11] == "exposure-11.fits")
+           models["SPECTRA"].column("FILE")[11] == tool.path("exposure-11.fits"))
     worst = max(abs(m - f) for m, f in zip(models["MODEL"].values(11), flux))
     expect(f"the last model is {worst} off the data", worst < 6 / SIGNAL)
 
@@ -349,7 +349,7 @@ def targets(tool):
     expect("the other", all(abs(float(pair[1][k]) - float(single[1][k])) < 1e-3 for k in ("VRAD", "LOGG")))
     both = desi.fit(twice, coadd, "--targets", single[1]["TARGETID"])
     expect(f"two files: {[(r['FILE'], r['VRAD']) for r in both]}",
-           [r["FILE"] for r in both] == ["spectra-twice.fits", os.path.basename(coadd)] and
+           [r["FILE"] for r in both] == [twice, coadd] and
            both[0]["VRAD"] == both[1]["VRAD"])
     for hdu in [n for n in hdus if n.startswith("R_")]:
         del hdus[hdu]
@@ -386,6 +386,45 @@ def resolution(tool, lines):
     expect(f"chi2/n {chi}", chi[0] > 1.5 and chi[1] < 1.12 and abs(chi[2] - chi[1]) < 0.01)
     expect(f"velocity {seen['VRAD']}", abs(float(seen["VRAD"]) - VELOCITY) < 4 * float(seen["VRAD_ERR"]))
     tool.refuses("line-spread function", tool.path("smooth.txt"), "--resolution", "on")
+
+
+def named_columns(tool, lines):
+    """Columns of any name, in FITS and in text; two folders with the same names of files."""
+    wave = made.grid(4200, 5900, 1500)
+    flux, error = made.star(wave, lines, VELOCITY, Q, SIGNAL, 55)
+    usual = tool.path("usual.fits")
+    mask = [int(k % 50 == 7) for k in range(len(wave))]
+    spoilt = [f + 50 * m for f, m in zip(flux, mask)]  # by pixels that the mask leaves out
+    save(usual, empty(), columns("S", {"WAVE": wave, "FLUX": spoilt, "ERR": error, "MASK": mask}))
+    odd = {"LAM_OBS": wave, "COUNTS": spoilt, "RMS": error, "IVAR": [1.0] * len(wave), "BADPIX": mask}
+    names = []
+    for folder in ("one", "two"):
+        os.mkdir(tool.path(folder))
+        names.append(tool.path(f"{folder}/odd.fits"))
+        save(names[-1], empty(), columns("S", odd))
+    with open(tool.path("odd.txt"), "w", encoding="ascii") as file:
+        file.write("# LAM_OBS COUNTS RMS BADPIX\n")
+        file.writelines(f"{w!r} {f!r} {e!r} {m}\n" for w, f, e, m in zip(wave, spoilt, error, mask))
+    option = ["--columns", "wave=LAM_OBS,flux=COUNTS,error=RMS,mask=BADPIX"]
+    want, = tool.fit(usual)
+    rows = tool.fit(*names, tool.path("odd.txt"), *option)
+    expect(f"named columns: {[(r['VRAD'], r['NPIX_TOT']) for r in rows]}, {want['VRAD']} expected",
+           all(abs(float(r["VRAD"]) - float(want["VRAD"])) < 1e-3 * float(want["VRAD_ERR"]) and
+               r["NPIX_TOT"] == want["NPIX_TOT"] for r in rows))
+    expect(f"paths {[r['FILE'] for r in rows]}", [r["FILE"] for r in rows[:2]] == names)
+    with open(tool.path("priors.csv"), "w", encoding="ascii") as file:
+        file.write(f"FILE,TEFF\n{names[0]},5400\n{names[1]},5600\n")
+    rows = tool.fit(*names, *option, "--priors", tool.path("priors.csv"))
+    expect(f"priors by path: {[r['TEFF'] for r in rows]}", [float(r["TEFF"]) for r in rows] == [5400, 5600])
+    with open(tool.path("priors.csv"), "w", encoding="ascii") as file:
+        file.write("FILE,TEFF\nodd.fits,5450\n")
+    rows = tool.fit(*names, *option, "--priors", tool.path("priors.csv"))
+    expect(f"priors by name: {[r['TEFF'] for r in rows]}", [float(r["TEFF"]) for r in rows] == [5450, 5450])
+    tool.refuses("no spectrum found", names[0])
+    tool.refuses("the columns that were named (Q)", names[0], "--columns", "flux=Q")
+    tool.refuses("names of columns that were given (Q)", tool.path("odd.txt"), "--columns", "wave=Q")
+    tool.refuses("the roles are wave", names[0], "--columns", "lux=COUNTS")
+    tool.refuses("the roles are wave", names[0], "--columns", "flux")
 
 
 def white_dwarf(tool):
@@ -440,6 +479,13 @@ def refusals(tool, lines):
     tool.refuses('along "FREQ"', tool.path("hertz.fits"))
     tool.refuses("--arm", tool.path("three.txt"), "--arm", "nothing")
     tool.refuses("none of VHELIO", tool.path("three.txt"), "--barycentric", "header")
+    tool.refuses("0 given, expected wavelength / FWHM", tool.path("three.txt"), "--resolving-power", "0")
+    coadd = testdata.path_of("specfit/data/coadd-synth-a.fits.gz")
+    for option in (["--resolving-power", "3000"], ["--barycentric", "3"], ["--wavelengths", "air"], ["--arm", "desi_r"],
+                   ["--columns", "flux=F"]):
+        tool.refuses(f"{option[0]} is for single spectra", coadd, *option)
+    done = tool.run(coadd, tool.path("three.txt"), "--wavelengths", "vacuum", "-o", tool.path("mixed.csv"))
+    expect(f"a DESI file among others: {done.stderr}", "--wavelengths is for single spectra and" in done.stderr)
     tool.refuses("go with one DESI file", tool.path("three.txt"), "--zbest_include")
     many = [tool.path("three.txt")] * 37
     tool.refuses("at most 36", *many, "--combine", "all")
@@ -456,6 +502,7 @@ def main():
         targets(tool)
         frames(tool)
         resolution(tool, lines)
+        named_columns(tool, lines)
         white_dwarf(tool)
         refusals(tool, lines)
     for wrong in WRONG:

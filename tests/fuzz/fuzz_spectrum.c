@@ -11,7 +11,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     clv_one_spectrum s;
     if (size && *data == '=') data = fuzz_cook(data + 1, size - 1, &size);
-    if (clv_one_spectrum_read(fuzz_file(data, size), &s)) {
+    if (clv_one_spectrum_read(fuzz_file(data, size), NULL, &s)) {
         FUZZ_CHECK(!s.wavelength && !s.flux && !s.error && !s.lsf && !s.pixels);
         return 0;
     }

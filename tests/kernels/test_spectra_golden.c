@@ -355,7 +355,7 @@ static void sdss_spectrum(void **state)
     (void)state;
     enum { POINTS = 2600 };
     clv_one_spectrum d;
-    EXPECT_OK(clv_one_spectrum_read(test_data("specfit/real/spec-0266-51602-0031.fits"), &d));
+    EXPECT_OK(clv_one_spectrum_read(test_data("specfit/real/spec-0266-51602-0031.fits"), NULL, &d));
     assert_string_equal(d.kind, "SDSS table");
     assert_true(d.plate == 266 && d.mjd == 51602 && d.fiber == 31 && d.medium == CLV_MEDIUM_VACUUM);
     assert_true(fabs(d.ra - 147.32107) < 1e-6 && fabs(d.dec + 0.0065757249) < 1e-9);

@@ -24,13 +24,14 @@ enum { SPECFIT_ALONE, SPECFIT_BY_TARGET, SPECFIT_ALL_ONE };
 typedef struct specfit_args {
     const char *spectra; /* the first file, as the user named it */
     const char *library, *output, *models, *plots, *config, *gpu_devices, *targets, *targets_file,
-        *redshifts, *ignore, *arm, *barycentric, *prior, *fix, *priors;
+        *redshifts, *ignore, *arm, *barycentric, *prior, *fix, *priors, *columns;
+    clv_spectrum_names names; /* from --columns */
     uint64_t starts, npoly, gpu_batch_size, save_every;
     int64_t min_expid, max_expid;
     double min_vel, max_vel, vel_step, max_vsini, min_sn;
     double sigma0, sigma_of[CLV_DESI_ARMS]; /* Angstrom, from --config; NaN: not given */
-    bool starts_given, min_sn_given, min_expid_given, max_expid_given, use_gpu, zbest_include,
-        zbest_select, resume;
+    bool starts_given, resolving_power_given, min_sn_given, min_expid_given, max_expid_given,
+        use_gpu, zbest_include, zbest_select, resume;
     int resolution, combine, medium;
     double resolving_power;              /* 0: not given */
     double velocity_added;               /* km/s, from --barycentric; NaN: as the headers say */
@@ -89,6 +90,12 @@ typedef struct specfit_slot {
 /* ---- settings.c ---- */
 /* Reads the file of --config; values set by an option stay. Returns CLI_OK or the exit code. */
 int specfit_read_config(specfit_args *args);
+/* Parses --ignore, or uses the range that is known to be bad in this kind of file. Returns CLI_OK or the exit code. */
+int specfit_read_ignored(specfit_args *args, const specfit_table *table);
+/* Parses --barycentric: a velocity, or NaN for the header's. Returns CLI_OK or the exit code. */
+int specfit_read_barycentric(specfit_args *args);
+/* Parses --columns. Returns CLI_OK or the exit code. */
+int specfit_read_columns(specfit_args *args);
 typedef struct specfit_ids {
     int64_t *ids; /* sorted; clv_free */
     size_t count, capacity;
@@ -102,6 +109,8 @@ int specfit_open_inputs(const specfit_args *args, char *const *operands, int cou
                         specfit_table *table);
 /* Assigns the wavelengths of each file to arms of the library, and the arms to columns of the output. */
 int specfit_match(const specfit_args *args, const clv_speclib *library, specfit_table *table);
+/* Refuses options that are for single spectra if there are only DESI files; warns if there are some. */
+int specfit_check_kinds(const specfit_args *args, const specfit_table *table);
 /* Reads a single spectrum and converts its wavelengths to vacuum and to the rest frame of the barycentre. */
 clv_status specfit_read_single(const specfit_args *args, const char *path,
                                clv_one_spectrum *spectrum);
@@ -113,6 +122,8 @@ size_t specfit_slots(const specfit_table *table, const specfit_row *row,
                      specfit_slot slots[CLV_SPECTRA_MAX_SPECTRA]);
 /* Returns what the file says about the star's first spectrum. */
 const clv_desi_row *specfit_about(const specfit_table *table, const specfit_row *row);
+/* Returns whether the unknown is held in the fits of all stars. */
+bool specfit_is_held(const specfit_table *table, int unknown);
 
 /* ---- batch.c ---- */
 /* Spectra in memory of stars that are neighbours in the table. Zero-initialise; read, clear. */

@@ -92,7 +92,7 @@ static bool is_desi(const char *path)
 
 clv_status specfit_read_single(const specfit_args *a, const char *path, clv_one_spectrum *s)
 {
-    CLV_TRY(clv_one_spectrum_read(path, s));
+    CLV_TRY(clv_one_spectrum_read(path, a->columns ? &a->names : NULL, s));
     const bool air = a->medium == CLV_MEDIUM_AIR || (!a->medium && s->medium == CLV_MEDIUM_AIR);
     double velocity = a->velocity_added;
     if (isnan(velocity)) velocity = s->barycentric;
@@ -214,6 +214,39 @@ int specfit_open_inputs(const specfit_args *a, char *const *operands, int count,
     if (!code)
         t->plain = t->input_count == 1 && !t->inputs[0].single && a->combine == SPECFIT_ALONE;
     return code;
+}
+
+int specfit_check_kinds(const specfit_args *a, const specfit_table *t)
+{
+    const struct {
+        const char *option, *why;
+        bool given;
+    } options[] = {
+        { "--resolving-power", "has matrices of its resolution (--resolution on)",
+          a->resolving_power_given },
+        { "--barycentric", "is in the frame of the barycentre", a->barycentric != NULL },
+        { "--wavelengths", "has wavelengths in vacuum", a->medium != 0 },
+        { "--arm", "names its arms", a->arm != NULL },
+        { "--columns", "has names of its own", a->columns != NULL },
+    };
+    const specfit_input *desi = NULL;
+    bool single = false;
+    for (size_t i = 0; i < t->input_count; ++i) {
+        single |= t->inputs[i].single;
+        if (!desi && !t->inputs[i].single) desi = &t->inputs[i];
+    }
+    for (size_t i = 0; i < CLV_LEN(options) && desi; ++i) {
+        if (!options[i].given) continue;
+        if (!single)
+            return cli_error(cli_running(), CLI_USAGE,
+                             "%s is for single spectra, but %s is a DESI file, which %s; leave the "
+                             "option out",
+                             options[i].option, desi->path, options[i].why);
+        if (!a->common.quiet)
+            cli_warn(cli_running(), "%s is for single spectra and does not concern %s, a DESI file",
+                     options[i].option, desi->path);
+    }
+    return CLI_OK;
 }
 
 void specfit_table_clear(specfit_table *t)

@@ -135,8 +135,10 @@ clv_status specfit_identity(const specfit_args *a, const specfit_table *t,
     for (size_t i = 0; i < 2 * a->ignored_count; ++i)
         clv_text_add(out, " %.17g", a->ignored[i]);
     clv_text_add(out, "\n");
-    clv_text_add(out, "spectra_options combine %d medium %d velocity %.17g power %.17g\n",
-                 a->combine, a->medium, a->velocity_added, a->resolving_power);
+    clv_text_add(out,
+                 "spectra_options combine %d medium %d velocity %.17g power %.17g columns %s\n",
+                 a->combine, a->medium, a->velocity_added, a->resolving_power,
+                 a->columns ? a->columns : "usual");
     if (t->priors) {
         clv_text known = { 0 };
         for (size_t i = 0; i < t->count; ++i)

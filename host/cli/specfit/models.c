@@ -121,13 +121,19 @@ int specfit_models_put(const specfit_table *t, size_t from, size_t count, clv_fi
 /* Adds the table that tells which star and which file each row of the images belongs to. */
 static void add_spectra(const specfit_table *t, clv_fits_table *tail)
 {
-    static const clv_fits_column columns[] = {
+    unsigned widest = 1;
+    for (size_t i = 0; i < t->input_count; ++i)
+        widest = CLV_MAX(widest, (unsigned)strlen(t->inputs[i].path));
+    const clv_fits_column columns[] = {
         { .name = "STAR", .type = 'K', .comment = "row of the table, from 0" },
         { .name = "ARM",
           .type = 'A',
           .width = 24,
           .comment = "of the library, as columns name it" },
-        { .name = "FILE", .type = 'A', .width = 200, .comment = "file of the spectrum" },
+        { .name = "FILE",
+          .type = 'A',
+          .width = widest,
+          .comment = "path of the spectrum, as given" },
         { .name = "ROW", .type = 'K', .comment = "of the file, from 0" },
         { .name = "PIXELS", .type = 'K', .comment = "of the spectrum" },
     };
@@ -136,10 +142,9 @@ static void add_spectra(const specfit_table *t, clv_fits_table *tail)
         specfit_slot slots[CLV_SPECTRA_MAX_SPECTRA];
         const size_t spectra = specfit_slots(t, &t->rows[i], slots);
         for (size_t s = 0; s < spectra; ++s) {
-            const char *path = slots[s].input->path, *slash = strrchr(path, '/');
             const clv_fits_value values[] = { { .whole = (int64_t)i },
                                               { .text = t->suffix[slots[s].column] },
-                                              { .text = slash ? slash + 1 : path },
+                                              { .text = slots[s].input->path },
                                               { .whole = (int64_t)slots[s].row },
                                               { .whole = (int64_t)slots[s].pixels } };
             clv_fits_table_row(tail, values);

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <strings.h>
 
-enum { WORD = 80, UNKNOWNS = CLV_SPECTRA_UNKNOWNS };
+enum { WORD = 80, PATH = 4096, UNKNOWNS = CLV_SPECTRA_UNKNOWNS };
 
 static const char *const names[UNKNOWNS] = { "vrad", "vsini", "teff", "logg", "feh", "alpha" };
 /* Columns of --priors, named as in result tables. */
@@ -63,7 +63,7 @@ static int take_list(const char *option, const char *list, bool fix, clv_star_pr
 /* ---- a table of stars -------------------------------------------------------------------------- */
 
 typedef struct star_line {
-    char key[WORD];
+    char *key; /* clv_free */
     clv_star_prior prior;
     bool given[UNKNOWNS];
 } star_line;
@@ -71,6 +71,25 @@ typedef struct star_line {
 static int by_key(const void *a, const void *b)
 {
     return strcmp(((const star_line *)a)->key, ((const star_line *)b)->key);
+}
+
+/* Returns the line of a key, NULL if there is none. */
+static const star_line *find_line(const star_line *lines, size_t count, char *key)
+{
+    const star_line wanted = { .key = key };
+    return count ? bsearch(&wanted, lines, count, sizeof *lines, by_key) : NULL;
+}
+
+/* Returns the line of a star: by its TARGETID, by the path of its file, or by the file's name alone. */
+static const star_line *line_of(const specfit_table *t, const specfit_row *row, bool by_target,
+                                const star_line *lines, size_t count)
+{
+    char id[24];
+    char *path = t->inputs[t->places[row->first].input].path, *slash = strrchr(path, '/');
+    snprintf(id, sizeof id, "%" PRId64, specfit_about(t, row)->target);
+    if (by_target) return find_line(lines, count, id);
+    const star_line *line = find_line(lines, count, path);
+    return line || !slash ? line : find_line(lines, count, slash + 1);
 }
 
 static bool find_column(const clv_csv_table *csv, const char *name, size_t *column)
@@ -85,6 +104,12 @@ static bool find_column(const clv_csv_table *csv, const char *name, size_t *colu
 static int fill_lines(const char *path, const clv_csv_table *csv, size_t key, star_line *lines)
 {
     size_t used = 0;
+    for (size_t r = 0; r < clv_csv_rows(csv); ++r) {
+        char word[PATH];
+        clv_csv_field(csv, r, key, word, sizeof word);
+        if (!(lines[r].key = clv_strdup(word)))
+            return cli_error(cli_running(), CLI_FAILED, "no memory for priors");
+    }
     for (int k = 0; k < UNKNOWNS; ++k) {
         char name[32];
         size_t value, sigma;
@@ -95,7 +120,6 @@ static int fill_lines(const char *path, const clv_csv_table *csv, size_t key, st
         for (size_t r = 0; r < clv_csv_rows(csv); ++r) {
             char word[WORD], width[WORD] = "0";
             double x, s = 0;
-            clv_csv_field(csv, r, key, lines[r].key, WORD);
             clv_csv_field(csv, r, value, word, WORD);
             if (has_sigma) clv_csv_field(csv, r, sigma, width, WORD);
             if (!*word || !*width) continue;
@@ -135,14 +159,7 @@ static int read_table(const specfit_args *a, specfit_table *t)
     if (!code) code = fill_lines(a->priors, csv, key, lines);
     if (!code && rows) qsort(lines, rows, sizeof *lines, by_key);
     for (size_t i = 0; i < t->count && !code; ++i) {
-        star_line wanted = { .key = "" };
-        const char *path = t->inputs[t->places[t->rows[i].first].input].path,
-                   *slash = strrchr(path, '/');
-        if (by_target)
-            snprintf(wanted.key, WORD, "%" PRId64, specfit_about(t, &t->rows[i])->target);
-        else
-            snprintf(wanted.key, WORD, "%s", slash ? slash + 1 : path);
-        const star_line *line = rows ? bsearch(&wanted, lines, rows, sizeof *lines, by_key) : NULL;
+        const star_line *line = line_of(t, &t->rows[i], by_target, lines, rows);
         if (!line) continue;
         ++found;
         for (int k = 0; k < UNKNOWNS; ++k) {
@@ -158,6 +175,8 @@ static int read_table(const specfit_args *a, specfit_table *t)
                          rows, t->count, by_target ? "TARGETID" : "FILE");
     else if (!code && found < t->count && !a->common.quiet)
         cli_warn(cli_running(), "%s: %zu of %zu stars are in it", a->priors, found, t->count);
+    for (size_t r = 0; lines && r < rows; ++r)
+        clv_free(lines[r].key);
     clv_free(lines), clv_csv_free(csv);
     return code;
 }

@@ -6,6 +6,7 @@
 #include "base/file.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -62,6 +63,91 @@ int specfit_read_config(specfit_args *a)
                          a->config);
     clv_free(text);
     return code;
+}
+
+/* ---- names of columns ------------------------------------------------------------------------ */
+
+static clv_spectrum_role role_called(const char *word, size_t length)
+{
+    static const struct {
+        const char *word;
+        clv_spectrum_role role;
+    } roles[] = { { "wave", CLV_ROLE_WAVE }, { "loglam", CLV_ROLE_LOG_WAVE },
+                  { "flux", CLV_ROLE_FLUX }, { "error", CLV_ROLE_ERROR },
+                  { "ivar", CLV_ROLE_IVAR }, { "var", CLV_ROLE_VARIANCE },
+                  { "mask", CLV_ROLE_MASK }, { "wdisp", CLV_ROLE_LSF } };
+    for (size_t i = 0; i < CLV_LEN(roles); ++i)
+        if (strlen(roles[i].word) == length && strncmp(word, roles[i].word, length) == 0)
+            return roles[i].role;
+    return CLV_ROLE_NONE;
+}
+
+int specfit_read_columns(specfit_args *a)
+{
+    for (const char *at = a->columns; at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL) {
+        const size_t length = strcspn(at, "=,"),
+                     name = at[length] == '=' ? strcspn(at + length + 1, ",") : 0;
+        const clv_spectrum_role role = role_called(at, length);
+        if (!role || !name || name >= sizeof a->names.of[role])
+            return cli_error(cli_running(), CLI_USAGE,
+                             "--columns: \"%s\" given, expected ROLE=NAME,... such as "
+                             "wave=LAM,flux=COUNTS,error=RMS; the roles are wave, loglam, flux, "
+                             "error, ivar, var, mask and wdisp",
+                             a->columns);
+        snprintf(a->names.of[role], sizeof a->names.of[role], "%.*s", (int)name, at + length + 1);
+    }
+    return CLI_OK;
+}
+
+/* ---- wavelengths ------------------------------------------------------------------------------ */
+
+int specfit_read_ignored(specfit_args *a, const specfit_table *t)
+{
+    bool desi = false;
+    for (size_t i = 0; i < t->input_count; ++i)
+        desi |= !t->inputs[i].single;
+    static const double dichroic[2] = { 4300, 4450 }; /* as in rvspecfit for DESI */
+    if (!a->ignore) {
+        if (desi) a->ignored[0] = dichroic[0], a->ignored[1] = dichroic[1];
+        a->ignored_count = desi;
+        return CLI_OK;
+    }
+    for (const char *at = a->ignore; strcmp(a->ignore, "none") != 0 && at;) {
+        const char *comma = strchr(at, ',');
+        char part[64], *colon;
+        double *range = a->ignored + 2 * a->ignored_count;
+        const size_t length = comma ? (size_t)(comma - at) : strlen(at);
+        snprintf(part, sizeof part, "%.*s", (int)CLV_MIN(length, sizeof part - 1), at);
+        colon = strchr(part, ':');
+        if (colon) *colon = '\0';
+        if (length >= sizeof part || !colon || !clv_parse_double(part, &range[0]) ||
+            !clv_parse_double(colon + 1, &range[1]) || !(range[0] < range[1]))
+            return cli_error(cli_running(), CLI_USAGE,
+                             "--ignore: \"%s\" given, but it must be \"none\" or ranges of "
+                             "wavelengths in Angstrom with the smaller one first, such as "
+                             "4300:4450,7590:7700",
+                             a->ignore);
+        if (++a->ignored_count == SPECFIT_IGNORED && comma)
+            return cli_error(cli_running(), CLI_USAGE, "--ignore: more than %d ranges given",
+                             SPECFIT_IGNORED);
+        at = comma ? comma + 1 : NULL;
+    }
+    return CLI_OK;
+}
+
+int specfit_read_barycentric(specfit_args *a)
+{
+    a->velocity_added = 0;
+    if (!a->barycentric) return CLI_OK;
+    if (strcmp(a->barycentric, "header") == 0)
+        a->velocity_added = NAN;
+    else if (!clv_parse_double(a->barycentric, &a->velocity_added) ||
+             fabs(a->velocity_added) > 1000)
+        return cli_error(
+            cli_running(), CLI_USAGE,
+            "--barycentric: \"%s\" given, expected a velocity of at most 1000 km/s, or \"header\"",
+            a->barycentric);
+    return CLI_OK;
 }
 
 /* ---- TARGETIDs ------------------------------------------------------------------------------- */

@@ -21,6 +21,13 @@ size_t specfit_slots(const specfit_table *t, const specfit_row *r,
     return n;
 }
 
+bool specfit_is_held(const specfit_table *t, int unknown)
+{
+    for (size_t i = 0; i < t->count; ++i)
+        if (!t->priors || !t->priors[i].fixed[unknown]) return false;
+    return t->count > 0;
+}
+
 const clv_desi_row *specfit_about(const specfit_table *t, const specfit_row *r)
 {
     const specfit_place *at = &t->places[r->first];

@@ -16,7 +16,7 @@
 #include <malloc.h>
 #endif
 
-enum { OWN_OPTIONS = 35, BLOCK_ROWS = 512 };
+enum { OWN_OPTIONS = 36, BLOCK_ROWS = 512 };
 
 static void make_table(specfit_args *a, cli_option *table)
 {
@@ -27,11 +27,15 @@ static void make_table(specfit_args *a, cli_option *table)
         { "resolution", CLI_CHOICE, &a->resolution, "off,on",
           "use the resolution matrices of the file [off]" },
         { "resolving-power", CLI_DOUBLE, &a->resolving_power, "R",
-          "templates are convolved to wavelength / FWHM = R; not for DESI files" },
+          "templates are convolved to wavelength / FWHM = R; not for DESI files",
+          &a->resolving_power_given },
         { "combine", CLI_CHOICE, &a->combine, "none,target,all",
           "fit spectra together: those of a TARGETID or OBJECT, or all of them [none]" },
         { "arm", CLI_TEXT, &a->arm, "NAME,...",
           "arms of the library that single spectra belong to [those that cover them]" },
+        { "columns", CLI_TEXT, &a->columns, "ROLE=NAME,...",
+          "names of the columns wave (or loglam), flux, error (or ivar, var), mask and wdisp of "
+          "tables and of text [the usual ones]" },
         { "wavelengths", CLI_CHOICE, &a->medium, "auto,vacuum,air",
           "of single spectra; auto: as the file says, else vacuum [auto]" },
         { "barycentric", CLI_TEXT, &a->barycentric, "KMS|header",
@@ -110,9 +114,12 @@ static int check_args(const specfit_args *a)
     if (a->resume && cli_is_stream(a->output))
         return cli_error(&cli_specfit, CLI_USAGE,
                          "--resume needs -o FILE: the journal is beside it");
-    if (!(a->resolving_power >= 0) || (a->resolving_power > 0 && a->resolving_power < 10))
-        return cli_error(&cli_specfit, CLI_USAGE,
-                         "--resolving-power: %g given, expected at least 10", a->resolving_power);
+    if (a->resolving_power_given && !(a->resolving_power >= 10 && isfinite(a->resolving_power)))
+        return cli_error(
+            &cli_specfit, CLI_USAGE,
+            "--resolving-power: %g given, expected wavelength / FWHM, which is at least 10; leave "
+            "the option out if the spectra are not to be seen through a resolution",
+            a->resolving_power);
     if (!(a->max_vel > a->min_vel))
         return cli_error(
             &cli_specfit, CLI_USAGE,
@@ -128,57 +135,6 @@ static int check_args(const specfit_args *a)
         if (!(positive[i].value > 0))
             return cli_error(&cli_specfit, CLI_USAGE, "%s is %g, but it must be more than 0",
                              positive[i].name, positive[i].value);
-    return -1;
-}
-
-/* Reads --ignore, or uses the range that is known to be bad in this kind of file. */
-static int read_ignored(specfit_args *a, const specfit_table *t)
-{
-    bool desi = false;
-    for (size_t i = 0; i < t->input_count; ++i)
-        desi |= !t->inputs[i].single;
-    static const double dichroic[2] = { 4300, 4450 }; /* as in rvspecfit for DESI */
-    if (!a->ignore) {
-        if (desi) a->ignored[0] = dichroic[0], a->ignored[1] = dichroic[1];
-        a->ignored_count = desi;
-        return CLI_OK;
-    }
-    for (const char *at = a->ignore; strcmp(a->ignore, "none") != 0 && at;) {
-        const char *comma = strchr(at, ',');
-        char part[64], *colon;
-        double *range = a->ignored + 2 * a->ignored_count;
-        const size_t length = comma ? (size_t)(comma - at) : strlen(at);
-        snprintf(part, sizeof part, "%.*s", (int)CLV_MIN(length, sizeof part - 1), at);
-        colon = strchr(part, ':');
-        if (colon) *colon = '\0';
-        if (length >= sizeof part || !colon || !clv_parse_double(part, &range[0]) ||
-            !clv_parse_double(colon + 1, &range[1]) || !(range[0] < range[1]))
-            return cli_error(&cli_specfit, CLI_USAGE,
-                             "--ignore: \"%s\" given, but it must be \"none\" or ranges of "
-                             "wavelengths in Angstrom with the smaller one first, such as "
-                             "4300:4450,7590:7700",
-                             a->ignore);
-        if (++a->ignored_count == SPECFIT_IGNORED && comma)
-            return cli_error(&cli_specfit, CLI_USAGE, "--ignore: more than %d ranges given",
-                             SPECFIT_IGNORED);
-        at = comma ? comma + 1 : NULL;
-    }
-    return CLI_OK;
-}
-
-/* Reads --barycentric: a velocity, or NaN for the header's. */
-static int read_barycentric(specfit_args *a)
-{
-    a->velocity_added = 0;
-    if (!a->barycentric) return -1;
-    if (strcmp(a->barycentric, "header") == 0)
-        a->velocity_added = NAN;
-    else if (!clv_parse_double(a->barycentric, &a->velocity_added) ||
-             fabs(a->velocity_added) > 1000)
-        return cli_error(
-            &cli_specfit, CLI_USAGE,
-            "--barycentric: \"%s\" given, expected a velocity of at most 1000 km/s, or \"header\"",
-            a->barycentric);
     return -1;
 }
 
@@ -440,8 +396,10 @@ static int run(int argc, char **argv)
                          "SPECTRA is missing: files of spectra, a pattern in quotes, or @FILE with "
                          "a path on each line");
     if (a.config && (code = specfit_read_config(&a))) return code;
+    if ((code = specfit_read_columns(&a))) return code;
     set_defaults(&a);
-    if ((code = check_args(&a)) >= 0 || (code = read_barycentric(&a)) >= 0) return code;
+    if ((code = check_args(&a)) >= 0 || (code = specfit_read_barycentric(&a)) != CLI_OK)
+        return code;
 
     a.spectra = argv[1][0] == '@' ? argv[1] + 1 : argv[1];
     char *beside = a.zbest_include || a.zbest_select ? clv_redshifts_beside(a.spectra) : NULL;
@@ -464,7 +422,8 @@ static int run(int argc, char **argv)
     code = cli_input_status(&cli_specfit, clv_speclib_read(a.library, &s.library));
     if (!code) code = specfit_open_inputs(&a, argv + 1, operands, &s.table);
     if (!code) code = check_outputs(&a, &s.table);
-    if (!code) code = read_ignored(&a, &s.table);
+    if (!code) code = specfit_check_kinds(&a, &s.table);
+    if (!code) code = specfit_read_ignored(&a, &s.table);
     if (!code) code = specfit_match(&a, &s.library, &s.table);
     if (!code) code = specfit_select(&a, &s.table);
     if (!code) code = specfit_read_priors(&a, &s.table);

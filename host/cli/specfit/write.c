@@ -30,6 +30,8 @@ typedef struct cells {
     size_t count;
     const copies *from; /* copied columns keep their type */
     unsigned type_width, subtype_width, file_width;
+    char held[CLV_SPECTRA_UNKNOWNS][64]; /* comments of the errors of each unknown */
+    char covariance[64];
 } cells;
 
 static void add(cells *c, const char *name, char type, const char *unit, const char *comment,
@@ -59,23 +61,50 @@ static void add_text(cells *c, const char *name, const char *comment, unsigned w
     c->column[c->count - 1].width = CLV_MAX(width, 1u);
 }
 
+/* Makes the comments that say at which values of other unknowns an error holds. */
+static void comment_errors(const specfit_table *t, cells *c)
+{
+    static const char *const columns[] = { "VRAD", "VSINI", "TEFF", "LOGG", "FEH", "ALPHAFE" };
+    static const char *const names[] = { "vrad", "vsini", "teff", "logg", "feh", "alpha" };
+    clv_text held = { 0 };
+    for (int a = 0; a < CLV_SPECTRA_UNKNOWNS; ++a)
+        if (specfit_is_held(t, a)) clv_text_add(&held, ", %s", names[a]);
+    for (int a = 0; a < CLV_SPECTRA_UNKNOWNS; ++a) {
+        char *to = c->held[a];
+        size_t n = 0;
+        if (specfit_is_held(t, a)) {
+            snprintf(to, sizeof c->held[a], "0, as %s is held", columns[a]);
+            continue;
+        }
+        for (int b = 0; b < CLV_SPECTRA_UNKNOWNS; ++b)
+            if (a == 0 ? b > 0 : b < 2 || specfit_is_held(t, b))
+                n += (size_t)snprintf(to + n, sizeof c->held[a] - n, "%s%s", n ? ", " : "",
+                                      names[b]);
+        snprintf(to + n, sizeof c->held[a] - n, " fixed");
+    }
+    if (held.length)
+        snprintf(c->covariance, sizeof c->covariance, "covariance, held: %s", held.data + 2);
+    else
+        snprintf(c->covariance, sizeof c->covariance, "covariance, nothing held");
+    clv_text_clear(&held);
+}
+
 static void add_fit(cells *c, const clv_specfit_result *f)
 {
     static const char km[] = "km s-1";
     add_real(c, "VRAD", km, "radial velocity", f->velocity);
-    add_real(c, "VRAD_ERR", km, "error of VRAD at fixed vsini, teff, logg, feh, alpha",
-             f->velocity_error);
+    add_real(c, "VRAD_ERR", km, c->held[0], f->velocity_error);
     add_real(c, "VRAD_SKEW", NULL, "skewness along velocity", f->skewness);
     add_real(c, "VRAD_KURT", NULL, "kurtosis along velocity", f->kurtosis);
     add_real(c, "VSINI", km, "rotation", f->vsini);
     add_real(c, "LOGG", NULL, "log10 of gravity, cgs", f->logg);
-    add_real(c, "LOGG_ERR", NULL, "error of LOGG at fixed vrad and vsini", f->logg_error);
+    add_real(c, "LOGG_ERR", NULL, c->held[3], f->logg_error);
     add_real(c, "TEFF", "K", "effective temperature", f->teff);
-    add_real(c, "TEFF_ERR", "K", "error of TEFF at fixed vrad and vsini", f->teff_error);
+    add_real(c, "TEFF_ERR", "K", c->held[2], f->teff_error);
     add_real(c, "FEH", NULL, "[Fe/H]", f->feh);
-    add_real(c, "FEH_ERR", NULL, "error of FEH at fixed vrad and vsini", f->feh_error);
+    add_real(c, "FEH_ERR", NULL, c->held[4], f->feh_error);
     add_real(c, "ALPHAFE", NULL, "[alpha/Fe]", f->alpha);
-    add_real(c, "ALPHAFE_ERR", NULL, "error of ALPHAFE at fixed vrad and vsini", f->alpha_error);
+    add_real(c, "ALPHAFE_ERR", NULL, c->held[5], f->alpha_error);
 }
 
 /* Sums over all spectra of one arm. */
@@ -155,8 +184,7 @@ static void add_identity(cells *c, const specfit_table *t, const specfit_row *r,
                          const clv_desi_row *row)
 {
     const char *path = r->count ? t->inputs[t->places[r->first].input].path : "";
-    const char *slash = strrchr(path, '/');
-    add_text(c, "FILE", "of the first spectrum", c->file_width, slash ? slash + 1 : path);
+    add_text(c, "FILE", "path of the first spectrum, as given", c->file_width, path);
     add_whole(c, "EXPOSURES", 'J', "spectra that were fitted together", (int64_t)r->count);
     add_text(c, "OBJECT", "by the header", CLV_DESI_OBJECT, row->object);
     add_whole(c, "PLATE", 'K', "SDSS plate", row->plate);
@@ -225,13 +253,14 @@ static void add_own(cells *c, const clv_specfit_result *f)
     add_whole(c, "NPIX_REJ", 'J', "pixels left out as outliers", (int64_t)rejected);
     add_whole(c, "WIDE_ERR", 'L', "an error is as large as the library's range / sqrt(12)",
               (f->warnings & CLV_SPECFIT_WIDE_ERROR) != 0);
-    add_whole(c, "STARTS_AGREED", 'J', "starts that ended here", f->starts_agreed);
+    add_whole(c, "STARTS_AGREED", 'J', "starts and further points that ended here",
+              f->starts_agreed);
     add_whole(c, "ROUNDS", 'J', "of the optimiser", f->rounds);
     for (size_t a = 0, e = 0; a < CLV_SPECTRA_UNKNOWNS; ++a)
         for (size_t b = 0; b <= a; ++b, ++e) {
             char name[32];
             snprintf(name, sizeof name, "COV_%s_%s", names[a], names[b]);
-            add_real(c, name, NULL, "covariance, nothing held", f->covariance[e]);
+            add_real(c, name, NULL, c->covariance, f->covariance[e]);
         }
 }
 
@@ -251,11 +280,10 @@ static void make_row(const specfit_table *t, const specfit_row *r, cells *c)
 static void begin_row(const specfit_table *t, const copies *from, cells *c)
 {
     *c = (cells){ .from = from };
+    comment_errors(t, c);
     const clv_redshift *all = t->inputs[0].redshifts;
-    for (size_t i = 0; i < t->input_count; ++i) {
-        const char *path = t->inputs[i].path, *slash = strrchr(path, '/');
-        c->file_width = CLV_MAX(c->file_width, (unsigned)strlen(slash ? slash + 1 : path));
-    }
+    for (size_t i = 0; i < t->input_count; ++i)
+        c->file_width = CLV_MAX(c->file_width, (unsigned)strlen(t->inputs[i].path));
     for (size_t i = 0; i < t->count && all; ++i) {
         const clv_redshift *z = &all[t->places[t->rows[i].first].row];
         c->type_width = CLV_MAX(c->type_width, (unsigned)strlen(z->type));

@@ -271,7 +271,7 @@ clv_status templates_read(const templates_args *a, const templates_models *m, si
         return read_phoenix(m, path, flux);
     }
     clv_one_spectrum s = { 0 };
-    CLV_TRY(clv_one_spectrum_read(path, &s));
+    CLV_TRY(clv_one_spectrum_read(path, NULL, &s));
     const bool air = a->medium == CLV_MEDIUM_AIR || (!a->medium && s.medium == CLV_MEDIUM_AIR);
     double scale = 0; /* values in units of 1e-40 would not fit into float */
     for (size_t k = 0; k < s.pixels; ++k)

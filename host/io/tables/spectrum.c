@@ -64,12 +64,20 @@ static void identify(const clv_fits_hdus *hdus, clv_one_spectrum *out)
     }
 }
 
-static clv_status read_fits(const char *path, clv_one_spectrum *out)
+static clv_status read_fits(const char *path, const clv_spectrum_names *names,
+                            clv_one_spectrum *out)
 {
     clv_fits_hdus hdus = { 0 };
     bool found = false;
+    char wanted[256];
+    clv_spectrum_list_names(names, wanted, sizeof wanted);
     CLV_TRY(clv_fits_describe(path, &hdus));
-    clv_status status = clv_spectrum_read_table(path, &hdus, out, &found);
+    clv_status status = clv_spectrum_read_table(path, &hdus, names, out, &found);
+    if (!status && !found && *wanted)
+        status = clv_fail(CLV_E_FORMAT,
+                          "%s: no table in it has the columns that were named (%s), besides those "
+                          "for wavelength and flux",
+                          path, wanted);
     if (!status && !found) status = clv_spectrum_read_image(path, &hdus, out, &found);
     if (!status && !found)
         status = clv_fail(CLV_E_FORMAT,
@@ -97,14 +105,16 @@ static clv_status is_fits(const char *path, bool *fits)
     return status;
 }
 
-clv_status clv_one_spectrum_read(const char *path, clv_one_spectrum *out)
+clv_status clv_one_spectrum_read(const char *path, const clv_spectrum_names *names,
+                                 clv_one_spectrum *out)
 {
     bool fits = false;
     *out = (clv_one_spectrum){
         .barycentric = NAN, .ra = NAN, .dec = NAN, .target = -1, .plate = -1, .mjd = -1, .fiber = -1
     };
     clv_status status = is_fits(path, &fits);
-    if (!status) status = fits ? read_fits(path, out) : clv_spectrum_read_text(path, out);
+    if (!status)
+        status = fits ? read_fits(path, names, out) : clv_spectrum_read_text(path, names, out);
     if (status) clv_one_spectrum_clear(out);
     return status;
 }

@@ -30,17 +30,6 @@ typedef struct clv_one_spectrum {
     char object[40];                   /* "": unknown */
 } clv_one_spectrum;
 
-/* Reads FITS, recognised by its first bytes, or text of two to four columns. Returns CLV_OK; CLV_E_IO; CLV_E_FORMAT (no
- * spectrum, and the message says what was looked for; wavelengths that neither rise nor fall); CLV_E_MEMORY. `out` is
- * zero after a failure. */
-clv_status clv_one_spectrum_read(const char *path, clv_one_spectrum *out);
-void clv_one_spectrum_clear(clv_one_spectrum *spectrum);
-
-/* Converts a wavelength in air to vacuum, both in Angstrom; below 2000 they are the same. Inverts the formula of Morton
- * (2000), the IAU's, to 1e-9 of the wavelength. */
-double clv_vacuum_of_air(double air);
-
-/* ---- spectrum_parts.c: what the readers share ---- */
 typedef enum clv_spectrum_role {
     CLV_ROLE_NONE,
     CLV_ROLE_WAVE,
@@ -54,8 +43,30 @@ typedef enum clv_spectrum_role {
     CLV_ROLES
 } clv_spectrum_role;
 
-/* Returns what a column or image of that name holds. */
+/* Names of columns, where a table does not use the usual ones; "": the usual ones. */
+typedef struct clv_spectrum_names {
+    char of[CLV_ROLES][72];
+} clv_spectrum_names;
+
+/* Reads FITS, recognised by its first bytes, or text of two to four columns. `names` (NULL: none) are the columns of a
+ * FITS table or of text. Returns CLV_OK; CLV_E_IO; CLV_E_FORMAT (no spectrum or no such columns, and the message says
+ * what was looked for; wavelengths that neither rise nor fall); CLV_E_MEMORY. `out` is zero after a failure. */
+clv_status clv_one_spectrum_read(const char *path, const clv_spectrum_names *names,
+                                 clv_one_spectrum *out);
+void clv_one_spectrum_clear(clv_one_spectrum *spectrum);
+
+/* Converts a wavelength in air to vacuum, both in Angstrom; below 2000 they are the same. Inverts the formula of Morton
+ * (2000), the IAU's, to 1e-9 of the wavelength. */
+double clv_vacuum_of_air(double air);
+
+/* ---- spectrum_parts.c: what the readers share ---- */
+/* Returns what a column or image of that name usually holds. */
 clv_spectrum_role clv_spectrum_role_of(const char *name);
+/* The same for a column, given the user's names: these replace the usual names of their role, and of those that mean the
+ * same (an error replaces inverse variances and variances, a wavelength its logarithm). */
+clv_spectrum_role clv_spectrum_role_among(const clv_spectrum_names *names, const char *name);
+/* Lists the user's names for a message; "" if there are none. */
+void clv_spectrum_list_names(const clv_spectrum_names *names, char *out, size_t room);
 /* Returns the number of Angstrom in a unit of length; 0 for an unknown unit. */
 double clv_angstrom_in(const char *unit);
 /* Returns the bits that make a pixel bad in a mask of that name: those of SDSS, JWST's DO_NOT_USE, else all. */
@@ -78,9 +89,11 @@ clv_status clv_spectrum_append(const char *path, const clv_one_spectrum *part,
 bool clv_is_per_hertz(const char *unit);
 
 /* ---- the kinds; *found is false if the file is not of that kind ---- */
-clv_status clv_spectrum_read_text(const char *path, clv_one_spectrum *out);
+clv_status clv_spectrum_read_text(const char *path, const clv_spectrum_names *names,
+                                  clv_one_spectrum *out);
 clv_status clv_spectrum_read_table(const char *path, const clv_fits_hdus *hdus,
-                                   clv_one_spectrum *out, bool *found);
+                                   const clv_spectrum_names *names, clv_one_spectrum *out,
+                                   bool *found);
 clv_status clv_spectrum_read_image(const char *path, const clv_fits_hdus *hdus,
                                    clv_one_spectrum *out, bool *found);
 

@@ -8,6 +8,7 @@
 
 #include <ctype.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -71,6 +72,37 @@ clv_spectrum_role clv_spectrum_role_of(const char *name)
     for (size_t i = 0; i < CLV_LEN(known); ++i)
         if (strcasecmp(name, known[i].name) == 0) return known[i].role;
     return CLV_ROLE_NONE;
+}
+
+/* Returns whether two roles are forms of the same quantity. */
+static bool is_same_quantity(clv_spectrum_role a, clv_spectrum_role b)
+{
+    static const int quantity[CLV_ROLES] = {
+        [CLV_ROLE_WAVE] = 1, [CLV_ROLE_LOG_WAVE] = 1, [CLV_ROLE_FLUX] = 2, [CLV_ROLE_ERROR] = 3,
+        [CLV_ROLE_IVAR] = 3, [CLV_ROLE_VARIANCE] = 3, [CLV_ROLE_MASK] = 4, [CLV_ROLE_LSF] = 5,
+    };
+    return quantity[a] == quantity[b];
+}
+
+clv_spectrum_role clv_spectrum_role_among(const clv_spectrum_names *names, const char *name)
+{
+    const clv_spectrum_role usual = clv_spectrum_role_of(name);
+    bool replaced = false;
+    for (int role = 1; names && role < CLV_ROLES; ++role) {
+        if (!*names->of[role]) continue;
+        if (strcasecmp(names->of[role], name) == 0) return (clv_spectrum_role)role;
+        replaced |= is_same_quantity((clv_spectrum_role)role, usual);
+    }
+    return replaced ? CLV_ROLE_NONE : usual;
+}
+
+void clv_spectrum_list_names(const clv_spectrum_names *names, char *out, size_t room)
+{
+    size_t n = 0;
+    *out = '\0';
+    for (int role = 1; names && role < CLV_ROLES && n < room; ++role)
+        if (*names->of[role])
+            n += (size_t)snprintf(out + n, room - n, "%s%s", n ? ", " : "", names->of[role]);
 }
 
 double clv_angstrom_in(const char *unit)

@@ -25,20 +25,28 @@ static bool is_better(const char *name, const char *old)
     return !*old || strcasecmp(name, "flux_error") == 0 || strcasecmp(name, "and_mask") == 0;
 }
 
-static void find_columns(const clv_fits_hdu *hdu, table *t)
+static void find_columns(const clv_fits_hdu *hdu, const clv_spectrum_names *names, table *t)
 {
     char key[24], name[NAME];
     *t = (table){ 0 };
     for (int i = 1; i <= MOST_COLUMNS; ++i) {
         snprintf(key, sizeof key, "TTYPE%d", i);
         if (!clv_fits_hdu_text(hdu, key, name, sizeof name)) continue;
-        const clv_spectrum_role role = clv_spectrum_role_of(name);
+        const clv_spectrum_role role = clv_spectrum_role_among(names, name);
         if (!role || !is_better(name, t->name[role])) continue;
         clv_copy_string(t->name[role], NAME, name);
         snprintf(key, sizeof key, "TUNIT%d", i);
         t->unit[role][0] = '\0';
         clv_fits_hdu_text(hdu, key, t->unit[role], NAME);
     }
+}
+
+/* Returns whether the table has all columns that the user has named. */
+static bool has_all(const clv_spectrum_names *names, const table *t)
+{
+    for (int role = 1; names && role < CLV_ROLES; ++role)
+        if (*names->of[role] && !*t->name[role]) return false;
+    return true;
 }
 
 static const char *kind_of(const clv_fits_hdu *hdu, const table *t)
@@ -68,14 +76,15 @@ static clv_status read_columns(const char *path, int number, const table *t,
 
 /* Reads the spectrum of table `number`; *found is false if it has none. */
 static clv_status read_one(const char *path, const clv_fits_hdu *hdu, int number,
-                           clv_one_spectrum *out, bool *found)
+                           const clv_spectrum_names *names, clv_one_spectrum *out, bool *found)
 {
     table t;
     *found = false;
     if (!hdu->is_table) return CLV_OK;
-    find_columns(hdu, &t);
+    find_columns(hdu, names, &t);
     const char *wave = t.name[CLV_ROLE_WAVE];
-    if (!*t.name[CLV_ROLE_FLUX] || (!*wave && !*t.name[CLV_ROLE_LOG_WAVE])) return CLV_OK;
+    if (!has_all(names, &t) || !*t.name[CLV_ROLE_FLUX] || (!*wave && !*t.name[CLV_ROLE_LOG_WAVE]))
+        return CLV_OK;
     clv_file_array cells[CLV_ROLES] = { { 0 } };
     char model[24];
     clv_spectrum_columns c = { .bad_bits = clv_spectrum_mask_bits(t.name[CLV_ROLE_MASK]),
@@ -118,17 +127,18 @@ static bool is_other_part(const char *name, const char *first)
 }
 
 clv_status clv_spectrum_read_table(const char *path, const clv_fits_hdus *hdus,
-                                   clv_one_spectrum *out, bool *found)
+                                   const clv_spectrum_names *names, clv_one_spectrum *out,
+                                   bool *found)
 {
     size_t first = 0;
     *found = false;
     for (size_t i = 0; i < hdus->count && !*found; first = i++)
-        CLV_TRY(read_one(path, &hdus->item[i], (int)i, out, found));
+        CLV_TRY(read_one(path, &hdus->item[i], (int)i, names, out, found));
     for (size_t i = first + 1; *found && i < hdus->count; ++i) {
         clv_one_spectrum part = { 0 };
         bool more = false;
         if (!is_other_part(hdus->item[i].name, hdus->item[first].name)) continue;
-        clv_status status = read_one(path, &hdus->item[i], (int)i, &part, &more);
+        clv_status status = read_one(path, &hdus->item[i], (int)i, names, &part, &more);
         if (!status && more) status = clv_spectrum_append(path, &part, out);
         clv_one_spectrum_clear(&part);
         CLV_TRY(status);

@@ -14,6 +14,7 @@ enum { MOST_COLUMNS = 16, WORD = 64, MOST_LINES = 1 << 24, CHUNK = 4096, CHUNK_B
 
 typedef struct reader {
     const char *path;
+    const clv_spectrum_names *names; /* the user's; NULL: none */
     double *value[MOST_COLUMNS];
     size_t capacity[MOST_COLUMNS], rows, columns;
     clv_spectrum_role role[MOST_COLUMNS]; /* from the line of names */
@@ -55,7 +56,7 @@ static void take_ecsv(reader *r, const char *at, const char *end)
         for (size_t n = strlen(to); n && strchr("'}", to[n - 1]); --n)
             to[n - 1] = '\0';
     }
-    const clv_spectrum_role role = clv_spectrum_role_of(name);
+    const clv_spectrum_role role = clv_spectrum_role_among(r->names, name);
     if (role == CLV_ROLE_WAVE) r->told = clv_angstrom_in(unit);
     if (role == CLV_ROLE_FLUX) r->per_hertz = clv_is_per_hertz(unit);
 }
@@ -91,7 +92,7 @@ static void take_names(reader *r, const char *at, const char *end)
                 continue;
             }
         }
-        role[n] = clv_spectrum_role_of(word);
+        role[n] = clv_spectrum_role_among(r->names, word);
         wave |= role[n] == CLV_ROLE_WAVE || role[n] == CLV_ROLE_LOG_WAVE;
         flux |= role[n] == CLV_ROLE_FLUX;
         if (role[n] == CLV_ROLE_MASK) bits = clv_spectrum_mask_bits(word);
@@ -170,6 +171,18 @@ static clv_status take_line(reader *r, const char *at, size_t length, uint64_t l
                : CLV_OK;
 }
 
+/* Returns whether the line of names has all that the user has named. */
+static bool has_all(const reader *r)
+{
+    for (int role = 1; r->names && role < CLV_ROLES; ++role) {
+        bool found = !*r->names->of[role];
+        for (size_t k = 0; k < r->columns && r->named; ++k)
+            found |= r->role[k] == (clv_spectrum_role)role;
+        if (!found) return false;
+    }
+    return true;
+}
+
 static clv_status assemble(const reader *r, clv_one_spectrum *out)
 {
     static const clv_spectrum_role usual[] = { CLV_ROLE_WAVE, CLV_ROLE_FLUX, CLV_ROLE_ERROR,
@@ -183,6 +196,15 @@ static clv_status assemble(const reader *r, clv_one_spectrum *out)
                         "perhaps its error and "
                         "a mask)",
                         r->path);
+    if (!has_all(r)) {
+        char wanted[256];
+        clv_spectrum_list_names(r->names, wanted, sizeof wanted);
+        return clv_fail(
+            CLV_E_FORMAT,
+            "%s: no line before its numbers has the names of columns that were given (%s), "
+            "besides those for wavelength and flux",
+            r->path, wanted);
+    }
     if (!r->named && r->columns > CLV_LEN(usual))
         return clv_fail(CLV_E_FORMAT,
                         "%s: %zu columns without a line of names before them; expected 2 to 4 "
@@ -198,9 +220,10 @@ static clv_status assemble(const reader *r, clv_one_spectrum *out)
     return clv_spectrum_assemble(r->path, &c, out);
 }
 
-clv_status clv_spectrum_read_text(const char *path, clv_one_spectrum *out)
+clv_status clv_spectrum_read_text(const char *path, const clv_spectrum_names *names,
+                                  clv_one_spectrum *out)
 {
-    reader r = { .path = path, .bits = -1 };
+    reader r = { .path = path, .names = names, .bits = -1 };
     clv_lines lines;
     CLV_TRY(clv_lines_open(&lines, path));
     clv_status status = clv_lines_next(&lines, CHUNK, CHUNK_BYTES);
