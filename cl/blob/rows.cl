@@ -21,14 +21,15 @@
 typedef fvec __attribute__((aligned(4))) loose_t;
 #define loose(p) (*(__global const loose_t *)(p))
 
+/* Returns whether any lane is set. Lanes are narrowed to bytes first, which takes two instructions; `any` and a chain
+ * of ORs over wide lanes take a dozen with PoCL 3.1. */
 static bool any_of(ivec mask)
 {
 #if LANES == 16
-    const long8 m = as_long8(mask);
-    return (m.s0 | m.s1 | m.s2 | m.s3 | m.s4 | m.s5 | m.s6 | m.s7) != 0;
+    const long2 m = as_long2(convert_char16(mask));
+    return (m.x | m.y) != 0;
 #else
-    const long4 m = as_long4(mask);
-    return (m.s0 | m.s1 | m.s2 | m.s3) != 0;
+    return as_long(convert_char8(mask)) != 0;
 #endif
 }
 
@@ -225,6 +226,15 @@ static void hand_over(const place_t *p, int y, int k, int at, __global uint *pea
     out[15] = 0;
 }
 
+/* Returns the lanes that are above `least` and above the four nearest neighbours of their own scale. */
+static ivec stands_out(__global const float *here, __global const float *up,
+                       __global const float *dn, const float least)
+{
+    const fvec c = lanes_load(here);
+    return c > least && c > lanes_load(here - 1) && c >= lanes_load(here + 1) && c > lanes_load(up) &&
+        c >= lanes_load(dn);
+}
+
 /* Finds the maxima of row y in all scales; of equal neighbours, the first in (k, y, x) wins. */
 static void look(const place_t *p, int y, __global uint *peaks, volatile __global uint *counts,
                  uint capacity, float relative)
@@ -238,23 +248,31 @@ static void look(const place_t *p, int y, __global uint *peaks, volatile __globa
                              *dn = response_row(p, k, y + 1);
         for (int at = LANES; at < end; at += LANES) {
             const int x = p->x0 + at - LANES; /* a vector lies in one cell, four lie in at most three */
-            float cell = cells[x >> p->shift];
-            if ((at / LANES) % 4 == 1 && at + 3 * LANES < end) { /* tests four at once, which mostly have no maximum */
-                const fvec a = fmax(lanes_load(here + at), lanes_load(here + at + LANES));
+            const float lowest = max(least, factor * cells[x >> p->shift]);
+            /* tests four at once, which mostly have no maximum */
+            if ((at / LANES) % 4 == 1 && at + 3 * LANES < end) {
+                const float third = max(least, factor * cells[(x + 2 * LANES) >> p->shift]),
+                            last = max(least, factor * cells[(x + 3 * LANES) >> p->shift]);
+                const fvec a = max(lanes_load(here + at), lanes_load(here + at + LANES));
                 const fvec b =
-                    fmax(lanes_load(here + at + 2 * LANES), lanes_load(here + at + 3 * LANES));
-                const float others =
-                    fmin(cells[(x + 2 * LANES) >> p->shift], cells[(x + 3 * LANES) >> p->shift]);
-                if (!any_of(fmax(a, b) > fmax(least, factor * fmin(cell, others)))) {
+                    max(lanes_load(here + at + 2 * LANES), lanes_load(here + at + 3 * LANES));
+                if (!any_of(max(a, b) > min(lowest, min(third, last)))) {
+                    at += 3 * LANES;
+                    continue;
+                }
+                const float second = max(least, factor * cells[(x + LANES) >> p->shift]);
+                if (!any_of(stands_out(here + at, up + at, dn + at, lowest) |
+                            stands_out(here + at + LANES, up + at + LANES, dn + at + LANES, second) |
+                            stands_out(here + at + 2 * LANES, up + at + 2 * LANES, dn + at + 2 * LANES, third) |
+                            stands_out(here + at + 3 * LANES, up + at + 3 * LANES, dn + at + 3 * LANES, last))) {
                     at += 3 * LANES;
                     continue;
                 }
             }
-            const fvec c = lanes_load(here + at);
-            ivec top = c > fmax(least, factor * cell);
+            ivec top = stands_out(here + at, up + at, dn + at, lowest);
             if (!any_of(top)) continue;
-            top = top && c > lanes_load(here + at - 1) && c >= lanes_load(here + at + 1) &&
-                  beats(c, up + at) && holds(c, dn + at);
+            const fvec c = lanes_load(here + at);
+            top = top && beats(c, up + at) && holds(c, dn + at);
             if (!any_of(top)) continue;
             if (k > 0)
                 top = top && beats(c, response_row(p, k - 1, y - 1) + at) &&

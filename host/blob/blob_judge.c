@@ -107,13 +107,7 @@ void clv_blob_climb(const clv_blob_plan *plan, size_t frame, size_t k, int steps
 {
     for (int step = 0; step < steps; ++step) {
         size_t best = 4;
-        for (size_t i = 0; i < 9; ++i) {
-            const int64_t y = (int64_t)(p->y + i / 3) - 1, x = (int64_t)(p->x + i % 3) - 1;
-            const bool there = y >= 0 && x >= 0 && y < (int64_t)plan->shape.height &&
-                               x < (int64_t)plan->shape.width;
-            p->around[i] = there ? (float)clv_blob_response_at(plan, frame, k, (size_t)y, (size_t)x)
-                                 : -INFINITY;
-        }
+        clv_blob_responses_around(plan, frame, k, p->y, p->x, p->around);
         for (size_t i = 0; i < 9; ++i)
             if (p->around[i] > p->around[best]) best = i;
         if (best == 4 || step + 1 == steps) return;

@@ -93,11 +93,15 @@ typedef struct sums {
 static void add_row(const clv_blob_plan *plan, size_t frame, size_t y, size_t x0, size_t x1,
                     double cy, double cx, double inner, double outer, sums *s)
 {
+    enum { PART = 64 };
     const double dy = (double)y - cy;
+    float row[PART];
     for (size_t x = x0; x <= x1; ++x) {
+        if ((x - x0) % PART == 0)
+            clv_blob_pixel_row(plan, frame, y, x, CLV_MIN((size_t)PART, x1 + 1 - x), row);
         const double dx = (double)x - cx, d2 = dy * dy + dx * dx;
         if (d2 > outer * outer) continue;
-        const double v = clv_blob_pixel_at(plan, frame, y, x);
+        const double v = (double)row[(x - x0) % PART];
         if (!isfinite(v)) continue;
         if (d2 <= inner * inner) {
             s->disc += v, ++s->disc_count;

@@ -7,6 +7,7 @@
 
 #include "base/sort.h"
 
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -54,7 +55,7 @@ static void norm_of(clv_blob_plan *plan, size_t k)
 
 void clv_blob_noise_plan(clv_blob_plan *plan)
 {
-    enum { SAMPLES = 16384 };
+    enum { SAMPLES = 7168 };
     const size_t height = plan->shape.height, width = plan->shape.width;
     const double sigmas = plan->options.threshold_sigma;
     plan->cell_shift = plan->by_noise ? CLV_BLOB_CELL_SHIFT : 16;
@@ -80,40 +81,21 @@ void clv_blob_noise_plan(clv_blob_plan *plan)
 
 /* ---- before the responses: the map ------------------------------------------------------------------ */
 
-/* Computes second differences along x around the pixels [x, x + count) of row y; 0 for pixels at the ends. */
+/* Computes second differences along x around the pixels [x, x + count) of row y; NaN for pixels at the frame's ends, and
+ * from `count` on. */
 static void differences(const clv_blob_plan *plan, size_t frame, size_t y, size_t x, size_t count,
                         float *out)
 {
-    const size_t row = frame * plan->shape.frame_stride + y * plan->shape.row_stride,
-                 width = plan->shape.width, first = x ? x : 1;
-    const size_t last = CLV_MIN(x + count, width - 1); /* last pixel that has both neighbours */
-    memset(out, 0, count * sizeof *out);
-    out += first - x;
-    switch (plan->shape.type) {
-    case CLV_BLOB_U8: {
-        const uint8_t *p = (const uint8_t *)plan->pixels + row;
-        for (size_t i = first; i < last; ++i)
-            *out++ = (float)(p[i - 1] + p[i + 1] - 2 * p[i]);
-        break;
-    }
-    case CLV_BLOB_U16: {
-        const uint16_t *p = (const uint16_t *)plan->pixels + row;
-        for (size_t i = first; i < last; ++i)
-            *out++ = (float)(p[i - 1] + p[i + 1] - 2 * p[i]);
-        break;
-    }
-    case CLV_BLOB_I16: {
-        const int16_t *p = (const int16_t *)plan->pixels + row;
-        for (size_t i = first; i < last; ++i)
-            *out++ = (float)(p[i - 1] + p[i + 1] - 2 * p[i]);
-        break;
-    }
-    default: {
-        const float *p = (const float *)plan->pixels + row;
-        for (size_t i = first; i < last; ++i)
-            *out++ = p[i - 1] + p[i + 1] - 2 * p[i];
-    }
-    }
+    float pixel[MOST_CELL + 2];
+    const size_t width = plan->shape.width, first = x ? x - 1 : 0;
+    const size_t end = CLV_MIN(x + count + 1, width), before = x ? 0 : 1;
+    pixel[0] = NAN;
+    clv_blob_pixel_row(plan, frame, y, first, end - first, pixel + before);
+    if (end < x + count + 1) pixel[count + 1] = NAN;
+    for (size_t i = 0; i < count; ++i)
+        out[i] = pixel[i] + pixel[i + 2] - 2 * pixel[i + 1];
+    for (; count < MOST_CELL; ++count)
+        out[count] = NAN;
 }
 
 /* The pixels [x, x + columns) of a cell in some of its rows. */
@@ -137,21 +119,25 @@ static size_t row_of(const cell_rows *c, size_t i)
     return c->y + (2 * i + 1) * c->height / (2 * c->rows);
 }
 
-/* Returns the mean size of the differences without outliers; *used: how many remain. */
-static double usual_size(float *size, size_t count, size_t *used)
+/* Returns the mean of sizes without outliers and NaN; *used: how many remain. `count` is a multiple of MOST_CELL. Each
+ * column has its own sum, so that compilers vectorise the loop over columns. */
+static double usual_size(const float *size, size_t count, size_t *used)
 {
     double mean = 0;
     float limit = INFINITY;
     for (int round = 0; round < 6; ++round) {
-        float sum = 0;
-        uint32_t n = 0;
-        for (size_t i = 0; i < count; ++i) {
-            const bool in = size[i] <= limit; /* false for NaN */
-            sum += in ? size[i] : 0, n += in;
-        }
-        *used = n;
-        if (!n || !isfinite(sum)) return 0;
-        mean = (double)sum / n;
+        float sum[MOST_CELL] = { 0 }, all = 0;
+        int32_t in_column[MOST_CELL] = { 0 }, n = 0;
+        for (const float *row = size; row < size + count; row += MOST_CELL)
+            for (size_t j = 0; j < MOST_CELL; ++j) {
+                const bool in = row[j] <= limit;
+                sum[j] += in ? row[j] : 0.0f, in_column[j] += in;
+            }
+        for (size_t j = 0; j < MOST_CELL; ++j)
+            all += sum[j], n += in_column[j];
+        *used = (size_t)n;
+        if (!n || !isfinite(all)) return 0;
+        mean = (double)all / n;
         const float next = (float)(clip * mean);
         if (next == limit) break;
         limit = next;
@@ -179,6 +165,7 @@ static void smooth(const clv_blob_plan *plan, const float *raw, const float *wei
 void clv_blob_noise_map(clv_blob_plan *plan, size_t frame, float *work)
 {
     float *map = plan->map + frame * plan->cells, *raw = work, *weight = raw + plan->cells;
+    const bool whole = plan->shape.type != CLV_BLOB_F32;
     float size[MOST_CELL * MOST_CELL];
     float largest = 0;
     if (!plan->by_noise) return;
@@ -186,23 +173,19 @@ void clv_blob_noise_map(clv_blob_plan *plan, size_t frame, float *work)
         for (size_t cx = 0; cx < plan->cells_across; ++cx) {
             const cell_rows c = rows_of(plan, cy, cx);
             size_t count = 0, used = 0;
-            const size_t from = cx ? 0 : 1, to = c.x + c.columns == plan->shape.width;
-            for (size_t i = 0; i < c.rows && c.columns > from + to; ++i) {
-                float line[MOST_CELL];
-                differences(plan, frame, row_of(&c, i), c.x, c.columns, line);
-                for (size_t j = from; j + to < c.columns; ++j)
-                    size[count++] = fabsf(line[j]);
-            }
+            for (size_t i = 0; i < c.rows; ++i, count += MOST_CELL)
+                differences(plan, frame, row_of(&c, i), c.x, c.columns, size + count);
+            for (size_t i = 0; i < count; ++i)
+                size[i] = fabsf(size[i]);
             const double mean = usual_size(size, count, &used);
             raw[cy * plan->cells_across + cx] = (float)(mean * deviation_of_mean);
             weight[cy * plan->cells_across + cx] = (float)used;
-            for (size_t i = 0; i < count; ++i)
+            for (size_t i = 0; i < count && !whole; ++i)
                 if (size[i] > largest && size[i] < INFINITY) largest = size[i];
         }
     smooth(plan, raw, weight, map);
     memcpy(raw, map, plan->cells * sizeof *raw);
     const float usual = clv_nth_float(raw, plan->cells, plan->cells / 2);
-    const bool whole = plan->shape.type != CLV_BLOB_F32;
     /* the map would be 0 for floats without noise; this is the smallest number of which thresholds can be a multiple */
     const float least = whole ? (float)rounding : fmaxf(1e-6f * largest, 1e-30f);
     for (size_t i = 0; i < plan->cells; ++i)
@@ -282,21 +265,24 @@ clv_blob_skew clv_blob_find_skew(const clv_blob_plan *plan, size_t frame, const 
         for (size_t cx = 0; cx < plan->cells_across; ++cx) {
             const cell_rows c = rows_of(plan, cy, cx);
             const float noise = map[cy * plan->cells_across + cx];
-            const size_t from = cx ? 0 : 1, to = c.x + c.columns == plan->shape.width;
-            for (size_t i = 0; i < c.rows && c.columns > from + to; ++i) {
+            float two[MOST_CELL] = { 0 }, three[MOST_CELL] = { 0 };
+            int32_t in_column[MOST_CELL] = { 0 }, used = 0;
+            for (size_t i = 0; i < c.rows; ++i) {
                 float line[MOST_CELL];
                 const size_t y = row_of(&c, i);
                 const uint8_t *seen = mask + (y >> CLV_BLOB_MASK_SHIFT) * across;
                 differences(plan, frame, y, c.x, c.columns, line);
-                float two = 0, three = 0, used = 0;
-                for (size_t j = from; j + to < c.columns; ++j) {
-                    const bool in = !seen[(c.x + j) >> CLV_BLOB_MASK_SHIFT] && isfinite(line[j]);
-                    const float d = in ? line[j] : 0;
-                    two += d * d, three += d * d * d, used += in;
+                for (size_t j = 0; j < c.columns; ++j)
+                    if (seen[(c.x + j) >> CLV_BLOB_MASK_SHIFT]) line[j] = NAN;
+                for (size_t j = 0; j < MOST_CELL; ++j) {
+                    const bool in = fabsf(line[j]) <= FLT_MAX;
+                    const float d = in ? line[j] : 0.0f;
+                    two[j] += d * d, three[j] += d * d * d, in_column[j] += in;
                 }
-                squares += (double)two, cubes += (double)three, count += (double)used;
-                model += (double)(used * noise * noise);
             }
+            for (size_t j = 0; j < MOST_CELL; ++j)
+                squares += (double)two[j], cubes += (double)three[j], used += in_column[j];
+            count += used, model += (double)((float)used * noise * noise);
         }
     clv_blob_skew skew = { 0, 1 };
     if (!(squares > 0) || !(model > 0)) return skew;
@@ -313,37 +299,4 @@ double clv_blob_threshold(const clv_blob_plan *plan, size_t frame, size_t k, dou
     const double noise = clv_blob_noise(plan, frame, k, pixel);
     const double third = skew->third * skew->variance * pixel * pixel * plan->cubes[k];
     return clv_blob_tail_at(&plan->tail, third / (noise * noise * noise));
-}
-
-double clv_blob_response_at(const clv_blob_plan *plan, size_t frame, size_t k, size_t y, size_t x)
-{
-    const bool dog = plan->options.dog;
-    const size_t level = dog ? k + 1 : k; /* the larger level of the DoG */
-    const int64_t radius = plan->radius[level];
-    const double *first = plan->tap + 2 * plan->first_tap[k],
-                 *second = dog ? plan->tap + 2 * plan->first_tap[level] : first + 1;
-    double sum = 0, other = 0;
-    for (int64_t dy = -radius; dy <= radius; ++dy) {
-        const size_t row = clv_blob_mirror((int64_t)y + dy, plan->shape.height);
-        double a = 0, b = 0;
-        for (int64_t dx = -radius; dx <= radius; ++dx) {
-            const size_t column = clv_blob_mirror((int64_t)x + dx, plan->shape.width);
-            const double v =
-                clv_blob_pixel_at(plan, frame, row, column) - (double)plan->pedestal[frame];
-            if (!isfinite(v)) continue;
-            const size_t at = (size_t)(dx < 0 ? -dx : dx);
-            if (at <= plan->radius[k]) a += first[2 * at] * v;
-            b += second[2 * at] * v;
-        }
-        const size_t at = (size_t)(dy < 0 ? -dy : dy);
-        if (dog) {
-            if (at <= plan->radius[k]) sum += first[2 * at] * a;
-            other += second[2 * at] * b;
-        } else {
-            sum += first[2 * at] * b + second[2 * at] * a;
-        }
-    }
-    const double leak = dog ? 0 : (double)(plan->leak[k] * plan->pedestal[frame]);
-    return (double)plan->gain *
-           (dog ? (sum - other) / (plan->options.sigma_ratio - 1) : sum + leak);
 }

@@ -42,8 +42,15 @@ double clv_blob_noise(const clv_blob_plan *plan, size_t frame, size_t k, double 
 /* Returns true for a frame of floats without any noise: its thresholds are relative to its largest response. */
 bool clv_blob_noiseless(const clv_blob_plan *plan, size_t frame);
 
+/* ---- blob_respond.c ---- */
+
 /* Returns the response of scale k at a pixel, in float64; masked pixels count as the pedestal. */
 double clv_blob_response_at(const clv_blob_plan *plan, size_t frame, size_t k, size_t y, size_t x);
+/* Computes the same for the pixel and its neighbours, rows y-1 to y+1; -inf outside the frame. */
+void clv_blob_responses_around(const clv_blob_plan *plan, size_t frame, size_t k, size_t y,
+                               size_t x, float around[9]);
+
+/* ---- blob_noise.c ---- */
 
 /* The third cumulant of the pixels' noise over its variance, and its variance over map^2. */
 typedef struct clv_blob_skew {

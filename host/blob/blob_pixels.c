@@ -5,6 +5,7 @@
 #include "base/sort.h"
 
 #include <math.h>
+#include <string.h>
 
 double clv_blob_pixel_at(const clv_blob_plan *plan, size_t frame, size_t y, size_t x)
 {
@@ -18,6 +19,34 @@ double clv_blob_pixel_at(const clv_blob_plan *plan, size_t frame, size_t y, size
         return ((const int16_t *)plan->pixels)[at];
     default:
         return (double)((const float *)plan->pixels)[at];
+    }
+}
+
+void clv_blob_pixel_row(const clv_blob_plan *plan, size_t frame, size_t y, size_t x, size_t count,
+                        float *out)
+{
+    const size_t at = frame * plan->shape.frame_stride + y * plan->shape.row_stride + x;
+    switch (plan->shape.type) {
+    case CLV_BLOB_U8: {
+        const uint8_t *p = (const uint8_t *)plan->pixels + at;
+        for (size_t i = 0; i < count; ++i)
+            out[i] = p[i];
+        break;
+    }
+    case CLV_BLOB_U16: {
+        const uint16_t *p = (const uint16_t *)plan->pixels + at;
+        for (size_t i = 0; i < count; ++i)
+            out[i] = p[i];
+        break;
+    }
+    case CLV_BLOB_I16: {
+        const int16_t *p = (const int16_t *)plan->pixels + at;
+        for (size_t i = 0; i < count; ++i)
+            out[i] = p[i];
+        break;
+    }
+    default:
+        memcpy(out, (const float *)plan->pixels + at, count * sizeof *out);
     }
 }
 

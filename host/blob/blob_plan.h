@@ -93,6 +93,10 @@ static inline size_t clv_blob_mirror(int64_t at, size_t size)
 /* Returns a pixel's value; NaN and inf stay as they are. */
 double clv_blob_pixel_at(const clv_blob_plan *plan, size_t frame, size_t y, size_t x);
 
+/* Reads the pixels [x, x + count) of a row; NaN and inf stay as they are. */
+void clv_blob_pixel_row(const clv_blob_plan *plan, size_t frame, size_t y, size_t x, size_t count,
+                        float *out);
+
 /* Returns the median of a frame (of a sample if it is large) and the number of its bad pixels. */
 float clv_blob_median(const clv_blob_plan *plan, size_t frame, size_t *bad);
 
