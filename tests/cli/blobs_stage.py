@@ -100,6 +100,47 @@ def forms(command, source, work):
         "a frame without a scene has the drift of the one before, and is told")
 
 
+def tables(command, source, work):
+    """`cleave link` and `cleave tracks` take the drift out of a table as `cleave blobs` does."""
+    drift, raw, steady, linked, moved, um = (os.path.join(work, name) for name in (
+        "d0.csv", "raw0.csv", "steady.csv", "linked.csv", "moved.csv", "um.csv"))
+    size = ("--pixel-size", "0.2um", "-q")
+    run(command, "blobs", source, "-o", raw, *size)
+    run(command, "blobs", source, "--stage-drift", drift, "--subtract-drift", "--link", "1", "-T", steady, *size)
+    names = ("frame", "y", "x", "y_um", "x_um", "particle")
+    done = run(command, "link", raw, "--stage-drift", drift, "--search", "1", "-o", linked, "-q")
+    a, b = columns(table(steady), *names), columns(table(linked), *names)
+    a, b = (rows[np.lexsort(rows[:, 2::-1].round(3).T)] for rows in (a, b))
+    say(done.returncode == 0 and a.shape == b.shape and np.abs(a - b)[:, :5].max() < 1e-4,
+        f"link: {a.shape} {b.shape}, the same places {done.stderr}")
+    say(len(set(zip(a[:, 5], b[:, 5]))) == len(set(a[:, 5])) == len(set(b[:, 5])), "and the same tracks")
+    run(command, "link", raw, "--search", "1", "-o", moved, "-q")
+    found = columns(table(moved), "particle")
+    say(len(set(found[:, 0])) > len(set(b[:, 5])), "which break when the drift stays")
+    for columns_of, unit in (((), "um"), (("--columns", "y=y,x=x"), "px")):
+        out = os.path.join(work, f"positions-{unit}.csv")
+        two = os.path.join(work, f"apart-{unit}.csv")
+        run(command, "link", raw, "--search", "3", "-o", um, "-q")
+        done = run(command, "tracks", um, "--stage-drift", drift, "--positions", out, "-q", *columns_of)
+        run(command, "tracks", um, "--positions", two, "-q", *columns_of)
+        keys = ["frame", *(("y_um", "x_um") if unit == "um" else ("y", "x")), "particle"]
+        a, b = columns(table(out), *keys), columns(table(two), *keys)
+        off = (b - a)[:, 1:3] / (0.2 if unit == "um" else 1)
+        at = columns(table(drift), "y", "x")[a[:, 0].astype(int)]
+        say(done.returncode == 0 and len(a) > 100 and np.abs(off - at).max() < 2e-3, f"tracks in {unit}: the drift is gone")
+    short = os.path.join(work, "short.csv")
+    with open(drift, encoding="utf-8") as file, open(short, "w", encoding="utf-8") as out:
+        out.writelines(file.readlines()[:9])
+    with open(drift, encoding="utf-8") as file, open(os.path.join(work, "gap.csv"), "w", encoding="utf-8") as out:
+        out.writelines(line for i, line in enumerate(file) if i != 4)
+    for bad, expected in ((short, "no drift for frame 8"), (os.path.join(work, "gap.csv"), "a row for each frame"),
+                          (raw, "a row for each frame"), (os.path.join(work, "none.csv"), "none.csv")):
+        for words in (("link", raw, "--search", "3", "-o", os.path.join(work, "no.csv")), ("tracks", um)):
+            done = run(command, *words, "--stage-drift", bad)
+            say(done.returncode == 2 and expected in done.stderr and not os.path.exists(os.path.join(work, "no.csv")),
+                f"{words[0]} with {os.path.basename(bad)}: exit {done.returncode}, {done.stderr.strip()}")
+
+
 def refusals(command, source, work):
     stack = os.path.join(work, "stack.npy")
     np.save(stack, np.zeros((2, 4, 40, 40), np.uint8))
@@ -127,6 +168,7 @@ def main():
         else:
             everything(command, source, work)
             forms(command, source, work)
+            tables(command, source, work)
             refusals(command, source, work)
     sys.exit(1 if WRONG else 0)
 

@@ -12,7 +12,7 @@
 #include <string.h>
 
 typedef struct link_args {
-    const char *input, *output, *columns, *particle, *pixel_size;
+    const char *input, *output, *columns, *particle, *pixel_size, *stage_drift;
     double search, interval, branch, bin, stop, step;
     uint64_t memory, min_length, group;
     int decimal, predict, channel;
@@ -102,6 +102,29 @@ static clv_status ratio_of(const link_rows *r, size_t large, size_t small, doubl
     if (!status && r->count && b[best] != 0 && isfinite(a[best] / b[best]))
         *ratio = fmax(a[best] / b[best], 0);
     clv_free(a), clv_free(b);
+    return status;
+}
+
+/* Subtracts the drift of the stage from the points, and notes which other columns contain the position. */
+static clv_status subtract_stage(link_rows *r, const char *path)
+{
+    cli_drift drift;
+    for (int role = 0; role < COLUMN_ROLES; ++role)
+        r->physical[role] = SIZE_MAX;
+    const char *unit = cli_find_physical(r->table, r->physical);
+    if (unit) {
+        CLV_TRY(ratio_of(r, r->physical[COLUMN_Y], r->column[COLUMN_Y], &r->side[0]));
+        CLV_TRY(ratio_of(r, r->physical[COLUMN_X], r->column[COLUMN_X], &r->side[1]));
+    }
+    clv_status status =
+        cli_drift_read(path, r->physical[COLUMN_Y] == r->column[COLUMN_Y] ? unit : NULL, &drift);
+    for (size_t i = 0; i < r->count && !status; ++i) {
+        double yx[2];
+        status = cli_drift_of(&drift, r->points[i].frame, yx);
+        if (!status) r->points[i].y -= yx[0], r->points[i].x -= yx[1];
+    }
+    cli_drift_clear(&drift);
+    r->moved = true;
     return status;
 }
 
@@ -287,6 +310,8 @@ static int run(int argc, char **argv)
         { "branches", CLI_DOUBLE, &a.branch, "R",
           "tracks split and merge within R: columns parent and child, edges in .xml",
           &a.branch_given },
+        { "stage-drift", CLI_TEXT, &a.stage_drift, "FILE",
+          "subtracts the drift, in pixels, that `cleave blobs --stage-drift` wrote", NULL },
         { "min-length", CLI_UINT, &a.min_length, "L", "shortest track [1]", NULL },
         { "fill-gaps", CLI_FLAG, &a.fill_gaps, NULL, "rows in between where one was unseen", NULL },
         { "pixel-size", CLI_TEXT, &a.pixel_size, "S[UNIT]",
@@ -323,14 +348,18 @@ static int run(int argc, char **argv)
     if (!*a.particle)
         return cli_error(&cli_link, CLI_USAGE, "--particle is empty, expected a name");
     if ((code = cli_check_columns(&cli_link, a.columns, false)) >= 0) return code;
-    const cli_file input = { "SPOTS.csv", argv[1], NULL, CLI_STREAM },
+    const cli_file inputs[] = { { "SPOTS.csv", argv[1], NULL, CLI_STREAM },
+                                { "--stage-drift", a.stage_drift, NULL, 0 } },
                    output = { "-o", a.output, NULL, BLOBS_TABLES };
-    if ((code = cli_check_files(&cli_link, NULL, &input, 1, &output, 1)) >= 0) return code;
+    if ((code = cli_check_files(&cli_link, NULL, inputs, CLV_LEN(inputs), &output, 1)) >= 0)
+        return code;
     link_rows r = { 0 };
     if ((code = check_units(&a, &r.units)) >= 0) return code;
     code = cli_input_status(&cli_link,
                             read_rows(cli_is_stream(argv[1]) ? "/dev/stdin" : argv[1], &a, &r));
     if (!code && a.branch_given) code = check_names(&r, argv[1]);
+    if (!code && a.stage_drift)
+        code = cli_input_status(&cli_link, subtract_stage(&r, a.stage_drift));
     if (!code) {
         const clv_link_options options = { .size = sizeof options,
                                            .search_range = a.search,

@@ -5,6 +5,7 @@
 
 #include "host/cli/blobs/blobs.h"
 #include "host/cli/columns.h"
+#include "host/cli/drift.h"
 #include "host/io/tables/any.h"
 
 /* A row of the output: a row of the input, or one filled in between two of its rows. */
@@ -17,7 +18,10 @@ typedef struct link_line {
 typedef struct link_rows {
     clv_csv_table *table;
     clv_point *points;
-    double *z; /* NULL: the table has no z */
+    double *z;                     /* NULL: the table has no z */
+    bool moved;                    /* the points are without the drift of the stage */
+    size_t physical[COLUMN_ROLES]; /* moved: columns such as y_um; SIZE_MAX: none */
+    double side[2];                /* their units per unit of the columns y and x */
     int64_t *particle;
     size_t count, tracks;
     size_t column[COLUMN_ROLES];

@@ -57,6 +57,24 @@ static void filled_field(const link_rows *r, const link_line *l, size_t c, clv_t
         clv_text_add(out, "%d", CLV_SPOT_GAP);
 }
 
+/* Returns whether a column of the table holds the position, which is without the drift of the stage now, and finds its
+ * value. */
+static bool moved_field(const link_rows *r, const link_line *l, size_t c, double *value)
+{
+    if (!r->moved || l->row == SIZE_MAX) return false;
+    if (c == r->column[COLUMN_Y])
+        *value = l->y;
+    else if (c == r->column[COLUMN_X])
+        *value = l->x;
+    else if (c == r->physical[COLUMN_Y])
+        *value = l->y * r->side[0];
+    else if (c == r->physical[COLUMN_X])
+        *value = l->x * r->side[1];
+    else
+        return false;
+    return true;
+}
+
 /* Returns a field's text; numbers have a decimal point. */
 static const char *field_of(output *o, const link_line *l, const column *c)
 {
@@ -69,6 +87,8 @@ static const char *field_of(output *o, const link_line *l, const column *c)
         clv_text_add(&o->text, "%lld", (long long)number);
     } else if (l->row == SIZE_MAX) {
         filled_field(o->r, l, c->from, &o->text);
+    } else if (moved_field(o->r, l, c->from, &value)) {
+        clv_text_add(&o->text, "%.9g", value);
     } else {
         const clv_csv_cell *cell = &o->cells[c->from];
         clv_csv_cell_text(cell, &o->text);

@@ -5,6 +5,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "host/cli/columns.h"
+#include "host/cli/drift.h"
 #include "host/cli/units.h"
 #include "host/io/tables/any.h"
 
@@ -16,7 +17,8 @@ typedef struct source {
     tracks_found *f;
     clv_csv_table *table;
     size_t column[COLUMN_ROLES];
-    size_t time; /* column t_s; SIZE_MAX: none, or not wanted */
+    const char *unit; /* of columns such as y_um; NULL: other columns are read */
+    size_t time;      /* column t_s; SIZE_MAX: none, or not wanted */
     clv_point *points;
     double *z, *values;
     int64_t *particle;
@@ -71,6 +73,7 @@ static bool find_physical(source *s)
     if (!unit) return false;
     clv_copy_string(s->f->units.space, sizeof s->f->units.space, unit);
     s->f->units.physical = true;
+    s->unit = unit;
     if (!a->quiet)
         cli_say(stderr,
                 "places in %s, from the columns y_%s and x_%s (--columns y=NAME,x=NAME takes "
@@ -156,6 +159,22 @@ static clv_status read_places(source *s, size_t count)
     return CLV_OK;
 }
 
+/* Subtracts the drift of the stage, whose table has the same units as that of the tracks. */
+static clv_status subtract_stage(source *s, size_t count)
+{
+    const double *scale = s->f->units.scale;
+    cli_drift drift;
+    if (!s->f->a->stage_drift) return CLV_OK;
+    clv_status status = cli_drift_read(s->f->a->stage_drift, s->unit, &drift);
+    for (size_t i = 0; i < count && !status; ++i) {
+        double yx[2];
+        status = cli_drift_of(&drift, s->points[i].frame, yx);
+        if (!status) s->points[i].y -= yx[0] * scale[1], s->points[i].x -= yx[1] * scale[2];
+    }
+    cli_drift_clear(&drift);
+    return status;
+}
+
 /* Derives the time between frames from a column t_s. */
 static clv_status read_interval(source *s, size_t count)
 {
@@ -205,6 +224,7 @@ clv_status tracks_read(const char *path, tracks_found *f)
     if (!status) status = read_frames(&s, count);
     if (!status) status = read_particles(&s, count);
     if (!status) status = read_places(&s, count);
+    if (!status) status = subtract_stage(&s, count);
     if (!status) status = read_interval(&s, count);
     if (!status) {
         tell_units(f);

@@ -196,6 +196,8 @@ static int run(int argc, char **argv)
         { NULL },
     };
     const cli_option own[] = {
+        { "stage-drift", CLI_TEXT, &a.stage_drift, "FILE",
+          "subtracts the drift that `cleave blobs --stage-drift` wrote", NULL },
         { "subtract-drift", CLI_FLAG, &a.subtract_drift, NULL,
           "takes the common motion of the tracks that stay out of them", NULL },
         { "smooth", CLI_UINT, &a.smooth, "N", "the drift is averaged over N frames [1]",
@@ -224,7 +226,8 @@ static int run(int argc, char **argv)
         return code;
     a.input = argv[1];
     if ((code = check(&a)) >= 0) return code;
-    const cli_file input = { "TRACKS.csv", a.input, NULL, CLI_STREAM };
+    const cli_file inputs[] = { { "TRACKS.csv", a.input, NULL, CLI_STREAM },
+                                { "--stage-drift", a.stage_drift, NULL, 0 } };
     const cli_file outputs[] = {
         { "-o", a.output, NULL, TRACKS_TABLES },
         { "--summary", a.summary, NULL, TRACKS_TABLES },
@@ -236,7 +239,8 @@ static int run(int argc, char **argv)
     };
     tracks_found f = { .a = &a };
     if ((code = tracks_find_units(&f)) >= 0) return code;
-    if ((code = cli_check_files(&cli_tracks, NULL, &input, 1, outputs, CLV_LEN(outputs))) >= 0)
+    if ((code = cli_check_files(&cli_tracks, NULL, inputs, CLV_LEN(inputs), outputs,
+                                CLV_LEN(outputs))) >= 0)
         return code;
     code =
         cli_input_status(&cli_tracks, analyse(cli_is_stream(a.input) ? "/dev/stdin" : a.input, &f));

@@ -9,7 +9,7 @@
 
 typedef struct tracks_args {
     const char *input, *output, *msd, *track_msd, *drift, *positions, *summary, *plot;
-    const char *columns, *pixel_size, *voxel_size;
+    const char *columns, *pixel_size, *voxel_size, *stage_drift;
     double interval, position_error, exposure;
     double min_extent, max_extent, min_displacement, max_displacement;
     uint64_t min_length, max_length, lags, smooth;
