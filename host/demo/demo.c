@@ -24,6 +24,7 @@ static const struct {
     { "blobs", demo_blobs },
     { "specfit", demo_specfit },
     { "transformer", demo_transformer },
+    { "search", demo_search },
     { "arrays", demo_arrays },
     { "filter", demo_filter },
     { "matrices", demo_matrices },

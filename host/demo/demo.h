@@ -56,7 +56,7 @@ clv_status demo_both_sides(const demo_stage *stage, demo_operation *once, void *
 clv_status demo_plain(demo_operation *once, void *user);
 
 demo_workload demo_paco, demo_blobs, demo_specfit, demo_transformer, demo_arrays, demo_filter,
-    demo_matrices, demo_regression, demo_generate;
+    demo_matrices, demo_regression, demo_search, demo_generate;
 bool demo_has_model(void); /* whether demo_generate has a model, without which it does not run */
 
 #endif
