@@ -40,6 +40,12 @@ bool clv_char_is_number(uint32_t c)
     return k >= UTF8PROC_CATEGORY_ND && k <= UTF8PROC_CATEGORY_NO;
 }
 
+bool clv_char_is_mark(uint32_t c)
+{
+    const utf8proc_category_t k = utf8proc_category((utf8proc_int32_t)c);
+    return k >= UTF8PROC_CATEGORY_MN && k <= UTF8PROC_CATEGORY_ME;
+}
+
 bool clv_char_is_space(uint32_t c)
 {
     return c == ' ' || (c >= 9 && c <= 13) || c == 0x85 || c == 0xA0 || c == 0x1680 ||
@@ -60,6 +66,17 @@ size_t clv_char_decompose(uint32_t c, uint32_t out[CLV_DECOMPOSED_MAX])
     for (utf8proc_ssize_t i = 0; i < count; ++i)
         out[i] = (uint32_t)parts[i];
     return (size_t)count;
+}
+
+size_t clv_char_decompose_compat(uint32_t c, uint32_t *out, size_t room)
+{
+    int boundary = 0;
+    const utf8proc_ssize_t count = utf8proc_decompose_char(
+        (utf8proc_int32_t)c, (utf8proc_int32_t *)out, (utf8proc_ssize_t)room,
+        (utf8proc_option_t)(UTF8PROC_DECOMPOSE | UTF8PROC_COMPAT), &boundary);
+    if (count >= 1 && (size_t)count <= room) return (size_t)count;
+    out[0] = c;
+    return 1;
 }
 
 unsigned clv_char_combining(uint32_t c)
@@ -145,15 +162,30 @@ size_t clv_utf8_bad(const char *text, size_t length)
     return length > 2 && follows(t[2]) ? 3 : 2;
 }
 
-void clv_utf8_compose(const char *text, size_t length, clv_text *out)
+void clv_utf8_compose(const char *text, size_t length, bool compat, clv_text *out)
 {
     utf8proc_uint8_t *composed = NULL;
-    const utf8proc_ssize_t bytes =
-        utf8proc_map((const utf8proc_uint8_t *)text, (utf8proc_ssize_t)length, &composed,
-                     (utf8proc_option_t)(UTF8PROC_COMPOSE | UTF8PROC_STABLE));
+    const utf8proc_ssize_t bytes = utf8proc_map(
+        (const utf8proc_uint8_t *)text, (utf8proc_ssize_t)length, &composed,
+        (utf8proc_option_t)(UTF8PROC_COMPOSE | UTF8PROC_STABLE | (compat ? UTF8PROC_COMPAT : 0)));
     if (bytes < 0)
         out->failed = true;
     else
         clv_text_bytes(out, composed, (size_t)bytes);
     free(composed); /* the library's own malloc */
+}
+
+size_t clv_grapheme_length(const char *text, size_t length)
+{
+    uint32_t left = 0, right = 0;
+    utf8proc_int32_t state = 0;
+    size_t at = clv_utf8_decode(text, length, &left);
+    if (!at) return 1;
+    for (size_t bytes; at < length; at += bytes, left = right) {
+        bytes = clv_utf8_decode(text + at, length - at, &right);
+        if (!bytes || utf8proc_grapheme_break_stateful((utf8proc_int32_t)left,
+                                                       (utf8proc_int32_t)right, &state))
+            break;
+    }
+    return at;
 }

@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+enum { CLV_COMPAT_MAX = 24 };    /* the same of a compatibility decomposition; 18 today */
 enum { CLV_DECOMPOSED_MAX = 8 }; /* most code points of one canonical decomposition; 4 today */
 
 typedef enum clv_char_class {
@@ -21,9 +22,13 @@ typedef enum clv_char_class {
 clv_char_class clv_char_classify(uint32_t c);
 bool clv_char_is_letter(uint32_t c); /* L* */
 bool clv_char_is_number(uint32_t c); /* N*: digits, fractions, Roman numerals */
+bool clv_char_is_mark(uint32_t c);   /* M*: also spacing and enclosing marks */
 bool clv_char_is_space(uint32_t c);  /* White_Space */
 /* Writes the full canonical decomposition (NFD) of one code point; returns its length, at least 1. */
 size_t clv_char_decompose(uint32_t c, uint32_t out[CLV_DECOMPOSED_MAX]);
+/* Writes the full compatibility decomposition (NFKD), at most `room` code points; returns its length, or 1 with the code
+ * point itself if there is not enough room. */
+size_t clv_char_decompose_compat(uint32_t c, uint32_t *out, size_t room);
 unsigned clv_char_combining(uint32_t c); /* canonical combining class; 0: a starter */
 uint32_t clv_char_lower(uint32_t c);     /* simple mapping, independent of context */
 uint32_t clv_char_upper(uint32_t c);
@@ -36,7 +41,9 @@ size_t clv_utf8_encode(uint32_t c, char out[4]);
  * one U+FFFD (chapter 3.9, "substitution of maximal subparts"). `length` is not 0, and no valid character
  * begins at `text`. */
 size_t clv_utf8_bad(const char *text, size_t length);
-/* Appends the composed form (NFC) of UTF-8 text; a failure sets `out->failed`. */
-void clv_utf8_compose(const char *text, size_t length, clv_text *out);
+/* Appends the composed form (NFC, or with `compat` NFKC) of UTF-8 text; a failure sets `out->failed`. */
+void clv_utf8_compose(const char *text, size_t length, bool compat, clv_text *out);
+/* Returns the bytes of the first grapheme cluster of valid UTF-8 text, which must not be empty. */
+size_t clv_grapheme_length(const char *text, size_t length);
 
 #endif

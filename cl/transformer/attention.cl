@@ -7,15 +7,17 @@
  * Element (token t, head h, i) of q lies at offset + t * row + h * head + i; k, v, o likewise.
  * A block is two int4: first token of the queries, their number, first token of the keys, their
  * number; first query of the block within its sequence, first element of the mask, -, -.
+ * With BIAS, bias[bias_at + h * bias_head + i - j] is added to the score of query i and key j.
  * Query i may see key j if mask[j] is not 0 (has_mask) and j <= i + keys - queries (causal).
  *
  * Launch   2-D: global (blocks * LOCAL, heads), local (LOCAL, 1).
- * Defines  LANES 1, LOCAL, DH: width of a head, TILE keys at a time.
+ * Defines  LANES 1, LOCAL, DH: width of a head, TILE keys at a time; BIAS or not.
  * Needs    OpenCL C 1.2. */
 #pragma OPENCL FP_CONTRACT OFF
 
 #include "transformer/parts.clh"
 #include "transformer/rows.clh"
+#include "transformer/bias.clh"
 
 __kernel __attribute__((reqd_work_group_size(LOCAL, 1, 1))) void
 clv_attention(__global const float *restrict Q, ulong q_offset, ulong q_row, ulong q_head,
@@ -24,7 +26,7 @@ clv_attention(__global const float *restrict Q, ulong q_offset, ulong q_row, ulo
               __global float *restrict O, ulong o_offset, ulong o_row, ulong o_head,
               __global const int4 *restrict blocks, ulong first_block, int base,
               __global const int *restrict mask, uint has_mask, uint causal, uint group,
-              float scale, __global float2 *restrict tops, ulong top_head, uint keep)
+              float scale, __global float2 *restrict tops, ulong top_head, uint keep BIAS_ARGUMENTS)
 {
     const size_t h = get_global_id(1);
     const int4 where = blocks[2 * (first_block + get_group_id(0))];
@@ -36,6 +38,9 @@ clv_attention(__global const float *restrict Q, ulong q_offset, ulong q_row, ulo
     K += k_offset + kt * k_row + h / group * k_head;
     V += v_offset + kt * v_row + h / group * v_head;
     mask += more.y;
+#ifdef BIAS
+    bias += bias_at + h * bias_head;
+#endif
 
     float q[DH], o[DH];
     __global const float *own = Q + q_offset + (qt + i0) * q_row + h * q_head;
@@ -59,6 +64,9 @@ clv_attention(__global const float *restrict Q, ulong q_offset, ulong q_row, ulo
         float high = top;
         UNROLL for (int t = 0; t < TILE; ++t) {
             const bool there = j + t < keys && (!has_mask || mask[min(j + t, keys - 1)] != 0);
+#ifdef BIAS
+            s[t] += bias[i0 - j - t];
+#endif
             s[t] = there && j + t <= see ? s[t] : -INFINITY;
             high = fmax(high, s[t]);
         }

@@ -10,11 +10,12 @@
  *
  * Launch   2-D: global (heads, blocks), local (1, 1): neighbours share rows of memory.
  * Defines  LANES 16, QUERIES: a multiple of 32, DH: width of a head, TILE: keys at a time, a multiple
- *          of 8.
+ *          of 8; BIAS or not.
  * Needs    OpenCL C 1.2. */
 #pragma OPENCL FP_CONTRACT OFF
 
 #include "transformer/rows.clh"
+#include "transformer/bias.clh"
 
 #define UNROLL _Pragma("unroll")
 #define WIDE ((DH + LANES - 1) / LANES * LANES) /* a row in vectors; zeros beyond DH */
@@ -135,7 +136,7 @@ clv_attention_rows(__global const float *restrict Q, ulong q_offset, ulong q_row
                    __global float *restrict O, ulong o_offset, ulong o_row, ulong o_head,
                    __global const int4 *restrict blocks, ulong first_block, int base,
                    __global const int *restrict mask, uint has_mask, uint causal, uint group,
-                   float scale, __global float2 *restrict tops, ulong top_head, uint keep)
+                   float scale, __global float2 *restrict tops, ulong top_head, uint keep BIAS_ARGUMENTS)
 {
     const size_t h = get_global_id(0);
     const int4 where = blocks[2 * (first_block + get_global_id(1))];
@@ -149,6 +150,9 @@ clv_attention_rows(__global const float *restrict Q, ulong q_offset, ulong q_row
     K += k_offset + kt * k_row + h / group * k_head;
     V += v_offset + kt * v_row + h / group * v_head;
     mask += more.y;
+#ifdef BIAS
+    bias += bias_at + h * bias_head;
+#endif
 
     fvec q[WIDE][VECTORS], o[WIDE][VECTORS], s[TILE][2], top[VECTORS], sum[VECTORS];
     fvec near_k[TILE * WIDE / LANES], near_v[TILE * WIDE / LANES];
@@ -190,6 +194,10 @@ clv_attention_rows(__global const float *restrict Q, ulong q_offset, ulong q_row
                 SCORES(2)
             else
                 SCORES(1)
+#ifdef BIAS
+            for (int t = 0; t < tiled; ++t) /* queries of a vector follow each other, and so do biases */
+                for (int v = 0; v < pair; ++v) s[t][v] += lanes_at(bias + (first + v * LANES - j - t));
+#endif
             /* unless all queries see all keys of the tile, decides lane by lane */
             if (has_mask || j + tiled > keys || j + tiled > first + ahead + 1)
                 for (int t = 0; t < tiled; ++t) {

@@ -9,7 +9,7 @@
  *
  * Launch   2-D: global (blocks * 64 / ROWS * WG, heads), local (WG, 1), WG = ROWS / 4 * TX.
  * Defines  LANES 1; DH: width of a head; ROWS, TX: 64 and 8 for heads of up to 64, 64 and 16 for wider
- *          ones; on GPUs with few registers 64 and 16, and 32 and 32.
+ *          ones; on GPUs with few registers 64 and 16, and 32 and 32; BIAS or not.
  * Needs    OpenCL C 1.2; local memory for SHARED_FLOATS + WG + ROWS floats, given as an argument.
  * Memory   keys and values once for ROWS queries; queries once for 32 keys, from cache.
  * Order    sums over elements and keys upwards by fma; of a query's exponentials WG / 64 partial sums. */
@@ -17,6 +17,7 @@
 
 #include "common/functions.clh"
 #include "common/waves.clh"
+#include "transformer/bias.clh"
 #include "transformer/tiles.clh"
 
 #define SPLIT (64 / ROWS) /* work-groups of a block of 64 queries */
@@ -30,7 +31,7 @@ clv_attention_tile(__global const float *restrict Q, ulong q_offset, ulong q_row
                    __global float *restrict O, ulong o_offset, ulong o_row, ulong o_head,
                    __global const int4 *restrict blocks, ulong first_block, int base,
                    __global const int *restrict mask, uint has_mask, uint causal, uint group,
-                   float scale, __global float2 *restrict tops, ulong top_head, uint keep,
+                   float scale, __global float2 *restrict tops, ulong top_head, uint keep BIAS_ARGUMENTS,
                    __local float *restrict shared)
 {
     __local float *tile = shared, *rows = shared + TILE_FLOATS;
@@ -46,6 +47,9 @@ clv_attention_tile(__global const float *restrict Q, ulong q_offset, ulong q_row
     K += k_offset + kt * k_row + h / group * k_head;
     V += v_offset + kt * v_row + h / group * v_head;
     mask += more.y;
+#ifdef BIAS
+    bias += bias_at + h * bias_head;
+#endif
 
     /* this work-item computes a part of the exponentials of this query */
     const uint mine = id % ROWS, of = id / ROWS;
@@ -63,7 +67,12 @@ clv_attention_tile(__global const float *restrict Q, ulong q_offset, ulong q_row
         _Pragma("unroll 1") for (int t = 0; t < EACH; ++t) {
             const int at = of * EACH + t, key = j + at;
             const bool seen = (key < keys) & (key <= see) & (!has_mask || mask[min(key, keys - 1)] != 0);
-            const float s = select(-INFINITY, tile[at * SR + mine], seen ? 1 : 0);
+#ifdef BIAS
+            const float score = tile[at * SR + mine] + bias[i0 + (int)mine - key];
+#else
+            const float score = tile[at * SR + mine];
+#endif
+            const float s = select(-INFINITY, score, seen ? 1 : 0);
             tile[at * SR + mine] = s;
             high = fmax(high, s);
         }

@@ -17,7 +17,9 @@
 struct clv_classes {
     clv_model_config config;
     float *pooler_weight;     /* [D, D], transposed; NULL: the layer takes the encoder's vectors */
-    const float *pooler_bias; /* owned by the model */
+    const float *pooler_bias; /* [D]; of the model, or own_bias */
+    float *own_bias;
+    clv_step_function function; /* between the pooler and the layer */
     float *weight, *bias;     /* [D, count], transposed; [count] */
     char **names;
     size_t count;
@@ -25,50 +27,63 @@ struct clv_classes {
 
 enum { MOST_CLASSES = 1 << 20 };
 
+/* The heads of transformers: a layer of width D on the first token, a function, and the layer with the classes. */
+static const struct {
+    const char *kind;
+    const char *hidden; /* NULL: the model's pooler */
+    clv_step_function function;
+    const char *layer;
+} heads[] = {
+    [CLV_MODEL_BERT] = { "BertForSequenceClassification", NULL, CLV_STEP_TANH, "classifier" },
+    [CLV_MODEL_DISTILBERT] = { "DistilBertForSequenceClassification", "pre_classifier",
+                               CLV_STEP_RELU, "classifier" },
+    [CLV_MODEL_ELECTRA] = { "ElectraForSequenceClassification", "classifier.dense", CLV_STEP_GELU,
+                            "classifier.out_proj" },
+    [CLV_MODEL_ROBERTA] = { "RobertaForSequenceClassification", "classifier.dense", CLV_STEP_TANH,
+                            "classifier.out_proj" },
+    [CLV_MODEL_MPNET] = { "MPNetForSequenceClassification", "classifier.dense", CLV_STEP_TANH,
+                          "classifier.out_proj" },
+    [CLV_MODEL_ALBERT] = { "AlbertForSequenceClassification", NULL, CLV_STEP_TANH, "classifier" },
+};
+
 /* ---- the layer ----------------------------------------------------------------------------- */
 
-static clv_status check_shapes(const char *path, size_t width, const clv_tensor *weight,
-                               const clv_tensor *bias)
+static clv_status check_shapes(const char *path, const char *name, size_t width,
+                               const clv_tensor *weight, const clv_tensor *bias)
 {
     if (!weight || !bias)
         return clv_fail(CLV_E_FORMAT,
-                        "%s: no tensor \"classifier.%s\": nothing that tells classes; expected a "
+                        "%s: no tensor \"%s.%s\": nothing that tells classes; expected a "
                         "model that learnt them (`cleave finetune`)",
-                        path, weight ? "bias" : "weight");
+                        path, name, weight ? "bias" : "weight");
     if (weight->rank != 2 || weight->shape[1] != width || !weight->shape[0] ||
         weight->shape[0] > MOST_CLASSES)
-        return clv_fail(CLV_E_FORMAT,
-                        "%s: \"classifier.weight\" is %zux%zu (rank %zu), expected classes x %zu",
-                        path, weight->rank > 0 ? weight->shape[0] : 0,
+        return clv_fail(CLV_E_FORMAT, "%s: \"%s.weight\" is %zux%zu (rank %zu), expected classes x %zu",
+                        path, name, weight->rank > 0 ? weight->shape[0] : 0,
                         weight->rank > 1 ? weight->shape[1] : 0, weight->rank, width);
     if (bias->rank != 1 || bias->shape[0] != weight->shape[0])
-        return clv_fail(CLV_E_FORMAT, "%s: \"classifier.bias\" has %zu numbers, expected %zu", path,
+        return clv_fail(CLV_E_FORMAT, "%s: \"%s.bias\" has %zu numbers, expected %zu", path, name,
                         bias->count, weight->shape[0]);
     if (weight->type > CLV_TENSOR_BF16 || bias->type > CLV_TENSOR_BF16)
-        return clv_fail(CLV_E_FORMAT,
-                        "%s: \"classifier\" is %s and %s, expected F32, F16, BF16 or F64", path,
-                        weight->type_name, bias->type_name);
+        return clv_fail(CLV_E_FORMAT, "%s: \"%s\" is %s and %s, expected F32, F16, BF16 or F64", path,
+                        name, weight->type_name, bias->type_name);
     return CLV_OK;
 }
 
-/* Tells whether the file is a classifier of transformers, which prefixes the encoder's names with "bert."; those of
- * this library and of sentence-transformers do not. */
-static bool is_of_transformers(const clv_tensors *file)
-{
-    for (size_t i = 0; i < clv_tensors_count(file); ++i)
-        if (!strncmp(clv_tensors_at(file, i)->name, "bert.", 5)) return true;
-    return false;
-}
-
 /* Checks that by config.json the model assigns one class to each text. */
-static clv_status check_task(const char *config, const clv_json *root, size_t classes)
+static clv_status check_task(const char *config, const clv_json *root, const char *expected,
+                             size_t classes)
 {
-    static const char expected[] = "BertForSequenceClassification";
     const clv_json *kinds = clv_json_get(root, "architectures");
     const char *problem = clv_json_string(clv_json_get(root, "problem_type"), "");
     bool fits = !clv_json_count(kinds);
     for (size_t i = 0; i < clv_json_count(kinds) && clv_json_is_array(kinds); ++i)
-        fits |= !strcmp(clv_json_string(clv_json_at(kinds, i), ""), expected);
+        fits |= !strcmp(clv_json_string(clv_json_at(kinds, i), ""), expected) ||
+                /* the same model under another name */
+                (!strncmp(clv_json_string(clv_json_at(kinds, i), ""), "XLM", 3) &&
+                 !strcmp(clv_json_string(clv_json_at(kinds, i), "") + 3,
+                         "RobertaForSequenceClassification") &&
+                 !strcmp(expected, "RobertaForSequenceClassification"));
     if (!fits)
         return clv_fail(CLV_E_FORMAT, "%s: architectures: %.60s, expected %s", config,
                         clv_json_string(clv_json_at(kinds, 0), "no names"), expected);
@@ -94,52 +109,94 @@ static clv_status take_pooler(clv_classes *c, const char *path, const clv_model_
 {
     if (!weights->pooler_weight || !weights->pooler_bias)
         return clv_fail(CLV_E_FORMAT,
-                        "%s: a classifier of transformers without \"bert.pooler.dense\", as those "
-                        "of tokens are; expected BertForSequenceClassification",
-                        path);
+                        "%s: a classifier of transformers without \"%s%s\", as those of tokens are; "
+                        "expected %s",
+                        path, clv_family_prefix(c->config.family),
+                        c->config.family == CLV_MODEL_ALBERT ? "pooler" : "pooler.dense",
+                        heads[c->config.family].kind);
     c->pooler_weight = turned(weights->pooler_weight, c->config.width, c->config.width);
     if (!c->pooler_weight) return clv_fail(CLV_E_MEMORY, "%s: no memory", path);
     c->pooler_bias = weights->pooler_bias;
-    c->config.pooling = CLV_MODEL_CLS;
     return CLV_OK;
 }
 
-static clv_status read_numbers(clv_classes *c, const clv_tensors *file, const char *path,
-                               const clv_tensor *weight, const clv_tensor *bias)
+/* The tensors of a linear layer, and the files in which they are. */
+typedef struct layer {
+    const clv_tensor *weight, *bias;
+    const clv_tensors *weight_file, *bias_file;
+} layer;
+
+static layer find_layer(const clv_weight_files *files, const char *name)
 {
-    float *rows = clv_alloc(weight->count, sizeof *rows);
-    c->count = weight->shape[0];
-    c->bias = clv_alloc(c->count, sizeof *c->bias);
+    char full[64];
+    layer l = { 0 };
+    snprintf(full, sizeof full, "%s.weight", name);
+    l.weight = clv_weight_files_find(files, full, &l.weight_file);
+    snprintf(full, sizeof full, "%s.bias", name);
+    l.bias = clv_weight_files_find(files, full, &l.bias_file);
+    return l;
+}
+
+/* Reads a layer: its matrix transposed, and its bias, which the caller owns. */
+static clv_status read_numbers(const layer *l, const char *path, float **weight, float **bias)
+{
+    const size_t count = l->weight->shape[0];
+    float *rows = clv_alloc(l->weight->count, sizeof *rows);
+    *bias = clv_alloc(count, sizeof **bias);
     clv_status status = CLV_OK;
-    if (!rows || !c->bias)
-        status = clv_fail(CLV_E_MEMORY, "%s: no memory for %zu classes", path, c->count);
-    if (!status) status = clv_tensors_read_f32(file, weight, 0, weight->count, rows);
-    if (!status) status = clv_tensors_read_f32(file, bias, 0, bias->count, c->bias);
+    if (!rows || !*bias)
+        status = clv_fail(CLV_E_MEMORY, "%s: no memory for %zu classes", path, count);
+    if (!status)
+        status = clv_tensors_read_f32(l->weight_file, l->weight, 0, l->weight->count, rows);
+    if (!status) status = clv_tensors_read_f32(l->bias_file, l->bias, 0, l->bias->count, *bias);
     if (!status) {
-        clv_weights_warn(path, weight->name, rows, weight->count);
-        clv_weights_warn(path, bias->name, c->bias, bias->count);
-        c->weight = turned(rows, c->count, c->config.width);
-        if (!c->weight)
-            status = clv_fail(CLV_E_MEMORY, "%s: no memory for %zu classes", path, c->count);
+        clv_weights_warn(path, l->weight->name, rows, l->weight->count);
+        clv_weights_warn(path, l->bias->name, *bias, l->bias->count);
+        *weight = turned(rows, count, l->weight->shape[1]);
+        if (!*weight) status = clv_fail(CLV_E_MEMORY, "%s: no memory for %zu classes", path, count);
     }
     clv_free(rows);
     return status;
 }
 
-static clv_status read_layer(clv_classes *c, const clv_model *model, const char *path,
+/* Reads the layer in front of the classes, as the family has it. */
+static clv_status read_hidden(clv_classes *c, const clv_weight_files *files,
+                              const clv_model_weights *weights)
+{
+    const char *name = heads[c->config.family].hidden, *path = clv_weight_files_path(files);
+    const size_t width = c->config.width;
+    c->config.pooling = CLV_MODEL_CLS;
+    c->function = heads[c->config.family].function;
+    if (!name) return take_pooler(c, path, weights);
+    const layer l = find_layer(files, name);
+    CLV_TRY(check_shapes(path, name, width, l.weight, l.bias));
+    if (l.weight->shape[0] != width)
+        return clv_fail(CLV_E_FORMAT, "%s: \"%s.weight\" has %zu rows, expected %zu", path, name,
+                        l.weight->shape[0], width);
+    const clv_status status = read_numbers(&l, path, &c->pooler_weight, &c->own_bias);
+    c->pooler_bias = c->own_bias;
+    return status;
+}
+
+static clv_status read_layer(clv_classes *c, const clv_model *model, const char *folder,
                              const char *config, const clv_json *root)
 {
-    clv_tensors *file = NULL;
-    CLV_TRY(clv_tensors_open(path, &file));
-    const clv_tensor *weight = clv_tensors_find(file, "classifier.weight");
-    const clv_tensor *bias = clv_tensors_find(file, "classifier.bias");
-    clv_status status = check_shapes(path, c->config.width, weight, bias);
-    if (!status && is_of_transformers(file)) {
-        status = check_task(config, root, weight->shape[0]);
-        if (!status) status = take_pooler(c, path, clv_model_get_weights(model));
+    const clv_model_family family = c->config.family;
+    clv_weight_files *files = NULL;
+    CLV_TRY(clv_weight_files_open(folder, &files));
+    const char *path = clv_weight_files_path(files), *name = heads[family].layer;
+    const layer l = find_layer(files, name);
+    clv_status status = check_shapes(path, name, c->config.width, l.weight, l.bias);
+    /* classifiers of transformers prefix the encoder's names; those of this library and of sentence-transformers, which
+     * are BERTs, do not */
+    if (!status &&
+        (family != CLV_MODEL_BERT || clv_weight_files_prefixed(files, clv_family_prefix(family)))) {
+        status = check_task(config, root, heads[family].kind, l.weight->shape[0]);
+        if (!status) status = read_hidden(c, files, clv_model_get_weights(model));
     }
-    if (!status) status = read_numbers(c, file, path, weight, bias);
-    clv_tensors_close(file);
+    if (!status) c->count = l.weight->shape[0];
+    if (!status) status = read_numbers(&l, path, &c->weight, &c->bias);
+    clv_weight_files_close(files);
     return status;
 }
 
@@ -178,18 +235,19 @@ clv_status clv_classes_open(const clv_model *model, const char *folder, clv_clas
     clv_json *root = NULL;
     clv_classes *c = clv_zalloc(1, sizeof *c);
     char *config = clv_folder_path(folder, "config.json");
-    char *weights = clv_folder_path(folder, "model.safetensors");
-    clv_status status =
-        c && config && weights ? CLV_OK : clv_fail(CLV_E_MEMORY, "%s: no memory", folder);
+    clv_status status = c && config ? CLV_OK : clv_fail(CLV_E_MEMORY, "%s: no memory", folder);
     if (!status) status = clv_folder_json(folder, "config.json", true, &root);
     if (!status) {
         c->config = *clv_model_get_config(model);
         c->config.normalize = false;
-        status = read_layer(c, model, weights, config, root);
+        c->config.joined_count = c->config.step_count = 0; /* nothing is behind the pooling */
+        c->config.steps = NULL;
+        c->config.output = c->config.width;
+        status = read_layer(c, model, folder, config, root);
     }
     if (!status) status = take_names(c, config, root);
     clv_json_free(root);
-    clv_free(config), clv_free(weights);
+    clv_free(config);
     if (status)
         clv_classes_close(c);
     else
@@ -203,6 +261,7 @@ void clv_classes_close(clv_classes *c)
     for (size_t i = 0; c->names && i < c->count; ++i)
         clv_free(c->names[i]);
     clv_free(c->names), clv_free(c->weight), clv_free(c->bias), clv_free(c->pooler_weight);
+    clv_free(c->own_bias);
     clv_free(c);
 }
 
@@ -244,6 +303,13 @@ static void linear(const float *x, size_t rows, size_t k, const float *w, const 
     clv_gemm_host(&g);
 }
 
+static float apply(float x, clv_step_function function)
+{
+    if (function == CLV_STEP_TANH) return tanhf(x);
+    if (function == CLV_STEP_RELU) return x > 0 || isnan(x) ? x : 0;
+    return (float)(0.5 * (double)x * erfc(-(double)x * 0.70710678118654752)); /* GELU */
+}
+
 static void softmax(float *scores, size_t count)
 {
     float most = scores[0];
@@ -282,7 +348,7 @@ clv_status clv_classes_scores(const clv_classes *c, const float *vectors, size_t
         if (pooled) {
             linear(v, rows, d, c->pooler_weight, c->pooler_bias, d, pooled);
             for (size_t i = 0; i < rows * d; ++i)
-                pooled[i] = tanhf(pooled[i]);
+                pooled[i] = apply(pooled[i], c->function);
             v = pooled;
         }
         linear(v, rows, d, c->weight, c->bias, c->count, scores + t * c->count);

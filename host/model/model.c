@@ -16,102 +16,23 @@
 #include <stdio.h>
 #include <string.h>
 
-/* ---- what the weights are called ----------------------------------------------------------- */
-
-enum { ONE_D, D_D, F_D, D_F, ONE_F, V_D, P_D, T_D }; /* shapes */
-
-typedef struct named {
-    const char *name;
-    int shape;
-    size_t slot; /* offset of the pointer in its struct */
-} named;
-
-#define OF_LAYER(member) offsetof(clv_model_layer, member)
-#define OF_ALL(member) offsetof(clv_model_weights, member)
-
-static const named fixed[CLV_WEIGHTS_FIXED] = {
-    { "embeddings.word_embeddings.weight", V_D, OF_ALL(word) },
-    { "embeddings.position_embeddings.weight", P_D, OF_ALL(position) },
-    { "embeddings.token_type_embeddings.weight", T_D, OF_ALL(type) },
-    { "embeddings.LayerNorm.weight", ONE_D, OF_ALL(norm_weight) },
-    { "embeddings.LayerNorm.bias", ONE_D, OF_ALL(norm_bias) },
-    { "pooler.dense.weight", D_D, OF_ALL(pooler_weight) },
-    { "pooler.dense.bias", ONE_D, OF_ALL(pooler_bias) },
-};
-
-/* A layer's weights in their order in memory, which puts q, k and v side by side. */
-static const named layered[CLV_WEIGHTS_A_LAYER] = {
-    { "attention.self.query.weight", D_D, OF_LAYER(q_weight) },
-    { "attention.self.key.weight", D_D, OF_LAYER(k_weight) },
-    { "attention.self.value.weight", D_D, OF_LAYER(v_weight) },
-    { "attention.self.query.bias", ONE_D, OF_LAYER(q_bias) },
-    { "attention.self.key.bias", ONE_D, OF_LAYER(k_bias) },
-    { "attention.self.value.bias", ONE_D, OF_LAYER(v_bias) },
-    { "attention.output.dense.weight", D_D, OF_LAYER(out_weight) },
-    { "attention.output.dense.bias", ONE_D, OF_LAYER(out_bias) },
-    { "attention.output.LayerNorm.weight", ONE_D, OF_LAYER(norm1_weight) },
-    { "attention.output.LayerNorm.bias", ONE_D, OF_LAYER(norm1_bias) },
-    { "intermediate.dense.weight", F_D, OF_LAYER(up_weight) },
-    { "intermediate.dense.bias", ONE_F, OF_LAYER(up_bias) },
-    { "output.dense.weight", D_F, OF_LAYER(down_weight) },
-    { "output.dense.bias", ONE_D, OF_LAYER(down_bias) },
-    { "output.LayerNorm.weight", ONE_D, OF_LAYER(norm2_weight) },
-    { "output.LayerNorm.bias", ONE_D, OF_LAYER(norm2_bias) },
-};
-
-size_t clv_weights_count(const clv_model_config *config)
-{
-    return CLV_WEIGHTS_FIXED + config->layers * CLV_WEIGHTS_A_LAYER;
-}
-
-void clv_weights_at(const clv_model_config *c, clv_model_weights *weights, clv_model_layer *layers,
-                    size_t index, clv_weight *out)
-{
-    const size_t shapes[][3] = { [ONE_D] = { 1, c->width, 0 },
-                                 [D_D] = { 2, c->width, c->width },
-                                 [F_D] = { 2, c->ffn, c->width },
-                                 [D_F] = { 2, c->width, c->ffn },
-                                 [ONE_F] = { 1, c->ffn, 0 },
-                                 [V_D] = { 2, c->vocabulary, c->width },
-                                 [P_D] = { 2, c->positions, c->width },
-                                 [T_D] = { 2, c->types, c->width } };
-    const size_t behind = index - CLV_WEIGHTS_FIXED; /* only used for weights of layers */
-    const named *n =
-        index < CLV_WEIGHTS_FIXED ? &fixed[index] : &layered[behind % CLV_WEIGHTS_A_LAYER];
-    const size_t layer = index < CLV_WEIGHTS_FIXED ? 0 : behind / CLV_WEIGHTS_A_LAYER;
-    char *base = index < CLV_WEIGHTS_FIXED ? (char *)weights : (char *)&layers[layer];
-    if (index < CLV_WEIGHTS_FIXED)
-        snprintf(out->name, sizeof out->name, "%s", n->name);
-    else
-        snprintf(out->name, sizeof out->name, "encoder.layer.%zu.%s", layer, n->name);
-    out->rank = shapes[n->shape][0];
-    out->shape[0] = shapes[n->shape][1];
-    out->shape[1] = shapes[n->shape][2];
-    out->optional = strncmp(out->name, "pooler.", 7) == 0;
-    out->slot = (const float **)(void *)(base + n->slot);
-}
-
-static size_t elements(const clv_weight *w) /* extents are below 2^24 */
-{
-    return w->rank == 2 ? w->shape[0] * w->shape[1] : w->shape[0];
-}
-
 /* ---- finding them in a file ---------------------------------------------------------------- */
 
 /* Finds a weight under its own name, with a prefix, or with the old names of a layer norm's two weights. */
-static const clv_tensor *find(const clv_tensors *file, const char *name)
+static const clv_tensor *find(const clv_weight_files *files, clv_model_family family,
+                              const char *name, const clv_tensors **file)
 {
-    static const char *const prefixes[] = { "", "bert.", "0.auto_model.", "model." };
+    const char *const prefixes[] = { "", clv_family_prefix(family), "0.auto_model.", "model." };
     char full[160];
     for (size_t i = 0; i < CLV_LEN(prefixes); ++i) {
         const int length = snprintf(full, sizeof full, "%s%s", prefixes[i], name);
-        const clv_tensor *tensor = clv_tensors_find(file, full);
+        const clv_tensor *tensor = clv_weight_files_find(files, full, file);
         char *norm = strstr(full, "LayerNorm.");
         if (!tensor && norm && length > 0) {
             norm += strlen("LayerNorm.");
             const char *old = strcmp(norm, "weight") == 0 ? "gamma" : "beta";
             snprintf(norm, sizeof full - (size_t)(norm - full), "%s", old);
-            tensor = clv_tensors_find(file, full);
+            tensor = clv_weight_files_find(files, full, file);
         }
         if (tensor) return tensor;
     }
@@ -155,10 +76,18 @@ void clv_weights_warn(const char *path, const char *name, const float *values, s
         clv_log(CLV_LOG_WARN, "%s: tensor \"%s\" holds values that are not finite", path, name);
 }
 
-/* Allocates memory for all weights that the file has (`file` NULL: for all) and sets the pointers into it. */
-static clv_status place(clv_model *m, const clv_tensors *file, const char *path)
+/* Sets the pointers of layers that share the weights of others. */
+static void share_layers(clv_model *m)
+{
+    for (size_t i = m->config.layers; i-- > 0;) /* a group's number is never above a layer's */
+        m->layers[i] = m->layers[clv_layer_of(&m->config, i)];
+}
+
+/* Allocates memory for all weights that the files have (`files` NULL: for all) and sets the pointers into it. */
+static clv_status place(clv_model *m, const clv_weight_files *files, const char *path)
 {
     clv_weight w;
+    const clv_tensors *file;
     size_t total = 0, at = 0;
     m->layers = clv_zalloc(m->config.layers, sizeof *m->layers);
     if (!m->layers) return clv_fail(CLV_E_MEMORY, "%s: no memory", path);
@@ -166,11 +95,12 @@ static clv_status place(clv_model *m, const clv_tensors *file, const char *path)
     m->weights.layer = m->layers;
     const size_t count = clv_weights_count(&m->config);
     for (size_t i = 0; i < count; ++i) { /* checks everything before allocating */
-        clv_weights_at(&m->config, &m->weights, m->layers, i, &w);
-        const clv_tensor *tensor = file ? find(file, w.name) : NULL;
-        if (file && !tensor && w.optional) continue;
-        if (file) CLV_TRY(check(path, &w, tensor));
-        if (!clv_size_add(total, elements(&w), &total))
+        if (!clv_weights_at(&m->config, &m->weights, m->layers, i, &w)) continue;
+        const bool in_file = files && !w.made;
+        const clv_tensor *tensor = in_file ? find(files, m->config.family, w.name, &file) : NULL;
+        if (in_file && !tensor && w.optional) continue;
+        if (in_file) CLV_TRY(check(path, &w, tensor));
+        if (!clv_size_add(total, clv_weight_elements(&w), &total))
             return clv_fail(CLV_E_MEMORY, "%s: weights larger than any memory", path);
     }
     size_t bytes;
@@ -183,43 +113,33 @@ static clv_status place(clv_model *m, const clv_tensors *file, const char *path)
     }
     m->block_count = total;
     for (size_t i = 0; i < count; ++i) {
-        clv_weights_at(&m->config, &m->weights, m->layers, i, &w);
-        if (file && !find(file, w.name)) continue;
+        if (!clv_weights_at(&m->config, &m->weights, m->layers, i, &w)) continue;
+        if (files && !w.made && !find(files, m->config.family, w.name, &file)) continue;
         *w.slot = m->block + at;
-        at += elements(&w);
+        if (w.made) memset(m->block + at, 0, clv_weight_elements(&w) * sizeof(float));
+        at += clv_weight_elements(&w);
     }
     return CLV_OK;
 }
 
-static clv_status read_weights(clv_model *m, const char *folder, const char *path)
+static clv_status read_weights(clv_model *m, const char *folder)
 {
-    clv_tensors *file = NULL;
+    clv_weight_files *files = NULL;
+    const clv_tensors *file;
     clv_weight w;
-    if (!clv_folder_has(folder, "model.safetensors")) {
-        if (clv_folder_has(folder, "model.safetensors.index.json"))
-            return clv_fail(CLV_E_FORMAT,
-                            "%s: weights in several files (model.safetensors.index.json)"
-                            ", expected one model.safetensors",
-                            folder);
-        if (clv_folder_has(folder, "pytorch_model.bin"))
-            return clv_fail(
-                CLV_E_FORMAT,
-                "%s: pytorch_model.bin is a pickle, which is not read; expected model.safetensors. "
-                "This "
-                "converts it: python3 -c 'import sys, transformers as t; "
-                "t.AutoModel.from_pretrained(sys.argv[1]).save_pretrained(sys.argv[1])' %s",
-                folder, folder);
-    }
-    clv_status status = clv_tensors_open(path, &file);
-    if (!status) status = place(m, file, path);
+    CLV_TRY(clv_weight_files_open(folder, &files));
+    const char *path = clv_weight_files_path(files);
+    clv_status status = place(m, files, path);
     for (size_t i = 0; !status && i < clv_weights_count(&m->config); ++i) {
-        clv_weights_at(&m->config, &m->weights, m->layers, i, &w);
-        if (!*w.slot) continue;
+        if (!clv_weights_at(&m->config, &m->weights, m->layers, i, &w) || !*w.slot || w.made)
+            continue;
         float *values = m->block + (*w.slot - m->block);
-        status = clv_tensors_read_f32(file, find(file, w.name), 0, elements(&w), values);
-        if (!status) clv_weights_warn(path, w.name, values, elements(&w));
+        const clv_tensor *tensor = find(files, m->config.family, w.name, &file);
+        status = clv_tensors_read_f32(file, tensor, 0, clv_weight_elements(&w), values);
+        if (!status) clv_weights_warn(path, w.name, values, clv_weight_elements(&w));
     }
-    clv_tensors_close(file);
+    if (!status) share_layers(m);
+    clv_weight_files_close(files);
     return status;
 }
 
@@ -231,16 +151,14 @@ clv_status clv_model_open(const char *folder, clv_model **out)
     clv_json *root = NULL;
     clv_model *m = clv_zalloc(1, sizeof *m);
     char *config = clv_folder_path(folder, "config.json");
-    char *weights = clv_folder_path(folder, "model.safetensors");
-    clv_status status =
-        m && config && weights ? CLV_OK : clv_fail(CLV_E_MEMORY, "%s: no memory", folder);
+    clv_status status = m && config ? CLV_OK : clv_fail(CLV_E_MEMORY, "%s: no memory", folder);
     if (!status) status = clv_folder_json(folder, "config.json", true, &root);
     if (!status) status = clv_model_config_parse(config, root, &m->config);
-    if (!status) status = clv_model_modules(folder, &m->config);
+    if (!status) status = clv_model_modules(folder, &m->config, &m->steps);
     if (!status) status = clv_model_prompts(folder, &m->sentence);
-    if (!status) status = read_weights(m, folder, weights);
+    if (!status) status = read_weights(m, folder);
     clv_json_free(root);
-    clv_free(config), clv_free(weights);
+    clv_free(config);
     if (status)
         clv_model_close(m);
     else
@@ -253,6 +171,7 @@ void clv_model_close(clv_model *m)
     if (!m) return;
     clv_free(m->layers);
     clv_free(m->block);
+    clv_model_steps_free(m->steps, m->config.step_count);
     clv_json_free(m->sentence);
     clv_free(m);
 }
@@ -298,6 +217,11 @@ clv_status clv_model_create_random(const clv_model_config *config, unsigned seed
         clv_take_struct(&own, sizeof own, config, "clv_model_create_random", "clv_model_config"));
     const clv_model_config *c = &own;
     enum { MOST = 1 << 24 };
+    if (c->family > CLV_MODEL_ALBERT || c->embedding > MOST || c->first_position > MOST ||
+        c->groups > c->layers || c->buckets > MOST || c->steps || c->step_count)
+        return clv_fail(CLV_E_ARGUMENT,
+                        "clv_model_create_random: a family that does not exist, or sizes that do "
+                        "not fit it");
     if (!c->width || !c->heads || c->width % c->heads || !c->layers || !c->ffn || !c->vocabulary ||
         !c->types || c->max_length < 2 || c->max_length > c->positions || !(c->eps > 0) ||
         c->width > MOST || c->ffn > MOST || c->vocabulary > MOST || c->positions > MOST ||
@@ -314,12 +238,13 @@ clv_status clv_model_create_random(const clv_model_config *config, unsigned seed
     uint64_t state = seed;
     clv_weight w;
     for (size_t i = 0; i < clv_weights_count(c); ++i) {
-        clv_weights_at(c, &m->weights, m->layers, i, &w);
+        if (!clv_weights_at(c, &m->weights, m->layers, i, &w) || w.made) continue;
         float *values = m->block + (*w.slot - m->block);
-        const bool norm = strstr(w.name, "LayerNorm") != NULL;
-        for (size_t k = 0; k < elements(&w); ++k)
+        const bool norm = strstr(w.name, "LayerNorm") || strstr(w.name, "layer_norm");
+        for (size_t k = 0; k < clv_weight_elements(&w); ++k)
             values[k] = !norm ? 0.02f * normal(&state) : strstr(w.name, "bias") ? 0.0f : 1.0f;
     }
+    share_layers(m);
     *out = m;
     return CLV_OK;
 }
@@ -359,10 +284,11 @@ clv_status clv_model_write_as(const clv_model *m, const clv_model_weights *weigh
         goto cleanup;
     }
     clv_model_weights all = weights ? *weights : m->weights;
-    memcpy(layers, all.layer, m->config.layers * sizeof *layers);
+    for (size_t i = m->config.layers; i-- > 0;) /* the first layer of a group comes last */
+        layers[clv_layer_of(&m->config, i)] = all.layer[i];
     for (size_t i = 0; i < count; ++i) {
         clv_weight *w = &named_ones[i];
-        clv_weights_at(&m->config, &all, layers, i, w);
+        if (!clv_weights_at(&m->config, &all, layers, i, w) || w->made) continue;
         if (!*w->slot && w->optional) continue;
         const size_t before = strlen(prefix);
         memmove(w->name + before, w->name, CLV_MIN(strlen(w->name) + 1, sizeof w->name - before));

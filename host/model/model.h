@@ -13,7 +13,8 @@ struct clv_model {
     clv_model_layer *layers;
     float *block; /* all weights, from clv_alloc_pages */
     size_t block_count;
-    clv_json *sentence; /* config_sentence_transformers.json; NULL: none */
+    clv_json *sentence;    /* config_sentence_transformers.json; NULL: none */
+    clv_model_step *steps; /* config.steps; their numbers belong to the model */
 };
 
 /* One weight: its name in the transformers library, and where its pointer lies. */
@@ -22,16 +23,35 @@ typedef struct clv_weight {
     size_t rank;   /* 1 or 2 */
     size_t shape[2];
     bool optional;
+    bool made;          /* no file has it: it is zero */
     const float **slot; /* of clv_model_weights or clv_model_layer */
 } clv_weight;
 
-enum { CLV_WEIGHTS_FIXED = 7, CLV_WEIGHTS_A_LAYER = 16 };
+enum { CLV_WEIGHTS_FIXED = 10, CLV_WEIGHTS_A_LAYER = 16 };
 
-/* Returns how many weights a model of this configuration has. */
+/* Returns how many weights a model of this configuration has at most. */
 size_t clv_weights_count(const clv_model_config *config);
-/* Describes weight `index`; `layers` is [config->layers]. */
-void clv_weights_at(const clv_model_config *config, clv_model_weights *weights,
+/* Describes weight `index`; `layers` has an element for each layer with weights of its own. Returns false if the model
+ * has no such weight. */
+bool clv_weights_at(const clv_model_config *config, clv_model_weights *weights,
                     clv_model_layer *layers, size_t index, clv_weight *out);
+/* Returns how many layers have weights of their own, and the one of them that layer `index` uses. */
+size_t clv_layers_own(const clv_model_config *config);
+size_t clv_layer_of(const clv_model_config *config, size_t index);
+size_t clv_weight_elements(const clv_weight *weight);
+/* Returns the family's prefix of names ("bert."), which models with a head have in transformers. */
+const char *clv_family_prefix(clv_model_family family);
+
+/* The files with a model's weights: one, or several with an index. */
+typedef struct clv_weight_files clv_weight_files;
+clv_status clv_weight_files_open(const char *folder, clv_weight_files **out);
+void clv_weight_files_close(clv_weight_files *files); /* accepts NULL */
+/* Finds a tensor by its exact name; *file is the file that has it. NULL: none. */
+const clv_tensor *clv_weight_files_find(const clv_weight_files *files, const char *name,
+                                        const clv_tensors **file);
+/* Tells whether a tensor's name begins with `prefix`. */
+bool clv_weight_files_prefixed(const clv_weight_files *files, const char *prefix);
+const char *clv_weight_files_path(const clv_weight_files *files); /* for messages */
 
 /* Logs a warning if not all values are finite. */
 void clv_weights_warn(const char *path, const char *name, const float *values, size_t count);
@@ -41,7 +61,9 @@ clv_status clv_model_config_parse(const char *what, const clv_json *root, clv_mo
 /* Reads config_sentence_transformers.json and checks that its prompts are texts and that the default prompt exists.
  * *root is NULL if there is no such file. */
 clv_status clv_model_prompts(const char *folder, clv_json **root);
-/* Reads the rest of the configuration: modules.json and the files that it names. */
-clv_status clv_model_modules(const char *folder, clv_model_config *config);
+/* Reads the rest of the configuration: modules.json and the files that it names. The caller owns *steps, and frees them
+ * with clv_model_steps_free, also after a failure. */
+clv_status clv_model_modules(const char *folder, clv_model_config *config, clv_model_step **steps);
+void clv_model_steps_free(clv_model_step *steps, size_t count);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads and checks the sizes and rules of a model: config.json, modules.json and the files that it names. */
+/* Reads and checks the sizes and rules of a model: config.json. */
 #include "host/model/model.h"
 
 #include "base/alloc.h"
@@ -20,6 +20,22 @@ static const struct {
              { "silu", CLV_ACTIVATION_SILU },
              { "swish", CLV_ACTIVATION_SILU } };
 
+enum { DISTILBERT_NAMES = 1, POSITIONS_BEHIND_PADDING = 2, NARROW_TABLES = 4, RELATIVE = 8 };
+
+static const struct {
+    const char *type;
+    clv_model_family family;
+    int traits;
+} families[] = {
+    { "bert", CLV_MODEL_BERT, 0 },
+    { "distilbert", CLV_MODEL_DISTILBERT, DISTILBERT_NAMES },
+    { "electra", CLV_MODEL_ELECTRA, NARROW_TABLES },
+    { "roberta", CLV_MODEL_ROBERTA, POSITIONS_BEHIND_PADDING },
+    { "xlm-roberta", CLV_MODEL_ROBERTA, POSITIONS_BEHIND_PADDING },
+    { "mpnet", CLV_MODEL_MPNET, POSITIONS_BEHIND_PADDING | RELATIVE },
+    { "albert", CLV_MODEL_ALBERT, NARROW_TABLES },
+};
+
 /* Checks that a member is the given word. */
 static clv_status expect_word(const char *what, const clv_json *root, const char *key,
                               const char *word, bool needed)
@@ -32,18 +48,20 @@ static clv_status expect_word(const char *what, const clv_json *root, const char
                     text ? text : clv_folder_kind(value), word);
 }
 
-static clv_status take_act(const char *what, const clv_json *root, clv_model_config *out)
+static clv_status take_act(const char *what, const clv_json *root, const char *key,
+                           clv_model_config *out)
 {
-    const clv_json *value = clv_json_get(root, "hidden_act");
-    const char *text = clv_json_string(value, value ? NULL : "gelu");
+    const clv_json *value = clv_json_get(root, key);
+    const char *usual = out->family == CLV_MODEL_ALBERT ? "gelu_new" : "gelu";
+    const char *text = clv_json_string(value, value ? NULL : usual);
     for (size_t i = 0; text && i < CLV_LEN(acts); ++i)
         if (strcmp(acts[i].name, text) == 0) {
             out->act = acts[i].act;
             return CLV_OK;
         }
     return clv_fail(CLV_E_FORMAT,
-                    "%s: hidden_act is %.60s, expected gelu, gelu_new, gelu_pytorch_tanh or silu",
-                    what, text ? text : clv_folder_kind(value));
+                    "%s: %s is %.60s, expected gelu, gelu_new, gelu_pytorch_tanh or silu", what,
+                    key, text ? text : clv_folder_kind(value));
 }
 
 static clv_status take_eps(const char *what, const clv_json *root, clv_model_config *out)
@@ -58,147 +76,102 @@ static clv_status take_eps(const char *what, const clv_json *root, clv_model_con
     return CLV_OK;
 }
 
+/* Finds the family; returns its traits in *traits. */
+static clv_status take_family(const char *what, const clv_json *root, clv_model_config *out,
+                              int *traits)
+{
+    const clv_json *value = clv_json_get(root, "model_type");
+    const char *text = clv_json_string(value, NULL);
+    for (size_t i = 0; text && i < CLV_LEN(families); ++i)
+        if (strcmp(families[i].type, text) == 0) {
+            out->family = families[i].family;
+            *traits = families[i].traits;
+            return CLV_OK;
+        }
+    return clv_fail(CLV_E_FORMAT,
+                    "%s: model_type is %.60s, expected bert, distilbert, electra, roberta, "
+                    "xlm-roberta, mpnet or albert",
+                    what, text ? text : clv_folder_kind(value));
+}
+
+/* Reads what only some families have. */
+static clv_status take_traits(const char *what, const clv_json *root, int traits,
+                              clv_model_config *out)
+{
+    int64_t value;
+    if (traits & POSITIONS_BEHIND_PADDING) {
+        const int64_t most = (int64_t)out->positions - 3; /* leaves two tokens or more */
+        /* MPNet's layer ignores pad_token_id, and takes 1 */
+        const char *key = out->family == CLV_MODEL_MPNET ? "" : "pad_token_id";
+        CLV_TRY(clv_folder_int(what, root, key, 0, most, 1, &value));
+        if (value > most)
+            return clv_fail(CLV_E_FORMAT, "%s: max_position_embeddings is %zu, expected at least 4",
+                            what, out->positions);
+        out->first_position = (size_t)value + 1;
+        out->positions -= out->first_position;
+    }
+    if (traits & NARROW_TABLES) {
+        CLV_TRY(clv_folder_int(what, root, "embedding_size", 1, MAX_EXTENT, 128, &value));
+        const bool always = out->family == CLV_MODEL_ALBERT;
+        out->embedding = always || (size_t)value != out->width ? (size_t)value : 0;
+    }
+    if (traits & RELATIVE) {
+        enum { BUCKETS = 32, MOST = 1 << 16 }; /* transformers ignores any other number */
+        CLV_TRY(clv_folder_int(what, root, "relative_attention_num_buckets", BUCKETS, BUCKETS,
+                               BUCKETS, &value));
+        out->buckets = (size_t)value;
+        if (out->positions > MOST)
+            return clv_fail(CLV_E_FORMAT,
+                            "%s: max_position_embeddings is %zu, expected at most %d for mpnet",
+                            what, out->positions + out->first_position, MOST);
+    }
+    if (out->family == CLV_MODEL_ALBERT) {
+        CLV_TRY(clv_folder_int(what, root, "inner_group_num", 1, 1, 1, &value));
+        CLV_TRY(
+            clv_folder_int(what, root, "num_hidden_groups", 1, (int64_t)out->layers, 1, &value));
+        out->groups = (size_t)value;
+    }
+    return CLV_OK;
+}
+
 clv_status clv_model_config_parse(const char *what, const clv_json *root, clv_model_config *out)
 {
+    int traits = 0;
+    *out = (clv_model_config){ .size = sizeof(clv_model_config), .pooling = CLV_MODEL_MEAN };
+    if (!clv_json_is_object(root)) return clv_fail(CLV_E_FORMAT, "%s: no object", what);
+    CLV_TRY(take_family(what, root, out, &traits));
+    CLV_TRY(expect_word(what, root, "position_embedding_type", "absolute", false));
+    if (clv_json_bool(clv_json_get(root, "is_decoder"), false))
+        return clv_fail(CLV_E_FORMAT, "%s: is_decoder is true, expected an encoder", what);
+    const bool distil = traits & DISTILBERT_NAMES;
     const struct {
         const char *key;
         int64_t most, fallback;
         size_t *slot;
-    } sizes[] = { { "hidden_size", MAX_EXTENT, -1, &out->width },
-                  { "num_attention_heads", MAX_EXTENT, -1, &out->heads },
-                  { "num_hidden_layers", MAX_LAYERS, -1, &out->layers },
-                  { "intermediate_size", MAX_EXTENT, -1, &out->ffn },
+    } sizes[] = { { distil ? "dim" : "hidden_size", MAX_EXTENT, -1, &out->width },
+                  { distil ? "n_heads" : "num_attention_heads", MAX_EXTENT, -1, &out->heads },
+                  { distil ? "n_layers" : "num_hidden_layers", MAX_LAYERS, -1, &out->layers },
+                  { distil ? "hidden_dim" : "intermediate_size", MAX_EXTENT, -1, &out->ffn },
                   { "vocab_size", MAX_EXTENT, -1, &out->vocabulary },
                   { "max_position_embeddings", MAX_EXTENT, -1, &out->positions },
                   { "type_vocab_size", MAX_EXTENT, 2, &out->types } };
-    *out = (clv_model_config){ .size = sizeof(clv_model_config), .pooling = CLV_MODEL_MEAN };
-    if (!clv_json_is_object(root)) return clv_fail(CLV_E_FORMAT, "%s: no object", what);
-    CLV_TRY(expect_word(what, root, "model_type", "bert", true));
-    CLV_TRY(expect_word(what, root, "position_embedding_type", "absolute", false));
-    if (clv_json_bool(clv_json_get(root, "is_decoder"), false))
-        return clv_fail(CLV_E_FORMAT, "%s: is_decoder is true, expected an encoder", what);
-    for (size_t i = 0; i < CLV_LEN(sizes); ++i) {
+    const bool typeless = distil || out->family == CLV_MODEL_MPNET;
+    for (size_t i = 0; i < CLV_LEN(sizes) - typeless; ++i) {
         int64_t value;
         CLV_TRY(
             clv_folder_int(what, root, sizes[i].key, 1, sizes[i].most, sizes[i].fallback, &value));
         *sizes[i].slot = (size_t)value;
     }
+    if (typeless) out->types = 1;
     if (out->width % out->heads)
-        return clv_fail(CLV_E_FORMAT,
-                        "%s: hidden_size is %zu, expected a multiple of num_attention_heads, %zu",
-                        what, out->width, out->heads);
-    CLV_TRY(take_act(what, root, out));
-    CLV_TRY(take_eps(what, root, out));
+        return clv_fail(CLV_E_FORMAT, "%s: %s is %zu, expected a multiple of %s, %zu", what,
+                        sizes[0].key, out->width, sizes[1].key, out->heads);
+    CLV_TRY(take_act(what, root, distil ? "activation" : "hidden_act", out));
+    if (distil)
+        out->eps = 1e-12f;
+    else
+        CLV_TRY(take_eps(what, root, out));
+    CLV_TRY(take_traits(what, root, traits, out));
     out->max_length = out->positions;
     return CLV_OK;
-}
-
-/* ---- sentence-transformers ----------------------------------------------------------------- */
-
-static clv_status take_pooling(const char *what, const clv_json *root, clv_model_config *config)
-{
-    static const struct {
-        const char *flag, *word;
-        int pooling; /* -1: not supported */
-    } modes[] = { { "pooling_mode_mean_tokens", "mean", CLV_MODEL_MEAN },
-                  { "pooling_mode_cls_token", "cls", CLV_MODEL_CLS },
-                  { "pooling_mode_max_tokens", "max", CLV_MODEL_MAX },
-                  { "pooling_mode_mean_sqrt_len_tokens", "mean_sqrt_len_tokens", -1 },
-                  { "pooling_mode_weightedmean_tokens", "weightedmean", -1 },
-                  { "pooling_mode_lasttoken", "lasttoken", -1 } };
-    const clv_json *mode = clv_json_get(root, "pooling_mode");
-    if (clv_json_is_array(mode) && clv_json_count(mode) == 1) mode = clv_json_at(mode, 0);
-    const char *word = clv_json_string(mode, NULL);
-    size_t chosen = CLV_LEN(modes), count = 0;
-    int64_t width;
-    for (size_t i = 0; i < CLV_LEN(modes); ++i)
-        if (word ? strcmp(word, modes[i].word) == 0
-                 : clv_json_bool(clv_json_get(root, modes[i].flag), false))
-            chosen = i, ++count;
-    if (!count && mode)
-        return clv_fail(CLV_E_FORMAT, "%s: pooling_mode is %.60s, expected mean, cls or max", what,
-                        word ? word : clv_folder_kind(mode));
-    if (count != 1)
-        return clv_fail(CLV_E_FORMAT, "%s: %zu ways of pooling, expected one of mean, cls, max",
-                        what, count);
-    if (modes[chosen].pooling < 0)
-        return clv_fail(CLV_E_FORMAT, "%s: %s, expected the pooling mean, cls or max", what,
-                        modes[chosen].flag);
-    config->pooling = (clv_model_pooling)modes[chosen].pooling;
-    config->skips_prompt = !clv_json_bool(clv_json_get(root, "include_prompt"), true);
-    const int64_t expected = (int64_t)config->width;
-    CLV_TRY(
-        clv_folder_int(what, root, "embedding_dimension", expected, expected, expected, &width));
-    return clv_folder_int(what, root, "word_embedding_dimension", expected, expected, expected,
-                          &width); /* as it was called before sentence-transformers 6 */
-}
-
-static clv_status take_module(const char *folder, const clv_json *module, clv_model_config *config)
-{
-    const char *type = clv_json_string(clv_json_get(module, "type"), "");
-    const char *path = clv_json_string(clv_json_get(module, "path"), "");
-    const char *dot = strrchr(type, '.'), *kind = dot ? dot + 1 : type;
-    if (strcmp(kind, "Transformer") == 0) {
-        if (!*path) return CLV_OK;
-        return clv_fail(CLV_E_FORMAT,
-                        "%s/modules.json: the transformer lies in \"%.60s\", expected "
-                        "the folder itself",
-                        folder, path);
-    }
-    if (strcmp(kind, "Normalize") == 0) {
-        config->normalize = true;
-        return CLV_OK;
-    }
-    if (strcmp(kind, "Pooling") != 0)
-        return clv_fail(CLV_E_FORMAT,
-                        "%s/modules.json: a module of type \"%.60s\", expected "
-                        "Transformer, Pooling or Normalize",
-                        folder, type);
-    if (!*path || *path == '/' || strstr(path, "..") || strlen(path) > 200)
-        return clv_fail(CLV_E_FORMAT,
-                        "%s/modules.json: the pooling lies in \"%.60s\", expected a "
-                        "folder below",
-                        folder, path);
-    clv_json *root = NULL;
-    char *inside = clv_folder_path(folder, path);
-    char *what = inside ? clv_folder_path(inside, "config.json") : NULL;
-    clv_status status = what ? clv_folder_json(inside, "config.json", true, &root)
-                             : clv_fail(CLV_E_MEMORY, "%s: no memory", folder);
-    if (!status) status = take_pooling(what, root, config);
-    clv_json_free(root);
-    clv_free(inside), clv_free(what);
-    return status;
-}
-
-static clv_status take_modules(const char *folder, const clv_json *list, clv_model_config *config)
-{
-    size_t poolings = 0;
-    if (!clv_json_is_array(list) || !clv_json_count(list))
-        return clv_fail(CLV_E_FORMAT, "%s/modules.json: no list of modules", folder);
-    for (size_t i = 0; i < clv_json_count(list); ++i) {
-        const clv_json *module = clv_json_at(list, i);
-        const char *type = clv_json_string(clv_json_get(module, "type"), "");
-        CLV_TRY(take_module(folder, module, config));
-        poolings += strstr(type, "Pooling") != NULL;
-    }
-    if (poolings != 1)
-        return clv_fail(CLV_E_FORMAT, "%s/modules.json: %zu poolings, expected one", folder,
-                        poolings);
-    return CLV_OK;
-}
-
-clv_status clv_model_modules(const char *folder, clv_model_config *config)
-{
-    clv_json *modules = NULL, *sentence = NULL;
-    clv_status status = clv_folder_json(folder, "modules.json", false, &modules);
-    if (!status && modules) status = take_modules(folder, modules, config);
-    if (!status) status = clv_folder_json(folder, "sentence_bert_config.json", false, &sentence);
-    if (!status) {
-        int64_t length;
-        status = clv_folder_int("sentence_bert_config.json", sentence, "max_seq_length", 2,
-                                (int64_t)1 << 40, (int64_t)config->positions, &length);
-        if (!status) config->max_length = CLV_MIN((size_t)length, config->positions);
-    }
-    clv_json_free(modules), clv_json_free(sentence);
-    return status;
 }

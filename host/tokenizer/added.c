@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/unicode.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 clv_status clv_tokenizer_add(clv_tokenizer *t, const char *what, const clv_special *special)
@@ -72,27 +73,100 @@ static bool inside_word(const char *text, size_t at, size_t token, size_t length
            is_word(c);
 }
 
+size_t clv_spaces_before(const char *text, size_t from, size_t to)
+{
+    while (to > from) {
+        uint32_t c = 0;
+        size_t at = to - 1;
+        while (at > from && ((unsigned char)text[at] & 0xC0) == 0x80)
+            --at;
+        if (!clv_utf8_decode(text + at, to - at, &c) || !clv_char_is_space(c)) break;
+        to = at;
+    }
+    return to;
+}
+
+size_t clv_spaces_behind(const char *text, size_t at, size_t length)
+{
+    uint32_t c = 0;
+    for (size_t bytes; at < length; at += bytes) {
+        bytes = clv_utf8_decode(text + at, length - at, &c);
+        if (!bytes || !clv_char_is_space(c)) break;
+    }
+    return at;
+}
+
 /* The tokens are sorted by their bytes, so those that share a prefix with the text are neighbours, and every byte
  * narrows them down. The last token that was completed on the way is the longest that fits. */
-const clv_special *clv_specials_match(const clv_tokenizer *t, const char *text, size_t at,
+const clv_special *clv_specials_match(const clv_special_set *set, const char *text, size_t at,
                                       size_t length, bool literal, const unsigned char *marks)
 {
-    const clv_special *found = NULL;
-    size_t low = 0, high = t->special_count;
-    if (!t->special_start[(unsigned char)text[at]]) return NULL;
+    const clv_special *found = NULL, *tokens = set->tokens;
+    size_t low = 0, high = set->count;
+    if (!set->start[(unsigned char)text[at]]) return NULL;
     for (size_t depth = 0; low < high && at + depth < length; ++depth) {
         const unsigned char byte = (unsigned char)text[at + depth];
-        while (low < high && (t->specials[low].length <= depth ||
-                              (unsigned char)t->specials[low].text[depth] < byte))
+        while (low < high &&
+               (tokens[low].length <= depth || (unsigned char)tokens[low].text[depth] < byte))
             ++low;
-        while (low < high && (unsigned char)t->specials[high - 1].text[depth] > byte)
+        while (low < high && (unsigned char)tokens[high - 1].text[depth] > byte)
             --high;
         /* among tokens with a common prefix, the shortest comes first */
-        if (low == high || t->specials[low].length != depth + 1) continue;
-        const clv_special *s = &t->specials[low];
+        if (low == high || tokens[low].length != depth + 1) continue;
+        const clv_special *s = &tokens[low];
         if (!s->plain && (literal || is_marked(marks, at, s->length))) continue;
         if (s->single_word && inside_word(text, at, s->length, length)) continue;
         found = s;
     }
     return found;
+}
+
+/* ---- the order of the search --------------------------------------------------------------------- */
+
+static int early_by_bytes(const void *left, const void *right)
+{
+    const clv_special *a = left, *b = right;
+    if (a->late != b->late) return a->late ? 1 : -1;
+    return strcmp(a->text, b->text);
+}
+
+/* Brings the text of a late token into normal form, in which texts are searched for it. */
+static clv_status normalize_late(const clv_tokenizer *t, const char *what, clv_special *s)
+{
+    clv_text work[2] = { { 0 }, { 0 } };
+    size_t length = s->length;
+    const char *normal = clv_text_normalize(t, s->text, &length, work);
+    char *own = normal ? clv_alloc(length + 1, 1) : NULL;
+    if (own) {
+        memcpy(own, normal, length);
+        own[length] = '\0';
+        clv_free(s->text);
+        s->text = own, s->length = length;
+    }
+    clv_text_clear(&work[0]), clv_text_clear(&work[1]);
+    return own ? CLV_OK : clv_fail(CLV_E_MEMORY, "%s: no memory", what);
+}
+
+static void fill_set(clv_special_set *set, clv_special *tokens, size_t count)
+{
+    set->tokens = tokens, set->count = count;
+    for (size_t i = 0; i < count; ++i)
+        set->start[(unsigned char)tokens[i].text[0]] = true;
+}
+
+clv_status clv_specials_finish(clv_tokenizer *t, const char *what)
+{
+    size_t early = 0;
+    for (size_t i = 0; i < t->special_count; ++i) {
+        clv_special *s = &t->specials[i];
+        s->late = s->late && t->normal_count;
+        if (s->late) CLV_TRY(normalize_late(t, what, s));
+        early += !s->late;
+    }
+    if (t->special_count) qsort(t->specials, t->special_count, sizeof *t->specials, early_by_bytes);
+    fill_set(&t->early, t->specials, early);
+    while (early < t->special_count && !t->specials[early].length)
+        ++early; /* nothing is left of it: it is never found */
+    if (early < t->special_count) fill_set(&t->late, t->specials + early, t->special_count - early);
+    return CLV_OK;
 }

@@ -34,6 +34,8 @@ struct clv_bpe_work {
     candidate *heap;
     size_t count, symbol_room, waiting, heap_room;
     clv_text word; /* its bytes written as characters */
+    clv_best_end *ends;
+    size_t end_room;
 };
 
 clv_bpe_work *clv_bpe_work_create(void)
@@ -44,9 +46,14 @@ clv_bpe_work *clv_bpe_work_create(void)
 void clv_bpe_work_free(clv_bpe_work *k)
 {
     if (!k) return;
-    clv_free(k->symbols), clv_free(k->heap);
+    clv_free(k->symbols), clv_free(k->heap), clv_free(k->ends);
     clv_text_clear(&k->word);
     clv_free(k);
+}
+
+clv_best_end *clv_bpe_work_ends(clv_bpe_work *k, size_t count)
+{
+    return clv_reserve(&k->ends, &k->end_room, count, sizeof *k->ends) ? k->ends : NULL;
 }
 
 /* ---- merges -------------------------------------------------------------------------------------- */

@@ -14,7 +14,8 @@ typedef struct work {
     clv_token_rows *rows;
     clv_bpe_work *bpe;
     clv_text repaired, normal[2], meta;
-    bool first; /* the fragment begins the text */
+    bool first;     /* the fragment begins the text */
+    bool text_only; /* late special tokens are text */
 } work;
 
 static clv_status no_memory(size_t length)
@@ -53,51 +54,58 @@ static clv_status add_space(work *k, const char **text, size_t *length)
 /* Splits a text into words by the rules from `stage` on. */
 static clv_status split(work *k, size_t stage, const char *text, size_t length)
 {
-    if (stage == k->t->split_count) return clv_bpe_word(k->t, k->bpe, text, length, k->rows);
+    if (stage == k->t->split_count)
+        return (k->t->kind == CLV_TOKENIZER_UNIGRAM ? clv_unigram_word : clv_bpe_word)(
+            k->t, k->bpe, text, length, k->rows);
     const clv_split *s = &k->t->split[stage];
     if (s->kind == CLV_SPLIT_META)
         CLV_TRY(add_marks(k, s, &text, &length));
     else if (s->prefix && *text != ' ')
         CLV_TRY(add_space(k, &text, &length));
     for (size_t at = 0, bytes; at < length; at += bytes) {
+        if (s->kind ==
+            CLV_SPLIT_SPACES) { /* only a word at the text's first byte begins the text */
+            const size_t spaces = clv_spaces_behind(text, at, length);
+            k->first = k->first && !spaces;
+            if ((at = spaces) == length) break;
+        }
         bytes = clv_split_next(s, text + at, length - at);
         CLV_TRY(split(k, stage + 1, text + at, bytes));
     }
     return CLV_OK;
 }
 
-static clv_status encode_fragment(work *k, const char *text, size_t length)
+static clv_status encode_words(work *k, const char *text, size_t length)
 {
-    size_t normal = length;
-    if (!length) return CLV_OK;
-    const char *shown = clv_text_normalize(k->t, text, &normal, k->normal);
-    if (!shown) return no_memory(length);
-    const clv_status status = normal ? split(k, 0, shown, normal) : CLV_OK;
-    k->first = false;
+    const clv_status status = length ? split(k, 0, text, length) : CLV_OK;
+    if (length) k->first = false;
     return status;
 }
 
-static size_t without_spaces_behind(const char *text, size_t from, size_t to)
+/* Encodes a fragment between early tokens: brings it into normal form, and searches for late tokens there. */
+static clv_status encode_fragment(work *k, const char *text, size_t length)
 {
-    while (to > from) {
-        uint32_t c = 0;
-        size_t at = to - 1;
-        while (at > from && ((unsigned char)text[at] & 0xC0) == 0x80)
-            --at;
-        if (!clv_utf8_decode(text + at, to - at, &c) || !clv_char_is_space(c)) break;
-        to = at;
+    size_t normal = length, from = 0;
+    if (!length) return CLV_OK;
+    const char *shown = clv_text_normalize(k->t, text, &normal, k->normal);
+    if (!shown) return no_memory(length);
+    for (size_t at = 0; at < normal && k->t->late.count;) {
+        const clv_special *s =
+            clv_specials_match(&k->t->late, shown, at, normal, k->text_only, NULL);
+        if (!s) {
+            ++at;
+            continue;
+        }
+        CLV_TRY(encode_words(k, shown + from,
+                             (s->left ? clv_spaces_before(shown, from, at) : at) - from));
+        if (!clv_token_push(k->rows, s->id)) return no_memory(length);
+        k->first = false;
+        at += s->length;
+        from = at = s->right ? clv_spaces_behind(shown, at, normal) : at;
     }
-    return to;
-}
-
-static size_t behind_spaces(const char *text, size_t at, size_t length)
-{
-    uint32_t c = 0;
-    for (size_t bytes; at < length; at += bytes) {
-        bytes = clv_utf8_decode(text + at, length - at, &c);
-        if (!bytes || !clv_char_is_space(c)) break;
-    }
-    return at;
+    const clv_status status = encode_words(k, shown + from, normal - from);
+    k->first = false;
+    return status;
 }
 
 static clv_status encode(work *k, const char *text, size_t length, bool literal,
@@ -105,17 +113,17 @@ static clv_status encode(work *k, const char *text, size_t length, bool literal,
 {
     size_t from = 0;
     for (size_t at = 0; at < length;) {
-        const clv_special *s = clv_specials_match(k->t, text, at, length, literal, marks);
+        const clv_special *s = clv_specials_match(&k->t->early, text, at, length, literal, marks);
         if (!s) {
             ++at;
             continue;
         }
-        const size_t end = s->left ? without_spaces_behind(text, from, at) : at;
+        const size_t end = s->left ? clv_spaces_before(text, from, at) : at;
         CLV_TRY(encode_fragment(k, text + from, end - from));
         if (!clv_token_push(k->rows, s->id)) return no_memory(length);
         k->first = false;
         at += s->length;
-        from = at = s->right ? behind_spaces(text, at, length) : at;
+        from = at = s->right ? clv_spaces_behind(text, at, length) : at;
     }
     return encode_fragment(k, text + from, length - from);
 }
@@ -123,7 +131,7 @@ static clv_status encode(work *k, const char *text, size_t length, bool literal,
 clv_status clv_bpe_encode(const clv_tokenizer *t, const char *text, size_t length, bool literal,
                           const unsigned char *marks, clv_token_rows *rows, size_t *bad)
 {
-    work k = { .t = t, .rows = rows, .first = true };
+    work k = { .t = t, .rows = rows, .first = true, .text_only = literal || marks };
     *bad = SIZE_MAX;
     const char *good = clv_text_repair(t, text, &length, &k.repaired, rows, bad);
     if ((!good && !k.repaired.failed) || (marks && good != text)) {

@@ -21,8 +21,14 @@ static int longest_first(const void *left, const void *right)
 clv_status clv_tokenizer_finish(clv_tokenizer *t, const char *what, const char *tail_mark)
 {
     CLV_TRY(clv_pieces_finish(&t->pieces, what, tail_mark));
-    if (t->special_count) qsort(t->specials, t->special_count, sizeof *t->specials, longest_first);
     for (size_t i = 0; i < t->special_count; ++i)
+        if (t->specials[i].late) { /* only late tokens need the normal form as a text */
+            t->normal[0] = (clv_normal){ .kind = CLV_NORMAL_BERT, .bert = t->flags };
+            t->normal_count = 1;
+        }
+    CLV_TRY(clv_specials_finish(t, what));
+    if (t->early.count) qsort(t->specials, t->early.count, sizeof *t->specials, longest_first);
+    for (size_t i = 0; i < t->early.count; ++i)
         t->special_start[(unsigned char)t->specials[i].text[0]] = true;
     for (uint32_t c = 0; c < CLV_CHAR_TABLE; ++c)
         t->rules[c] = clv_char_rule(t->flags, c);
@@ -34,14 +40,9 @@ clv_status clv_tokenizer_finish(clv_tokenizer *t, const char *what, const char *
 static clv_status take_normalizer(clv_tokenizer *t, const char *what, const clv_json *root)
 {
     const clv_json *n = clv_json_get(root, "normalizer"), *type = clv_json_get(n, "type");
-    bool clean;
     if (strcmp(clv_json_string(type, ""), "BertNormalizer") != 0)
         return clv_tokenizer_refuse(what, "the type of the normalizer", type, "BertNormalizer");
-    CLV_TRY(clv_tokenizer_flag(what, n, "clean_text", true, &clean));
-    CLV_TRY(clv_tokenizer_flag(what, n, "handle_chinese_chars", true, &t->flags.cjk));
-    CLV_TRY(clv_tokenizer_flag(what, n, "lowercase", true, &t->flags.lower));
-    CLV_TRY(clv_tokenizer_flag(what, n, "strip_accents", t->flags.lower, &t->flags.strip));
-    if (!clean) return clv_fail(CLV_E_FORMAT, "%s: clean_text is false, expected true", what);
+    CLV_TRY(clv_tokenizer_take_bert(what, n, &t->flags));
     const clv_json *split = clv_json_get(clv_json_get(root, "pre_tokenizer"), "type");
     if (strcmp(clv_json_string(split, ""), "BertPreTokenizer") != 0)
         return clv_tokenizer_refuse(what, "the type of the pre_tokenizer", split,
@@ -57,7 +58,8 @@ static clv_status take_model(clv_tokenizer *t, const char *what, const clv_json 
     if (!clv_json_is_object(model)) return clv_tokenizer_refuse(what, "model", model, "an object");
     if (strcmp(clv_json_string(type, "WordPiece"), "WordPiece") != 0 ||
         !clv_json_is_string(clv_json_get(model, "continuing_subword_prefix")))
-        return clv_tokenizer_refuse(what, "the type of the model", type, "WordPiece or BPE");
+        return clv_tokenizer_refuse(what, "the type of the model", type,
+                                    "WordPiece, BPE or Unigram");
     CLV_TRY(clv_folder_int(what, model, "max_input_chars_per_word", 1, CLV_WORD_CHARS_MAX, 100,
                            &chars));
     t->max_word_chars = (size_t)chars;
@@ -72,19 +74,22 @@ static clv_status take_added(clv_tokenizer *t, const char *what, const clv_json 
     for (size_t i = 0; i < clv_json_count(list); ++i) {
         const clv_json *token = clv_json_at(list, i);
         const char *text = clv_json_string(clv_json_get(token, "content"), NULL);
-        bool single, normalized;
+        bool single, late;
         int64_t id;
         if (!text)
             return clv_tokenizer_refuse(what, "the content of an added token",
                                         clv_json_get(token, "content"), "text");
         CLV_TRY(clv_folder_int(what, token, "id", 0, CLV_PIECE_ID_MAX, -1, &id));
         CLV_TRY(clv_tokenizer_flag(what, token, "single_word", false, &single));
-        CLV_TRY(clv_tokenizer_flag(what, token, "normalized", false, &normalized));
-        if (single || normalized)
+        CLV_TRY(clv_tokenizer_flag(what, token, "normalized", false, &late));
+        if (single)
             return clv_fail(CLV_E_FORMAT,
-                            "%s: added token \"%.60s\" has %s, which is not supported", what, text,
-                            single ? "single_word" : "normalized");
+                            "%s: added token \"%.60s\" has single_word, which is not supported",
+                            what, text);
+        /* lstrip and rstrip change nothing: white space beside a token makes no tokens */
         CLV_TRY(clv_tokenizer_add_special(t, what, text, id));
+        for (size_t k = 0; k < t->special_count && late; ++k)
+            if (t->specials[k].id == id) t->specials[k].late = true;
     }
     return CLV_OK;
 }
@@ -95,7 +100,7 @@ static clv_status take_frame(const char *what, const clv_json *p, const char **c
 {
     const char *type = clv_json_string(clv_json_get(p, "type"), "");
     *cls = *sep = NULL;
-    if (strcmp(type, "BertProcessing") == 0) {
+    if (strcmp(type, "BertProcessing") == 0 || strcmp(type, "RobertaProcessing") == 0) {
         *cls = clv_json_string(clv_json_at(clv_json_get(p, "cls"), 0), NULL);
         *sep = clv_json_string(clv_json_at(clv_json_get(p, "sep"), 0), NULL);
     } else if (strcmp(type, "TemplateProcessing") == 0) {
@@ -108,7 +113,7 @@ static clv_status take_frame(const char *what, const clv_json *p, const char **c
         }
     } else {
         return clv_tokenizer_refuse(what, "the type of the post_processor", clv_json_get(p, "type"),
-                                    "TemplateProcessing or BertProcessing");
+                                    "TemplateProcessing, BertProcessing or RobertaProcessing");
     }
     if (!*cls || !*sep)
         return clv_fail(CLV_E_FORMAT, "%s: the post_processor is not [CLS] text [SEP]", what);
@@ -145,17 +150,19 @@ static clv_status take_wordpiece(clv_tokenizer *t, const char *what, const clv_j
     CLV_TRY(find_needed(t, what, unk, &t->unk));
     CLV_TRY(find_needed(t, what, cls, &t->cls));
     CLV_TRY(find_needed(t, what, sep, &t->sep));
-    t->pad = clv_pieces_find(&t->pieces, "[PAD]", 5);
-    t->mask = clv_pieces_find(&t->pieces, "[MASK]", 6);
+    const bool bert = clv_pieces_find(&t->pieces, "[PAD]", 5) >= 0;
+    t->pad = clv_pieces_find(&t->pieces, bert ? "[PAD]" : "<pad>", 5);
+    t->mask = clv_pieces_find(&t->pieces, bert ? "[MASK]" : "<mask>", 6);
     frame(t);
     return CLV_OK;
 }
 
-/* Tells whether the model is BPE; old files do not name it, so its merges decide. */
-static bool is_bpe(const clv_json *model)
+/* Tells whether the model is BPE or Unigram; old files do not name it, so its merges decide. */
+static bool is_staged(const clv_json *model)
 {
     const char *guess = clv_json_get(model, "merges") ? "BPE" : "WordPiece";
-    return strcmp(clv_json_string(clv_json_get(model, "type"), guess), "BPE") == 0;
+    const char *type = clv_json_string(clv_json_get(model, "type"), guess);
+    return strcmp(type, "BPE") == 0 || strcmp(type, "Unigram") == 0;
 }
 
 clv_status clv_tokenizer_from_json(clv_tokenizer *t, const char *what, const char *text,
@@ -165,7 +172,7 @@ clv_status clv_tokenizer_from_json(clv_tokenizer *t, const char *what, const cha
     CLV_TRY(clv_json_parse(what, text, length, &root));
     const clv_json *cut = clv_json_get(root, "truncation");
     t->keep_end = strcmp(clv_json_string(clv_json_get(cut, "direction"), "Right"), "Left") == 0;
-    const clv_status status = is_bpe(clv_json_get(root, "model"))
+    const clv_status status = is_staged(clv_json_get(root, "model"))
                                   ? clv_tokenizer_from_bpe_json(t, what, root)
                                   : take_wordpiece(t, what, root);
     clv_json_free(root);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads tokenizer.json of models with byte pair encoding. An unknown rule is refused by name, because ignoring it
+/* Reads tokenizer.json of models with byte pair encoding or Unigram. An unknown rule is refused by name, because ignoring it
  * would change ids silently. */
 #include "host/tokenizer/tokenizer.h"
 
@@ -22,57 +22,13 @@ static clv_status refuse_type(const char *what, const char *part, const clv_json
     return clv_tokenizer_refuse(what, part, clv_json_get(object, "type"), expected);
 }
 
-/* Reads a text that is short enough for a stage. */
-static clv_status take_mark(const char *what, const clv_json *object, const char *key, char out[8])
-{
-    const clv_json *value = clv_json_get(object, key);
-    const char *text = clv_json_string(value, "");
-    if (!*text || strlen(text) >= 8)
-        return clv_tokenizer_refuse(what, key, value, "a text of 1 to 7 bytes");
-    memcpy(out, text, strlen(text) + 1);
-    return CLV_OK;
-}
-
-/* ---- normal forms -------------------------------------------------------------------------------- */
-
-static clv_status add_normal(clv_tokenizer *t, const char *what, const clv_json *n)
-{
-    if (t->normal_count == CLV_STAGES_MAX)
-        return clv_fail(CLV_E_FORMAT, "%s: more than %d normalizers", what, CLV_STAGES_MAX);
-    clv_normal *out = &t->normal[t->normal_count];
-    if (is(n, "NFC")) {
-        out->kind = CLV_NORMAL_NFC;
-    } else if (is(n, "Prepend")) {
-        out->kind = CLV_NORMAL_PREPEND;
-        CLV_TRY(take_mark(what, n, "prepend", out->to));
-    } else if (is(n, "Replace")) {
-        out->kind = CLV_NORMAL_REPLACE;
-        CLV_TRY(take_mark(what, clv_json_get(n, "pattern"), "String", out->from));
-        CLV_TRY(take_mark(what, n, "content", out->to));
-    } else {
-        return refuse_type(what, "the type of a normalizer", n, "NFC, Prepend or Replace");
-    }
-    ++t->normal_count;
-    return CLV_OK;
-}
-
-static clv_status take_normal(clv_tokenizer *t, const char *what, const clv_json *n)
-{
-    if (clv_folder_absent(n)) return CLV_OK;
-    if (!is(n, "Sequence")) return add_normal(t, what, n);
-    const clv_json *list = clv_json_get(n, "normalizers");
-    for (size_t i = 0; i < clv_json_count(list); ++i)
-        CLV_TRY(add_normal(t, what, clv_json_at(list, i)));
-    return CLV_OK;
-}
-
 /* ---- words --------------------------------------------------------------------------------------- */
 
 static clv_status take_meta(const char *what, const clv_json *s, clv_split *out)
 {
     bool old = true;
     const char *scheme = clv_json_string(clv_json_get(s, "prepend_scheme"), NULL);
-    CLV_TRY(take_mark(what, s, "replacement", out->mark));
+    CLV_TRY(clv_tokenizer_take_mark(what, s, "replacement", false, out->mark));
     CLV_TRY(clv_tokenizer_flag(what, s, "add_prefix_space", true, &old));
     CLV_TRY(clv_tokenizer_flag(what, s, "split", true, &out->cuts));
     out->kind = CLV_SPLIT_META;
@@ -122,9 +78,11 @@ static clv_status add_split(clv_tokenizer *t, const char *what, const clv_json *
         CLV_TRY(take_pattern(what, s, out));
     } else if (is(s, "Metaspace")) {
         CLV_TRY(take_meta(what, s, out));
+    } else if (is(s, "WhitespaceSplit")) {
+        *out = (clv_split){ .kind = CLV_SPLIT_SPACES };
     } else {
         return refuse_type(what, "the type of a pre_tokenizer", s,
-                           "ByteLevel, Digits, Metaspace or Split");
+                           "ByteLevel, Digits, Metaspace, WhitespaceSplit or Split");
     }
     ++t->split_count;
     return CLV_OK;
@@ -198,6 +156,7 @@ static clv_status refuse_more(const char *what, const clv_json *model)
 static clv_status take_model(clv_tokenizer *t, const char *what, const clv_json *model)
 {
     bool bytes;
+    if (is(model, "Unigram")) return clv_tokenizer_take_unigram(t, what, model);
     CLV_TRY(refuse_more(what, model));
     CLV_TRY(clv_tokenizer_take_pieces(t, what, clv_json_get(model, "vocab")));
     CLV_TRY(clv_tokenizer_flag(what, model, "ignore_merges", false, &t->whole_words));
@@ -212,7 +171,7 @@ static clv_status take_model(clv_tokenizer *t, const char *what, const clv_json 
 static clv_status take_token(clv_tokenizer *t, const char *what, const clv_json *token)
 {
     int64_t id;
-    bool special, single, left, right;
+    bool special, single, left, right, late;
     const char *text = clv_json_string(clv_json_get(token, "content"), NULL);
     if (!text || !*text)
         return clv_tokenizer_refuse(what, "the content of an added token",
@@ -222,11 +181,18 @@ static clv_status take_token(clv_tokenizer *t, const char *what, const clv_json 
     CLV_TRY(clv_tokenizer_flag(what, token, "single_word", false, &single));
     CLV_TRY(clv_tokenizer_flag(what, token, "lstrip", false, &left));
     CLV_TRY(clv_tokenizer_flag(what, token, "rstrip", false, &right));
+    CLV_TRY(clv_tokenizer_flag(what, token, "normalized", false, &late));
+    if (t->kind == CLV_TOKENIZER_UNIGRAM && (size_t)id >= t->pieces.ids)
+        return clv_fail(CLV_E_FORMAT,
+                        "%s: the added token \"%.60s\" has the id %lld, but the vocabulary of a "
+                        "Unigram model must have it; it has %zu pieces",
+                        what, text, (long long)id, t->pieces.ids);
     CLV_TRY(clv_tokenizer_add_special(t, what, text, id));
     for (size_t i = 0; i < t->special_count; ++i) {
         clv_special *s = &t->specials[i];
         if (s->id != id) continue;
         s->plain = !special, s->single_word = single, s->left = left, s->right = right;
+        s->late = late;
     }
     return CLV_OK;
 }
@@ -278,13 +244,31 @@ static clv_status take_template(clv_tokenizer *t, const char *what, const clv_js
     return CLV_OK;
 }
 
+/* Reads a pair of a token and its id. */
+static clv_status take_pair(const char *what, const clv_json *p, const char *key, int32_t *out,
+                            size_t *count)
+{
+    const clv_json *pair = clv_json_get(p, key), *id = clv_json_at(pair, 1);
+    if (*count == CLV_FRAME_MAX || !clv_json_is_int(id))
+        return clv_fail(CLV_E_FORMAT,
+                        "%s: the post_processor has no pair of a token and its id as %s", what,
+                        key);
+    out[(*count)++] = (int32_t)clv_json_int(id, -1);
+    return CLV_OK;
+}
+
 static clv_status take_frame(clv_tokenizer *t, const char *what, const clv_json *p)
 {
     if (clv_folder_absent(p) || is(p, "ByteLevel")) return CLV_OK;
     if (is(p, "TemplateProcessing")) return take_template(t, what, p);
+    if (is(p, "RobertaProcessing") || is(p, "BertProcessing")) {
+        CLV_TRY(take_pair(what, p, "cls", t->before, &t->before_count));
+        return take_pair(what, p, "sep", t->after, &t->after_count);
+    }
     if (!is(p, "Sequence"))
         return refuse_type(what, "the type of the post_processor", p,
-                           "ByteLevel, TemplateProcessing or a Sequence of them");
+                           "ByteLevel, TemplateProcessing, RobertaProcessing, BertProcessing or "
+                           "a Sequence of them");
     const clv_json *list = clv_json_get(p, "processors");
     for (size_t i = 0; i < clv_json_count(list); ++i) {
         const clv_json *part = clv_json_at(list, i);
@@ -324,17 +308,17 @@ clv_status clv_tokenizer_from_bpe_json(clv_tokenizer *t, const char *what, const
     t->kind = CLV_TOKENIZER_BPE;
     t->unk = t->cls = t->sep = t->pad = t->mask = t->bos = t->eos = -1;
     CLV_TRY(take_model(t, what, model));
-    CLV_TRY(take_normal(t, what, clv_json_get(root, "normalizer")));
+    CLV_TRY(clv_tokenizer_take_normalizer(t, what, clv_json_get(root, "normalizer")));
     CLV_TRY(take_splits(t, what, clv_json_get(root, "pre_tokenizer")));
     for (size_t i = 0; i < clv_json_count(added); ++i)
         CLV_TRY(take_token(t, what, clv_json_at(added, i)));
     CLV_TRY(take_types(t, what));
     CLV_TRY(clv_bpe_finish(t, what));
-    CLV_TRY(take_merges(t, what, clv_json_get(model, "merges")));
+    if (t->kind == CLV_TOKENIZER_BPE) CLV_TRY(take_merges(t, what, clv_json_get(model, "merges")));
     CLV_TRY(take_frame(t, what, clv_json_get(root, "post_processor")));
     CLV_TRY(check_frame(t, what));
     const char *unk = clv_json_string(clv_json_get(model, "unk_token"), NULL);
-    if (unk) t->unk = clv_pieces_find(&t->pieces, unk, strlen(unk));
+    if (unk && t->kind == CLV_TOKENIZER_BPE) t->unk = clv_pieces_find(&t->pieces, unk, strlen(unk));
     t->strip_first = strips_first(clv_json_get(root, "decoder"));
     return CLV_OK;
 }

@@ -65,24 +65,95 @@ static bool is_composed(const char *text, size_t length)
     return true;
 }
 
+/* Tells whether a text is ASCII, which NFC, decompositions and the dropping of marks leave as it is. */
+static bool is_ascii(const char *text, size_t length)
+{
+    for (size_t i = 0; i < length; ++i)
+        if ((unsigned char)text[i] >= 0x80) return false;
+    return true;
+}
+
+static bool changes_nothing(const clv_normal *n, const char *text, size_t length)
+{
+    switch (n->kind) {
+    case CLV_NORMAL_NFC:
+        return is_composed(text, length);
+    case CLV_NORMAL_NFD:
+    case CLV_NORMAL_NFKD:
+    case CLV_NORMAL_NFKC:
+    case CLV_NORMAL_ACCENTS:
+        return is_ascii(text, length);
+    default:
+        return false;
+    }
+}
+
+static void replace_spaces(const clv_normal *n, const char *text, size_t length, clv_text *out)
+{
+    for (size_t at = 0, run; at < length; at += run) {
+        for (run = 0; at + run < length && text[at + run] == ' ';)
+            ++run;
+        if (run > 1)
+            clv_text_bytes(out, n->to, strlen(n->to));
+        else
+            clv_text_bytes(out, text + at, run = 1);
+    }
+}
+
+static void apply(const clv_tokenizer *t, const clv_normal *n, const char *text, size_t length,
+                  clv_text *out)
+{
+    size_t from = 0, to = length;
+    switch (n->kind) {
+    case CLV_NORMAL_NFC:
+    case CLV_NORMAL_NFKC:
+        clv_utf8_compose(text, length, n->kind == CLV_NORMAL_NFKC, out);
+        break;
+    case CLV_NORMAL_NFD:
+    case CLV_NORMAL_NFKD:
+        clv_text_decompose(text, length, n->kind == CLV_NORMAL_NFKD, out);
+        break;
+    case CLV_NORMAL_PREPEND:
+        clv_text_bytes(out, n->to, strlen(n->to));
+        clv_text_bytes(out, text, length);
+        break;
+    case CLV_NORMAL_REPLACE:
+        replace(n, text, length, out);
+        break;
+    case CLV_NORMAL_SPACES:
+        replace_spaces(n, text, length, out);
+        break;
+    case CLV_NORMAL_LOWER:
+        clv_text_lower(text, length, out);
+        break;
+    case CLV_NORMAL_ACCENTS:
+        clv_text_drop_marks(text, length, out);
+        break;
+    case CLV_NORMAL_STRIP:
+        if (n->left) from = clv_spaces_behind(text, 0, length);
+        if (n->right) to = clv_spaces_before(text, from, length);
+        clv_text_bytes(out, text + from, to - from);
+        break;
+    case CLV_NORMAL_CHARSMAP:
+        clv_charsmap_apply(&t->charsmap, text, length, out);
+        break;
+    case CLV_NORMAL_BERT:
+        clv_text_bert(n->bert, text, length, out);
+        break;
+    }
+}
+
 const char *clv_text_normalize(const clv_tokenizer *t, const char *text, size_t *length,
                                clv_text work[2])
 {
     size_t next = 0;
     for (size_t i = 0; i < t->normal_count && *length; ++i) {
         const clv_normal *n = &t->normal[i];
-        if (n->kind == CLV_NORMAL_NFC && is_composed(text, *length)) continue;
+        if (changes_nothing(n, text, *length)) continue;
         clv_text *out = &work[next];
         next = !next;
         clv_text_restart(out);
-        if (n->kind == CLV_NORMAL_NFC) {
-            clv_utf8_compose(text, *length, out);
-        } else if (n->kind == CLV_NORMAL_PREPEND) {
-            clv_text_bytes(out, n->to, strlen(n->to));
-            clv_text_bytes(out, text, *length);
-        } else {
-            replace(n, text, *length, out);
-        }
+        apply(t, n, text, *length, out);
         if (out->failed) return NULL;
         text = clv_text_get(out);
         *length = out->length;

@@ -145,6 +145,43 @@ static void look_for_tokens(const clv_tokenizer *t, const char *folder, const cl
     }
 }
 
+/* Tells whether config.json describes an encoder, whose folders have a limit of tokens whatever their tokenizer is.
+ * *positions is how many tokens the model takes; SIZE_MAX: unknown. */
+static bool is_encoder(const clv_json *model, size_t *positions)
+{
+    static const struct {
+        const char *type;
+        bool behind_padding; /* positions begin behind that of the padding token */
+    } types[] = { { "bert", false },   { "distilbert", false }, { "electra", false },
+                  { "roberta", true }, { "xlm-roberta", true }, { "mpnet", true },
+                  { "albert", false } };
+    const char *type = clv_json_string(clv_json_get(model, "model_type"), "");
+    *positions = limit_in(model, "max_position_embeddings");
+    for (size_t i = 0; i < CLV_LEN(types); ++i) {
+        if (strcmp(types[i].type, type) != 0) continue;
+        const bool padded = types[i].behind_padding && strcmp(type, "mpnet") != 0;
+        const int64_t pad = padded ? clv_json_int(clv_json_get(model, "pad_token_id"), 1) : 1;
+        if (types[i].behind_padding && *positions != SIZE_MAX && pad >= 0)
+            *positions = *positions > (size_t)pad + 3 ? *positions - (size_t)pad - 1 : 2;
+        return true;
+    }
+    return false;
+}
+
+/* Warns where transformers builds other rules from tokenizer_config.json than tokenizer.json has. */
+static void compare_spaces(const clv_tokenizer *t, const char *folder, const clv_json *config)
+{
+    const clv_json *given = clv_json_get(config, "add_prefix_space");
+    bool obeyed = false;
+    for (size_t i = 0; i < t->split_count; ++i)
+        obeyed = obeyed || t->split[i].prefix;
+    if (!clv_json_is_bool(given) || clv_json_bool(given, obeyed) == obeyed) return;
+    clv_log(CLV_LOG_WARN,
+            "%s: add_prefix_space is %s in tokenizer_config.json, which transformers obeys, and %s "
+            "in tokenizer.json, which is obeyed here",
+            folder, obeyed ? "false" : "true", obeyed ? "true" : "false");
+}
+
 static clv_status take_limits(clv_tokenizer *t, const char *folder,
                               const clv_tokenizer_options *options)
 {
@@ -152,8 +189,11 @@ static clv_status take_limits(clv_tokenizer *t, const char *folder,
     clv_status status = clv_folder_json(folder, "sentence_bert_config.json", false, &sentence);
     if (!status) status = clv_folder_json(folder, "tokenizer_config.json", false, &tokenizer);
     if (!status) status = clv_folder_json(folder, "config.json", false, &model);
-    const size_t positions = limit_in(model, "max_position_embeddings");
+    size_t positions;
+    const bool encoder = is_encoder(model, &positions);
     if (!status && t->kind == CLV_TOKENIZER_WORDPIECE) compare_rules(t, folder, tokenizer);
+    if (!status && t->kind != CLV_TOKENIZER_WORDPIECE && encoder)
+        compare_spaces(t, folder, tokenizer);
     if (!status) look_for_tokens(t, folder, tokenizer);
     const char *side =
         clv_json_string(clv_json_get(tokenizer, "truncation_side"), t->keep_end ? "left" : "right");
@@ -177,9 +217,10 @@ static clv_status take_limits(clv_tokenizer *t, const char *folder,
                           "%s: max_length is %zu, but it must be 2 to %zu, the number of positions "
                           "of the model",
                           folder, wanted, positions);
-    if (t->kind != CLV_TOKENIZER_WORDPIECE) {
+    if (!status && t->kind != CLV_TOKENIZER_WORDPIECE)
+        status = clv_bpe_take_config(t, folder, tokenizer);
+    if (t->kind != CLV_TOKENIZER_WORDPIECE && !encoder) {
         t->max_length = wanted ? wanted : SIZE_MAX;
-        if (!status) status = clv_bpe_take_config(t, folder, tokenizer);
         clv_json_free(sentence), clv_json_free(tokenizer), clv_json_free(model);
         return status;
     }

@@ -157,6 +157,11 @@ size_t clv_split_next(const clv_split *s, const char *text, size_t length)
     place p = { .text = text, .length = length };
     if (s->kind == CLV_SPLIT_META) return meta_next(s, text, length);
     look(&p);
+    if (s->kind == CLV_SPLIT_SPACES) {
+        while (p.kind != SPACE && p.kind != END)
+            step(&p);
+        return p.at;
+    }
     return s->kind == CLV_SPLIT_NUMBERS ? numbers_next(s, p) : words_next(s, p);
 }
 

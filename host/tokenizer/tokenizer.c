@@ -265,6 +265,8 @@ void clv_tokenizer_discard(clv_tokenizer *t)
     for (size_t i = 0; i < t->special_count; ++i)
         clv_free(t->specials[i].text);
     clv_free(t->specials), clv_free(t->types), clv_free(t->scores), clv_free(t->merges);
+    clv_free(t->weights), clv_charsmap_clear(&t->charsmap);
+    t->weights = NULL;
     t->specials = NULL, t->types = NULL, t->scores = NULL, t->merges = NULL;
     t->special_count = t->special_room = 0;
 }

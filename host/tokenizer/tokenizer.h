@@ -2,13 +2,14 @@
 /* The internals of a tokenizer: its rules, its vocabulary, and the work on one text.
  *
  * A text is repaired (invalid UTF-8) and cut at added tokens. Each fragment between them is normalised
- * (normalize.c) and split into words (split.c), and the model turns each word into ids (bpe.c). WordPiece does
- * all of that in one pass of its own (wordpiece.c). */
+ * (normalize.c) and split into words (split.c), and the model turns each word into ids (bpe.c, unigram.c).
+ * WordPiece does all of that in one pass of its own (wordpiece.c). */
 #ifndef CLEAVE_HOST_TOKENIZER_TOKENIZER_H
 #define CLEAVE_HOST_TOKENIZER_TOKENIZER_H
 
 #include "base/json.h"
 #include "base/text.h"
+#include "base/unicode.h"
 #include "host/tokenizer/pieces.h"
 
 #include <cleave/gguf.h>
@@ -51,6 +52,14 @@ size_t clv_char_spell(clv_char_flags flags, uint32_t c, clv_spelled out[CLV_SPEL
 /* Returns the same in one number for simple cases: rule << CLV_RULE_SHIFT | code point. */
 uint32_t clv_char_rule(clv_char_flags flags, uint32_t c);
 
+/* Facts about code points as the reference (the Rust library tokenizers) knows them: see wordpiece_chars.c. */
+bool clv_char_is_old_mark(uint32_t c); /* M* */
+unsigned clv_char_old_combining(uint32_t c);
+/* Writes the canonical (or with `compat` the compatibility) decomposition; returns its length. */
+size_t clv_char_old_decompose(uint32_t c, bool compat, uint32_t out[CLV_COMPAT_MAX]);
+/* Writes the lower case of a code point; returns its length, 1 or 2. */
+size_t clv_char_old_lower(uint32_t c, uint32_t out[2]);
+
 /* An added token: texts are searched for it before anything else happens to them. */
 typedef struct clv_special {
     char *text;
@@ -59,7 +68,15 @@ typedef struct clv_special {
     bool plain;       /* found even if special tokens are to be treated as text */
     bool single_word; /* only matches without a letter, number or underscore beside it */
     bool left, right; /* includes the white space on that side */
+    bool late;        /* searched for in the normal form of a fragment, not in the text */
 } clv_special;
+
+/* Added tokens in the order of the search, and the bytes with which they begin. */
+typedef struct clv_special_set {
+    clv_special *tokens; /* of the tokenizer; texts of late ones are in normal form */
+    size_t count;
+    bool start[256];
+} clv_special_set;
 
 /* ---- stages of byte pair encoding ---------------------------------------------------------------- */
 
@@ -67,17 +84,42 @@ typedef enum clv_normal_kind {
     CLV_NORMAL_NFC,
     CLV_NORMAL_PREPEND, /* puts `to` in front of every fragment that is not empty */
     CLV_NORMAL_REPLACE, /* replaces every `from` by `to` */
+    CLV_NORMAL_SPACES,  /* replaces two and more spaces by `to` */
+    CLV_NORMAL_NFD,
+    CLV_NORMAL_NFKD,
+    CLV_NORMAL_NFKC,
+    CLV_NORMAL_LOWER,
+    CLV_NORMAL_ACCENTS, /* drops marks */
+    CLV_NORMAL_STRIP,   /* drops white space at the ends */
+    CLV_NORMAL_CHARSMAP,
+    CLV_NORMAL_BERT,
 } clv_normal_kind;
 
 typedef struct clv_normal {
     clv_normal_kind kind;
     char from[8], to[8]; /* UTF-8, terminated */
+    bool left, right;    /* STRIP */
+    clv_char_flags bert;
 } clv_normal;
+
+/* A compiled map of SentencePiece: a trie of texts (a double array), and what they become. */
+typedef struct clv_charsmap {
+    uint32_t *units;
+    size_t count;
+    char *texts; /* each ended by NUL */
+    size_t length;
+} clv_charsmap;
+/* Decodes the base64 text of tokenizer.json. */
+clv_status clv_charsmap_open(clv_charsmap *map, const char *what, const char *base64);
+void clv_charsmap_clear(clv_charsmap *map);
+/* Appends the mapped form of UTF-8 text. */
+void clv_charsmap_apply(const clv_charsmap *map, const char *text, size_t length, clv_text *out);
 
 typedef enum clv_split_kind {
     CLV_SPLIT_NUMBERS, /* separates single digits (most 1), or runs of digits */
     CLV_SPLIT_WORDS,   /* splits by one of the usual regular expressions: see split.c */
     CLV_SPLIT_META,    /* turns spaces into `mark`, with which words then begin */
+    CLV_SPLIT_SPACES,  /* words are what lies between white space */
 } clv_split_kind;
 
 typedef struct clv_split {
@@ -109,7 +151,8 @@ struct clv_tokenizer {
     unsigned char *types;  /* [pieces.ids]: clv_token_type; NULL: all normal but the special ones */
     clv_special *specials; /* WORDPIECE: longest first; else sorted by their bytes */
     size_t special_count, special_room;
-    bool special_start[256]; /* bytes with which a special token begins */
+    bool special_start[256];     /* bytes with which a special token begins */
+    clv_special_set early, late; /* what clv_specials_match searches for */
     int32_t unk, cls, sep, pad, mask, bos, eos;
     int32_t before[CLV_FRAME_MAX], after[CLV_FRAME_MAX]; /* put around a text */
     size_t before_count, after_count;
@@ -133,8 +176,11 @@ struct clv_tokenizer {
     bool strip_first;      /* decoding removes one leading space from a text's first piece */
     int32_t byte_ids[256]; /* the piece of a byte; -1: none */
     float *scores;         /* [pieces.ids]: SENTENCEPIECE; higher joins first */
-    clv_merge *merges;     /* BPE: a hash table */
-    size_t merge_slots;    /* a power of two */
+    double *weights;       /* [pieces.ids]: UNIGRAM; logarithms of probabilities */
+    double unknown_weight; /* UNIGRAM: of a character without a piece */
+    clv_charsmap charsmap;
+    clv_merge *merges;  /* BPE: a hash table */
+    size_t merge_slots; /* a power of two */
 };
 
 /* ---- opening ------------------------------------------------------------------------------------- */
@@ -146,7 +192,7 @@ clv_status clv_tokenizer_from_json(clv_tokenizer *tokenizer, const char *what, c
 clv_status clv_tokenizer_from_vocabulary(clv_tokenizer *tokenizer, const char *what,
                                          const char *text, size_t length, const char *config_name,
                                          const char *config, size_t config_length);
-/* Reads the rest of tokenizer.json if its model is BPE. */
+/* Reads the rest of tokenizer.json if its model is BPE or Unigram. */
 clv_status clv_tokenizer_from_bpe_json(clv_tokenizer *tokenizer, const char *what,
                                        const clv_json *root);
 /* Reads the vocabulary of a GGUF file. */
@@ -159,6 +205,17 @@ clv_status clv_tokenizer_flag(const char *what, const clv_json *object, const ch
                               bool fallback, bool *out);
 clv_status clv_tokenizer_take_pieces(clv_tokenizer *tokenizer, const char *what,
                                      const clv_json *vocabulary);
+/* Reads the normalizer, and the model of UNIGRAM. */
+clv_status clv_tokenizer_take_normalizer(clv_tokenizer *tokenizer, const char *what,
+                                         const clv_json *normalizer);
+clv_status clv_tokenizer_take_unigram(clv_tokenizer *tokenizer, const char *what,
+                                      const clv_json *model);
+/* Reads a text of at most 7 bytes; an empty one only if `empty` is set. */
+clv_status clv_tokenizer_take_mark(const char *what, const clv_json *object, const char *key,
+                                   bool empty, char out[8]);
+/* Reads the options of a BertNormalizer. */
+clv_status clv_tokenizer_take_bert(const char *what, const clv_json *normalizer,
+                                   clv_char_flags *flags);
 /* Gets the split rule of a known regular expression, by its exact text; returns false for an unknown one. */
 bool clv_split_of_pattern(const char *pattern, clv_split *split);
 
@@ -176,6 +233,8 @@ void clv_bpe_add_merge(clv_tokenizer *tokenizer, int32_t left, int32_t right, ui
 clv_status clv_bpe_merge_line(clv_tokenizer *tokenizer, const char *what, const char *left,
                               size_t left_length, const char *right, size_t right_length,
                               uint32_t rank, size_t *skipped);
+/* Builds the tables of added tokens; brings late ones into normal form. */
+clv_status clv_specials_finish(clv_tokenizer *tokenizer, const char *what);
 /* Builds the tables of byte pair encoding; call it once all pieces and added tokens are there. */
 clv_status clv_bpe_finish(clv_tokenizer *tokenizer, const char *what);
 /* Reads from the folder's tokenizer_config.json which tokens are put around a text. */
@@ -204,15 +263,23 @@ clv_status clv_bpe_encode(const clv_tokenizer *tokenizer, const char *text, size
  * (copy->failed), or else with *bad the first invalid byte. */
 const char *clv_text_repair(const clv_tokenizer *tokenizer, const char *text, size_t *length,
                             clv_text *copy, clv_token_rows *rows, size_t *bad);
+/* Appends a decomposition (NFD, or with `compat` NFKD), lower case, a text without marks, and BERT's normal form. */
+void clv_text_decompose(const char *text, size_t length, bool compat, clv_text *out);
+void clv_text_lower(const char *text, size_t length, clv_text *out);
+void clv_text_drop_marks(const char *text, size_t length, clv_text *out);
+void clv_text_bert(clv_char_flags flags, const char *text, size_t length, clv_text *out);
 /* Returns the normal form of a fragment: `text` itself, or one of the caller's two work texts. */
 const char *clv_text_normalize(const clv_tokenizer *tokenizer, const char *text, size_t *length,
                                clv_text work[2]);
 /* Returns the bytes of the first word of `text`, which must not be empty. */
 size_t clv_split_next(const clv_split *split, const char *text, size_t length);
 
-/* Returns the added token that begins at text[at]; NULL if there is none. */
-const clv_special *clv_specials_match(const clv_tokenizer *tokenizer, const char *text, size_t at,
+/* Returns the added token of a set that begins at text[at]; NULL if there is none. */
+const clv_special *clv_specials_match(const clv_special_set *set, const char *text, size_t at,
                                       size_t length, bool literal, const unsigned char *marks);
+/* Returns where white space before text[to] begins, but at least `from`, and where that from text[at] on ends. */
+size_t clv_spaces_before(const char *text, size_t from, size_t to);
+size_t clv_spaces_behind(const char *text, size_t at, size_t length);
 
 /* clv_bpe_word converts one word to ids and appends them to rows. The next word reuses the memory of `work`. */
 typedef struct clv_bpe_work clv_bpe_work;
@@ -220,6 +287,17 @@ clv_bpe_work *clv_bpe_work_create(void);
 void clv_bpe_work_free(clv_bpe_work *work);
 clv_status clv_bpe_word(const clv_tokenizer *tokenizer, clv_bpe_work *work, const char *word,
                         size_t length, clv_token_rows *rows);
+
+/* Appends the ids of one word by UNIGRAM. `work` is as above. */
+clv_status clv_unigram_word(const clv_tokenizer *tokenizer, clv_bpe_work *work, const char *word,
+                            size_t length, clv_token_rows *rows);
+/* One end of the best way through a word, and room for `count` of them in `work`; NULL without memory. */
+typedef struct clv_best_end {
+    double score;
+    size_t from; /* SIZE_MAX: no way leads here */
+    int32_t id;
+} clv_best_end;
+clv_best_end *clv_bpe_work_ends(clv_bpe_work *work, size_t count);
 
 bool clv_token_push(clv_token_rows *rows, int32_t id);
 

@@ -8,13 +8,7 @@
 #include "base/unicode.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-
-static int by_bytes(const void *left, const void *right)
-{
-    return strcmp(((const clv_special *)left)->text, ((const clv_special *)right)->text);
-}
 
 /* Finds the piece of every byte. */
 static void find_bytes(clv_tokenizer *t)
@@ -35,9 +29,7 @@ static void find_bytes(clv_tokenizer *t)
 clv_status clv_bpe_finish(clv_tokenizer *t, const char *what)
 {
     CLV_TRY(clv_pieces_finish(&t->pieces, what, NULL));
-    if (t->special_count) qsort(t->specials, t->special_count, sizeof *t->specials, by_bytes);
-    for (size_t i = 0; i < t->special_count; ++i)
-        t->special_start[(unsigned char)t->specials[i].text[0]] = true;
+    CLV_TRY(clv_specials_finish(t, what));
     find_bytes(t);
     t->max_length = SIZE_MAX;
     return CLV_OK;
@@ -74,6 +66,9 @@ clv_status clv_bpe_take_config(clv_tokenizer *t, const char *folder, const clv_j
     t->bos = named(t, config, "bos_token");
     t->eos = named(t, config, "eos_token");
     t->pad = named(t, config, "pad_token");
+    t->cls = named(t, config, "cls_token");
+    t->sep = named(t, config, "sep_token");
+    t->mask = named(t, config, "mask_token");
     if (t->unk < 0) t->unk = named(t, config, "unk_token");
     CLV_TRY(set_frame(folder, config, "add_bos_token", t->bos, t->before, &t->before_count));
     CLV_TRY(set_frame(folder, config, "add_eos_token", t->eos, t->after, &t->after_count));

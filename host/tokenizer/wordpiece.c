@@ -158,7 +158,7 @@ static void add_spelled(work *k, uint32_t c)
 /* Takes the special token that begins here; returns its bytes, 0 if there is none. */
 static size_t take_special(work *k, const char *text, size_t length)
 {
-    for (size_t i = 0; i < k->t->special_count; ++i) { /* longest first */
+    for (size_t i = 0; i < k->t->early.count; ++i) { /* longest first */
         const clv_special *s = &k->t->specials[i];
         if (s->length <= length && memcmp(s->text, text, s->length) == 0) {
             end_word(k);
@@ -194,24 +194,21 @@ static void take_char(work *k, uint32_t c)
     }
 }
 
-clv_status clv_wordpiece(const clv_tokenizer *t, const char *text, size_t length, size_t most,
-                         clv_token_rows *rows, size_t *bad)
+/* Tokenizes a text up to its end, or until there are enough tokens. */
+static clv_status run(work *k, const char *text, size_t length, bool specials, size_t *bad)
 {
-    work k;
-    k.t = t, k.rows = rows, k.begin = rows->tokens, k.most = most;
-    k.full = k.failed = false;
-    k.w.length = k.w.chars = k.w.run_count = 0;
+    const clv_tokenizer *t = k->t;
     size_t at = 0;
-    while (at < length && !k.full && !k.failed) {
+    while (at < length && !k->full && !k->failed) {
         const unsigned char byte = (unsigned char)text[at];
-        if (t->special_start[byte]) {
-            const size_t step = take_special(&k, text + at, length - at);
+        if (specials && t->special_start[byte]) {
+            const size_t step = take_special(k, text + at, length - at);
             at += step;
             if (step) continue;
         }
         uint32_t c = byte;
         if (byte < 0x80) {
-            take_char(&k, c);
+            take_char(k, c);
             ++at;
             continue;
         }
@@ -221,12 +218,71 @@ clv_status clv_wordpiece(const clv_tokenizer *t, const char *text, size_t length
             return CLV_E_FORMAT;
         }
         if (step)
-            take_char(&k, c);
+            take_char(k, c);
         else
-            ++rows->replaced; /* U+FFFD is dropped */
+            ++k->rows->replaced; /* U+FFFD is dropped */
         at += step ? step : 1;
     }
-    if (!k.full && !k.failed) end_word(&k);
+    if (!k->full && !k->failed) end_word(k);
+    return k->failed ? CLV_E_MEMORY : CLV_OK;
+}
+
+/* Ends the word and searches a fragment without early tokens for late ones, in its normal form. The rules change
+ * nothing when they are applied again, so the parts between are tokenized like any text. */
+static clv_status take_fragment(work *k, const char *text, size_t length, size_t *bad)
+{
+    const clv_tokenizer *t = k->t;
+    clv_text copy = { 0 }, normal[2] = { { 0 }, { 0 } };
+    size_t from = 0;
+    clv_status status = CLV_E_MEMORY;
+    const char *good = clv_text_repair(t, text, &length, &copy, k->rows, bad);
+    if (!good && !copy.failed) status = CLV_E_FORMAT;
+    const char *shown = good ? clv_text_normalize(t, good, &length, normal) : NULL;
+    if (shown) status = CLV_OK;
+    for (size_t at = 0; !status && at <= length; ++at) {
+        const clv_special *s =
+            at < length ? clv_specials_match(&t->late, shown, at, length, false, NULL) : NULL;
+        if (!s && at < length) continue;
+        status = run(k, shown + from, at - from, false, bad);
+        if (s && !status) {
+            emit(k, s->id);
+            at += s->length - 1, from = at + 1;
+        }
+    }
+    clv_text_clear(&copy), clv_text_clear(&normal[0]), clv_text_clear(&normal[1]);
+    return status;
+}
+
+/* Does so for every part of a text between early tokens. */
+static clv_status run_late(work *k, const char *text, size_t length, size_t *bad)
+{
+    size_t from = 0;
+    for (size_t at = 0; at <= length && !k->full && !k->failed; ++at) {
+        const clv_special *s = NULL;
+        for (size_t i = 0; i < k->t->early.count && at < length && !s; ++i) /* longest first */
+            if (k->t->specials[i].length <= length - at &&
+                memcmp(k->t->specials[i].text, text + at, k->t->specials[i].length) == 0)
+                s = &k->t->specials[i];
+        if (!s && at < length) continue;
+        const clv_status status = take_fragment(k, text + from, at - from, bad);
+        if (status == CLV_E_FORMAT) *bad += from;
+        CLV_TRY(status);
+        if (s) {
+            emit(k, s->id);
+            at += s->length - 1, from = at + 1;
+        }
+    }
+    return CLV_OK;
+}
+
+clv_status clv_wordpiece(const clv_tokenizer *t, const char *text, size_t length, size_t most,
+                         clv_token_rows *rows, size_t *bad)
+{
+    work k;
+    k.t = t, k.rows = rows, k.begin = rows->tokens, k.most = most;
+    k.full = k.failed = false;
+    k.w.length = k.w.chars = k.w.run_count = 0;
+    CLV_TRY(t->late.count ? run_late(&k, text, length, bad) : run(&k, text, length, true, bad));
     rows->truncated += k.full;
     return k.failed ? CLV_E_MEMORY : CLV_OK;
 }

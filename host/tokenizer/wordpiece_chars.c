@@ -96,6 +96,33 @@ static unsigned combining_of(uint32_t c)
     return clv_char_combining(c);
 }
 
+bool clv_char_is_old_mark(uint32_t c)
+{
+    return clv_char_is_mark(c) &&
+           (!within(young, CLV_LEN(young), c) || within(nine, CLV_LEN(nine), c));
+}
+
+unsigned clv_char_old_combining(uint32_t c)
+{
+    return combining_of(c);
+}
+
+size_t clv_char_old_decompose(uint32_t c, bool compat, uint32_t out[CLV_COMPAT_MAX])
+{
+    if (within(young, CLV_LEN(young), c)) {
+        out[0] = c;
+        return 1;
+    }
+    return compat ? clv_char_decompose_compat(c, out, CLV_COMPAT_MAX) : clv_char_decompose(c, out);
+}
+
+size_t clv_char_old_lower(uint32_t c, uint32_t out[2])
+{
+    out[0] = c == 0x130 ? 'i' : lower_of(c);
+    out[1] = 0x307;
+    return c == 0x130 ? 2 : 1; /* full mapping: i and a dot */
+}
+
 static clv_spelled spelled(uint32_t c, unsigned combining)
 {
     clv_spelled out = { .c = c, .rule = CLV_RULE_LETTER, .combining = combining };

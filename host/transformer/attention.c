@@ -119,7 +119,8 @@ static clv_launch launch_of(const clv_block_form *f, const clv_attention_call *a
             .defines = { { "LANES", (long)f->lanes },
                          { "QUERIES", (long)f->queries },
                          { "DH", (long)a->width },
-                         { "TILE", a->width > NARROW ? 16 : 32 } },
+                         { "TILE", a->width > NARROW ? 16 : 32 },
+                         { a->bias ? "BIAS" : NULL, 1 } },
             .global = { a->heads, a->block_count },
             .local = { 1, 1 },
         };
@@ -130,7 +131,8 @@ static clv_launch launch_of(const clv_block_form *f, const clv_attention_call *a
         .defines = { { "LANES", 1 },
                      { "LOCAL", (long)f->local },
                      { "DH", (long)a->width },
-                     { "TILE", (long)f->tile } },
+                     { "TILE", (long)f->tile },
+                     { a->bias ? "BIAS" : NULL, 1 } },
         .global = { a->block_count * f->local, a->heads },
         .local = { f->local, 1 },
     };
@@ -146,7 +148,8 @@ static clv_launch tile_launch_of(const clv_attention_tile *t, const clv_attentio
         .defines = { { "LANES", 1 },
                      { "ROWS", (long)t->rows },
                      { "TX", (long)t->tx },
-                     { "DH", (long)a->width } },
+                     { "DH", (long)a->width },
+                     { a->bias ? "BIAS" : NULL, 1 } },
         .global = { a->block_count * (64 / t->rows) * t->local, a->heads },
         .local = { t->local, 1 },
     };
@@ -240,11 +243,11 @@ clv_status clv_attention_enqueue(clv_queue *queue, const clv_attention_call *a)
 {
     const clv_block_form f = clv_block_form_of(clv_queue_device(queue));
     if (!a->block_count || !a->heads) return CLV_OK;
-    if (a->parts && !a->tops && clv_attention_parts(clv_queue_device(queue), a))
+    if (a->parts && !a->tops && !a->bias && clv_attention_parts(clv_queue_device(queue), a))
         return enqueue_parts(queue, a);
     const clv_attention_tile t = clv_attention_tile_of(clv_queue_device(queue), a, false);
     const clv_launch launch = t.fits ? tile_launch_of(&t, a) : launch_of(&f, a);
-    const clv_arg args[] = {
+    clv_arg args[] = {
         clv_arg_buffer(a->q.buffer),
         clv_arg_u64(a->q.offset),
         clv_arg_u64(a->q.row),
@@ -272,7 +275,13 @@ clv_status clv_attention_enqueue(clv_queue *queue, const clv_attention_call *a)
         clv_arg_buffer(a->tops ? a->tops : a->o.buffer),
         clv_arg_u64(a->top_head),
         clv_gemm_u32(a->tops != NULL),
+        clv_arg_buffer(a->bias ? a->bias : a->o.buffer), /* these three: BIAS only */
+        clv_arg_u64(a->bias_at),
+        clv_arg_u64(a->bias_head),
         clv_arg_local(t.local_floats * sizeof(float)), /* last argument: tiles only */
     };
-    return clv_launch_enqueue(queue, &launch, args, CLV_LEN(args) - !t.fits, NULL);
+    enum { COUNT = CLV_LEN(args), WITH_BIAS = 3 };
+    if (a->bias) return clv_launch_enqueue(queue, &launch, args, COUNT - !t.fits, NULL);
+    args[COUNT - 1 - WITH_BIAS] = args[COUNT - 1];
+    return clv_launch_enqueue(queue, &launch, args, COUNT - WITH_BIAS - !t.fits, NULL);
 }

@@ -80,7 +80,12 @@ typedef struct clv_attention_call {
     size_t longest;    /* most queries or keys of a sequence; 0: unknown, and no tiles are used */
     size_t few;        /* most queries of a sequence, if they are few; 0: unknown */
     clv_buffer *parts; /* clv_attention_parts floats; NULL: work-groups share no keys */
-    clv_buffer *tops;  /* [heads, top_head]: maximum and 1 / sum of each row; NULL: not kept */
+    const clv_buffer
+        *bias; /* added to scores; NULL: none. That of query i and key j of head h is at
+                               bias_at + h * bias_head + i - j; tables reach 64 elements beyond both ends.
+                               Not with `parts`. */
+    size_t bias_at, bias_head;
+    clv_buffer *tops; /* [heads, top_head]: maximum and 1 / sum of each row; NULL: not kept */
     size_t top_head;
 } clv_attention_call;
 clv_status clv_attention_enqueue(clv_queue *queue, const clv_attention_call *call);

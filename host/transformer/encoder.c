@@ -11,6 +11,28 @@
 
 enum { DEFAULT_BATCH = 1536 };
 
+/* Checks that the parts that only some families have fit together. */
+static clv_status check_family(const clv_model_config *c, const clv_model_weights *w)
+{
+    size_t width = CLV_MAX(c->joined_count, (size_t)1) * c->width;
+    if (c->joined_count > CLV_LEN(c->joined))
+        return clv_fail(CLV_E_ARGUMENT, "encoder: %zu joined poolings, expected at most %zu",
+                        c->joined_count, CLV_LEN(c->joined));
+    if ((c->embedding && (!w->project_weight || !w->project_bias)) || (c->buckets && !w->relative))
+        return clv_fail(CLV_E_ARGUMENT,
+                        "encoder: the weights lack what the config's embedding or buckets need");
+    if (c->step_count && !c->steps)
+        return clv_fail(CLV_E_ARGUMENT, "encoder: %zu steps, but steps is NULL", c->step_count);
+    for (size_t i = 0; i < c->step_count; width = c->steps[i++].out)
+        if (c->steps[i].in != width || !c->steps[i].out)
+            return clv_fail(CLV_E_SHAPE, "encoder: step %zu takes vectors of %zu, but gets %zu", i,
+                            c->steps[i].in, width);
+    if (c->output ? c->output != width : width != c->width)
+        return clv_fail(CLV_E_SHAPE, "encoder: output is %zu, but vectors have %zu numbers",
+                        c->output, width);
+    return CLV_OK;
+}
+
 clv_status clv_encoder_open(clv_context *context, const clv_model_config *config,
                             const clv_model_weights *weights, const clv_encoder_options *given,
                             clv_encoder **out)
@@ -29,6 +51,7 @@ clv_status clv_encoder_open(clv_context *context, const clv_model_config *config
     if (!own.heads || !own.width || own.width % own.heads)
         return clv_fail(CLV_E_SHAPE, "encoder: width %zu is not a multiple of %zu heads", own.width,
                         own.heads);
+    CLV_TRY(check_family(&own, &own_weights));
     clv_encoder *e = clv_zalloc(1, sizeof *e);
     if (!e) return clv_fail(CLV_E_MEMORY, "encoder: no memory");
     e->context = context;
@@ -38,8 +61,12 @@ clv_status clv_encoder_open(clv_context *context, const clv_model_config *config
     e->hidden = o.hidden;
     e->half = o.half;
     clv_mutex_init(&e->lock);
-    *out = e;
-    return CLV_OK;
+    const clv_status status = clv_encode_tail_make(e);
+    if (status)
+        clv_encoder_close(e);
+    else
+        *out = e;
+    return status;
 }
 
 void clv_encoder_close(clv_encoder *e)
@@ -47,6 +74,7 @@ void clv_encoder_close(clv_encoder *e)
     if (!e) return;
     for (size_t i = 0; i < e->device_count; ++i)
         clv_encoder_device_free(e, e->devices[i]);
+    clv_encode_tail_free(e);
     pthread_mutex_destroy(&e->lock);
     clv_free(e);
 }
@@ -122,10 +150,9 @@ static clv_status plan_make(clv_encode_plan *p)
         p->rows[2 * i] = (int32_t)p->offsets[i];
         p->rows[2 * i + 1] = (int32_t)length;
         p->squares[i + 1] = p->squares[i] + (double)length * (double)length;
-        for (size_t t = 0; t < length; ++t) {
+        for (size_t t = 0; t < length; ++t)
             p->tokens[2 * (p->offsets[i] + t)] = p->ids[p->offsets[i] + t];
-            p->tokens[2 * (p->offsets[i] + t) + 1] = (int32_t)t;
-        }
+        clv_positions_fill(&p->encoder->config, p->tokens + 2 * p->offsets[i], length);
     }
     return CLV_OK;
 }

@@ -24,6 +24,7 @@ typedef struct clv_encoder_device {
     bool half;                                     /* matrices are stored as halves */
     bool rehearsed;                                /* made by a rehearsal, without weights */
     size_t position, type, norm_weight, norm_bias; /* in `parameters` */
+    size_t project_bias, relative;                 /* likewise, where the model has them */
     clv_layer_place *layers;
 } clv_encoder_device;
 
@@ -33,6 +34,7 @@ struct clv_encoder {
     clv_model_weights weights;
     size_t batch_tokens;
     bool hidden, half; /* half: matrices are kept as halves */
+    float **turned;    /* [config.step_count]: matrices of dense steps [in, out]; NULL elsewhere */
     clv_mutex lock;    /* guards the table below */
     clv_encoder_device *devices[CLV_MAX_WORKERS];
     size_t device_count;
@@ -50,6 +52,9 @@ clv_status clv_encoder_layer(const clv_encoder *encoder, const clv_encoder_devic
                              clv_queue *queue, size_t layer, clv_kept_tensor **out);
 clv_status clv_encoder_word(const clv_encoder *encoder, const clv_encoder_device *device,
                             clv_queue *queue, clv_kept_tensor **out);
+/* Returns the matrix that leads from tables to layers, pinned; NULL where there is none. */
+clv_status clv_encoder_project(const clv_encoder *encoder, const clv_encoder_device *device,
+                               clv_queue *queue, clv_kept_tensor **out);
 
 enum { CLV_ENCODER_SIDES = 2 }; /* attention blocks of 16 and of 64 queries */
 
@@ -84,5 +89,33 @@ clv_status clv_texts_check(const char *what, const clv_model_config *config, con
 
 /* Returns how many floats of `out` come before text `text`. */
 size_t clv_encode_out(const clv_encode_plan *plan, size_t text);
+
+/* Returns how many floats a chunk's result has. Its vectors lie pooling by pooling, and within these text by text; with
+ * `hidden`, token by token. */
+size_t clv_encode_result(const clv_encode_plan *plan, size_t first, size_t count);
+
+/* ---- families: family.c ---------------------------------------------------------------------------- */
+
+/* Returns the width of the tables. */
+size_t clv_table_width(const clv_model_config *config);
+/* Returns the table row of relative positions for a key `ahead` tokens behind its query (negative: before it). */
+size_t clv_relative_bucket(ptrdiff_t ahead, size_t buckets);
+/* The bias of a head for query i and key j is element [head][clv_relative_reach + i - j] of a table
+ * [heads][2 * clv_relative_reach], which clv_relative_fill writes. */
+size_t clv_relative_reach(const clv_model_config *config);
+void clv_relative_fill(const clv_model_config *config, const float *relative, float *table);
+/* Sets the position row of every token of a text: tokens[2 t] is its id, tokens[2 t + 1] the row. */
+void clv_positions_fill(const clv_model_config *config, int32_t *tokens, size_t count);
+
+/* ---- what happens to pooled vectors on the host: tail.c -------------------------------------------- */
+
+/* Tells whether vectors need it at all; if so, devices do not normalise them. */
+bool clv_encode_has_tail(const clv_model_config *config);
+/* Prepares the steps of an encoder, and frees what that made. */
+clv_status clv_encode_tail_make(clv_encoder *encoder);
+void clv_encode_tail_free(clv_encoder *encoder);
+/* Makes vectors [count, output] of a chunk's result. */
+clv_status clv_encode_tail(const clv_encode_plan *plan, size_t first, size_t count,
+                           const float *result, float *out);
 
 #endif

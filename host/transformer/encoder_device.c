@@ -23,12 +23,14 @@ static size_t take(size_t *used, size_t floats)
 /* Assigns every weight its place; all layers have the same layout. */
 static void lay_out(const clv_model_config *c, clv_encoder_device *d, size_t *parameters)
 {
-    const size_t width = c->width, ffn = c->ffn;
+    const size_t width = c->width, ffn = c->ffn, narrow = clv_table_width(c);
     *parameters = 0;
-    d->position = take(parameters, c->positions * width);
-    d->type = take(parameters, width);
-    d->norm_weight = take(parameters, width);
-    d->norm_bias = take(parameters, width);
+    d->position = take(parameters, (c->positions + c->first_position) * narrow);
+    d->type = take(parameters, narrow);
+    d->norm_weight = take(parameters, narrow);
+    d->norm_bias = take(parameters, narrow);
+    if (c->embedding) d->project_bias = take(parameters, width);
+    if (c->buckets) d->relative = take(parameters, 2 * clv_relative_reach(c) * c->heads);
     for (size_t i = 0; i < c->layers; ++i) {
         clv_layer_place *l = &d->layers[i];
         size_t elements = 0;
@@ -56,10 +58,13 @@ static float *gather(const clv_encoder *e, const clv_encoder_device *d, size_t f
     const size_t bytes = c->width * sizeof(float);
     float *all = clv_zalloc(floats, sizeof *all);
     if (!all) return NULL;
-    memcpy(all + d->position, w->position, c->positions * bytes);
-    memcpy(all + d->type, w->type, bytes);
-    memcpy(all + d->norm_weight, w->norm_weight, bytes);
-    memcpy(all + d->norm_bias, w->norm_bias, bytes);
+    const size_t row = clv_table_width(c) * sizeof(float);
+    memcpy(all + d->position, w->position, (c->positions + c->first_position) * row);
+    memcpy(all + d->type, w->type, row);
+    memcpy(all + d->norm_weight, w->norm_weight, row);
+    memcpy(all + d->norm_bias, w->norm_bias, row);
+    if (c->embedding) memcpy(all + d->project_bias, w->project_bias, bytes);
+    if (c->buckets) clv_relative_fill(c, w->relative, all + d->relative);
     for (size_t i = 0; i < c->layers; ++i) {
         const clv_layer_place *p = &d->layers[i];
         const clv_model_layer *l = &w->layer[i];
@@ -140,10 +145,34 @@ static clv_status fill_layer(clv_queue *queue, clv_buffer *to, const void *user)
 clv_status clv_encoder_layer(const clv_encoder *e, const clv_encoder_device *d, clv_queue *queue,
                              size_t layer, clv_kept_tensor **out)
 {
+    const clv_model_layer *all = e->weights.layer;
+    for (size_t i = 0; i < layer; ++i) /* layers that share weights share a tensor */
+        if (all[i].q_weight == all[layer].q_weight) layer = i;
     const filling f = { e, d, layer };
     const size_t element = d->half ? sizeof(uint16_t) : sizeof(float);
     return clv_tensor_get(queue, e, WORD + 1 + layer, d->layer_elements * element, fill_layer, &f,
                           out);
+}
+
+static clv_status fill_project(clv_queue *queue, clv_buffer *to, const void *user)
+{
+    const filling *f = user;
+    const clv_model_config *c = &f->encoder->config;
+    return bring_matrix(queue, f->device, to, f->encoder->weights.project_weight, c->width,
+                        c->embedding, 0);
+}
+
+clv_status clv_encoder_project(const clv_encoder *e, const clv_encoder_device *d, clv_queue *queue,
+                               clv_kept_tensor **out)
+{
+    const clv_model_config *c = &e->config;
+    const filling f = { e, d, 0 };
+    const size_t element = d->half ? sizeof(uint16_t) : sizeof(float);
+    *out = NULL;
+    if (!c->embedding) return CLV_OK;
+    return clv_tensor_get(queue, e, WORD + 1 + c->layers,
+                          clv_weight_room(&d->form, c->width, c->embedding) * element, fill_project,
+                          &f, out);
 }
 
 static clv_status fill_word(clv_queue *queue, clv_buffer *to, const void *user)
@@ -157,7 +186,8 @@ clv_status clv_encoder_word(const clv_encoder *e, const clv_encoder_device *d, c
 {
     *out = NULL;
     if (d->word) return CLV_OK;
-    return clv_tensor_get(queue, e, WORD, e->config.vocabulary * e->config.width * sizeof(float),
+    return clv_tensor_get(queue, e, WORD,
+                          e->config.vocabulary * clv_table_width(&e->config) * sizeof(float),
                           fill_word, e, out);
 }
 
@@ -166,7 +196,7 @@ clv_status clv_encoder_word(const clv_encoder *e, const clv_encoder_device *d, c
 static clv_status bring(const clv_encoder *e, clv_queue *queue, clv_encoder_device *d)
 {
     const clv_model_config *c = &e->config;
-    const size_t word_bytes = c->vocabulary * c->width * sizeof(float);
+    const size_t word_bytes = c->vocabulary * clv_table_width(c) * sizeof(float);
     size_t parameters;
     clv_kept_tensor *tensor;
     d->device = clv_queue_device(queue);
@@ -180,6 +210,8 @@ static clv_status bring(const clv_encoder *e, clv_queue *queue, clv_encoder_devi
     if (clv_buffer_wrap(d->device, (void *)(uintptr_t)e->weights.word, word_bytes, &d->word))
         d->word = NULL;
     CLV_TRY(clv_encoder_word(e, d, queue, &tensor)); /* now, so that no chunk's time includes it */
+    clv_tensor_put(tensor);
+    CLV_TRY(clv_encoder_project(e, d, queue, &tensor));
     clv_tensor_put(tensor);
     for (size_t i = 0; i < c->layers; ++i) {
         CLV_TRY(clv_encoder_layer(e, d, queue, i, &tensor));

@@ -9,7 +9,7 @@
 #include <string.h>
 
 /* Keys of a chunk's buffers. */
-enum { OUT = CLV_ENCODE_OUT, TOKENS, ROWS, BLOCKS, X, QKV, SEEN, H, INNER, SCRATCH };
+enum { OUT = CLV_ENCODE_OUT, TOKENS, ROWS, BLOCKS, X, QKV, SEEN, H, INNER, SCRATCH, NARROW };
 
 /* A batch: texts [first, last), which run together. */
 typedef struct batch {
@@ -18,6 +18,7 @@ typedef struct batch {
     clv_queue *queue;
     clv_slot *slot;
     size_t chunk_first; /* the text with which inputs and outputs begin */
+    size_t chunk_texts;
     size_t first, last;
     size_t base, tokens; /* its first token, and how many */
     size_t side;
@@ -28,7 +29,17 @@ typedef struct batch {
 
 size_t clv_encode_out(const clv_encode_plan *plan, size_t text)
 {
-    return (plan->encoder->hidden ? plan->offsets[text] : text) * plan->encoder->config.width;
+    const clv_model_config *c = &plan->encoder->config;
+    if (plan->encoder->hidden) return plan->offsets[text] * c->width;
+    return text * (c->output ? c->output : c->width);
+}
+
+size_t clv_encode_result(const clv_encode_plan *plan, size_t first, size_t count)
+{
+    const clv_model_config *c = &plan->encoder->config;
+    if (plan->encoder->hidden)
+        return (plan->offsets[first + count] - plan->offsets[first]) * c->width;
+    return count * c->width * CLV_MAX(c->joined_count, (size_t)1);
 }
 
 /* Returns the end of the batch that begins with text `first`; a batch has at least one text. */
@@ -51,8 +62,7 @@ clv_cost clv_encode_cost(size_t first, size_t count, void *user)
     const double squares = p->squares[first + count] - p->squares[first];
     const size_t at_once = CLV_MIN(some, p->encoder->batch_tokens + c->positions);
     const double row = (6 * d + f) * sizeof(float);
-    const size_t out =
-        (clv_encode_out(p, first + count) - clv_encode_out(p, first)) * sizeof(float);
+    const size_t out = clv_encode_result(p, first, count) * sizeof(float);
     return (clv_cost){ .flops = layers * (2 * tokens * (4 * d * d + 2 * d * f) + 4 * d * squares),
                        .traffic_bytes = layers * (4 * (4 * d * d + 2 * d * f) + 2 * tokens * row),
                        .transfer_bytes = 8 * tokens + (double)out,
@@ -141,6 +151,9 @@ static clv_status attend(const batch *b)
         .width = head,
         .scale = (float)(1 / sqrt((double)head)),
         .longest = longest_of(b),
+        .bias = c->buckets ? b->model->parameters : NULL,
+        .bias_at = b->model->relative + clv_relative_reach(c),
+        .bias_head = 2 * clv_relative_reach(c),
     };
     return clv_attention_enqueue(b->queue, &a);
 }
@@ -169,7 +182,8 @@ static clv_status run_layer_of(batch *b, size_t i)
     return status;
 }
 
-static clv_status embed(const batch *b)
+/* Looks up the tables' rows and normalises them. */
+static clv_status embed(const batch *b, clv_buffer *y)
 {
     const clv_encoder_device *m = b->model;
     clv_kept_tensor *word;
@@ -182,9 +196,9 @@ static clv_status embed(const batch *b)
                                .type = m->type,
                                .weight = m->norm_weight,
                                .bias = m->norm_bias,
-                               .y = b->x,
+                               .y = y,
                                .rows = b->tokens,
-                               .width = b->plan->encoder->config.width,
+                               .width = clv_table_width(&b->plan->encoder->config),
                                .eps = b->plan->encoder->config.eps,
                                .norm = true };
     const clv_status status = clv_embed_rows_enqueue(b->queue, &e);
@@ -192,26 +206,47 @@ static clv_status embed(const batch *b)
     return status;
 }
 
+/* Leads from the rows of narrow tables to those of the layers. */
+static clv_status project(batch *b, clv_buffer *narrow)
+{
+    const clv_model_config *c = &b->plan->encoder->config;
+    clv_kept_tensor *tensor;
+    CLV_TRY(clv_encoder_project(b->plan->encoder, b->model, b->queue, &tensor));
+    b->weights = clv_tensor_buffer(tensor);
+    const clv_status status = linear(b, c->width, c->embedding, narrow, 0, b->model->project_bias,
+                                     CLV_ACTIVATION_NONE, NULL, b->x);
+    clv_tensor_put(tensor);
+    return status;
+}
+
 static clv_status give(const batch *b)
 {
     const clv_encode_plan *p = b->plan;
     const clv_model_config *c = &p->encoder->config;
-    const size_t at = clv_encode_out(p, b->first) - clv_encode_out(p, b->chunk_first);
+    const size_t at = p->encoder->hidden
+                          ? (p->offsets[b->first] - p->offsets[b->chunk_first]) * c->width
+                          : (b->first - b->chunk_first) * c->width;
     if (p->encoder->hidden) /* OpenCL treats a copy of 0 bytes as an error */
         return b->tokens ? clv_copy_enqueue(b->queue, b->x, 0, b->out, at * sizeof(float),
                                             b->tokens * c->width * sizeof(float), NULL)
                          : CLV_OK;
-    const clv_pool_call pool = { .x = b->x,
-                                 .rows = b->row_place.buffer,
-                                 .first_row = b->first - b->chunk_first,
-                                 .base = b->base,
-                                 .out = b->out,
-                                 .out_offset = at,
-                                 .sequences = b->last - b->first,
-                                 .width = c->width,
-                                 .kind = c->pooling,
-                                 .divide = c->normalize };
-    return clv_pool_enqueue(b->queue, &pool);
+    clv_pool_call pool = { .x = b->x,
+                           .rows = b->row_place.buffer,
+                           .first_row = b->first - b->chunk_first,
+                           .base = b->base,
+                           .out = b->out,
+                           .out_offset = at,
+                           .sequences = b->last - b->first,
+                           .width = c->width,
+                           .kind = c->pooling,
+                           .divide = c->normalize && !clv_encode_has_tail(c) };
+    for (size_t i = 0; i < c->joined_count; ++i) {
+        /* tail.c makes the other mean of a mean */
+        pool.kind = c->joined[i] == CLV_MODEL_MEAN_SQRT ? CLV_MODEL_MEAN : c->joined[i];
+        pool.out_offset = i * b->chunk_texts * c->width + at;
+        CLV_TRY(clv_pool_enqueue(b->queue, &pool));
+    }
+    return c->joined_count ? CLV_OK : clv_pool_enqueue(b->queue, &pool);
 }
 
 static clv_status run_batch(batch *b)
@@ -224,7 +259,10 @@ static clv_status run_batch(batch *b)
     CLV_TRY(clv_slot_buffer(b->slot, SEEN, row * c->width, &b->seen));
     CLV_TRY(clv_slot_buffer(b->slot, H, row * c->width, &b->h));
     CLV_TRY(clv_slot_buffer(b->slot, INNER, row * c->ffn, &b->inner));
-    CLV_TRY(embed(b));
+    clv_buffer *table_rows = b->x;
+    if (c->embedding) CLV_TRY(clv_slot_buffer(b->slot, NARROW, row * c->embedding, &table_rows));
+    CLV_TRY(embed(b, table_rows));
+    if (c->embedding && b->tokens) CLV_TRY(project(b, table_rows));
     for (size_t i = 0; i < c->layers && b->tokens; ++i)
         CLV_TRY(run_layer_of(b, i));
     return give(b);
@@ -252,10 +290,11 @@ clv_status clv_encode_enqueue(clv_slot *slot, size_t first, size_t count, void *
                 .slot = slot,
                 .queue = clv_slot_queue(slot),
                 .chunk_first = first,
+                .chunk_texts = count,
                 .side = form.queries == 64 };
     CLV_TRY(clv_encoder_on_device(p->encoder, b.queue, &model));
     b.model = model;
-    const size_t floats = clv_encode_out(p, end) - clv_encode_out(p, first);
+    const size_t floats = clv_encode_result(p, first, count);
     CLV_TRY(clv_slot_output(slot, OUT, CLV_MAX(floats, (size_t)1) * sizeof(float), &b.out));
     CLV_TRY(bring(slot, TOKENS, p->tokens, 2 * sizeof(int32_t), p->offsets[first], p->offsets[end],
                   &b.token_place));
@@ -274,6 +313,8 @@ clv_status clv_encode_commit(const clv_slot *slot, size_t first, size_t count, v
 {
     const clv_encode_plan *p = user;
     const size_t at = clv_encode_out(p, first);
+    if (!p->encoder->hidden && clv_encode_has_tail(&p->encoder->config))
+        return clv_encode_tail(p, first, count, clv_slot_result(slot, OUT), p->out + at);
     memcpy(p->out + at, clv_slot_result(slot, OUT),
            (clv_encode_out(p, first + count) - at) * sizeof(float));
     return CLV_OK;

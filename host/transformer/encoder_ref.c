@@ -10,7 +10,7 @@
 
 /* Buffers for the longest text. */
 typedef struct room {
-    float *x, *qkv, *seen, *h, *inner, *turned;
+    float *x, *qkv, *seen, *h, *inner, *turned, *narrow;
     double *scores;
 } room;
 
@@ -52,8 +52,10 @@ static void linear(const room *r, const float *x, const float *w, const float *b
 }
 
 /* Attention of query i of head h: row i of qkv against all keys. */
-static void attend(const room *r, size_t tokens, size_t width, size_t head, size_t i, size_t h)
+static void attend(const room *r, const clv_model_config *config, const float *relative,
+                   size_t tokens, size_t i, size_t h)
 {
+    const size_t width = config->width, head = width / config->heads;
     const float *q = r->qkv + i * 3 * width + h * head;
     const float *k = r->qkv + width + h * head, *v = k + width;
     double top = -INFINITY, sum = 0;
@@ -62,6 +64,11 @@ static void attend(const room *r, size_t tokens, size_t width, size_t head, size
         for (size_t c = 0; c < head; ++c)
             s += (double)q[c] * (double)k[j * 3 * width + c];
         r->scores[j] = s / sqrt((double)head);
+        if (config->buckets) {
+            const ptrdiff_t ahead = (ptrdiff_t)j - (ptrdiff_t)i;
+            r->scores[j] +=
+                (double)relative[clv_relative_bucket(ahead, config->buckets) * config->heads + h];
+        }
         top = fmax(top, r->scores[j]);
     }
     for (size_t j = 0; j < tokens; ++j)
@@ -75,7 +82,7 @@ static void attend(const room *r, size_t tokens, size_t width, size_t head, size
 }
 
 static void run_layer(const room *r, const clv_model_config *c, const clv_model_layer *l,
-                      size_t tokens)
+                      const float *relative, size_t tokens)
 {
     const size_t d = c->width, f = c->ffn;
     linear(r, r->x, l->q_weight, l->q_bias, tokens, d, d, 3 * d, r->qkv);
@@ -83,7 +90,7 @@ static void run_layer(const room *r, const clv_model_config *c, const clv_model_
     linear(r, r->x, l->v_weight, l->v_bias, tokens, d, d, 3 * d, r->qkv + 2 * d);
     for (size_t h = 0; h < c->heads; ++h)
         for (size_t i = 0; i < tokens; ++i)
-            attend(r, tokens, d, d / c->heads, i, h);
+            attend(r, c, relative, tokens, i, h);
     linear(r, r->seen, l->out_weight, l->out_bias, tokens, d, d, d, r->h);
     for (size_t t = 0; t < tokens; ++t) {
         for (size_t i = 0; i < d; ++i)
@@ -105,16 +112,22 @@ static void embed(const room *r, const clv_encode_plan *p, size_t text)
 {
     const clv_model_weights *w = &p->encoder->weights;
     const clv_model_config *c = &p->encoder->config;
-    const size_t d = c->width, tokens = p->offsets[text + 1] - p->offsets[text];
+    const size_t d = clv_table_width(c), tokens = p->offsets[text + 1] - p->offsets[text];
+    float *to = c->embedding ? r->narrow : r->x;
     for (size_t t = 0; t < tokens; ++t) {
-        const float *word = w->word + (size_t)p->ids[p->offsets[text] + t] * d;
+        const int32_t *token = p->tokens + 2 * (p->offsets[text] + t);
+        const float *word = w->word + (size_t)token[0] * d;
+        const float *position = w->position + (size_t)token[1] * d;
         for (size_t i = 0; i < d; ++i)
-            r->x[t * d + i] = word[i] + w->position[t * d + i] + w->type[i];
-        normalise(r->x + t * d, d, w->norm_weight, w->norm_bias, (double)c->eps);
+            to[t * d + i] = word[i] + position[i] + w->type[i];
+        normalise(to + t * d, d, w->norm_weight, w->norm_bias, (double)c->eps);
     }
+    if (c->embedding)
+        linear(r, to, w->project_weight, w->project_bias, tokens, c->width, d, c->width, r->x);
 }
 
-static void pool(const room *r, const clv_model_config *c, size_t tokens, float *out)
+static void pool(const room *r, const clv_model_config *c, clv_model_pooling kind, size_t tokens,
+                 float *out)
 {
     double squares = 0;
     for (size_t i = 0; i < c->width; ++i) {
@@ -123,14 +136,14 @@ static void pool(const room *r, const clv_model_config *c, size_t tokens, float 
             sum += (double)r->x[t * c->width + i];
             high = fmax(high, (double)r->x[t * c->width + i]);
         }
-        const double value = c->pooling == CLV_MODEL_MEAN ? sum / (double)CLV_MAX(tokens, (size_t)1)
-                             : c->pooling == CLV_MODEL_MAX ? high
-                             : tokens                      ? (double)r->x[i]
-                                                           : 0;
+        const double value = kind == CLV_MODEL_MAX   ? high
+                             : kind != CLV_MODEL_CLS ? sum / (double)CLV_MAX(tokens, (size_t)1)
+                             : tokens                ? (double)r->x[i]
+                                                     : 0;
         squares += value * value;
         out[i] = (float)value;
     }
-    if (!c->normalize) return;
+    if (!c->normalize || clv_encode_has_tail(c)) return;
     const double length = fmax(sqrt(squares), 1e-12);
     for (size_t i = 0; i < c->width; ++i)
         out[i] = (float)((double)out[i] / length);
@@ -138,7 +151,7 @@ static void pool(const room *r, const clv_model_config *c, size_t tokens, float 
 
 static bool room_make(const clv_model_config *c, size_t tokens, room *r)
 {
-    const size_t d = c->width, wide = CLV_MAX(c->width, c->ffn);
+    const size_t d = c->width, wide = CLV_MAX(CLV_MAX(c->width, c->ffn), c->embedding);
     r->x = clv_alloc(tokens * d + 1, sizeof(float));
     r->qkv = clv_alloc(tokens * 3 * d + 1, sizeof(float));
     r->seen = clv_alloc(tokens * d + 1, sizeof(float));
@@ -146,38 +159,41 @@ static bool room_make(const clv_model_config *c, size_t tokens, room *r)
     r->inner = clv_alloc(tokens * c->ffn + 1, sizeof(float));
     r->turned = clv_alloc(d * wide + 1, sizeof(float));
     r->scores = clv_alloc(tokens + 1, sizeof(double));
-    return r->x && r->qkv && r->seen && r->h && r->inner && r->turned && r->scores;
+    r->narrow = clv_alloc(tokens * c->embedding + 1, sizeof(float));
+    return r->narrow && r->x && r->qkv && r->seen && r->h && r->inner && r->turned && r->scores;
 }
 
 static void room_clear(room *r)
 {
     clv_free(r->x), clv_free(r->qkv), clv_free(r->seen), clv_free(r->h);
-    clv_free(r->inner), clv_free(r->turned), clv_free(r->scores);
+    clv_free(r->inner), clv_free(r->turned), clv_free(r->scores), clv_free(r->narrow);
 }
 
 clv_status clv_encode_reference(clv_slot *slot, size_t first, size_t count, void *user)
 {
     const clv_encode_plan *p = user;
     const clv_model_config *c = &p->encoder->config;
-    const size_t start = clv_encode_out(p, first);
     size_t longest = 1;
     room r = { 0 };
     void *result;
-    const size_t floats = CLV_MAX(clv_encode_out(p, first + count) - start, (size_t)1);
+    const size_t floats = CLV_MAX(clv_encode_result(p, first, count), (size_t)1);
     CLV_TRY(clv_slot_result_create(slot, CLV_ENCODE_OUT, floats * sizeof(float), &result));
     for (size_t i = first; i < first + count; ++i)
         longest = CLV_MAX(longest, p->offsets[i + 1] - p->offsets[i]);
     const bool enough = room_make(c, longest, &r);
     for (size_t i = first; i < first + count && enough; ++i) {
         const size_t tokens = p->offsets[i + 1] - p->offsets[i];
-        float *out = (float *)result + (clv_encode_out(p, i) - start);
+        const size_t before = p->encoder->hidden ? p->offsets[i] - p->offsets[first] : i - first;
+        float *out = (float *)result + before * c->width;
         embed(&r, p, i);
         for (size_t l = 0; l < c->layers; ++l)
-            run_layer(&r, c, &p->encoder->weights.layer[l], tokens);
+            run_layer(&r, c, &p->encoder->weights.layer[l], p->encoder->weights.relative, tokens);
         if (p->encoder->hidden)
             memcpy(out, r.x, tokens * c->width * sizeof(float));
-        else
-            pool(&r, c, tokens, out);
+        else if (!c->joined_count)
+            pool(&r, c, c->pooling, tokens, out);
+        for (size_t k = 0; k < c->joined_count && !p->encoder->hidden; ++k)
+            pool(&r, c, c->joined[k], tokens, out + k * count * c->width);
     }
     room_clear(&r);
     return enough ? CLV_OK : clv_fail(CLV_E_MEMORY, "encode: no memory for %zu tokens", longest);

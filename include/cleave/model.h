@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads a model folder as sentence-transformers and transformers write it: configuration and weights of a BERT encoder,
- * checked, in host memory. */
+/* Reads a model folder as sentence-transformers and transformers write it: configuration and weights of an encoder of
+ * BERT's kind, checked, in host memory. */
 #ifndef CLEAVE_MODEL_H
 #define CLEAVE_MODEL_H
 
@@ -19,19 +19,59 @@ typedef enum clv_model_pooling {
     CLV_MODEL_MEAN = 0, /**< their mean */
     CLV_MODEL_CLS = 1,  /**< the first token's vector */
     CLV_MODEL_MAX = 2,  /**< the maximum of each component */
+    /** Their sum, divided by the square root of their number. Only for clv_model_config.joined. */
+    CLV_MODEL_MEAN_SQRT = 3,
 } clv_model_pooling;
+
+/** Families of encoders. They share their layers, and differ in names, positions, embeddings and biases. */
+typedef enum clv_model_family {
+    CLV_MODEL_BERT = 0,
+    CLV_MODEL_DISTILBERT = 1, /**< no token types, no pooler */
+    CLV_MODEL_ELECTRA = 2,    /**< tables may be narrower than layers; no pooler */
+    CLV_MODEL_ROBERTA =
+        3,                /**< positions begin behind that of the padding token; also XLM-RoBERTa */
+    CLV_MODEL_MPNET = 4,  /**< positions as in RoBERTa; attention has a bias by relative position */
+    CLV_MODEL_ALBERT = 5, /**< tables narrower than layers; layers share their weights in groups */
+} clv_model_family;
+
+/** What a step behind the pooling does. */
+typedef enum clv_model_step_kind {
+    CLV_STEP_DENSE = 0,     /**< y = f(W x + b) */
+    CLV_STEP_NORM = 1,      /**< y = (x - mean) / sqrt(variance + eps) * weight + bias */
+    CLV_STEP_NORMALIZE = 2, /**< y = x / max(|x|, 1e-12) */
+} clv_model_step_kind;
+
+/** The function f of a dense step. */
+typedef enum clv_step_function {
+    CLV_STEP_IDENTITY = 0,
+    CLV_STEP_TANH = 1,
+    CLV_STEP_RELU = 2,
+    CLV_STEP_GELU = 3, /**< exact (erf) */
+    CLV_STEP_SIGMOID = 4,
+    CLV_STEP_SILU = 5,
+} clv_step_function;
+
+/** A module of sentence-transformers behind the pooling. Frozen. */
+typedef struct clv_model_step {
+    clv_model_step_kind kind;
+    clv_step_function function; /**< DENSE */
+    size_t in, out;             /**< width before and after; equal but for DENSE */
+    const float *weight;        /**< DENSE: [out, in]; NORM: [out] */
+    const float *bias;          /**< [out]; NULL: none */
+    float eps;                  /**< NORM */
+} clv_model_step;
 
 /** Sizes and rules of a model. */
 typedef struct clv_model_config {
-    size_t size;        /**< sizeof(clv_model_config) */
-    size_t width;       /**< D, hidden_size */
-    size_t heads;       /**< H, divides D */
-    size_t layers;      /**< encoder layers */
-    size_t ffn;         /**< F, intermediate_size */
-    size_t vocabulary;  /**< V, rows of the word table */
-    size_t positions;   /**< rows of the position table */
-    size_t types;       /**< rows of the token type table */
-    float eps;          /**< added to the variance in every layer norm */
+    size_t size;       /**< sizeof(clv_model_config) */
+    size_t width;      /**< D, hidden_size */
+    size_t heads;      /**< H, divides D */
+    size_t layers;     /**< encoder layers */
+    size_t ffn;        /**< F, intermediate_size */
+    size_t vocabulary; /**< V, rows of the word table */
+    size_t positions; /**< most tokens of a text; the position table has first_position rows more */
+    size_t types;     /**< rows of the token type table */
+    float eps;        /**< added to the variance in every layer norm */
     clv_activation act; /**< between the two linear layers of a feed-forward part */
     clv_model_pooling pooling;
     bool normalize;    /**< pooled vectors are divided by their length */
@@ -39,6 +79,21 @@ typedef struct clv_model_config {
     /** The model's pooling leaves out a prompt's tokens (include_prompt: false). Cleave does not support that: use such
      *  a model for texts without prompts only. */
     bool skips_prompt;
+    clv_model_family family;
+    /** Width of the word, position and type tables, if a linear layer leads from it to `width`; 0: there is no such
+     *  layer, and the tables are `width` wide. */
+    size_t embedding;
+    /** Row of the position table for a text's first token. Where it is not 0, token first_position - 1 is padding: it
+     *  has the row of its own number and is not counted when the positions of other tokens are. */
+    size_t first_position;
+    size_t groups;  /**< layers with weights of their own (ALBERT); 0: all of them */
+    size_t buckets; /**< rows of the table of relative positions (MPNet); 0: there is none */
+    clv_model_pooling joined[4]; /**< poolings whose vectors follow each other, in this order */
+    size_t joined_count;         /**< 0: `pooling` alone */
+    size_t output;               /**< width of a text's vector; 0: `width` */
+    const clv_model_step *
+        steps; /**< what happens to the pooled vector, before `normalize`; borrowed from the model */
+    size_t step_count;
 } clv_model_config;
 
 /** Weights of one encoder layer, float32, row-major; linear layers are [out, in], y = x W^T + b. The weights of q, k
@@ -55,13 +110,18 @@ typedef struct clv_model_layer {
 
 /** All weights; the memory belongs to the model. */
 typedef struct clv_model_weights {
-    size_t size;                              /**< sizeof(clv_model_weights) */
-    const float *word;                        /**< [V, D] */
-    const float *position;                    /**< [positions, D] */
-    const float *type;                        /**< [types, D]; row 0 is what embeddings use */
-    const float *norm_weight, *norm_bias;     /**< [D]: after the embeddings */
-    const clv_model_layer *layer;             /**< [layers] */
+    size_t size;           /**< sizeof(clv_model_weights) */
+    const float *word;     /**< [V, D] */
+    const float *position; /**< [positions + first_position, D] */
+    const float *type;     /**< [types, D]; row 0 is what embeddings use; zeros without types */
+    const float *norm_weight, *norm_bias; /**< [D]: after the embeddings */
+    const clv_model_layer *layer; /**< [layers]; layers that share weights have equal pointers */
     const float *pooler_weight, *pooler_bias; /**< [D, D], [D]; NULL: the file has none */
+    /** [D, E], [D]: leads from tables of width E = config.embedding to layers; NULL if E is 0. Tables and the norm after
+     *  the embeddings then have the width E instead of D. */
+    const float *project_weight, *project_bias;
+    const float *
+        relative; /**< [buckets, heads]: added to scores by relative position; NULL without buckets */
 } clv_model_weights;
 
 /** An open model. It never changes, so any number of threads may use it at the same time. */
@@ -70,12 +130,16 @@ typedef struct clv_model clv_model;
 /**
  * Reads a model folder.
  *
- * config.json must have model_type "bert", absolute positions and an activation of clv_activation; anything else is
- * refused by name. model.safetensors must have every weight in its shape, as F32, F16, BF16 or F64 (the narrow ones are
- * widened exactly); names may begin with "bert." or "0.auto_model.", layer norms may be called gamma and beta, and
- * tensors that are not needed are ignored. Of sentence-transformers' files it reads modules.json (Transformer, Pooling,
- * Normalize), the pooling's config.json, sentence_bert_config.json and config_sentence_transformers.json (prompts).
- * Without modules.json the pooling is the mean, not normalised, as in sentence-transformers.
+ * config.json must have the model_type of a family above ("bert", "distilbert", "electra", "roberta", "xlm-roberta",
+ * "mpnet", "albert"), absolute positions and an activation of clv_activation; anything else is refused by name. The
+ * weights are in model.safetensors, or in the files that model.safetensors.index.json names. Every weight must be there
+ * in its shape, as F32, F16, BF16 or F64 (the narrow ones are widened exactly); names may begin with the family's
+ * prefix ("bert.") or "0.auto_model.", layer norms may be called gamma and beta, and tensors that are not needed are
+ * ignored.
+ *
+ * Of sentence-transformers' files it reads modules.json (Transformer, Pooling, then Dense, LayerNorm, Normalize and
+ * Dropout in any order), the modules' own files, sentence_bert_config.json and config_sentence_transformers.json
+ * (prompts). Without modules.json the pooling is the mean, not normalised, as in sentence-transformers.
  *
  * The log warns about each weight that is not finite, by name.
  *
@@ -110,7 +174,7 @@ CLV_API clv_status clv_model_create_random(const clv_model_config *config, unsig
                                            clv_model **out);
 
 /**
- * Writes the weights to a safetensors file under the names of PyTorch's BertModel. If `weights` is not NULL, they are
+ * Writes the weights to a safetensors file under the names of the family's model in transformers (BertModel). If `weights` is not NULL, they are
  * written instead of the model's own (after fine-tuning). After a failure there is no incomplete file.
  * @param metadata  as in clv_tensors_write; may be NULL.
  */

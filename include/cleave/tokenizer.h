@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Converts text to token numbers and back: WordPiece for BERT's models, byte pair encoding and SentencePiece for
- * language models. */
+/* Converts text to token numbers and back: WordPiece, byte pair encoding and Unigram for encoders, byte pair encoding
+ * and SentencePiece for language models. */
 #ifndef CLEAVE_TOKENIZER_H
 #define CLEAVE_TOKENIZER_H
 
@@ -32,6 +32,7 @@ typedef enum clv_tokenizer_kind {
     CLV_TOKENIZER_WORDPIECE = 0,     /**< takes the longest piece first; BERT */
     CLV_TOKENIZER_BPE = 1,           /**< joins pairs of pieces in the order of a list */
     CLV_TOKENIZER_SENTENCEPIECE = 2, /**< joins the pair whose result has the highest score */
+    CLV_TOKENIZER_UNIGRAM = 3,       /**< finds the pieces whose scores have the highest sum */
 } clv_tokenizer_kind;
 
 /** What a token stands for. */
@@ -84,14 +85,16 @@ typedef struct clv_tokenize_options {
  * Opens the tokenizer of a model: a GGUF file, or a folder with tokenizer.json or (BERT) vocab.txt and
  * tokenizer_config.json. `path` may also name one of these files.
  *
- * From tokenizer.json it supports WordPiece, and BPE with the normalizers NFC, Prepend and Replace and the
- * pre-tokenizers Digits, ByteLevel, Metaspace and Split by the regular expressions of GPT-2, Llama 3 and Qwen2. From
+ * From tokenizer.json it supports WordPiece with BERT's rules, and BPE and Unigram with the normalizers NFC, NFD, NFKC,
+ * NFKD, Lowercase, StripAccents, Strip, Precompiled (the character map of SentencePiece), BertNormalizer, Prepend and
+ * Replace (of a text, or of two and more spaces) and the pre-tokenizers WhitespaceSplit, Digits, ByteLevel, Metaspace and
+ * Split by the regular expressions of GPT-2, Llama 3 and Qwen2. From
  * GGUF it supports tokenizer.ggml.model gpt2 (pre-tokenizers of GPT-2, SmolLM, Llama 3, Qwen2 and similar ones) and
  * llama. Everything else is refused by name, because it would silently change the ids.
  *
- * Rules for WordPiece:
+ * Rules for WordPiece, and for the folders of encoders (model_type of config.json):
  * - The most tokens of a text are options->max_length, else max_seq_length of sentence_bert_config.json, else
- *   model_max_length of tokenizer_config.json, and never more than max_position_embeddings of config.json.
+ *   model_max_length of tokenizer_config.json, and never more than the model's positions in config.json.
  * - A longer text keeps its first tokens. It keeps its last ones if truncation_side of tokenizer_config.json is left,
  *   or if that is missing and the direction of tokenizer.json's truncation is left. All else that tokenizer.json says
  *   about truncation and padding is ignored, as in sentence-transformers.
@@ -133,7 +136,8 @@ CLV_API clv_token_type clv_tokenizer_type(const clv_tokenizer *tokenizer, int32_
  *
  * Byte pair encoding brings the text into normal form and splits it into words by the model's rule. In each word it
  * then joins the neighbours with the lowest rank (or the highest score), leftmost first, in O(n log n) for a word of n
- * characters.
+ * characters. Unigram takes those pieces of a word whose scores, which are logarithms of probabilities, have the highest
+ * sum; a character that no piece covers counts 10 less than the lowest score.
  *
  * @param texts    UTF-8, any bytes, NUL included.
  * @param lengths  bytes of each text; NULL: texts end at NUL.

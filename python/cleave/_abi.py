@@ -278,7 +278,10 @@ ProductOptions = _struct("clv_product_options", [
 ModelConfig = _struct("clv_model_config", [
     ("size", size_t), ("width", size_t), ("heads", size_t), ("layers", size_t), ("ffn", size_t),
     ("vocabulary", size_t), ("positions", size_t), ("types", size_t), ("eps", f32), ("act", enum),
-    ("pooling", enum), ("normalize", boolean), ("max_length", size_t), ("skips_prompt", boolean)], "model.h")
+    ("pooling", enum), ("normalize", boolean), ("max_length", size_t), ("skips_prompt", boolean),
+    ("family", enum), ("embedding", size_t), ("first_position", size_t), ("groups", size_t), ("buckets", size_t),
+    ("joined", enum * 4), ("joined_count", size_t), ("output", size_t), ("steps", void_p), ("step_count", size_t)],
+    "model.h")
 TokenizerOptions = _struct("clv_tokenizer_options", [
     ("size", size_t), ("max_length", size_t), ("unlimited", boolean),
     ("replace_invalid", boolean), ("drop_invalid", boolean)], "tokenizer.h")

@@ -145,7 +145,7 @@ class _Folder(InThisProcess):
     def width(self) -> int:
         """Numbers in a vector."""
         with self._turn:
-            return int(lib.clv_model_get_config(self._weights()).contents.width)
+            return int(lib.clv_model_get_config(self._weights()).contents.output)
 
     def close(self) -> None:
         """Waits for calls of other threads; a second time does nothing."""

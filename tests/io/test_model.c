@@ -3,6 +3,7 @@
 #include "io_test.h"
 
 #include "base/alloc.h"
+#include "base/file.h"
 #include "base/text.h"
 #include "host/model/model.h"
 
@@ -116,24 +117,25 @@ static void sentence_transformers_files_are_obeyed(void **state)
     } wrong[] = {
         { "1_Pooling/config.json", "{\"word_embedding_dimension\": 9, \"pooling_mode\": \"mean\"}",
           "word_embedding_dimension is 9, expected 8 to 8" },
-        { "1_Pooling/config.json", "{\"word_embedding_dimension\": 8}", "0 ways of pooling" },
+        { "1_Pooling/config.json", "{\"word_embedding_dimension\": 8}", "names no pooling" },
         { "1_Pooling/config.json", "{\"embedding_dimension\": 9, \"pooling_mode\": [\"mean\"]}",
           "embedding_dimension is 9" },
-        { "1_Pooling/config.json", "{\"pooling_mode\": [\"mean\", \"max\"]}",
-          "pooling_mode is a list" },
+        { "1_Pooling/config.json", "{\"pooling_mode\": [\"mean\", 7]}", "is a whole number" },
+        { "1_Pooling/config.json",
+          "{\"pooling_mode\": [\"mean\", \"max\", \"cls\", \"mean\", \"mean\"]}",
+          "more than 4 poolings" },
+        { "1_Pooling/config.json", "{\"pooling_mode\": [\"cls\", \"weightedmean\"]}",
+          "weightedmean is not supported" },
         { "1_Pooling/config.json", "{\"pooling_mode\": \"median\"}", "pooling_mode is median" },
         { "1_Pooling/config.json",
-          "{\"word_embedding_dimension\": 8, \"pooling_mode_mean_tokens\": true, "
-          "\"pooling_mode_max_tokens\": true}",
-          "2 ways of pooling" },
-        { "1_Pooling/config.json",
           "{\"word_embedding_dimension\": 8, \"pooling_mode_lasttoken\": true}",
-          "pooling_mode_lasttoken, expected" },
-        { "modules.json", "[{\"path\": \"\", \"type\": \"a.Dense\"}]", "type \"a.Dense\"" },
+          "lasttoken is not supported" },
+        { "modules.json", "[{\"path\": \"\", \"type\": \"a.Router\"}]", "type \"a.Router\"" },
+        { "modules.json", "[{\"path\": \"\", \"type\": \"a.Dense\"}]", "module 0 is Dense" },
         { "modules.json", "[{\"path\": \"../x\", \"type\": \"a.Pooling\"}]", "\"../x\"" },
         { "modules.json", "[{\"path\": \"0\", \"type\": \"a.Transformer\"}]", "lies in \"0\"" },
         { "modules.json", "[{\"path\": \"\", \"type\": \"a.Transformer\"}]", "0 poolings" },
-        { "modules.json", "{}", "no list of modules" },
+        { "modules.json", "{}", "expected a list of 1 to 32 modules" },
         { "modules.json", "[", "not JSON" },
     };
     for (size_t i = 0; i < CLV_LEN(wrong); ++i) {
@@ -185,7 +187,7 @@ static void wrong_configurations_are_named(void **state)
     static const struct {
         const char *from, *to, *part;
     } changes[] = {
-        { "\"bert\"", "\"roberta\"", "model_type is roberta, expected bert" },
+        { "\"bert\"", "\"t5\"", "model_type is t5, expected bert, distilbert" },
         { "\"model_type\": \"bert\"", "\"x\": 1", "model_type is nothing, expected bert" },
         { "\"gelu\"", "\"relu6\"", "hidden_act is relu6" },
         { "\"hidden_act\"", "\"position_embedding_type\": \"relative_key\", \"hidden_act\"",
@@ -252,6 +254,20 @@ static void save(const char *folder, sources *s)
     EXPECT_OK(clv_tensors_write(path_in(folder, "model.safetensors"), s->list, s->count, NULL));
     for (size_t i = 0; i < s->count; ++i)
         free(s->data[i]);
+}
+
+/* Writes the same tensors under another name; their memory is gone, so their numbers are not read. */
+static void copy_weights(const char *folder, const char *name)
+{
+    size_t length = 0;
+    char *bytes = NULL, to[4096];
+    snprintf(to, sizeof to, "%s", path_in(folder, name));
+    EXPECT_OK(clv_file_read_plain(path_in(folder, "model.safetensors"), 1 << 24, &bytes, &length));
+    FILE *file = fopen(to, "wb");
+    assert_non_null(file);
+    assert_int_equal(fwrite(bytes, 1, length, file), length);
+    assert_int_equal(fclose(file), 0);
+    clv_free(bytes);
 }
 
 static size_t index_of(const sources *s, const char *name)
@@ -357,12 +373,20 @@ static void wrong_weights_are_named(void **state)
         strstr(test_heard(), "\"encoder.layer.1.output.dense.bias\" holds values that are not"));
     clv_model_close(m);
 
+    copy_weights(folder, "part.safetensors");
     unlink(path_in(folder, "model.safetensors"));
     EXPECT_FAIL(CLV_E_IO, "model.safetensors: cannot open", clv_model_open(folder, &m));
     put(folder, "pytorch_model.bin", "PK");
     EXPECT_FAIL(CLV_E_FORMAT, "pytorch_model.bin is a pickle", clv_model_open(folder, &m));
     put(folder, "model.safetensors.index.json", "{}");
-    EXPECT_FAIL(CLV_E_FORMAT, "weights in several files", clv_model_open(folder, &m));
+    EXPECT_FAIL(CLV_E_FORMAT, "weight_map is nothing", clv_model_open(folder, &m));
+    put(folder, "model.safetensors.index.json", "{\"weight_map\": {\"a\": \"../x.safetensors\"}}");
+    EXPECT_FAIL(CLV_E_FORMAT, "the name of a .safetensors file", clv_model_open(folder, &m));
+    put(folder, "model.safetensors.index.json", "{\"weight_map\": {\"a\": \"no.safetensors\"}}");
+    EXPECT_FAIL(CLV_E_IO, "no.safetensors", clv_model_open(folder, &m));
+    put(folder, "model.safetensors.index.json", "{\"weight_map\": {\"a\": \"part.safetensors\"}}");
+    EXPECT_FAIL(CLV_E_FORMAT, "\"a\" is in part.safetensors, which lacks it",
+                clv_model_open(folder, &m));
     put(folder, "model.safetensors", "version https://git-lfs.github.com/spec/v1\n");
     EXPECT_FAIL(CLV_E_FORMAT, "a Git LFS pointer", clv_model_open(folder, &m));
 }

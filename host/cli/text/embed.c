@@ -44,7 +44,7 @@ static const char *binary_format(const embed_args *a)
 static clv_status encode_all(embed_state *s)
 {
     const embed_args *a = s->args;
-    const size_t width = clv_model_get_config(s->encode.model)->width;
+    const size_t width = s->encode.width;
     clv_status status = cli_vectors_open(&s->vectors, a->output, a->format, width);
     s->ids = (cli_ids){ .tokenizer = s->encode.tokenizer, .format = CLI_IDS_JSON };
     if (!status && a->tokens_output) status = cli_ids_open(&s->ids, a->tokens_output);

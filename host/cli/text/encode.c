@@ -104,6 +104,7 @@ int cli_encode_start(cli_encode *e, const clv_model_config *config)
                                           .half = a->precision == 1 };
     int code = cli_common_context(e->command, &a->common, &e->context);
     if (code >= 0) return code;
+    e->width = config->output ? config->output : config->width;
     code = cli_status(e->command, clv_report_create(&e->report));
     if (!code)
         code = cli_status(e->command,
@@ -134,7 +135,7 @@ static clv_status work(const cli_chunk *chunk, void *user)
 {
     cli_encode *e = user;
     const clv_token_rows *rows = &chunk->rows;
-    const size_t width = clv_model_get_config(e->model)->width;
+    const size_t width = e->width;
     const double started = clv_now();
     if (!clv_reserve(&e->out, &e->out_room, rows->rows * width, sizeof *e->out))
         return clv_fail(CLV_E_MEMORY, "no memory for %zu vectors", rows->rows);

@@ -76,7 +76,7 @@ static int embed_queries(search_state *s, const cli_file *output)
     int code = cli_encode_open(&s->encode, output, 1);
     if (code) return code;
     const clv_model_config *config = clv_model_get_config(s->encode.model);
-    s->width = config->width;
+    s->width = config->output;
     if ((code = check_width(s, s->args->model, s->width)) != 0) return code;
     code = cli_encode_start(&s->encode, config);
     if (!code) code = cli_status(&cli_search, cli_encode_run(&s->encode));
