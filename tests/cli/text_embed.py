@@ -193,7 +193,7 @@ def check_refusals(folder):
     refuses(2, "--max-length: 0 given", model, "--max-length=0", "-o", target)
     refuses(2, "--batch-tokens", model, "--batch-tokens=99999999", "-o", target)
     refuses(1, "cannot create", model, "-o", os.path.join(folder, "none", "out.npy"))
-    refuses(2, "model_type is roberta", make_model(os.path.join(folder, "a"), model_type="roberta"),
+    refuses(2, "model_type is t5", make_model(os.path.join(folder, "a"), model_type="t5"),
             "-o", target)
     refuses(2, "config.json says [1673,8]", make_model(os.path.join(folder, "b"), vocab_size=1673),
             "-o", target)

@@ -278,12 +278,14 @@ static void rules_that_are_not_known_are_refused(void **state)
     static const struct {
         const char *from, *to, *part;
     } changes[] = {
-        { "\"type\": \"WordPiece\", \"unk", "\"type\": \"Unigram\", \"unk", "model is Unigram" },
+        { "\"type\": \"WordPiece\", \"unk", "\"type\": \"WordLevel\", \"unk",
+          "model is WordLevel" },
+        { "\"type\": \"WordPiece\", \"unk", "\"type\": \"Unigram\", \"unk", "vocab is an object" },
         { "\"type\": \"WordPiece\", \"unk", "\"type\": \"BPE\", \"unk",
           "prefix is ##, expected none" },
         { "BertNormalizer", "NFC", "normalizer is NFC, expected BertNormalizer" },
         { "BertPreTokenizer", "Metaspace", "pre_tokenizer is Metaspace" },
-        { "TemplateProcessing", "RobertaProcessing", "post_processor is RobertaProcessing" },
+        { "TemplateProcessing", "OtherProcessing", "post_processor is OtherProcessing" },
         { "\"clean_text\": true", "\"clean_text\": false", "clean_text is false" },
         { "\"clean_text\": true", "\"clean_text\": 1", "clean_text is a whole number" },
         { "\"single_word\": false", "\"single_word\": true", "\"[PAD]\" has single_word" },
