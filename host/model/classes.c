@@ -20,7 +20,7 @@ struct clv_classes {
     const float *pooler_bias; /* [D]; of the model, or own_bias */
     float *own_bias;
     clv_step_function function; /* between the pooler and the layer */
-    float *weight, *bias;     /* [D, count], transposed; [count] */
+    float *weight, *bias;       /* [D, count], transposed; [count] */
     char **names;
     size_t count;
 };
@@ -58,15 +58,16 @@ static clv_status check_shapes(const char *path, const char *name, size_t width,
                         path, name, weight ? "bias" : "weight");
     if (weight->rank != 2 || weight->shape[1] != width || !weight->shape[0] ||
         weight->shape[0] > MOST_CLASSES)
-        return clv_fail(CLV_E_FORMAT, "%s: \"%s.weight\" is %zux%zu (rank %zu), expected classes x %zu",
-                        path, name, weight->rank > 0 ? weight->shape[0] : 0,
+        return clv_fail(CLV_E_FORMAT,
+                        "%s: \"%s.weight\" is %zux%zu (rank %zu), expected classes x %zu", path,
+                        name, weight->rank > 0 ? weight->shape[0] : 0,
                         weight->rank > 1 ? weight->shape[1] : 0, weight->rank, width);
     if (bias->rank != 1 || bias->shape[0] != weight->shape[0])
         return clv_fail(CLV_E_FORMAT, "%s: \"%s.bias\" has %zu numbers, expected %zu", path, name,
                         bias->count, weight->shape[0]);
     if (weight->type > CLV_TENSOR_BF16 || bias->type > CLV_TENSOR_BF16)
-        return clv_fail(CLV_E_FORMAT, "%s: \"%s\" is %s and %s, expected F32, F16, BF16 or F64", path,
-                        name, weight->type_name, bias->type_name);
+        return clv_fail(CLV_E_FORMAT, "%s: \"%s\" is %s and %s, expected F32, F16, BF16 or F64",
+                        path, name, weight->type_name, bias->type_name);
     return CLV_OK;
 }
 
@@ -108,12 +109,13 @@ static float *turned(const float *w, size_t rows, size_t columns)
 static clv_status take_pooler(clv_classes *c, const char *path, const clv_model_weights *weights)
 {
     if (!weights->pooler_weight || !weights->pooler_bias)
-        return clv_fail(CLV_E_FORMAT,
-                        "%s: a classifier of transformers without \"%s%s\", as those of tokens are; "
-                        "expected %s",
-                        path, clv_family_prefix(c->config.family),
-                        c->config.family == CLV_MODEL_ALBERT ? "pooler" : "pooler.dense",
-                        heads[c->config.family].kind);
+        return clv_fail(
+            CLV_E_FORMAT,
+            "%s: a classifier of transformers without \"%s%s\", as those of tokens are; "
+            "expected %s",
+            path, clv_family_prefix(c->config.family),
+            c->config.family == CLV_MODEL_ALBERT ? "pooler" : "pooler.dense",
+            heads[c->config.family].kind);
     c->pooler_weight = turned(weights->pooler_weight, c->config.width, c->config.width);
     if (!c->pooler_weight) return clv_fail(CLV_E_MEMORY, "%s: no memory", path);
     c->pooler_bias = weights->pooler_bias;

@@ -6,6 +6,8 @@
 #include <cleave/tokenizer.h>
 #include <cleave/transformer.h>
 
+#include "host/transformer/encoder.h"
+
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/folder.h"
@@ -80,7 +82,7 @@ static clv_status choose_activation(const char *folder, size_t classes, clv_rank
  * adds type[0] to every word. */
 static clv_status spread_types(clv_ranker *r, clv_model_config *config, clv_model_weights *weights)
 {
-    const size_t d = config->width, words = config->vocabulary;
+    const size_t d = clv_table_width(config), words = config->vocabulary;
     size_t floats;
     if (config->types < 2 || !weights->type) return CLV_OK;
     if (!clv_size_mul(2 * words, d, &floats) || !clv_size_mul(floats, sizeof(float), &floats) ||
@@ -150,6 +152,18 @@ static clv_status open_tokenizer(clv_ranker *r, const char *folder, const clv_ra
     return clv_tokenizer_open(folder, &free, &r->tokenizer);
 }
 
+/* Refuses families whose pairs have other tokens around them. */
+static clv_status check_family(const char *folder, clv_model_family family)
+{
+    if (family == CLV_MODEL_BERT || family == CLV_MODEL_DISTILBERT || family == CLV_MODEL_ELECTRA)
+        return CLV_OK;
+    return clv_fail(
+        CLV_E_UNSUPPORTED,
+        "%s: a cross-encoder of the families RoBERTa, MPNet or ALBERT is not supported; "
+        "expected BERT, DistilBERT or ELECTRA",
+        folder);
+}
+
 clv_status clv_ranker_open(clv_context *context, const char *folder,
                            const clv_ranker_options *given, clv_ranker **out)
 {
@@ -165,6 +179,7 @@ clv_status clv_ranker_open(clv_context *context, const char *folder,
     if (!r) return clv_fail(CLV_E_MEMORY, "cross-encoder: no memory");
     r->threads = o.threads, r->activation = o.activation;
     clv_status status = clv_model_open(folder, &r->model);
+    if (!status) status = check_family(folder, clv_model_get_config(r->model)->family);
     if (!status) status = clv_classes_open(r->model, folder, &r->classes);
     if (!status) status = choose_activation(folder, clv_classes_count(r->classes), &r->activation);
     if (!status) status = open_tokenizer(r, folder, &o);

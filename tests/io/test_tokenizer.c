@@ -289,7 +289,7 @@ static void rules_that_are_not_known_are_refused(void **state)
         { "\"clean_text\": true", "\"clean_text\": false", "clean_text is false" },
         { "\"clean_text\": true", "\"clean_text\": 1", "clean_text is a whole number" },
         { "\"single_word\": false", "\"single_word\": true", "\"[PAD]\" has single_word" },
-        { "\"normalized\": false", "\"normalized\": true", "\"[PAD]\" has normalized" },
+        { "\"normalized\": false", "\"normalized\": 1", "normalized is a whole number" },
         { "\"content\": \"[PAD]\"", "\"content\": \"x\"", "token \"x\" has the id 0 of \"[PAD]\"" },
         { "\"max_input_chars_per_word\": 100", "\"max_input_chars_per_word\": 1000", "1 to 256" },
         { "\"unk_token\": \"[UNK]\"", "\"unk_token\": \"<unk>\"", "has no \"<unk>\"" },

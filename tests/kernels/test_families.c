@@ -9,6 +9,7 @@
 #include "base/json.h"
 #include "host/transformer/encoder.h"
 
+#include <cleave/classes.h>
 #include <cleave/tokenizer.h>
 #include <cleave/transformer.h>
 
@@ -156,6 +157,58 @@ static void vectors_are_those_of_sentence_transformers(void **state)
     test_each_device_as(CLV_CLASS_DISCRETE_GPU, check_card);
 }
 
+/* The head of each family: the probabilities that transformers gives, in plain C. */
+static void classes_have_the_same_probabilities(void **state)
+{
+    (void)state;
+    enum { CLASSES = 3, WIDTH = 16, IDS_MAX = 32 };
+    clv_context *context;
+    EXPECT_OK(clv_context_create(
+        &(clv_context_options){ .size = sizeof(clv_context_options), .mode = CLV_MODE_REFERENCE },
+        &context));
+    for (size_t k = 0; k < FAMILIES; ++k) {
+        char folder[4096], name[256];
+        size_t length;
+        clv_json *golden;
+        clv_model *model;
+        clv_classes *classes;
+        clv_encoder *encoder;
+        snprintf(folder, sizeof folder, "%s",
+                 test_data("model/families/%s/classifier", families[k]));
+        snprintf(name, sizeof name, "model/families/%s/classifier/golden.json", families[k]);
+        char *text = test_data_read(name, &length);
+        EXPECT_OK(clv_json_parse("golden.json", text, length, &golden));
+        clv_free(text);
+        EXPECT_OK(clv_model_open(folder, &model));
+        EXPECT_OK(clv_classes_open(model, folder, &classes));
+        assert_int_equal(clv_classes_count(classes), CLASSES);
+        EXPECT_OK(clv_encoder_open(context, clv_classes_get_config(classes),
+                                   clv_model_get_weights(model), NULL, &encoder));
+        const clv_json *rows = clv_json_get(golden, "ids");
+        assert_int_equal(clv_json_count(rows), 4);
+        for (size_t i = 0; i < clv_json_count(rows); ++i) {
+            const clv_json *row = clv_json_at(rows, i);
+            const clv_json *want = clv_json_at(clv_json_get(golden, "probabilities"), i);
+            const size_t offsets[2] = { 0, clv_json_count(row) };
+            int32_t ids[IDS_MAX];
+            float vector[WIDTH], got[CLASSES];
+            for (size_t t = 0; t < offsets[1]; ++t)
+                ids[t] = (int32_t)clv_json_int(clv_json_at(row, t), -1);
+            EXPECT_OK(clv_encode(encoder, ids, offsets, 1, vector, NULL));
+            EXPECT_OK(clv_classes_probabilities(classes, vector, 1, got));
+            for (size_t c = 0; c < CLASSES; ++c) {
+                const double wanted = clv_json_number(clv_json_at(want, c), NAN);
+                if (!(fabs((double)got[c] - wanted) <= 2e-6))
+                    fail_msg("%s: row %zu: class %zu is %.8f, expected %.8f", families[k], i, c,
+                             (double)got[c], wanted);
+            }
+        }
+        clv_encoder_close(encoder), clv_classes_close(classes), clv_model_close(model);
+        clv_json_free(golden);
+    }
+    clv_context_free(context);
+}
+
 /* The borders between rows of the table lie where float32 puts them. */
 static void relative_positions_have_the_same_rows(void **state)
 {
@@ -173,6 +226,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(texts_become_the_same_ids),
         cmocka_unit_test(relative_positions_have_the_same_rows),
+        cmocka_unit_test(classes_have_the_same_probabilities),
         cmocka_unit_test(vectors_are_those_of_sentence_transformers),
     };
     test_share_compiled();

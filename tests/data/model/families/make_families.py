@@ -116,9 +116,9 @@ def tokenizer_of(family, lines, pieces, rules=None):
     return transformers.AlbertTokenizer(vocab=found, _spm_precompiled_charsmap=charsmap)
 
 
-def model_of(family, tokenizer, size, seed=3):
+def model_of(family, pieces, size, kind=transformers.AutoModel, seed=3, **more):
     """The encoder with random weights. They are larger than usual, so that every part shows in the vectors."""
-    common = {"vocab_size": len(tokenizer), "max_position_embeddings": size["positions"]}
+    common = {"vocab_size": pieces, "max_position_embeddings": size["positions"], **more}
     usual = {"hidden_size": size["width"], "num_attention_heads": size["heads"], "num_hidden_layers": size["layers"],
              "intermediate_size": size["ffn"], **common}
     if family == "distilbert":
@@ -136,7 +136,7 @@ def model_of(family, tokenizer, size, seed=3):
         config = transformers.AlbertConfig(embedding_size=size["width"] // 2, num_hidden_groups=min(2, size["layers"]),
                                            **usual)
     torch.manual_seed(seed)
-    model = transformers.AutoModel.from_config(config).eval()
+    model = kind.from_config(config).eval()
     with torch.no_grad():
         for name, weight in model.named_parameters():
             norm = "norm" in name.lower() and name.endswith("weight")
@@ -178,7 +178,7 @@ def make(family, folder, size, lines, rules=None, longest=None):
     with tempfile.TemporaryDirectory() as bare:
         tokenizer = tokenizer_of(family, lines, size["pieces"], rules)
         tokenizer.model_max_length = longest or 100
-        model_of(family, tokenizer, size).save_pretrained(bare)
+        model_of(family, len(tokenizer), size).save_pretrained(bare)
         tokenizer.save_pretrained(bare)
         base = modules.Transformer(bare) if hasattr(modules, "Transformer") else None
         if base is None:
@@ -187,6 +187,20 @@ def make(family, folder, size, lines, rules=None, longest=None):
         model = SentenceTransformer(modules=[base, *behind(family, size["width"])], device="cpu")
         model.save(folder)
     return SentenceTransformer(folder, device="cpu")
+
+
+def make_head(family, folder):
+    """Writes a classifier without a tokenizer, and the probabilities of some rows of ids."""
+    size = {"width": 16, "heads": 2, "layers": 1, "ffn": 24, "positions": 24}
+    model = model_of(family, 60, size, transformers.AutoModelForSequenceClassification, num_labels=3)
+    model.save_pretrained(folder)
+    chance, ids, rows = random.Random(4), [], []
+    for length in (1, 2, 7, 20):
+        ids.append([chance.randrange(4, 60) for _ in range(length)])
+        with torch.no_grad():
+            rows.append(model(torch.tensor([ids[-1]])).logits.softmax(-1)[0].tolist())
+    with open(os.path.join(folder, "golden.json"), "w", encoding="ascii") as file:
+        json.dump({"ids": ids, "probabilities": rows}, file)
 
 
 def in_two_files(folder):
@@ -224,6 +238,7 @@ def main():
             golden["buckets"] = [MPNetEncoder.relative_position_bucket(torch.arange(601) * side).tolist() for side in (1, -1)]
         with open(os.path.join(folder, "golden.json"), "w", encoding="ascii") as file:
             json.dump(golden, file)
+        make_head(family, os.path.join(folder, "classifier"))
         for name in ("README.md",):
             if os.path.exists(os.path.join(folder, name)):
                 os.remove(os.path.join(folder, name))
