@@ -34,6 +34,8 @@ typedef struct cells {
     char covariance[64];
 } cells;
 
+static const char *const unknown_names[] = { "vrad", "vsini", "teff", "logg", "feh", "alpha" };
+
 static void add(cells *c, const char *name, char type, const char *unit, const char *comment,
                 clv_fits_value value)
 {
@@ -61,32 +63,34 @@ static void add_text(cells *c, const char *name, const char *comment, unsigned w
     c->column[c->count - 1].width = CLV_MAX(width, 1u);
 }
 
-/* Makes the comments that say at which values of other unknowns an error holds. */
-static void comment_errors(const specfit_table *t, cells *c)
+/* Writes "error of TEFF at fixed vrad and vsini", or of which parameters else. */
+static void comment_error(const specfit_table *t, int a, char *to, size_t room)
 {
     static const char *const columns[] = { "VRAD", "VSINI", "TEFF", "LOGG", "FEH", "ALPHAFE" };
-    static const char *const names[] = { "vrad", "vsini", "teff", "logg", "feh", "alpha" };
-    clv_text held = { 0 };
-    for (int a = 0; a < CLV_SPECTRA_UNKNOWNS; ++a)
-        if (specfit_is_held(t, a)) clv_text_add(&held, ", %s", names[a]);
+    int fixed[CLV_SPECTRA_UNKNOWNS], count = 0;
+    for (int b = 0; b < CLV_SPECTRA_UNKNOWNS; ++b)
+        if (a == 0 ? b > 0 : b < 2 || specfit_is_held(t, b)) fixed[count++] = b;
+    size_t n = (size_t)snprintf(to, room, "error of %s at fixed", columns[a]);
+    for (int k = 0; k < count && n < room; ++k)
+        n += (size_t)snprintf(to + n, room - n, "%s%s",
+                              !k           ? " "
+                              : count == 2 ? " and "
+                                           : ", ",
+                              unknown_names[fixed[k]]);
+    if (specfit_is_held(t, a)) snprintf(to, room, "0, as %s is held", columns[a]);
+}
+
+/* Makes the comments of the errors and of the covariances. */
+static void comment_errors(const specfit_table *t, cells *c)
+{
+    size_t n = 0, room = sizeof c->covariance;
     for (int a = 0; a < CLV_SPECTRA_UNKNOWNS; ++a) {
-        char *to = c->held[a];
-        size_t n = 0;
-        if (specfit_is_held(t, a)) {
-            snprintf(to, sizeof c->held[a], "0, as %s is held", columns[a]);
-            continue;
-        }
-        for (int b = 0; b < CLV_SPECTRA_UNKNOWNS; ++b)
-            if (a == 0 ? b > 0 : b < 2 || specfit_is_held(t, b))
-                n += (size_t)snprintf(to + n, sizeof c->held[a] - n, "%s%s", n ? ", " : "",
-                                      names[b]);
-        snprintf(to + n, sizeof c->held[a] - n, " fixed");
+        comment_error(t, a, c->held[a], sizeof c->held[a]);
+        if (specfit_is_held(t, a) && n < room)
+            n += (size_t)snprintf(c->covariance + n, room - n, "%s%s",
+                                  n ? ", " : "covariance, held: ", unknown_names[a]);
     }
-    if (held.length)
-        snprintf(c->covariance, sizeof c->covariance, "covariance, held: %s", held.data + 2);
-    else
-        snprintf(c->covariance, sizeof c->covariance, "covariance, nothing held");
-    clv_text_clear(&held);
+    if (!n) snprintf(c->covariance, room, "covariance, nothing held");
 }
 
 static void add_fit(cells *c, const clv_specfit_result *f)
