@@ -4,7 +4,9 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/file.h"
 #include "base/text.h"
+#include "host/io/tables/parquet.h"
 
 #include <string.h>
 #include <sys/stat.h>
@@ -14,7 +16,8 @@ void cli_texts_table(cli_texts *t, cli_option *table)
 {
     const cli_option rows[] = {
         { "i,input", CLI_TEXT, &t->input, "FILE",
-          "texts: lines, or a table or JSON lines (.csv, .tsv, .jsonl); - is standard input [-]",
+          "texts: lines, a table or JSON lines (.csv, .tsv, .parquet, .jsonl); - is standard input "
+          "[-]",
           NULL },
         { "input-format", CLI_CHOICE, &t->format, "auto,lines,csv,tsv,jsonl", "[by the name's end]",
           NULL },
@@ -50,11 +53,13 @@ int cli_texts_check(const cli_command *command, const cli_texts *t)
     return -1;
 }
 
+enum { LARGEST_PARQUET = 1 << 30 }; /* bytes; such a file is read as a whole */
+
 /* Endings of files that no text reader accepts. */
-static const char *const refused[] = { ".parquet", ".arrow",       ".feather", ".json", ".npy",
-                                       ".npz",     ".safetensors", ".xlsx",    ".xls",  ".ods",
-                                       ".pdf",     ".docx",        ".gz",      ".bz2",  ".xz",
-                                       ".zst",     ".zip" };
+static const char *const refused[] = { ".arrow", ".feather",     ".json", ".npy",
+                                       ".npz",   ".safetensors", ".xlsx", ".xls",
+                                       ".ods",   ".pdf",         ".docx", ".gz",
+                                       ".bz2",   ".xz",          ".zst",  ".zip" };
 
 static int kind_of(const cli_command *command, const cli_texts *t, clv_lines_kind *kind)
 {
@@ -63,6 +68,7 @@ static int kind_of(const cli_command *command, const cli_texts *t, clv_lines_kin
         clv_lines_kind kind;
     } endings[] = { { ".csv", CLV_LINES_CSV },
                     { ".tsv", CLV_LINES_TSV },
+                    { ".parquet", CLV_LINES_CSV },
                     { ".jsonl", CLV_LINES_JSON },
                     { ".ndjson", CLV_LINES_JSON } };
     static const clv_lines_kind said[] = { [CLI_TEXTS_LINES] = CLV_LINES_PLAIN,
@@ -78,7 +84,8 @@ static int kind_of(const cli_command *command, const cli_texts *t, clv_lines_kin
                 command, CLI_USAGE,
                 "-i %s: texts are not read from %s files. Expected lines (.txt), a table with a "
                 "header "
-                "(.csv, .tsv) or JSON lines (.jsonl); pandas writes these with to_csv and "
+                "(.csv, .tsv, .parquet) or JSON lines (.jsonl); pandas writes these with to_csv "
+                "and "
                 "to_json(orient=\"records\", lines=True). If it holds plain lines, say "
                 "--input-format "
                 "lines",
@@ -92,6 +99,27 @@ static bool looks_like_header(const char *text)
     return clv_find_word(
                "text,sentence,content,document,passage,query,title,label,id,name,body,abstract",
                text) >= 0;
+}
+
+static bool is_parquet(const cli_texts *t)
+{
+    return t->format == CLI_TEXTS_AUTO && clv_ends_with(t->input, ".parquet");
+}
+
+/* Reads a Parquet file, and opens it as the table with commas that it becomes. */
+static clv_status open_parquet(const char *path, clv_lines *lines)
+{
+    char *data, (*codes)[3] = NULL;
+    size_t length;
+    clv_text text = { 0 };
+    CLV_TRY(clv_file_read(path, LARGEST_PARQUET, &data, &length));
+    const clv_status status = clv_parquet_records(path, data, length, &text, &codes);
+    clv_free(data), clv_free(codes);
+    if (status)
+        clv_text_clear(&text);
+    else
+        clv_lines_take(lines, path, text.data, text.length);
+    return status;
 }
 
 int cli_texts_open(const cli_command *command, const cli_texts *t, bool quiet, clv_lines *lines)
@@ -116,7 +144,8 @@ int cli_texts_open(const cli_command *command, const cli_texts *t, bool quiet, c
                          "expected a number, or a "
                          "table (.csv, .tsv, or --input-format csv or tsv)",
                          name);
-    code = cli_input_status(command, clv_lines_open(lines, t->input));
+    code = cli_input_status(command, is_parquet(t) ? open_parquet(t->input, lines)
+                                                   : clv_lines_open(lines, t->input));
     if (code) return code;
     lines->prefix = t->prefix && *t->prefix ? t->prefix : NULL;
     code = cli_input_status(command, clv_lines_choose(lines, kind, t->field ? t->field : name,

@@ -34,6 +34,18 @@ clv_status clv_lines_open(clv_lines *l, const char *path)
     return CLV_OK;
 }
 
+void clv_lines_take(clv_lines *l, const char *path, char *text, size_t length)
+{
+    *l = (clv_lines){ .path = path,
+                      .descriptor = -1,
+                      .end = '\n',
+                      .first = 1,
+                      .ended = true,
+                      .buffer = text,
+                      .used = length,
+                      .room = length };
+}
+
 void clv_lines_close(clv_lines *l)
 {
     if (l->descriptor > STDERR_FILENO) close(l->descriptor);

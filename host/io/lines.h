@@ -47,6 +47,8 @@ typedef struct clv_lines {
 
 /* Opens a file, a pipe, or standard input ("-"). Returns CLV_OK or CLV_E_IO. */
 clv_status clv_lines_open(clv_lines *lines, const char *path);
+/* Opens a text that is in memory already, and takes it over (clv_free); `path` is its name in messages. */
+void clv_lines_take(clv_lines *lines, const char *path, char *text, size_t length);
 /* Continues to read the input as another kind. `name` selects the column or member of that name; NULL chooses one as
  * host/io/records.h describes. In tables this takes the first row as the header; with `column` (from 1), however, every
  * row is a text. `*chosen` is borrowed: it is the name or, if the column was given by number, that column of the first

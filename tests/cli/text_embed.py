@@ -243,6 +243,28 @@ def check_prompts(folder):
         expect("include_prompt", (2, True), (done.returncode, b"include_prompt is false" in done.stderr))
 
 
+def check_parquet(folder, model):
+    """A column of texts of a Parquet file that pyarrow wrote gives the vectors of these texts."""
+    path, lines = testdata.path_of("io/texts.parquet"), os.path.join(folder, "same.jsonl")
+    with open(lines, "w", encoding="ascii") as file:
+        for text in "the cats", 'a "quoted", text', "12 and 12", "caf\u00e9 running", "two\nlines":
+            file.write(json.dumps({"text": text}) + "\n")
+    wanted = run(model, "--mode=reference", "-q", "-i", lines, "-o", "-").stdout
+    done = run(model, "--mode=reference", "-i", path, "-o", "-")
+    expect("parquet", (0, wanted), (done.returncode, done.stdout))
+    expect("parquet: the column is told", True, b'the column "text"; --column NAME' in done.stderr)
+    expect("parquet: another column", 5, len(read_npy(run(
+        model, "--mode=reference", "-i", path, "--column", "id", "-o", "-").stdout)))
+    with open(path, "rb") as file:
+        whole = file.read()
+    broken = os.path.join(folder, "broken.parquet")
+    for data in b"text\n", whole[:100], whole[:-4]:
+        with open(broken, "wb") as file:
+            file.write(data)
+        done = run(model, "-i", broken, "-o", "-")
+        expect("a damaged file", (2, b""), (done.returncode, done.stdout))
+
+
 def check_tables(folder):
     """Tables and JSON lines give the vectors of the texts in them."""
     model = make_model(os.path.join(folder, "tables"))
@@ -270,7 +292,8 @@ def check_tables(folder):
     numbered = run(model, "--mode=reference", "-i", os.path.join(folder, "t.csv"), "--column", "2", "-o", "-")
     expect("a header taken for a text is told", True, b"looks like a header" in numbered.stderr)
     expect("by number", wanted, read_npy(numbered.stdout)[1:])
-    for name in "t.parquet", "t.json", "t.xlsx", "t.npy", "t.csv.gz":
+    check_parquet(folder, model)
+    for name in "t.arrow", "t.json", "t.xlsx", "t.npy", "t.csv.gz":
         path = os.path.join(folder, name)
         with open(path, "w", encoding="ascii") as file:
             file.write("text\n")
