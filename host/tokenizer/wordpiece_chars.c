@@ -38,6 +38,25 @@ static const range nine[] = {
 };
 static const range unsorted[] = { { 0x1715, 0x1715 }, { 0x16FF0, 0x16FF1 } };
 
+/* Where StripAccents, which drops all marks by Unicode 9, differs from what `young` says: marks within `young` that it
+ * drops, and marks outside that it keeps. */
+static const range dropped[] = {
+    { 0x8D4, 0x8E1 },     { 0x1885, 0x1886 },   { 0x1CF2, 0x1CF3 },   { 0x1DFB, 0x1DFB },
+    { 0xA8C5, 0xA8C5 },   { 0xA9BD, 0xA9BD },   { 0x1123E, 0x1123E }, { 0x11438, 0x11446 },
+    { 0x11C2F, 0x11C36 }, { 0x11C38, 0x11C3F }, { 0x11C92, 0x11CA7 }, { 0x11CA9, 0x11CB6 },
+    { 0x1E000, 0x1E02A }, { 0x1E944, 0x1E94A },
+};
+static const range staying[] = {
+    { 0x1715, 0x1715 },   { 0x1CF7, 0x1CF7 },   { 0x11145, 0x11146 },
+    { 0x111C9, 0x111C9 }, { 0x111CE, 0x111CE }, { 0x1182C, 0x1182E },
+    { 0x11930, 0x11937 }, { 0x16F7F, 0x16F87 }, { 0x16FF0, 0x16FF1 },
+};
+/* Characters whose compatibility decomposition is younger than Unicode 9. */
+static const range whole[] = {
+    { 0x32FF, 0x32FF },   { 0xA7F2, 0xA7F4 },   { 0xAB69, 0xAB69 },
+    { 0x10781, 0x107BA }, { 0x1F16C, 0x1F16C }, { 0x1FBF0, 0x1FBF9 },
+};
+
 /* Ideographs, each of which is a word of its own in these vocabularies; kana and Hangul are not. */
 static const range ideographs[] = {
     { 0x3400, 0x4DBF },   { 0x4E00, 0x9FFF },   { 0xF900, 0xFAFF },   { 0x20000, 0x2A6DF },
@@ -53,7 +72,8 @@ static const struct {
               { 0x1734, CLV_CHAR_MARK } };
 static const struct {
     uint32_t upper, lower;
-} late[] = { { 0xA7CB, 0x264 }, { 0xA7DC, 0x19B } };
+} late[] = { { 0x1C89, 0x1C8A }, { 0xA7CB, 0x264 },  { 0xA7CC, 0xA7CD }, { 0xA7CE, 0xA7CF },
+             { 0xA7D2, 0xA7D3 }, { 0xA7D4, 0xA7D5 }, { 0xA7DA, 0xA7DB }, { 0xA7DC, 0x19B } };
 
 static bool within(const range *ranges, size_t count, uint32_t c)
 {
@@ -86,6 +106,8 @@ static uint32_t lower_of(uint32_t c)
 {
     for (size_t i = 0; i < CLV_LEN(late); ++i)
         if (late[i].upper == c) return late[i].lower;
+    if (c >= 0x10D50 && c <= 0x10D65) return c + 0x20; /* Garay */
+    if (c >= 0x16EA0 && c <= 0x16EB8) return c + 0x1B; /* Beria Erfe */
     return clv_char_lower(c);
 }
 
@@ -98,8 +120,9 @@ static unsigned combining_of(uint32_t c)
 
 bool clv_char_is_old_mark(uint32_t c)
 {
-    return clv_char_is_mark(c) &&
-           (!within(young, CLV_LEN(young), c) || within(nine, CLV_LEN(nine), c));
+    if (within(dropped, CLV_LEN(dropped), c)) return true;
+    return clv_char_is_mark(c) && !within(young, CLV_LEN(young), c) &&
+           !within(staying, CLV_LEN(staying), c);
 }
 
 unsigned clv_char_old_combining(uint32_t c)
@@ -109,7 +132,7 @@ unsigned clv_char_old_combining(uint32_t c)
 
 size_t clv_char_old_decompose(uint32_t c, bool compat, uint32_t out[CLV_COMPAT_MAX])
 {
-    if (within(young, CLV_LEN(young), c)) {
+    if (within(young, CLV_LEN(young), c) || (compat && within(whole, CLV_LEN(whole), c))) {
         out[0] = c;
         return 1;
     }
