@@ -8,7 +8,7 @@ usage: families_sentences.py CLEAVE [--texts N] [--seed N] [--characters] [--spe
 For each family it makes a model (tests/data/model/families/make_families.py says how, and with which packages) with the
 character map of SentencePiece where the family has one, compares the token ids of N random Unicode texts [20000] and the
 vectors of 300 of them, and with --characters also the ids of every character of Unicode. --speed prints texts per
-second of both on 2000 texts with a model as wide as all-MiniLM-L6-v2. It exits with 1 if an id differs or a cosine is
+second of both on 1000 texts with a model as wide as all-MiniLM-L6-v2. It exits with 1 if an id differs or a cosine is
 below 0.999999.
 """
 import argparse
@@ -125,7 +125,7 @@ def main():
     parser.add_argument("--mode")
     parser.add_argument("--device")
     parser.add_argument("--folder")
-    a = parser.parse_args()
+    a = parser.parse_intermixed_args()
     lines, fine = make_families.corpus(), True
     words = sorted({word for line in lines for word in line.split()})
     for family in a.families:
