@@ -95,13 +95,14 @@ static void look(const tile_t *t, int k, int scales, __global uint *peaks,
         if (x >= t->width || y >= t->height ||
             !(value > floor_at(t->map, t->factor, t->across, t->shift, k, y, x)))
             continue;
+        __local const float *near = t->L + at; /* neighbours are read twice: an array of them would lie in memory */
         bool top = true;
-        float around[27];
-        for (int j = 0; j < 27; ++j) {
+#pragma unroll 1
+        for (int j = 0; top && j < 27; ++j) {
             const int kk = k + j / 9 - 1;
-            const bool there = kk >= 0 && kk < scales;
-            around[j] = there ? t->L[kk % 3 * RIM + at + (j / 3 % 3 - 1) * RX + j % 3 - 1] : NOTHING;
-            if (j < 13 ? !(value > around[j]) : !(value >= around[j])) top = false;
+            if (j == 13 || kk < 0 || kk >= scales) continue;
+            const float other = near[kk % 3 * RIM + (j / 3 % 3 - 1) * RX + j % 3 - 1];
+            top = j < 13 ? value > other : value >= other;
         }
         if (!top) continue;
         const float largest = as_float(atomic_max(counts + 1, as_uint(value)));
@@ -110,8 +111,11 @@ static void look(const tile_t *t, int k, int scales, __global uint *peaks,
         if (index >= capacity) continue;
         __global uint *out = peaks + (size_t)index * CLV_BLOB_PEAK_WORDS;
         out[0] = y, out[1] = x, out[2] = k, out[3] = 0;
-        for (int j = 0; j < 9; ++j) out[4 + j] = as_uint(around[9 + j]);
-        out[13] = as_uint(around[4]), out[14] = as_uint(around[22]), out[15] = 0;
+#pragma unroll 1
+        for (int j = 0; j < 9; ++j)
+            out[4 + j] = as_uint(near[k % 3 * RIM + (j / 3 - 1) * RX + j % 3 - 1]);
+        out[13] = as_uint(k > 0 ? near[(k - 1) % 3 * RIM] : NOTHING);
+        out[14] = as_uint(k + 1 < scales ? near[(k + 1) % 3 * RIM] : NOTHING), out[15] = 0;
     }
 }
 

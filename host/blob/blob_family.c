@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Kernel forms: rows of explicit vectors for CPUs, tiles or one work-item per pixel for GPUs. */
+/* Kernel forms: rows of explicit vectors for CPUs; strips, tiles or one work-item per pixel for GPUs. */
 #include "host/blob/blob_family.h"
 
 #include "base/alloc.h"
@@ -82,8 +82,8 @@ clv_blob_family clv_blob_tile_family(size_t local, size_t frames)
 }
 
 static const char *const for_cores[] = { "rows", NULL };
-static const char *const for_gpus[] = { "tile", "items", NULL };
-static const char *const for_rasterisers[] = { "items", "tile", NULL };
+static const char *const for_gpus[] = { "sweep", "sweep of pairs", "tile", "items", NULL };
+static const char *const for_rasterisers[] = { "items", "sweep", "tile", NULL };
 
 const char *const *clv_blob_variants(const clv_device *device)
 {
@@ -112,10 +112,18 @@ clv_blob_family clv_blob_family_for(const clv_blob_plan *plan, const clv_worker 
     const size_t cores = CLV_MIN(CLV_MAX(facts->compute_units, 1u), (size_t)MOST_CORES);
     const uint64_t turns = facts->flags.loop_limit ? facts->flags.loop_limit / 2 : UINT64_MAX;
     const bool small = facts->device_class == CLV_CLASS_SOFTWARE;
+    enum { USUAL_GROUP = 256, GROUPS_PER_UNIT = 8 };
+    const size_t items = small ? 32 : CLV_MIN(facts->max_work_group, (size_t)USUAL_GROUP);
+    clv_blob_family sweep;
     if (strcmp(name, "rows") == 0 && plan->waves.used && turns == UINT64_MAX)
         return clv_blob_cosine_family(plan, cores, frames);
     if (strcmp(name, "rows") == 0) return clv_blob_rows_family(plan, 16, cores, turns, frames);
-    if (strcmp(name, "tile") == 0 && tile_fits(plan, facts))
+    const bool pairs = strcmp(name, "sweep of pairs") == 0;
+    if ((pairs || strcmp(name, "sweep") == 0) &&
+        clv_blob_sweep_family(plan, pairs ? 2 : 1, items, GROUPS_PER_UNIT * facts->compute_units,
+                              frames, &sweep))
+        return sweep;
+    if (strcmp(name, "items") != 0 && tile_fits(plan, facts))
         return clv_blob_tile_family(small ? 32 : CLV_MIN(facts->max_work_group, 128), frames);
     return clv_blob_items_family(plan, small ? 32 : 64, frames);
 }

@@ -6,25 +6,26 @@
 #include "host/blob/blob_job.h"
 
 typedef enum clv_blob_form {
-    CLV_BLOB_ROWS,   /* cl/blob/rows.cl: explicit vectors along rows, for CPU cores */
-    CLV_BLOB_ITEMS,  /* cl/blob/items.cl: one work-item per pixel, planes in global memory */
-    CLV_BLOB_TILE,   /* cl/blob/tile.cl: one work-group per tile, all in local memory */
+    CLV_BLOB_ROWS,  /* cl/blob/rows.cl: explicit vectors along rows, for CPU cores */
+    CLV_BLOB_ITEMS, /* cl/blob/items.cl: one work-item per pixel, planes in global memory */
+    CLV_BLOB_SWEEP, /* cl/blob/sweep.cl: one work-group per strip of columns, windows in registers */
+    CLV_BLOB_TILE,  /* cl/blob/tile.cl: one work-group per tile, all in local memory */
     CLV_BLOB_COSINE, /* cl/blob/cosine.cl: cosine transforms, for CPU cores and large sigmas */
 } clv_blob_form;
 
 typedef struct clv_blob_family {
     clv_blob_form form;
-    size_t local; /* items, tile: size of a work-group */
-    size_t lanes;
-    size_t tile, tiles; /* columns per work-item; tiles per row (cosine: work-items) */
+    size_t local; /* items, tile: size of a work-group; sweep: its work-items of a level */
+    size_t lanes; /* columns that a work-item takes at a time */
+    size_t tile,
+        tiles; /* columns per work-item (sweep: per work-group); tiles per row (cosine: work-items) */
     size_t band, bands; /* rows per work-item; bands per frame */
     size_t pad, ring, level_group;
     size_t group; /* frames per launch */
     size_t scratch_floats;
 } clv_blob_family;
 
-/* Returns the names of the forms that make sense on the device, default first; the list ends with NULL. Frames and
- * stacks share the names: each form has a geometry here and in volume_family.c. */
+/* Returns the names of the forms that make sense on the device, default first; the list ends with NULL. */
 const char *const *clv_blob_variants(const clv_device *device);
 /* Returns the family of the form that the worker's setup chose. */
 clv_blob_family clv_blob_family_for(const clv_blob_plan *plan, const clv_worker *worker,
@@ -35,6 +36,10 @@ clv_blob_family clv_blob_rows_family(const clv_blob_plan *plan, size_t lanes, si
                                      uint64_t max_turns, size_t frames);
 clv_blob_family clv_blob_items_family(const clv_blob_plan *plan, size_t local, size_t frames);
 clv_blob_family clv_blob_tile_family(size_t local, size_t frames);
+/* `each`: columns per work-item; `items`: the most work-items of a work-group; `groups`: how many work-groups keep the
+ * device busy. Returns false if there are too many levels for a work-group, or too wide ones for the registers. */
+bool clv_blob_sweep_family(const clv_blob_plan *plan, size_t each, size_t items, size_t groups,
+                           size_t frames, clv_blob_family *f);
 clv_blob_family clv_blob_cosine_family(const clv_blob_plan *plan, size_t cores, size_t frames);
 /* Returns the local memory of a tile, in floats. */
 size_t clv_blob_tile_floats(const clv_blob_plan *plan);
@@ -88,5 +93,6 @@ clv_status clv_blob_look_rows(const clv_blob_pass *pass, size_t at, size_t frame
 clv_status clv_blob_look_items(const clv_blob_pass *pass, size_t at, size_t frames);
 clv_status clv_blob_look_cosine(const clv_blob_pass *pass, size_t at, size_t frames);
 clv_status clv_blob_look_tile(const clv_blob_pass *pass, size_t at, size_t frames);
+clv_status clv_blob_look_sweep(const clv_blob_pass *pass, size_t at, size_t frames);
 
 #endif

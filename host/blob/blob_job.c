@@ -156,6 +156,7 @@ clv_status clv_blob_enqueue(clv_slot *slot, size_t first, size_t count, void *us
     CLV_TRY(make_buffers(&p, slot, first, count));
     if (f.form == CLV_BLOB_ITEMS) return in_groups(&p, count, clv_blob_look_items);
     if (f.form == CLV_BLOB_COSINE) return in_groups(&p, count, clv_blob_look_cosine);
+    if (f.form == CLV_BLOB_SWEEP) return in_groups(&p, count, clv_blob_look_sweep);
     return in_groups(&p, count, f.form == CLV_BLOB_TILE ? clv_blob_look_tile : clv_blob_look_rows);
 }
 
@@ -165,10 +166,11 @@ static clv_status try_variant(clv_slot *slot, void *user)
     const clv_blob_plan *plan = user;
     clv_worker *worker = clv_slot_worker(slot);
     const clv_blob_family f = clv_blob_family_for(plan, worker, 1);
-    if (strcmp(clv_blob_variants(clv_worker_device(worker))[clv_worker_variant(worker)], "tile") ==
-            0 &&
-        f.form != CLV_BLOB_TILE)
+    const char *name = clv_blob_variants(clv_worker_device(worker))[clv_worker_variant(worker)];
+    if (strcmp(name, "tile") == 0 && f.form != CLV_BLOB_TILE)
         return clv_fail(CLV_E_DEVICE, "blobs: the tile does not fit the local memory");
+    if (strncmp(name, "sweep", 5) == 0 && f.form != CLV_BLOB_SWEEP)
+        return clv_fail(CLV_E_DEVICE, "blobs: the windows do not fit the registers");
     CLV_TRY(upload_constants(worker, plan));
     /* a few work-groups for every compute unit of a card */
     const clv_probe_device *facts = clv_device_facts(clv_worker_device(worker));

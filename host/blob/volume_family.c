@@ -44,12 +44,28 @@ static size_t items_floats(const clv_volume_plan *plan, size_t planes)
     return inputs_of(plan) * planes * plan->height * plan->pitch;
 }
 
+static const char *const for_cores[] = { "rows", NULL };
+static const char *const for_gpus[] = { "tile", "items", NULL };
+static const char *const for_rasterisers[] = { "items", "tile", NULL };
+
+const char *const *clv_volume_variants(const clv_device *device)
+{
+    switch (clv_device_facts(device)->device_class) {
+    case CLV_CLASS_CPU:
+        return for_cores;
+    case CLV_CLASS_SOFTWARE:
+        return for_rasterisers;
+    default:
+        return for_gpus;
+    }
+}
+
 clv_volume_family clv_volume_family_for(const clv_volume_plan *plan, const clv_worker *worker,
                                         size_t planes)
 {
     const clv_device *device = clv_worker_device(worker);
     const clv_probe_device *facts = clv_device_facts(device);
-    const char *name = clv_blob_variants(device)[clv_worker_variant(worker)];
+    const char *name = clv_volume_variants(device)[clv_worker_variant(worker)];
     const size_t cores = CLV_MIN(CLV_MAX(facts->compute_units, 1u), (size_t)MOST_CORES);
     const bool small = facts->device_class == CLV_CLASS_SOFTWARE;
     if (strcmp(name, "rows") == 0) return rows_family(plan, cores, planes);

@@ -36,7 +36,9 @@ enum {
 /* Tables that all chunks of a worker share; these are clv_worker_buffer keys. */
 enum { CLV_VOLUME_TAPS, CLV_VOLUME_FACTOR, CLV_VOLUME_TABLES };
 
-/* Returns the form of clv_blob_variants that the worker's setup chose, for slabs that need `planes` planes of
+/* Returns the names of the forms that make sense on the device, default first; the list ends with NULL. */
+const char *const *clv_volume_variants(const clv_device *device);
+/* Returns the form of clv_volume_variants that the worker's setup chose, for slabs that need `planes` planes of
  * voxels. */
 clv_volume_family clv_volume_family_for(const clv_volume_plan *plan, const clv_worker *worker,
                                         size_t planes);

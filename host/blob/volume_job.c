@@ -112,7 +112,7 @@ static clv_status try_variant(clv_slot *slot, void *user)
     clv_worker *worker = clv_slot_worker(slot);
     const clv_volume_family f = clv_volume_family_for(plan, worker, 1);
     const clv_device *device = clv_worker_device(worker);
-    if (strcmp(clv_blob_variants(device)[clv_worker_variant(worker)], "tile") == 0 &&
+    if (strcmp(clv_volume_variants(device)[clv_worker_variant(worker)], "tile") == 0 &&
         f.form != CLV_VOLUME_TILE)
         return clv_fail(CLV_E_DEVICE, "volumes: the tile does not fit the local memory");
     CLV_TRY(upload_constants(worker, plan));
@@ -130,8 +130,8 @@ clv_status clv_volume_setup(clv_worker *worker, void *user)
     const clv_volume_plan *plan = user;
     char problem[CLV_VOLUME_PROBLEM];
     clv_volume_problem(plan, problem);
-    clv_tune(worker, "volumes", problem, clv_blob_variants(clv_worker_device(worker)), try_variant,
-             user);
+    clv_tune(worker, "volumes", problem, clv_volume_variants(clv_worker_device(worker)),
+             try_variant, user);
     return upload_constants(worker, plan);
 }
 

@@ -18,12 +18,15 @@ typedef struct form {
     const char *name;
     clv_blob_form form;
     size_t band; /* rows of a work-item */
+    size_t each; /* sweep: columns of a work-item */
 } form;
 
 static const form forms[] = { { "rows", CLV_BLOB_ROWS, 5 },
                               { "rows, one band", CLV_BLOB_ROWS, 99 },
                               { "items", CLV_BLOB_ITEMS, 0 },
                               { "tile", CLV_BLOB_TILE, 0 },
+                              { "sweep", CLV_BLOB_SWEEP, 0, 1 },
+                              { "sweep of pairs, in bands and strips", CLV_BLOB_SWEEP, 4, 2 },
                               { "cosine", CLV_BLOB_COSINE, 0 } };
 
 enum { FRAMES = 2, HEIGHT = 11, WIDTH = 21, PADDING = 2, ROW = WIDTH + PADDING, OFFSET = 3 };
@@ -73,6 +76,12 @@ static void open_bench(bench *b, test_device *device, const clv_blob_options *op
            : how->form == CLV_BLOB_ITEMS  ? clv_blob_items_family(plan, local, FRAMES)
            : how->form == CLV_BLOB_COSINE ? clv_blob_cosine_family(plan, 1, FRAMES)
                                           : clv_blob_tile_family(local, FRAMES);
+    if (how->form == CLV_BLOB_SWEEP) {
+        const size_t items =
+            how->band ? 6 * plan->levels : local; /* in bands: several strips as well */
+        assert_true(clv_blob_sweep_family(plan, how->each, items, 1, FRAMES, &b->f));
+        if (how->band) b->f.band = how->band, b->f.bands = (HEIGHT + how->band - 1) / how->band;
+    }
     if (how->form == CLV_BLOB_ROWS) {
         const size_t each =
             b->f.scratch_floats / (b->f.bands * b->f.tiles * CLV_MIN(b->f.group, (size_t)FRAMES));
@@ -286,8 +295,9 @@ static void check_form(test_device *device, const form *how, const clv_blob_opti
         return;
     }
     const bool tile = how->form == CLV_BLOB_TILE, cosine = how->form == CLV_BLOB_COSINE,
-               items = how->form == CLV_BLOB_ITEMS;
+               items = how->form == CLV_BLOB_ITEMS, sweep = how->form == CLV_BLOB_SWEEP;
     EXPECT_OK((tile     ? clv_blob_look_tile
+               : sweep  ? clv_blob_look_sweep
                : items  ? clv_blob_look_items
                : cosine ? clv_blob_look_cosine
                         : clv_blob_look_rows)(&b.pass, 0, FRAMES));
@@ -341,7 +351,8 @@ static void lists_every_maximum(test_device *device)
             continue;
         for (size_t i = 0; i < CLV_LEN(cases); ++i)
             if (!test_left_out(device, device->tiny && i + 1 == CLV_LEN(cases), "case %zu: large",
-                               i))
+                               i) &&
+                !(forms[f].each > 1 && i + 1 == CLV_LEN(cases))) /* too wide for pairs */
                 check_form(device, &forms[f], &cases[i]);
     }
 }
