@@ -182,7 +182,7 @@ static clv_status reject(clv_context *context, const clv_spectra_plan *plan, siz
  * parameter; if the spectrum says little, at other rotations; and at the other minima of the cross-correlation. */
 enum { ENDS = 2, ROTATIONS = 4, OTHER_STARTS = ENDS + ROTATIONS + CLV_SPECTRA_PEAKS - 1 };
 static const double rotation[ROTATIONS] = { 0, 20, 50, 120 }; /* km/s */
-static const double little = 500,
+static const double little = 1000,
                     near = 30; /* of chi-square: gained by the template; of another minimum */
 
 static double covariance(const clv_specfit_result *r, int a, int b)

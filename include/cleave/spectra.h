@@ -175,7 +175,7 @@ typedef struct clv_specfit_result {
  *
  * Where a lower minimum may lie elsewhere, the star is fitted from up to eight further points, and the lowest minimum
  * counts. These points are: both ends of the least certain parameter, if the result has CLV_SPECFIT_WIDE_ERROR or
- * CLV_SPECFIT_PARAMETER_EDGE; four rotations, if the template lowers chi2 by less than 500; other minima of the
+ * CLV_SPECFIT_PARAMETER_EDGE; four rotations, if the template lowers chi2 by less than 1000; other minima of the
  * cross-correlation within 30 of the lowest; and the lowest minima along velocity, if the result has
  * CLV_SPECFIT_LOW_CONTRAST.
  *
