@@ -147,6 +147,11 @@ def forms(command, work, planes, truth):
             f"planes {z} {z_unit} apart, pixels of 0.1 {x}: the same spots")
     done, rows = blobs(command, work, "stacks.npy", "--frames", "1:2", "--voxel-size", "4,1,1")
     say(rows == [row for row in want if row["frame"] == "1"], "--frames counts stacks")
+    say(all(row[name] == "" for row in want for name in ("z_err", "y_err", "x_err")),
+        "errors are empty where positions are not fitted")
+    done, rows = blobs(command, work, "stacks.npy", "--voxel-size", "4,1,1", "--subpixel", "fit")
+    say(rows and all(0 < float(row[name]) < 0.2 for row in rows for name in ("z_err", "y_err", "x_err")),
+        "errors of fitted positions")
     done, rows = blobs(command, work, "one.npy")
     say("z" not in (rows or [{"z": 0}])[0], "one.npy without --axes: frames in time")
     done, rows = blobs(command, work, "ij.tif", "--z", "5")

@@ -274,6 +274,16 @@ static void find_values(const task *t, const clv_volume_spot *s, double values[4
     blobs_extra_values(&t->extra, s->frame, place, values);
 }
 
+/* Returns a spot as tables have it: errors that are not known are NaN, as those of spots in frames are. */
+static clv_volume_spot as_told(const clv_volume_spot *spot)
+{
+    clv_volume_spot s = *spot;
+    float *const errors[] = { &s.z_err, &s.y_err, &s.x_err };
+    for (size_t i = 0; i < CLV_LEN(errors); ++i)
+        if (!(*errors[i] > 0)) *errors[i] = NAN;
+    return s;
+}
+
 static clv_status write_csv(const task *t, const char *path, bool tracks)
 {
     clv_csv c = { .columns = 0 };
@@ -282,14 +292,18 @@ static clv_status write_csv(const task *t, const char *path, bool tracks)
     clv_csv_begin_as(&c, blobs_kind_of(path), names,
                      blobs_join_names(names, columns, CLV_LEN(columns), &t->extra, tracks));
     for (size_t i = 0; i < t->count; ++i) {
-        const clv_volume_spot *s = &t->members[i].spot;
-        clv_csv_int(&c, s->frame);
-        const float values[] = { s->z,    s->y,          s->x,   s->sigma, s->sigma_z, s->response,
-                                 s->mass, s->background, s->snr, s->z_err, s->y_err,   s->x_err };
-        for (size_t v = 0; v < CLV_LEN(values); ++v)
-            clv_csv_float(&c, values[v]);
-        clv_csv_int(&c, s->flags);
-        find_values(t, s, more);
+        const clv_volume_spot s = as_told(&t->members[i].spot);
+        clv_csv_int(&c, s.frame);
+        const float values[] = { s.z,    s.y,          s.x,   s.sigma, s.sigma_z, s.response,
+                                 s.mass, s.background, s.snr, s.z_err, s.y_err,   s.x_err };
+        for (size_t v = 0; v < CLV_LEN(values); ++v) {
+            if (isnan(values[v]))
+                clv_csv_missing(&c);
+            else
+                clv_csv_float(&c, values[v]);
+        }
+        clv_csv_int(&c, s.flags);
+        find_values(t, &s, more);
         for (size_t v = 0; v < t->extra.count; ++v)
             clv_csv_number(&c, more[v]);
         if (tracks) clv_csv_int(&c, t->members[i].particle);
@@ -351,8 +365,9 @@ static clv_status write_records(const task *t, const char *path, bool tracks)
     if (!parquet) blobs_npy_begin(&text, fields, CLV_LEN(fields), 2, &t->extra, tracks, t->count);
     for (size_t i = 0; i < t->count; ++i) {
         double more[4];
-        find_values(t, &t->members[i].spot, more);
-        clv_text_bytes(&text, (const char *)&t->members[i].spot, sizeof t->members[i].spot);
+        const clv_volume_spot s = as_told(&t->members[i].spot);
+        find_values(t, &s, more);
+        clv_text_bytes(&text, (const char *)&s, sizeof s);
         clv_text_bytes(&text, (const char *)more, t->extra.count * sizeof *more);
         if (tracks)
             clv_text_bytes(&text, (const char *)&t->members[i].particle,
