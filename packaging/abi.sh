@@ -22,10 +22,11 @@ for tool in abidw abidiff; do
     command -v "$tool" > /dev/null || { echo "abi: there is no $tool: install abigail-tools" >&2; exit 2; }
 done
 
-# The suppressions: those of growth.suppr, and every struct of the headers in FOLDER that begins with its size.
+# The suppressions: those of growth.suppr, every struct of the headers in FOLDER that begins with its size, and every
+# struct that they only declare: abidw takes it for a public one where a private header has the name of a public one.
 suppressions()
 {
-    local sized
+    local sized opaque
     cat "$root/packaging/abi/growth.suppr"
     sized=$(awk '/^typedef struct clv_[a-z_]+ \{/ { name = $3 }
                  name && /^ +size_t size;/ { print name }
@@ -33,6 +34,8 @@ suppressions()
     [ -n "$sized" ] || { echo "abi: no struct in $1 begins with its size" >&2; return 1; }
     printf '[suppress_type]\n  type_kind = struct\n  name_regexp = ^(%s)$\n' "$sized"
     printf '  has_data_member_inserted_at = end\n'
+    opaque=$(sed -n -E 's/^typedef struct (clv_[a-z_]+) \1;.*/\1/p' "$1"/*.h | sort -u | paste -sd '|')
+    [ -z "$opaque" ] || printf '[suppress_type]\n  type_kind = struct\n  name_regexp = ^(%s)$\n' "$opaque"
 }
 
 # describe LIBRARY HEADERS FILE
@@ -74,13 +77,15 @@ make_library()
 
 # ---- made-up libraries --------------------------------------------------------------------------
 
-# library NAME: the header comes from standard input.
+# library NAME [FUNCTION [MEMBERS]]: the header comes from standard input; a private one has a struct with MEMBERS.
 library()
 {
-    mkdir -p "$work/$1"
-    cat > "$work/$1/clv.h"
-    printf '#include "clv.h"\nint clv_f(clv_grows *g, clv_frozen *f) { return g->a + f->a; }\n%s\n' \
-        "${2:-int clv_g(void) { return 1; \}}" > "$work/$1/clv.c"
+    mkdir -p "$work/$1/private"
+    { cat; echo 'typedef struct clv_hidden clv_hidden;'; } > "$work/$1/clv.h"
+    echo "struct clv_hidden { ${3:-int a;} };" > "$work/$1/private/clv.h"
+    printf '#include "clv.h"\n#include "private/clv.h"\nint clv_p(clv_hidden *h) { return h->a; }\n' > "$work/$1/clv.c"
+    printf 'int clv_f(clv_grows *g, clv_frozen *f) { return g->a + f->a; }\n%s\n' \
+        "${2:-int clv_g(void) { return 1; \}}" >> "$work/$1/clv.c"
     "${CC:-cc}" -g -shared -fPIC -I "$work/$1" -o "$work/$1/libclv.so" "$work/$1/clv.c"
     describe "$work/$1/libclv.so" "$work/$1" "$work/$1.abi"
 }
@@ -104,6 +109,9 @@ self_test()
     printf '%s\n%s\n} clv_grows;\n%s\n} clv_frozen;\n%s\n' "$include" "$grows" "$frozen" "$g" | library old
     printf '%s\n%s\n} clv_grows;\n%s\n} clv_frozen;\n%s\n' "$include" "$grows" "$frozen" "$g" | library same
     expect PASSES same
+    printf '%s\n%s\n} clv_grows;\n%s\n} clv_frozen;\n%s\n' "$include" "$grows" "$frozen" "$g" |
+        library private '' 'double z; int a;'
+    expect PASSES private
     printf '%s\n%s\ndouble b;\n} clv_grows;\n%s\n} clv_frozen;\n%s\n' "$include" "$grows" "$frozen" "$g" | library grown
     expect PASSES grown
     printf '%s\n%s\n} clv_grows;\n%s\n} clv_frozen;\n%sint clv_h(void);\n' "$include" "$grows" "$frozen" "$g" |

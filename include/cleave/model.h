@@ -174,8 +174,9 @@ CLV_API clv_status clv_model_create_random(const clv_model_config *config, unsig
                                            clv_model **out);
 
 /**
- * Writes the weights to a safetensors file under the names of the family's model in transformers (BertModel). If `weights` is not NULL, they are
- * written instead of the model's own (after fine-tuning). After a failure there is no incomplete file.
+ * Writes the weights to a safetensors file under the names of the family's model in transformers (BertModel). If
+ * `weights` is not NULL, they are written instead of the model's own (after fine-tuning). After a failure there is no
+ * incomplete file.
  * @param metadata  as in clv_tensors_write; may be NULL.
  */
 CLV_API clv_status clv_model_write(const clv_model *model, const clv_model_weights *weights,
