@@ -15,13 +15,15 @@ CLV_BEGIN_DECLS
 typedef struct clv_classes clv_classes;
 
 /**
- * Reads the layer of a model folder: classifier.weight [classes, D] and classifier.bias [classes] of model.safetensors,
- * for one class (a cross-encoder, see rank.h) or more. The classes' names come from id2label of config.json; without it
- * they are "LABEL_0", "LABEL_1", ...
+ * Reads the layer of a model folder: classifier.weight [classes, D] and classifier.bias [classes] of model.safetensors
+ * (classifier.out_proj for ELECTRA, RoBERTa and MPNet). A layer of one class belongs to a cross-encoder, see rank.h.
+ * The classes' names come from id2label of config.json; without it they are "LABEL_0", "LABEL_1", ...
  *
- * In a fine-tuned model (clv_trainer_write, `cleave finetune`) the layer's input is the pooled vector, not divided by
- * its length. A file whose names begin with "bert." is read as transformers' BertForSequenceClassification: the layer's
- * input is tanh(W v + b) of the first token's vector v, with W = pooler.dense.weight and b = pooler.dense.bias.
+ * A BERT model whose names begin with "bert." is read as transformers' BertForSequenceClassification. The layer's input
+ * is then tanh(W v + b) of the first token's vector v, with W = pooler.dense.weight and b = pooler.dense.bias. Models
+ * of the other families are read as the family's model of that kind in transformers, such as
+ * RobertaForSequenceClassification. In a BERT model without the prefix (CLV_TRAIN_HEAD_LINEAR), the layer's input is
+ * the pooled vector, not divided by its length.
  *
  * @param model  opened from the same folder; must stay open as long as the layer.
  * @return CLV_OK; CLV_E_ARGUMENT (NULL); CLV_E_IO; CLV_E_FORMAT (no layer, its shape, a missing name, a model for
@@ -49,7 +51,7 @@ CLV_API const clv_model_config *clv_classes_get_config(const clv_classes *classe
  */
 CLV_API clv_status clv_classes_probabilities(const clv_classes *classes, const float *vectors,
                                              size_t texts, float *probabilities);
-/** Computes the scores s themselves, [texts, classes]. */
+/** Computes the scores s instead: [texts, classes]. */
 CLV_API clv_status clv_classes_scores(const clv_classes *classes, const float *vectors,
                                       size_t texts, float *scores);
 

@@ -23,18 +23,18 @@ typedef enum clv_model_pooling {
     CLV_MODEL_MEAN_SQRT = 3,
 } clv_model_pooling;
 
-/** Families of encoders. They share their layers, and differ in names, positions, embeddings and biases. */
+/** Families of encoders. Their layers are built alike. They differ in the names of their weights, in positions,
+ *  embeddings and biases. */
 typedef enum clv_model_family {
     CLV_MODEL_BERT = 0,
     CLV_MODEL_DISTILBERT = 1, /**< no token types, no pooler */
-    CLV_MODEL_ELECTRA = 2,    /**< tables may be narrower than layers; no pooler */
-    CLV_MODEL_ROBERTA =
-        3,                /**< positions begin behind that of the padding token; also XLM-RoBERTa */
+    CLV_MODEL_ELECTRA = 2,    /**< embedding tables may be narrower than layers; no pooler */
+    CLV_MODEL_ROBERTA = 3,    /**< positions start after the padding token's; also XLM-RoBERTa */
     CLV_MODEL_MPNET = 4,  /**< positions as in RoBERTa; attention has a bias by relative position */
     CLV_MODEL_ALBERT = 5, /**< tables narrower than layers; layers share their weights in groups */
 } clv_model_family;
 
-/** What a step behind the pooling does. */
+/** What a step after the pooling does. */
 typedef enum clv_model_step_kind {
     CLV_STEP_DENSE = 0,     /**< y = f(W x + b) */
     CLV_STEP_NORM = 1,      /**< y = (x - mean) / sqrt(variance + eps) * weight + bias */
@@ -51,11 +51,11 @@ typedef enum clv_step_function {
     CLV_STEP_SILU = 5,
 } clv_step_function;
 
-/** A module of sentence-transformers behind the pooling. Frozen. */
+/** A module of sentence-transformers that runs after the pooling. Frozen. */
 typedef struct clv_model_step {
     clv_model_step_kind kind;
     clv_step_function function; /**< DENSE */
-    size_t in, out;             /**< width before and after; equal but for DENSE */
+    size_t in, out;             /**< width before and after; equal except for DENSE */
     const float *weight;        /**< DENSE: [out, in]; NORM: [out] */
     const float *bias;          /**< [out]; NULL: none */
     float eps;                  /**< NORM */
@@ -80,19 +80,19 @@ typedef struct clv_model_config {
      *  a model for texts without prompts only. */
     bool skips_prompt;
     clv_model_family family;
-    /** Width of the word, position and type tables, if a linear layer leads from it to `width`; 0: there is no such
-     *  layer, and the tables are `width` wide. */
+    /** Width of the word, position and type tables, if a linear layer converts their rows to `width`; 0: there is no
+     *  such layer, and the tables are `width` wide. */
     size_t embedding;
-    /** Row of the position table for a text's first token. Where it is not 0, token first_position - 1 is padding: it
-     *  has the row of its own number and is not counted when the positions of other tokens are. */
+    /** Row of the position table for a text's first token. If it is not 0, the token with the id first_position - 1 is
+     *  the padding token: it uses the row of its own id, and the positions of other tokens do not count it. */
     size_t first_position;
     size_t groups;  /**< layers with weights of their own (ALBERT); 0: all of them */
     size_t buckets; /**< rows of the table of relative positions (MPNet); 0: there is none */
-    clv_model_pooling joined[4]; /**< poolings whose vectors follow each other, in this order */
+    clv_model_pooling joined[4]; /**< poolings to concatenate, in this order */
     size_t joined_count;         /**< 0: `pooling` alone */
     size_t output;               /**< width of a text's vector; 0: `width` */
-    const clv_model_step *
-        steps; /**< what happens to the pooled vector, before `normalize`; borrowed from the model */
+    /** Modules that run after the pooling and before `normalize`; borrowed from the model. */
+    const clv_model_step *steps;
     size_t step_count;
 } clv_model_config;
 
@@ -113,15 +113,15 @@ typedef struct clv_model_weights {
     size_t size;           /**< sizeof(clv_model_weights) */
     const float *word;     /**< [V, D] */
     const float *position; /**< [positions + first_position, D] */
-    const float *type;     /**< [types, D]; row 0 is what embeddings use; zeros without types */
+    const float *type;     /**< [types, D]; embeddings use row 0; zeros without types */
     const float *norm_weight, *norm_bias; /**< [D]: after the embeddings */
     const clv_model_layer *layer; /**< [layers]; layers that share weights have equal pointers */
     const float *pooler_weight, *pooler_bias; /**< [D, D], [D]; NULL: the file has none */
-    /** [D, E], [D]: leads from tables of width E = config.embedding to layers; NULL if E is 0. Tables and the norm after
-     *  the embeddings then have the width E instead of D. */
+    /** [D, E], [D]: the layer that converts rows of width E = config.embedding to D; NULL if E is 0. With such a layer,
+     *  the tables and the norm after the embeddings have the width E instead of D. */
     const float *project_weight, *project_bias;
-    const float *
-        relative; /**< [buckets, heads]: added to scores by relative position; NULL without buckets */
+    /** [buckets, heads]: added to the attention scores by relative position; NULL without buckets. */
+    const float *relative;
 } clv_model_weights;
 
 /** An open model. It never changes, so any number of threads may use it at the same time. */
@@ -132,10 +132,10 @@ typedef struct clv_model clv_model;
  *
  * config.json must have the model_type of a family above ("bert", "distilbert", "electra", "roberta", "xlm-roberta",
  * "mpnet", "albert"), absolute positions and an activation of clv_activation; anything else is refused by name. The
- * weights are in model.safetensors, or in the files that model.safetensors.index.json names. Every weight must be there
- * in its shape, as F32, F16, BF16 or F64 (the narrow ones are widened exactly); names may begin with the family's
- * prefix ("bert.") or "0.auto_model.", layer norms may be called gamma and beta, and tensors that are not needed are
- * ignored.
+ * weights are in model.safetensors, or in the files that model.safetensors.index.json names. Every weight must be
+ * present in its shape, as F32, F16, BF16 or F64 (the narrow ones are widened exactly). Names may begin with the
+ * family's prefix ("bert.") or "0.auto_model.", layer norms may be called gamma and beta, and tensors that are not
+ * needed are ignored.
  *
  * Of sentence-transformers' files it reads modules.json (Transformer, Pooling, then Dense, LayerNorm, Normalize and
  * Dropout in any order), the modules' own files, sentence_bert_config.json and config_sentence_transformers.json
@@ -174,9 +174,9 @@ CLV_API clv_status clv_model_create_random(const clv_model_config *config, unsig
                                            clv_model **out);
 
 /**
- * Writes the weights to a safetensors file under the names of the family's model in transformers (BertModel). If
- * `weights` is not NULL, they are written instead of the model's own (after fine-tuning). After a failure there is no
- * incomplete file.
+ * Writes the weights to a safetensors file under the names that the family's model has in transformers (such as
+ * BertModel). If `weights` is not NULL, they are written instead of the model's own (after fine-tuning). After a
+ * failure there is no incomplete file.
  * @param metadata  as in clv_tensors_write; may be NULL.
  */
 CLV_API clv_status clv_model_write(const clv_model *model, const clv_model_weights *weights,
@@ -187,8 +187,8 @@ CLV_API clv_status clv_model_write_with(const clv_model *model, const clv_model_
                                         const clv_tensor_source *more, size_t more_count,
                                         const char *path, const char *const *metadata);
 
-/** Does the same, and puts `prefix` ("bert.", "") before the names of the model's weights, but not before those of
- *  `more`. CLV_E_ARGUMENT: a prefix of more than 16 bytes. */
+/** Does the same, and puts `prefix` ("bert.", "") before the names of the model's weights, but not before the names of
+ *  `more`. Returns CLV_E_ARGUMENT for a prefix of more than 16 bytes. */
 CLV_API clv_status clv_model_write_as(const clv_model *model, const clv_model_weights *weights,
                                       const char *prefix, const clv_tensor_source *more,
                                       size_t more_count, const char *path,

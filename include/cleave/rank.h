@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Cross-encoders: models that read two texts together and score how well they belong together. */
+/* Cross-encoders: models that read two texts together and score how well the texts match. */
 #ifndef CLEAVE_RANK_H
 #define CLEAVE_RANK_H
 
@@ -10,18 +10,18 @@ CLV_BEGIN_DECLS
 
 /** What is applied to a model's scores. */
 typedef enum clv_rank_activation {
-    CLV_RANK_DEFAULT =
-        0, /**< what config.json says; without a word there SIGMOID for one score, else NONE */
+    /** What config.json names; if it names nothing, SIGMOID for one score and NONE for several. */
+    CLV_RANK_DEFAULT = 0,
     CLV_RANK_NONE = 1,
     CLV_RANK_SIGMOID = 2, /**< 1 / (1 + exp(-s)) */
-    CLV_RANK_SOFTMAX = 3, /**< over the scores of a pair; only with several scores */
+    CLV_RANK_SOFTMAX = 3, /**< over the scores of a pair; only for several scores */
 } clv_rank_activation;
 
 /** Zero fields mean the default. */
 typedef struct clv_ranker_options {
     size_t size; /**< sizeof(clv_ranker_options) */
-    size_t
-        max_length; /**< most tokens of a pair, [CLS] and both [SEP] included; 0: the model's limit */
+    /** Most tokens of a pair, [CLS] and both [SEP] included; 0: the model's limit. */
+    size_t max_length;
     size_t batch_tokens; /**< as in clv_encoder_options */
     size_t threads;      /**< threads that tokenize, as in clv_tokenize_options */
     clv_rank_activation activation;
@@ -29,47 +29,49 @@ typedef struct clv_ranker_options {
     bool replace_invalid, drop_invalid; /**< as in clv_tokenizer_options */
 } clv_ranker_options;
 
-/** An open cross-encoder. One call at a time. */
+/** An open cross-encoder. Make one call at a time. */
 typedef struct clv_ranker clv_ranker;
 
 /**
- * Opens a BertForSequenceClassification with one score or several, as sentence-transformers' CrossEncoder and
- * `cleave finetune` save it.
+ * Opens a model for sequence classification of the family BERT, DistilBERT or ELECTRA, with one score or several, as
+ * sentence-transformers' CrossEncoder and `cleave finetune` save it.
  *
  * config.json may name the activation, as activation_fn of sentence_transformers or as
- * sbert_ce_default_activation_function: Identity, Sigmoid or Softmax of torch.nn; any other one is refused.
- * A model with two token types needs memory for its word table twice: words of second texts have a table of their own.
+ * sbert_ce_default_activation_function. Identity, Sigmoid and Softmax of torch.nn are accepted; any other one is
+ * refused. A model with two token types needs memory for its word table twice, because the words of second texts have a
+ * table of their own.
  *
  * @param context  must outlive the ranker.
- * @return CLV_OK; CLV_E_ARGUMENT (NULL, an option outside its range); what clv_model_open, clv_classes_open and
- *         clv_tokenizer_open return; CLV_E_MEMORY. *out is NULL after a failure.
+ * @return CLV_OK; CLV_E_ARGUMENT (NULL, an option outside its range); CLV_E_UNSUPPORTED (another family); what
+ *         clv_model_open, clv_classes_open and clv_tokenizer_open return; CLV_E_MEMORY. *out is NULL after a failure.
  */
 CLV_API clv_status clv_ranker_open(clv_context *context, const char *folder,
                                    const clv_ranker_options *options, clv_ranker **out);
 CLV_API void clv_ranker_close(clv_ranker *ranker); /**< before its context; accepts NULL */
 
-/** Returns the classes, and with them how many scores a pair has: clv_classes_count. Borrowed. */
+/** Returns the classes, borrowed. A pair has as many scores as there are classes (clv_classes_count). */
 CLV_API const clv_classes *clv_ranker_classes(const clv_ranker *ranker);
 /** Returns how many tokens a pair may have. */
 CLV_API size_t clv_ranker_max_length(const clv_ranker *ranker);
 
-/** Sets the function that is told how many pairs of the present block are done, as clv_encoder_watch does. */
+/** Sets the function to which the ranker reports how many pairs of the current block are done, as clv_encoder_watch
+ *  does. */
 CLV_API void clv_ranker_watch(clv_ranker *ranker, clv_progress *progress, void *user);
 
 /**
- * Scores pairs of texts: [CLS] first [SEP] second [SEP], with token type 1 from the second text on if the model has
- * types and tokenizer_config.json does not say that its tokenizer makes none (model_input_names).
+ * Scores pairs of texts: [CLS] first [SEP] second [SEP]. From the second text on the token type is 1, unless the model
+ * has no types or tokenizer_config.json says that its tokenizer makes none (model_input_names).
  *
- * A pair with too many tokens loses the last ones of its longer text until both are equally long, then of both
- * ("longest_first", as in sentence-transformers).
+ * A pair with too many tokens loses the last tokens of its longer text until both are equally long, and then the last
+ * tokens of both ("longest_first", as in sentence-transformers).
  *
- * @param texts, lengths  [count]: UTF-8, length in bytes. Each is tokenized once, however many pairs it is in.
+ * @param texts, lengths  [count]: UTF-8, lengths in bytes. A text is tokenized once, however many pairs contain it.
  * @param pairs   [pair_count][2]: numbers of the first and of the second text.
- * @param scores  out: [pair_count, classes], with the activation; the error against float64 is about 1e-6.
- * @param truncated  out, may be NULL: how many pairs were cut.
+ * @param scores  out: [pair_count, classes], after the activation; the error against float64 is about 1e-6.
+ * @param truncated  out, may be NULL: how many pairs were truncated.
  * @param report  NULL, or the report to which the runs are added.
- * @return CLV_OK; CLV_E_ARGUMENT (NULL, a text that is not there); CLV_E_FORMAT (bytes that are not UTF-8; the message
- *         names the text); what clv_encode returns.
+ * @return CLV_OK; CLV_E_ARGUMENT (NULL, a pair with the number of no text); CLV_E_FORMAT (bytes that are not UTF-8;
+ *         the message names the text); what clv_encode returns.
  */
 CLV_API clv_status clv_ranker_scores(clv_ranker *ranker, const char *const *texts,
                                      const size_t *lengths, size_t count, const size_t *pairs,

@@ -157,8 +157,8 @@ typedef struct clv_specfit_result {
     size_t rejected[CLV_SPECTRA_MAX_SPECTRA];        /**< see options.reject_sigma */
     double signal_to_noise[CLV_SPECTRA_MAX_SPECTRA]; /**< median flux / sigma of unmasked pixels */
     float *model[CLV_SPECTRA_MAX_SPECTRA]; /**< [pixels] best fit; NULL without options.models */
-    unsigned
-        starts_agreed; /**< starts and further points that ended within 0.5 of the best value */
+    /** Number of starts and further points that ended within 0.5 of the best value. */
+    unsigned starts_agreed;
     unsigned rounds;   /**< rounds of the optimiser from the best start */
     unsigned warnings; /**< CLV_SPECFIT_... */
 } clv_specfit_result;
@@ -173,11 +173,13 @@ typedef struct clv_specfit_result {
  * for the continuum. Start values come from cross-correlation with the library's start templates; the fit then uses
  * the method of Levenberg and Marquardt on the projected residual.
  *
- * Where a lower minimum may lie elsewhere, the star is fitted from up to eight further points, and the lowest minimum
- * counts. These points are: both ends of the least certain parameter, if the result has CLV_SPECFIT_WIDE_ERROR or
- * CLV_SPECFIT_PARAMETER_EDGE; four rotations, if the template lowers chi2 by less than 1000; other minima of the
- * cross-correlation within 30 of the lowest; and the lowest minima along velocity, if the result has
- * CLV_SPECFIT_LOW_CONTRAST.
+ * If a lower minimum may lie elsewhere, the star is fitted from up to eight further points as well, and the lowest
+ * minimum is kept. The further points are:
+ * - both ends of the range of the least certain parameter, if the result has CLV_SPECFIT_WIDE_ERROR or
+ *   CLV_SPECFIT_PARAMETER_EDGE;
+ * - four values of v sin i, if the template lowers chi2 by less than 1000;
+ * - the other minima of the cross-correlation whose chi2 is within 30 of the lowest, or, if the result has
+ *   CLV_SPECFIT_LOW_CONTRAST, the lowest minima along velocity.
  *
  * @param context  the devices to use; the results do not depend on their number.
  * @param options  NULL means all defaults.

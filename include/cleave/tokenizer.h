@@ -85,12 +85,14 @@ typedef struct clv_tokenize_options {
  * Opens the tokenizer of a model: a GGUF file, or a folder with tokenizer.json or (BERT) vocab.txt and
  * tokenizer_config.json. `path` may also name one of these files.
  *
- * From tokenizer.json it supports WordPiece with BERT's rules, and BPE and Unigram with the normalizers NFC, NFD, NFKC,
- * NFKD, Lowercase, StripAccents, Strip, Precompiled (the character map of SentencePiece), BertNormalizer, Prepend and
- * Replace (of a text, or of two and more spaces) and the pre-tokenizers WhitespaceSplit, Digits, ByteLevel, Metaspace and
- * Split by the regular expressions of GPT-2, Llama 3 and Qwen2. From
- * GGUF it supports tokenizer.ggml.model gpt2 (pre-tokenizers of GPT-2, SmolLM, Llama 3, Qwen2 and similar ones) and
- * llama. Everything else is refused by name, because it would silently change the ids.
+ * From tokenizer.json it supports WordPiece with BERT's rules, and BPE and Unigram with these parts:
+ * - the normalizers NFC, NFD, NFKC, NFKD, Lowercase, StripAccents, Strip, Precompiled (the character map of
+ *   SentencePiece), BertNormalizer, Prepend and Replace (of a text, or of two or more spaces);
+ * - the pre-tokenizers WhitespaceSplit, Digits, ByteLevel, Metaspace and Split by the regular expressions of GPT-2,
+ *   Llama 3 and Qwen2.
+ *
+ * From GGUF it supports tokenizer.ggml.model gpt2 (pre-tokenizers of GPT-2, SmolLM, Llama 3, Qwen2 and similar ones)
+ * and llama. Everything else is refused by name, because it would silently change the ids.
  *
  * Rules for WordPiece, and for the folders of encoders (model_type of config.json):
  * - The most tokens of a text are options->max_length, else max_seq_length of sentence_bert_config.json, else
@@ -136,8 +138,10 @@ CLV_API clv_token_type clv_tokenizer_type(const clv_tokenizer *tokenizer, int32_
  *
  * Byte pair encoding brings the text into normal form and splits it into words by the model's rule. In each word it
  * then joins the neighbours with the lowest rank (or the highest score), leftmost first, in O(n log n) for a word of n
- * characters. Unigram takes those pieces of a word whose scores, which are logarithms of probabilities, have the highest
- * sum; a character that no piece covers counts 10 less than the lowest score.
+ * characters.
+ *
+ * Unigram also splits the normal form into words. It then cuts each word into the pieces whose scores, which are
+ * logarithms of probabilities, have the highest sum. A character that no piece covers has the lowest score minus 10.
  *
  * @param texts    UTF-8, any bytes, NUL included.
  * @param lengths  bytes of each text; NULL: texts end at NUL.

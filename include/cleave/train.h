@@ -14,12 +14,12 @@ typedef enum clv_train_task {
                                 the batch's other pairs do not: cross-entropy of scale * cosines */
 } clv_train_task;
 
-/** The layers behind the encoder for CLV_TRAIN_CLASSES. */
+/** The layers after the encoder for CLV_TRAIN_CLASSES. */
 typedef enum clv_train_head {
     CLV_TRAIN_HEAD_LINEAR = 0, /**< a linear layer on the pooled vector v: scores W v + b */
     /** transformers' BertForSequenceClassification: scores W tanh(P v + p) + b, where v is the first token's vector,
-     *  whatever the model's pooling. P and p are the model's pooler, and learn, too; a model without one begins with
-     *  P = 1 and p = 0. */
+     *  whatever the model's pooling. P and p are the model's pooler and are trained as well. For a model without a
+     *  pooler, P begins as the identity and p as 0. */
     CLV_TRAIN_HEAD_POOLER = 1,
 } clv_train_head;
 
@@ -106,10 +106,10 @@ CLV_API clv_status clv_trainer_evaluate(clv_trainer *trainer, const int32_t *ids
                                         clv_train_result *result);
 
 /**
- * Does the same, and gets the scores behind the loss: of each class for CLV_TRAIN_CLASSES, of each second text of the
- * batch for CLV_TRAIN_PAIRS (scale times cosine).
- * @param scores  out: [texts, classes], or [texts / 2, texts / 2]; the class that the model says is the first one of
- *                the highest score.
+ * Does the same, and also returns the scores from which the loss is computed: one per class for CLV_TRAIN_CLASSES, and
+ * one per second text of the batch (scale times cosine) for CLV_TRAIN_PAIRS.
+ * @param scores  out: [texts, classes], or [texts / 2, texts / 2]. The model predicts the class with the highest score,
+ *                and the first one of several with equal scores.
  */
 CLV_API clv_status clv_trainer_scores(clv_trainer *trainer, const int32_t *ids,
                                       const size_t *offsets, size_t texts, const int32_t *labels,
@@ -137,8 +137,9 @@ CLV_API clv_status clv_trainer_restore(clv_trainer *trainer, const char *path);
 
 /** Writes the weights as clv_model_write does, and the classes' layer as "classifier.weight" [classes, D] and
  *  "classifier.bias" [classes]. With CLV_TRAIN_HEAD_POOLER the names are those of BertForSequenceClassification (the
- *  model's begin with "bert."): transformers loads the file and computes the same scores. With CLV_TRAIN_HEAD_LINEAR it
- *  would compute others, because it takes the pooler's vector instead of the pooled one. */
+ *  names of the model's weights begin with "bert."), and transformers loads the file and computes the same scores. With
+ *  CLV_TRAIN_HEAD_LINEAR transformers would compute other scores, because it takes the pooler's vector instead of the
+ *  pooled one. */
 CLV_API clv_status clv_trainer_write(clv_trainer *trainer, const char *path,
                                      const char *const *metadata);
 

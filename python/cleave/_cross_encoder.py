@@ -25,18 +25,19 @@ _ACTIVATIONS = {None: 0, "none": 1, "sigmoid": 2, "softmax": 3}
 
 
 class CrossEncoder(_Folder):
-    """A model that reads two texts together and scores how well they belong together: a
-    BertForSequenceClassification as sentence-transformers' CrossEncoder or `cleave finetune` saves it.
+    """A model that reads two texts together and scores how well they match: a model for sequence
+    classification of the family BERT, DistilBERT or ELECTRA, as sentence-transformers' CrossEncoder or
+    `cleave finetune` saves it.
 
     Parameters
     ----------
-    folder        the folder
-    max_length    most tokens of a pair; 0: as the folder says
-    batch_tokens  worked on together; 0: automatic
-    activation    "none", "sigmoid" or "softmax"; None: as config.json says, else sigmoid for one score
-                  a pair and none for several
-    half          devices keep matrices as fp16
-    threads       of the tokenizer; 0: all cores that this process may use
+    folder        the model folder
+    max_length    the most tokens of a pair; 0: the folder's limit
+    batch_tokens  the number of tokens that are encoded together; 0: automatic
+    activation    "none", "sigmoid" or "softmax"; None: the one that config.json names, else sigmoid for
+                  one score per pair and none for several
+    half          True: devices keep matrices as fp16
+    threads       the number of the tokenizer's threads; 0: all cores that this process may use
 
     Raises FileError, FormatError, ArgumentError, MemoryError.
     """
@@ -90,10 +91,10 @@ class CrossEncoder(_Folder):
                 activation_fn: None = None, apply_softmax: bool = False, convert_to_numpy: bool = True,
                 convert_to_tensor: bool = False, *, report: Report | None = None,
                 progress: Progress = None) -> Any:
-        """The scores of pairs of texts, with the arguments of sentence-transformers' predict: float32
-        [pairs], or [pairs, scores] if the model gives several; of one pair a number, or [scores].
-        `batch_size` is taken and not needed. Tensors and functions are refused (`activation` is chosen
-        when the CrossEncoder is opened)."""
+        """Returns the scores of pairs of texts and accepts the arguments of sentence-transformers'
+        predict. The result is float32 [pairs], or [pairs, scores] if the model gives several scores; for
+        a single pair it is a number, or [scores]. `batch_size` is accepted but has no effect. Tensors and
+        functions are refused; choose the activation when you open the CrossEncoder."""
         whole("predict: batch_size", batch_size, 1, 1 << 31)
         for name, value, taken in (("activation_fn", activation_fn, None), ("convert_to_numpy", convert_to_numpy, True),
                                    ("convert_to_tensor", convert_to_tensor, False)):
@@ -120,9 +121,9 @@ class CrossEncoder(_Folder):
     def rank(self, query: str, documents: Sequence[str], top_k: int | None = None, return_documents: bool = False,
              batch_size: int = 32, show_progress_bar: bool | None = None, *, report: Report | None = None,
              progress: Progress = None) -> list[dict[str, Any]]:
-        """The documents from the highest score to the lowest, as sentence-transformers' rank gives them:
-        {"corpus_id": number, "score": float}, and with return_documents "text". Only for models with
-        one score a pair."""
+        """Returns the documents from the highest score to the lowest, as sentence-transformers' rank does:
+        {"corpus_id": number, "score": float}, and "text" with return_documents. The model must give one
+        score per pair."""
         whole("rank: batch_size", batch_size, 1, 1 << 31)
         if len(self.classes) != 1:
             raise ArgumentError(f"rank: the model gives {len(self.classes)} scores a pair; documents are sorted by "

@@ -329,12 +329,12 @@ class Encoder(Encoding):
         return self._encode_as(("query",), sentences, named)
 
     def encode_document(self, sentences: Sequence[str] | str, **named: Any) -> NDArray[np.float32]:
-        """encode() with the model's prompt "document", "passage" or "corpus", whichever comes first."""
+        """encode() with the first prompt of "document", "passage" and "corpus" that the model has, if any."""
         return self._encode_as(("document", "passage", "corpus"), sentences, named)
 
     @staticmethod
     def similarity_pairwise(embeddings1: Any, embeddings2: Any) -> NDArray[np.float32]:
-        """Cosines of the vectors with the same number in two lists, [n]."""
+        """Cosines of the vectors at the same place in two lists of vectors, [n]."""
         a, b = (np.atleast_2d(np.asarray(e, np.float32)) for e in (embeddings1, embeddings2))
         if a.ndim != 2 or a.shape != b.shape:
             raise ArgumentError(f"similarity_pairwise: vectors of shapes {a.shape} and {b.shape} given, twice [n, width] "
@@ -373,8 +373,8 @@ class TrainResult(NamedTuple):
 
 
 class Trainer(_Folder):
-    """Fine-tunes a model folder: task "classes" (a layer says the class, see `head`) or "pairs" (texts 2i
-    and 2i + 1 belong together). Options are those of clv_trainer_options in include/cleave/train.h:
+    """Fine-tunes a model folder: task "classes" (a layer predicts the class, see `head`) or "pairs" (texts
+    2i and 2i + 1 belong together). Options are those of clv_trainer_options in include/cleave/train.h:
     classes=3, head="pooler", decay=0.01, frozen_layers=4, optimizer="sgd", seed=1, ..."""
 
     def __init__(self, folder: str | os.PathLike[str], task: str = "classes", *, max_length: int = 0,
@@ -425,8 +425,8 @@ class Trainer(_Folder):
 
     def run_rows(self, rows: Sequence[NDArray[Any]], labels: Any, rate: float | None = None,
                  scores: NDArray[np.float32] | None = None) -> TrainResult:
-        """step() or, without a rate, evaluate(), on rows as tokenize() gives them. `scores` (without a
-        rate; float32 [texts, classes], for pairs [texts / 2, texts / 2]) is filled in."""
+        """Runs step() or, without a rate, evaluate() on rows as tokenize() gives them. Without a rate,
+        `scores` is filled in if you pass it: float32 [texts, classes], for pairs [texts / 2, texts / 2]."""
         marks = None if labels is None else _int32("labels", labels)
         if marks is not None and marks.shape != (len(rows),):
             raise ArgumentError(f"trainer: {len(rows)} texts, labels of shape {marks.shape}")

@@ -26,10 +26,10 @@ Label = Union[str, int]
 
 
 class FinetuneResult(NamedTuple):
-    """What finetune() did: the losses of the steps of this run (behind step `resumed_at`), what every
-    epoch's end found on the validation examples, the names of the classes by number, the device, and
-    the confusion matrix of the last epoch's end: uint64 [classes, classes], rows are the labels and
-    columns what the model says; None without validation examples, and for pairs."""
+    """What finetune() did: the losses of the steps of this run (after step `resumed_at`), the results on
+    the validation examples after each epoch, the names of the classes by number, the device, and the
+    confusion matrix after the last epoch. The matrix is uint64 [classes, classes]: rows are the labels,
+    and columns are the predictions. It is None without validation examples, and for pairs."""
     losses: NDArray[np.float64]
     validation: list[TrainResult]
     classes: list[str]
@@ -39,7 +39,7 @@ class FinetuneResult(NamedTuple):
 
     @property
     def macro_f1(self) -> float | None:
-        """The mean F1 score of the classes that occur, as label or as what the model says."""
+        """The mean F1 score of the classes that occur as a label or as a prediction."""
         if self.confusion is None:
             return None
         both = self.confusion.sum(0) + self.confusion.sum(1)
@@ -280,7 +280,7 @@ def finetune(folder: str | os.PathLike[str], texts: Sequence[str], targets: Sequ
     texts       what to learn from
     targets     task "classes": the class of each text, str or int; the model becomes a
                 BertForSequenceClassification, which Classifier and transformers read with the same
-                results (names of the classes in config.json's id2label).
+                results; the names of the classes are in id2label of config.json.
                 task "pairs": the text that belongs to each; the others of its batch do not
     output      folder for the model; an interrupted run leaves its state there, checkpoint.safetensors
     epochs      how often every example is seen
