@@ -21,8 +21,8 @@
 typedef fvec __attribute__((aligned(4))) loose_t;
 #define loose(p) (*(__global const loose_t *)(p))
 
-/* Returns whether any lane is set. Lanes are narrowed to bytes first, which takes two instructions; `any` and a chain
- * of ORs over wide lanes take a dozen with PoCL 3.1. */
+/* Returns whether any lane is set. Narrowing the lanes to bytes first takes two instructions. With PoCL 3.1, `any` and
+ * a chain of ORs over wide lanes take a dozen. */
 static bool any_of(ivec mask)
 {
 #if LANES == 16
@@ -249,7 +249,7 @@ static void look(const place_t *p, int y, __global uint *peaks, volatile __globa
         for (int at = LANES; at < end; at += LANES) {
             const int x = p->x0 + at - LANES; /* a vector lies in one cell, four lie in at most three */
             const float lowest = max(least, factor * cells[x >> p->shift]);
-            /* tests four at once, which mostly have no maximum */
+            /* tests four at once, because most groups have no maximum */
             if ((at / LANES) % 4 == 1 && at + 3 * LANES < end) {
                 const float third = max(least, factor * cells[(x + 2 * LANES) >> p->shift]),
                             last = max(least, factor * cells[(x + 3 * LANES) >> p->shift]);

@@ -1,12 +1,12 @@
-/* cl/blob/sweep.cl -- responses and their maxima of a strip of a frame, by sliding windows in registers:
- * pixels are read once, and only the list of maxima is written.
+/* cl/blob/sweep.cl -- the responses of a strip of a frame and their maxima, by sliding windows in registers. Pixels are
+ * read once, and only the list of maxima is written.
  *
- * A work-group takes a strip of COLS - 2 columns and a rim of one column at either side, and goes down a
- * band of rows. Work-item (i, l) computes level l in EACH neighbouring columns. For every row of pixels, which
- * local memory holds, it filters along the row, and adds the two results to the 2 RADIUS + 1 sums to which
- * they contribute: a sum moves on by one place per row, and the one that arrives is complete. All levels have the same
- * number of places, so that their responses arrive in the same row. Taps beyond a level's own radius are 0, and
- * left out four at a time.
+ * A work-group processes a strip of COLS - 2 columns with a rim of one column on either side, and goes down a band of
+ * rows. Work-item (i, l) computes level l in EACH neighbouring columns. It filters along every row of pixels, which is
+ * in local memory, and adds the two results to the 2 RADIUS + 1 sums to which they contribute. Each sum moves on by one
+ * place per row and is complete when it reaches the last place. All levels have the same number of places, so that
+ * their responses are complete in the same row. Coefficients beyond a level's own radius are 0 and are skipped four at
+ * a time.
  *
  * Launch   3-D: global (strips * COLS / EACH, LEVELS * bands, frames), local (COLS / EACH, LEVELS, 1).
  * Defines  LANES (1), PIXEL, DOG, COLS, EACH, LEVELS, RADIUS (the largest, rounded up to a multiple of 4).
@@ -24,8 +24,8 @@
 #define AT(y, k, column) ((((y) & (KEPT - 1)) * SCALES + (k)) * COLS + (column))
 #define EACH_ONE for (int c = 0; c < EACH; ++c)
 
-/* Records (y, x) of scale k, in a column of the strip, if it is a maximum. Of equal neighbours, the first
- * in (k, y, x) wins. */
+/* Records (y, x) of scale k, in a column of the strip, if it is a maximum. Of equal neighbours, the first one in the
+ * order (k, y, x) is recorded. */
 static void record(__local const float *L, float value, int y, int x, int k, int column,
                    __global uint *peaks, volatile __global uint *counts, uint capacity,
                    float relative)
@@ -163,7 +163,7 @@ clv_blob_sweep(__global const pixel_t *restrict pixels, ulong offset, ulong fram
                 }
         }
 
-        /* the row whose sums are complete; those above the band's rim are not, and nobody looks at them */
+        /* the row whose sums are complete; rows above the band's rim are incomplete and are not used */
         const int y = here - RADIUS;
         const bool there = y >= 0 && y < height;
         float value[EACH];

@@ -95,7 +95,7 @@ static void look(const tile_t *t, int k, int scales, __global uint *peaks,
         if (x >= t->width || y >= t->height ||
             !(value > floor_at(t->map, t->factor, t->across, t->shift, k, y, x)))
             continue;
-        __local const float *near = t->L + at; /* neighbours are read twice: an array of them would lie in memory */
+        __local const float *near = t->L + at; /* read twice: an array of neighbours would be in private memory */
         bool top = true;
 #pragma unroll 1
         for (int j = 0; top && j < 27; ++j) {

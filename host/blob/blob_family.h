@@ -37,7 +37,7 @@ clv_blob_family clv_blob_rows_family(const clv_blob_plan *plan, size_t lanes, si
 clv_blob_family clv_blob_items_family(const clv_blob_plan *plan, size_t local, size_t frames);
 clv_blob_family clv_blob_tile_family(size_t local, size_t frames);
 /* `each`: columns per work-item; `items`: the most work-items of a work-group; `groups`: how many work-groups keep the
- * device busy. Returns false if there are too many levels for a work-group, or too wide ones for the registers. */
+ * device busy. Returns false if a work-group cannot hold all levels, or if the registers cannot hold the widest one. */
 bool clv_blob_sweep_family(const clv_blob_plan *plan, size_t each, size_t items, size_t groups,
                            size_t frames, clv_blob_family *f);
 clv_blob_family clv_blob_cosine_family(const clv_blob_plan *plan, size_t cores, size_t frames);

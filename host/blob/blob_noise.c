@@ -81,8 +81,8 @@ void clv_blob_noise_plan(clv_blob_plan *plan)
 
 /* ---- before the responses: the map ------------------------------------------------------------------ */
 
-/* Computes second differences along x around the pixels [x, x + count) of row y; NaN for pixels at the frame's ends, and
- * from `count` on. */
+/* Computes second differences along x around the pixels [x, x + count) of row y. They are NaN for pixels at the ends of
+ * the frame, and from `count` on. */
 static void differences(const clv_blob_plan *plan, size_t frame, size_t y, size_t x, size_t count,
                         float *out)
 {
@@ -119,8 +119,8 @@ static size_t row_of(const cell_rows *c, size_t i)
     return c->y + (2 * i + 1) * c->height / (2 * c->rows);
 }
 
-/* Returns the mean of sizes without outliers and NaN; *used: how many remain. `count` is a multiple of MOST_CELL. Each
- * column has its own sum, so that compilers vectorise the loop over columns. */
+/* Returns the mean of sizes without outliers and NaN, and sets *used to how many remain. `count` is a multiple of
+ * MOST_CELL. Each column has its own sum, so that compilers vectorise the loop over columns. */
 static double usual_size(const float *size, size_t count, size_t *used)
 {
     double mean = 0;

@@ -46,7 +46,7 @@ bool clv_blob_noiseless(const clv_blob_plan *plan, size_t frame);
 
 /* Returns the response of scale k at a pixel, in float64; masked pixels count as the pedestal. */
 double clv_blob_response_at(const clv_blob_plan *plan, size_t frame, size_t k, size_t y, size_t x);
-/* Computes the same for the pixel and its neighbours, rows y-1 to y+1; -inf outside the frame. */
+/* Computes the same for the pixel and its neighbours in rows y-1 to y+1; -inf outside the frame. */
 void clv_blob_responses_around(const clv_blob_plan *plan, size_t frame, size_t k, size_t y,
                                size_t x, float around[9]);
 

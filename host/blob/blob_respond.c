@@ -28,7 +28,7 @@ static kernels kernels_of(const clv_blob_plan *plan, size_t k)
     };
 }
 
-/* Reads the pixels [x, x + count) of a row, mirrored at its ends, less the pedestal; 0 where they are not finite. */
+/* Reads the pixels [x, x + count) of a row, mirrored at its ends, minus the pedestal; 0 where they are not finite. */
 static void bring(const clv_blob_plan *plan, size_t frame, size_t y, int64_t x, size_t count,
                   float *raw, double *out)
 {

@@ -20,7 +20,7 @@ static size_t rounded_radius(const clv_blob_plan *plan)
 bool clv_blob_sweep_family(const clv_blob_plan *plan, size_t each, size_t items, size_t groups,
                            size_t frames, clv_blob_family *f)
 {
-    /* work-items of a wave are to have the same level */
+    /* all work-items of a wave should have the same level */
     const size_t most = items / plan->levels, local = most >= 64 ? 64 : most >= 32 ? 32 : most;
     const size_t widest = each > 1 ? MOST_RADIUS_OF_PAIRS : MOST_RADIUS;
     if (local * each < FEWEST_COLUMNS || rounded_radius(plan) > widest) return false;

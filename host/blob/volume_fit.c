@@ -230,8 +230,8 @@ static bool weigh(const clv_volume_plan *plan, window *w, const double p[UNKNOWN
 /* Returns the standard deviation of a position whose variance is `variance` in the limit of much light. As in frames
  * (blob_fit.c), two terms are missing there, and their sizes are from simulated spots of 600 to 10,000 photons: the
  * weights come from the voxels themselves, and where positions scatter by a tenth of the width, the model is no longer
- * linear. A larger `nonlinear` is right for spots whose positions scatter by 0.1 of the width, but overestimates the
- * errors at 0.2. */
+ * linear. A larger `nonlinear` fits spots whose positions scatter by 0.1 of the width, but overestimates the errors of
+ * spots whose positions scatter by 0.2. */
 static double enlarged(double variance, double sigma)
 {
     const double scatter = 0.1, nonlinear = 15;

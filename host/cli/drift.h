@@ -15,8 +15,8 @@ typedef struct cli_drift {
     double (*at)[2]; /* [count]: how far the picture is shifted along y and x */
 } cli_drift;
 
-/* Reads such a table: columns frame, y and x, a row for each frame. `unit` names the columns to read (y_um and x_um for
- * "um"); NULL: y and x, in pixels. The caller clears `drift`, also after a failure. */
+/* Reads such a table, which has the columns frame, y and x and one row per frame. `unit` chooses the columns to read
+ * (y_um and x_um for "um"); NULL: y and x, in pixels. The caller clears `drift`, also after a failure. */
 clv_status cli_drift_read(const char *path, const char *unit, cli_drift *drift);
 void cli_drift_clear(cli_drift *drift);
 

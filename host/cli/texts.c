@@ -106,7 +106,7 @@ static bool is_parquet(const cli_texts *t)
     return t->format == CLI_TEXTS_AUTO && clv_ends_with(t->input, ".parquet");
 }
 
-/* Reads a Parquet file, and opens it as the table with commas that it becomes. */
+/* Reads a Parquet file, converts it to a table with commas, and opens this table. */
 static clv_status open_parquet(const char *path, clv_lines *lines)
 {
     char *data, (*codes)[3] = NULL;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `cleave demo`: answers questions with sentences of Cleave's own manual pages. The vectors are counts of words, so
- * that no model is needed; with a model's vectors the same search finds sentences of the same meaning. */
+/* `cleave demo`: answers questions with sentences from Cleave's own manual pages. The vectors are counts of words, so
+ * that no model is needed. With a model's vectors, the same search finds sentences of similar meaning. */
 #include "host/cli/cli.h"
 #include "host/demo/demo.h"
 
@@ -15,7 +15,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Each word has PLACES of the WIDTH numbers of a vector. Behind the passages, the ROWS are random words. */
+/* Each word sets PLACES of the WIDTH numbers of a vector. The ROWS after the passages are random words. */
 enum { WIDTH = 512, PLACES = 2, ROWS = 10000, MOST_PASSAGES = 400, MOST_WORD = 32, LEAST_WORD = 3 };
 
 static const struct {
@@ -79,7 +79,7 @@ static void add_page(library *l, const cli_command *command)
 
 /* ---- vectors --------------------------------------------------------------------------------------- */
 
-/* Adds a word to a vector: its hash says where, and with which sign. */
+/* Adds a word to a vector, at places and with signs that its hash determines. */
 static void add_word(float *vector, uint64_t hash, float weight)
 {
     for (int i = 0; i < PLACES; ++i) {
@@ -88,7 +88,7 @@ static void add_word(float *vector, uint64_t hash, float weight)
     }
 }
 
-/* Adds all words of a text; those of few letters are in every text. A long word tells more than a short one. */
+/* Adds the words of a text, except short words, which occur in every text. Long words get larger weights. */
 static void add_text(float *vector, const char *text, size_t length)
 {
     uint64_t hash = 0xCBF29CE484222325u;

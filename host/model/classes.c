@@ -27,7 +27,7 @@ struct clv_classes {
 
 enum { MOST_CLASSES = 1 << 20 };
 
-/* The heads of transformers: a layer of width D on the first token, a function, and the layer with the classes. */
+/* The heads in transformers: a layer of width D on the first token, a function, and the layer of the classes. */
 static const struct {
     const char *kind;
     const char *hidden; /* NULL: the model's pooler */
@@ -71,7 +71,7 @@ static clv_status check_shapes(const char *path, const char *name, size_t width,
     return CLV_OK;
 }
 
-/* Checks that by config.json the model assigns one class to each text. */
+/* Checks that the model assigns one class to each text, according to config.json. */
 static clv_status check_task(const char *config, const clv_json *root, const char *expected,
                              size_t classes)
 {
@@ -189,8 +189,8 @@ static clv_status read_layer(clv_classes *c, const clv_model *model, const char 
     const char *path = clv_weight_files_path(files), *name = heads[family].layer;
     const layer l = find_layer(files, name);
     clv_status status = check_shapes(path, name, c->config.width, l.weight, l.bias);
-    /* classifiers of transformers prefix the encoder's names; those of this library and of sentence-transformers, which
-     * are BERTs, do not */
+    /* Classifiers of transformers put a prefix before the encoder's names. Linear heads of this library and models of
+     * sentence-transformers have no prefix; they belong to the family BERT. */
     if (!status &&
         (family != CLV_MODEL_BERT || clv_weight_files_prefixed(files, clv_family_prefix(family)))) {
         status = check_task(config, root, heads[family].kind, l.weight->shape[0]);
@@ -242,7 +242,7 @@ clv_status clv_classes_open(const clv_model *model, const char *folder, clv_clas
     if (!status) {
         c->config = *clv_model_get_config(model);
         c->config.normalize = false;
-        c->config.joined_count = c->config.step_count = 0; /* nothing is behind the pooling */
+        c->config.joined_count = c->config.step_count = 0; /* no modules run after the pooling */
         c->config.steps = NULL;
         c->config.output = c->config.width;
         status = read_layer(c, model, folder, config, root);

@@ -35,11 +35,11 @@ size_t clv_weights_count(const clv_model_config *config);
  * has no such weight. */
 bool clv_weights_at(const clv_model_config *config, clv_model_weights *weights,
                     clv_model_layer *layers, size_t index, clv_weight *out);
-/* Returns how many layers have weights of their own, and the one of them that layer `index` uses. */
+/* Returns how many layers have weights of their own, and which of these layers' weights layer `index` uses. */
 size_t clv_layers_own(const clv_model_config *config);
 size_t clv_layer_of(const clv_model_config *config, size_t index);
 size_t clv_weight_elements(const clv_weight *weight);
-/* Returns the family's prefix of names ("bert."), which models with a head have in transformers. */
+/* Returns the family's prefix ("bert."), with which the names of models with a head begin in transformers. */
 const char *clv_family_prefix(clv_model_family family);
 
 /* The files with a model's weights: one, or several with an index. */
@@ -49,7 +49,7 @@ void clv_weight_files_close(clv_weight_files *files); /* accepts NULL */
 /* Finds a tensor by its exact name; *file is the file that has it. NULL: none. */
 const clv_tensor *clv_weight_files_find(const clv_weight_files *files, const char *name,
                                         const clv_tensors **file);
-/* Tells whether a tensor's name begins with `prefix`. */
+/* Returns whether any tensor's name begins with `prefix`. */
 bool clv_weight_files_prefixed(const clv_weight_files *files, const char *prefix);
 const char *clv_weight_files_path(const clv_weight_files *files); /* for messages */
 

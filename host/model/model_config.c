@@ -94,14 +94,14 @@ static clv_status take_family(const char *what, const clv_json *root, clv_model_
                     what, text ? text : clv_folder_kind(value));
 }
 
-/* Reads what only some families have. */
+/* Reads the settings that only some families have. */
 static clv_status take_traits(const char *what, const clv_json *root, int traits,
                               clv_model_config *out)
 {
     int64_t value;
     if (traits & POSITIONS_BEHIND_PADDING) {
-        const int64_t most = (int64_t)out->positions - 3; /* leaves two tokens or more */
-        /* MPNet's layer ignores pad_token_id, and takes 1 */
+        const int64_t most = (int64_t)out->positions - 3; /* leaves at least two tokens */
+        /* MPNet ignores pad_token_id and uses 1 */
         const char *key = out->family == CLV_MODEL_MPNET ? "" : "pad_token_id";
         CLV_TRY(clv_folder_int(what, root, key, 0, most, 1, &value));
         if (value > most)

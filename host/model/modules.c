@@ -12,7 +12,7 @@
 
 enum { MODULES_MAX = 32, EXTENT_MAX = 1 << 24 };
 
-/* A module: where it lies, and its own config.json. */
+/* A module: its folder, and its own config.json. */
 typedef struct module {
     const char *folder; /* of the model */
     const char *kind;   /* the last word of its type */
@@ -66,7 +66,7 @@ static clv_status take_pooling(const char *what, const clv_json *root, clv_model
             CLV_TRY(add_word(what, clv_json_at(mode, i), config));
     else if (mode)
         CLV_TRY(add_word(what, mode, config));
-    else /* as files said before sentence-transformers 6 */
+    else /* the keys before sentence-transformers 6 */
         for (size_t i = 0; i < CLV_LEN(modes); ++i)
             if (clv_json_bool(clv_json_get(root, modes[i].flag), false))
                 CLV_TRY(add_pooling(what, i, config));
@@ -83,10 +83,10 @@ static clv_status take_pooling(const char *what, const clv_json *root, clv_model
     CLV_TRY(
         clv_folder_int(what, root, "embedding_dimension", expected, expected, expected, &width));
     return clv_folder_int(what, root, "word_embedding_dimension", expected, expected, expected,
-                          &width); /* as it was called before sentence-transformers 6 */
+                          &width); /* its name before sentence-transformers 6 */
 }
 
-/* ---- what comes behind the pooling --------------------------------------------------------- */
+/* ---- modules after the pooling ------------------------------------------------------------- */
 
 /* Reads a tensor of the module as float32 into memory that the caller owns. */
 static clv_status read_numbers(const clv_weight_files *files, const char *name, size_t rank,
@@ -189,7 +189,7 @@ static clv_status take_norm(const module *m, clv_model_config *config, clv_model
     CLV_TRY(clv_folder_int(m->what, m->root, "dimension", width, width, -1, &value));
     *step = (clv_model_step){
         .kind = CLV_STEP_NORM, .in = config->output, .out = config->output, .eps = 1e-5f
-    }; /* PyTorch's default, which no file changes */
+    }; /* PyTorch's default; no file changes it */
     clv_weight_files *files;
     CLV_TRY(open_weights(m, &files));
     clv_status status = read_numbers(files, "norm.weight", 1, step->out, 1, &step->weight);
@@ -225,7 +225,7 @@ static clv_status open_module(const char *folder, const clv_json *entry, module 
     return *path ? clv_folder_json(m->inside, "config.json", false, &m->root) : CLV_OK;
 }
 
-/* Takes module `index`; `poolings` counts the poolings in front of it. */
+/* Reads module `index`; `poolings` counts the poolings before it. */
 static clv_status take_module(const module *m, const char *type, size_t index, size_t poolings,
                               clv_model_config *config, clv_model_step *step)
 {

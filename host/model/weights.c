@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the weights of each family are called in the transformers library, and their shapes. */
+/* The names of the weights of each family in the transformers library, and their shapes. */
 #include "host/model/model.h"
 
 #include "base/alloc.h"

@@ -27,8 +27,8 @@ static int tell_again(const char *job, size_t done, size_t total, void *user)
     return r->options->progress(job, r->total, r->total, r->options->progress_user);
 }
 
-/* Copies the spectra of the stars number[0..count). Where `masks` has outliers, the copy gets a new mask with these and
- * the caller's; `own` holds the memory of the new masks. */
+/* Copies the spectra of the stars number[0..count). Where `masks` has outliers, the copy gets a new mask that contains
+ * the outliers and the caller's mask. `own` holds the memory of the new masks. */
 static clv_status mask_listed(const clv_spectra_plan *all, const size_t *number, size_t count,
                               const clv_star_masks *masks, clv_spectrum *items, clv_star_masks *own)
 {
@@ -66,7 +66,7 @@ static double scan_step(const clv_spectra_plan *plan)
     return (plan->box.high[0] - plan->box.low[0]) / (double)(plan->sizes.velocities - 1);
 }
 
-/* Fits the stars of `a` again without the pixels in their masks; results [a->count] are the caller's to clear.
+/* Fits the stars of `a` again without the pixels in their masks. The caller clears results [a->count].
  * `peaks`: as in clv_spectra_run. */
 static clv_status fit_listed(clv_context *context, const clv_spectra_plan *all, const again *a,
                              clv_specfit_result *results, float *peaks, clv_report *report)
@@ -107,7 +107,7 @@ static clv_status fit_listed(clv_context *context, const clv_spectra_plan *all, 
     return status;
 }
 
-/* Replaces a result by a newer one, which is then empty. */
+/* Replaces a result by a newer one. The newer one is empty afterwards. */
 static void replace(clv_specfit_result *to, clv_specfit_result *by)
 {
     memcpy(by->rejected, to->rejected, sizeof to->rejected);
@@ -116,7 +116,7 @@ static void replace(clv_specfit_result *to, clv_specfit_result *by)
     memset(by->model, 0, sizeof by->model);
 }
 
-/* Fits stars without their outliers, and replaces their results. */
+/* Fits stars again without their outliers, and replaces their results. */
 static clv_status fit_masked(clv_context *context, const clv_spectra_plan *plan,
                              const size_t *number, size_t count, const clv_star_masks *masks,
                              clv_report *report)
@@ -178,8 +178,8 @@ static clv_status reject(clv_context *context, const clv_spectra_plan *plan, siz
 
 /* ---- ambiguous minima -------------------------------------------------------------------------- */
 
-/* Where a star may have a lower minimum, its fit begins at these points as well: at both ends of its least certain
- * parameter; if the spectrum says little, at other rotations; and at the other minima of the cross-correlation. */
+/* If a star may have a lower minimum, it is also fitted from these points: both ends of the range of its least certain
+ * parameter; other rotations, if its template is weak; and the other minima of the cross-correlation. */
 enum { ENDS = 2, ROTATIONS = 4, OTHER_STARTS = ENDS + ROTATIONS + CLV_SPECTRA_PEAKS - 1 };
 static const double rotation[ROTATIONS] = { 0, 20, 50, 120 }; /* km/s */
 static const double little = 1000,
@@ -195,7 +195,7 @@ static bool is_held(const clv_spectra_plan *plan, size_t star, int a)
     return plan->stars.priors && plan->stars.priors[star].fixed[a];
 }
 
-/* Moves a point into the box, and its held unknowns to their values. */
+/* Moves a point into the box, and sets its held unknowns to their values. */
 static void settle(const clv_spectra_plan *plan, size_t star, double x[N])
 {
     for (int a = 0; a < N; ++a) {
@@ -206,8 +206,8 @@ static void settle(const clv_spectra_plan *plan, size_t star, double x[N])
     }
 }
 
-/* Sets the point at which unknown `a` has the given value and the others are those of least chi-square, as far as the
- * covariance tells. */
+/* Sets the point at which unknown `a` has the given value and the other unknowns have the values of least chi-square,
+ * as the covariance predicts them. */
 static void move_to(const clv_spectra_plan *plan, size_t star, const clv_specfit_result *r, int a,
                     double value, double x[N])
 {
@@ -219,7 +219,7 @@ static void move_to(const clv_spectra_plan *plan, size_t star, const clv_specfit
     settle(plan, star, x);
 }
 
-/* Returns the parameter whose error is the largest part of its range, -1 if all are held. */
+/* Returns the parameter whose error is the largest part of its range; -1 if all are held. */
 static int least_certain(const clv_spectra_plan *plan, size_t star, const clv_specfit_result *r)
 {
     const double error[N] = { 0, 0, r->teff_error, r->logg_error, r->feh_error, r->alpha_error };
@@ -232,7 +232,7 @@ static int least_certain(const clv_spectra_plan *plan, size_t star, const clv_sp
     return found;
 }
 
-/* Sets the point of a minimum of the cross-correlation. */
+/* Sets a point to a minimum of the cross-correlation. */
 static void begin_at_peak(const clv_spectra_plan *plan, size_t star,
                           const float peak[CLV_SPECTRA_PEAK], double x[N])
 {
@@ -244,7 +244,7 @@ static void begin_at_peak(const clv_spectra_plan *plan, size_t star,
     settle(plan, star, x);
 }
 
-/* Sets the points at which to begin as well, NaN where there is none; returns their number. */
+/* Sets the further starting points and returns their number. Unused ones are NaN. */
 static size_t set_points(const clv_spectra_plan *plan, size_t star, double x[OTHER_STARTS][N])
 {
     const clv_specfit_result *r = &plan->run.results[star];
@@ -269,7 +269,7 @@ static size_t set_points(const clv_spectra_plan *plan, size_t star, double x[OTH
     return count;
 }
 
-/* Returns what the fit has minimised. */
+/* Returns the value that the fit has minimised. */
 static double height_of(const clv_spectra_plan *plan, size_t star, const clv_specfit_result *r)
 {
     const double x[N] = { r->velocity, r->vsini, r->teff, r->logg, r->feh, r->alpha };
@@ -298,9 +298,9 @@ static void keep_lower(const clv_spectra_plan *plan, size_t star, clv_specfit_re
 
 enum {
     SCANS = CLV_SPECTRA_PEAKS + 1
-}; /* of a star: with its fit's template without rotation, and with those found */
+}; /* per star: with its fit's template without rotation, and with those found */
 
-/* Replaces the minima of a star by the lowest ones of its scans, which are `apart`. */
+/* Replaces the minima of a star by the lowest ones of its scans that are `apart`. */
 static void find_minima(const clv_spectra_plan *plan, const double *values, float *peaks)
 {
     const size_t count = plan->sizes.velocities;
@@ -323,8 +323,8 @@ static void find_minima(const clv_spectra_plan *plan, const double *values, floa
            (CLV_SPECTRA_PEAKS - 1) * CLV_SPECTRA_PEAK * sizeof *peaks);
 }
 
-/* Looks for other velocities where a fit is hardly better than a continuum. Cross-correlation, which divides by a
- * continuum and keeps the best velocity of each template, has missed them. */
+/* Searches other velocities for stars whose fit is hardly better than a continuum. The cross-correlation has missed
+ * these velocities, because it divides by a continuum and keeps only the best velocity of each template. */
 static clv_status search_velocities(clv_context *context, const clv_spectra_plan *plan,
                                     size_t *number, const clv_star_masks *masks, clv_report *report)
 {

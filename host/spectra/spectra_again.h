@@ -5,8 +5,8 @@
 
 #include "host/spectra/spectra_plan.h"
 
-/* Improves the results of a plan that has run, with models of all stars if options.reject_sigma is finite. `models`:
- * whether the new results need models. */
+/* Improves the results of a plan that has run. If options.reject_sigma is finite, the results must have the models of
+ * all stars. `models`: whether the new results need models. */
 clv_status clv_spectra_fit_again(clv_context *context, const clv_spectra_plan *plan, bool models,
                                  clv_report *report);
 

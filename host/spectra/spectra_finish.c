@@ -50,7 +50,7 @@ static bool invert(const float *normal, const size_t *which, size_t n, double *o
     return true;
 }
 
-/* Computes the errors. Fixed unknowns have none, and are left out of the errors of the others. */
+/* Computes the errors. Fixed unknowns have no errors, and the errors of the others do not include them. */
 static void set_errors(const float *normal, unsigned fixed, clv_specfit_result *r)
 {
     double all[N * N], four[16], whole_of[N][N] = { { 0 } };

@@ -278,7 +278,7 @@ static void begin_at_point(const clv_spectra_plan *plan, const float prior[CLV_S
     s[CLV_S_LAMBDA] = 1e-3F;
 }
 
-/* Writes states at given points, which are evaluated or are where fits begin. */
+/* Writes states at given points, which are evaluated or from which fits start. */
 static clv_status give_points(const clv_pass *p, size_t first)
 {
     const clv_spectra_plan *plan = p->plan;

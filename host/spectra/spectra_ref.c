@@ -193,8 +193,8 @@ static double find_peak(const clv_spectra_plan *plan, const clv_star_data *d, si
     return sum[low];
 }
 
-/* Finds the lowest minima of the start templates, like list_peaks of cl/spectra/ccf.clh. `room` holds two numbers of
- * each template, and then the values of one. */
+/* Finds the lowest minima of the start templates, like list_peaks of cl/spectra/ccf.clh. `room` holds two numbers for
+ * each template, and after them the values of one template. */
 static void find_start(const clv_spectra_plan *plan, const clv_star_data *d, double *room,
                        float found[CLV_SPECTRA_FOUND_BY_STAR])
 {

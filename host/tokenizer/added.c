@@ -130,7 +130,7 @@ static int early_by_bytes(const void *left, const void *right)
     return strcmp(a->text, b->text);
 }
 
-/* Brings the text of a late token into normal form, in which texts are searched for it. */
+/* Normalises the text of a late token, because normalised texts are searched for it. */
 static clv_status normalize_late(const clv_tokenizer *t, const char *what, clv_special *s)
 {
     clv_text work[2] = { { 0 }, { 0 } };
@@ -166,7 +166,7 @@ clv_status clv_specials_finish(clv_tokenizer *t, const char *what)
     if (t->special_count) qsort(t->specials, t->special_count, sizeof *t->specials, early_by_bytes);
     fill_set(&t->early, t->specials, early);
     while (early < t->special_count && !t->specials[early].length)
-        ++early; /* nothing is left of it: it is never found */
+        ++early; /* its normal form is empty, so it is never found */
     if (early < t->special_count) fill_set(&t->late, t->specials + early, t->special_count - early);
     return CLV_OK;
 }

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The compiled character map of SentencePiece, which tokenizer.json holds as base64: the bytes of a trie (4, little
- * endian), the trie, and texts that are ended by NUL.
+/* The compiled character map of SentencePiece, which tokenizer.json holds as base64. It consists of the size of a trie
+ * in bytes (4 bytes, little endian), the trie, and texts that end with NUL.
  *
- * The trie is a double array (Aoe 1989) of 32-bit units, as Darts-clone writes it: bits 0 to 7 and 31 are a label, bit 8
- * says that a text ends here, and bits 10 to 30 (shifted by 8 if bit 9 is set) lead to the next unit. Where a text ends,
- * the unit that follows has its value in bits 0 to 30, an offset into the texts.
+ * The trie is a double array (Aoe 1989) of 32-bit units, as Darts-clone writes it. Bits 0 to 7 and 31 are a label. Bit
+ * 8 means that a text ends here. Bits 10 to 30 (shifted by 8 if bit 9 is set) lead to the next unit. Where a text ends,
+ * bits 0 to 30 of the following unit hold its value, an offset into the texts.
  *
- * The reference looks at grapheme clusters of fewer than 6 bytes as a whole, and then at single characters; it takes
- * the shortest text that the trie has there, and then replaces all of the cluster by it. Ids depend on that. */
+ * The reference first looks up grapheme clusters of fewer than 6 bytes as a whole, and then single characters. It takes
+ * the shortest text that the trie contains there, and replaces the whole cluster by its value. Ids depend on this. */
 #include "host/tokenizer/tokenizer.h"
 
 #include "base/alloc.h"
@@ -27,7 +27,7 @@ static int digit_of(char c)
     return c == '+' ? 62 : c == '/' ? 63 : -1;
 }
 
-/* Decodes base64; *bytes is what was written. Returns false for text that is not base64. */
+/* Decodes base64 and sets *bytes to the number of bytes written. Returns false for text that is not base64. */
 static bool decode(const char *text, unsigned char *out, size_t *bytes)
 {
     const size_t length = strlen(text);
@@ -87,14 +87,14 @@ void clv_charsmap_clear(clv_charsmap *map)
     *map = (clv_charsmap){ 0 };
 }
 
-/* ---- looking up ----------------------------------------------------------------------------------- */
+/* ---- lookup --------------------------------------------------------------------------------------- */
 
 static size_t offset_of(uint32_t unit)
 {
     return (size_t)(unit >> 10) << ((unit & 1u << 9) >> 6);
 }
 
-/* Returns what the shortest text of the trie at the start of `text` becomes; NULL if there is none. */
+/* Returns the replacement of the shortest text of the trie with which `text` begins; NULL if there is none. */
 static const char *find(const clv_charsmap *map, const char *text, size_t length)
 {
     size_t at = offset_of(map->units[0]);

@@ -82,7 +82,7 @@ static clv_status encode_words(work *k, const char *text, size_t length)
     return status;
 }
 
-/* Encodes a fragment between early tokens: brings it into normal form, and searches for late tokens there. */
+/* Encodes a fragment between early tokens: normalises it, and searches its normal form for late tokens. */
 static clv_status encode_fragment(work *k, const char *text, size_t length)
 {
     size_t normal = length, from = 0;

@@ -32,7 +32,7 @@ static void end_run(run *r, clv_text *out)
     r->count = 0;
 }
 
-/* Adds a code point behind those of its class or a lower one. */
+/* Inserts a code point after those of its class or a lower one. */
 static void add_to_run(run *r, uint32_t c, unsigned combining)
 {
     if (r->count == r->room) {

@@ -22,7 +22,7 @@ clv_status clv_tokenizer_finish(clv_tokenizer *t, const char *what, const char *
 {
     CLV_TRY(clv_pieces_finish(&t->pieces, what, tail_mark));
     for (size_t i = 0; i < t->special_count; ++i)
-        if (t->specials[i].late) { /* only late tokens need the normal form as a text */
+        if (t->specials[i].late) { /* only late tokens need the text's normal form */
             t->normal[0] = (clv_normal){ .kind = CLV_NORMAL_BERT, .bert = t->flags };
             t->normal_count = 1;
         }
@@ -157,7 +157,7 @@ static clv_status take_wordpiece(clv_tokenizer *t, const char *what, const clv_j
     return CLV_OK;
 }
 
-/* Tells whether the model is BPE or Unigram; old files do not name it, so its merges decide. */
+/* Returns whether the model is BPE or Unigram. Old files do not name it; then its merges decide. */
 static bool is_staged(const clv_json *model)
 {
     const char *guess = clv_json_get(model, "merges") ? "BPE" : "WordPiece";

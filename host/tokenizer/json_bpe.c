@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads tokenizer.json of models with byte pair encoding or Unigram. An unknown rule is refused by name, because ignoring it
- * would change ids silently. */
+/* Reads tokenizer.json of models with byte pair encoding or Unigram. An unknown rule is refused by name, because
+ * ignoring it would silently change ids. */
 #include "host/tokenizer/tokenizer.h"
 
 #include "base/alloc.h"

@@ -36,7 +36,7 @@ clv_status clv_tokenizer_take_bert(const char *what, const clv_json *n, clv_char
     return CLV_OK;
 }
 
-/* Reads a replacement of a text, or of two and more spaces. */
+/* Reads a replacement of a text, or of two or more spaces. */
 static clv_status take_replace(const char *what, const clv_json *n, clv_normal *out)
 {
     const clv_json *pattern = clv_json_get(n, "pattern"), *regex = clv_json_get(pattern, "Regex");
@@ -113,7 +113,7 @@ clv_status clv_tokenizer_take_normalizer(clv_tokenizer *t, const char *what, con
 
 clv_status clv_tokenizer_take_unigram(clv_tokenizer *t, const char *what, const clv_json *model)
 {
-    enum { PENALTY = 10 }; /* an unknown character scores that much below the worst piece */
+    enum { PENALTY = 10 }; /* how far an unknown character scores below the worst piece */
     const clv_json *list = clv_json_get(model, "vocab");
     const size_t count = clv_json_count(list);
     int64_t unknown;

@@ -65,7 +65,7 @@ static bool is_composed(const char *text, size_t length)
     return true;
 }
 
-/* Tells whether a text is ASCII, which NFC, decompositions and the dropping of marks leave as it is. */
+/* Returns whether a text is ASCII. NFC, decompositions and the removal of marks do not change ASCII. */
 static bool is_ascii(const char *text, size_t length)
 {
     for (size_t i = 0; i < length; ++i)

@@ -145,13 +145,13 @@ static void look_for_tokens(const clv_tokenizer *t, const char *folder, const cl
     }
 }
 
-/* Tells whether config.json describes an encoder, whose folders have a limit of tokens whatever their tokenizer is.
- * *positions is how many tokens the model takes; SIZE_MAX: unknown. */
+/* Returns whether config.json describes an encoder. Folders of encoders limit the number of tokens, whatever their
+ * tokenizer is. *positions is how many tokens the model accepts; SIZE_MAX: unknown. */
 static bool is_encoder(const clv_json *model, size_t *positions)
 {
     static const struct {
         const char *type;
-        bool behind_padding; /* positions begin behind that of the padding token */
+        bool behind_padding; /* positions start after that of the padding token */
     } types[] = { { "bert", false },   { "distilbert", false }, { "electra", false },
                   { "roberta", true }, { "xlm-roberta", true }, { "mpnet", true },
                   { "albert", false } };
@@ -168,7 +168,7 @@ static bool is_encoder(const clv_json *model, size_t *positions)
     return false;
 }
 
-/* Warns where transformers builds other rules from tokenizer_config.json than tokenizer.json has. */
+/* Warns if transformers follows rules of tokenizer_config.json that differ from those of tokenizer.json. */
 static void compare_spaces(const clv_tokenizer *t, const char *folder, const clv_json *config)
 {
     const clv_json *given = clv_json_get(config, "add_prefix_space");

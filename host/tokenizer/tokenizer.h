@@ -84,7 +84,7 @@ typedef enum clv_normal_kind {
     CLV_NORMAL_NFC,
     CLV_NORMAL_PREPEND, /* puts `to` in front of every fragment that is not empty */
     CLV_NORMAL_REPLACE, /* replaces every `from` by `to` */
-    CLV_NORMAL_SPACES,  /* replaces two and more spaces by `to` */
+    CLV_NORMAL_SPACES,  /* replaces two or more spaces by `to` */
     CLV_NORMAL_NFD,
     CLV_NORMAL_NFKD,
     CLV_NORMAL_NFKC,
@@ -119,7 +119,7 @@ typedef enum clv_split_kind {
     CLV_SPLIT_NUMBERS, /* separates single digits (most 1), or runs of digits */
     CLV_SPLIT_WORDS,   /* splits by one of the usual regular expressions: see split.c */
     CLV_SPLIT_META,    /* turns spaces into `mark`, with which words then begin */
-    CLV_SPLIT_SPACES,  /* words are what lies between white space */
+    CLV_SPLIT_SPACES,  /* words are the parts between white space */
 } clv_split_kind;
 
 typedef struct clv_split {
@@ -233,7 +233,7 @@ void clv_bpe_add_merge(clv_tokenizer *tokenizer, int32_t left, int32_t right, ui
 clv_status clv_bpe_merge_line(clv_tokenizer *tokenizer, const char *what, const char *left,
                               size_t left_length, const char *right, size_t right_length,
                               uint32_t rank, size_t *skipped);
-/* Builds the tables of added tokens; brings late ones into normal form. */
+/* Builds the tables of added tokens, and normalises late ones. */
 clv_status clv_specials_finish(clv_tokenizer *tokenizer, const char *what);
 /* Builds the tables of byte pair encoding; call it once all pieces and added tokens are there. */
 clv_status clv_bpe_finish(clv_tokenizer *tokenizer, const char *what);
@@ -277,7 +277,8 @@ size_t clv_split_next(const clv_split *split, const char *text, size_t length);
 /* Returns the added token of a set that begins at text[at]; NULL if there is none. */
 const clv_special *clv_specials_match(const clv_special_set *set, const char *text, size_t at,
                                       size_t length, bool literal, const unsigned char *marks);
-/* Returns where white space before text[to] begins, but at least `from`, and where that from text[at] on ends. */
+/* Return where the white space before text[to] begins (at least `from`), and where the white space from text[at] on
+ * ends. */
 size_t clv_spaces_before(const char *text, size_t from, size_t to);
 size_t clv_spaces_behind(const char *text, size_t at, size_t length);
 
@@ -291,10 +292,10 @@ clv_status clv_bpe_word(const clv_tokenizer *tokenizer, clv_bpe_work *work, cons
 /* Appends the ids of one word by UNIGRAM. `work` is as above. */
 clv_status clv_unigram_word(const clv_tokenizer *tokenizer, clv_bpe_work *work, const char *word,
                             size_t length, clv_token_rows *rows);
-/* One end of the best way through a word, and room for `count` of them in `work`; NULL without memory. */
+/* One end of the best path through a word, and memory for `count` of them in `work`; NULL without memory. */
 typedef struct clv_best_end {
     double score;
-    size_t from; /* SIZE_MAX: no way leads here */
+    size_t from; /* SIZE_MAX: no path leads here */
     int32_t id;
 } clv_best_end;
 clv_best_end *clv_bpe_work_ends(clv_bpe_work *work, size_t count);

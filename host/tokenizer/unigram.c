@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Unigram: of all ways to cut a word into pieces, the one with the highest sum of scores (Viterbi). Among ways with
- * equal sums, the first one counts that is found from the left. In O(n m) for n bytes and pieces of up to m bytes.
+/* Unigram: of all ways to cut a word into pieces, finds the one with the highest sum of scores (Viterbi). Among ways
+ * with equal sums, it takes the first one from the left. This takes O(n m) for n bytes and pieces of up to m bytes.
  *
  * Source: Kudo 2018 (subword regularization). */
 #include "host/tokenizer/tokenizer.h"
@@ -25,7 +25,7 @@ static size_t char_bytes(const char *text, size_t length)
     return bytes ? bytes : 1; /* callers repair texts; this guarantees that the loop ends */
 }
 
-/* Offers every piece that begins at word[at]. */
+/* Tries every piece that begins at word[at]. */
 static void offer_pieces(const clv_tokenizer *t, const char *word, size_t at, size_t length,
                          clv_best_end *ends)
 {
@@ -72,7 +72,7 @@ clv_status clv_unigram_word(const clv_tokenizer *t, clv_bpe_work *work, const ch
     ends[0].score = 0;
     for (size_t at = 0; at < length; at += char_bytes(word + at, length - at))
         offer_pieces(t, word, at, length, ends);
-    /* turns the way round: `from` and `id` now tell of the part that begins here, and where it ends */
+    /* reverses the path: `from` and `id` now describe the part that begins here, and where it ends */
     clv_best_end behind = nowhere;
     for (size_t end = length; end != 0;) {
         const clv_best_end here = ends[end];
@@ -83,7 +83,7 @@ clv_status clv_unigram_word(const clv_tokenizer *t, clv_bpe_work *work, const ch
     }
     for (size_t at = 0; at < length;) {
         size_t end = ends[at].from;
-        if (ends[at].id == t->unk) /* unknown parts side by side become one token */
+        if (ends[at].id == t->unk) /* adjacent unknown parts become one token */
             while (end < length && ends[end].id == t->unk)
                 end = ends[end].from;
         CLV_TRY(put(t, word + at, end - at, rows));

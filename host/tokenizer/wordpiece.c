@@ -227,8 +227,8 @@ static clv_status run(work *k, const char *text, size_t length, bool specials, s
     return k->failed ? CLV_E_MEMORY : CLV_OK;
 }
 
-/* Ends the word and searches a fragment without early tokens for late ones, in its normal form. The rules change
- * nothing when they are applied again, so the parts between are tokenized like any text. */
+/* Ends the word, and searches the normal form of a fragment without early tokens for late ones. Applying the rules
+ * again changes nothing, so that the parts between late tokens are tokenized like any text. */
 static clv_status take_fragment(work *k, const char *text, size_t length, size_t *bad)
 {
     const clv_tokenizer *t = k->t;
@@ -253,7 +253,7 @@ static clv_status take_fragment(work *k, const char *text, size_t length, size_t
     return status;
 }
 
-/* Does so for every part of a text between early tokens. */
+/* Does the same for every part of a text between early tokens. */
 static clv_status run_late(work *k, const char *text, size_t length, size_t *bad)
 {
     size_t from = 0;

@@ -38,8 +38,8 @@ static const range nine[] = {
 };
 static const range unsorted[] = { { 0x1715, 0x1715 }, { 0x16FF0, 0x16FF1 } };
 
-/* Where StripAccents, which drops all marks by Unicode 9, differs from what `young` says: marks within `young` that it
- * drops, and marks outside that it keeps. */
+/* StripAccents drops all marks of Unicode 9. These are its differences from `young`: marks within `young` that it
+ * drops, and marks outside `young` that it keeps. */
 static const range dropped[] = {
     { 0x8D4, 0x8E1 },     { 0x1885, 0x1886 },   { 0x1CF2, 0x1CF3 },   { 0x1DFB, 0x1DFB },
     { 0xA8C5, 0xA8C5 },   { 0xA9BD, 0xA9BD },   { 0x1123E, 0x1123E }, { 0x11438, 0x11446 },
@@ -51,7 +51,7 @@ static const range staying[] = {
     { 0x111C9, 0x111C9 }, { 0x111CE, 0x111CE }, { 0x1182C, 0x1182E },
     { 0x11930, 0x11937 }, { 0x16F7F, 0x16F87 }, { 0x16FF0, 0x16FF1 },
 };
-/* Characters whose compatibility decomposition is younger than Unicode 9. */
+/* Characters whose compatibility decomposition was added after Unicode 9. */
 static const range whole[] = {
     { 0x32FF, 0x32FF },   { 0xA7F2, 0xA7F4 },   { 0xAB69, 0xAB69 },
     { 0x10781, 0x107BA }, { 0x1F16C, 0x1F16C }, { 0x1FBF0, 0x1FBF9 },

@@ -11,7 +11,7 @@
 
 enum { DEFAULT_BATCH = 1536 };
 
-/* Checks that the parts that only some families have fit together. */
+/* Checks that the parts of a model that only some families have fit together. */
 static clv_status check_family(const clv_model_config *c, const clv_model_weights *w)
 {
     size_t width = CLV_MAX(c->joined_count, (size_t)1) * c->width;

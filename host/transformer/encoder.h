@@ -52,7 +52,7 @@ clv_status clv_encoder_layer(const clv_encoder *encoder, const clv_encoder_devic
                              clv_queue *queue, size_t layer, clv_kept_tensor **out);
 clv_status clv_encoder_word(const clv_encoder *encoder, const clv_encoder_device *device,
                             clv_queue *queue, clv_kept_tensor **out);
-/* Returns the matrix that leads from tables to layers, pinned; NULL where there is none. */
+/* Returns the matrix that converts rows of the tables to the layers' width, pinned; NULL if there is none. */
 clv_status clv_encoder_project(const clv_encoder *encoder, const clv_encoder_device *device,
                                clv_queue *queue, clv_kept_tensor **out);
 
@@ -90,15 +90,15 @@ clv_status clv_texts_check(const char *what, const clv_model_config *config, con
 /* Returns how many floats of `out` come before text `text`. */
 size_t clv_encode_out(const clv_encode_plan *plan, size_t text);
 
-/* Returns how many floats a chunk's result has. Its vectors lie pooling by pooling, and within these text by text; with
- * `hidden`, token by token. */
+/* Returns how many floats a chunk's result has. The vectors of each pooling follow each other, one per text; with
+ * `hidden`, one per token. */
 size_t clv_encode_result(const clv_encode_plan *plan, size_t first, size_t count);
 
 /* ---- families: family.c ---------------------------------------------------------------------------- */
 
 /* Returns the width of the tables. */
 size_t clv_table_width(const clv_model_config *config);
-/* Returns the table row of relative positions for a key `ahead` tokens behind its query (negative: before it). */
+/* Returns the row of the table of relative positions for a key `ahead` tokens after its query (negative: before). */
 size_t clv_relative_bucket(ptrdiff_t ahead, size_t buckets);
 /* The bias of a head for query i and key j is element [head][clv_relative_reach + i - j] of a table
  * [heads][2 * clv_relative_reach], which clv_relative_fill writes. */
@@ -107,14 +107,14 @@ void clv_relative_fill(const clv_model_config *config, const float *relative, fl
 /* Sets the position row of every token of a text: tokens[2 t] is its id, tokens[2 t + 1] the row. */
 void clv_positions_fill(const clv_model_config *config, int32_t *tokens, size_t count);
 
-/* ---- what happens to pooled vectors on the host: tail.c -------------------------------------------- */
+/* ---- processing of pooled vectors on the host: tail.c ---------------------------------------------- */
 
-/* Tells whether vectors need it at all; if so, devices do not normalise them. */
+/* Returns whether vectors need it at all. If so, devices do not normalise them. */
 bool clv_encode_has_tail(const clv_model_config *config);
-/* Prepares the steps of an encoder, and frees what that made. */
+/* Prepare the steps of an encoder, and free this memory. */
 clv_status clv_encode_tail_make(clv_encoder *encoder);
 void clv_encode_tail_free(clv_encoder *encoder);
-/* Makes vectors [count, output] of a chunk's result. */
+/* Converts a chunk's result to vectors [count, output]. */
 clv_status clv_encode_tail(const clv_encode_plan *plan, size_t first, size_t count,
                            const float *result, float *out);
 

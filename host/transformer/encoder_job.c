@@ -206,7 +206,7 @@ static clv_status embed(const batch *b, clv_buffer *y)
     return status;
 }
 
-/* Leads from the rows of narrow tables to those of the layers. */
+/* Converts the rows of narrow tables to the width of the layers. */
 static clv_status project(batch *b, clv_buffer *narrow)
 {
     const clv_model_config *c = &b->plan->encoder->config;
@@ -241,7 +241,7 @@ static clv_status give(const batch *b)
                            .kind = c->pooling,
                            .divide = c->normalize && !clv_encode_has_tail(c) };
     for (size_t i = 0; i < c->joined_count; ++i) {
-        /* tail.c makes the other mean of a mean */
+        /* tail.c computes the other mean from a mean */
         pool.kind = c->joined[i] == CLV_MODEL_MEAN_SQRT ? CLV_MODEL_MEAN : c->joined[i];
         pool.out_offset = i * b->chunk_texts * c->width + at;
         CLV_TRY(clv_pool_enqueue(b->queue, &pool));

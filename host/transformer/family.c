@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What families of encoders do differently: rows of the position table, and the bias by relative position. */
+/* The differences between families of encoders: rows of the position table, and the bias by relative position. */
 #include "host/transformer/encoder.h"
 
 #include <math.h>
@@ -19,9 +19,10 @@ void clv_positions_fill(const clv_model_config *c, int32_t *tokens, size_t count
         tokens[2 * t + 1] = tokens[2 * t] == pad ? pad : row++;
 }
 
-/* Half of the buckets are for keys in front of the query, and half for those behind it. In each half, the first
- * distances have buckets of their own; beyond, they grow by the logarithm up to a distance of 128. Computed in float32,
- * as PyTorch does, because that decides about the borders. Source: Raffel et al. 2020 (T5); Song et al. 2020 (MPNet). */
+/* Half of the buckets are for keys before the query, and half for keys after it. In each half, the first distances have
+ * buckets of their own; the widths of the others grow logarithmically up to a distance of 128. This is computed in
+ * float32, as PyTorch does, because the rounding decides where the borders are. Source: Raffel et al. 2020 (T5); Song
+ * et al. 2020 (MPNet). */
 size_t clv_relative_bucket(ptrdiff_t ahead, size_t buckets)
 {
     const size_t half = buckets / 2, exact = half / 2;

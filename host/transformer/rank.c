@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Cross-encoders: opens a model with all that belongs to it, makes rows of tokens of pairs of texts, and scores
+/* Cross-encoders: opens a model, its tokenizer and its classes, builds rows of tokens from pairs of texts, and scores
  * them. */
 #include <cleave/init.h>
 #include <cleave/rank.h>
@@ -33,7 +33,7 @@ struct clv_ranker {
 
 /* ---- opening ------------------------------------------------------------------------------------ */
 
-/* Reads the name of the activation in config.json; NULL: there is none. */
+/* Returns the name of the activation in config.json; NULL: there is none. */
 static const char *activation_name(const clv_json *root)
 {
     const clv_json *own = clv_json_get(root, "sentence_transformers");
@@ -78,7 +78,7 @@ static clv_status choose_activation(const char *folder, size_t classes, clv_rank
     return status;
 }
 
-/* Makes the table of words for all types of tokens: row k V + i is word[i] + type[k] - type[0], because the encoder
+/* Builds the table of words for all types of tokens. Row k V + i is word[i] + type[k] - type[0], because the encoder
  * adds type[0] to every word. */
 static clv_status spread_types(clv_ranker *r, clv_model_config *config, clv_model_weights *weights)
 {
@@ -98,8 +98,8 @@ static clv_status spread_types(clv_ranker *r, clv_model_config *config, clv_mode
     return CLV_OK;
 }
 
-/* Tells whether second texts get type 1: not if tokenizer_config.json lists the model's inputs without the types, and
- * not for transformers' class for tokenizers of any kind, which makes no types by itself. */
+/* Sets *out to whether second texts get type 1. They do not if tokenizer_config.json lists the model's inputs without
+ * the types, or names transformers' class for tokenizers of any kind, which makes no types by itself. */
 static clv_status has_types(const char *folder, bool *out)
 {
     clv_json *root = NULL;
@@ -127,7 +127,8 @@ static clv_status open_encoder(clv_ranker *r, clv_context *context, const char *
     return clv_encoder_open(context, &config, &weights, &options, &r->encoder);
 }
 
-/* Opens the tokenizer twice: once to learn the model's limit, once without any, because a pair is cut as a whole. */
+/* Opens the tokenizer twice: once to find the model's limit, and once without a limit, because a pair is truncated as a
+ * whole. */
 static clv_status open_tokenizer(clv_ranker *r, const char *folder, const clv_ranker_options *o)
 {
     const clv_tokenizer_options limited = { .size = sizeof limited, .max_length = o->max_length };
@@ -152,7 +153,7 @@ static clv_status open_tokenizer(clv_ranker *r, const char *folder, const clv_ra
     return clv_tokenizer_open(folder, &free, &r->tokenizer);
 }
 
-/* Refuses families whose pairs have other tokens around them. */
+/* Refuses families that put other tokens around pairs. */
 static clv_status check_family(const char *folder, clv_model_family family)
 {
     if (family == CLV_MODEL_BERT || family == CLV_MODEL_DISTILBERT || family == CLV_MODEL_ELECTRA)
@@ -228,9 +229,9 @@ typedef struct block {
     size_t pairs, id_room;
 } block;
 
-/* Returns how many tokens two texts of a and b tokens keep, if there is room for `most`. The shorter one keeps all as
- * long as the longer one is not below it; else each gets half, and the longer one (of two equal ones the second) an odd
- * token. Hugging Face's library tokenizers does the same. */
+/* Returns how many tokens two texts of a and b tokens keep if there is room for `most`. The shorter text keeps all its
+ * tokens as long as the longer one stays at least as long. Otherwise each text gets half, and the longer one (of two
+ * equal ones the second) gets an odd token. Hugging Face's library tokenizers does the same. */
 static void cut(size_t most, size_t *a, size_t *b)
 {
     size_t *const shorter = *a > *b ? b : a, *const longer = *a > *b ? a : b;

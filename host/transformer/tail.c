@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What happens to pooled vectors on the host: poolings are joined, and the model's further modules run. A text has one
- * such vector, so this is little work beside the layers. */
+/* Processes pooled vectors on the host: concatenates poolings and runs the model's further modules. A text has only one
+ * such vector, so that this is little work compared with the layers. */
 #include "host/transformer/encoder.h"
 
 #include "base/alloc.h"
@@ -43,7 +43,7 @@ void clv_encode_tail_free(clv_encoder *e)
     clv_free(e->turned);
 }
 
-/* Puts the poolings of every text side by side. */
+/* Concatenates the poolings of every text. */
 static void join(const clv_encode_plan *p, size_t first, size_t count, const float *result,
                  float *out)
 {

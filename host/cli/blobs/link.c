@@ -105,7 +105,7 @@ static clv_status ratio_of(const link_rows *r, size_t large, size_t small, doubl
     return status;
 }
 
-/* Subtracts the drift of the stage from the points, and notes which other columns contain the position. */
+/* Subtracts the drift of the stage from the points, and records which other columns contain the position. */
 static clv_status subtract_stage(link_rows *r, const char *path)
 {
     cli_drift drift;

@@ -19,7 +19,7 @@ typedef struct link_rows {
     clv_csv_table *table;
     clv_point *points;
     double *z;                     /* NULL: the table has no z */
-    bool moved;                    /* the points are without the drift of the stage */
+    bool moved;                    /* the drift of the stage was subtracted from the points */
     size_t physical[COLUMN_ROLES]; /* moved: columns such as y_um; SIZE_MAX: none */
     double side[2];                /* their units per unit of the columns y and x */
     int64_t *particle;

@@ -57,8 +57,8 @@ static void filled_field(const link_rows *r, const link_line *l, size_t c, clv_t
         clv_text_add(out, "%d", CLV_SPOT_GAP);
 }
 
-/* Returns whether a column of the table holds the position, which is without the drift of the stage now, and finds its
- * value. */
+/* Returns whether a column of the table holds the position, from which the drift of the stage was subtracted, and finds
+ * the value of that column. */
 static bool moved_field(const link_rows *r, const link_line *l, size_t c, double *value)
 {
     if (!r->moved || l->row == SIZE_MAX) return false;

@@ -274,7 +274,7 @@ static void find_values(const task *t, const clv_volume_spot *s, double values[4
     blobs_extra_values(&t->extra, s->frame, place, values);
 }
 
-/* Returns a spot as tables have it: errors that are not known are NaN, as those of spots in frames are. */
+/* Returns a spot as tables hold it: errors that are not known are NaN, as for spots in frames. */
 static clv_volume_spot as_told(const clv_volume_spot *spot)
 {
     clv_volume_spot s = *spot;

@@ -108,8 +108,8 @@ static clv_status find_class(cli_classes *c, const clv_lines *lines, size_t line
     return CLV_OK;
 }
 
-/* Looks at the first line of the file. If its label is unknown to a closed set of classes, but the line may be a
- * header, the label is no error: `unknown` is set. */
+/* Examines the first line of the file. If the line may be a header, a label that a closed set of classes does not
+ * contain is no error. The function then sets `unknown`. */
 static void look_at_first(cli_examples *e, const cli_classes *c, int header, const fields *f)
 {
     const char *const text[] = { f->text[0][0], f->text[1][0] };
@@ -135,7 +135,7 @@ static clv_status add_labels(cli_examples *e, cli_classes *c, const clv_lines *l
     return CLV_OK;
 }
 
-/* Removes example 0, a header. `alone`: so is its class, the first one that was found. */
+/* Removes example 0, a header. `alone`: also removes its class, the first one that was found. */
 static void drop_first(cli_examples *e, cli_classes *c, bool alone)
 {
     const size_t each = e->texts_each, gone = e->offsets[each];
@@ -150,7 +150,7 @@ static void drop_first(cli_examples *e, cli_classes *c, bool alone)
     memmove(c->names, c->names + 1, --c->count * sizeof *c->names);
 }
 
-/* Leaves out a header, or notes that the first line might be one. */
+/* Leaves out a header, or records that the first line might be one. */
 static void judge_first(cli_examples *e, cli_classes *c, int header)
 {
     bool alone = c && !c->closed;

@@ -21,19 +21,19 @@ typedef struct cli_examples {
     size_t tokens;
     cli_text_counts counts;
     size_t id_room, label_room, offset_room;
-    size_t names;        /* of columns in the first line, 0 to 2 */
+    size_t names;        /* number of names of columns in the first line, 0 to 2 */
     bool unknown;        /* the first line's label is no class of the training file */
     bool header;         /* the first line was left out as a header */
-    bool doubt;          /* it was not, but no other line has its label */
-    char first_line[64]; /* its beginning, control characters replaced */
+    bool doubt;          /* it was not left out, but no other line has its label */
+    char first_line[64]; /* its beginning, with control characters replaced */
 } cli_examples;
 
-/* What becomes of the first line. */
+/* What to do with the first line. */
 enum { CLI_HEADER_AUTO, CLI_HEADER_YES, CLI_HEADER_NO };
 
-/* Reads the examples in `path`. For pairs, `classes` is NULL. With CLI_HEADER_AUTO a first line of names of columns is
- * left out: of classes if a field is such a name and no other line has its label, of pairs if both fields are.
- * CLV_E_IO; CLV_E_FORMAT names the line; CLV_E_MEMORY; CLV_E_CANCELLED. */
+/* Reads the examples in `path`. For pairs, `classes` is NULL. CLI_HEADER_AUTO leaves out a first line that names the
+ * columns. For classes, one field must be such a name and no other line may have the first line's label. For pairs,
+ * both fields must be such names. CLV_E_IO; CLV_E_FORMAT names the line; CLV_E_MEMORY; CLV_E_CANCELLED. */
 clv_status cli_examples_read(const char *path, const cli_texts *texts,
                              const clv_tokenizer *tokenizer, int header, cli_classes *classes,
                              cli_examples *out);

@@ -158,7 +158,7 @@ static clv_status read_input(finetune_state *s)
     return CLV_OK;
 }
 
-/* Says which first lines were left out as headers, and which one might be one. */
+/* Reports which first lines were left out as headers, and which first line might be one. */
 static void tell_header(const finetune_state *s, const char *path, const cli_examples *e)
 {
     if (s->args->common.quiet || (!e->header && !e->doubt)) return;

@@ -88,7 +88,8 @@ static clv_status copy_files(const char *from, const char *to)
     return copy_modules(from, to);
 }
 
-/* Returns whether we write this member about classes. All others but the type of the weights stay as they are. */
+/* Returns whether the command writes this member itself, because it is about classes. All other members are kept,
+ * except the type of the weights. */
 static bool is_ours(const char *key)
 {
     return !strcmp(key, "id2label") || !strcmp(key, "label2id") || !strcmp(key, "num_labels") ||

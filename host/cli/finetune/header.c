@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tells headers of tables of examples from examples. */
+/* Distinguishes the headers of tables of examples from examples. */
 #include "host/cli/finetune/header.h"
 
 #include "base/alloc.h"

@@ -71,7 +71,7 @@ double cli_metrics_macro_f1(const cli_metrics *m)
     return there ? sum / (double)there : 0;
 }
 
-/* Notes the matrix as "[[5, 0], [1, 4]]". */
+/* Writes the matrix to the report as "[[5, 0], [1, 4]]". */
 static void note_matrix(const cli_metrics *m, clv_report *report, const char *key)
 {
     clv_text text = { 0 };

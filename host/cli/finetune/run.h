@@ -25,7 +25,7 @@ typedef struct cli_train_facts {
     cli_metrics validation; /* after the last epoch */
 } cli_train_facts;
 
-/* Computes the metrics of `examples` with the present weights. CLV_E_CANCELLED after Ctrl-C. */
+/* Computes the metrics of `examples` with the current weights. CLV_E_CANCELLED after Ctrl-C. */
 clv_status cli_train_test(const cli_train_plan *plan, const cli_examples *examples,
                           clv_trainer *trainer, cli_metrics *metrics);
 

@@ -109,7 +109,7 @@ int specfit_open_inputs(const specfit_args *args, char *const *operands, int cou
                         specfit_table *table);
 /* Assigns the wavelengths of each file to arms of the library, and the arms to columns of the output. */
 int specfit_match(const specfit_args *args, const clv_speclib *library, specfit_table *table);
-/* Refuses options that are for single spectra if there are only DESI files; warns if there are some. */
+/* Refuses options for single spectra if all files are DESI files, and warns if only some are. */
 int specfit_check_kinds(const specfit_args *args, const specfit_table *table);
 /* Reads a single spectrum and converts its wavelengths to vacuum and to the rest frame of the barycentre. */
 clv_status specfit_read_single(const specfit_args *args, const char *path,

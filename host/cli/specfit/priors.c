@@ -80,7 +80,7 @@ static const star_line *find_line(const star_line *lines, size_t count, char *ke
     return count ? bsearch(&wanted, lines, count, sizeof *lines, by_key) : NULL;
 }
 
-/* Returns the line of a star: by its TARGETID, by the path of its file, or by the file's name alone. */
+/* Finds the line of a star by its TARGETID, by the path of its file, or by the file's name alone. */
 static const star_line *line_of(const specfit_table *t, const specfit_row *row, bool by_target,
                                 const star_line *lines, size_t count)
 {

@@ -63,7 +63,7 @@ static void add_text(cells *c, const char *name, const char *comment, unsigned w
     c->column[c->count - 1].width = CLV_MAX(width, 1u);
 }
 
-/* Writes "error of TEFF at fixed vrad and vsini", or of which parameters else. */
+/* Writes "error of TEFF at fixed vrad and vsini", with the names of all parameters that are fixed. */
 static void comment_error(const specfit_table *t, int a, char *to, size_t room)
 {
     static const char *const columns[] = { "VRAD", "VSINI", "TEFF", "LOGG", "FEH", "ALPHAFE" };
@@ -80,7 +80,7 @@ static void comment_error(const specfit_table *t, int a, char *to, size_t room)
     if (specfit_is_held(t, a)) snprintf(to, room, "0, as %s is held", columns[a]);
 }
 
-/* Makes the comments of the errors and of the covariances. */
+/* Writes the comments of the errors and of the covariances. */
 static void comment_errors(const specfit_table *t, cells *c)
 {
     size_t n = 0, room = sizeof c->covariance;

@@ -31,7 +31,7 @@ static clv_status take(void *user, const clv_token_rows *rows, const float *vect
     return s->args->tokens_output ? cli_ids_add(&s->ids, rows) : CLV_OK;
 }
 
-/* Returns the name of the output's format if it is no text, else NULL. */
+/* Returns the name of the output's format if it is not text, else NULL. */
 static const char *binary_format(const embed_args *a)
 {
     static const char *const names[] = { [CLI_VECTORS_AUTO] = "NPY",

@@ -37,7 +37,7 @@ typedef struct cli_encode {
     clv_lines lines;
     clv_context *context;
     clv_encoder *encoder;
-    size_t width; /* of a vector; known once it has started */
+    size_t width; /* of a vector; known once the encoder has started */
     clv_report *report;
     cli_text_counts counts;
     float *out;

@@ -10,8 +10,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Bytes before the data of a safetensors file, a multiple of 8, with room for every number of rows; rows that become a
- * group of a Parquet file. */
+/* The bytes before the data of a safetensors file: a multiple of 8 with room for every number of rows. The rows that
+ * form a group of a Parquet file. */
 enum { HEAD = 256, GROUP_ROWS = 8192, NAME_ROOM = 24 };
 
 static int format_of(const char *path)
@@ -24,7 +24,7 @@ static int format_of(const char *path)
                                    : CLI_VECTORS_NPY;
 }
 
-/* Sends what is in `text` to the file. */
+/* Writes what is in `text` to the file. */
 static clv_status flush(cli_vectors *v)
 {
     if (v->text.failed) return clv_fail(CLV_E_MEMORY, "no memory for rows of vectors");

@@ -30,7 +30,7 @@ typedef struct cli_vectors {
 } cli_vectors;
 
 /* Opens the file. `format` AUTO: by the ending of the name, else NPY. CSV has a header ("v0,v1,..."), TSV has none.
- * Safetensors has one tensor, "embeddings". Parquet has a column of float32 for each number ("v0", "v1", ...). */
+ * Safetensors has one tensor, "embeddings". Parquet has one column of float32 per number ("v0", "v1", ...). */
 clv_status cli_vectors_open(cli_vectors *vectors, const char *path, int format, size_t width);
 clv_status cli_vectors_add(cli_vectors *vectors, const float *values, size_t rows);
 clv_status cli_vectors_finish(cli_vectors *vectors);

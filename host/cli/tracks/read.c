@@ -159,7 +159,7 @@ static clv_status read_places(source *s, size_t count)
     return CLV_OK;
 }
 
-/* Subtracts the drift of the stage, whose table has the same units as that of the tracks. */
+/* Subtracts the drift of the stage. Its table has the same units as the table of tracks. */
 static clv_status subtract_stage(source *s, size_t count)
 {
     const double *scale = s->f->units.scale;

@@ -43,7 +43,7 @@ typedef enum clv_spectrum_role {
     CLV_ROLES
 } clv_spectrum_role;
 
-/* Names of columns, where a table does not use the usual ones; "": the usual ones. */
+/* The names of columns for a table that does not use the usual names; "": the usual names. */
 typedef struct clv_spectrum_names {
     char of[CLV_ROLES][72];
 } clv_spectrum_names;
@@ -62,8 +62,8 @@ double clv_vacuum_of_air(double air);
 /* ---- spectrum_parts.c: what the readers share ---- */
 /* Returns what a column or image of that name usually holds. */
 clv_spectrum_role clv_spectrum_role_of(const char *name);
-/* The same for a column, given the user's names: these replace the usual names of their role, and of those that mean the
- * same (an error replaces inverse variances and variances, a wavelength its logarithm). */
+/* Does the same for a column, given the user's names. These replace the usual names of their role and of roles for the
+ * same quantity: an error replaces inverse variances and variances, and a wavelength replaces its logarithm. */
 clv_spectrum_role clv_spectrum_role_among(const clv_spectrum_names *names, const char *name);
 /* Lists the user's names for a message; "" if there are none. */
 void clv_spectrum_list_names(const clv_spectrum_names *names, char *out, size_t room);

@@ -41,7 +41,7 @@ static void find_columns(const clv_fits_hdu *hdu, const clv_spectrum_names *name
     }
 }
 
-/* Returns whether the table has all columns that the user has named. */
+/* Returns whether the table has all columns that the user named. */
 static bool has_all(const clv_spectrum_names *names, const table *t)
 {
     for (int role = 1; names && role < CLV_ROLES; ++role)

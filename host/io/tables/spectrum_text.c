@@ -171,7 +171,7 @@ static clv_status take_line(reader *r, const char *at, size_t length, uint64_t l
                : CLV_OK;
 }
 
-/* Returns whether the line of names has all that the user has named. */
+/* Returns whether the line of names contains all names that the user gave. */
 static bool has_all(const reader *r)
 {
     for (int role = 1; r->names && role < CLV_ROLES; ++role) {

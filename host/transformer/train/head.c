@@ -17,7 +17,7 @@ bool clv_head_has_pooler(const clv_trainer *t)
     return t->options.task == CLV_TRAIN_CLASSES && t->options.head == CLV_TRAIN_HEAD_POOLER;
 }
 
-/* Describes the dense layer that turns the first tokens' vectors into those that the classes take. */
+/* Describes the dense layer that converts the first tokens' vectors to the input of the classes' layer. */
 static clv_train_linear pooler_of(const clv_trainer *t, size_t texts)
 {
     const size_t d = t->net.config.width;
@@ -105,7 +105,7 @@ static clv_status bring_back(clv_trainer *t, const int32_t *labels, size_t rows,
     return status;
 }
 
-/* Runs the way back from scores to pooled vectors; *g is dL/d(pooled). */
+/* Runs the backward pass from scores to pooled vectors; *g is dL/d(pooled). */
 static clv_status back(clv_trainer *t, const clv_train_linear *scores, size_t texts, clv_mem *g)
 {
     CLV_TRY(t->ops->linear_back(t->ops, scores));
@@ -120,7 +120,7 @@ static clv_status back(clv_trainer *t, const clv_train_linear *scores, size_t te
     return t->ops->unit(t->ops, all_of(&t->pooled), *g, *g, texts, t->net.config.width);
 }
 
-/* Turns pooled vectors into those that the scores are made of. */
+/* Converts pooled vectors to those from which the scores are computed. */
 static clv_status prepare(clv_trainer *t, size_t texts)
 {
     const clv_mem none = { 0 };

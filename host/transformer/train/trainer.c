@@ -80,7 +80,7 @@ static float first_weight(uint64_t *state, size_t width)
     return (float)(u / sqrt((double)width));
 }
 
-/* Fills in the pooler: the model's, else the identity. */
+/* Fills in the pooler: that of the model, or the identity if the model has none. */
 static void first_pooler(const clv_trainer *t, float *weight, float *bias)
 {
     const clv_model_weights *w = clv_model_get_weights(t->model);

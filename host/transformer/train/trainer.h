@@ -44,8 +44,8 @@ struct clv_trainer {
 
 /* Returns whether a dense layer with tanh lies between the pooled vectors and the classes. */
 bool clv_head_has_pooler(const clv_trainer *trainer);
-/* Runs the batch through the net and its head and fills in the result and, unless NULL, the scores; with `learns`, also
- * runs the way back. */
+/* Runs the batch through the net and its head, and fills in the result and, unless NULL, the scores. With `learns`, it
+ * also runs the backward pass. */
 clv_status clv_head_run(clv_trainer *trainer, const int32_t *labels, bool learns, float *scores,
                         clv_train_result *result);
 /* Lists the parameters that are trained, in parts. */
