@@ -101,7 +101,7 @@ def forms(command, source, work):
 
 
 def tables(command, source, work):
-    """`cleave link` and `cleave tracks` take the drift out of a table as `cleave blobs` does."""
+    """`cleave link` and `cleave tracks` subtract the drift from a table as `cleave blobs` does."""
     drift, raw, steady, linked, moved, um = (os.path.join(work, name) for name in (
         "d0.csv", "raw0.csv", "steady.csv", "linked.csv", "moved.csv", "um.csv"))
     size = ("--pixel-size", "0.2um", "-q")

@@ -389,12 +389,12 @@ def resolution(tool, lines):
 
 
 def named_columns(tool, lines):
-    """Columns of any name, in FITS and in text; two folders with the same names of files."""
+    """Reads columns of any name from FITS and text, and from two folders that have files of the same name."""
     wave = made.grid(4200, 5900, 1500)
     flux, error = made.star(wave, lines, VELOCITY, Q, SIGNAL, 55)
     usual = tool.path("usual.fits")
     mask = [int(k % 50 == 7) for k in range(len(wave))]
-    spoilt = [f + 50 * m for f, m in zip(flux, mask)]  # by pixels that the mask leaves out
+    spoilt = [f + 50 * m for f, m in zip(flux, mask)]  # the mask leaves these pixels out
     save(usual, empty(), columns("S", {"WAVE": wave, "FLUX": spoilt, "ERR": error, "MASK": mask}))
     odd = {"LAM_OBS": wave, "COUNTS": spoilt, "RMS": error, "IVAR": [1.0] * len(wave), "BADPIX": mask}
     names = []

@@ -1,4 +1,4 @@
-# `cleave tokenize`, `embed`, `search`, `rank`, `finetune`, `classify`: texts to token numbers, to vectors, found, learnt from, told apart; `generate`: gone on with.
+# The commands for texts: `cleave tokenize`, `embed`, `search`, `rank`, `finetune`, `classify` and `generate`.
 if(NOT Python3_Interpreter_FOUND)
     return()
 endif()

@@ -102,7 +102,7 @@ def compare(what, names, wanted, rows):
 
 
 def check_learnt(folder, model):
-    """What was learnt is told, with the softmax of the layer on what the pooler makes of the first tokens' vectors."""
+    """The command predicts what was learnt: the softmax of the layer on the pooler's output for the first tokens."""
     data = text_finetune.write(os.path.join(folder, "data.tsv"), ["%s\tanimal" % one for one in ANIMALS] +
                                ["%s\tnumber" % one for one in NUMBERS])
     out = os.path.join(folder, "learnt")

@@ -90,8 +90,8 @@ def make_model(folder, **changes):
 
 
 def holds_columns(data, rows):
-    """Whether a Parquet file holds the columns of these rows, float32 without compression: group by group of at most
-    8192 rows, in this order. io/parquet tests what stands around them."""
+    """Returns whether a Parquet file holds the columns of these rows as uncompressed float32, in groups of at most 8192
+    rows, in this order. io/parquet tests the rest of the file."""
     at = 0
     for first in range(0, len(rows), 8192):
         for c in range(len(rows[0])):

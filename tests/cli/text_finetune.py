@@ -258,7 +258,7 @@ def probabilities(model, texts):
 
 
 def check_transformers(out):
-    """transformers loads the folder without a missing or superfluous weight, and says the same."""
+    """transformers loads the folder without missing or superfluous weights, and gives the same answers."""
     python = os.environ.get("CLEAVE_TORCH_PYTHON", sys.executable)
     texts = ANIMALS + NUMBERS
     done = subprocess.run([python, "-c", LOAD, out], input=json.dumps(texts).encode(), capture_output=True,
@@ -286,7 +286,7 @@ def macro_f1(matrix):
 
 
 def check_metrics(folder, model, data):
-    """The numbers of --val and --test are those of what `cleave classify` says of the written model."""
+    """The numbers of --val and --test agree with what `cleave classify` predicts with the written model."""
     out, report = os.path.join(folder, "metrics"), os.path.join(folder, "metrics.json")
     texts = ANIMALS + NUMBERS + ANIMALS[:3] + NUMBERS[:2]
     labels = ["animal"] * 5 + ["number"] * 5 + ["number"] * 3 + ["animal"] * 2  # five labels are wrong
@@ -317,7 +317,7 @@ def check_metrics(folder, model, data):
 
 
 def check_headers(folder, model, data):
-    """A first line of names of columns is left out, and said; another one stays."""
+    """The command leaves out a first line that names the columns and reports it; it keeps any other first line."""
     with open(data, encoding="utf-8") as file:
         lines = file.read().splitlines()
     whole = os.path.join(folder, "headless")

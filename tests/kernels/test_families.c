@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A small model of each family on every device: the token ids and the vectors that transformers and
- * sentence-transformers gave for them (tests/data/model/families). */
+/* Compares a small model of each family on every device with the token ids of transformers and the vectors of
+ * sentence-transformers (tests/data/model/families). */
 #include "data.h"
 #include "device.h"
 #include "test.h"
@@ -90,7 +90,7 @@ static void texts_become_the_same_ids(void **state)
     }
 }
 
-/* Encodes all texts; with a small batch, so that batches begin and end inside of a chunk. */
+/* Encodes all texts in small batches, so that batches begin and end inside a chunk. */
 static void encode(const family *f, clv_context *context, bool half, float *out)
 {
     const clv_encoder_options o = { .size = sizeof o, .batch_tokens = 100, .half = half };
@@ -157,7 +157,7 @@ static void vectors_are_those_of_sentence_transformers(void **state)
     test_each_device_as(CLV_CLASS_DISCRETE_GPU, check_card);
 }
 
-/* The head of each family: the probabilities that transformers gives, in plain C. */
+/* Compares the head of each family with the probabilities of transformers, in plain C. */
 static void classes_have_the_same_probabilities(void **state)
 {
     (void)state;
@@ -209,7 +209,7 @@ static void classes_have_the_same_probabilities(void **state)
     clv_context_free(context);
 }
 
-/* The borders between rows of the table lie where float32 puts them. */
+/* Checks that the borders between rows of the table are where float32 puts them. */
 static void relative_positions_have_the_same_rows(void **state)
 {
     (void)state;

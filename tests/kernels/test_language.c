@@ -119,7 +119,7 @@ static bool has_every_block(const char *name)
            strcmp(name, "tiny-legacy.gguf") == 0;
 }
 
-/* A CPU has had all models with the kernels for GPUs: that test comes first. */
+/* Set once a CPU has run all models with the kernels for GPUs. That test runs first. */
 static bool seen_for_cards;
 
 static void check_models_with(test_device *device, const clv_language_options *options)

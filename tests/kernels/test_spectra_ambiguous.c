@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fits of faint stars, which have several minima, end at the lowest one that is known: no higher than the best of eight
- * starts, and no higher than the parameters at which the same stars were found without the noise. A star's result does
- * not depend on the stars beside it. */
+/* Checks that fits of faint stars, which have several minima, end at the lowest known minimum. They must end no higher
+ * than the best of eight starts, and no higher than at the parameters that were found for the same stars without the
+ * noise. A star's result must not depend on the other stars. */
 #include "device.h"
 #include "spectra_files.h"
 #include "test.h"

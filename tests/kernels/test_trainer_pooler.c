@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A classifier with a pooler learns as PyTorch's BertForSequenceClassification does, and what is written says the same
- * as the trainer. */
+/* Checks that a classifier with a pooler learns as PyTorch's BertForSequenceClassification does, and that the written
+ * model gives the same scores as the trainer. */
 #include "data.h"
 #include "device.h"
 #include "test.h"
@@ -59,7 +59,7 @@ static void expect_part(clv_trainer *t, const char *rule, const char *name, size
     expect_near(rule, name, got, count, tolerance);
 }
 
-/* Begins with the golden's layer of classes instead of random numbers. */
+/* Starts with the golden's layer of classes instead of random numbers. */
 static void take_classes(clv_trainer *t)
 {
     clv_tensors *file;
@@ -177,7 +177,7 @@ static void steps_are_pytorchs(void **state)
     test_each_device(check_goldens);
 }
 
-/* Layers that stay do not stop the pooler, and a state of the other head is refused. */
+/* Checks that the pooler learns although layers are frozen, and that a state of the other head is refused. */
 static void pooler_learns_alone(void **state)
 {
     (void)state;
