@@ -27,6 +27,7 @@ struct clv_ranker {
     float *word;   /* [types * V, D]; NULL: the model has one type of tokens */
     size_t second; /* added to the ids of second texts */
     size_t max_length, threads;
+    bool keeps_end, pair_types;     /* see clv_tokenizer_info */
     clv_rank_activation activation; /* never CLV_RANK_DEFAULT */
     clv_token_rows rows;            /* of the texts of a call */
 };
@@ -123,6 +124,11 @@ static clv_status open_encoder(clv_ranker *r, clv_context *context, const char *
                                           .half = o->half };
     bool types;
     CLV_TRY(has_types(folder, &types));
+    if (types && !r->pair_types)
+        return clv_fail(CLV_E_FORMAT,
+                        "%s: its tokenizer gives other types to the tokens of a pair than BERT's; "
+                        "expected type 0 up to the first [SEP], and 1 behind it",
+                        folder);
     if (types) CLV_TRY(spread_types(r, &config, &weights));
     return clv_encoder_open(context, &config, &weights, &options, &r->encoder);
 }
@@ -150,6 +156,12 @@ static clv_status open_tokenizer(clv_ranker *r, const char *folder, const clv_ra
         return clv_fail(CLV_E_FORMAT,
                         "%s: the tokenizer has ids up to %zu, the model's word table %zu rows",
                         folder, info.vocabulary - 1, clv_model_get_config(r->model)->vocabulary);
+    r->keeps_end = info.keeps_end, r->pair_types = info.pair_types;
+    if (!info.pairs)
+        return clv_fail(CLV_E_FORMAT,
+                        "%s: its tokenizer does not make pairs as BERT's does; expected a "
+                        "post_processor with the pair [CLS] A [SEP] B [SEP]",
+                        folder);
     return clv_tokenizer_open(folder, &free, &r->tokenizer);
 }
 
@@ -251,17 +263,21 @@ static clv_status add_pair(clv_ranker *r, block *b, size_t first, size_t second,
                                                                  r->rows.ids + offsets[second];
     size_t ones = offsets[first + 1] - offsets[first] - 2;
     size_t twos = offsets[second + 1] - offsets[second] - 2;
-    const size_t all = ones + twos, at = b->offsets[b->pairs];
+    const size_t all_ones = ones, all_twos = twos, at = b->offsets[b->pairs];
     cut(r->max_length - AROUND, &ones, &twos);
-    *truncated += ones + twos < all;
+    *truncated += ones + twos < all_ones + all_twos;
+    /* truncation_side "left" keeps the last tokens of both texts */
+    const bool end = r->keeps_end;
+    const size_t skip_one = end ? all_ones - ones : 0, skip_two = end ? all_twos - twos : 0;
     if (!clv_reserve(&b->ids, &b->id_room, at + ones + twos + AROUND, sizeof *b->ids))
         return clv_fail(CLV_E_MEMORY, "cross-encoder: no memory for %zu tokens", at);
     int32_t *to = b->ids + at;
     const int32_t separator = one[offsets[first + 1] - offsets[first] - 1];
-    memcpy(to, one, (ones + 1) * sizeof *to);
+    to[0] = one[0];
+    memcpy(to + 1, one + 1 + skip_one, ones * sizeof *to);
     to[ones + 1] = separator;
     for (size_t i = 0; i < twos; ++i)
-        to[ones + 2 + i] = two[1 + i] + (int32_t)r->second;
+        to[ones + 2 + i] = two[1 + skip_two + i] + (int32_t)r->second;
     to[ones + 2 + twos] = separator + (int32_t)r->second;
     b->offsets[++b->pairs] = at + ones + twos + AROUND;
     return CLV_OK;
@@ -331,10 +347,6 @@ clv_status clv_ranker_scores(clv_ranker *r, const char *const *texts, const size
     if (!pair_count) return CLV_OK;
     const clv_tokenize_options options = { .size = sizeof options, .threads = r->threads };
     CLV_TRY(clv_tokenize(r->tokenizer, texts, lengths, count, &options, &r->rows));
-    for (size_t i = 0; i < count; ++i)
-        if (r->rows.offsets[i + 1] - r->rows.offsets[i] < 2)
-            return clv_fail(CLV_E_FORMAT, "cross-encoder: the tokenizer puts no [CLS] and [SEP] "
-                                          "around a text; expected a BERT tokenizer");
     const clv_status status = score_pairs(r, pairs, pair_count, scores, &cuts, report);
     if (truncated) *truncated = cuts;
     return status;

@@ -42,7 +42,8 @@ typedef struct clv_ranker clv_ranker;
  * table of their own.
  *
  * @param context  must outlive the ranker.
- * @return CLV_OK; CLV_E_ARGUMENT (NULL, an option outside its range); CLV_E_UNSUPPORTED (another family); what
+ * @return CLV_OK; CLV_E_ARGUMENT (NULL, an option outside its range); CLV_E_UNSUPPORTED (another family); CLV_E_FORMAT
+ *         (a tokenizer whose pairs are not [CLS] A [SEP] B [SEP], or have other types than BERT's); what
  *         clv_model_open, clv_classes_open and clv_tokenizer_open return; CLV_E_MEMORY. *out is NULL after a failure.
  */
 CLV_API clv_status clv_ranker_open(clv_context *context, const char *folder,

@@ -56,6 +56,10 @@ typedef struct clv_tokenizer_info {
     clv_tokenizer_kind kind;
     int32_t bos, eos; /**< ids that begin and end a text of a language model; -1: none */
     bool adds_bos;    /**< clv_tokenize puts `bos` in front of texts */
+    bool keeps_end;   /**< a text that is too long keeps its last tokens, not its first */
+    bool pairs;       /**< the model's pairs of texts are [CLS] A [SEP] B [SEP] */
+    bool
+        pair_types; /**< and their tokens are of type 0 up to the first [SEP], and of type 1 behind it */
 } clv_tokenizer_info;
 
 /** Tokens of many texts without padding: text i has ids[offsets[i]] up to ids[offsets[i + 1] - 1]. Zero-initialise it

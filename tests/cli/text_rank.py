@@ -82,6 +82,38 @@ def check_ranks(folder, models):
            [",".join(line.split(",")[:2]) if i else line for i, line in enumerate(done.stdout.decode().splitlines())])
 
 
+def change(path, edit):
+    with open(path, encoding="utf-8") as file:
+        content = json.load(file)
+    edit(content)
+    with open(path, "w", encoding="utf-8") as file:
+        json.dump(content, file)
+
+
+def check_tokenizers(folder, models):
+    """Which end of a long text is kept; tokenizers whose pairs are others than BERT's."""
+    os.mkdir(os.path.join(folder, "left"))
+    left = make_model(os.path.join(folder, "left"), "one")
+    with open(os.path.join(left, "tokenizer_config.json"), "w", encoding="utf-8") as file:
+        json.dump({"truncation_side": "left"}, file)
+    words = ["the", "cats", "sat", "on", "a", "mat"] * 4
+    pairs = [["the cats\t%s\n" % " ".join(part), "%s\tthe cats\n" % " ".join(part)]
+             for part in (words, words[-11:], words[:11])]
+    for whole, last, first in zip(*pairs):
+        for model, kept, lost in (left, last, first), (models["one"], first, last):
+            want, other, got = (run(model, "--pairs", text=text.encode()).stdout for text in (kept, lost, whole))
+            expect("the end that is kept", (True, True), (want == got, want != other))
+    for name, edit, says in (
+            ("frame", lambda c: c["post_processor"]["pair"].insert(3, c["post_processor"]["pair"][2]),
+             "does not make pairs as BERT's does"),
+            ("types", lambda c: c["post_processor"]["pair"][3]["Sequence"].update(type_id=0), "other types")):
+        os.mkdir(os.path.join(folder, name))
+        odd = make_model(os.path.join(folder, name), "one")
+        change(os.path.join(odd, "tokenizer.json"), edit)
+        done = run(odd, "--pairs", text=b"a\tb\n")
+        expect(name, (2, True), (done.returncode, says in done.stderr.decode()))
+
+
 def check_refusals(folder, models):
     odd = make_model(os.path.join(folder, "other"), "one")
     path = os.path.join(odd, "config.json")
@@ -117,6 +149,7 @@ def main():
         models = {name: make_model(folder, name) for name in ("one", "three")}
         check_pairs(models)
         check_ranks(folder, models)
+        check_tokenizers(folder, models)
         check_refusals(folder, models)
     for line in WRONG:
         print(line)
