@@ -2,8 +2,11 @@
 /* UTF-8 is coded here; facts come from utf8proc, which only this file includes. */
 #include "base/unicode.h"
 
-#include <stdlib.h>
+#include "base/alloc.h"
+
 #include <utf8proc.h>
+
+enum { CLASSES = 256 }; /* canonical combining classes are smaller */
 
 clv_char_class clv_char_classify(uint32_t c)
 {
@@ -162,17 +165,77 @@ size_t clv_utf8_bad(const char *text, size_t length)
     return length > 2 && follows(t[2]) ? 3 : 2;
 }
 
+/* Sorts a run of combining marks by their class, and keeps the order within a class. It goes class by class, of which
+ * there are a few dozen, because runs can be long: utf8proc_map takes time that grows with the square of the length.
+ * `sorted` has room for the run. */
+static void sort_marks(utf8proc_int32_t *run, size_t count, utf8proc_int32_t *sorted)
+{
+    unsigned next = CLASSES;
+    size_t done = 0;
+    for (size_t i = 0; i < count; ++i) {
+        const unsigned combining = clv_char_combining((uint32_t)run[i]);
+        if (combining < next) next = combining;
+    }
+    while (next < CLASSES) {
+        const unsigned now = next;
+        next = CLASSES;
+        for (size_t i = 0; i < count; ++i) {
+            const unsigned combining = clv_char_combining((uint32_t)run[i]);
+            if (combining == now) sorted[done++] = run[i];
+            if (combining > now && combining < next) next = combining;
+        }
+    }
+    for (size_t i = 0; i < count; ++i)
+        run[i] = sorted[i];
+}
+
+static void sort_all_marks(utf8proc_int32_t *c, size_t count, utf8proc_int32_t *sorted)
+{
+    for (size_t from = 0, to; from < count; from = to) {
+        unsigned last = 0, combining;
+        bool ordered = true;
+        for (to = from; to < count; ++to, last = combining) {
+            combining = clv_char_combining((uint32_t)c[to]);
+            if (!combining) break;
+            ordered = ordered && combining >= last;
+        }
+        if (!ordered) sort_marks(c + from, to - from, sorted);
+        if (to == from) ++to; /* a starter */
+    }
+}
+
 void clv_utf8_compose(const char *text, size_t length, bool compat, clv_text *out)
 {
-    utf8proc_uint8_t *composed = NULL;
-    const utf8proc_ssize_t bytes = utf8proc_map(
-        (const utf8proc_uint8_t *)text, (utf8proc_ssize_t)length, &composed,
-        (utf8proc_option_t)(UTF8PROC_COMPOSE | UTF8PROC_STABLE | (compat ? UTF8PROC_COMPAT : 0)));
-    if (bytes < 0)
-        out->failed = true;
-    else
-        clv_text_bytes(out, composed, (size_t)bytes);
-    free(composed); /* the library's own malloc */
+    const utf8proc_option_t form =
+        (utf8proc_option_t)(UTF8PROC_COMPOSE | UTF8PROC_STABLE | (compat ? UTF8PROC_COMPAT : 0));
+    utf8proc_int32_t *parts = NULL, *sorted = NULL;
+    size_t count = 0, room = 0;
+    int boundary = 0;
+    bool good = true;
+    for (size_t at = 0, step; good && at < length; at += step) {
+        uint32_t c = 0;
+        step = clv_utf8_decode(text + at, length - at, &c);
+        good = step && clv_reserve(&parts, &room, count + CLV_COMPAT_MAX, sizeof *parts);
+        const utf8proc_ssize_t more =
+            good ? utf8proc_decompose_char((utf8proc_int32_t)c, parts + count, CLV_COMPAT_MAX, form,
+                                           &boundary)
+                 : 0;
+        good = good && more >= 0 && more <= CLV_COMPAT_MAX;
+        count += good ? (size_t)more : 0;
+    }
+    if (good && count) good = (sorted = clv_alloc(count, sizeof *sorted)) != NULL;
+    if (good && count) {
+        sort_all_marks(parts, count, sorted);
+        const utf8proc_ssize_t left =
+            utf8proc_normalize_utf32(parts, (utf8proc_ssize_t)count, form);
+        for (utf8proc_ssize_t i = 0; i < left; ++i) {
+            char bytes[4];
+            clv_text_bytes(out, bytes, clv_utf8_encode((uint32_t)parts[i], bytes));
+        }
+        good = left >= 0;
+    }
+    clv_free(parts), clv_free(sorted);
+    out->failed = out->failed || !good;
 }
 
 size_t clv_grapheme_length(const char *text, size_t length)

@@ -15,7 +15,7 @@ static void put(uint32_t c, clv_text *out)
 
 /* ---- combining marks, which are sorted by their class -------------------------------------------- */
 
-/* A run of code points that are not starters, in order; ordinary texts have one or two of them. */
+/* A run of code points that are not starters, as the text has them; ordinary texts have one or two of them. */
 typedef struct run {
     struct {
         uint32_t c;
@@ -25,14 +25,25 @@ typedef struct run {
     bool failed;
 } run;
 
+/* Writes a run class by class, and within a class in the order of the text. There are only a few dozen classes, so
+ * the time does not grow with the square of the run's length. */
 static void end_run(run *r, clv_text *out)
 {
+    unsigned next = 0;
     for (size_t i = 0; i < r->count; ++i)
-        put(r->all[i].c, out);
+        if (!next || r->all[i].combining < next) next = r->all[i].combining;
+    while (next) {
+        const unsigned now = next;
+        next = 0;
+        for (size_t i = 0; i < r->count; ++i) {
+            const unsigned combining = r->all[i].combining;
+            if (combining == now) put(r->all[i].c, out);
+            if (combining > now && (!next || combining < next)) next = combining;
+        }
+    }
     r->count = 0;
 }
 
-/* Inserts a code point after those of its class or a lower one. */
 static void add_to_run(run *r, uint32_t c, unsigned combining)
 {
     if (r->count == r->room) {
@@ -46,10 +57,8 @@ static void add_to_run(run *r, uint32_t c, unsigned combining)
         if (r->all != (void *)r->few) clv_free(r->all);
         r->all = bigger, r->room = more;
     }
-    size_t at = r->count++;
-    for (; at && r->all[at - 1].combining > combining; --at)
-        r->all[at] = r->all[at - 1];
-    r->all[at].c = c, r->all[at].combining = combining;
+    r->all[r->count].c = c;
+    r->all[r->count++].combining = combining;
 }
 
 static void run_begin(run *r)
