@@ -124,7 +124,8 @@ static void look_for_token(const clv_tokenizer *t, const char *folder, const clv
     const clv_json *content = clv_json_is_object(token) ? clv_json_get(token, "content") : token;
     const char *text = clv_json_string(content, NULL);
     for (size_t i = 0; text && i < t->special_count; ++i)
-        if (strcmp(t->specials[i].text, text) == 0) return;
+        if (strcmp(clv_pieces_text(&t->pieces, t->specials[i].id), text) == 0)
+            return; /* specials[i].text may be a normal form */
     if (text)
         clv_log(CLV_LOG_WARN,
                 "%s: tokenizer_config.json adds the token \"%.60s\", which transformers finds in "

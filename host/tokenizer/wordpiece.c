@@ -259,7 +259,8 @@ static clv_status run_late(work *k, const char *text, size_t length, size_t *bad
     size_t from = 0;
     for (size_t at = 0; at <= length && !k->full && !k->failed; ++at) {
         const clv_special *s = NULL;
-        for (size_t i = 0; i < k->t->early.count && at < length && !s; ++i) /* longest first */
+        const bool begins = at < length && k->t->special_start[(unsigned char)text[at]];
+        for (size_t i = 0; begins && i < k->t->early.count && !s; ++i) /* longest first */
             if (k->t->specials[i].length <= length - at &&
                 memcmp(k->t->specials[i].text, text + at, k->t->specials[i].length) == 0)
                 s = &k->t->specials[i];
