@@ -52,6 +52,21 @@ static uint32_t word_at(const unsigned char *p)
     return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
 }
 
+/* Checks that the texts are UTF-8, because whatever replaces a part of a text is not checked again. */
+static clv_status check_texts(const clv_charsmap *map, const char *what)
+{
+    for (size_t at = 0, step; at < map->length; at += step) {
+        uint32_t c;
+        step = clv_utf8_decode(map->texts + at, map->length - at, &c);
+        if (!step)
+            return clv_fail(CLV_E_FORMAT,
+                            "%s: byte %zu (0x%02X) of the texts of precompiled_charsmap is not "
+                            "UTF-8",
+                            what, at, (unsigned)(unsigned char)map->texts[at]);
+    }
+    return CLV_OK;
+}
+
 clv_status clv_charsmap_open(clv_charsmap *map, const char *what, const char *base64)
 {
     size_t bytes = 0;
@@ -77,7 +92,7 @@ clv_status clv_charsmap_open(clv_charsmap *map, const char *what, const char *ba
     }
     clv_free(all);
     return map->units && map->texts
-               ? CLV_OK
+               ? check_texts(map, what)
                : clv_fail(CLV_E_MEMORY, "%s: no memory for the precompiled_charsmap", what);
 }
 
@@ -107,7 +122,10 @@ static const char *find(const clv_charsmap *map, const char *text, size_t length
         at ^= offset_of(unit);
         if (!(unit >> 8 & 1)) continue;
         const size_t value = at < map->count ? map->units[at] & 0x7FFFFFFF : SIZE_MAX;
-        return value < map->length ? map->texts + value : NULL;
+        /* a value that leads into a character would give half of it */
+        const bool begins =
+            value < map->length && ((unsigned char)map->texts[value] & 0xC0) != 0x80;
+        return begins ? map->texts + value : NULL;
     }
     return NULL;
 }

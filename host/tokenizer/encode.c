@@ -63,14 +63,14 @@ static clv_status split(work *k, size_t stage, const char *text, size_t length)
     else if (s->prefix && *text != ' ')
         CLV_TRY(add_space(k, &text, &length));
     for (size_t at = 0, bytes; at < length; at += bytes) {
-        if (s->kind ==
-            CLV_SPLIT_SPACES) { /* only a word at the text's first byte begins the text */
+        if (s->kind == CLV_SPLIT_SPACES) {
             const size_t spaces = clv_spaces_behind(text, at, length);
             k->first = k->first && !spaces;
             if ((at = spaces) == length) break;
         }
         bytes = clv_split_next(s, text + at, length - at);
         CLV_TRY(split(k, stage + 1, text + at, bytes));
+        k->first = false; /* only a word at the text's first byte begins the text */
     }
     return CLV_OK;
 }

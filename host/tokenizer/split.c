@@ -46,6 +46,8 @@ static char_kind kind_of(uint32_t c)
 static void look(place *p)
 {
     p->bytes = p->at < p->length ? clv_utf8_decode(p->text + p->at, p->length - p->at, &p->c) : 0;
+    if (!p->bytes && p->at < p->length) /* callers repair texts; this guarantees that loops end */
+        p->bytes = 1, p->c = 0xFFFD;
     p->kind = p->bytes ? kind_of(p->c) : END;
 }
 

@@ -5,6 +5,7 @@
 #include <cleave/init.h>
 
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "base/text.h"
@@ -310,6 +311,140 @@ static void rules_that_are_not_known_are_refused(void **state)
     free(t);
 }
 
+/* ---- Unigram, character maps and normal forms ---------------------------------------------------- */
+
+#define MARK "\xE2\x96\x81"
+#define META \
+    "{\"type\": \"Metaspace\", \"replacement\": \"" MARK "\", \"prepend_scheme\": \"first\"}"
+
+/* A tokenizer.json with a few pieces, this normalizer, and these pre_tokenizers. */
+static clv_status open_unigram(const char *normalizer, const char *splits, clv_tokenizer *t)
+{
+    clv_text text = { 0 };
+    memset(t, 0, sizeof *t);
+    clv_text_add(&text,
+                 "{\"added_tokens\": [], \"normalizer\": %s, \"pre_tokenizer\": {\"type\": "
+                 "\"Sequence\", \"pretokenizers\": [%s]}, \"model\": {\"type\": \"Unigram\", "
+                 "\"unk_id\": 0, \"vocab\": [[\"<unk>\", 0], [\"" MARK "\", -2], [\"2\", -2], "
+                 "[\"0\", -2], [\"4\", -2], [\"a\", -2], [\"" MARK "2\", -1], [\"" MARK
+                 "a\", -1], [\"\xC3\xA9\", -2]]}}",
+                 normalizer, splits);
+    const clv_status status = clv_tokenizer_from_json(t, "small.json", text.data, text.length);
+    t->max_length = SIZE_MAX;
+    clv_text_clear(&text);
+    return status;
+}
+
+/* Opens a character map of 99 units that replaces "a": `tail` is the base64 text from the unit for "a" on, which holds
+ * the unit with the value and the texts. */
+static clv_status open_charsmap(const char *tail, const char *splits, clv_tokenizer *t)
+{
+    enum { BEFORE = 522 }; /* characters in front of the unit for "a"; all units there are 0 */
+    char zeros[BEFORE - 3 + 1], normalizer[1024];
+    memset(zeros, 'A', sizeof zeros);
+    zeros[sizeof zeros - 1] = '\0';
+    snprintf(normalizer, sizeof normalizer,
+             "{\"type\": \"Precompiled\", \"precompiled_charsmap\": \"jAE%s%s\"}", zeros, tail);
+    return open_unigram(normalizer, splits, t);
+}
+
+static void expect_tokens(const clv_tokenizer *t, const char *text, size_t count,
+                          const int32_t *ids)
+{
+    clv_token_rows rows = { 0 };
+    EXPECT_OK(clv_tokenize(t, &text, NULL, 1, NULL, &rows));
+    if (rows.tokens != count || memcmp(rows.ids, ids, count * sizeof *ids) != 0)
+        fail_msg("\"%s\": %zu tokens, of which the first is %d", text, rows.tokens, rows.ids[0]);
+    clv_token_rows_clear(&rows);
+}
+
+static void character_maps_give_whole_characters(void **state)
+{
+    (void)state;
+    static const char spaces[] = "{\"type\": \"WhitespaceSplit\"}, " META;
+    clv_tokenizer *t = malloc(sizeof *t);
+    EXPECT_FAIL(CLV_E_FORMAT, "byte 0 (0xFF) of the texts of precompiled_charsmap is not UTF-8",
+                open_charsmap("BhDQAAAAAAAP8A", spaces, t)); /* "\xFF" */
+    clv_tokenizer_discard(t);
+    EXPECT_OK(open_charsmap("BhDQAAAAAAAMOpAA==", spaces, t)); /* byte 0 of "\xC3\xA9" */
+    expect_tokens(t, "a", 2, (const int32_t[]){ 1, 8 });
+    clv_tokenizer_discard(t);
+    EXPECT_OK(open_charsmap("BhDQAAAQAAAMOpAA==", spaces, t)); /* byte 1, which begins no text */
+    expect_tokens(t, "a", 1, (const int32_t[]){ 7 });
+    clv_tokenizer_discard(t);
+    free(t);
+    for (clv_split_kind kind = CLV_SPLIT_NUMBERS; kind <= CLV_SPLIT_SPACES; ++kind)
+        assert_true(clv_split_next(&(clv_split){ .kind = kind, .mark = " " }, "\xFF\xFF", 2) > 0);
+}
+
+/* The ids are those of the library tokenizers 0.23.3. */
+static void only_the_first_piece_gets_a_mark(void **state)
+{
+    (void)state;
+    clv_tokenizer *t = malloc(sizeof *t);
+    EXPECT_OK(
+        open_unigram("null", "{\"type\": \"Digits\", \"individual_digits\": true}, " META, t));
+    expect_tokens(t, "2024", 4, (const int32_t[]){ 6, 3, 2, 4 });
+    expect_tokens(t, "a2024", 5, (const int32_t[]){ 7, 2, 3, 2, 4 });
+    expect_tokens(t, "a a", 2, (const int32_t[]){ 7, 7 });
+    expect_tokens(t, " a2", 2, (const int32_t[]){ 7, 2 });
+    clv_tokenizer_discard(t);
+    free(t);
+}
+
+/* Sorts many marks of two classes, U+0301 (230) and U+0316 (220), behind a letter. */
+static void runs_of_marks_take_no_quadratic_time(void **state)
+{
+    (void)state;
+    enum { MARKS = 1000000 };
+    char *text = malloc(1 + 2 * MARKS);
+    text[0] = 'x';
+    for (size_t i = 0; i < MARKS; ++i)
+        memcpy(text + 1 + 2 * i, i % 2 ? "\xCC\x96" : "\xCC\x81", 2);
+    for (size_t way = 0; way < 3; ++way) {
+        clv_text out = { 0 };
+        const double started = clv_now();
+        if (way < 2) clv_text_decompose(text, 1 + 2 * MARKS, way, &out);
+        if (way == 2) clv_utf8_compose(text, 1 + 2 * MARKS, false, &out);
+        if (clv_now() - started > 20) fail_msg("way %zu: %.1f s", way, clv_now() - started);
+        assert_true(!out.failed && out.length == 1 + 2 * MARKS && out.data[0] == 'x');
+        for (size_t i = 0; i < MARKS; ++i)
+            if (memcmp(out.data + 1 + 2 * i, i < MARKS / 2 ? "\xCC\x96" : "\xCC\x81", 2) != 0)
+                fail_msg("way %zu: mark %zu is out of order", way, i);
+        clv_text_clear(&out);
+    }
+    free(text);
+}
+
+/* A few thousand added tokens, of which one is searched for in the normal form. */
+static void many_added_tokens_cost_little(void **state)
+{
+    (void)state;
+    enum { TOKENS = 4000, LENGTH = 2000000 };
+    clv_text added = { 0 };
+    clv_token_rows rows = { 0 };
+    clv_tokenizer *t = malloc(sizeof *t);
+    clv_text_add(&added, "}, {\"id\": 2000, \"content\": \"[Late]\", \"normalized\": true}");
+    for (int i = 1; i < TOKENS; ++i)
+        clv_text_add(&added, ", {\"id\": %d, \"content\": \"[Token%d]\"}", 2000 + i, i);
+    clv_text_add(&added, "], \"normalizer\"");
+    EXPECT_OK(open_changed("}], \"normalizer\"", added.data, t));
+    t->max_length = SIZE_MAX;
+    char *text = malloc(LENGTH + 1);
+    memset(text, ' ', LENGTH);
+    text[LENGTH] = '\0';
+    memcpy(text, "[LATE][Token7]", 14);
+    const char *const texts[] = { text };
+    const double started = clv_now();
+    EXPECT_OK(clv_tokenize(t, texts, NULL, 1, NULL, &rows));
+    if (clv_now() - started > 10) fail_msg("%.1f s", clv_now() - started);
+    assert_true(rows.tokens == 4 && rows.ids[1] == 2000 && rows.ids[2] == 2007);
+    clv_token_rows_clear(&rows);
+    clv_text_clear(&added);
+    clv_tokenizer_discard(t);
+    free(text), free(t);
+}
+
 static clv_tokenizer *opened;
 static clv_token_rows made;
 
@@ -344,6 +479,10 @@ int main(void)
         cmocka_unit_test(pieces_are_found_by_text_and_id),
         cmocka_unit_test(the_longest_added_token_wins),
         cmocka_unit_test(rules_that_are_not_known_are_refused),
+        cmocka_unit_test(character_maps_give_whole_characters),
+        cmocka_unit_test(only_the_first_piece_gets_a_mark),
+        cmocka_unit_test(runs_of_marks_take_no_quadratic_time),
+        cmocka_unit_test(many_added_tokens_cost_little),
         cmocka_unit_test(a_failing_allocation_is_reported),
     };
     return cmocka_run_group_tests(tests, load_goldens, free_goldens);
