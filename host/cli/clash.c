@@ -4,6 +4,7 @@
 
 #include "base/alloc.h"
 #include "base/file.h"
+#include "base/text.h"
 #include "host/cli/endings.h"
 
 #include <assert.h>
@@ -110,6 +111,38 @@ static int check_streams(const cli_command *command, const cli_file *inputs, siz
     return -1;
 }
 
+/* Returns whether the file lies in the folder or in one below it. */
+static bool lies_in(const char *path, const char *folder)
+{
+    char way[MOST_PATH];
+    struct stat wanted, here, before;
+    size_t length = shorter(path, strlen(path));
+    if (length + 2 >= sizeof way || stat(folder, &wanted)) return false;
+    memcpy(way, length ? path : "./", length ? length : 2);
+    length = length ? length : 2;
+    way[length] = '\0';
+    if (stat(way, &here)) return false;
+    do {
+        if (same_node(&here, &wanted)) return true;
+        if (length + 4 > sizeof way) return false;
+        memcpy(way + length, "../", 4);
+        length += 3;
+        before = here;
+    } while (stat(way, &here) == 0 && !same_node(&here, &before));
+    return false;
+}
+
+/* Finds the input folder to which an output may belong: files with weights and settings of a model have many names. */
+static const cli_file *find_owner(const cli_file *inputs, size_t count, const char *output)
+{
+    const char *seen = NULL;
+    if (!clv_ends_with(output, ".safetensors") && !clv_ends_with(output, ".json")) return NULL;
+    for (size_t i = 0; i < count; seen = inputs[i++].folder)
+        if (inputs[i].folder && inputs[i].folder != seen && lies_in(output, inputs[i].folder))
+            return &inputs[i];
+    return NULL;
+}
+
 static int check_clashes(const cli_command *command, const cli_file *inputs, size_t input_count,
                          const cli_file *outputs, size_t output_count)
 {
@@ -132,6 +165,13 @@ static int check_clashes(const cli_command *command, const cli_file *inputs, siz
                                  "%s: %s is what %s reads, and would be overwritten: give another "
                                  "file",
                                  out->option, name, inputs[i].option);
+        const bool replaces = written[count].there && !out->folder;
+        const cli_file *owner = replaces ? find_owner(inputs, input_count, name) : NULL;
+        if (owner)
+            return cli_error(command, CLI_USAGE,
+                             "%s: %s is there already, and may belong to what %s reads: give "
+                             "another name, or a file outside %s",
+                             out->option, name, owner->option, owner->folder);
         for (size_t i = 0; i < count; ++i)
             if (same_place(&written[i], &written[count]))
                 return cli_error(command, CLI_USAGE,

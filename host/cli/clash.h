@@ -22,7 +22,7 @@ enum { CLI_MOST_OUTPUTS = 30 }; /* per command, besides its report and trace */
 /* Checks the following before anything is read or written, in this order:
  *  - is an input "-" that cannot be standard input?
  *  - would an output replace an input or another output? Only one may be standard output ("-"); devices and
- *    pipes may be used twice;
+ *    pipes may be used twice. Files .safetensors and .json that exist in an input's folder are not replaced either;
  *  - does every output's name have the ending of a format that the output supports?
  *  - can the outputs be created? A folder that does not exist yet must be one that can be created.
  * The report and trace of `common` count as outputs, and its other options are checked, too; it may be NULL. Returns -1

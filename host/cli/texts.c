@@ -113,8 +113,10 @@ static clv_status open_parquet(const char *path, clv_lines *lines)
     size_t length;
     clv_text text = { 0 };
     CLV_TRY(clv_file_read(path, LARGEST_PARQUET, &data, &length));
-    const clv_status status = clv_parquet_records(path, data, length, &text, &codes);
+    clv_status status = clv_parquet_records(path, data, length, &text, &codes);
     clv_free(data), clv_free(codes);
+    if (!status && text.failed)
+        status = clv_fail(CLV_E_MEMORY, "%s: no memory for its table", path);
     if (status)
         clv_text_clear(&text);
     else
@@ -183,10 +185,18 @@ clv_status cli_texts_tokenizer(const cli_texts *t, const char *folder, bool unli
 
 void cli_model_files(const char *option, const char *folder, cli_file files[CLI_MODEL_FILES])
 {
-    static const char *const names[CLI_MODEL_FILES] = {
-        "model.safetensors",       "config.json", "tokenizer.json", "tokenizer_config.json",
-        "special_tokens_map.json", "vocab.txt",   "modules.json",   "sentence_bert_config.json"
-    };
+    static const char *const names[CLI_MODEL_FILES] = { "model.safetensors",
+                                                        "config.json",
+                                                        "tokenizer.json",
+                                                        "tokenizer_config.json",
+                                                        "special_tokens_map.json",
+                                                        "vocab.txt",
+                                                        "modules.json",
+                                                        "sentence_bert_config.json",
+                                                        "model.safetensors.index.json",
+                                                        "config_sentence_transformers.json",
+                                                        "1_Pooling/config.json",
+                                                        "2_Dense/model.safetensors" };
     struct stat info;
     const bool single = stat(folder, &info) == 0 && S_ISREG(info.st_mode); /* a GGUF file */
     for (size_t i = 0; i < CLI_MODEL_FILES; ++i)

@@ -101,7 +101,7 @@ static clv_status check(const texts *t, demo_row *row)
     const clv_context_options options = { .size = sizeof(clv_context_options),
                                           .mode = CLV_MODE_REFERENCE,
                                           .cache_dir = "" };
-    const size_t width = clv_model_get_config(t->model)->width;
+    const size_t width = clv_model_get_config(t->model)->output;
     float *want = clv_alloc(CHECKED * width, sizeof *want);
     if (!want) return clv_fail(CLV_E_MEMORY, "no memory for vectors");
     clv_status status = clv_context_create(&options, &context);
@@ -136,7 +136,7 @@ static clv_status check(const texts *t, demo_row *row)
 /* Counts the texts whose partner's vector is the nearest. */
 static size_t found_pairs(const texts *t)
 {
-    const size_t width = clv_model_get_config(t->model)->width;
+    const size_t width = clv_model_get_config(t->model)->output;
     size_t found = 0;
     for (size_t i = 0; i < t->count; ++i) {
         size_t best = i;
@@ -156,7 +156,7 @@ static clv_status compute(const demo_stage *stage, texts *t, demo_row *row)
 {
     clv_encoder *encoder;
     clv_status status = CLV_OK;
-    const size_t width = clv_model_get_config(t->model)->width;
+    const size_t width = clv_model_get_config(t->model)->output;
     t->vectors = clv_alloc(t->count * width, sizeof *t->vectors);
     if (!t->vectors) return clv_fail(CLV_E_MEMORY, "no memory for vectors");
     CLV_TRY(clv_encoder_open(stage->context, clv_model_get_config(t->model),

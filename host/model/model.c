@@ -217,6 +217,16 @@ clv_status clv_model_create_random(const clv_model_config *config, unsigned seed
         clv_take_struct(&own, sizeof own, config, "clv_model_create_random", "clv_model_config"));
     const clv_model_config *c = &own;
     enum { MOST = 1 << 24 };
+    const bool narrow = c->family == CLV_MODEL_ELECTRA || c->family == CLV_MODEL_ALBERT;
+    if (c->joined_count > CLV_LEN(c->joined))
+        return clv_fail(CLV_E_ARGUMENT,
+                        "clv_model_create_random: %zu joined poolings, expected at most %zu",
+                        c->joined_count, CLV_LEN(c->joined));
+    if (c->embedding && !narrow)
+        return clv_fail(CLV_E_ARGUMENT,
+                        "clv_model_create_random: embedding is %zu, but only the families ELECTRA "
+                        "and ALBERT have narrower tables; expected 0",
+                        c->embedding);
     if (c->family > CLV_MODEL_ALBERT || c->embedding > MOST || c->first_position > MOST ||
         c->groups > c->layers || c->buckets > MOST || c->steps || c->step_count)
         return clv_fail(CLV_E_ARGUMENT,
@@ -230,6 +240,7 @@ clv_status clv_model_create_random(const clv_model_config *config, unsigned seed
     clv_model *m = clv_zalloc(1, sizeof *m);
     if (!m) return clv_fail(CLV_E_MEMORY, "no memory for a model");
     m->config = own;
+    if (!own.output) m->config.output = CLV_MAX(own.joined_count, (size_t)1) * own.width;
     const clv_status status = place(m, NULL, "random model");
     if (status) {
         clv_model_close(m);
@@ -273,6 +284,10 @@ clv_status clv_model_write_as(const clv_model *m, const clv_model_weights *weigh
         return clv_fail(CLV_E_ARGUMENT,
                         "clv_model_write_as: a prefix of %zu bytes, expected %d at most",
                         strlen(prefix), LONGEST_PREFIX);
+    clv_model_weights all = m->weights;
+    if (weights)
+        CLV_TRY(clv_take_struct(&all, sizeof all, weights, "clv_model_write", "clv_model_weights"));
+    if (!all.layer) return clv_fail(CLV_E_ARGUMENT, "clv_model_write: weights->layer is NULL");
     const size_t count = clv_weights_count(&m->config);
     clv_weight *named_ones = clv_alloc(count, sizeof *named_ones);
     clv_tensor_source *sources = clv_zalloc(count + more_count, sizeof *sources);
@@ -283,13 +298,16 @@ clv_status clv_model_write_as(const clv_model *m, const clv_model_weights *weigh
         status = clv_fail(CLV_E_MEMORY, "%s: no memory", path);
         goto cleanup;
     }
-    clv_model_weights all = weights ? *weights : m->weights;
     for (size_t i = m->config.layers; i-- > 0;) /* the first layer of a group comes last */
         layers[clv_layer_of(&m->config, i)] = all.layer[i];
     for (size_t i = 0; i < count; ++i) {
         clv_weight *w = &named_ones[i];
         if (!clv_weights_at(&m->config, &all, layers, i, w) || w->made) continue;
         if (!*w->slot && w->optional) continue;
+        if (!*w->slot) {
+            status = clv_fail(CLV_E_ARGUMENT, "clv_model_write: the weights have no %s", w->name);
+            goto cleanup;
+        }
         const size_t before = strlen(prefix);
         memmove(w->name + before, w->name, CLV_MIN(strlen(w->name) + 1, sizeof w->name - before));
         memcpy(w->name, prefix, before);

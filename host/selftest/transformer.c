@@ -134,7 +134,7 @@ static void run_minilm(selftest *test, clv_context *plain)
     selftest_begin(test, "encoder with MiniLM's weights");
     clv_status status = clv_model_open(folder, &model);
     if (!status) {
-        count = TEXTS * clv_model_get_config(model)->width;
+        count = TEXTS * clv_model_get_config(model)->output;
         want = clv_zalloc(count, sizeof *want), got = clv_zalloc(count, sizeof *got);
         if (!want || !got) status = clv_fail(CLV_E_MEMORY, "no memory for vectors");
     }

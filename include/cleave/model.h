@@ -90,7 +90,8 @@ typedef struct clv_model_config {
     size_t buckets; /**< rows of the table of relative positions (MPNet); 0: there is none */
     clv_model_pooling joined[4]; /**< poolings to concatenate, in this order */
     size_t joined_count;         /**< 0: `pooling` alone */
-    size_t output;               /**< width of a text's vector; 0: `width` */
+    /** Width of a text's vector; 0: `width`. Models always have it set. */
+    size_t output;
     /** Modules that run after the pooling and before `normalize`; borrowed from the model. */
     const clv_model_step *steps;
     size_t step_count;
@@ -168,7 +169,7 @@ CLV_API size_t clv_model_parameters(const clv_model *model, const float **first)
 /**
  * Makes a model of these sizes with random weights (normal, standard deviation 0.02; norms 1 and 0), for measurements
  * and tests. The same seed gives the same weights on every machine.
- * @return CLV_OK; CLV_E_ARGUMENT (sizes that do not fit together); CLV_E_MEMORY.
+ * @return CLV_OK; CLV_E_ARGUMENT (sizes that do not fit together or do not fit the family); CLV_E_MEMORY.
  */
 CLV_API clv_status clv_model_create_random(const clv_model_config *config, unsigned seed,
                                            clv_model **out);

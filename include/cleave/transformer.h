@@ -80,7 +80,8 @@ CLV_API void clv_encoder_watch(clv_encoder *encoder, clv_progress *progress, voi
  * @param ids      token numbers of all texts, one after the other.
  * @param offsets  [texts + 1]: text i has ids[offsets[i]] up to ids[offsets[i + 1] - 1]. To encode texts from the
  *                 middle of a longer list, pass offsets + i.
- * @param out      [texts, width]; a text without tokens gives 0. With `hidden`: [tokens of these texts, width].
+ * @param out      [texts, output width], where the output width is config->output, or config->width if that is 0. A text
+ *                 without tokens gives 0. With `hidden`: [tokens of these texts, config->width].
  * @param report   NULL, or the report to which the run is added.
  * @return CLV_OK; CLV_E_ARGUMENT (an id outside the vocabulary, offsets that decrease); CLV_E_SHAPE (a text longer than
  *         the model's positions; the message names it); what clv_job_run returns (after CLV_E_CANCELLED some rows of

@@ -100,7 +100,20 @@ def check_names():
 
 
 def check_model():
-    for name in "model.safetensors", "tokenizer.json", "config.json", "vocab.txt":
+    os.mkdir("model/1_Pooling"), os.mkdir("model/2_Dense"), os.mkdir("model/3")
+    named = ("model.safetensors.index.json", "config_sentence_transformers.json", "1_Pooling/config.json",
+             "2_Dense/model.safetensors")
+    others = "model-00001-of-00002.safetensors", "3/config.json"
+    for name in named + others:
+        with open("model/" + name, "wb") as file:
+            file.write(TEXT)
+    for name in others:
+        refuses("-o: ./model/%s is there already, and may belong to what MODEL_DIR reads" % name, "embed", "model",
+                "-i", "in.txt", "-o", "./model/" + name)
+    os.chdir("model")
+    refuses("may belong to what MODEL_DIR reads", "embed", ".", "-i", "../in.txt", "-o", others[0])
+    os.chdir("..")
+    for name in ("model.safetensors", "tokenizer.json", "config.json", "vocab.txt") + named:
         refuses("is what MODEL_DIR reads", "embed", "model", "-i", "in.txt", "-o", "model/" + name)
     refuses("is what MODEL reads", "tokenize", "model", "-i", "in.txt", "-o", "model/vocab.txt")
     goes_on("tokenize", "no-model", "-i", "in.txt", "-o", "model/new.json")

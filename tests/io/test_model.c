@@ -10,6 +10,7 @@
 #include <cleave/tensors.h>
 
 #include <math.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -400,7 +401,16 @@ static void made_models_check_their_sizes(void **state)
     EXPECT_FAIL(CLV_E_ARGUMENT, "do not fit", clv_model_create_random(&c, 1, &m));
     c = tiny, c.max_length = 17;
     EXPECT_FAIL(CLV_E_ARGUMENT, "do not fit", clv_model_create_random(&c, 1, &m));
+    c = tiny, c.joined_count = CLV_LEN(c.joined) + 1;
+    EXPECT_FAIL(CLV_E_ARGUMENT, "5 joined poolings", clv_model_create_random(&c, 1, &m));
+    c = tiny, c.embedding = 4;
+    EXPECT_FAIL(CLV_E_ARGUMENT, "embedding is 4", clv_model_create_random(&c, 1, &m));
+    c.family = CLV_MODEL_ELECTRA, c.joined_count = 2;
+    EXPECT_OK(clv_model_create_random(&c, 1, &m));
+    assert_int_equal(clv_model_get_config(m)->output, 16);
+    clv_model_close(m);
     EXPECT_OK(clv_model_create_random(&tiny, 1, &m));
+    assert_int_equal(clv_model_get_config(m)->output, 8);
     const float *first;
     double sum = 0, squares = 0;
     clv_model_parameters(m, &first);
@@ -408,6 +418,30 @@ static void made_models_check_their_sizes(void **state)
         sum += first[i], squares += (double)first[i] * first[i];
     assert_true(fabs(sum / 160) < 0.006 && fabs(sqrt(squares / 160) - 0.02) < 0.005);
     clv_model_close(m);
+}
+
+/* A struct of weights that ends before the newest fields, as in a program built with an older header. */
+static void older_weights_are_written(void **state)
+{
+    (void)state;
+    enum { OLD = offsetof(clv_model_weights, project_weight) };
+    clv_model *m, *narrow;
+    clv_model_weights old;
+    clv_model_config c = tiny;
+    EXPECT_OK(clv_model_create_random(&tiny, 3, &m));
+    memset(&old, 0x5A, sizeof old);
+    memcpy(&old, clv_model_get_weights(m), OLD);
+    old.size = OLD;
+    EXPECT_OK(clv_model_write(m, &old, io_temp("old.safetensors"), NULL));
+    old.size = 0;
+    EXPECT_FAIL(CLV_E_ARGUMENT, "size field", clv_model_write(m, &old, io_temp("none"), NULL));
+    c.family = CLV_MODEL_ELECTRA, c.embedding = 4;
+    EXPECT_OK(clv_model_create_random(&c, 3, &narrow));
+    memcpy(&old, clv_model_get_weights(narrow), OLD);
+    old.size = OLD;
+    EXPECT_FAIL(CLV_E_ARGUMENT, "the weights have no embeddings_project.weight",
+                clv_model_write(narrow, &old, io_temp("none"), NULL));
+    clv_model_close(m), clv_model_close(narrow);
 }
 
 /* A head beside the model's own tensors, and weights in place of the model's. */
@@ -493,6 +527,7 @@ int main(void)
         cmocka_unit_test(wrong_weights_are_named),
         cmocka_unit_test(made_models_check_their_sizes),
         cmocka_unit_test(more_tensors_are_written_beside),
+        cmocka_unit_test(older_weights_are_written),
         cmocka_unit_test(a_failing_allocation_is_reported),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

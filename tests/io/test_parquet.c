@@ -3,8 +3,10 @@
 #include "io_test.h"
 
 #include "base/alloc.h"
+#include "host/io/lines.h"
 #include "host/io/tables/parquet.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 static const char *const names[] = { "frame", "y", "x_um", "particle", "name" };
@@ -74,6 +76,87 @@ static void files_are_read_back(void **unused)
     EXPECT_OK(read(out.data, out.length, &text));
     assert_string_equal(clv_text_get(&text), "frame,y\n");
     clv_text_clear(&text), clv_text_clear(&out);
+}
+
+/* A file with one column of texts, `width` bytes each, filled up with NULs. */
+static void write_texts(const char *texts, size_t rows, size_t width, clv_text *out)
+{
+    char code[24];
+    const char *const name[] = { "text" }, *const its_code[] = { code };
+    clv_parquet file;
+    snprintf(code, sizeof code, "S%zu", width);
+    clv_parquet_begin(&file, name, its_code, 1, out);
+    clv_parquet_add(&file, texts, rows, out);
+    clv_parquet_end(&file, out);
+    assert_false(out->failed);
+}
+
+static clv_status read_texts(const clv_text *file, clv_text *table)
+{
+    char(*found)[3];
+    const clv_status status =
+        clv_parquet_records("a.parquet", file->data, file->length, table, &found);
+    if (!status) assert_string_equal(found[0], "");
+    clv_free(found);
+    return status;
+}
+
+static void texts_of_blanks_are_rows(void **unused)
+{
+    (void)unused;
+    static const char texts[5][3] = { "a", " ", "", " \t", "b" };
+    static const size_t lengths[] = { 1, 1, 0, 2, 1 };
+    const char *chosen;
+    clv_text out = { 0 }, table = { 0 };
+    clv_lines lines = { .descriptor = -1 };
+    write_texts(texts[0], 5, 3, &out);
+    EXPECT_OK(read_texts(&out, &table));
+    assert_string_equal(clv_text_get(&table), "text\na\n\" \"\n\"\"\n\" \t\"\nb\n");
+    clv_lines_take(&lines, "a.parquet", table.data, table.length);
+    EXPECT_OK(clv_lines_choose(&lines, CLV_LINES_CSV, "text", 0, &chosen));
+    EXPECT_OK(clv_lines_next(&lines, 100, 1000));
+    assert_int_equal(lines.count, 5);
+    for (size_t i = 0; i < 5; ++i) {
+        assert_int_equal(lines.lengths[i], lengths[i]);
+        assert_memory_equal(lines.texts[i], texts[i], lengths[i]);
+    }
+    clv_lines_close(&lines);
+    clv_text_clear(&out);
+}
+
+/* One text of 2 MiB among short ones: as records of equal length they would take 140 times the file. */
+static void texts_differ_in_length(void **unused)
+{
+    (void)unused;
+    enum { ROWS = 140, LONG = 2 << 20 };
+    char *texts = calloc(ROWS, LONG);
+    clv_text out = { 0 }, table = { 0 };
+    assert_non_null(texts);
+    memset(texts, 'x', LONG);
+    for (size_t i = 1; i < ROWS; ++i)
+        texts[i * LONG] = 'y';
+    write_texts(texts, ROWS, LONG, &out);
+    EXPECT_OK(read_texts(&out, &table));
+    assert_int_equal(table.length, 5 + LONG + 1 + 2 * (ROWS - 1));
+    assert_memory_equal(table.data, "text\nx", 6);
+    assert_memory_equal(table.data + 5 + LONG - 1, "x\ny\ny\n", 6);
+    free(texts);
+    clv_text_clear(&out), clv_text_clear(&table);
+}
+
+static void texts_with_nul_are_refused(void **unused)
+{
+    (void)unused;
+    unsigned char copy[sizeof golden];
+    memcpy(copy, golden, sizeof copy);
+    size_t changed = 0;
+    for (size_t i = 0; i + 7 <= sizeof copy; ++i)
+        if (memcmp(copy + i, "\3\0\0\0xyz", 7) == 0) copy[i + 5] = '\0', ++changed;
+    assert_int_equal(changed, 1);
+    clv_text text = { 0 };
+    EXPECT_FAIL(CLV_E_FORMAT, "row 3, column name: the text has a NUL byte",
+                read(copy, sizeof copy, &text));
+    clv_text_clear(&text);
 }
 
 /* Every file that differs in one byte, or ends early, is read or refused, and nothing else happens. */
@@ -149,7 +232,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(files_are_the_golden_one), cmocka_unit_test(files_are_read_back),
         cmocka_unit_test(damage_is_refused),        cmocka_unit_test(other_forms_are_named),
-        cmocka_unit_test(memory_may_run_out),
+        cmocka_unit_test(memory_may_run_out),       cmocka_unit_test(texts_of_blanks_are_rows),
+        cmocka_unit_test(texts_differ_in_length),   cmocka_unit_test(texts_with_nul_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

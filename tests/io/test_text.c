@@ -6,6 +6,7 @@
 #include "base/alloc.h"
 #include "host/io/formats/reader.h"
 #include "host/io/formats/table.h"
+#include "host/io/tables/any.h"
 #include "host/io/tables/csv.h"
 
 #include <locale.h>
@@ -381,6 +382,27 @@ static void columns_of_tables_are_read(void **state)
                 clv_column_read(io_data("rank1_c.npy"), "1", &values, &count));
 }
 
+/* NULs fill a field of NumPy's records up; before other characters they belong to the text, which no table may hold. */
+static void texts_with_nul_are_refused(void **state)
+{
+    (void)state;
+    static const char *const name[] = { "name" }, *const code[] = { "S3" };
+    const char *kind;
+    clv_csv_table *table;
+    clv_text npy = { 0 };
+    clv_npy_records_begin(&npy, name, code, 1, 2);
+    clv_text_bytes(&npy, "ab\0xyz", 6);
+    const char *path = io_make("t.npy", npy.data, npy.length);
+    EXPECT_OK(clv_table_read(path, 0, &table, &kind));
+    assert_int_equal(clv_csv_rows(table), 2);
+    clv_csv_free(table);
+    npy.data[npy.length - 2] = '\0';
+    path = io_make("t.npy", npy.data, npy.length);
+    EXPECT_FAIL(CLV_E_FORMAT, "row 2, column name: the text has a NUL byte",
+                clv_table_read(path, 0, &table, &kind));
+    clv_text_clear(&npy);
+}
+
 static void arrays_are_known_by_content(void **state)
 {
     (void)state;
@@ -502,6 +524,7 @@ int main(void)
         cmocka_unit_test(what_is_written_is_read_back),
         cmocka_unit_test(vectors_are_read_from_any_format),
         cmocka_unit_test(columns_of_tables_are_read),
+        cmocka_unit_test(texts_with_nul_are_refused),
         cmocka_unit_test(arrays_are_known_by_content),
         cmocka_unit_test(every_failed_allocation_is_reported),
     };

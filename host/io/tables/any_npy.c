@@ -161,52 +161,48 @@ static void add_code_point(clv_text *text, uint32_t c)
     clv_text_bytes(text, bytes, n);
 }
 
-static void add_string(clv_csv *csv, const field *f, const unsigned char *from)
+/* Adds a text. Returns false if a NUL stands in it: at its end, NULs only fill the field. */
+static bool add_string(clv_csv *csv, const field *f, const unsigned char *from)
 {
+    const size_t unit = f->kind == 'U' ? 4 : 1;
+    const field one = { .size = unit, .swap = f->swap };
     clv_text text = { 0 };
-    if (f->kind == 'S')
-        clv_text_bytes(&text, from, strnlen((const char *)from, f->size));
-    else
-        for (size_t i = 0; i + 4 <= f->size; i += 4) {
-            const field one = { .size = 4, .swap = f->swap };
-            const uint64_t c = bits_of(&one, from + i);
-            if (!c) break;
-            add_code_point(&text, (uint32_t)c);
-        }
-    clv_csv_string(csv, clv_text_get(&text));
+    size_t length = f->size;
+    bool whole = true;
+    while (length && !bits_of(&one, from + length - unit))
+        length -= unit;
+    for (size_t i = 0; i < length && unit == 4; i += unit)
+        add_code_point(&text, (uint32_t)bits_of(&one, from + i));
+    if (unit == 1) clv_text_bytes(&text, from, length);
+    if (!text.failed) {
+        whole = !memchr(clv_text_get(&text), 0, text.length);
+        clv_csv_text(csv, clv_text_get(&text), text.length);
+    }
     csv->text.failed |= text.failed;
     clv_text_clear(&text);
+    return whole;
 }
 
-static void add_value(clv_csv *csv, const field *f, const unsigned char *from)
+static bool add_value(clv_csv *csv, const field *f, const unsigned char *from)
 {
-    if (f->kind == 'S' || f->kind == 'U') {
-        add_string(csv, f, from);
-        return;
-    }
+    if (f->kind == 'S' || f->kind == 'U') return add_string(csv, f, from);
     const uint64_t bits = bits_of(f, from);
-    char digits[40];
     if (f->kind == 'f' && f->size == 4) {
         const uint32_t word = (uint32_t)bits;
         float value;
         memcpy(&value, &word, sizeof value);
         clv_csv_float(csv, value);
     } else if (f->kind == 'f') {
-        double value, back;
+        double value;
         memcpy(&value, &bits, sizeof value);
-        for (int precision = 15; precision <= 17; ++precision) {
-            snprintf(digits, sizeof digits, "%.*g", precision,
-                     value); /* the C locale: nothing sets another */
-            if (clv_parse_double(digits, &back) && back == value) break;
-        }
-        clv_csv_raw(csv, digits);
+        clv_csv_double(csv, value);
     } else if (f->kind == 'i') {
         const int drop = (int)(64 - 8 * f->size);
         clv_csv_int(csv, (int64_t)(bits << drop) >> drop);
     } else {
-        snprintf(digits, sizeof digits, "%llu", (unsigned long long)bits);
-        clv_csv_raw(csv, digits);
+        clv_csv_unsigned(csv, bits);
     }
+    return true;
 }
 
 static clv_status write_rows(const records *r, const unsigned char *data, clv_text *text)
@@ -216,15 +212,20 @@ static clv_status write_rows(const records *r, const unsigned char *data, clv_te
     for (size_t i = 0; i < r->count; ++i)
         names[i] = r->fields[i].name;
     clv_csv csv;
+    clv_status status = CLV_OK;
     clv_csv_begin(&csv, names, r->count);
-    for (size_t row = 0; row < r->rows && !csv.text.failed; ++row) {
-        for (size_t i = 0; i < r->count; data += r->fields[i].size, ++i)
-            add_value(&csv, &r->fields[i], data);
-        clv_csv_end_row(&csv);
+    for (size_t row = 0; row < r->rows && !status && !csv.text.failed; ++row) {
+        for (size_t i = 0; i < r->count && !status; data += r->fields[i].size, ++i)
+            if (!add_value(&csv, &r->fields[i], data) && !csv.text.failed)
+                status = clv_fail(CLV_E_FORMAT,
+                                  "%s: row %zu, column %s: the text has a NUL byte, which no table "
+                                  "may hold; expected text without it",
+                                  r->path, row + 1, r->fields[i].name);
+        if (!status) clv_csv_end_row(&csv);
     }
     *text = csv.text;
     clv_free(names);
-    return CLV_OK;
+    return status;
 }
 
 clv_status clv_npy_records(const char *path, const char *data, size_t length, clv_text *text,

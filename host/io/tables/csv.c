@@ -13,11 +13,11 @@
 #include <string.h>
 
 /* Appends a string as JSON, with its quotes. */
-static void add_quoted(clv_text *text, const char *value)
+static void add_quoted(clv_text *text, const char *value, size_t length)
 {
-    const unsigned char *c = (const unsigned char *)value, *plain = c;
+    const unsigned char *c = (const unsigned char *)value, *plain = c, *end = c + length;
     clv_text_bytes(text, "\"", 1);
-    for (; *c; ++c) {
+    for (; c < end; ++c) {
         if (*c != '"' && *c != '\\' && *c >= 0x20) continue;
         clv_text_bytes(text, plain, (size_t)(c - plain));
         clv_text_add(text, *c < 0x20 ? "\\u%04x" : "\\%c", *c);
@@ -37,7 +37,7 @@ static void begin_cell(clv_csv *csv)
         return;
     }
     clv_text_add(&csv->text, "%s", cell ? ", " : csv->rows ? ",\n{" : "\n{");
-    add_quoted(&csv->text, csv->names[cell]);
+    add_quoted(&csv->text, csv->names[cell], strlen(csv->names[cell]));
     clv_text_bytes(&csv->text, ": ", 2);
 }
 
@@ -165,6 +165,17 @@ void clv_csv_float(clv_csv *csv, float value)
     add_digits(csv, digits);
 }
 
+void clv_csv_double(clv_csv *csv, double value)
+{
+    char digits[32];
+    if (add_not_finite(csv, value)) return;
+    for (int precision = 15; precision <= 17; ++precision) { /* 17 digits always read back */
+        snprintf(digits, sizeof digits, "%.*g", precision, value);
+        if (precision == 17 || strtod(digits, NULL) == value) break;
+    }
+    add_digits(csv, digits);
+}
+
 void clv_csv_number(clv_csv *csv, double value)
 {
     char digits[32];
@@ -182,6 +193,12 @@ void clv_csv_int(clv_csv *csv, int64_t value)
     add_cell(csv, text, length);
 }
 
+void clv_csv_unsigned(clv_csv *csv, uint64_t value)
+{
+    char text[24];
+    add_cell(csv, text, put_digits(value, text));
+}
+
 void clv_csv_missing(clv_csv *csv)
 {
     if (csv->kind == CLV_CSV_JSON)
@@ -197,24 +214,40 @@ void clv_csv_raw(clv_csv *csv, const char *number)
     add_cell(csv, number, strlen(number));
 }
 
-void clv_csv_string(clv_csv *csv, const char *value)
+/* Returns whether a field must stand in quotes. Fields without anything but blanks must, since a line of blanks does not
+ * count as a row. */
+static bool needs_quotes(char between, const char *value, size_t length)
+{
+    size_t blanks = 0;
+    for (size_t i = 0; i < length; ++i) {
+        if (value[i] == between || memchr("\"\r\n", value[i], 3)) return true;
+        blanks += value[i] == ' ' || value[i] == '\t';
+    }
+    return blanks == length;
+}
+
+void clv_csv_text(clv_csv *csv, const char *value, size_t length)
 {
     if (csv->kind == CLV_CSV_JSON) {
         begin_cell(csv);
-        add_quoted(&csv->text, value);
+        add_quoted(&csv->text, value, length);
         return;
     }
-    /* An empty first cell could make an empty line, so it is quoted too. */
-    if (*value && !strpbrk(value, csv->kind == CLV_CSV_TABS ? "\t\"\r\n" : ",\"\r\n")) {
-        add_cell(csv, value, strlen(value));
+    if (!needs_quotes(csv->kind == CLV_CSV_TABS ? '\t' : ',', value, length)) {
+        add_cell(csv, value, length);
         return;
     }
     add_cell(csv, "\"", 1);
-    for (const char *c = value; *c; ++c) {
-        if (*c == '"') clv_text_bytes(&csv->text, "\"", 1);
-        clv_text_bytes(&csv->text, c, 1);
+    for (size_t i = 0; i < length; ++i) {
+        if (value[i] == '"') clv_text_bytes(&csv->text, "\"", 1);
+        clv_text_bytes(&csv->text, value + i, 1);
     }
     clv_text_bytes(&csv->text, "\"", 1);
+}
+
+void clv_csv_string(clv_csv *csv, const char *value)
+{
+    clv_csv_text(csv, value, strlen(value));
 }
 
 clv_status clv_csv_write(const clv_csv *csv, const char *path)

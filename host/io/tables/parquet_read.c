@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads the Parquet files that parquet.c writes: finds the columns in the footer, puts their values side by side as
- * NumPy records, and has these read. Everything in the file is checked before it is used. */
-#include "host/io/tables/any.h"
+/* Reads the Parquet files that parquet.c writes: finds the columns in the footer, and goes through all of them at the
+ * same time, row by row. Everything in the file is checked before it is used. */
+#include "host/io/tables/csv.h"
 #include "host/io/tables/parquet.h"
 #include "host/io/tables/parquet_parts.h"
 
@@ -20,11 +20,18 @@ typedef struct cursor {
 } cursor;
 
 typedef struct column {
-    char name[NAME_ROOM], code[24];
+    char name[NAME_ROOM];
     unsigned type;
     bool is_unsigned;
-    size_t size, offset; /* bytes in a record, and where they begin there */
+    size_t size; /* bytes of a number */
 } column;
+
+/* How far a column has been read. */
+typedef struct place {
+    size_t next;         /* the chunk to be opened next */
+    cursor pages, page;  /* what is left of the chunk, and of its page */
+    uint64_t left, here; /* values left of the chunk, those of this page included; of the page */
+} place;
 
 typedef struct chunk {
     uint64_t offset, bytes, values;
@@ -289,125 +296,132 @@ static bool read_page(source *s, cursor *c, uint64_t *bytes, uint64_t *values)
     return !c->bad && !s->other;
 }
 
-/* Calls `take` for each value of a column, with the number of its row. */
-static clv_status for_each(source *s, size_t index,
-                           void (*take)(column *, uint64_t row, const unsigned char *value,
-                                        size_t length, void *user),
-                           void *user)
+/* Moves to the next page that has values; a column without one ends with `here` = 0. `rows`: how many are missing. */
+static clv_status turn_page(source *s, place *p, uint64_t rows)
 {
-    column *to = &s->columns[index];
-    uint64_t row = 0;
-    for (size_t g = index; g < s->chunk_count; g += s->count) {
-        const chunk *from = &s->chunks[g];
+    while (!p->left && p->next < s->chunk_count) {
+        const chunk *from = &s->chunks[p->next];
+        p->next += s->count;
         if (from->offset > s->length || from->bytes > s->length - from->offset)
             return damaged(s, "a column lies beyond its end");
-        cursor c = { s->data + from->offset, s->data + from->offset + from->bytes, false };
-        for (uint64_t left = from->values; left;) {
-            uint64_t bytes, values;
-            if (!read_page(s, &c, &bytes, &values))
-                return s->other ? CLV_OK : damaged(s, "the header of a page");
-            if (!values || values > left || values > s->rows - row ||
-                bytes > (uint64_t)(c.end - c.at))
-                return damaged(s, "a page of another length");
-            cursor page = { c.at, c.at + bytes, false };
-            for (uint64_t i = 0; i < values; ++i, ++row) {
-                size_t length = to->size;
-                if (to->type == PARQUET_BYTE_ARRAY) {
-                    const unsigned char *four = page.at;
-                    skip_bytes(&page, 4);
-                    if (page.bad) return damaged(s, "a page of another length");
-                    length = four[0] | (size_t)four[1] << 8 | (size_t)four[2] << 16 |
-                             (size_t)four[3] << 24;
-                }
-                const unsigned char *value = page.at;
-                skip_bytes(&page, length);
-                if (page.bad) return damaged(s, "a page of another length");
-                take(to, row, value, length, user);
-            }
-            c.at += bytes, left -= values;
-        }
+        const unsigned char *at = s->data + from->offset;
+        p->pages = (cursor){ at, at + from->bytes, false };
+        p->left = from->values;
     }
-    return row == s->rows ? CLV_OK : damaged(s, "columns of different lengths");
-}
-
-static void find_widest(column *to, uint64_t row, const unsigned char *value, size_t length,
-                        void *user)
-{
-    (void)row, (void)value;
-    size_t *widest = user;
-    (void)to;
-    *widest = CLV_MAX(*widest, length);
-}
-
-typedef struct records {
-    char *bytes;
-    size_t row_bytes;
-} records;
-
-static void put(column *to, uint64_t row, const unsigned char *value, size_t length, void *user)
-{
-    const records *r = user;
-    char *at = r->bytes + (size_t)row * r->row_bytes + to->offset;
-    if (to->type == PARQUET_BYTE_ARRAY)
-        memcpy(at, value, length);
-    else
-        for (size_t i = 0; i < length; ++i)
-            at[CLV_PARQUET_BYTE(i, length)] = (char)value[i];
-}
-
-/* Lays the columns out as a record and names their types. */
-static clv_status lay_out(source *s, size_t *row_bytes)
-{
-    *row_bytes = 0;
-    for (size_t i = 0; i < s->count && !s->other; ++i) {
-        column *c = &s->columns[i];
-        if (c->type == PARQUET_BYTE_ARRAY) {
-            size_t widest = 1;
-            CLV_TRY(for_each(s, i, find_widest, &widest));
-            c->size = widest;
-            snprintf(c->code, sizeof c->code, "S%zu", widest);
-        } else {
-            snprintf(c->code, sizeof c->code, "%c%zu",
-                     c->type == PARQUET_FLOAT || c->type == PARQUET_DOUBLE ? 'f'
-                     : c->is_unsigned                                      ? 'u'
-                                                                           : 'i',
-                     c->size);
-        }
-        c->offset = *row_bytes;
-        if (!clv_size_add(*row_bytes, c->size, row_bytes))
-            return clv_fail(CLV_E_MEMORY, "%s: no memory for its records", s->path);
-    }
+    uint64_t bytes;
+    if (!p->left) return CLV_OK;
+    if (!read_page(s, &p->pages, &bytes, &p->here))
+        return s->other ? CLV_OK : damaged(s, "the header of a page");
+    if (!p->here || p->here > p->left || p->here > rows ||
+        bytes > (uint64_t)(p->pages.end - p->pages.at))
+        return damaged(s, "a page of another length");
+    p->page = (cursor){ p->pages.at, p->pages.at + bytes, false };
+    p->pages.at += bytes;
     return CLV_OK;
 }
 
-/* Makes an .npy file of the columns, in memory, and reads that. */
+static clv_status next_value(source *s, const column *of, place *p, uint64_t rows,
+                             const unsigned char **value, size_t *length)
+{
+    if (!p->here) CLV_TRY(turn_page(s, p, rows));
+    if (s->other) return CLV_OK;
+    if (!p->here) return damaged(s, "columns of different lengths");
+    --p->here, --p->left;
+    *length = of->size;
+    if (of->type == PARQUET_BYTE_ARRAY) {
+        const unsigned char *four = p->page.at;
+        skip_bytes(&p->page, 4);
+        if (p->page.bad) return damaged(s, "a page of another length");
+        *length = four[0] | (size_t)four[1] << 8 | (size_t)four[2] << 16 | (size_t)four[3] << 24;
+    }
+    *value = p->page.at;
+    skip_bytes(&p->page, *length);
+    return p->page.bad ? damaged(s, "a page of another length") : CLV_OK;
+}
+
+static void add_number(clv_csv *csv, const column *of, const unsigned char *from)
+{
+    uint64_t bits = 0;
+    for (size_t i = 0; i < of->size; ++i)
+        bits |= (uint64_t)from[i] << 8 * i;
+    if (of->type == PARQUET_FLOAT) {
+        const uint32_t word = (uint32_t)bits;
+        float value;
+        memcpy(&value, &word, sizeof value);
+        clv_csv_float(csv, value);
+    } else if (of->type == PARQUET_DOUBLE) {
+        double value;
+        memcpy(&value, &bits, sizeof value);
+        clv_csv_double(csv, value);
+    } else if (of->is_unsigned) {
+        clv_csv_unsigned(csv, bits);
+    } else {
+        clv_csv_int(csv, of->size == 4 ? (int64_t)(int32_t)(uint32_t)bits : (int64_t)bits);
+    }
+}
+
+static clv_status add_row(source *s, place *places, uint64_t row, clv_csv *csv)
+{
+    for (size_t i = 0; i < s->count; ++i) {
+        const column *of = &s->columns[i];
+        const unsigned char *value = NULL;
+        size_t length = 0;
+        CLV_TRY(next_value(s, of, &places[i], s->rows - row, &value, &length));
+        if (s->other) return CLV_OK;
+        if (of->type != PARQUET_BYTE_ARRAY)
+            add_number(csv, of, value);
+        else if (length && memchr(value, 0, length))
+            return clv_fail(CLV_E_FORMAT,
+                            "%s: row %llu, column %s: the text has a NUL byte, which no table may "
+                            "hold; expected text without it",
+                            s->path, (unsigned long long)row + 1, of->name);
+        else
+            clv_csv_text(csv, (const char *)value, length);
+    }
+    clv_csv_end_row(csv);
+    return CLV_OK;
+}
+
+static void name_code(const column *of, char code[3])
+{
+    const bool is_float = of->type == PARQUET_FLOAT || of->type == PARQUET_DOUBLE;
+    if (of->type == PARQUET_BYTE_ARRAY) return;
+    code[0] = is_float ? 'f' : of->is_unsigned ? 'u' : 'i';
+    code[1] = (char)('0' + of->size);
+}
+
 static clv_status read_columns(source *s, clv_text *text, char (**codes)[3])
 {
-    records r = { 0 };
-    size_t bytes;
-    CLV_TRY(lay_out(s, &r.row_bytes));
-    if (s->other) return CLV_OK;
-    if (s->rows > SIZE_MAX || !clv_size_mul((size_t)s->rows, r.row_bytes, &bytes))
-        return clv_fail(CLV_E_MEMORY, "%s: no memory for its records", s->path);
-    const char **names = clv_alloc(2 * s->count, sizeof *names);
-    clv_text npy = { 0 };
-    clv_status status = names ? CLV_OK : clv_fail(CLV_E_MEMORY, "%s: no memory", s->path);
-    /* every column has all rows, so the file holds at least a fourth of these bytes; texts may be padded to more */
-    if (!status && bytes / 64 > s->length) status = damaged(s, "texts of very different lengths");
-    if (!status && !(r.bytes = clv_zalloc(CLV_MAX(bytes, (size_t)1), 1)))
-        status = clv_fail(CLV_E_MEMORY, "%s: no memory for its records", s->path);
-    for (size_t i = 0; i < s->count && !status && !s->other; ++i) {
-        names[i] = s->columns[i].name, names[s->count + i] = s->columns[i].code;
-        status = for_each(s, i, put, &r);
+    const char **names = clv_alloc(s->count, sizeof *names);
+    place *places = clv_zalloc(s->count, sizeof *places);
+    clv_csv csv = { 0 };
+    clv_status status = CLV_OK;
+    *codes = clv_zalloc(s->count, sizeof **codes);
+    if (!names || !places || !*codes) {
+        status = clv_fail(CLV_E_MEMORY, "%s: no memory for its columns", s->path);
+        goto cleanup;
     }
+    for (size_t i = 0; i < s->count; ++i) {
+        names[i] = s->columns[i].name, places[i].next = i;
+        name_code(&s->columns[i], (*codes)[i]);
+    }
+    clv_csv_begin(&csv, names, s->count);
+    for (uint64_t row = 0; row < s->rows && !status && !s->other && !csv.text.failed; ++row)
+        status = add_row(s, places, row, &csv);
+    if (!status && csv.text.failed)
+        status = clv_fail(CLV_E_MEMORY, "%s: no memory for its table", s->path);
+    for (size_t i = 0; i < s->count && !status && !s->other; ++i)
+        if (places[i].here)
+            status = damaged(s, "columns of different lengths");
+        else /* values beyond the last row are damage, too */
+            status = turn_page(s, &places[i], 0);
     if (!status && !s->other) {
-        clv_npy_records_begin(&npy, names, names + s->count, s->count, (size_t)s->rows);
-        clv_text_bytes(&npy, r.bytes, bytes);
-        status = npy.failed ? clv_fail(CLV_E_MEMORY, "%s: no memory", s->path)
-                            : clv_npy_records(s->path, npy.data, npy.length, text, codes);
+        *text = csv.text;
+        csv.text = (clv_text){ 0 };
     }
-    clv_text_clear(&npy);
-    clv_free(names), clv_free(r.bytes);
+cleanup:
+    clv_csv_clear(&csv);
+    clv_free(names), clv_free(places);
     return status;
 }
 
@@ -432,5 +446,6 @@ clv_status clv_parquet_records(const char *path, const char *data, size_t length
                           "reads",
                           path, s.other);
     clv_free(s.columns), clv_free(s.chunks);
+    if (status) clv_free(*codes), *codes = NULL;
     return status;
 }
