@@ -221,7 +221,8 @@ static clv_status write_rows(const records *r, const unsigned char *data, clv_te
                                   "%s: row %zu, column %s: the text has a NUL byte, which no table "
                                   "may hold; expected text without it",
                                   r->path, row + 1, r->fields[i].name);
-        if (!status) clv_csv_end_row(&csv);
+        if (!status && !csv.text.failed) /* else a cell may be missing */
+            clv_csv_end_row(&csv);
     }
     *text = csv.text;
     clv_free(names);
