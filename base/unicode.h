@@ -26,8 +26,8 @@ bool clv_char_is_mark(uint32_t c);   /* M*: also spacing and enclosing marks */
 bool clv_char_is_space(uint32_t c);  /* White_Space */
 /* Writes the full canonical decomposition (NFD) of one code point; returns its length, at least 1. */
 size_t clv_char_decompose(uint32_t c, uint32_t out[CLV_DECOMPOSED_MAX]);
-/* Writes the full compatibility decomposition (NFKD), at most `room` code points; returns its length, or 1 with the code
- * point itself if there is not enough room. */
+/* Writes the full compatibility decomposition (NFKD), at most `room` code points; returns its length, or 1 with the
+ * code point itself if there is not enough room. */
 size_t clv_char_decompose_compat(uint32_t c, uint32_t *out, size_t room);
 unsigned clv_char_combining(uint32_t c); /* canonical combining class; 0: a starter */
 uint32_t clv_char_lower(uint32_t c);     /* simple mapping, independent of context */

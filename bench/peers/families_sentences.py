@@ -5,11 +5,11 @@
 usage: families_sentences.py CLEAVE [--texts N] [--seed N] [--characters] [--speed] [--mode MODE] [--device SEL]
                              [--folder DIR] [FAMILY...]
 
-For each family it makes a model (tests/data/model/families/make_families.py says how, and with which packages) with the
-character map of SentencePiece where the family has one, compares the token ids of N random Unicode texts [20000] and the
-vectors of 300 of them, and with --characters also the ids of every character of Unicode. --speed prints texts per
-second of both on 1000 texts with a model as wide as all-MiniLM-L6-v2. It exits with 1 if an id differs or a cosine is
-below 0.999999.
+For each family it makes a model (tests/data/model/families/make_families.py says how, and with which packages) with
+the character map of SentencePiece where the family has one. It compares the token ids of N random Unicode texts
+[20000], the vectors of 300 of them, and with --characters also the ids of every character of Unicode. --speed prints
+texts per second of both on 1000 texts with a model as wide as all-MiniLM-L6-v2. It exits with 1 if an id differs or a
+cosine is below 0.999999.
 """
 import argparse
 import json
@@ -31,7 +31,8 @@ MINILM = {"width": 384, "heads": 12, "layers": 6, "ffn": 1536, "positions": 514,
 BLOCKS = [(0x20, 0x7E), (0xA0, 0x24F), (0x250, 0x36F), (0x370, 0x5FF), (0x600, 0x6FF), (0x900, 0xDFF), (0xE00, 0x10FF),
           (0x1100, 0x11FF), (0x1E00, 0x1FFF), (0x2000, 0x2BFF), (0x3000, 0x31FF), (0x4E00, 0x9FFF), (0xAC00, 0xD7A3),
           (0xF900, 0xFFEF), (0x10000, 0x1FFFF), (0x20000, 0x3FFFF), (0xE0000, 0xE01FF), (1, 0x10FFFF)]
-SPECIALS = ["<s>", "</s>", "<pad>", "<unk>", "<mask>", "[CLS]", "[SEP]", "[MASK]", "[UNK]", "[PAD]", "\r\n", "e\u0301", "\u200d", "▁", "Ġ",
+SPECIALS = ["<s>", "</s>", "<pad>", "<unk>", "<mask>", "[CLS]", "[SEP]", "[MASK]", "[UNK]", "[PAD]",
+            "\r\n", "e\u0301", "\u200d", "▁", "Ġ",
             "##", "'s", "'LL", "\u0915\u093f", "＜mask＞", "<MASK>", "[mask]", "\u3000", "\u00a0", "``", "''"]
 
 
@@ -95,7 +96,8 @@ def compare_vectors(a, family, folder, model, texts):
     wanted = model.encode(texts, convert_to_numpy=True, show_progress_bar=False).astype(numpy.float64)
     lengths = numpy.linalg.norm(got.astype(numpy.float64), axis=1) * numpy.linalg.norm(wanted, axis=1)
     cosine = (got * wanted).sum(1) / numpy.maximum(lengths, 1e-30)
-    print("%-12s least cosine %.9f, largest difference %.2g" % (family, cosine.min(), abs(got - wanted).max()), flush=True)
+    print("%-12s least cosine %.9f, largest difference %.2g" % (family, cosine.min(), abs(got - wanted).max()),
+          flush=True)
     return cosine.min() >= 0.999999
 
 
@@ -110,7 +112,8 @@ def compare_speed(a, family, lines):
         began = time.perf_counter()
         model.encode(texts, show_progress_bar=False)
         theirs = time.perf_counter() - began
-        print("%-12s %.0f texts/s, sentence-transformers %.0f" % (family, len(texts) / ours, len(texts) / theirs), flush=True)
+        print("%-12s %.0f texts/s, sentence-transformers %.0f" % (family, len(texts) / ours, len(texts) / theirs),
+              flush=True)
 
 
 def main():

@@ -213,17 +213,15 @@ static void hand_over(const place_t *p, int y, int k, int at, __global uint *pea
                       volatile __global uint *counts, uint capacity)
 {
     const float value = response_row(p, k, y)[at];
-    atomic_max(counts + 1, as_uint(value));
-    const uint index = atomic_inc(counts);
-    if (index >= capacity) return;
-    __global uint *out = peaks + (size_t)index * CLV_BLOB_PEAK_WORDS;
-    out[0] = y, out[1] = p->x0 - LANES + at, out[2] = k, out[3] = 0;
+    /* `look` has compared it with the largest */
+    __global uint *out =
+        new_peak(value, y, p->x0 - LANES + at, k, 0.0f, peaks, counts, capacity);
+    if (!out) return;
     for (int j = -1; j <= 1; ++j)
         for (int i = -1; i <= 1; ++i)
             out[4 + 3 * (j + 1) + i + 1] = as_uint(response_row(p, k, y + j)[at + i]);
     out[13] = as_uint(k > 0 ? response_row(p, k - 1, y)[at] : NOTHING);
     out[14] = as_uint(k + 1 < p->scales ? response_row(p, k + 1, y)[at] : NOTHING);
-    out[15] = 0;
 }
 
 /* Returns the lanes that are above `least` and above the four nearest neighbours of their own scale. */

@@ -37,16 +37,12 @@ static void record(__local const float *L, float value, int y, int x, int k, int
         const float other = L[AT(y + j / 3 % 3 - 1, kk, column + j % 3 - 1)];
         if (j < 13 ? !(value > other) : !(value >= other)) return;
     }
-    const float largest = as_float(atomic_max(counts + 1, as_uint(value)));
-    if (!(value > relative * largest)) return;
-    const uint index = atomic_inc(counts);
-    if (index >= capacity) return;
-    __global uint *out = peaks + (size_t)index * CLV_BLOB_PEAK_WORDS;
-    out[0] = y, out[1] = x, out[2] = k, out[3] = 0;
+    __global uint *out = new_peak(value, y, x, k, relative, peaks, counts, capacity);
+    if (!out) return;
 #pragma unroll 1
     for (int j = 0; j < 9; ++j) out[4 + j] = as_uint(L[AT(y + j / 3 - 1, k, column + j % 3 - 1)]);
     out[13] = as_uint(k > 0 ? L[AT(y, k - 1, column)] : NOTHING);
-    out[14] = as_uint(k + 1 < SCALES ? L[AT(y, k + 1, column)] : NOTHING), out[15] = 0;
+    out[14] = as_uint(k + 1 < SCALES ? L[AT(y, k + 1, column)] : NOTHING);
 }
 
 __kernel __attribute__((reqd_work_group_size(COLS / EACH, LEVELS, 1)))

@@ -105,17 +105,13 @@ static void look(const tile_t *t, int k, int scales, __global uint *peaks,
             top = j < 13 ? value > other : value >= other;
         }
         if (!top) continue;
-        const float largest = as_float(atomic_max(counts + 1, as_uint(value)));
-        if (!(value > relative * largest)) continue;
-        const uint index = atomic_inc(counts);
-        if (index >= capacity) continue;
-        __global uint *out = peaks + (size_t)index * CLV_BLOB_PEAK_WORDS;
-        out[0] = y, out[1] = x, out[2] = k, out[3] = 0;
+        __global uint *out = new_peak(value, y, x, k, relative, peaks, counts, capacity);
+        if (!out) continue;
 #pragma unroll 1
         for (int j = 0; j < 9; ++j)
             out[4 + j] = as_uint(near[k % 3 * RIM + (j / 3 - 1) * RX + j % 3 - 1]);
         out[13] = as_uint(k > 0 ? near[(k - 1) % 3 * RIM] : NOTHING);
-        out[14] = as_uint(k + 1 < scales ? near[(k + 1) % 3 * RIM] : NOTHING), out[15] = 0;
+        out[14] = as_uint(k + 1 < scales ? near[(k + 1) % 3 * RIM] : NOTHING);
     }
 }
 

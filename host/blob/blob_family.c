@@ -87,14 +87,7 @@ static const char *const for_rasterisers[] = { "items", "sweep", "tile", NULL };
 
 const char *const *clv_blob_variants(const clv_device *device)
 {
-    switch (clv_device_facts(device)->device_class) {
-    case CLV_CLASS_CPU:
-        return for_cores;
-    case CLV_CLASS_SOFTWARE:
-        return for_rasterisers;
-    default:
-        return for_gpus;
-    }
+    return clv_variants_for(device, for_cores, for_rasterisers, for_gpus);
 }
 
 /* Returns whether a tile fits the local memory; if not, the items form is used instead. */

@@ -88,6 +88,11 @@ static inline size_t clv_blob_step(const clv_blob_plan *plan)
     return plan->by_noise ? plan->noise_step : 0;
 }
 
+/* Launches a kernel of whole frames, from frame `at` of the chunk on. Its arguments are the inputs, `memory` unless
+ * that is NULL, the results, the frame's height and width, `count` (at most 7) numbers of its geometry, and the
+ * rules. */
+clv_status clv_blob_launch(const clv_blob_pass *pass, const clv_launch *launch, size_t at,
+                           const clv_arg *memory, const size_t *geometry, size_t count);
 /* Each enqueues the launches for `frames` frames of the chunk, from frame `at` on. */
 clv_status clv_blob_look_rows(const clv_blob_pass *pass, size_t at, size_t frames);
 clv_status clv_blob_look_items(const clv_blob_pass *pass, size_t at, size_t frames);

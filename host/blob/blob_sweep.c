@@ -40,41 +40,13 @@ bool clv_blob_sweep_family(const clv_blob_plan *plan, size_t each, size_t items,
 clv_status clv_blob_look_sweep(const clv_blob_pass *p, size_t at, size_t frames)
 {
     const clv_blob_plan *plan = p->plan;
-    const clv_blob_frames *s = &plan->shape;
     const clv_blob_family *f = p->f;
-    const clv_arg args[] = {
-        clv_arg_buffer(p->pixels.buffer),
-        clv_arg_u64(p->pixels.offset),
-        clv_arg_u64(p->pixels.stride[0]),
-        clv_arg_u64(p->pixels.stride[1]),
-        clv_arg_buffer(p->pedestal),
-        clv_arg_buffer(p->table[CLV_BLOB_TAPS]),
-        clv_arg_buffer(p->table[CLV_BLOB_LEVEL]),
-        clv_arg_buffer(p->table[CLV_BLOB_LEAK]),
-        clv_arg_buffer(p->map),
-        clv_arg_buffer(p->table[CLV_BLOB_FACTOR]),
-        clv_arg_buffer(p->peaks),
-        clv_arg_buffer(p->counts),
-        clv_arg_buffer(p->bins),
-        clv_blob_int(s->height),
-        clv_blob_int(s->width),
-        clv_blob_int(f->band),
-        clv_arg_u32((uint32_t)plan->capacity),
-        clv_arg_f32(plan->gain),
-        clv_arg_f32(clv_blob_dog_factor(plan)),
-        clv_arg_f32(plan->relative),
-        clv_blob_int(clv_blob_step(plan)),
-        clv_blob_int(plan->cells_across),
-        clv_blob_int(plan->cells),
-        clv_blob_int(plan->cell_shift),
-        clv_arg_u32((uint32_t)at),
-    };
     const clv_launch l = {
         .size = sizeof(clv_launch),
         .source = &clv_cl_blob_sweep,
         .kernel = "clv_blob_sweep",
         .defines = { { "LANES", 1 },
-                     { "PIXEL", (long)s->type },
+                     { "PIXEL", (long)plan->shape.type },
                      { "DOG", plan->options.dog },
                      { "COLS", (long)(f->local * f->lanes) },
                      { "EACH", (long)f->lanes },
@@ -83,5 +55,5 @@ clv_status clv_blob_look_sweep(const clv_blob_pass *p, size_t at, size_t frames)
         .global = { f->tiles * f->local, plan->levels * f->bands, frames },
         .local = { f->local, plan->levels, 1 },
     };
-    return clv_launch_enqueue(p->queue, &l, args, CLV_LEN(args), NULL);
+    return clv_blob_launch(p, &l, at, NULL, &f->band, 1);
 }

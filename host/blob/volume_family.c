@@ -50,14 +50,7 @@ static const char *const for_rasterisers[] = { "items", "tile", NULL };
 
 const char *const *clv_volume_variants(const clv_device *device)
 {
-    switch (clv_device_facts(device)->device_class) {
-    case CLV_CLASS_CPU:
-        return for_cores;
-    case CLV_CLASS_SOFTWARE:
-        return for_rasterisers;
-    default:
-        return for_gpus;
-    }
+    return clv_variants_for(device, for_cores, for_rasterisers, for_gpus);
 }
 
 clv_volume_family clv_volume_family_for(const clv_volume_plan *plan, const clv_worker *worker,

@@ -39,7 +39,8 @@ void cli_texts_await(const cli_texts *texts, bool quiet);
 clv_status cli_texts_tokenizer(const cli_texts *texts, const char *folder, bool unlimited,
                                clv_tokenizer **out);
 
-/* Lists files that a model's folder may contain, for cli_check_files, which also protects what has other names there. */
+/* Lists files that a model's folder may contain, for cli_check_files, which also protects what has other names
+ * there. */
 enum { CLI_MODEL_FILES = 12 };
 void cli_model_files(const char *option, const char *folder, cli_file files[CLI_MODEL_FILES]);
 

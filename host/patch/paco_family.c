@@ -22,14 +22,7 @@ static const char *const for_rasterisers[] = { "items", NULL };
 
 const char *const *clv_paco_variants(const clv_device *device)
 {
-    switch (clv_device_facts(device)->device_class) {
-    case CLV_CLASS_CPU:
-        return for_cores;
-    case CLV_CLASS_SOFTWARE:
-        return for_rasterisers;
-    default:
-        return for_gpus;
-    }
+    return clv_variants_for(device, for_cores, for_rasterisers, for_gpus);
 }
 
 /* With AVX-512, sixteen lanes are 1.6 times as fast as eight. With AVX2 alone (EPYC, Zen 3) and 49 pixels, eight lanes

@@ -120,8 +120,8 @@ static clv_status take_frame(const char *what, const clv_json *p, const char **c
     return CLV_OK;
 }
 
-/* Tells whether a part of a template is a `kind` ("SpecialToken", "Sequence") of this name, and clears *types unless its
- * type is 1, or another if `one` is false. */
+/* Tells whether a part of a template is a `kind` ("SpecialToken", "Sequence") of this name. Clears *types unless its
+ * type is 1, or, if `one` is false, another one. */
 static bool is_part(const clv_json *part, const char *kind, const char *name, bool one, bool *types)
 {
     const clv_json *is = clv_json_get(part, kind);

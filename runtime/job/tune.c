@@ -134,6 +134,19 @@ void clv_tune_unmeasured(clv_worker *worker, const char *kernel, const char *pro
     if (!find_noted(worker, kernel, problem, names, key, &worker->variant)) worker->variant = usual;
 }
 
+const char *const *clv_variants_for(const clv_device *device, const char *const *cores,
+                                    const char *const *rasterisers, const char *const *gpus)
+{
+    switch (clv_device_facts(device)->device_class) {
+    case CLV_CLASS_CPU:
+        return cores;
+    case CLV_CLASS_SOFTWARE:
+        return rasterisers;
+    default:
+        return gpus;
+    }
+}
+
 size_t clv_worker_variant(const clv_worker *worker)
 {
     return worker->variant;

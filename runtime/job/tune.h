@@ -11,6 +11,9 @@
 /* Enqueues a small problem with the worker's variant; the caller waits for the queue and times it. */
 typedef clv_status clv_tune_trial(clv_slot *slot, void *user);
 
+/* Returns the list for the device's kind: CPUs, software that draws on a CPU, or all others, which are GPUs. */
+const char *const *clv_variants_for(const clv_device *device, const char *const *cores,
+                                    const char *const *rasterisers, const char *const *gpus);
 /* Chooses the worker's variant: the noted one, else the fastest. `names` lists the variants, the default
  * first, and ends with NULL; the choice is an index into it. `problem` is the class of problems for which
  * the choice holds ("P49 Q10"). A variant that fails is no candidate. Call it in a job's setup. */

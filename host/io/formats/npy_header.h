@@ -33,7 +33,8 @@ clv_status clv_npy_header_parse(const char *path, const char *text, size_t lengt
 clv_status clv_npy_header_read(clv_input *input, clv_npy_header *header);
 
 /* Checks that the file holds as many bytes behind its header as the header promises, and gives their number. The
- * position of `input` is at the first of them. Returns CLV_OK, CLV_E_FORMAT, or CLV_E_SHAPE (larger than any memory). */
+ * position of `input` is at the first of them. Returns CLV_OK, CLV_E_FORMAT, or CLV_E_SHAPE (larger than any
+ * memory). */
 clv_status clv_npy_check_length(const clv_input *input, const clv_npy_header *header,
                                 size_t *bytes);
 

@@ -6,9 +6,10 @@
 #include "host/io/tables/csv.h"
 
 /* Reads a table, whatever its name: text with commas, semicolons or tabs between the fields (the header decides), NumPy
- * records, Parquet as Cleave writes it, JSON (an array of flat objects), or the spots of TrackMate's XML. `decimal`: '.' or ',' in numbers of a
- * text; 0: derives it from the numbers (clv_csv_find_decimal). `kind` names what was found, for messages. Returns the
- * statuses of clv_csv_read. */
+ * records, Parquet as Cleave writes it, JSON (an array of flat objects), or the spots of TrackMate's XML.
+ *
+ * `decimal` is '.' or ',' in the numbers of a text; 0 derives it from the numbers (clv_csv_find_decimal). `kind` names
+ * what was found, for messages. Returns the statuses of clv_csv_read. */
 clv_status clv_table_read(const char *path, char decimal, clv_csv_table **table, const char **kind);
 
 /* The parts of clv_table_read. They convert what they read to text with commas, for clv_csv_take. */

@@ -214,8 +214,8 @@ void clv_csv_raw(clv_csv *csv, const char *number)
     add_cell(csv, number, strlen(number));
 }
 
-/* Returns whether a field must stand in quotes. Fields without anything but blanks must, since a line of blanks does not
- * count as a row. */
+/* Returns whether a field must stand in quotes. Fields without anything but blanks must, since a line of blanks does
+ * not count as a row. */
 static bool needs_quotes(char between, const char *value, size_t length)
 {
     size_t blanks = 0;
