@@ -284,27 +284,6 @@ const clv_model_config *clv_classes_get_config(const clv_classes *c)
 
 /* ---- the probabilities --------------------------------------------------------------------- */
 
-/* y [rows, n] = x [rows, k] w [k, n] + b. */
-static void linear(const float *x, size_t rows, size_t k, const float *w, const float *b, size_t n,
-                   float *y)
-{
-    const clv_host_gemm g = { .m = rows,
-                              .n = n,
-                              .k = k,
-                              .a = x,
-                              .a_row = k,
-                              .a_col = 1,
-                              .b = w,
-                              .b_row = n,
-                              .b_col = 1,
-                              .c = y,
-                              .c_row = n,
-                              .c_col = 1,
-                              .alpha = 1,
-                              .bias = b };
-    clv_gemm_host(&g);
-}
-
 static float apply(float x, clv_step_function function)
 {
     if (function == CLV_STEP_TANH) return tanhf(x);
@@ -348,12 +327,12 @@ clv_status clv_classes_scores(const clv_classes *c, const float *vectors, size_t
         const size_t rows = CLV_MIN(texts - t, (size_t)AT_ONCE);
         const float *v = vectors + t * d;
         if (pooled) {
-            linear(v, rows, d, c->pooler_weight, c->pooler_bias, d, pooled);
+            clv_linear_host(v, rows, d, c->pooler_weight, c->pooler_bias, d, pooled);
             for (size_t i = 0; i < rows * d; ++i)
                 pooled[i] = apply(pooled[i], c->function);
             v = pooled;
         }
-        linear(v, rows, d, c->weight, c->bias, c->count, scores + t * c->count);
+        clv_linear_host(v, rows, d, c->weight, c->bias, c->count, scores + t * c->count);
     }
     clv_free(pooled);
     return CLV_OK;

@@ -283,28 +283,15 @@ static clv_status add_pair(clv_ranker *r, block *b, size_t first, size_t second,
     return CLV_OK;
 }
 
-static void activate(clv_rank_activation kind, float *scores, size_t pairs, size_t each)
-{
-    for (size_t i = 0; i < pairs * each && kind == CLV_RANK_SIGMOID; ++i)
-        scores[i] = (float)(1 / (1 + exp(-(double)scores[i])));
-    for (size_t p = 0; p < pairs && kind == CLV_RANK_SOFTMAX; ++p) {
-        float *s = scores + p * each, most = s[0];
-        double sum = 0;
-        for (size_t i = 1; i < each; ++i)
-            most = fmaxf(most, s[i]);
-        for (size_t i = 0; i < each; ++i)
-            sum += exp((double)s[i] - (double)most);
-        for (size_t i = 0; i < each; ++i)
-            s[i] = (float)(exp((double)s[i] - (double)most) / sum);
-    }
-}
-
 static clv_status score_block(clv_ranker *r, block *b, float *scores, clv_report *report)
 {
     const size_t each = clv_classes_count(r->classes);
     CLV_TRY(clv_encode(r->encoder, b->ids, b->offsets, b->pairs, b->vectors, report));
-    CLV_TRY(clv_classes_scores(r->classes, b->vectors, b->pairs, scores));
-    activate(r->activation, scores, b->pairs, each);
+    CLV_TRY(r->activation == CLV_RANK_SOFTMAX
+                ? clv_classes_probabilities(r->classes, b->vectors, b->pairs, scores)
+                : clv_classes_scores(r->classes, b->vectors, b->pairs, scores));
+    for (size_t i = 0; i < b->pairs * each && r->activation == CLV_RANK_SIGMOID; ++i)
+        scores[i] = (float)(1 / (1 + exp(-(double)scores[i])));
     b->pairs = 0;
     return CLV_OK;
 }

@@ -82,21 +82,7 @@ static double apply(double x, clv_step_function function)
 static void run_dense(const clv_model_step *s, const float *turned, size_t rows, const float *x,
                       float *y)
 {
-    const clv_host_gemm g = { .m = rows,
-                              .n = s->out,
-                              .k = s->in,
-                              .a = x,
-                              .a_row = s->in,
-                              .a_col = 1,
-                              .b = turned,
-                              .b_row = s->out,
-                              .b_col = 1,
-                              .c = y,
-                              .c_row = s->out,
-                              .c_col = 1,
-                              .alpha = 1,
-                              .bias = s->bias };
-    clv_gemm_host(&g);
+    clv_linear_host(x, rows, s->in, turned, s->bias, s->out, y);
     for (size_t i = 0; i < rows * s->out && s->function != CLV_STEP_IDENTITY; ++i)
         y[i] = (float)apply((double)y[i], s->function);
 }

@@ -107,6 +107,9 @@ typedef struct clv_host_gemm {
     const float *bias; /* NULL: none */
 } clv_host_gemm;
 void clv_gemm_host(const clv_host_gemm *gemm);
+/* y [rows, n] = x [rows, k] w [k, n] + b, all dense; b may be NULL. */
+void clv_linear_host(const float *x, size_t rows, size_t k, const float *w, const float *b,
+                     size_t n, float *y);
 /* Returns about how many operations per second it does on few rows of n columns in the innermost cache; 0:
  * unknown. */
 double clv_gemm_host_flops(size_t n);

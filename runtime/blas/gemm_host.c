@@ -244,3 +244,22 @@ void clv_gemm_host(const clv_host_gemm *gemm)
 {
     if (!by_vectors(gemm)) plain(gemm, 0, gemm->m, 0, gemm->n);
 }
+
+void clv_linear_host(const float *x, size_t rows, size_t k, const float *w, const float *b,
+                     size_t n, float *y)
+{
+    clv_gemm_host(&(clv_host_gemm){ .m = rows,
+                                    .n = n,
+                                    .k = k,
+                                    .a = x,
+                                    .a_row = k,
+                                    .a_col = 1,
+                                    .b = w,
+                                    .b_row = n,
+                                    .b_col = 1,
+                                    .c = y,
+                                    .c_row = n,
+                                    .c_col = 1,
+                                    .alpha = 1,
+                                    .bias = b });
+}
