@@ -156,7 +156,8 @@ struct clv_tokenizer {
     int32_t unk, cls, sep, pad, mask, bos, eos;
     int32_t before[CLV_FRAME_MAX], after[CLV_FRAME_MAX]; /* put around a text */
     size_t before_count, after_count;
-    bool pairs, pair_types; /* two texts are [CLS] A [SEP] B [SEP]; B and what follows it are of type 1 */
+    bool pairs,
+        pair_types; /* two texts are [CLS] A [SEP] B [SEP]; B and what follows it are of type 1 */
     size_t max_length;
     bool keep_end; /* keeps the last tokens of a text that is too long, not the first */
     bool replace_invalid, drop_invalid;

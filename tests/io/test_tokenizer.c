@@ -327,7 +327,7 @@ static clv_status open_unigram(const char *normalizer, const char *splits, clv_t
                  "\"Sequence\", \"pretokenizers\": [%s]}, \"model\": {\"type\": \"Unigram\", "
                  "\"unk_id\": 0, \"vocab\": [[\"<unk>\", 0], [\"" MARK "\", -2], [\"2\", -2], "
                  "[\"0\", -2], [\"4\", -2], [\"a\", -2], [\"" MARK "2\", -1], [\"" MARK
-                 "a\", -1], [\"\xC3\xA9\", -2]]}}",
+                 "a\", -1], [\"\xC3\xA9\", -2], [\"xa\", -8]]}}",
                  normalizer, splits);
     const clv_status status = clv_tokenizer_from_json(t, "small.json", text.data, text.length);
     t->max_length = SIZE_MAX;
@@ -388,6 +388,19 @@ static void only_the_first_piece_gets_a_mark(void **state)
     expect_tokens(t, "a2024", 5, (const int32_t[]){ 7, 2, 3, 2, 4 });
     expect_tokens(t, "a a", 2, (const int32_t[]){ 7, 7 });
     expect_tokens(t, " a2", 2, (const int32_t[]){ 7, 2 });
+    clv_tokenizer_discard(t);
+    free(t);
+}
+
+/* An unknown character scores 10 below the worst piece, so that a piece with it wins. The ids are those of the library
+ * tokenizers 0.23.3. */
+static void unknown_characters_score_lowest(void **state)
+{
+    (void)state;
+    clv_tokenizer *t = malloc(sizeof *t);
+    EXPECT_OK(open_unigram("null", META, t));
+    expect_tokens(t, "xa", 2, (const int32_t[]){ 1, 9 });
+    expect_tokens(t, "ax2", 3, (const int32_t[]){ 7, 0, 2 });
     clv_tokenizer_discard(t);
     free(t);
 }
@@ -481,6 +494,7 @@ int main(void)
         cmocka_unit_test(rules_that_are_not_known_are_refused),
         cmocka_unit_test(character_maps_give_whole_characters),
         cmocka_unit_test(only_the_first_piece_gets_a_mark),
+        cmocka_unit_test(unknown_characters_score_lowest),
         cmocka_unit_test(runs_of_marks_take_no_quadratic_time),
         cmocka_unit_test(many_added_tokens_cost_little),
         cmocka_unit_test(a_failing_allocation_is_reported),
