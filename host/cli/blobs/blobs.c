@@ -11,6 +11,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 /* Watches the number of spots from frame to frame, to notice a lost focus or a flickering lamp. */
 typedef struct watch {
@@ -309,6 +310,24 @@ static int work(task *t)
     return code ? code : t->stopped ? CLI_INTERRUPTED : 0;
 }
 
+/* Refuses outputs that would replace one of the files of a movie in several files. */
+static int spare_inputs(const clv_movie *movie, const cli_file *outputs, size_t count)
+{
+    size_t files;
+    char *const *path = clv_movie_files(movie, &files);
+    for (size_t o = 0; o < count; ++o) {
+        struct stat info;
+        if (!outputs[o].path || stat(outputs[o].path, &info) != 0) continue;
+        for (size_t i = 0; i < files; ++i)
+            if (cli_same_file(path[i], outputs[o].path))
+                return cli_error(&cli_blobs, CLI_USAGE,
+                                 "%s: %s is a file of the movie, and would be overwritten: give "
+                                 "another file",
+                                 outputs[o].option, outputs[o].path);
+    }
+    return -1;
+}
+
 static int run(int argc, char **argv)
 {
     blobs_args a = { .min_sigma = 1,
@@ -363,6 +382,11 @@ static int run(int argc, char **argv)
     code = cli_input_status(&cli_blobs, clv_movie_open_list((const char *const *)argv + 1,
                                                             (size_t)operands, &how, &t.movie));
     if (code) return code;
+    code = spare_inputs(t.movie, outputs, CLV_LEN(outputs));
+    if (code >= 0) {
+        clv_movie_close(t.movie);
+        return code;
+    }
     t.facts = clv_movie_look(t.movie);
     if (t.facts->depth > 1) {
         code = blobs_volumes(&a, t.movie);
@@ -401,13 +425,12 @@ const cli_command cli_blobs = {
     .summary = "find spots in a movie, and tracks (LoG or DoG, sub-pixel)",
     .operands = "MOVIE... -o SPOTS.csv [OPTION...]",
     .description =
-        "Finds bright (--invert: dark) spots of several sizes in every frame of a movie, a TIFF "
-        "or\n"
-        "NPY file of any length (or several files, in order), to a fraction of a pixel. Of the "
-        "thresholds, one given alone "
-        "rules\n"
-        "alone, of --threshold and --threshold-rel the stricter; --preview N shows what they "
-        "would\n"
-        "give. --link R joins spots of successive frames into tracks.",
+        "Finds bright (--invert: dark) spots of several sizes in every frame of a movie, a TIFF, "
+        "NPY,\n"
+        "PNG or OME-Zarr file of any length (or several files, in order, or a list of them in a "
+        ".txt\n"
+        "file), to a fraction of a pixel. Of the thresholds, one given alone rules alone, of\n"
+        "--threshold and --threshold-rel the stricter; --preview N shows what they would give.\n"
+        "--link R joins spots of successive frames into tracks.",
     .run = run,
 };

@@ -20,6 +20,7 @@ static clv_status open_any(clv_movie *movie, const clv_movie_options *options)
     struct stat info;
     const clv_movie_opener opener = { clv_movie_open, clv_movie_close };
     const bool there = lstat(movie->path, &info) == 0;
+    if (!there && *movie->path == '@') return clv_movie_open_listed(movie, options, opener);
     if (!there && strpbrk(movie->path, "*?["))
         return clv_movie_open_pattern(movie, options, opener);
     const bool folder = stat(movie->path, &info) == 0 && S_ISDIR(info.st_mode);
@@ -44,10 +45,14 @@ static clv_status open_any(clv_movie *movie, const clv_movie_options *options)
         return clv_fail(CLV_E_FORMAT, "%s: is empty; expected a TIFF, NPY or PNG movie",
                         movie->path);
     CLV_TRY(clv_movie_foreign(movie->path, start, bytes));
-    return clv_fail(
-        CLV_E_FORMAT,
-        "%s: begins with \"%s\", expected a TIFF, NPY or PNG movie (raw pixels need --raw)",
-        movie->path, clv_printable(start, CLV_MIN(bytes, (size_t)6), found, sizeof found));
+    if (clv_ends_with(movie->path, ".txt") || clv_ends_with(movie->path, ".lst"))
+        return clv_movie_open_listed(movie, options, opener);
+    return clv_fail(CLV_E_FORMAT,
+                    "%s: begins with \"%s\", expected a TIFF, NPY or PNG movie, or a list of files "
+                    "that ends in "
+                    ".txt or .lst (raw pixels need --raw)",
+                    movie->path,
+                    clv_printable(start, CLV_MIN(bytes, (size_t)6), found, sizeof found));
 }
 
 /* Sets the depth, where a reader has not done so. */
@@ -55,7 +60,7 @@ static clv_status make_stacks(clv_movie *movie, const clv_movie_options *options
 {
     clv_movie_facts *f = &movie->facts;
     if (!f->depth) f->depth = 1;
-    if (!options->stacks) return CLV_OK;
+    if (!options->stacks || movie->stacked) return CLV_OK;
     if (options->axes == CLV_MOVIE_ZYX) f->depth = CLV_MAX(f->frames, (size_t)1);
     if (options->axes == CLV_MOVIE_TZYX && f->depth == 1)
         return clv_fail(
@@ -127,6 +132,12 @@ clv_status clv_movie_open_list(const char *const *paths, size_t count,
 const clv_movie_facts *clv_movie_look(const clv_movie *movie)
 {
     return &movie->facts;
+}
+
+char *const *clv_movie_files(const clv_movie *movie, size_t *count)
+{
+    *count = movie->file_count;
+    return movie->files;
 }
 
 clv_status clv_movie_read(clv_movie *movie, size_t first, size_t count, void *pixels)

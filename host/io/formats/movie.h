@@ -37,6 +37,7 @@ typedef struct clv_movie_options {
     clv_raw_layout raw;
     bool stacks; /* the caller accepts stacks of planes, too */
     clv_movie_axes axes;
+    bool listed; /* set inside: the file is named in a list, and may not be a list itself */
 } clv_movie_options;
 
 typedef struct clv_movie_facts {
@@ -57,13 +58,17 @@ typedef struct clv_movie clv_movie;
  * frame; colour or several channels or planes without a choice; a type that cannot be a pixel); CLV_E_SHAPE;
  * CLV_E_MEMORY. Integers and floats of other sizes become float32, and a notice says so. */
 clv_status clv_movie_open(const char *path, const clv_movie_options *options, clv_movie **movie);
-/* Opens several files as one movie: the frames of the first, then those of the second, and so on. A `path` of
- * clv_movie_open that names no file, but is a pattern such as "frames/t??.tif", opens the files that it fits, in the
- * order of the numbers in their names. Returns the statuses of clv_movie_open, and CLV_E_SHAPE for frames of different
+/* Opens several files as one movie: the frames of the first, then those of the second, and so on. If the first file
+ * holds stacks (CLV_MOVIE_ZYX: one stack), all others hold stacks of as many planes. clv_movie_open does the same for
+ * a `path` that names no file, but is a pattern such as "frames/t??.tif" (in the order of the numbers in the names),
+ * and for a text file that ends in .txt or .lst, or any that is named "@FILE": one path per line, relative to the folder of
+ * that file or to the working folder; blank lines and lines that begin with # are skipped. Returns the statuses of clv_movie_open, and CLV_E_SHAPE for frames of different
  * sizes or types. */
 clv_status clv_movie_open_list(const char *const *paths, size_t count,
                                const clv_movie_options *options, clv_movie **movie);
 const clv_movie_facts *clv_movie_look(const clv_movie *movie);
+/* Returns the paths of a movie in several files, and sets *count; they are valid until the movie is closed. */
+char *const *clv_movie_files(const clv_movie *movie, size_t *count);
 /* Reads frames [first, first + count), densely packed. Only one thread at a time may call it. */
 clv_status clv_movie_read(clv_movie *movie, size_t first, size_t count, void *pixels);
 void clv_movie_close(clv_movie *movie); /* accepts NULL */

@@ -105,6 +105,11 @@ static clv_status open_file(const clv_movie *movie, size_t file, clv_movie **one
     if (is->frames != 1 && !f->first)
         status = clv_fail(CLV_E_FORMAT, "%s: holds %zu frames, but %s", f->path[file], is->frames,
                           f->why);
+    else if (movie->stacked && is->depth != all->depth)
+        status = clv_fail(CLV_E_SHAPE,
+                          "%s: has %zu planes per stack, but the first file has %zu; --axes TYX "
+                          "takes all planes as frames in time",
+                          f->path[file], is->depth, all->depth);
     else if (all->height &&
              (is->height != all->height || is->width != all->width || is->type != all->type))
         status = clv_fail(CLV_E_SHAPE, "%s: is %zux%zu %s, but the first file is %zux%zu %s",
@@ -157,12 +162,13 @@ static clv_status look(clv_movie *movie, folder *f, bool several)
 {
     clv_movie *one;
     size_t frames = f->count;
+    movie->files = f->path, movie->file_count = f->count;
     if (several) {
         f->first = clv_alloc(f->count + 1, sizeof *f->first);
         if (!f->first) return clv_fail(CLV_E_MEMORY, "%s: no memory", movie->path);
     }
     CLV_TRY(open_file(movie, 0, &one));
-    movie->facts = one->facts;
+    movie->facts = one->facts, movie->stacked = one->facts.depth > 1;
     f->opener.close(one);
     if (several && movie->facts.frames == 1) {
         clv_free(f->first);
@@ -176,7 +182,7 @@ static clv_status look(clv_movie *movie, folder *f, bool several)
         }
         frames = f->first[f->count];
     }
-    movie->facts.frames = frames, movie->facts.depth = 0;
+    movie->facts.frames = frames;
     return CLV_OK;
 }
 
@@ -187,7 +193,8 @@ static clv_status begin(clv_movie *movie, const clv_movie_options *options, clv_
     if (!f) return clv_fail(CLV_E_MEMORY, "%s: no memory", movie->path);
     movie->state = f, movie->close = close_folder, movie->read = read_folder;
     f->options = *options, f->opener = opener;
-    f->options.stacks = false, f->options.axes = CLV_MOVIE_AS_TOLD;
+    /* the planes of single files do not tell how many a stack has: make_stacks of movie.c says so */
+    if (options->axes == CLV_MOVIE_TZYX) f->options.axes = CLV_MOVIE_AS_TOLD;
     f->why = "the first of these files holds one, so each of them has to be one frame";
     *out = f;
     return CLV_OK;

@@ -12,6 +12,9 @@ struct clv_movie {
     void *state;
     clv_status (*read)(clv_movie *movie, size_t frame, void *pixels); /* one frame */
     void (*close)(void *state);
+    bool stacked;       /* each file holds whole stacks, of facts.depth planes */
+    char *const *files; /* if the movie is in several files: their paths, owned by `state` */
+    size_t file_count;
 };
 
 void clv_movie_notice(clv_movie *movie, const char *format, ...)
@@ -43,6 +46,9 @@ clv_status clv_movie_open_files(clv_movie *movie, const char *const *paths, size
 clv_status clv_movie_open_pattern(clv_movie *movie, const clv_movie_options *options,
                                   clv_movie_opener opener);
 clv_status clv_movie_open_folder(clv_movie *movie, const clv_movie_options *options,
+                                 clv_movie_opener opener);
+/* The files that a text file lists, one path per line. */
+clv_status clv_movie_open_listed(clv_movie *movie, const clv_movie_options *options,
                                  clv_movie_opener opener);
 clv_status clv_movie_open_npy(clv_movie *movie, const clv_movie_options *options);
 clv_status clv_movie_open_png(clv_movie *movie, const clv_movie_options *options);
