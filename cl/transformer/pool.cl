@@ -1,5 +1,7 @@
 /* transformer/pool.cl -- pools the rows of a sequence to one vector, and divides rows by their length.
  *
+ * The weighted mean of n rows is (1 row_1 + 2 row_2 + ... + n row_n) / (1 + 2 + ... + n).
+ *
  * `rows` are pairs (first row, number of rows); `weight` (has_weight) says of every row whether it
  * counts. A sequence without rows pools to 0, and 0 stays 0 when it is divided.
  *
@@ -28,16 +30,19 @@ clv_pool(__global const float *restrict x, __global const int2 *restrict rows, u
     weight += where.x - base;
     float counted = 0.0f;
     for (int t = 0; t < where.y; ++t)
-        counted += !has_weight || weight[t] ? 1.0f : 0.0f;
+        counted += has_weight && !weight[t] ? 0.0f : kind == CLV_POOL_WEIGHTED ? (float)(t + 1) : 1.0f;
+    const int first = kind == CLV_POOL_LAST ? max(where.y - 1, 0) : 0;
+    const int last = kind == CLV_POOL_CLS ? min(where.y, 1) : where.y;
     fvec squares = (fvec)(0.0f);
     for (uint c = begin; c < end; c += LANES) {
         fvec v = (fvec)(kind == CLV_POOL_MAX && counted > 0.0f ? -INFINITY : 0.0f);
-        for (int t = 0; t < (kind == CLV_POOL_CLS ? min(where.y, 1) : where.y); ++t) {
+        for (int t = first; t < last; ++t) {
             if (has_weight && !weight[t]) continue;
-            const fvec r = columns(from + (size_t)t * width, c, width);
+            fvec r = columns(from + (size_t)t * width, c, width);
+            if (kind == CLV_POOL_WEIGHTED) r = r * (float)(t + 1);
             v = kind == CLV_POOL_MAX ? fmax(v, r) : v + r;
         }
-        if (kind == CLV_POOL_MEAN) v = v / fmax(counted, 1.0f);
+        if (kind == CLV_POOL_MEAN || kind == CLV_POOL_WEIGHTED) v = v / fmax(counted, 1.0f);
         put_columns(v, to, c, width);
         v = v * inside(c, width);
         squares = fma(v, v, squares);

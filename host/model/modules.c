@@ -24,25 +24,20 @@ typedef struct module {
 
 static const struct {
     const char *flag, *word;
-    int pooling; /* -1: not supported */
+    clv_model_pooling pooling;
 } modes[] = { { "pooling_mode_cls_token", "cls", CLV_MODEL_CLS },
               { "pooling_mode_max_tokens", "max", CLV_MODEL_MAX },
               { "pooling_mode_mean_tokens", "mean", CLV_MODEL_MEAN },
               { "pooling_mode_mean_sqrt_len_tokens", "mean_sqrt_len_tokens", CLV_MODEL_MEAN_SQRT },
-              { "pooling_mode_weightedmean_tokens", "weightedmean", -1 },
-              { "pooling_mode_lasttoken", "lasttoken", -1 } };
+              { "pooling_mode_weightedmean_tokens", "weightedmean", CLV_MODEL_WEIGHTED },
+              { "pooling_mode_lasttoken", "lasttoken", CLV_MODEL_LAST } };
 
 static clv_status add_pooling(const char *what, size_t mode, clv_model_config *config)
 {
-    if (modes[mode].pooling < 0)
-        return clv_fail(CLV_E_FORMAT,
-                        "%s: the pooling %s is not supported, expected mean, cls, max or "
-                        "mean_sqrt_len_tokens",
-                        what, modes[mode].word);
     if (config->joined_count == CLV_LEN(config->joined))
         return clv_fail(CLV_E_FORMAT, "%s: pooling_mode has more than %zu poolings", what,
                         CLV_LEN(config->joined));
-    config->joined[config->joined_count++] = (clv_model_pooling)modes[mode].pooling;
+    config->joined[config->joined_count++] = modes[mode].pooling;
     return CLV_OK;
 }
 
@@ -52,7 +47,8 @@ static clv_status add_word(const char *what, const clv_json *value, clv_model_co
     for (size_t i = 0; word && i < CLV_LEN(modes); ++i)
         if (strcmp(word, modes[i].word) == 0) return add_pooling(what, i, config);
     return clv_fail(CLV_E_FORMAT,
-                    "%s: pooling_mode is %.60s, expected mean, cls, max or mean_sqrt_len_tokens",
+                    "%s: pooling_mode is %.60s, expected mean, cls, max, mean_sqrt_len_tokens, "
+                    "weightedmean or lasttoken",
                     what, word ? word : clv_folder_kind(value));
 }
 

@@ -120,31 +120,6 @@ static clv_status take_frame(const char *what, const clv_json *p, const char **c
     return CLV_OK;
 }
 
-/* Tells whether a part of a template is a `kind` ("SpecialToken", "Sequence") of this name. Clears *types unless its
- * type is 1, or, if `one` is false, another one. */
-static bool is_part(const clv_json *part, const char *kind, const char *name, bool one, bool *types)
-{
-    const clv_json *is = clv_json_get(part, kind);
-    *types &= (clv_json_int(clv_json_get(is, "type_id"), -1) == 1) == one;
-    return strcmp(clv_json_string(clv_json_get(is, "id"), ""), name) == 0;
-}
-
-/* Notes whether the post_processor makes pairs as BERT's does. */
-static void note_pairs(clv_tokenizer *t, const clv_json *p, const char *cls, const char *sep)
-{
-    const char *type = clv_json_string(clv_json_get(p, "type"), "");
-    const clv_json *pair = clv_json_get(p, "pair");
-    bool types = true;
-    t->pairs = t->pair_types = strcmp(type, "BertProcessing") == 0;
-    if (strcmp(type, "TemplateProcessing") != 0 || clv_json_count(pair) != 5) return;
-    t->pairs = is_part(clv_json_at(pair, 0), "SpecialToken", cls, false, &types) &&
-               is_part(clv_json_at(pair, 1), "Sequence", "A", false, &types) &&
-               is_part(clv_json_at(pair, 2), "SpecialToken", sep, false, &types) &&
-               is_part(clv_json_at(pair, 3), "Sequence", "B", true, &types) &&
-               is_part(clv_json_at(pair, 4), "SpecialToken", sep, true, &types);
-    t->pair_types = t->pairs && types;
-}
-
 static clv_status find_needed(const clv_tokenizer *t, const char *what, const char *name,
                               int32_t *out)
 {
@@ -180,7 +155,6 @@ static clv_status take_wordpiece(clv_tokenizer *t, const char *what, const clv_j
     t->pad = clv_pieces_find(&t->pieces, bert ? "[PAD]" : "<pad>", 5);
     t->mask = clv_pieces_find(&t->pieces, bert ? "[MASK]" : "<mask>", 6);
     frame(t);
-    note_pairs(t, clv_json_get(root, "post_processor"), cls, sep);
     return CLV_OK;
 }
 
@@ -202,6 +176,7 @@ clv_status clv_tokenizer_from_json(clv_tokenizer *t, const char *what, const cha
     const clv_status status = is_staged(clv_json_get(root, "model"))
                                   ? clv_tokenizer_from_bpe_json(t, what, root)
                                   : take_wordpiece(t, what, root);
+    if (!status) clv_tokenizer_take_pairs(t, clv_json_get(root, "post_processor"));
     clv_json_free(root);
     return status;
 }

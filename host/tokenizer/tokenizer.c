@@ -245,7 +245,8 @@ void clv_tokenizer_get_info(const clv_tokenizer *t, clv_tokenizer_info *info)
                                      .adds_bos = t->before_count && t->before[0] == t->bos,
                                      .keeps_end = t->keep_end,
                                      .pairs = t->pairs,
-                                     .pair_types = t->pair_types };
+                                     .pair_types = t->pair_types,
+                                     .double_pairs = t->double_pairs };
     const size_t old = offsetof(clv_tokenizer_info, kind); /* the size that version 1 had */
     const size_t size = info->size >= sizeof all ? sizeof all : old;
     memcpy(info, &all, size);

@@ -158,6 +158,7 @@ struct clv_tokenizer {
     size_t before_count, after_count;
     bool pairs,
         pair_types; /* two texts are [CLS] A [SEP] B [SEP]; B and what follows it are of type 1 */
+    bool double_pairs; /* two texts are <s> A </s> </s> B </s> */
     size_t max_length;
     bool keep_end; /* keeps the last tokens of a text that is too long, not the first */
     bool replace_invalid, drop_invalid;
@@ -198,6 +199,8 @@ clv_status clv_tokenizer_from_vocabulary(clv_tokenizer *tokenizer, const char *w
 clv_status clv_tokenizer_from_bpe_json(clv_tokenizer *tokenizer, const char *what,
                                        const clv_json *root);
 /* Reads the vocabulary of a GGUF file. */
+/* Notes how pairs of texts are made, once before[] and after[] are known. */
+void clv_tokenizer_take_pairs(clv_tokenizer *tokenizer, const clv_json *post_processor);
 clv_status clv_tokenizer_from_gguf(clv_tokenizer *tokenizer, const clv_gguf *file);
 
 /* Helpers that the JSON readers share. */

@@ -86,7 +86,9 @@ clv_status clv_embed_rows_enqueue(clv_queue *queue, const clv_embed_rows *e)
 enum { POOLED = 4 }; /* columns per work-item: few, as devices may limit the turns of a loop */
 
 _Static_assert((int)CLV_MODEL_MEAN == CLV_POOL_MEAN && (int)CLV_MODEL_CLS == CLV_POOL_CLS &&
-                   (int)CLV_MODEL_MAX == CLV_POOL_MAX,
+                   (int)CLV_MODEL_MAX == CLV_POOL_MAX &&
+                   (int)CLV_MODEL_WEIGHTED == CLV_POOL_WEIGHTED &&
+                   (int)CLV_MODEL_LAST == CLV_POOL_LAST,
                "kernels count ways of pooling as cleave/model.h does");
 
 clv_status clv_pool_enqueue(clv_queue *queue, const clv_pool_call *p)

@@ -130,16 +130,17 @@ static void pool(const room *r, const clv_model_config *c, clv_model_pooling kin
                  float *out)
 {
     double squares = 0;
+    const size_t first = kind == CLV_MODEL_LAST && tokens ? tokens - 1 : 0;
+    const size_t last = kind == CLV_MODEL_CLS ? CLV_MIN(tokens, (size_t)1) : tokens;
     for (size_t i = 0; i < c->width; ++i) {
-        double sum = 0, high = tokens ? -INFINITY : 0;
-        for (size_t t = 0; t < tokens; ++t) {
-            sum += (double)r->x[t * c->width + i];
-            high = fmax(high, (double)r->x[t * c->width + i]);
+        double sum = 0, weights = 0, high = tokens ? -INFINITY : 0;
+        for (size_t t = first; t < last; ++t) {
+            const double value = (double)r->x[t * c->width + i];
+            const double weight = kind == CLV_MODEL_WEIGHTED ? (double)(t + 1) : 1;
+            sum += weight * value, weights += weight;
+            high = fmax(high, value);
         }
-        const double value = kind == CLV_MODEL_MAX   ? high
-                             : kind != CLV_MODEL_CLS ? sum / (double)CLV_MAX(tokens, (size_t)1)
-                             : tokens                ? (double)r->x[i]
-                                                     : 0;
+        const double value = kind == CLV_MODEL_MAX ? high : weights > 0 ? sum / weights : 0;
         squares += value * value;
         out[i] = (float)value;
     }

@@ -16,8 +16,8 @@
 #include <math.h>
 #include <string.h>
 
-/* [CLS] and both [SEP]; pairs and tokens that are encoded in one call */
-enum { AROUND = 3, MOST_PAIRS = 8192, MOST_TOKENS = 1 << 21 };
+/* pairs and tokens that are encoded in one call */
+enum { MOST_PAIRS = 8192, MOST_TOKENS = 1 << 21 };
 
 struct clv_ranker {
     clv_model *model;
@@ -27,6 +27,7 @@ struct clv_ranker {
     float *word;   /* [types * V, D]; NULL: the model has one type of tokens */
     size_t second; /* added to the ids of second texts */
     size_t max_length, threads;
+    size_t separators, around;      /* tokens between the texts; around and between them */
     bool keeps_end, pair_types;     /* see clv_tokenizer_info */
     clv_rank_activation activation; /* never CLV_RANK_DEFAULT */
     clv_token_rows rows;            /* of the texts of a call */
@@ -99,14 +100,30 @@ static clv_status spread_types(clv_ranker *r, clv_model_config *config, clv_mode
     return CLV_OK;
 }
 
+/* Tells whether a tokenizer class of transformers makes no token types by itself. */
+static bool is_untyped(const char *kind)
+{
+    static const char *const untyped[] = { "TokenizersBackend",
+                                           "PreTrainedTokenizerFast",
+                                           "Roberta",
+                                           "XLMRoberta",
+                                           "Camembert",
+                                           "MPNet",
+                                           "Albert",
+                                           "DistilBert" };
+    for (size_t i = 0; i < CLV_LEN(untyped); ++i)
+        if (!strncmp(kind, untyped[i], strlen(untyped[i]))) return true;
+    return false;
+}
+
 /* Sets *out to whether second texts get type 1. They do not if tokenizer_config.json lists the model's inputs without
- * the types, or names transformers' class for tokenizers of any kind, which makes no types by itself. */
+ * the types, or lists nothing and names a class that makes no types. */
 static clv_status has_types(const char *folder, bool *out)
 {
     clv_json *root = NULL;
     CLV_TRY(clv_folder_json(folder, "tokenizer_config.json", false, &root));
     const clv_json *inputs = clv_json_get(root, "model_input_names");
-    *out = strcmp(clv_json_string(clv_json_get(root, "tokenizer_class"), ""), "TokenizersBackend");
+    *out = !is_untyped(clv_json_string(clv_json_get(root, "tokenizer_class"), ""));
     if (clv_json_is_array(inputs)) *out = false;
     for (size_t i = 0; clv_json_is_array(inputs) && i < clv_json_count(inputs); ++i)
         *out |= !strcmp(clv_json_string(clv_json_at(inputs, i), ""), "token_type_ids");
@@ -124,6 +141,7 @@ static clv_status open_encoder(clv_ranker *r, clv_context *context, const char *
                                           .half = o->half };
     bool types;
     CLV_TRY(has_types(folder, &types));
+    types &= config.types > 1;
     if (types && !r->pair_types)
         return clv_fail(CLV_E_FORMAT,
                         "%s: its tokenizer gives other types to the tokens of a pair than BERT's; "
@@ -148,33 +166,27 @@ static clv_status open_tokenizer(clv_ranker *r, const char *folder, const clv_ra
     clv_tokenizer_get_info(tokenizer, &info);
     clv_tokenizer_close(tokenizer);
     r->max_length = CLV_MIN(info.max_length, clv_classes_get_config(r->classes)->positions);
-    if (r->max_length < AROUND)
-        return clv_fail(CLV_E_ARGUMENT,
-                        "%s: a pair may have %zu tokens, expected %d or more: [CLS] and two [SEP]",
-                        folder, r->max_length, AROUND);
+    r->separators = info.double_pairs ? 2 : 1;
+    r->around = r->separators + 2;
+    if (r->max_length < r->around)
+        return clv_fail(
+            CLV_E_ARGUMENT,
+            "%s: a pair may have %zu tokens, expected %zu or more, because so many stand "
+            "around and between the two texts",
+            folder, r->max_length, r->around);
     if (info.vocabulary > clv_model_get_config(r->model)->vocabulary)
         return clv_fail(CLV_E_FORMAT,
                         "%s: the tokenizer has ids up to %zu, the model's word table %zu rows",
                         folder, info.vocabulary - 1, clv_model_get_config(r->model)->vocabulary);
     r->keeps_end = info.keeps_end, r->pair_types = info.pair_types;
-    if (!info.pairs)
-        return clv_fail(CLV_E_FORMAT,
-                        "%s: its tokenizer does not make pairs as BERT's does; expected a "
-                        "post_processor with the pair [CLS] A [SEP] B [SEP]",
-                        folder);
+    if (!info.pairs && !info.double_pairs)
+        return clv_fail(
+            CLV_E_FORMAT,
+            "%s: its tokenizer makes pairs in another way than BERT's and RoBERTa's do; "
+            "expected a post_processor with the pair [CLS] A [SEP] B [SEP] or "
+            "<s> A </s> </s> B </s>",
+            folder);
     return clv_tokenizer_open(folder, &free, &r->tokenizer);
-}
-
-/* Refuses families that put other tokens around pairs. */
-static clv_status check_family(const char *folder, clv_model_family family)
-{
-    if (family == CLV_MODEL_BERT || family == CLV_MODEL_DISTILBERT || family == CLV_MODEL_ELECTRA)
-        return CLV_OK;
-    return clv_fail(
-        CLV_E_UNSUPPORTED,
-        "%s: a cross-encoder of the families RoBERTa, MPNet or ALBERT is not supported; "
-        "expected BERT, DistilBERT or ELECTRA",
-        folder);
 }
 
 clv_status clv_ranker_open(clv_context *context, const char *folder,
@@ -192,7 +204,6 @@ clv_status clv_ranker_open(clv_context *context, const char *folder,
     if (!r) return clv_fail(CLV_E_MEMORY, "cross-encoder: no memory");
     r->threads = o.threads, r->activation = o.activation;
     clv_status status = clv_model_open(folder, &r->model);
-    if (!status) status = check_family(folder, clv_model_get_config(r->model)->family);
     if (!status) status = clv_classes_open(r->model, folder, &r->classes);
     if (!status) status = choose_activation(folder, clv_classes_count(r->classes), &r->activation);
     if (!status) status = open_tokenizer(r, folder, &o);
@@ -264,22 +275,24 @@ static clv_status add_pair(clv_ranker *r, block *b, size_t first, size_t second,
     size_t ones = offsets[first + 1] - offsets[first] - 2;
     size_t twos = offsets[second + 1] - offsets[second] - 2;
     const size_t all_ones = ones, all_twos = twos, at = b->offsets[b->pairs];
-    cut(r->max_length - AROUND, &ones, &twos);
+    cut(r->max_length - r->around, &ones, &twos);
     *truncated += ones + twos < all_ones + all_twos;
     /* truncation_side "left" keeps the last tokens of both texts */
     const bool end = r->keeps_end;
     const size_t skip_one = end ? all_ones - ones : 0, skip_two = end ? all_twos - twos : 0;
-    if (!clv_reserve(&b->ids, &b->id_room, at + ones + twos + AROUND, sizeof *b->ids))
+    if (!clv_reserve(&b->ids, &b->id_room, at + ones + twos + r->around, sizeof *b->ids))
         return clv_fail(CLV_E_MEMORY, "cross-encoder: no memory for %zu tokens", at);
     int32_t *to = b->ids + at;
     const int32_t separator = one[offsets[first + 1] - offsets[first] - 1];
     to[0] = one[0];
     memcpy(to + 1, one + 1 + skip_one, ones * sizeof *to);
-    to[ones + 1] = separator;
+    to += 1 + ones;
+    for (size_t i = 0; i < r->separators; ++i)
+        *to++ = separator;
     for (size_t i = 0; i < twos; ++i)
-        to[ones + 2 + i] = two[1 + skip_two + i] + (int32_t)r->second;
-    to[ones + 2 + twos] = separator + (int32_t)r->second;
-    b->offsets[++b->pairs] = at + ones + twos + AROUND;
+        *to++ = two[1 + skip_two + i] + (int32_t)r->second;
+    *to = separator + (int32_t)r->second;
+    b->offsets[++b->pairs] = at + ones + twos + r->around;
     return CLV_OK;
 }
 

@@ -20,7 +20,7 @@ typedef enum clv_rank_activation {
 /** Zero fields mean the default. */
 typedef struct clv_ranker_options {
     size_t size; /**< sizeof(clv_ranker_options) */
-    /** Most tokens of a pair, [CLS] and both [SEP] included; 0: the model's limit. */
+    /** Most tokens of a pair, those around and between the texts included; 0: the model's limit. */
     size_t max_length;
     size_t batch_tokens; /**< as in clv_encoder_options */
     size_t threads;      /**< threads that tokenize, as in clv_tokenize_options */
@@ -33,7 +33,7 @@ typedef struct clv_ranker_options {
 typedef struct clv_ranker clv_ranker;
 
 /**
- * Opens a model for sequence classification of the family BERT, DistilBERT or ELECTRA, with one score or several, as
+ * Opens a model for sequence classification with one score or several, of any family in clv_model_family, as
  * sentence-transformers' CrossEncoder and `cleave finetune` save it.
  *
  * config.json may name the activation, as activation_fn of sentence_transformers or as
@@ -42,8 +42,8 @@ typedef struct clv_ranker clv_ranker;
  * table of their own.
  *
  * @param context  must outlive the ranker.
- * @return CLV_OK; CLV_E_ARGUMENT (NULL, an option outside its range); CLV_E_UNSUPPORTED (another family); CLV_E_FORMAT
- *         (a tokenizer whose pairs are not [CLS] A [SEP] B [SEP], or have other types than BERT's); what
+ * @return CLV_OK; CLV_E_ARGUMENT (NULL, an option outside its range); CLV_E_FORMAT (a tokenizer whose pairs are
+ *         neither [CLS] A [SEP] B [SEP] nor <s> A </s> </s> B </s>, or have other types than BERT's); what
  *         clv_model_open, clv_classes_open and clv_tokenizer_open return; CLV_E_MEMORY. *out is NULL after a failure.
  */
 CLV_API clv_status clv_ranker_open(clv_context *context, const char *folder,
@@ -60,8 +60,10 @@ CLV_API size_t clv_ranker_max_length(const clv_ranker *ranker);
 CLV_API void clv_ranker_watch(clv_ranker *ranker, clv_progress *progress, void *user);
 
 /**
- * Scores pairs of texts: [CLS] first [SEP] second [SEP]. From the second text on the token type is 1, unless the model
- * has no types or tokenizer_config.json says that its tokenizer makes none (model_input_names).
+ * Scores pairs of texts: [CLS] first [SEP] second [SEP], or <s> first </s> </s> second </s> as the model's tokenizer
+ * has it. From the second text on the token type is 1, unless the model has no types or tokenizer_config.json says that
+ * its tokenizer makes none: it lists model_input_names without them, or names a tokenizer_class of transformers that
+ * makes none, such as AlbertTokenizer.
  *
  * A pair with too many tokens loses the last tokens of its longer text until both are equally long, and then the last
  * tokens of both ("longest_first", as in sentence-transformers).

@@ -60,6 +60,8 @@ typedef struct clv_tokenizer_info {
     bool pairs;       /**< the model's pairs of texts are [CLS] A [SEP] B [SEP] */
     bool
         pair_types; /**< and their tokens are of type 0 up to the first [SEP], and of type 1 behind it */
+    /** The model's pairs of texts are <s> A </s> </s> B </s>, as RoBERTa's; then `pairs` and `pair_types` are false. */
+    bool double_pairs;
 } clv_tokenizer_info;
 
 /** Tokens of many texts without padding: text i has ids[offsets[i]] up to ids[offsets[i + 1] - 1]. Zero-initialise it

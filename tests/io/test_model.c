@@ -112,6 +112,16 @@ static void sentence_transformers_files_are_obeyed(void **state)
     assert_true(clv_model_get_config(m)->normalize);
     assert_int_equal(clv_model_get_config(m)->max_length, 12);
     clv_model_close(m);
+    put(folder, "1_Pooling/config.json",
+        "{\"word_embedding_dimension\": 8, \"pooling_mode_lasttoken\": true}");
+    EXPECT_OK(clv_model_open(folder, &m));
+    assert_int_equal(clv_model_get_config(m)->pooling, CLV_MODEL_LAST);
+    clv_model_close(m);
+    put(folder, "1_Pooling/config.json", "{\"pooling_mode\": [\"cls\", \"weightedmean\"]}");
+    EXPECT_OK(clv_model_open(folder, &m));
+    assert_int_equal(clv_model_get_config(m)->joined_count, 2);
+    assert_int_equal(clv_model_get_config(m)->joined[1], CLV_MODEL_WEIGHTED);
+    clv_model_close(m);
 
     static const struct {
         const char *name, *text, *part;
@@ -125,12 +135,7 @@ static void sentence_transformers_files_are_obeyed(void **state)
         { "1_Pooling/config.json",
           "{\"pooling_mode\": [\"mean\", \"max\", \"cls\", \"mean\", \"mean\"]}",
           "more than 4 poolings" },
-        { "1_Pooling/config.json", "{\"pooling_mode\": [\"cls\", \"weightedmean\"]}",
-          "weightedmean is not supported" },
         { "1_Pooling/config.json", "{\"pooling_mode\": \"median\"}", "pooling_mode is median" },
-        { "1_Pooling/config.json",
-          "{\"word_embedding_dimension\": 8, \"pooling_mode_lasttoken\": true}",
-          "lasttoken is not supported" },
         { "modules.json", "[{\"path\": \"\", \"type\": \"a.Router\"}]", "type \"a.Router\"" },
         { "modules.json", "[{\"path\": \"\", \"type\": \"a.Dense\"}]", "module 0 is Dense" },
         { "modules.json", "[{\"path\": \"../x\", \"type\": \"a.Pooling\"}]", "\"../x\"" },

@@ -40,6 +40,8 @@ static const char *model_folder(const char *name)
     snprintf(from, sizeof from, "cross_encoder/%s/model.safetensors", name);
     copy(from, folder, "model.safetensors");
     copy("model/tiny/tokenizer.json", folder, "tokenizer.json");
+    snprintf(from, sizeof from, "%s/tokenizer_config.json", folder); /* of a family's model */
+    remove(from);
     return folder;
 }
 
@@ -79,9 +81,69 @@ static void compare_all(clv_context *context)
     compare(context, "three", 3, CLV_RANK_NONE, "raw");
 }
 
+/* ---- other families -------------------------------------------------------------------------- */
+
+static const char *const families[] = { "distilbert", "electra",     "roberta",
+                                        "mpnet",      "xlm-roberta", "albert" };
+
+static const char *family_folder(const char *name)
+{
+    static const char *const files[][2] = { { "pairs/config.json", "config.json" },
+                                            { "pairs/model.safetensors", "model.safetensors" },
+                                            { "tokenizer.json", "tokenizer.json" },
+                                            { "tokenizer_config.json", "tokenizer_config.json" } };
+    const char *folder = test_temp_dir();
+    for (size_t i = 0; i < CLV_LEN(files); ++i) {
+        char from[100];
+        snprintf(from, sizeof from, "model/families/%s/%s", name, files[i][0]);
+        copy(from, folder, files[i][1]);
+    }
+    return folder;
+}
+
+static void compare_family(clv_context *context, const char *name)
+{
+    char path[100];
+    size_t length, lengths_of[2 * MOST_PAIRS], numbers[2 * MOST_PAIRS];
+    const char *texts_of[2 * MOST_PAIRS];
+    float scores[MOST_PAIRS];
+    clv_json *of;
+    clv_ranker *ranker;
+    snprintf(path, sizeof path, "model/families/%s/pairs/golden.json", name);
+    char *text = test_data_read(path, &length);
+    EXPECT_OK(clv_json_parse("golden.json", text, length, &of));
+    clv_free(text);
+    const clv_json *list = clv_json_get(of, "pairs");
+    const size_t count = clv_json_count(list);
+    assert_true(count > 10 && count <= MOST_PAIRS);
+    for (size_t i = 0; i < 2 * count; ++i) {
+        texts_of[i] = clv_json_string(clv_json_at(clv_json_at(list, i / 2), i % 2), "");
+        lengths_of[i] = strlen(texts_of[i]), numbers[i] = i;
+    }
+    const clv_ranker_options options = { .size = sizeof options,
+                                         .max_length =
+                                             (size_t)clv_json_int(clv_json_get(of, "length"), 0),
+                                         .activation = CLV_RANK_NONE };
+    EXPECT_OK(clv_ranker_open(context, family_folder(name), &options, &ranker));
+    EXPECT_OK(clv_ranker_scores(ranker, texts_of, lengths_of, 2 * count, numbers, count, scores,
+                                NULL, NULL));
+    clv_ranker_close(ranker);
+    for (size_t i = 0; i < count; ++i) {
+        const double want =
+            clv_json_number(clv_json_at(clv_json_get(of, "scores"), i), (double)NAN);
+        if (!(fabs((double)scores[i] - want) <= 5e-6))
+            fail_msg("%s: pair %zu has score %.8g, expected %.8g", name, i, (double)scores[i],
+                     want);
+    }
+    clv_json_free(of);
+}
+
 static void check_scores(test_device *device)
 {
-    if (!test_left_out(device, device->tiny, "cross-encoders")) compare_all(device->context);
+    if (test_left_out(device, device->tiny, "cross-encoders")) return;
+    compare_all(device->context);
+    for (size_t k = 0; k < CLV_LEN(families); ++k)
+        compare_family(device->context, families[k]);
 }
 
 static void scores_are_those_of_sentence_transformers(void **state)
@@ -89,6 +151,8 @@ static void scores_are_those_of_sentence_transformers(void **state)
     (void)state;
     clv_context *context = test_plain_context();
     compare_all(context);
+    for (size_t k = 0; k < CLV_LEN(families); ++k)
+        compare_family(context, families[k]);
     clv_context_free(context);
     test_each_device(check_scores);
 }

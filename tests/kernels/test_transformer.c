@@ -213,6 +213,25 @@ static void feed_forward_matches(void **state)
     test_each_device(check_ffns);
 }
 
+/* Compares the weighted mean and the last row of each sequence with what they are defined as. */
+static void expect_pooled(clv_model_pooling kind, golden_array x, const int32_t *rows,
+                          const float *got)
+{
+    const size_t width = x.shape[2];
+    for (size_t i = 0; i < 4 * width; ++i) {
+        const size_t first = (size_t)rows[2 * (i / width)],
+                     count = (size_t)rows[2 * (i / width) + 1];
+        double sum = 0, weights = 0;
+        for (size_t t = kind == CLV_MODEL_LAST ? count - 1 : 0; t < count; ++t) {
+            sum += (double)(t + 1) * (double)x.f32[(first + t) * width + i % width];
+            weights += (double)(t + 1);
+        }
+        if (!(fabs(sum / weights - (double)got[i]) <= 2e-6))
+            fail_msg("pooling %d: element %zu is %.8g, expected %.8g", (int)kind, i, (double)got[i],
+                     sum / weights);
+    }
+}
+
 static void check_pool(test_device *device)
 {
     const golden_array x = golden_get("meanpool", "x"), n = golden_get("l2norm", "x");
@@ -245,6 +264,12 @@ static void check_pool(test_device *device)
     EXPECT_OK(clv_pool_enqueue(device->queue, &length));
     golden_expect("meanpool", "out.y", floats(&y));
     golden_expect("l2norm", "out.y", floats(&z));
+    clv_pool_call other = mean;
+    other.weight = NULL;
+    for (other.kind = CLV_MODEL_WEIGHTED; other.kind <= CLV_MODEL_LAST; ++other.kind) {
+        EXPECT_OK(clv_pool_enqueue(device->queue, &other));
+        expect_pooled(other.kind, x, rows, floats(&y));
+    }
     test_array *all[] = { &dx, &dn, &weight, &where, &y, &z };
     for (size_t i = 0; i < CLV_LEN(all); ++i)
         test_array_free(all[i]);

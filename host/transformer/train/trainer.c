@@ -58,7 +58,8 @@ static clv_status read_options(const clv_trainer_options *given, const clv_model
             "trainer: %zu layers stay, the model has %zu, and pairs add no layer: nothing "
             "would learn",
             o->frozen_layers, c->layers);
-    if (c->family != CLV_MODEL_BERT || c->joined_count || c->step_count)
+    const bool pools = c->pooling <= CLV_MODEL_MAX || o->head == CLV_TRAIN_HEAD_POOLER;
+    if (c->family != CLV_MODEL_BERT || !pools || c->joined_count || c->step_count)
         return clv_fail(CLV_E_UNSUPPORTED,
                         "trainer: only models of the family BERT learn, whose pooling is mean, cls "
                         "or max, without Dense or LayerNorm behind it");

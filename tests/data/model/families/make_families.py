@@ -3,7 +3,8 @@
 """Makes one small model of random weights per family of encoders, as sentence-transformers saves it, with its own
 tokenizer, and what transformers and sentence-transformers say about some texts.
 
-usage: make_families.py OUT [FAMILY...]     writes OUT/FAMILY/ and OUT/FAMILY/golden.json
+usage: make_families.py OUT [--pairs] [FAMILY...]     writes OUT/FAMILY/ and OUT/FAMILY/golden.json
+--pairs writes only the cross-encoders, OUT/FAMILY/pairs/, for the tokenizers that are there.
 Made with torch 2.15.0, transformers 5.24.0, sentence-transformers 6.2.0, tokenizers 0.23.3 and sentencepiece 0.2.3. The
 tokenizers learn from the pages of this repository and from the words below. bench/peers/families_sentences.py uses the
 same functions for larger models and for many texts.
@@ -21,7 +22,7 @@ import tokenizers
 import torch
 import transformers
 from safetensors.torch import load_file, save_file
-from sentence_transformers import SentenceTransformer
+from sentence_transformers import CrossEncoder, SentenceTransformer
 from sentence_transformers.sentence_transformer import modules
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -152,7 +153,7 @@ def behind(family, width):
                 weight.copy_(torch.randn(weight.shape) * 0.4 + 0.1)
         return step
 
-    pooling = {"distilbert": "mean", "electra": "cls", "roberta": ["cls", "max", "mean", "mean_sqrt_len_tokens"], "mpnet": "mean",
+    pooling = {"distilbert": ["weightedmean", "lasttoken"], "electra": "cls", "roberta": ["cls", "max", "mean", "mean_sqrt_len_tokens"], "mpnet": "mean",
                "xlm-roberta": "mean_sqrt_len_tokens", "albert": ["mean", "cls"]}[family]
     count = len(pooling) if isinstance(pooling, list) else 1
     steps = [modules.Pooling(width, pooling_mode=pooling)]
@@ -203,6 +204,31 @@ def make_head(family, folder):
         json.dump({"ids": ids, "probabilities": rows}, file)
 
 
+PAIRS = [["the planets of a star", "are found in many frames"], ["", "a"], ["a", ""], ["", ""], ["word " * 30, "short"],
+         ["short", "word " * 30], ["a star " * 20, "many frames " * 20], ["many frames " * 20, "a star " * 20],
+         ["Ünï­cödé café", "Straße 12,345.67"], ["東京タワー", "한국어 👩‍🚀"], ["a <mask> b </s>", "[SEP] c <pad> [PAD] d"],
+         ["it's we'll", "``quoted'' ''two''"]]
+
+
+def make_pairs(family, folder):
+    """Writes a cross-encoder without its tokenizer, which is that of the family, and the scores of CrossEncoder."""
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+    tokenizer.model_max_length = 20
+    size = {"width": 16, "heads": 2, "layers": 2, "ffn": 24, "positions": 24}
+    model = model_of(family, len(tokenizer), size, transformers.AutoModelForSequenceClassification, num_labels=1)
+    own = os.path.join(folder, "pairs")
+    shutil.rmtree(own, ignore_errors=True)
+    model.save_pretrained(own)
+    with tempfile.TemporaryDirectory() as whole:
+        for name in "config.json", "model.safetensors":
+            shutil.copy(os.path.join(own, name), whole)
+        tokenizer.save_pretrained(whole)
+        encoder = CrossEncoder(whole, device="cpu")
+        scores = encoder.predict(PAIRS, activation_fn=torch.nn.Identity())
+    with open(os.path.join(own, "golden.json"), "w", encoding="ascii") as file:
+        json.dump({"pairs": PAIRS, "length": 20, "scores": [float("%.8g" % x) for x in scores]}, file)
+
+
 def in_two_files(folder):
     """Splits model.safetensors, as large models are saved."""
     whole = os.path.join(folder, "model.safetensors")
@@ -223,10 +249,14 @@ def ids_of(model, texts):
 
 
 def main():
-    out, chosen = sys.argv[1], sys.argv[2:] or FAMILIES
+    given = [argument for argument in sys.argv[1:] if argument != "--pairs"]
+    out, chosen = given[0], given[1:] or FAMILIES
     lines = corpus()
     for family in chosen:
         folder = os.path.join(out, family)
+        if "--pairs" in sys.argv:
+            make_pairs(family, folder)
+            continue
         shutil.rmtree(folder, ignore_errors=True)
         model = make(family, folder, SMALL, lines)
         if family == "mpnet":
@@ -239,6 +269,7 @@ def main():
         with open(os.path.join(folder, "golden.json"), "w", encoding="ascii") as file:
             json.dump(golden, file)
         make_head(family, os.path.join(folder, "classifier"))
+        make_pairs(family, folder)
         for name in ("README.md",):
             if os.path.exists(os.path.join(folder, name)):
                 os.remove(os.path.join(folder, name))
