@@ -26,8 +26,8 @@ _ACTIVATIONS = {None: 0, "none": 1, "sigmoid": 2, "softmax": 3}
 
 class CrossEncoder(_Folder):
     """A model that reads two texts together and scores how well they match: a model for sequence
-    classification of the family BERT, DistilBERT or ELECTRA, as sentence-transformers' CrossEncoder or
-    `cleave finetune` saves it.
+    classification of the family BERT, DistilBERT, ELECTRA, RoBERTa, XLM-RoBERTa, MPNet or ALBERT, as
+    sentence-transformers' CrossEncoder or `cleave finetune` saves it.
 
     Parameters
     ----------
