@@ -6,6 +6,7 @@ of stacks does so in its forms.
 
     blobs_forms.py CLEAVE
 """
+import gzip
 import itertools
 import math
 import os
@@ -109,6 +110,9 @@ def main():
         same("OME-Zarr 0.4", "old.zarr")
         blobs_inputs.make_new(folder + "/new.zarr", planes, size=(1, 1, 1, 20, 32), shards=(2, 1, 1, 1, 2))
         same("OME-Zarr 0.5, shards", "new.zarr")
+        blobs_inputs.make_new(folder + "/packed.zarr", planes, size=(1, 1, 1, 20, 16), shards=(1, 1, 1, 2, 1),
+                              codecs=[{"name": "gzip"}], pack=gzip.compress)  # no two shards have the same index
+        same("OME-Zarr 0.5, shards of gzip", "packed.zarr")
         flat = [v for frame in frames for line in frame for v in line]
         blobs_inputs.put(folder + "/raw.bin", b"12345" + struct.pack(">%dH" % len(flat), *flat))
         same("raw pixels", "raw.bin", "--raw", f"{T},{Y},{X},>u16,5")

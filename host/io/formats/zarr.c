@@ -20,15 +20,12 @@ enum {
 }; /* bytes of a CRC-32C; of a chunk's offset and length in a shard */
 #define NOWHERE UINT64_MAX
 
-/* Computes CRC-32C (Castagnoli) bit by bit: shard indexes are short, and chunks with a checksum are rare. */
-static uint32_t crc32c(const unsigned char *bytes, size_t length)
+/* Computes CRC-32C (Castagnoli), a byte at a time. */
+static uint32_t crc32c(const clv_zarr *z, const unsigned char *bytes, size_t length)
 {
     uint32_t crc = 0xFFFFFFFFu;
-    for (size_t i = 0; i < length; ++i) {
-        crc ^= bytes[i];
-        for (int bit = 0; bit < 8; ++bit)
-            crc = crc >> 1 ^ (crc & 1 ? 0x82F63B78u : 0);
-    }
+    for (size_t i = 0; i < length; ++i)
+        crc = crc >> 8 ^ z->crc_of[(crc ^ bytes[i]) & 0xFF];
     return ~crc;
 }
 
@@ -41,12 +38,13 @@ static uint64_t little(const unsigned char *bytes, int count)
 }
 
 /* Checks the checksum at the end and removes it from *length. */
-static clv_status check_sum(const char *path, const unsigned char *bytes, size_t *length)
+static clv_status check_sum(const clv_zarr *z, const char *path, const unsigned char *bytes,
+                            size_t *length)
 {
     if (*length < CHECKSUM)
         return clv_fail(CLV_E_FORMAT, "%s: %zu bytes, too short for its checksum", path, *length);
     *length -= CHECKSUM;
-    if (crc32c(bytes, *length) != little(bytes + *length, CHECKSUM))
+    if (crc32c(z, bytes, *length) != little(bytes + *length, CHECKSUM))
         return clv_fail(CLV_E_FORMAT, "%s: damaged: its checksum (CRC-32C) is another", path);
     return CLV_OK;
 }
@@ -73,7 +71,7 @@ static clv_status decode(clv_zarr *z, const char *path, const unsigned char *byt
                          void *out)
 {
     const size_t wanted = z->layout.chunk_elements * z->element;
-    if (z->sum_behind) CLV_TRY(check_sum(path, bytes, &length));
+    if (z->sum_behind) CLV_TRY(check_sum(z, path, bytes, &length));
     if (z->unpack) {
         const size_t packed = wanted + (z->sum_before ? CHECKSUM : 0);
         if (z->sum_before) {
@@ -81,13 +79,13 @@ static clv_status decode(clv_zarr *z, const char *path, const unsigned char *byt
                 return clv_fail(CLV_E_MEMORY, "%s: no memory", path);
             CLV_TRY(z->unpack(path, bytes, length, z->scratch, packed));
             length = packed;
-            CLV_TRY(check_sum(path, z->scratch, &length));
+            CLV_TRY(check_sum(z, path, z->scratch, &length));
             memcpy(out, z->scratch, wanted);
         } else {
             CLV_TRY(z->unpack(path, bytes, length, out, wanted));
         }
     } else {
-        if (z->sum_before) CLV_TRY(check_sum(path, bytes, &length));
+        if (z->sum_before) CLV_TRY(check_sum(z, path, bytes, &length));
         if (length != wanted)
             return clv_fail(CLV_E_FORMAT, "%s: %zu bytes, expected %zu", path, length, wanted);
         memcpy(out, bytes, wanted);
@@ -120,11 +118,12 @@ static clv_status read_bytes(clv_zarr *z, const clv_input *input, uint64_t offse
     return clv_input_read_at(input, offset, z->bytes, (size_t)length);
 }
 
-/* Finds the offset and length of a chunk in its shard. */
-static clv_status find_in_shard(clv_zarr *z, const clv_input *input, size_t inner, uint64_t *offset,
-                                uint64_t *length)
+/* Reads the index of the shard that is open, unless it was read for the chunk before. */
+static clv_status read_index(clv_zarr *z, const clv_input *input)
 {
     const uint64_t bytes = (uint64_t)z->per_shard * PLACE + (z->index_sum ? CHECKSUM : 0);
+    if (z->indexed.data && strcmp(z->indexed.data, input->path) == 0) return CLV_OK;
+    clv_text_restart(&z->indexed);
     if (bytes > input->length)
         return clv_fail(CLV_E_FORMAT, "%s: %llu bytes, too short for its index", input->path,
                         (unsigned long long)input->length);
@@ -133,7 +132,17 @@ static clv_status find_in_shard(clv_zarr *z, const clv_input *input, size_t inne
     CLV_TRY(clv_input_read_at(input, z->index_first ? 0 : input->length - bytes, z->index,
                               (size_t)bytes));
     size_t there = (size_t)bytes;
-    if (z->index_sum) CLV_TRY(check_sum(input->path, z->index, &there));
+    if (z->index_sum) CLV_TRY(check_sum(z, input->path, z->index, &there));
+    clv_text_add(&z->indexed, "%s", input->path);
+    if (z->indexed.failed) return clv_fail(CLV_E_MEMORY, "%s: no memory", input->path);
+    return CLV_OK;
+}
+
+/* Finds the offset and length of a chunk in its shard. */
+static clv_status find_in_shard(clv_zarr *z, const clv_input *input, size_t inner, uint64_t *offset,
+                                uint64_t *length)
+{
+    CLV_TRY(read_index(z, input));
     *offset = little(z->index + inner * PLACE, 8);
     *length = little(z->index + inner * PLACE + 8, 8);
     return CLV_OK;
@@ -184,6 +193,6 @@ void clv_zarr_close(clv_zarr *z)
     if (!z) return;
     clv_free(z->path);
     clv_free(z->bytes), clv_free(z->index), clv_free(z->scratch);
-    clv_text_clear(&z->name);
+    clv_text_clear(&z->name), clv_text_clear(&z->indexed);
     clv_free(z);
 }

@@ -294,6 +294,12 @@ clv_status clv_zarr_open(const char *path, clv_zarr **out)
     }
     for (size_t i = 0; i < CLV_ZARR_RANK; ++i)
         z->shard[i] = 1;
+    for (uint32_t byte = 0; byte < CLV_LEN(z->crc_of); ++byte) {
+        uint32_t crc = byte;
+        for (int bit = 0; bit < 8; ++bit)
+            crc = crc >> 1 ^ (crc & 1 ? 0x82F63B78u : 0);
+        z->crc_of[byte] = crc;
+    }
     clv_status status = clv_zarr_json(path, "zarr.json", &root);
     if (!status && root) {
         status = read_new(z, root);
