@@ -352,9 +352,11 @@ const cli_command cli_rank = {
         "or\n"
         "a column of a table) are written from the highest score to the lowest: rank, row from 0,\n"
         "score, text. With --pairs every line of the input is a text, a tab and a text; their\n"
-        "scores are written in the same order. MODEL_DIR is a model for sequence classification as\n"
+        "scores are written in the same order. MODEL_DIR is a model for sequence classification "
+        "as\n"
         "sentence-transformers' CrossEncoder saves it (BERT, DistilBERT, ELECTRA, RoBERTa,\n"
-        "XLM-RoBERTa, MPNet or ALBERT), with the same scores. A pair that is too long loses the end\n"
+        "XLM-RoBERTa, MPNet or ALBERT), with the same scores. A pair that is too long loses the "
+        "end\n"
         "of its longer text. Formats: TSV, CSV, JSON.",
     .run = run,
 };
