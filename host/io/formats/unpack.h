@@ -13,8 +13,9 @@
 typedef clv_status clv_unpacker(const char *path, const void *in, size_t length, void *out,
                                 size_t wanted);
 
-clv_unpacker clv_unpack_zlib;  /* gunzip.c: zlib and gzip, recognised by their first bytes */
-clv_unpacker clv_unpack_zstd;  /* unzstd.c: one frame of Zstandard */
-clv_unpacker clv_unpack_blosc; /* unblosc.c: Blosc with any of its codecs */
+clv_unpacker clv_unpack_zlib;   /* gunzip.c: zlib and gzip, recognised by their first bytes */
+clv_unpacker clv_unpack_zstd;   /* unzstd.c: one frame of Zstandard */
+clv_unpacker clv_unpack_snappy; /* unsnappy.c: Snappy without frames */
+clv_unpacker clv_unpack_blosc;  /* unblosc.c: Blosc with any of its codecs */
 
 #endif

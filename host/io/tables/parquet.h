@@ -26,9 +26,11 @@ void clv_parquet_add(clv_parquet *file, const void *records, size_t rows, clv_te
 void clv_parquet_end(clv_parquet *file, clv_text *out);
 void clv_parquet_clear(clv_parquet *file); /* in place of clv_parquet_end, after a failure */
 
-/* Reads what clv_parquet_end completes, and other files with plain, uncompressed columns of numbers and text without
- * missing values. Appends the table as text with commas; `codes` as for clv_npy_records. CLV_E_FORMAT: damaged, or in
- * one of Parquet's many other forms; the message says how to convert it. */
+/* Reads columns of numbers of 4 or 8 bytes, texts and truth values from data pages of both versions: plain or with
+ * dictionaries, as they are or packed by Snappy, gzip or Zstandard. pandas and pyarrow write such files by default.
+ * Appends the table as text with commas; `codes` as for clv_npy_records. A missing number is nan, a missing text is
+ * empty. CLV_E_FORMAT: damaged, a table of much more text than the file has bytes, or one of Parquet's other forms
+ * (lists, decimal numbers, other codecs and encodings); the message says how to convert it. CLV_E_MEMORY. */
 clv_status clv_parquet_records(const char *path, const char *data, size_t length, clv_text *text,
                                char (**codes)[3]);
 

@@ -20,6 +20,7 @@ enum {
 };
 
 enum {
+    PARQUET_BOOLEAN = 0,
     PARQUET_INT32 = 1,
     PARQUET_INT64 = 2,
     PARQUET_FLOAT = 4,
