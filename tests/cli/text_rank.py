@@ -104,8 +104,10 @@ def check_tokenizers(folder, models):
             want, other, got = (run(model, "--pairs", text=text.encode()).stdout for text in (kept, lost, whole))
             expect("the end that is kept", (True, True), (want == got, want != other))
     for name, edit, says in (
-            ("frame", lambda c: c["post_processor"]["pair"].insert(3, c["post_processor"]["pair"][2]),
-             "does not make pairs as BERT's does"),
+            ("frame", lambda c: c["post_processor"]["pair"].insert(4, c["post_processor"]["pair"][2]),
+             "makes pairs in another way than BERT's and RoBERTa's do"),
+            ("two separators", lambda c: c["post_processor"]["pair"].insert(3, c["post_processor"]["pair"][2]),
+             "other types"),
             ("types", lambda c: c["post_processor"]["pair"][3]["Sequence"].update(type_id=0), "other types")):
         os.mkdir(os.path.join(folder, name))
         odd = make_model(os.path.join(folder, name), "one")
