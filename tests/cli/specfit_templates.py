@@ -12,6 +12,7 @@ import json
 import math
 import os
 import resource
+import shutil
 import signal
 import struct
 import subprocess
@@ -266,14 +267,23 @@ def wrong_calls_are_refused(tool):
 
 
 def ended_by(tool, number, out, arguments):
-    """Exit code of a run that gets the signal while it makes the library, and what lies in the folder then."""
-    with tempfile.TemporaryDirectory() as cache, \
-            subprocess.Popen([tool.cleave, *arguments], env=dict(os.environ, CLEAVE_CACHE_DIR=cache),
-                             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
-        while process.poll() is None and len(os.listdir(out)) < 2:
-            time.sleep(0.001)
-        process.send_signal(number)
-        return process.wait(), sorted(os.listdir(out))
+    """Exit code of a run that gets the signal while it makes the library, and what lies in the folder then. On a busy
+    machine the signal may come when the library is there already: such a run is made again."""
+    before = os.listdir(out)
+    for _ in range(20):
+        with tempfile.TemporaryDirectory() as cache, \
+                subprocess.Popen([tool.cleave, *arguments], env=dict(os.environ, CLEAVE_CACHE_DIR=cache),
+                                 stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+            while process.poll() is None and len(os.listdir(out)) < 2:
+                time.sleep(0.001)
+            process.send_signal(number)
+            code, left = process.wait(), sorted(os.listdir(out))
+        if "lib.json" not in left:
+            break
+        for name in set(left) - set(before):
+            path = os.path.join(out, name)
+            shutil.rmtree(path) if os.path.isdir(path) else os.remove(path)
+    return code, left
 
 
 def nothing_stays(tool):
