@@ -64,18 +64,6 @@ static clv_status check(const char *path, const clv_weight *w, const clv_tensor 
     return CLV_OK;
 }
 
-void clv_weights_warn(const char *path, const char *name, const float *values, size_t count)
-{
-    uint32_t found = 0;
-    for (size_t i = 0; i < count; ++i) {
-        uint32_t bits;
-        memcpy(&bits, &values[i], sizeof bits);
-        found |= (bits & 0x7F800000) == 0x7F800000;
-    }
-    if (found)
-        clv_log(CLV_LOG_WARN, "%s: tensor \"%s\" holds values that are not finite", path, name);
-}
-
 /* Sets the pointers of layers that share the weights of others. */
 static void share_layers(clv_model *m)
 {

@@ -3,6 +3,7 @@
 #include "host/model/model.h"
 
 #include "base/alloc.h"
+#include "base/log.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -182,4 +183,16 @@ bool clv_weights_at(const clv_model_config *c, clv_model_weights *weights, clv_m
 size_t clv_weight_elements(const clv_weight *w) /* extents are below 2^24 */
 {
     return w->rank == 2 ? w->shape[0] * w->shape[1] : w->shape[0];
+}
+
+void clv_weights_warn(const char *path, const char *name, const float *values, size_t count)
+{
+    uint32_t found = 0;
+    for (size_t i = 0; i < count; ++i) {
+        uint32_t bits;
+        memcpy(&bits, &values[i], sizeof bits);
+        found |= (bits & 0x7F800000) == 0x7F800000;
+    }
+    if (found)
+        clv_log(CLV_LOG_WARN, "%s: tensor \"%s\" holds values that are not finite", path, name);
 }

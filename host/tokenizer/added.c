@@ -73,29 +73,6 @@ static bool inside_word(const char *text, size_t at, size_t token, size_t length
            is_word(c);
 }
 
-size_t clv_spaces_before(const char *text, size_t from, size_t to)
-{
-    while (to > from) {
-        uint32_t c = 0;
-        size_t at = to - 1;
-        while (at > from && ((unsigned char)text[at] & 0xC0) == 0x80)
-            --at;
-        if (!clv_utf8_decode(text + at, to - at, &c) || !clv_char_is_space(c)) break;
-        to = at;
-    }
-    return to;
-}
-
-size_t clv_spaces_behind(const char *text, size_t at, size_t length)
-{
-    uint32_t c = 0;
-    for (size_t bytes; at < length; at += bytes) {
-        bytes = clv_utf8_decode(text + at, length - at, &c);
-        if (!bytes || !clv_char_is_space(c)) break;
-    }
-    return at;
-}
-
 /* The tokens are sorted by their bytes, so those that share a prefix with the text are neighbours, and every byte
  * narrows them down. The last token that was completed on the way is the longest that fits. */
 const clv_special *clv_specials_match(const clv_special_set *set, const char *text, size_t at,
