@@ -21,8 +21,8 @@ typedef enum clv_model_pooling {
     CLV_MODEL_MAX = 2,  /**< the maximum of each component */
     /** Their sum, divided by the square root of their number. Only for clv_model_config.joined. */
     CLV_MODEL_MEAN_SQRT = 3,
-    CLV_MODEL_WEIGHTED =
-        4,              /**< their mean with the weights 1, 2, 3, ... in the order of the text */
+    /** Their mean with the weights 1, 2, 3, ... in the order of the text. */
+    CLV_MODEL_WEIGHTED = 4,
     CLV_MODEL_LAST = 5, /**< the last token's vector */
 } clv_model_pooling;
 

@@ -147,9 +147,9 @@ typedef struct clv_companion {
  * Errors are those of the likelihood, (J' C^-1 J)^-1 with J = (h, flux dh/dx, flux dh/dy), times one factor for the
  * flux and one for the position. The factors come from injected planets: planets of the same flux are injected into the
  * cube without all companions of this call, at up to 24 other angles of the same separation, and measured. A factor is
- * how far n results are from the injected values, in units of their own errors, times sqrt(n / (n - 2)), since n results
- * know their scatter only so well (Student's distribution). If fewer than 6 such planets fit, the nearest larger
- * separation is used.
+ * how far n results are from the injected values, in units of their own errors, times sqrt(n / (n - 2)), since the
+ * scatter of n results is itself uncertain (Student's distribution). If fewer than 6 such planets fit, the nearest
+ * larger separation is used.
  *
  * @param options      as for clv_paco; the PSF is always shifted to sub-pixel positions (`psf_mode` is ignored).
  * @param fwhm_px      FWHM of the PSF.

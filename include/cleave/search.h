@@ -71,8 +71,8 @@ clv_search_top(const clv_search *search); /**< `top` of the options, or the defa
  *
  * @param rows    out, [queries, top]: the number of the row, counted from 0 over all calls. -1: fewer rows exist whose
  *                similarity is a number. NULL: not wanted.
- * @param scores  out, [queries, top]: the similarity, the float64 value rounded to float32; minus infinity where the row
- *                is -1. NULL: not wanted.
+ * @param scores  out, [queries, top]: the similarity, the float64 value rounded to float32; minus infinity where the
+ *                row is -1. NULL: not wanted.
  * @return CLV_OK; CLV_E_ARGUMENT (search is NULL).
  *
  * A row that holds NaN is never found. Range: rows and queries whose length lies between 1e-18 and 1e18, or is 0.

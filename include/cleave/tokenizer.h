@@ -58,8 +58,8 @@ typedef struct clv_tokenizer_info {
     bool adds_bos;    /**< clv_tokenize puts `bos` in front of texts */
     bool keeps_end;   /**< a text that is too long keeps its last tokens, not its first */
     bool pairs;       /**< the model's pairs of texts are [CLS] A [SEP] B [SEP] */
-    bool
-        pair_types; /**< and their tokens are of type 0 up to the first [SEP], and of type 1 behind it */
+    /** The tokens of such a pair are of type 0 up to the first [SEP], and of type 1 behind it. */
+    bool pair_types;
     /** The model's pairs of texts are <s> A </s> </s> B </s>, as RoBERTa's; then `pairs` and `pair_types` are false. */
     bool double_pairs;
 } clv_tokenizer_info;

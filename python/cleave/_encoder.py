@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Vectors of texts by BERT encoders from a folder of sentence-transformers, and their tokens; steps
-of fine-tuning."""
+"""Vectors of texts by encoders (BERT, RoBERTa and their kin) from a folder of sentence-transformers,
+and their tokens; steps of fine-tuning."""
 from __future__ import annotations
 
 import contextlib
@@ -236,8 +236,9 @@ class Encoding(_Folder):
 
 
 class Encoder(Encoding):
-    """A BERT encoder from a folder as sentence-transformers writes it (config.json,
-    model.safetensors, tokenizer.json or vocab.txt).
+    """An encoder from a folder as sentence-transformers writes it (config.json, model.safetensors,
+    tokenizer.json or vocab.txt) of the family BERT, DistilBERT, ELECTRA, RoBERTa, XLM-RoBERTa, MPNet or
+    ALBERT. Only BERT can be fine-tuned.
 
     Parameters
     ----------

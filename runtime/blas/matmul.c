@@ -365,20 +365,7 @@ static bool is_tiny(size_t m, size_t n, size_t k)
 
 static clv_status do_tiny(size_t m, size_t n, size_t k, const float *a, const float *b, float *c)
 {
-    const clv_host_gemm g = { .m = m,
-                              .n = n,
-                              .k = k,
-                              .a = a,
-                              .a_row = k,
-                              .a_col = 1,
-                              .b = b,
-                              .b_row = n,
-                              .b_col = 1,
-                              .c = c,
-                              .c_row = n,
-                              .c_col = 1,
-                              .alpha = 1 };
-    clv_gemm_host(&g);
+    clv_linear_host(a, m, k, b, NULL, n, c);
     return CLV_OK;
 }
 

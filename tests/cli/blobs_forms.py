@@ -225,6 +225,13 @@ def main():
                                     text=True, check=False, cwd=folder)
             say(result.returncode == 2 and "is a file of the movie" in result.stderr,
                 f"{movie}: no output replaces a frame")
+        lines = b"npy/t0.npy\nnpy/t1.npy\n"
+        blobs_inputs.put(folder + "/mine.csv", lines)
+        result = subprocess.run([cleave, "blobs", "@mine.csv", *PLAIN, "-o", "mine.csv"], capture_output=True,
+                                text=True, check=False, cwd=folder)
+        with open(folder + "/mine.csv", "rb") as file:
+            say(result.returncode == 2 and "mine.csv is what MOVIE reads" in result.stderr and file.read() == lines,
+                "@mine.csv: no output replaces the list")
     print(f"{len(WRONG)} wrong")
     return 1 if WRONG else 0
 

@@ -7,6 +7,9 @@
 #include "host/io/lines.h"
 #include "host/io/tables/parquet.h"
 
+#include <cleave/log.h>
+
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -247,6 +250,33 @@ static void files_of_others_are_read(void **unused)
     }
 }
 
+static void keep_line(clv_log_level level, const char *line, void *user)
+{
+    (void)level;
+    snprintf(user, 200, "%s", line);
+}
+
+static void missing_texts_are_told(void **unused)
+{
+    (void)unused;
+    static const char *const wanted[][2] = {
+        { "none_1", "a.parquet: 15 missing texts in its columns are read as empty "
+                    "ones" }, /* 6 and 9 in two columns */
+        { "nothing", "a.parquet: 3 missing texts in its columns are read as empty ones" },
+        { "pandas", "" },
+    };
+    for (size_t i = 0; i < CLV_LEN(wanted); ++i) {
+        size_t length;
+        char *data = bytes_of(wanted[i][0], "parquet", &length), line[200] = "";
+        clv_text text = { 0 };
+        clv_log_set(CLV_LOG_WARN, keep_line, line);
+        EXPECT_OK(read(data, length, &text));
+        clv_log_set(CLV_LOG_NONE, NULL, NULL);
+        assert_string_equal(line, wanted[i][1]);
+        clv_text_clear(&text), clv_free(data);
+    }
+}
+
 static void forms_that_are_not_read_are_named(void **unused)
 {
     (void)unused;
@@ -310,6 +340,7 @@ int main(void)
         cmocka_unit_test(damage_is_refused),
         cmocka_unit_test(other_forms_are_named),
         cmocka_unit_test(files_of_others_are_read),
+        cmocka_unit_test(missing_texts_are_told),
         cmocka_unit_test(forms_that_are_not_read_are_named),
         cmocka_unit_test(damage_of_others_is_refused),
         cmocka_unit_test(memory_may_run_out),

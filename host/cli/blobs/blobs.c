@@ -328,6 +328,13 @@ static int spare_inputs(const clv_movie *movie, const cli_file *outputs, size_t 
     return -1;
 }
 
+/* Returns the file that an operand names: of "@FILE", FILE, unless there is a file of the whole name. */
+static const char *file_of(const char *operand)
+{
+    struct stat info;
+    return *operand == '@' && lstat(operand, &info) != 0 ? operand + 1 : operand;
+}
+
 static int run(int argc, char **argv)
 {
     blobs_args a = { .min_sigma = 1,
@@ -349,7 +356,7 @@ static int run(int argc, char **argv)
     const unsigned formats = a.format == BLOBS_CLEAVE      ? BLOBS_TABLES
                              : a.format == BLOBS_TRACKMATE ? CLI_CSV | CLI_TSV | CLI_XML
                                                            : CLI_CSV | CLI_TSV | CLI_JSON;
-    const cli_file movie = { "MOVIE", a.movie, NULL, 0 };
+    const cli_file movie = { "MOVIE", file_of(a.movie), NULL, 0 };
     const cli_file outputs[] = { { "-o", a.output, NULL, formats },
                                  { "--tracks", a.tracks, NULL, formats },
                                  { "--stage-drift", a.stage_drift, NULL,
@@ -359,7 +366,7 @@ static int run(int argc, char **argv)
                                  { "--histogram", a.histogram, NULL, CLI_PNG } };
     code = cli_check_files(&cli_blobs, &a.common, &movie, 1, outputs, CLV_LEN(outputs));
     for (int i = 2; i <= operands && code < 0; ++i) {
-        const cli_file more = { "MOVIE", argv[i], NULL, 0 };
+        const cli_file more = { "MOVIE", file_of(argv[i]), NULL, 0 };
         code = cli_check_files(&cli_blobs, &a.common, &more, 1, outputs, CLV_LEN(outputs));
     }
     if (code >= 0) return code;

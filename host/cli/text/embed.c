@@ -119,7 +119,7 @@ static int run(int argc, char **argv)
 
 const cli_command cli_embed = {
     .name = "embed",
-    .summary = "texts to vectors by a BERT model",
+    .summary = "texts to vectors by an encoder (BERT, RoBERTa and their kin)",
     .operands = "MODEL_DIR [-i TEXTS] -o VECTORS.npy [OPTION...]",
     .description =
         "Every text of the input becomes one row of float32: the pooled output of the encoder, of\n"

@@ -59,11 +59,15 @@ typedef struct clv_movie clv_movie;
  * CLV_E_MEMORY. Integers and floats of other sizes become float32, and a notice says so. */
 clv_status clv_movie_open(const char *path, const clv_movie_options *options, clv_movie **movie);
 /* Opens several files as one movie: the frames of the first, then those of the second, and so on. If the first file
- * holds stacks (CLV_MOVIE_ZYX: one stack), all others hold stacks of as many planes. clv_movie_open does the same for
- * a `path` that names no file, but is a pattern such as "frames/t??.tif" (in the order of the numbers in the names),
- * and for a text file that ends in .txt or .lst, or any that is named "@FILE": one path per line, relative to the folder of
- * that file or to the working folder; blank lines and lines that begin with # are skipped. Returns the statuses of clv_movie_open, and CLV_E_SHAPE for frames of different
- * sizes or types. */
+ * holds stacks (CLV_MOVIE_ZYX: one stack), all others must hold stacks of as many planes. clv_movie_open does the same
+ * for a `path` that names no file, but is a pattern such as "frames/t??.tif" (in the order of the numbers in the
+ * names).
+ *
+ * It also does so for a list of files: a text file whose name ends in .txt or .lst, or any file if you write "@FILE". A
+ * list has one path per line, which is looked for in the folder of the list first, then in the working folder. Blank
+ * lines and lines that begin with # are skipped.
+ *
+ * Returns the statuses of clv_movie_open, and CLV_E_SHAPE for frames of different sizes or types. */
 clv_status clv_movie_open_list(const char *const *paths, size_t count,
                                const clv_movie_options *options, clv_movie **movie);
 const clv_movie_facts *clv_movie_look(const clv_movie *movie);

@@ -6,7 +6,7 @@
 #include "host/io/tables/csv.h"
 
 /* Reads a table, whatever its name: text with commas, semicolons or tabs between the fields (the header decides), NumPy
- * records, Parquet as Cleave writes it, JSON (an array of flat objects), or the spots of TrackMate's XML.
+ * records, Parquet (see clv_parquet_records), JSON (an array of flat objects), or the spots of TrackMate's XML.
  *
  * `decimal` is '.' or ',' in the numbers of a text; 0 derives it from the numbers (clv_csv_find_decimal). `kind` names
  * what was found, for messages. Returns the statuses of clv_csv_read. */

@@ -30,7 +30,7 @@ typedef struct clv_parquet_file {
     size_t count, room;
     clv_parquet_chunk *chunks; /* `count` of each group */
     size_t chunk_count, chunk_room;
-    uint64_t rows;
+    uint64_t rows, missing_texts;
     const char *other; /* a form that is not read; NULL: none */
 } clv_parquet_file;
 

@@ -8,6 +8,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/log.h"
 
 #include <math.h>
 #include <string.h>
@@ -192,6 +193,7 @@ static clv_status add_row(source *s, place *places, uint64_t row, clv_csv *csv)
         CLV_TRY(clv_parquet_next(s, &s->columns[i], &places[i], s->rows - row, &value));
         if (s->other) return CLV_OK;
         CLV_TRY(add_value(s, &s->columns[i], row, &value, csv));
+        s->missing_texts += s->columns[i].type == PARQUET_BYTE_ARRAY && !value.at;
     }
     clv_csv_end_row(csv);
     return CLV_OK;
@@ -246,6 +248,9 @@ static clv_status read_columns(source *s, clv_text *text, char (**codes)[3])
     if (!status && !s->other) {
         *text = csv.text;
         csv.text = (clv_text){ 0 };
+        if (s->missing_texts)
+            clv_log(CLV_LOG_WARN, "%s: %llu missing texts in its columns are read as empty ones",
+                    s->path, (unsigned long long)s->missing_texts);
     }
 cleanup:
     clv_csv_clear(&csv);
