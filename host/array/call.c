@@ -16,29 +16,31 @@ unsigned clv_call_octave(size_t n)
     return octave;
 }
 
+/* Returns the place of the first array of that storage, or `count`. */
+static size_t place_of(const clv_array_call *c, const clv_storage *storage)
+{
+    size_t i = 0;
+    while (i < c->count && c->array[i]->storage != storage)
+        ++i;
+    return i;
+}
+
 void clv_array_call_add(clv_array_call *c, clv_array *array, bool input, bool output)
 {
-    for (size_t i = 0; i < c->count; ++i)
-        if (c->array[i] == array) {
-            c->input[i] |= input;
-            c->output[i] |= output;
-            return;
-        }
+    const size_t first = place_of(c, array->storage);
+    c->input[first] |= input;
+    c->output[first] |= output;
+    for (size_t i = first; i < c->count; ++i)
+        if (c->array[i] == array) return;
     assert(c->count < CALL_ARRAYS);
-    c->array[c->count] = array;
-    c->input[c->count] = input;
-    c->output[c->count++] = output;
+    c->again[c->count] = first < c->count;
+    c->array[c->count++] = array;
 }
 
-static bool is_empty(const clv_array *array)
+/* Tells whether a storage's bytes are on the device, or would be if all planned calls had been executed. */
+static bool is_there(const clv_storage *storage)
 {
-    return !array->on_host && !array->on_device;
-}
-
-/* Tells whether an array's elements are on the device, or would be if all planned calls had been executed. */
-static bool is_there(const clv_array *array)
-{
-    return is_empty(array) ? array->planned == CLV_SIDE_DEVICE : array->on_device;
+    return clv_storage_is_empty(storage) ? storage->planned == CLV_SIDE_DEVICE : storage->on_device;
 }
 
 static clv_status check(clv_context *context, const clv_array_call *c)
@@ -46,11 +48,13 @@ static clv_status check(clv_context *context, const clv_array_call *c)
     const char *what = c->call.operation;
     for (size_t i = 0; i < c->count; ++i) {
         const clv_array *a = c->array[i];
-        CLV_TRY(clv_array_check(what, context, a));
-        if (c->input[i] && is_empty(a) && !(c->call.plan && a->planned))
+        CLV_TRY(clv_array_check_any(what, context, a));
+        if (c->again[i]) continue;
+        if (c->input[i] && clv_storage_is_empty(a->storage) &&
+            !(c->call.plan && a->storage->planned))
             return clv_fail(CLV_E_ARGUMENT, "%s: an operand has no contents yet", what);
-        for (size_t k = 0; k < c->count; ++k)
-            if ((c->output[i] || c->output[k]) && clv_array_overlap(a, c->array[k]))
+        for (size_t k = 0; k < c->count && !c->shares; ++k)
+            if (c->output[i] && clv_array_overlap(a, c->array[k]))
                 return clv_fail(CLV_E_ARGUMENT, "%s: a result shares memory with an operand", what);
     }
     return CLV_OK;
@@ -61,8 +65,12 @@ static clv_status check(clv_context *context, const clv_array_call *c)
 static clv_status on_device(clv_engine *engine, void *user)
 {
     clv_array_call *c = user;
-    for (size_t i = 0; i < c->count; ++i)
-        CLV_TRY(clv_array_to_device(c->array[i], engine, (unsigned)i, c->input[i], c->output[i]));
+    for (size_t i = 0; i < c->count; ++i) {
+        clv_storage *storage = c->array[i]->storage;
+        if (!c->again[i])
+            CLV_TRY(clv_storage_to_device(storage, engine, (unsigned)i, c->input[i], c->output[i]));
+        c->array[i]->at = storage->at;
+    }
     for (size_t i = 0; i < c->count; ++i) /* from now on kernels may change them */
         c->call.spent |= c->input[i] && c->output[i];
     return c->device(engine, c->user);
@@ -71,8 +79,12 @@ static clv_status on_device(clv_engine *engine, void *user)
 static clv_status on_host(void *user)
 {
     const clv_array_call *c = user;
-    for (size_t i = 0; i < c->count; ++i)
-        CLV_TRY(clv_array_to_host(c->array[i], c->input[i]));
+    for (size_t i = 0; i < c->count; ++i) {
+        clv_array *a = c->array[i];
+        if (!c->again[i]) CLV_TRY(clv_storage_to_host(a->storage, c->input[i]));
+        void *first = (char *)a->storage->host + a->offset * clv_dtype_bytes(a->type);
+        a->host = first;
+    }
     return c->host(c->user);
 }
 
@@ -85,16 +97,19 @@ void clv_array_call_close(clv_array_call *c)
     for (size_t i = 0; i < c->count; ++i) {
         const clv_array *a = c->array[i];
         const double bytes = (double)clv_array_bytes(a);
+        const clv_storage *storage = a->storage;
         w->bytes += bytes;
         for (size_t axis = 0; axis < a->rank; ++axis)
             w->shape = clv_call_shape(w->shape, a->shape[axis]);
-        if (c->input[i] && is_there(a)) {
+        if (c->again[i]) continue;
+        const double moved = (double)storage->bytes;
+        if (c->input[i] && is_there(storage)) {
             w->resident_bytes += bytes;
-            c->call.stays |= !a->on_host;
+            c->call.stays |= !storage->on_host;
         } else if (c->input[i]) {
-            w->transfer_bytes += bytes;
+            w->transfer_bytes += moved;
         }
-        if (c->output[i] && a->wraps) w->transfer_bytes += bytes;
+        if (c->output[i] && storage->wraps) w->transfer_bytes += moved;
     }
 }
 
@@ -117,14 +132,13 @@ clv_status clv_array_call_run(clv_context *context, clv_array_call *c)
     const clv_status status = clv_call_run(context, &c->call);
     const bool device = c->call.told.of.side == CLV_SIDE_DEVICE;
     for (size_t i = 0; i < c->count; ++i) {
-        clv_array *a = c->array[i];
-        a->at = NULL;
-        if (status || !c->output[i]) continue;
-        if (c->call
-                .plan) /* so that a call on what this one would have made can be planned as well */
-            a->planned = c->call.told.of.side;
+        clv_storage *storage = c->array[i]->storage;
+        c->array[i]->at = storage->at = NULL;
+        if (status || !c->output[i] || c->again[i]) continue;
+        if (c->call.plan) /* so that a call on what this one makes can be planned as well */
+            storage->planned = c->call.told.of.side;
         else
-            clv_array_written(a, device);
+            clv_storage_written(storage, device);
     }
     if (!status && !c->call.plan) count(context, device, c->call.fell_back);
     return status;

@@ -16,9 +16,11 @@ typedef struct clv_array_call {
     clv_status (*host)(void *user);                       /* uses array->host */
     clv_status (*device)(clv_engine *engine, void *user); /* its kernels get array->at */
     void *user;
-    clv_array *array[CALL_ARRAYS]; /* each array once, but an input may also be an output */
-    bool input[CALL_ARRAYS], output[CALL_ARRAYS];
+    clv_array *array[CALL_ARRAYS]; /* each once, but an input may also be an output */
+    bool input[CALL_ARRAYS], output[CALL_ARRAYS]; /* of the array's storage, for its first array */
+    bool again[CALL_ARRAYS];                      /* an array before it has the same storage */
     size_t count;
+    bool shares; /* results may share memory with operands: the operation takes care of it */
 } clv_array_call;
 
 void clv_array_call_add(clv_array_call *call, clv_array *array, bool input, bool output);

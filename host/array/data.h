@@ -1,33 +1,35 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The internals of clv_array: where its latest elements are. */
+/* The internals of clv_array: a view (type, shape, strides) of a storage. */
 #ifndef CLEAVE_HOST_ARRAY_DATA_H
 #define CLEAVE_HOST_ARRAY_DATA_H
 
-#include "runtime/offload/engine.h"
+#include "host/array/storage.h"
 
-#include <cleave/array_data.h>
-#include <cleave/offload.h>
+#include <cleave/array_typed.h>
 
 struct clv_array {
     clv_context *context;
-    size_t rank, shape[CLV_ARRAY_AXES], elements;
-    bool wraps;              /* `host` belongs to the caller and always has the elements */
-    float *host;             /* owned arrays: allocated when needed */
-    clv_buffer *buffer;      /* owned arrays only; allocated when needed */
-    bool on_host, on_device; /* where the latest elements are; neither: undefined contents */
-    clv_buffer *at;          /* during a call on the device: the kernels' argument */
-    clv_side planned;        /* the side that the latest plan wrote it on; AUTO: none */
+    clv_storage *storage;
+    clv_dtype type;
+    size_t rank, shape[CLV_ARRAY_RANK], elements; /* extents beyond the rank are 1 */
+    ptrdiff_t stride[CLV_ARRAY_RANK];             /* in elements; 0 for extents of 1 */
+    size_t offset;                                /* of the first element, in elements */
+    /* of a whole array during a call; `host` of one that wraps memory at all times: */
+    float *host;
+    clv_buffer *at;
 };
 
+/* Checks for operations that take whole arrays of float32 only: dense, all of their storage, not empty. */
 clv_status clv_array_check(const char *what, const clv_context *context, const clv_array *array);
-size_t clv_array_bytes(const clv_array *array);
+/* Checks for operations on arrays of every kind. */
+clv_status clv_array_check_any(const char *what, const clv_context *context,
+                               const clv_array *array);
+/* Creates an owned, dense array, as clv_array_make. */
+clv_status clv_array_begin(const char *what, clv_context *context, clv_dtype type, size_t rank,
+                           const size_t *shape, clv_array **out);
+size_t clv_array_bytes(const clv_array *array);                 /* of its elements */
+bool clv_array_is_dense(const clv_array *array);                /* row-major, without gaps */
+bool clv_array_is_whole(const clv_array *array);                /* dense, and all of its storage */
 bool clv_array_overlap(const clv_array *a, const clv_array *b); /* share memory, and are not one */
-
-/* Bring the elements to where the call needs them. For the device, the engine must be locked. */
-clv_status clv_array_to_device(clv_array *array, clv_engine *engine, unsigned key, bool input,
-                               bool output);
-clv_status clv_array_to_host(clv_array *array, bool input);
-/* Marks the array as written by a call on that side. */
-void clv_array_written(clv_array *array, bool on_device);
 
 #endif

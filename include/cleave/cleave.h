@@ -6,6 +6,7 @@
 #include <cleave/array.h>
 #include <cleave/array_data.h>
 #include <cleave/array_math.h>
+#include <cleave/array_typed.h>
 #include <cleave/blas.h>
 #include <cleave/blob.h>
 #include <cleave/chat.h>

@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One side has the latest bytes of a storage at a time, and they are only copied when the other side needs them. */
+#include "host/array/storage.h"
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "runtime/device/pool.h"
+#include "runtime/device/queue.h"
+#include "runtime/job/turn.h"
+#include "runtime/record/context.h"
+
+#include <cleave/array_data.h>
+
+#include <string.h>
+
+clv_storage *clv_storage_make(clv_context *context, size_t bytes, void *wrapped)
+{
+    clv_storage *made = clv_zalloc(1, sizeof *made);
+    if (!made) return NULL;
+    made->context = context;
+    made->bytes = bytes;
+    made->host = wrapped;
+    made->wraps = wrapped != NULL;
+    made->on_host = made->wraps || !bytes; /* nothing is missing from an array without elements */
+    atomic_init(&made->users, 1);
+    return made;
+}
+
+void clv_storage_retain(clv_storage *storage)
+{
+    atomic_fetch_add(&storage->users, 1);
+}
+
+void clv_storage_release(clv_storage *storage)
+{
+    if (!storage || atomic_fetch_sub(&storage->users, 1) > 1) return;
+    clv_buffer_free(storage->buffer);
+    if (!storage->wraps) clv_free(storage->host);
+    clv_free(storage);
+}
+
+bool clv_storage_is_empty(const clv_storage *storage)
+{
+    return !storage->on_host && !storage->on_device;
+}
+
+bool clv_storage_overlap(const clv_storage *a, const clv_storage *b)
+{
+    if (a == b) return true;
+    return a->wraps && b->wraps && clv_shares(a->host, a->bytes, b->host, b->bytes);
+}
+
+/* ---- moving ---------------------------------------------------------------------------------- */
+
+static void count(clv_context *context, bool up, size_t bytes)
+{
+    pthread_mutex_lock(&context->array_lock);
+    clv_array_stats *s = &context->array_stats;
+    if (up)
+        ++s->uploads, s->bytes_to_device += bytes;
+    else
+        ++s->downloads, s->bytes_from_device += bytes;
+    pthread_mutex_unlock(&context->array_lock);
+}
+
+clv_array_stats clv_array_statistics(clv_context *context)
+{
+    pthread_mutex_lock(&context->array_lock);
+    const clv_array_stats stats = context->array_stats;
+    pthread_mutex_unlock(&context->array_lock);
+    return stats;
+}
+
+static clv_status is_lost(const clv_storage *storage)
+{
+    return clv_fail(CLV_E_DEVICE, "an array lies on %s, which does not work any more",
+                    storage->buffer->device->label);
+}
+
+/* Gives an owned storage memory on the engine's device. */
+static clv_status own_buffer(clv_storage *storage, clv_engine *engine)
+{
+    clv_device *device = clv_queue_device(engine->queue);
+    if (storage->buffer && storage->buffer->device != device) {
+        if (storage->on_device && !storage->on_host) return is_lost(storage);
+        clv_buffer_free(storage->buffer);
+        storage->buffer = NULL;
+        storage->on_device = false;
+    }
+    return storage->buffer
+               ? CLV_OK
+               : clv_buffer_create(device, storage->bytes, CLV_BUFFER_DEVICE, &storage->buffer);
+}
+
+clv_status clv_storage_to_device(clv_storage *storage, clv_engine *engine, unsigned key, bool input,
+                                 bool output)
+{
+    const size_t bytes = storage->bytes;
+    const bool rehearsing = engine->queue->rehearsing; /* then nothing is copied or read */
+    if (storage->wraps) {
+        const bool copies = !rehearsing && !clv_queue_device(engine->queue)->zero_copy;
+        CLV_TRY(clv_engine_bring(engine, key, storage->host, bytes, input, output, &storage->at));
+        if (input && copies) count(storage->context, true, bytes);
+        if (output && copies) count(storage->context, false, bytes);
+        return CLV_OK;
+    }
+    CLV_TRY(own_buffer(storage, engine));
+    storage->at = storage->buffer;
+    if (!input || storage->on_device || rehearsing) return CLV_OK;
+    if (!storage->on_host)
+        return clv_fail(CLV_E_ARGUMENT, "an array without contents is an operand");
+    CLV_TRY(clv_write(engine->queue, storage->buffer, 0, storage->host, bytes));
+    count(storage->context, true, bytes);
+    storage->on_device = true;
+    return CLV_OK;
+}
+
+static clv_status own_host(clv_storage *storage)
+{
+    if (!storage->host && storage->bytes) storage->host = clv_alloc_pages(storage->bytes);
+    return storage->host || !storage->bytes
+               ? CLV_OK
+               : clv_fail(CLV_E_MEMORY, "no memory for an array of %zu bytes", storage->bytes);
+}
+
+/* Reads from the device that has the bytes, through its engine. */
+static clv_status fetch(clv_storage *storage, size_t offset, void *host, size_t bytes)
+{
+    clv_engine *engine = clv_engine_lock(storage->context);
+    if (!engine && clv_jobs_held(storage->context)) return clv_jobs_refuse("an array's contents");
+    clv_status status = engine && clv_queue_device(engine->queue) == storage->buffer->device
+                            ? clv_read(engine->queue, storage->buffer, offset, host, bytes)
+                            : is_lost(storage);
+    clv_engine_unlock(engine);
+    if (!status) count(storage->context, false, bytes);
+    return status;
+}
+
+clv_status clv_storage_to_host(clv_storage *storage, bool input)
+{
+    if (storage->wraps) return CLV_OK;
+    CLV_TRY(own_host(storage));
+    if (!input || storage->on_host) return CLV_OK;
+    if (!storage->on_device)
+        return clv_fail(CLV_E_ARGUMENT, "an array without contents is an operand");
+    CLV_TRY(fetch(storage, 0, storage->host, storage->bytes));
+    storage->on_host = true;
+    return CLV_OK;
+}
+
+void clv_storage_written(clv_storage *storage, bool on_device)
+{
+    if (storage->wraps) return;
+    storage->on_device = on_device;
+    storage->on_host = !on_device;
+}
+
+/* ---- contents ---------------------------------------------------------------------------------- */
+
+clv_status clv_storage_read(clv_storage *storage, size_t offset, void *host, size_t bytes)
+{
+    if (!bytes) return CLV_OK;
+    if (storage->on_host) {
+        const char *from = (const char *)storage->host + offset;
+        if (host != from) memmove(host, from, bytes);
+        return CLV_OK;
+    }
+    if (!storage->on_device) return clv_fail(CLV_E_ARGUMENT, "array get: it has no contents yet");
+    return fetch(storage, offset, host, bytes);
+}
+
+clv_status clv_storage_put(clv_storage *storage, const void *host, bool stay_on_host)
+{
+    if (!storage->bytes) return CLV_OK;
+    if (storage->wraps) {
+        if (host != storage->host) memmove(storage->host, host, storage->bytes);
+        return CLV_OK;
+    }
+    clv_engine *engine = stay_on_host ? NULL : clv_engine_lock(storage->context);
+    clv_status status = CLV_OK;
+    if (engine) {
+        storage->on_host = storage->on_device = false;
+        status = own_buffer(storage, engine);
+        if (!status) status = clv_write(engine->queue, storage->buffer, 0, host, storage->bytes);
+        clv_engine_unlock(engine);
+        if (!status) {
+            count(storage->context, true, storage->bytes);
+            clv_storage_written(storage, true);
+            return CLV_OK;
+        }
+        clv_log(CLV_LOG_WARN, "an array stays with the host, since: %s", clv_error_message());
+    }
+    CLV_TRY(own_host(storage));
+    memcpy(storage->host, host, storage->bytes);
+    clv_storage_written(storage, false);
+    return CLV_OK;
+}
+
+/* Copies from buffer to buffer; after a failure, the contents of `to` are undefined. */
+static clv_status copy_there(const clv_storage *from, size_t offset, clv_storage *to)
+{
+    clv_engine *engine = clv_engine_lock(from->context);
+    if (!engine && clv_jobs_held(from->context)) return clv_jobs_refuse("an array's contents");
+    clv_status status = engine && clv_queue_device(engine->queue) == from->buffer->device
+                            ? own_buffer(to, engine)
+                            : CLV_E_DEVICE;
+    if (!status)
+        status =
+            clv_copy_enqueue(engine->queue, from->buffer, offset, to->buffer, 0, to->bytes, NULL);
+    if (!status) status = clv_queue_wait(engine->queue);
+    clv_engine_unlock(engine);
+    if (!status) clv_storage_written(to, true);
+    return status;
+}
+
+clv_status clv_storage_copy(clv_storage *from, size_t offset, clv_storage *to)
+{
+    if (clv_storage_is_empty(from) || !to->bytes) return CLV_OK;
+    if (from->on_device && !copy_there(from, offset, to)) return CLV_OK;
+    CLV_TRY(own_host(to));
+    CLV_TRY(clv_storage_read(from, offset, to->host, to->bytes));
+    clv_storage_written(to, false);
+    return CLV_OK;
+}
