@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Arrays of float32 that wrap your memory or stay on a device between calls. */
+/* Arrays of float32 that wrap your memory or stay on a device between calls. cleave/array_typed.h has arrays of every
+ * other type, views that share memory with another array, and up to 8 axes: all of them are clv_array. */
 #ifndef CLEAVE_ARRAY_DATA_H
 #define CLEAVE_ARRAY_DATA_H
 
@@ -10,7 +11,7 @@ CLV_BEGIN_DECLS
 enum { CLV_ARRAY_AXES = 4 };
 
 /**
- * A dense, row-major array of float32. There are two kinds. A *wrapping* array is your own memory, which every
+ * An array; the functions of this header make dense, row-major ones of float32. There are two kinds. A *wrapping* array is your own memory, which every
  * operation reads and writes. An *owned* array stays on the side that used it last; its elements move only when you ask
  * for it (clv_array_get, clv_array_put) or when a call is forced to the other side.
  *
