@@ -2,6 +2,7 @@
 /* Sizes of the public structures, by name. */
 #include <cleave/array.h>
 #include <cleave/array_math.h>
+#include <cleave/array_typed.h>
 #include <cleave/blas.h>
 #include <cleave/blob.h>
 #include <cleave/generate.h>
@@ -56,6 +57,7 @@ static const struct {
     { SIZE_OF(clv_launch) },
     { SIZE_OF(clv_link_options) },
     { SIZE_OF(clv_map_input) },
+    { SIZE_OF(clv_operand) },
     { SIZE_OF(clv_matmul_options) },
     { SIZE_OF(clv_memory_room) },
     { SIZE_OF(clv_memory_stats) },

@@ -140,10 +140,7 @@ static const char *why_host(clv_context *context, const clv_apply *a)
     for (size_t i = 0; i < a->inputs; ++i)
         doubles |= a->array[i] && clv_dtype_needs_fp64(a->array[i]->type);
     if (!clv_apply_has_kernel(a)) return "host: this function of complex numbers has no kernel";
-    for (size_t i = 0; i < context->device_count && doubles; ++i)
-        if (!clv_device_facts(clv_context_device(context, i))->fp64)
-            return "host: a device has no float64";
-    return NULL;
+    return doubles ? clv_array_why_no_fp64(context) : NULL;
 }
 
 static clv_status run(clv_context *context, clv_apply *a)

@@ -4,6 +4,7 @@
 #include "host/array/call.h"
 
 #include "base/error.h"
+#include "runtime/device/device.h"
 #include "runtime/record/context.h"
 
 #include <assert.h>
@@ -111,6 +112,14 @@ void clv_array_call_close(clv_array_call *c)
         }
         if (c->output[i] && storage->wraps) w->transfer_bytes += moved;
     }
+}
+
+const char *clv_array_why_no_fp64(clv_context *context)
+{
+    for (size_t i = 0; i < context->device_count; ++i)
+        if (!clv_device_facts(clv_context_device(context, i))->fp64)
+            return "host: a device has no float64";
+    return NULL;
 }
 
 /* ---- the call ------------------------------------------------------------------------------------ */

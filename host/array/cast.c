@@ -4,8 +4,6 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
-#include "runtime/device/device.h"
-#include "runtime/record/context.h"
 
 #include <cleave/array_typed.h>
 
@@ -84,12 +82,8 @@ clv_status clv_array_get(clv_array *array, float *host)
 /* Tells whether no device may compute with the type, so that the elements had better stay. */
 static bool is_hosts(const clv_array *array)
 {
-    const clv_context *context = array->context;
-    for (size_t i = 0; i < context->device_count; ++i)
-        if ((array->type == CLV_F64 || array->type == CLV_C128) &&
-            !clv_device_facts(clv_context_device(context, i))->fp64)
-            return true;
-    return false;
+    const bool doubles = array->type == CLV_F64 || array->type == CLV_C128;
+    return doubles && clv_array_why_no_fp64(array->context);
 }
 
 clv_status clv_array_fill_from(clv_array *array, const void *host)

@@ -27,6 +27,8 @@ clv_status clv_array_check_any(const char *what, const clv_context *context,
 /* Creates an owned, dense array, as clv_array_make. */
 clv_status clv_array_begin(const char *what, clv_context *context, clv_dtype type, size_t rank,
                            const size_t *shape, clv_array **out);
+/* Returns why the host has to compute float64, or NULL. */
+const char *clv_array_why_no_fp64(clv_context *context);
 size_t clv_array_bytes(const clv_array *array);                 /* of its elements */
 bool clv_array_is_dense(const clv_array *array);                /* row-major, without gaps */
 bool clv_array_is_whole(const clv_array *array);                /* dense, and all of its storage */

@@ -6,6 +6,8 @@
 #include <cleave/array.h>
 #include <cleave/array_data.h>
 #include <cleave/array_math.h>
+#include <cleave/array_fold.h>
+#include <cleave/array_take.h>
 #include <cleave/array_typed.h>
 #include <cleave/blas.h>
 #include <cleave/blob.h>

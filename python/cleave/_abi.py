@@ -270,6 +270,8 @@ ArrayStats = _struct("clv_array_stats", [
     ("downloads", u64), ("bytes_to_device", u64), ("bytes_from_device", u64)], "array_data.h")
 MapInput = _struct("clv_map_input", [("name", char_p), ("array", void_p), ("value", f32)],
                    "array_math.h")
+Operand = _struct("clv_operand", [("array", void_p), ("type", enum), ("whole", c.c_int64), ("real", c.c_double),
+                                  ("imaginary", c.c_double)], "array_typed.h")
 ProductOptions = _struct("clv_product_options", [
     ("size", size_t), ("a_transposed", boolean), ("b_transposed", boolean)], "array_math.h")
 
@@ -468,9 +470,26 @@ OPTIONAL = {
     "clv_array_get": (status, [void_p, void_p]),
     "clv_array_put": (status, [void_p, void_p]),
     "clv_array_is_on_device": (boolean, [void_p]),
+    "clv_array_elements": (size_t, [void_p]),
     "clv_array_copy": (status, [void_p, size_t, c.POINTER(size_t), _OUT]),
     "clv_array_reshape": (status, [void_p, size_t, c.POINTER(size_t)]),
     "clv_array_statistics": (ArrayStats, [void_p]),
+    "clv_array_make": (status, [void_p, enum, size_t, c.POINTER(size_t), _OUT]),
+    "clv_array_make_from": (status, [void_p, enum, void_p, size_t, c.POINTER(size_t), _OUT]),
+    "clv_array_make_wrap": (status, [void_p, enum, void_p, size_t, c.POINTER(size_t), _OUT]),
+    "clv_array_view": (status, [void_p, c.c_ssize_t, size_t, c.POINTER(size_t), c.POINTER(c.c_ssize_t), _OUT]),
+    "clv_array_read": (status, [void_p, void_p]),
+    "clv_array_fill_from": (status, [void_p, void_p]),
+    "clv_array_cast": (status, [void_p, enum, _OUT]),
+    "clv_array_apply": (status, [void_p, enum, c.POINTER(Operand), size_t, void_p]),
+    "clv_op_types": (status, [enum, c.POINTER(enum), size_t, c.POINTER(enum), c.POINTER(enum)]),
+    "clv_array_fold": (status, [void_p, enum, void_p, c.c_uint32, void_p]),
+    "clv_array_scan": (status, [void_p, enum, void_p, size_t, void_p]),
+    "clv_array_order": (status, [void_p, void_p, size_t, c.c_uint, void_p]),
+    "clv_array_locate": (status, [void_p, void_p, void_p, boolean, void_p]),
+    "clv_array_take": (status, [void_p, void_p, size_t, void_p, void_p]),
+    "clv_array_put_at": (status, [void_p, void_p, size_t, void_p, void_p]),
+    "clv_array_find": (status, [void_p, void_p, _OUT]),
     "clv_map": (status, [void_p, char_p, c.POINTER(MapInput), size_t, void_p]),
     "clv_map_check": (status, [char_p, c.POINTER(char_p), size_t, c.POINTER(size_t)]),
     "clv_reduce": (status, [void_p, enum, void_p, c.c_int, void_p]),

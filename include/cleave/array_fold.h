@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Arrays of every type along their axes: sums, products, extremes, running sums, sorted orders. */
+#ifndef CLEAVE_ARRAY_FOLD_H
+#define CLEAVE_ARRAY_FOLD_H
+
+#include <cleave/array_typed.h>
+
+CLV_BEGIN_DECLS
+
+/** The numbers never change; new ones come at the end. */
+typedef enum clv_fold {
+    CLV_FOLD_SUM = 0, /**< in the type of the result; integers wrap */
+    CLV_FOLD_PROD,    /**< likewise */
+    CLV_FOLD_MIN,     /**< in the type of the operand; NaN if an element is NaN */
+    CLV_FOLD_MAX,
+    CLV_FOLD_ANY, /**< whether an element is not 0 */
+    CLV_FOLD_ALL, /**< whether no element is 0 */
+} clv_fold;
+
+enum { CLV_FOLDS = CLV_FOLD_ALL + 1 };
+
+CLV_API const char *clv_fold_name(clv_fold what); /**< "sum"; "unknown" */
+
+/**
+ * Reduces `in` along some of its axes. `out` has the shape of `in` without these axes, or with extent 1 there; it must
+ * not share memory with `in`. The result is converted to the type of `out` as clv_array_cast does.
+ *
+ * Elements are combined in an order that the shape alone decides, so that both sides and all devices give the same bits
+ * wherever their arithmetic is exact or correctly rounded. Each sum is made of at most 256 additions in a row per level:
+ * its error is at most 256 ulp per level of the sum of the magnitudes, with one level per factor of 256 in the number of
+ * elements. clv_reduce gives compensated sums of float32.
+ *
+ * No elements: sum 0, product 1, ANY false, ALL true; MIN and MAX are refused.
+ *
+ * @param axes  bit k is axis k; 0 reduces nothing.
+ * @return CLV_OK; CLV_E_ARGUMENT; CLV_E_SHAPE; CLV_E_UNSUPPORTED (MIN or MAX of complex numbers); CLV_E_MEMORY;
+ *         CLV_E_NO_DEVICE (you forced a device and there is none).
+ */
+CLV_API clv_status clv_array_fold(clv_context *context, clv_fold what, clv_array *in, uint32_t axes,
+                                  clv_array *out);
+
+/** Computes running sums (CLV_FOLD_SUM) or products (CLV_FOLD_PROD) along `axis`, on the host, in the type of `out`,
+ *  which has the shape of `in`. Errors as clv_array_fold; CLV_E_ARGUMENT for another fold. */
+CLV_API clv_status clv_array_scan(clv_context *context, clv_fold what, clv_array *in, size_t axis,
+                                  clv_array *out);
+
+/** Which way clv_array_order sorts. Bits. */
+enum { CLV_ORDER_DESCENDING = 1 };
+
+/**
+ * Sorts along `axis`, on the host. `places`, of type int64 and the shape of `in`, gets the place of the element that
+ * comes at each position. Equal elements keep their order, in both directions; -0 and 0 are equal. NaN counts as
+ * larger than every number. Take the places with clv_array_take to get the elements themselves.
+ *
+ * @return as clv_array_fold; CLV_E_UNSUPPORTED (complex numbers).
+ */
+CLV_API clv_status clv_array_order(clv_context *context, clv_array *in, size_t axis,
+                                   unsigned options, clv_array *places);
+
+/**
+ * Finds, on the host, where each of `values` belongs in the ascending row `sorted` [n]: the first place (`right`
+ * false) or the place after the last one (`right` true) that keeps the order. `places` has type int64 and the shape of
+ * `values`. Both are compared in the type to which they promote; NaN counts as larger than every number.
+ *
+ * @return as clv_array_order.
+ */
+CLV_API clv_status clv_array_locate(clv_context *context, clv_array *sorted, clv_array *values,
+                                    bool right, clv_array *places);
+
+CLV_END_DECLS
+
+#endif
