@@ -55,7 +55,7 @@ clv_status clv_array_copy(clv_array *array, size_t rank, const size_t *shape, cl
 
 /* ---- the caller's memory ------------------------------------------------------------------------- */
 
-clv_status clv_array_read(clv_array *array, void *host)
+clv_status clv_array_copy_to(clv_array *array, void *host)
 {
     if (!array || (!host && array->elements))
         return clv_fail(CLV_E_ARGUMENT, "array get: a NULL array or memory");
@@ -74,9 +74,9 @@ clv_status clv_array_read(clv_array *array, void *host)
 clv_status clv_array_get(clv_array *array, float *host)
 {
     if (array && array->type != CLV_F32)
-        return clv_fail(CLV_E_ARGUMENT, "array get: %s, float32 expected: use clv_array_read",
+        return clv_fail(CLV_E_ARGUMENT, "array get: %s, float32 expected: use clv_array_copy_to",
                         clv_dtype_name(array->type));
-    return clv_array_read(array, host);
+    return clv_array_copy_to(array, host);
 }
 
 /* Tells whether no device may compute with the type, so that the elements had better stay. */

@@ -249,7 +249,7 @@ clv_status clv_array_scan(clv_context *context, clv_fold what, clv_array *in, si
     clv_status status = clv_array_begin("scan", context, type, in->rank, in->shape, &made);
     void *room = status ? NULL : clv_alloc(in->elements, clv_dtype_bytes(type));
     if (!status && !room) status = clv_fail(CLV_E_MEMORY, "scan: no memory");
-    if (!status) status = clv_array_read(held, room);
+    if (!status) status = clv_array_copy_to(held, room);
     if (!status) clv_scan_rows(what == CLV_FOLD_PROD, type, s, room, room);
     if (!status) status = clv_array_fill_from(made, room);
     if (!status) status = clv_array_pour(made, out);

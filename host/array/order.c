@@ -75,7 +75,7 @@ static clv_status read_all(clv_array *in, void **elements)
 {
     *elements = clv_alloc(in->elements ? in->elements : 1, clv_dtype_bytes(in->type));
     if (!*elements) return clv_fail(CLV_E_MEMORY, "order: no memory");
-    const clv_status status = clv_array_read(in, *elements);
+    const clv_status status = clv_array_copy_to(in, *elements);
     if (status) clv_free(*elements);
     return status;
 }

@@ -113,7 +113,7 @@ static clv_status read_places(const char *what, clv_array *places, size_t len, b
     if (!all) return clv_fail(CLV_E_MEMORY, "%s: no memory for the places", what);
     clv_status status = clv_array_dense(places, CLV_I64, &whole);
     if (!status) {
-        status = clv_array_read(whole, all);
+        status = clv_array_copy_to(whole, all);
         clv_array_free(whole);
     }
     for (size_t j = 0; j < count && !status; ++j) {
@@ -210,7 +210,7 @@ clv_status clv_array_find(clv_context *context, clv_array *in, clv_array **out)
     const size_t all = in->elements;
     unsigned char *bytes = clv_alloc(all ? all : 1, 1);
     clv_status status =
-        bytes ? clv_array_read(truth, bytes) : clv_fail(CLV_E_MEMORY, "find: no memory");
+        bytes ? clv_array_copy_to(truth, bytes) : clv_fail(CLV_E_MEMORY, "find: no memory");
     clv_array_free(truth);
     size_t count = 0;
     for (size_t i = 0; i < all && !status; ++i)

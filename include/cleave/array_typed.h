@@ -78,7 +78,7 @@ CLV_API clv_status clv_array_view(clv_array *array, ptrdiff_t offset, size_t ran
                                   const size_t *shape, const ptrdiff_t *stride, clv_array **view);
 
 /** Copies all elements to `host`, dense and in row-major order, with a transfer if they lie on a device. */
-CLV_API clv_status clv_array_read(clv_array *array, void *host);
+CLV_API clv_status clv_array_copy_to(clv_array *array, void *host);
 /** Copies all elements from `host`, which is dense, to where the array lies. */
 CLV_API clv_status clv_array_fill_from(clv_array *array, const void *host);
 

@@ -65,7 +65,7 @@ static void every_axis(test_device *device, bool on_device)
             clv_array *out = make(device->context, CLV_I32, NULL, 3, kept);
             EXPECT_OK(
                 clv_array_fold(device->context, CLV_FOLD_SUM, reverse ? view : dense, axes, out));
-            EXPECT_OK(clv_array_read(out, got));
+            EXPECT_OK(clv_array_copy_to(out, got));
             for (size_t i = 0; i < clv_array_elements(out); ++i)
                 assert_int_equal(got[i], want[i]);
             clv_array_free(out);
@@ -79,7 +79,7 @@ static double fold_of(clv_context *c, clv_fold what, clv_array *in, clv_dtype ty
     double value;
     EXPECT_OK(clv_array_fold(c, what, in, (1u << clv_array_rank(in)) - 1, out));
     EXPECT_OK(clv_array_cast(out, CLV_F64, &number));
-    EXPECT_OK(clv_array_read(number, &value));
+    EXPECT_OK(clv_array_copy_to(number, &value));
     clv_array_free(out), clv_array_free(number);
     return value;
 }
@@ -128,7 +128,7 @@ static void complex_products(test_device *device, bool on_device)
     clv_array *out = make(device->context, CLV_C64, NULL, 0, NULL);
     float got[2];
     EXPECT_OK(clv_array_fold(device->context, CLV_FOLD_PROD, in, 1, out));
-    EXPECT_OK(clv_array_read(out, got));
+    EXPECT_OK(clv_array_copy_to(out, got));
     assert_true(got[0] == -17.5f && got[1] == 22.5f); /* (1+2i) (3-i) = 5+5i; times 0.5+4i */
     (void)on_device;
     clv_array_free(in), clv_array_free(out);
@@ -162,7 +162,7 @@ static void one_type(clv_context *c, clv_dtype type)
     clv_array *in = make(c, type, x, 3, shape), *out = make(c, type, NULL, 3, out_shape);
     clv_array *at = make(c, CLV_I32, places, 1, &four), *again = make(c, CLV_I32, twice, 1, &four);
     EXPECT_OK(clv_array_take(c, in, 1, at, out));
-    EXPECT_OK(clv_array_read(out, got));
+    EXPECT_OK(clv_array_copy_to(out, got));
     for (size_t p = 0; p < P; ++p)
         for (size_t j = 0; j < TAKEN; ++j) {
             const size_t place = (size_t)(places[j] < 0 ? places[j] + Q : places[j]);
@@ -176,7 +176,7 @@ static void one_type(clv_context *c, clv_dtype type)
             memcpy(want + (p * Q + (size_t)twice[j]) * R * bytes, got + (p * TAKEN + j) * R * bytes,
                    R * bytes);
     EXPECT_OK(clv_array_put_at(c, in, 1, again, out));
-    EXPECT_OK(clv_array_read(in, got));
+    EXPECT_OK(clv_array_copy_to(in, got));
     assert_memory_equal(got, want, P * Q * R * bytes);
     clv_array_free(in), clv_array_free(out), clv_array_free(at), clv_array_free(again);
 }
@@ -212,34 +212,34 @@ static void orders_and_running_sums(void **state)
     double sums[6];
     clv_array *in = make(c, CLV_F64, x, 1, &six), *places = make(c, CLV_I64, NULL, 1, &six);
     EXPECT_OK(clv_array_order(c, in, 0, 0, places));
-    EXPECT_OK(clv_array_read(places, got));
+    EXPECT_OK(clv_array_copy_to(places, got));
     assert_memory_equal(got, up, sizeof up);
     clv_array *sorted = make(c, CLV_F64, NULL, 1, &six),
               *values = make(c, CLV_F64, asked, 1, &three);
     EXPECT_OK(clv_array_take(c, in, 0, places, sorted));
     EXPECT_OK(clv_array_order(c, in, 0, CLV_ORDER_DESCENDING, places));
-    EXPECT_OK(clv_array_read(places, got));
+    EXPECT_OK(clv_array_copy_to(places, got));
     assert_memory_equal(got, down, sizeof down);
     clv_array *found = make(c, CLV_I64, NULL, 1, &three);
     EXPECT_OK(clv_array_locate(c, sorted, values, false, found));
-    EXPECT_OK(clv_array_read(found, got));
+    EXPECT_OK(clv_array_copy_to(found, got));
     assert_true(got[0] == 3 && got[1] == 1 && got[2] == 5);
     EXPECT_OK(clv_array_locate(c, sorted, values, true, found));
-    EXPECT_OK(clv_array_read(found, got));
+    EXPECT_OK(clv_array_copy_to(found, got));
     assert_true(got[0] == 5 && got[1] == 1 && got[2] == 5);
     clv_array_free(found);
     EXPECT_OK(clv_array_find(c, in, &found)); /* NaN is not 0, and -0 is */
-    EXPECT_OK(clv_array_read(found, got));
+    EXPECT_OK(clv_array_copy_to(found, got));
     assert_true(clv_array_elements(found) == 4 && got[0] == 0 && got[1] == 2 && got[3] == 5);
 
     const double table[] = { 1, 2, 3, 4, 5, 6 }, along[] = { 1, 2, 3, 5, 7, 9 },
                  across[] = { 1, 2, 6, 4, 20, 120 };
     clv_array *t = make(c, CLV_F64, table, 2, grid), *out = make(c, CLV_F64, NULL, 2, grid);
     EXPECT_OK(clv_array_scan(c, CLV_FOLD_SUM, t, 0, out));
-    EXPECT_OK(clv_array_read(out, sums));
+    EXPECT_OK(clv_array_copy_to(out, sums));
     assert_memory_equal(sums, along, sizeof along);
     EXPECT_OK(clv_array_scan(c, CLV_FOLD_PROD, t, 1, out));
-    EXPECT_OK(clv_array_read(out, sums));
+    EXPECT_OK(clv_array_copy_to(out, sums));
     assert_memory_equal(sums, across, sizeof across);
     clv_array_free(in), clv_array_free(places), clv_array_free(sorted), clv_array_free(values);
     clv_array_free(found), clv_array_free(t), clv_array_free(out);
@@ -271,7 +271,7 @@ static void rejects_what_makes_no_sense(void **state)
     EXPECT_FAIL(CLV_E_UNSUPPORTED, "max of complex64 has no meaning",
                 clv_array_fold(c, CLV_FOLD_MAX, pair, 0, number));
     EXPECT_OK(clv_array_fold(c, CLV_FOLD_SUM, empty, 1, out));
-    EXPECT_OK(clv_array_read(out, got));
+    EXPECT_OK(clv_array_copy_to(out, got));
     assert_true(got[0] == 0 && got[1] == 0 && got[2] == 0);
     EXPECT_FAIL(CLV_E_SHAPE, "index 3 at place 1 of an axis of 2",
                 clv_array_take(c, row, 0, places, two_more));

@@ -165,7 +165,7 @@ static void one_operation(clv_context *context, clv_op op, clv_dtype type, size_
     clv_array *out = make(context, result, NULL, 1, &count);
     const clv_operand operands[] = { { .array = a }, { .array = b } };
     EXPECT_OK(clv_array_apply(context, op, operands, inputs, out));
-    EXPECT_OK(clv_array_read(out, got));
+    EXPECT_OK(clv_array_copy_to(out, got));
     for (size_t i = 0; i < count; ++i) {
         double want = in_double(op, take(type, x, i), take(type, y, i));
         _Alignas(16) char held[16];
@@ -217,11 +217,11 @@ static void digits(test_device *device)
         clv_array *x = make(c, CLV_F64, near, 1, &one), *y = make(c, CLV_I64, large, 1, &one);
         const clv_operand minus[] = { { .array = x }, { .type = CLV_F64, .real = 1 } };
         EXPECT_OK(clv_array_apply(c, CLV_OP_SUBTRACT, minus, 2, x));
-        EXPECT_OK(clv_array_read(x, &d));
+        EXPECT_OK(clv_array_copy_to(x, &d));
         assert_true(d == near[0] - 1);
         const clv_operand square[] = { { .array = y } };
         EXPECT_OK(clv_array_apply(c, CLV_OP_SQUARE, square, 1, y));
-        EXPECT_OK(clv_array_read(y, &n));
+        EXPECT_OK(clv_array_copy_to(y, &n));
         assert_true(n == large[0] * large[0]);
         clv_array_free(x), clv_array_free(y);
     }
@@ -257,17 +257,17 @@ static void views_of(clv_context *c)
     clv_array *r = make(c, CLV_I32, row, 1, row_shape);
     const clv_operand sum[] = { { .array = view }, { .array = r } };
     EXPECT_OK(clv_array_apply(c, CLV_OP_ADD, sum, 2, out));
-    EXPECT_OK(clv_array_read(out, got));
+    EXPECT_OK(clv_array_copy_to(out, got));
     for (int i = 0; i < 3; ++i)
         for (int k = 0; k < 2; ++k)
             assert_int_equal(got[2 * i + k], x[9 - 2 * i + 5 * k] + row[k]);
-    EXPECT_OK(clv_array_read(view, got)); /* by way of a dense copy */
+    EXPECT_OK(clv_array_copy_to(view, got)); /* by way of a dense copy */
     assert_int_equal(got[3], x[12]);
     clv_array_free(out);
 
     const clv_operand number_42 = { .type = CLV_I64, .whole = 42 };
     EXPECT_OK(clv_array_apply(c, CLV_OP_COPY, &number_42, 1, view));
-    EXPECT_OK(clv_array_read(a, got));
+    EXPECT_OK(clv_array_copy_to(a, got));
     for (int i = 0; i < 15; ++i)
         assert_int_equal(got[i], i >= 5 && i % 5 % 2 == 0 ? 42 : x[i]);
 
@@ -280,7 +280,7 @@ static void views_of(clv_context *c)
     clv_array_free(a); /* its views keep the storage */
     const clv_operand moved = { .array = from };
     EXPECT_OK(clv_array_apply(c, CLV_OP_COPY, &moved, 1, to));
-    EXPECT_OK(clv_array_read(to, got));
+    EXPECT_OK(clv_array_copy_to(to, got));
     assert_memory_equal(got, x, 14 * sizeof *x);
     clv_array_free(from), clv_array_free(to), clv_array_free(view), clv_array_free(r);
 }
@@ -316,7 +316,7 @@ static void seven_axes(test_device *device)
         clv_array *out = make(c, CLV_I16, NULL, 7, turned);
         const clv_operand in = { .array = view };
         EXPECT_OK(clv_array_apply(c, CLV_OP_COPY, &in, 1, out));
-        EXPECT_OK(clv_array_read(out, got));
+        EXPECT_OK(clv_array_copy_to(out, got));
         size_t at = 0;
         for (int p = 0; p < 2; ++p)
             for (int q = 0; q < 3; ++q)
@@ -386,7 +386,7 @@ static void rejects_what_makes_no_sense(void **state)
     assert_int_equal(clv_array_elements(empty), 0);
     const clv_operand zero = { .array = empty };
     EXPECT_OK(clv_array_apply(c, CLV_OP_EXP, &zero, 1, empty));
-    EXPECT_OK(clv_array_read(empty, NULL));
+    EXPECT_OK(clv_array_copy_to(empty, NULL));
     clv_array_free(a), clv_array_free(view), clv_array_free(out), clv_array_free(empty);
     clv_context_free(c);
 }
