@@ -16,10 +16,22 @@ typedef struct sum {
     ivec found;
 } sum;
 
+/* Rounds to an integer, ties to even. With vectors, PoCL's rint takes a third of this kernel's time. */
+static fvec nearest(fvec value)
+{
+#if LANES == 1
+    return rint(value);
+#else
+    const ivec bits = as_ivec(value), two_to_23 = 0x4b000000; /* from there on, floats are integers */
+    const fvec shift = as_fvec((bits & (int)0x80000000) | two_to_23);
+    return pick((bits & 0x7fffffff) < two_to_23, (value + shift) - shift, value);
+#endif
+}
+
 static void add_exactly(fvec value, lvec *high, lvec *low)
 {
-    const fvec coarse = rint(value * 0x1p10f);
-    const fvec rest = rint(fma(coarse, (fvec)-0x1p-10f, value) * 0x1p62f);
+    const fvec coarse = nearest(value * 0x1p10f);
+    const fvec rest = nearest(fma(coarse, (fvec)-0x1p-10f, value) * 0x1p62f);
     *high += to_lvec(coarse);
     *low += to_lvec(rest);
 }
