@@ -5,7 +5,7 @@
     README is short and names the two commands of a newcomer. Links lead to files and headings that
     exist, and so do paths in backticks. Commands and options are those of `cleave COMMAND --help`.
     docs/command.md has every command, variable and exit code of the man page. Blocks that are
-    parts of source files still are. Every page of docs/ can be reached from docs/index.md.
+    parts of source files still are. Every block runs or says why not. Every page of docs/ can be reached from docs/index.md.
 
 usage: check_pages.py ROOT CLEAVE DOCUMENTS    DOCUMENTS: the folder with man1/cleave.1
 """
@@ -21,6 +21,7 @@ LONGEST_README = 120
 NEWCOMER = ["packaging/quickstart.sh demo", "packaging/quickstart.sh test"]
 ROOMS = ("include/", "base/", "probe/", "runtime/", "cl/", "host/", "tests/", "bench/", "examples/",
          "packaging/", ".ci/", "python/", "docs/")
+LANGUAGES = ("sh", "python", "text", "c", "cmake", "")
 ENDS_COMMAND = {"|", "||", "&", "&&", ";", "(", ")"}
 
 
@@ -149,6 +150,19 @@ def check_parts(root, text):
             yield "line %d: not a part of %s any more" % (block.line, source)
 
 
+def check_blocks(page, text):
+    """Every block is run, or says why it is not; run_pages.py runs README, python/README.md and docs/."""
+    for block in pages.blocks(text):
+        if block.language not in LANGUAGES:
+            yield "line %d: a block of \"%s\"; expected one of %s" % (block.line, block.language, ", ".join(LANGUAGES))
+        elif block.mark.split(":")[0] == "not run" and not block.marked("not run"):
+            yield "line %d: the block is not run, without a reason" % block.line
+        elif page in pages.GUIDES[2:] and block.language in ("sh", "python") and not block.marked("not run"):
+            yield "line %d: nothing runs the blocks of this page" % block.line
+        elif block.language == "c" and block.marked("from") is None and page.startswith("docs"):
+            yield "line %d: a block of C that is no part of a file which the tests compile" % block.line
+
+
 def check_readme(text):
     lines = text.count("\n")
     if lines > LONGEST_README:
@@ -176,7 +190,7 @@ def main():
         text = pages.read(root, page)
         count += 1
         found = [*check_links(root, page, text), *check_paths(root, text),
-                 *check_commands(text, known), *check_parts(root, text)]
+                 *check_commands(text, known), *check_parts(root, text), *check_blocks(page, text)]
         if len(re.findall(r"^# ", pages.without_blocks(text), re.MULTILINE)) != 1:
             found.append("expected one title (a line that begins with '# ')")
         if page == "README.md":
