@@ -57,6 +57,7 @@ def read(path):
 def places(rows):
     """Frame, y, x, whatever they are called; in pixels."""
     names = ("FRAME", "POSITION_Y", "POSITION_X") if "FRAME" in rows[0] else ("frame", "y", "x")
+    names = ("axis-0", "axis-1", "axis-2") if "axis-0" in rows[0] else names
     return np.array([[float(r[n]) for n in names] for r in rows])
 
 
@@ -77,7 +78,7 @@ def every_form(command, work):
     movie(source)
     forms = [("s.csv", ()), ("s.tsv", ()), ("s.json", ()), ("s.npy", ()), ("s.parquet", ()),
              ("s.xml", ()), ("tm.csv", ("trackmate",)),
-             ("tm.tsv", ("trackmate",)), ("xy.csv", ("xy",)), ("xy.json", ("xy",))]
+             ("tm.tsv", ("trackmate",)), ("napari.csv", ("napari",)), ("xy.csv", ("xy",)), ("xy.json", ("xy",))]
     want = groups = None
     for name, form in forms:
         path = os.path.join(work, name)
@@ -98,8 +99,52 @@ def every_form(command, work):
             say(mine == groups and len(read(linked)[0]) == len(read(path)[0]) + 1,
                 f"{name} is linked to .{ending}: {len(mine)} tracks, all columns")
         told = "columns by their names" in done.stderr
-        say(told == (name.startswith("tm") or name.endswith("xml")), f"{name}: a guess is told, and only then")
+        say(told == (name.startswith(("tm", "napari")) or name.endswith("xml")), f"{name}: a guess is told, and only then")
     say(len(groups) == 6, "six tracks")
+
+
+def as_napari(path):
+    """Positions and properties of a CSV by the rules of napari's reader: columns `axis-...` are positions, a first
+    column `index` is left out, all others are properties: numbers, if each field of the column is one."""
+    with open(path, newline="", encoding="utf-8") as file:
+        names, *rows = csv.reader(file)
+    assert {"axis-0", "axis-1"} <= set(names) and names[0] == "index", names
+    columns = {n: [r[i] for r in rows] for i, n in enumerate(names)}
+    try:
+        from napari_builtins.io import csv_to_layer_data  # its own reader, where it is installed
+        layer = csv_to_layer_data(path, require_type="any")
+        assert layer[2] == "points"
+        return np.asarray(layer[0]), layer[1]["properties"]
+    except ImportError:
+        pass
+    at = np.array([[float(v) for v in columns[n]] for n in names if n.startswith("axis-")]).T
+    return at, {n: np.array([float(v) for v in c]) for n, c in columns.items() if n[:5] not in ("axis-", "index")}
+
+
+def napari(command, work):
+    source, path, plain = (os.path.join(work, n) for n in ("movie.npy", "points.csv", "plain.csv"))
+    options = ("-q", "--link", "4", "--subpixel", "fit", "--pixel-size", "0.1um")
+    run(command, "blobs", source, "-o", plain, *options)
+    done = run(command, "blobs", source, "-o", path, "--format", "napari", *options)
+    say(done.returncode == 0, f"a table for napari: {done.stderr.strip()}")
+    at, properties = as_napari(path)
+    want = read(plain)
+    say(np.array_equal(at, places(want)), "napari: the positions are frame, y, x")
+    say(list(properties) == [n for n in want[0] if n not in ("frame", "y", "x")], f"properties {list(properties)}")
+    for name, values in properties.items():
+        own = np.array([float(r[name] or "nan") for r in want])
+        say(values.dtype.kind in "if" and np.array_equal(values, own, equal_nan=True), f"napari: {name} are numbers")
+    # a fit that fails has no error: an empty field would turn the whole column into text
+    dots = os.path.join(work, "dots.npy")
+    image = np.zeros((1, 64, 64), np.float32)
+    image[0, 20, 20], image[0, 40, 30:34] = 1000, 5000
+    np.save(dots, image)
+    done = run(command, "blobs", dots, "-o", path, "--format", "napari", "--subpixel", "fit", "-q", "--threshold", "5")
+    _, properties = as_napari(path)
+    say(properties["y_err"].dtype.kind == "f" and np.isnan(properties["y_err"]).any(), "a missing error is nan")
+    for name in ("p.tsv", "p.json", "p.npy"):
+        done = run(command, "blobs", source, "-o", os.path.join(work, name), "--format", "napari")
+        say(done.returncode == 2 and ".csv" in done.stderr, f"napari reads CSV alone: {done.stderr.strip()}")
 
 
 def trackmate(command, work):
@@ -492,6 +537,7 @@ def main():
     command = sys.argv[1]
     with tempfile.TemporaryDirectory() as work:
         every_form(command, work)
+        napari(command, work)
         trackmate(command, work)
         separators(command, work)
         endings(command, work)

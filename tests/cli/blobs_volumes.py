@@ -205,6 +205,14 @@ def tables(command, work):
     say(all(abs(float(u["z_um"]) - 0.4 * float(r["z"])) < 1e-5 and
             abs(float(u[a + "_um"]) - 0.1 * float(r[a])) < 1e-5 for u, r in zip(scaled, again) for a in "yx"),
         f"positions in um, as the file tells: {scaled[0]}")
+    done, _ = blobs(command, work, "ij.tif", "--format", "napari")
+    with open(os.path.join(work, "out.csv"), newline="", encoding="utf-8") as file:
+        points = list(csv.DictReader(file))
+    done, own = blobs(command, work, "ij.tif")
+    say(list(points[0])[:6] == ["index", "axis-0", "axis-1", "axis-2", "axis-3", "sigma"] and
+        [[p["axis-%d" % i] for i in range(4)] for p in points] ==
+        [[r[n] for n in ("frame", "z", "y", "x")] for r in own] and
+        all(value for p in points for value in p.values()), f"napari's columns: {points[0]}")
     done, _ = blobs(command, work, "ij.tif", "--format", "trackmate")
     with open(os.path.join(work, "out.csv"), encoding="utf-8") as file:
         lines = file.read().splitlines()

@@ -355,6 +355,7 @@ static int run(int argc, char **argv)
     a.movie = argv[1];
     const unsigned formats = a.format == BLOBS_CLEAVE      ? BLOBS_TABLES
                              : a.format == BLOBS_TRACKMATE ? CLI_CSV | CLI_TSV | CLI_XML
+                             : a.format == BLOBS_NAPARI    ? CLI_CSV
                                                            : CLI_CSV | CLI_TSV | CLI_JSON;
     const cli_file movie = { "MOVIE", file_of(a.movie), NULL, 0 };
     const cli_file outputs[] = { { "-o", a.output, NULL, formats },
@@ -395,6 +396,16 @@ static int run(int argc, char **argv)
         return code;
     }
     t.facts = clv_movie_look(t.movie);
+    const size_t shorter = CLV_MIN(t.facts->height, t.facts->width);
+    if (a.exclude_border > (shorter - 1) / 2) {
+        code = cli_error(&cli_blobs, CLI_USAGE,
+                         "--exclude-border: %llu given, which leaves nothing of %zux%zu pixels; "
+                         "expected at most %zu",
+                         (unsigned long long)a.exclude_border, t.facts->height, t.facts->width,
+                         (shorter - 1) / 2);
+        clv_movie_close(t.movie);
+        return code;
+    }
     if (t.facts->depth > 1) {
         code = blobs_volumes(&a, t.movie);
         clv_movie_close(t.movie);

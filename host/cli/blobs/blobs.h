@@ -57,7 +57,7 @@ clv_status blobs_stop(const blobs_args *args, size_t done, size_t total, const c
 
 /* ---- blobs/write.c --------------------------------------------------------------------------- */
 
-enum { BLOBS_CLEAVE, BLOBS_TRACKMATE, BLOBS_XY };
+enum { BLOBS_CLEAVE, BLOBS_TRACKMATE, BLOBS_XY, BLOBS_NAPARI };
 
 /* Formats that tables of spots and tracks may have, by their endings. */
 enum { BLOBS_TABLES = CLI_CSV | CLI_TSV | CLI_JSON | CLI_NPY | CLI_XML | CLI_PARQUET };
@@ -110,7 +110,7 @@ typedef struct blobs_writer {
     clv_text records;
     const char *codes[16];
     blobs_extra extra;
-    const char *names[16]; /* of all columns */
+    const char *names[20]; /* of all columns */
     size_t row;
     bool xml; /* the members below hold the spots until the end: */
     struct blobs_trackmate_row *rows;
@@ -148,6 +148,9 @@ clv_status blobs_parquet_write(const char *path, const char *const *names, const
  * their number. */
 size_t blobs_join_names(const char **names, const char *const *own, size_t count,
                         const blobs_extra *extra, bool particle);
+
+/* Adds a number that may be missing. napari's reader needs "nan" there: an empty field would make text of the column. */
+void blobs_csv_maybe(clv_csv *csv, float value, bool napari);
 
 /* Defined in blobs/trackmate_xml.c. Rows are sorted by frame and numbered 0, 1, 2 ... */
 clv_status blobs_xml_write(const char *path, const blobs_units *units,

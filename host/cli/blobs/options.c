@@ -99,7 +99,7 @@ void blobs_table(blobs_args *a, cli_option *table)
           "places are those in the first frame, as if the stage had not drifted" },
         { "registered", CLI_TEXT, &a->registered, "FILE.npy",
           "the movie, with each frame shifted back by the drift" },
-        { "format", CLI_CHOICE, &a->format, "cleave,trackmate,xy", "columns [cleave]" },
+        { "format", CLI_CHOICE, &a->format, "cleave,trackmate,xy,napari", "columns [cleave]" },
         { "pixel-size", CLI_TEXT, &a->pixel_size, "S[UNIT]",
           "of a pixel: columns in that unit, such as 0.1um [from the file]" },
         { "interval", CLI_DOUBLE, &a->interval, "SEC",
@@ -139,6 +139,7 @@ static int read_frames(blobs_args *a)
 
 int blobs_check(blobs_args *a)
 {
+    enum { MOST_SIGMA = 256 }; /* pixels; the library's limit */
     if (!a->output && !a->preview_given && !a->tracks && !a->stage_drift && !a->registered)
         return cli_error(cli_running(), CLI_USAGE,
                          "-o FILE is missing: where the spots go, such as -o spots.csv");
@@ -146,6 +147,9 @@ int blobs_check(blobs_args *a)
         return cli_error(cli_running(), CLI_USAGE,
                          "--min-sigma %g and --max-sigma %g given, expected 0 < min <= max",
                          a->min_sigma, a->max_sigma);
+    if (a->max_sigma > MOST_SIGMA)
+        return cli_error(cli_running(), CLI_USAGE, "--max-sigma: %g given, expected at most %d",
+                         a->max_sigma, MOST_SIGMA);
     if (!a->num_sigma || a->num_sigma > CLV_BLOB_MAX_SCALES)
         return cli_error(cli_running(), CLI_USAGE, "--num-sigma: %llu given, expected 1 to %d",
                          (unsigned long long)a->num_sigma, CLV_BLOB_MAX_SCALES);

@@ -33,7 +33,8 @@ int blobs_units_of(const blobs_args *a, const clv_movie_facts *facts, blobs_unit
         units->row = 0;
         const bool xml = (a->output && cli_formats_of(a->output) == CLI_XML) ||
                          (a->tracks && cli_formats_of(a->tracks) == CLI_XML);
-        if (a->format == BLOBS_CLEAVE && !xml && !blobs_has_unit(units))
+        const bool named = a->format == BLOBS_CLEAVE || a->format == BLOBS_NAPARI;
+        if (named && !xml && !blobs_has_unit(units))
             return cli_error(cli_running(), CLI_USAGE,
                              "--pixel-size %s has no unit, after which columns are called: give "
                              "one, such as %gum",

@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `cleave blobs` on stacks of planes: spots and tracks in three dimensions, and their tables. */
-#include "host/cli/blobs/blobs.h"
+/* `cleave blobs` on stacks of planes: spots and tracks in three dimensions. */
+#include "host/cli/blobs/volume.h"
 #include "host/cli/units.h"
-#include "host/cli/endings.h"
 
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/error.h"
-#include "base/file.h"
 #include "base/text.h"
 
 #include <cleave/volume.h>
@@ -15,12 +13,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* A spot and its track. */
-typedef struct member {
-    clv_volume_spot spot;
-    int64_t particle; /* -1: none */
-} member;
 
 typedef struct task {
     const blobs_args *a;
@@ -33,7 +25,7 @@ typedef struct task {
     double voxel[3];          /* z, y, x; relative to x if the unit is unknown */
     blobs_units units;
     blobs_extra extra;
-    member *members;
+    volume_member *members;
     size_t count, room, tracks;
     blobs_volume_views views;
     clv_blob_summary summary;
@@ -107,7 +99,7 @@ static clv_status keep(task *t, const clv_volume_spot *spots, size_t count, size
     if (!clv_reserve(&t->members, &t->room, t->count + count, sizeof *t->members))
         return clv_fail(CLV_E_MEMORY, "no memory for %zu spots", t->count + count);
     for (size_t i = 0; i < count; ++i) {
-        t->members[t->count] = (member){ spots[i], -1 };
+        t->members[t->count] = (volume_member){ spots[i], -1 };
         t->members[t->count++].spot.frame = (uint32_t)stack;
     }
     return CLV_OK;
@@ -175,14 +167,14 @@ static clv_status detect(task *t)
 
 static int by_track(const void *left, const void *right)
 {
-    const member *a = left, *b = right;
+    const volume_member *a = left, *b = right;
     if (a->particle != b->particle) return a->particle < b->particle ? -1 : 1;
     return (a->spot.frame > b->spot.frame) - (a->spot.frame < b->spot.frame);
 }
 
 static int by_frame(const void *left, const void *right)
 {
-    const member *a = left, *b = right;
+    const volume_member *a = left, *b = right;
     if (a->spot.frame != b->spot.frame) return a->spot.frame < b->spot.frame ? -1 : 1;
     if (a->spot.z != b->spot.z) return a->spot.z < b->spot.z ? -1 : 1;
     if (a->spot.y != b->spot.y) return a->spot.y < b->spot.y ? -1 : 1;
@@ -219,11 +211,12 @@ static clv_status fill_gaps(task *t)
             made += (double)t->members[i].spot.frame - (double)t->members[i - 1].spot.frame - 1;
     CLV_TRY(blobs_check_gaps(t->a->movie, made, 2 * sizeof *t->members));
     for (size_t i = 1, seen = t->count; i < seen; ++i) {
-        const member a = t->members[i - 1], b = t->members[i];
+        const volume_member a = t->members[i - 1], b = t->members[i];
         for (uint32_t f = a.spot.frame + 1; a.particle == b.particle && f < b.spot.frame; ++f) {
             if (!clv_reserve(&t->members, &t->room, t->count + 1, sizeof *t->members))
                 return clv_fail(CLV_E_MEMORY, "no memory to fill gaps");
-            t->members[t->count++] = (member){ step_between(&a.spot, &b.spot, f), a.particle };
+            t->members[t->count++] =
+                (volume_member){ step_between(&a.spot, &b.spot, f), a.particle };
         }
     }
     return CLV_OK;
@@ -252,7 +245,8 @@ static clv_status link_spots(task *t)
     if (!status) status = clv_link(points, t->count, &options, particle, &t->tracks);
     size_t kept = 0;
     for (size_t i = 0; i < t->count && !status; ++i)
-        if (particle[i] >= 0) t->members[kept++] = (member){ t->members[i].spot, particle[i] };
+        if (particle[i] >= 0)
+            t->members[kept++] = (volume_member){ t->members[i].spot, particle[i] };
     clv_free(points), clv_free(z), clv_free(particle);
     CLV_TRY(status);
     t->count = kept;
@@ -261,133 +255,7 @@ static clv_status link_spots(task *t)
     return CLV_OK;
 }
 
-/* ---- tables ------------------------------------------------------------------------------------------ */
-
-static const char *const columns[] = { "frame",   "z",        "y",     "x",          "sigma",
-                                       "sigma_z", "response", "mass",  "background", "snr",
-                                       "z_err",   "y_err",    "x_err", "flags" };
-
-/* Computes position and time of a spot in physical units. */
-static void find_values(const task *t, const clv_volume_spot *s, double values[4])
-{
-    const double place[] = { (double)s->z, (double)s->y, (double)s->x };
-    blobs_extra_values(&t->extra, s->frame, place, values);
-}
-
-/* Returns a spot as tables hold it: errors that are not known are NaN, as for spots in frames. */
-static clv_volume_spot as_told(const clv_volume_spot *spot)
-{
-    clv_volume_spot s = *spot;
-    float *const errors[] = { &s.z_err, &s.y_err, &s.x_err };
-    for (size_t i = 0; i < CLV_LEN(errors); ++i)
-        if (!(*errors[i] > 0)) *errors[i] = NAN;
-    return s;
-}
-
-static clv_status write_csv(const task *t, const char *path, bool tracks)
-{
-    clv_csv c = { .columns = 0 };
-    const char *names[32];
-    double more[4];
-    clv_csv_begin_as(&c, blobs_kind_of(path), names,
-                     blobs_join_names(names, columns, CLV_LEN(columns), &t->extra, tracks));
-    for (size_t i = 0; i < t->count; ++i) {
-        const clv_volume_spot s = as_told(&t->members[i].spot);
-        clv_csv_int(&c, s.frame);
-        const float values[] = { s.z,    s.y,          s.x,   s.sigma, s.sigma_z, s.response,
-                                 s.mass, s.background, s.snr, s.z_err, s.y_err,   s.x_err };
-        for (size_t v = 0; v < CLV_LEN(values); ++v) {
-            if (isnan(values[v]))
-                clv_csv_missing(&c);
-            else
-                clv_csv_float(&c, values[v]);
-        }
-        clv_csv_int(&c, s.flags);
-        find_values(t, &s, more);
-        for (size_t v = 0; v < t->extra.count; ++v)
-            clv_csv_number(&c, more[v]);
-        if (tracks) clv_csv_int(&c, t->members[i].particle);
-        clv_csv_end_row(&c);
-    }
-    clv_csv_end(&c);
-    const clv_status status = clv_csv_write(&c, path);
-    clv_csv_clear(&c);
-    return status;
-}
-
-static clv_status write_trackmate(const task *t, const char *path)
-{
-    const double x = t->units.pixel_size > 0 ? t->units.pixel_size : 1,
-                 y = x * t->voxel[1] / t->voxel[2], z = x * t->voxel[0] / t->voxel[2];
-    blobs_trackmate_row *rows = clv_alloc(CLV_MAX(t->count, (size_t)1), sizeof *rows);
-    if (!rows) return clv_fail(CLV_E_MEMORY, "%s: no memory", path);
-    for (size_t i = 0; i < t->count; ++i) {
-        const clv_volume_spot *s = &t->members[i].spot;
-        rows[i] = (blobs_trackmate_row){ .number = i,
-                                         .track = t->members[i].particle,
-                                         .frame = s->frame,
-                                         .quality = s->response,
-                                         .z = (double)s->z * z,
-                                         .y = (double)s->y * y,
-                                         .x = (double)s->x * x,
-                                         .radius = sqrt(2) * (double)s->sigma * x };
-    }
-    clv_csv c = { .columns = 0 };
-    clv_status status = CLV_OK;
-    if (cli_formats_of(path) == CLI_XML) {
-        status = blobs_xml_write(path, &t->units, rows, t->count);
-    } else {
-        blobs_trackmate_begin(&c, blobs_kind_of(path), &t->units);
-        for (size_t i = 0; i < t->count; ++i)
-            blobs_trackmate_add(&c, &t->units, &rows[i]);
-        status = clv_csv_write(&c, path);
-    }
-    clv_csv_clear(&c);
-    clv_free(rows);
-    return status;
-}
-
-/* Fields in the order of clv_volume_spot, which is written as it lies in memory. */
-_Static_assert(sizeof(clv_volume_spot) == 14 * 4, "clv_volume_spot has no holes");
-
-static clv_status write_records(const task *t, const char *path, bool tracks)
-{
-    static const char *const fields[] = { "frame", "flags",   "z",        "y",    "x",
-                                          "sigma", "sigma_z", "response", "mass", "background",
-                                          "snr",   "z_err",   "y_err",    "x_err" };
-    const char *names[BLOBS_MOST_COLUMNS], *codes[BLOBS_MOST_COLUMNS];
-    const bool parquet = cli_formats_of(path) == CLI_PARQUET;
-    const size_t row_bytes =
-        sizeof(clv_volume_spot) + t->extra.count * sizeof(double) + (tracks ? sizeof(int64_t) : 0);
-    clv_text text = { 0 };
-    const size_t count =
-        blobs_record_columns(names, codes, fields, CLV_LEN(fields), 2, &t->extra, tracks);
-    if (!parquet) blobs_npy_begin(&text, fields, CLV_LEN(fields), 2, &t->extra, tracks, t->count);
-    for (size_t i = 0; i < t->count; ++i) {
-        double more[4];
-        const clv_volume_spot s = as_told(&t->members[i].spot);
-        find_values(t, &s, more);
-        clv_text_bytes(&text, (const char *)&s, sizeof s);
-        clv_text_bytes(&text, (const char *)more, t->extra.count * sizeof *more);
-        if (tracks)
-            clv_text_bytes(&text, (const char *)&t->members[i].particle,
-                           sizeof t->members[i].particle);
-    }
-    const clv_status status =
-        text.failed ? clv_fail(CLV_E_MEMORY, "%s: no memory", path)
-        : parquet   ? blobs_parquet_write(path, names, codes, count, text.data, t->count, row_bytes)
-                    : clv_file_write(path, text.data, text.length);
-    clv_text_clear(&text);
-    return status;
-}
-
-static clv_status write_spots(const task *t, const char *path, bool tracks)
-{
-    if (cli_formats_of(path) & (CLI_NPY | CLI_PARQUET)) return write_records(t, path, tracks);
-    return t->a->format == BLOBS_TRACKMATE || cli_formats_of(path) == CLI_XML
-               ? write_trackmate(t, path)
-               : write_csv(t, path, tracks);
-}
+/* ---- outputs ----------------------------------------------------------------------------------------- */
 
 static clv_status draw(const task *t)
 {
@@ -408,8 +276,14 @@ static clv_status finish(task *t)
 {
     const blobs_args *a = t->a;
     if (a->link_given) CLV_TRY(link_spots(t));
-    if (a->output) CLV_TRY(write_spots(t, a->output, a->link_given));
-    if (a->tracks) CLV_TRY(write_spots(t, a->tracks, true));
+    const volume_table table = { .units = &t->units,
+                                 .extra = &t->extra,
+                                 .voxel = t->voxel,
+                                 .members = t->members,
+                                 .count = t->count,
+                                 .format = a->format };
+    if (a->output) CLV_TRY(volume_write(&table, a->output, a->link_given));
+    if (a->tracks) CLV_TRY(volume_write(&table, a->tracks, true));
     return a->overlay ? draw(t) : CLV_OK;
 }
 

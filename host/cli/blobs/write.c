@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Writes tables of spots with Cleave's own columns, TrackMate's, or a few with x before y; as text, JSON, NumPy records
- * or TrackMate's XML. */
+/* Writes tables of spots with Cleave's own columns, napari's, TrackMate's, or a few with x before y; as text, JSON,
+ * NumPy records or TrackMate's XML. */
 #include "host/cli/blobs/blobs.h"
 #include "host/io/tables/any.h"
 
@@ -21,6 +21,13 @@ static const char *const own_columns[] = { "frame", "y",          "x",   "sigma"
 static const char *const error_columns[] = { "frame",    "y",     "x",          "sigma",
                                              "response", "mass",  "background", "snr",
                                              "y_err",    "x_err", "flags" };
+/* The same for napari, whose reader takes the columns "axis-..." for positions and the others for properties. */
+static const char *const napari_columns[] = {
+    "index", "axis-0", "axis-1", "axis-2", "sigma", "response", "mass", "background", "snr", "flags"
+};
+static const char *const napari_error_columns[] = { "index", "axis-0",   "axis-1", "axis-2",
+                                                    "sigma", "response", "mass",   "background",
+                                                    "snr",   "y_err",    "x_err",  "flags" };
 static const char *const xy_columns[] = { "frame", "x", "y", "intensity", "sigma", "snr", "id" };
 static const char *const trackmate_columns[] = { "LABEL",      "ID",         "TRACK_ID",
                                                  "QUALITY",    "POSITION_X", "POSITION_Y",
@@ -191,6 +198,12 @@ static void begin(blobs_writer *w)
         blobs_trackmate_begin(&w->csv, kind, &w->units);
     else if (w->format == BLOBS_XY)
         clv_csv_begin_as(&w->csv, kind, xy_columns, CLV_LEN(xy_columns));
+    else if (w->format == BLOBS_NAPARI)
+        clv_csv_begin_as(
+            &w->csv, kind, w->names,
+            blobs_join_names(w->names, w->errors ? napari_error_columns : napari_columns,
+                             w->errors ? CLV_LEN(napari_error_columns) : CLV_LEN(napari_columns),
+                             &w->extra, w->tracks));
     else
         clv_csv_begin_as(&w->csv, kind, w->names,
                          blobs_join_names(w->names, w->errors ? error_columns : own_columns,
@@ -202,13 +215,13 @@ clv_status blobs_writer_open(blobs_writer *w, const char *path, const blobs_args
                              const blobs_units *units, bool tracks)
 {
     struct stat info;
+    const bool own = a->format == BLOBS_CLEAVE || a->format == BLOBS_NAPARI;
     *w = (blobs_writer){ .path = path,
                          .format = a->format,
                          .tracks = tracks,
-                         .errors =
-                             a->format == BLOBS_CLEAVE && a->subpixel == CLV_BLOB_SUBPIXEL_FIT };
+                         .errors = own && a->subpixel == CLV_BLOB_SUBPIXEL_FIT };
     if (units) w->units = *units;
-    if (units && a->format == BLOBS_CLEAVE) blobs_find_extra(units, false, &w->extra);
+    if (units && own) blobs_find_extra(units, false, &w->extra);
     w->npy = cli_formats_of(path) == CLI_NPY;
     w->xml = cli_formats_of(path) == CLI_XML;
     w->parquet = cli_formats_of(path) == CLI_PARQUET;
@@ -237,11 +250,12 @@ static clv_status flush(blobs_writer *w)
     return CLV_OK;
 }
 
-/* Adds the error, or a missing field if it is unknown. */
-static void add_error(clv_csv *c, float error)
+void blobs_csv_maybe(clv_csv *c, float value, bool napari)
 {
-    if (isfinite(error))
-        clv_csv_float(c, error);
+    if (isfinite(value))
+        clv_csv_float(c, value);
+    else if (napari)
+        clv_csv_raw(c, "nan");
     else
         clv_csv_missing(c);
 }
@@ -250,11 +264,14 @@ static void add_own(blobs_writer *w, const blobs_spot *spot, const int64_t *part
 {
     const clv_spot *s = &spot->is;
     clv_csv *c = &w->csv;
+    const bool napari = w->format == BLOBS_NAPARI;
+    if (napari) clv_csv_int(c, (int64_t)w->row);
     clv_csv_int(c, s->frame);
     clv_csv_float(c, s->y), clv_csv_float(c, s->x), clv_csv_float(c, s->sigma);
     clv_csv_float(c, s->response), clv_csv_float(c, s->mass);
     clv_csv_float(c, s->background), clv_csv_float(c, s->snr);
-    if (w->errors) add_error(c, spot->error.y), add_error(c, spot->error.x);
+    if (w->errors)
+        blobs_csv_maybe(c, spot->error.y, napari), blobs_csv_maybe(c, spot->error.x, napari);
     clv_csv_int(c, s->flags);
     double values[4];
     find_values(w, s, values);
