@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Decides which maxima are spots: thresholds, borders, bad pixels, hot pixels. */
+/* Decides which maxima are spots: thresholds, borders, bad pixels, hot pixels, edges. */
 #include "host/blob/blob_job.h"
 #include "host/blob/blob_noise.h"
 
@@ -115,6 +115,15 @@ void clv_blob_climb(const clv_blob_plan *plan, size_t frame, size_t k, int steps
     }
 }
 
+/* Returns whether a response of scale k is above its threshold without what an edge beside the peak contributes. */
+static bool beyond_edge(const clv_blob_plan *plan, size_t frame, size_t k, const clv_blob_peak *p,
+                        double response, double pixel, const clv_blob_skew *skew)
+{
+    const clv_blob_edge edge = clv_blob_edge_at(plan, frame, k, p, pixel, skew->variance);
+    if (!(edge.response > 0)) return true;
+    return clv_blob_times_threshold(plan, frame, k, response - edge.response, edge.noise, skew) > 1;
+}
+
 /* Returns whether the next scale's S/N is lower than the peak's own. This never happens for a spot, whose light the
  * next scale gathers. */
 static bool narrows(const clv_blob_plan *plan, size_t frame, const clv_blob_peak *p, double pixel)
@@ -147,6 +156,8 @@ static bool larger_is_certain(const clv_blob_plan *plan, size_t frame, clv_blob_
     if (!(clv_blob_times_threshold(plan, frame, best_k, (double)moved.around[4], pixel, skew) >
           least))
         return false;
+    if (!beyond_edge(plan, frame, best_k, &moved, (double)moved.around[4], pixel, skew))
+        return false;
     *p = moved;
     return true;
 }
@@ -161,7 +172,8 @@ static bool is_spot(const clv_blob_plan *plan, size_t frame, clv_blob_peak *p,
     const bool narrow = p->k == 0 && own > 1 && !plan->options.keep_hot_pixels &&
                         narrows(plan, frame, p, pixel) &&
                         is_hot(plan, frame, p, pixel * sqrt(skew->variance), skew->third);
-    if (own > 1 && !narrow) return true;
+    if (own > 1 && !narrow && beyond_edge(plan, frame, p->k, p, (double)p->own, pixel, skew))
+        return true;
     if (larger_is_certain(plan, frame, p, pixel, skew, fmax(own, 1))) return true;
     *hot = narrow;
     return false;

@@ -50,6 +50,18 @@ double clv_blob_response_at(const clv_blob_plan *plan, size_t frame, size_t k, s
 void clv_blob_responses_around(const clv_blob_plan *plan, size_t frame, size_t k, size_t y,
                                size_t x, float around[9]);
 
+/* ---- blob_edge.c ---- */
+
+/* What an edge beside a peak contributes to the response there (0: there is none, or it contributes nothing), and the
+ * noise of the pixels on its bright side. */
+typedef struct clv_blob_edge {
+    double response, noise;
+} clv_blob_edge;
+/* Looks for an edge beside the peak of scale k, where the map of the pixels' noise has the value `noise`; the result is
+ * a value of the map as well. `variance`: of the pixels, over map^2. */
+clv_blob_edge clv_blob_edge_at(const clv_blob_plan *plan, size_t frame, size_t k,
+                               const clv_blob_peak *peak, double noise, double variance);
+
 /* ---- blob_noise.c ---- */
 
 /* The third cumulant of the pixels' noise over its variance, and its variance over map^2. */

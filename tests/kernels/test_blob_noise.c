@@ -106,6 +106,38 @@ static void empty_frames_stay_empty(test_device *device)
     }
 }
 
+/* Where the light jumps, the responses on the bright side are positive all along the edge; spots there still count. */
+static void edges_are_no_spots(test_device *device)
+{
+    static const double slope[] = { 0, 0.4, -1.3 }; /* of the edge: columns per row */
+    uint64_t state = 21;
+    size_t empty = 0, put = 0, got = 0;
+    for (size_t i = 0; i < 2 * CLV_LEN(slope); ++i) {
+        clv_spot *spots;
+        const double tilt = slope[i / 2], bright = i % 2 ? 80 : 40;
+        for (size_t y = 0; y < SIDE; ++y)
+            for (size_t x = 0; x < SIDE; ++x)
+                light[y][x] =
+                    (double)x - SIDE / 2 - tilt * ((double)y - SIDE / 2) > 0 ? bright : 20;
+        expose(&state);
+        empty += find(device, 5, &spots, NULL);
+        free(spots);
+        for (size_t y = STEP / 2; y < SIDE; y += STEP) {
+            const double x = SIDE / 2 + tilt * ((double)y - SIDE / 2) + 3;
+            if (x > 8 && x < SIDE - 8) add_spot((double)y, x, 8 * sqrt(bright), 1.5);
+        }
+        expose(&state);
+        const size_t count = find(device, 5, &spots, NULL);
+        for (size_t y = STEP / 2; y < SIDE; y += STEP) {
+            const double x = SIDE / 2 + tilt * ((double)y - SIDE / 2) + 3;
+            if (x > 8 && x < SIDE - 8) ++put, got += spot_at(spots, count, (double)y, x) != NULL;
+        }
+        free(spots);
+    }
+    if (empty > 8) fail_msg("%zu false spots along edges", empty);
+    if ((double)got < 0.95 * (double)put) fail_msg("%zu of %zu spots beside edges", got, put);
+}
+
 /* Peaks of eight times the noise of their place, all over the frame, under uneven light. */
 static void spots_are_found_everywhere(test_device *device)
 {
@@ -203,6 +235,7 @@ static void check(test_device *device)
 {
     if (test_left_out(device, device->slow || device->tiny, "noise: many large frames")) return;
     empty_frames_stay_empty(device);
+    edges_are_no_spots(device);
     spots_are_found_everywhere(device);
     single_pixels_are_no_spots(device);
     widths_are_right(device);

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Finds edges beside peaks: lines where the brightness jumps, such as the border between two amplifiers of a camera or
+ * the rim of a cell. The responses on the bright side of such a line are positive all along it, and noise turns this
+ * ridge into a row of maxima. What the ridge itself contributes is measured farther along the edge. */
+#include "host/blob/blob_noise.h"
+
+#include "base/alloc.h"
+#include "base/sort.h"
+
+#include <math.h>
+
+enum {
+    ANGLES = 16,
+    RINGS = 3,
+    ALONG = 4,
+    FEWEST = 6 /* pixels on either side, at a corner of the frame */
+};
+
+/* Radii of the rings, and distances along the edge, in units of sigma. A spot's own response is negative there. */
+static const double ring[RINGS] = { 3, 4.25, 5.5 }, along[ALONG] = { 2.5, 3.75, 5, 6.25 };
+/* Least jump, in deviations of the difference of two medians of half a ring. */
+static const double least_jump = 3;
+/* Distance, in pixels, at which the noise of the bright side is looked up: one and a half cells of the map. */
+static const double aside = 1.5 * (1 << CLV_BLOB_CELL_SHIFT);
+
+typedef struct pixel {
+    double value, uy, ux; /* the direction in which it lies */
+} pixel;
+
+static double median(float *values, size_t count)
+{
+    return (double)clv_nth_float(values, count, count / 2);
+}
+
+static bool inside(const clv_blob_plan *plan, double y, double x)
+{
+    return y >= 0 && x >= 0 && y < (double)plan->shape.height && x < (double)plan->shape.width;
+}
+
+/* Reads the pixels of the rings around the peak that are in the frame; returns how many. */
+static size_t read_rings(const clv_blob_plan *plan, size_t frame, const clv_blob_peak *p,
+                         double sigma, pixel *pixels)
+{
+    static const double full = 6.283185307179586;
+    size_t count = 0;
+    for (size_t a = 0; a < ANGLES; ++a) {
+        const double uy = sin(full * (double)a / ANGLES), ux = cos(full * (double)a / ANGLES);
+        for (size_t r = 0; r < RINGS; ++r) {
+            const double y = floor(p->y + ring[r] * sigma * uy + 0.5),
+                         x = floor(p->x + ring[r] * sigma * ux + 0.5);
+            if (!inside(plan, y, x)) continue;
+            const double value =
+                (double)plan->gain * clv_blob_pixel_at(plan, frame, (size_t)y, (size_t)x);
+            if (isfinite(value)) pixels[count++] = (pixel){ value, uy, ux };
+        }
+    }
+    return count;
+}
+
+/* Finds the direction (uy, ux) in which the pixels are brighter. Returns false if they are not clearly so: medians of
+ * both halves keep single bright neighbours from deciding. */
+static bool find_jump(const pixel *pixels, size_t count, double noise, double *uy, double *ux)
+{
+    float bright[ANGLES * RINGS], dark[ANGLES * RINGS];
+    size_t brights = 0, darks = 0;
+    double mean = 0, y = 0, x = 0;
+    for (size_t i = 0; i < count; ++i)
+        mean += pixels[i].value / (double)count;
+    for (size_t i = 0; i < count; ++i)
+        y += (pixels[i].value - mean) * pixels[i].uy, x += (pixels[i].value - mean) * pixels[i].ux;
+    const double length = sqrt(y * y + x * x);
+    if (!(length > 0)) return false;
+    *uy = y / length, *ux = x / length;
+    for (size_t i = 0; i < count; ++i) {
+        const double side = pixels[i].uy * *uy + pixels[i].ux * *ux;
+        if (side > 0)
+            bright[brights++] = (float)pixels[i].value;
+        else
+            dark[darks++] = (float)pixels[i].value;
+    }
+    if (brights < FEWEST || darks < FEWEST) return false;
+    const double doubt = 1.2533 * noise * sqrt(1 / (double)brights + 1 / (double)darks);
+    return median(bright, brights) - median(dark, darks) > least_jump * doubt;
+}
+
+clv_blob_edge clv_blob_edge_at(const clv_blob_plan *plan, size_t frame, size_t k,
+                               const clv_blob_peak *p, double noise, double variance)
+{
+    clv_blob_edge edge = { 0, noise };
+    pixel pixels[ANGLES * RINGS];
+    float responses[2 * ALONG];
+    double uy, ux;
+    size_t count = 0;
+    const double sigma = plan->sigma[k];
+    const size_t read = read_rings(plan, frame, p, sigma, pixels);
+    if (!find_jump(pixels, read, noise * sqrt(variance), &uy, &ux)) return edge;
+    for (int i = 0; i < 2 * ALONG; ++i) {
+        const double far = (i & 1 ? -1 : 1) * along[i / 2] * sigma;
+        const double y = floor(p->y + far * ux + 0.5), x = floor(p->x - far * uy + 0.5);
+        if (!inside(plan, y, x)) continue;
+        float around[9];
+        clv_blob_responses_around(plan, frame, k, (size_t)y, (size_t)x, around);
+        for (size_t n = 0; n < 9; ++n)
+            around[4] = fmaxf(around[4], around[n]);
+        responses[count++] = around[4];
+    }
+    if (count < ALONG) return edge;
+    edge.response = fmax(median(responses, count), 0);
+    const double y = fmin(fmax(p->y + aside * uy, 0), (double)(plan->shape.height - 1)),
+                 x = fmin(fmax(p->x + aside * ux, 0), (double)(plan->shape.width - 1));
+    /* the median has a deviation of its own, which adds to that of the peak */
+    if (edge.response > 0)
+        edge.noise =
+            fmax(noise, clv_blob_pixel_noise(plan, frame, y, x)) * sqrt(1 + 1.5708 / (double)count);
+    return edge;
+}
