@@ -20,6 +20,9 @@ enum {
 static const double ring[RINGS] = { 3, 4.25, 5.5 }, along[ALONG] = { 2.5, 3.75, 5, 6.25 };
 /* Least jump, in deviations of the difference of two medians of half a ring. */
 static const double least_jump = 3;
+/* Least length of the sum of pixels times their directions, in deviations. A jump of least_jump at the middle of whole
+ * rings gives 3.4. */
+static const double clearly = 2.5;
 /* Distance, in pixels, at which the noise of the bright side is looked up: one and a half cells of the map. */
 static const double aside = 1.5 * (1 << CLV_BLOB_CELL_SHIFT);
 
@@ -41,14 +44,19 @@ static bool inside(const clv_blob_plan *plan, double y, double x)
 static size_t read_rings(const clv_blob_plan *plan, size_t frame, const clv_blob_peak *p,
                          double sigma, pixel *pixels)
 {
-    static const double full = 6.283185307179586;
+    /* sine and cosine of the angles */
+    static const double s1 = 0.3826834323650898, s2 = 0.7071067811865476, s3 = 0.9238795325112867;
+    const double way[ANGLES + ANGLES / 4] = { 0,   s1,  s2, s3,  1,   s3,  s2, s1, 0,  -s1,
+                                              -s2, -s3, -1, -s3, -s2, -s1, 0,  s1, s2, s3 };
     size_t count = 0;
     for (size_t a = 0; a < ANGLES; ++a) {
-        const double uy = sin(full * (double)a / ANGLES), ux = cos(full * (double)a / ANGLES);
+        const double uy = way[a], ux = way[a + ANGLES / 4];
         for (size_t r = 0; r < RINGS; ++r) {
-            const double y = floor(p->y + ring[r] * sigma * uy + 0.5),
-                         x = floor(p->x + ring[r] * sigma * ux + 0.5);
-            if (!inside(plan, y, x)) continue;
+            const int64_t y = (int64_t)p->y + lrint(ring[r] * sigma * uy),
+                          x = (int64_t)p->x + lrint(ring[r] * sigma * ux);
+            if (y < 0 || x < 0 || y >= (int64_t)plan->shape.height ||
+                x >= (int64_t)plan->shape.width)
+                continue;
             const double value =
                 (double)plan->gain * clv_blob_pixel_at(plan, frame, (size_t)y, (size_t)x);
             if (isfinite(value)) pixels[count++] = (pixel){ value, uy, ux };
@@ -69,7 +77,8 @@ static bool find_jump(const pixel *pixels, size_t count, double noise, double *u
     for (size_t i = 0; i < count; ++i)
         y += (pixels[i].value - mean) * pixels[i].uy, x += (pixels[i].value - mean) * pixels[i].ux;
     const double length = sqrt(y * y + x * x);
-    if (!(length > 0)) return false;
+    /* a jump of least_jump makes it longer; most spots need no medians */
+    if (!(length > clearly * noise * sqrt(0.5 * (double)count))) return false;
     *uy = y / length, *ux = x / length;
     for (size_t i = 0; i < count; ++i) {
         const double side = pixels[i].uy * *uy + pixels[i].ux * *ux;
