@@ -27,13 +27,14 @@ static const bench_workload *const workloads[] = { &bench_paco,        &bench_bl
 
 typedef struct bench_args {
     const char *modes, *device, *sizes, *only, *library, *coadd, *json, *html, *markdown, *peers,
-        *environments, *model;
+        *environments, *model, *compare;
+    clv_json *old; /* of `compare` */
     uint64_t repeats, turns;
     double patience_s;
     bool full, no_files, no_cold, quiet, patience_given;
 } bench_args;
 
-enum { OPTION_ROWS = 19 };
+enum { OPTION_ROWS = 20 };
 
 static void make_table(bench_args *a, cli_option *table)
 {
@@ -64,6 +65,8 @@ static void make_table(bench_args *a, cli_option *table)
         { "json", CLI_TEXT, &a->json, "FILE", "write all figures (schema cleave.bench/1)" },
         { "html", CLI_TEXT, &a->html, "FILE", "write one page with tables and plots" },
         { "markdown", CLI_TEXT, &a->markdown, "FILE", "write the tables as Markdown" },
+        { "compare", CLI_TEXT, &a->compare, "OLD.json",
+          "say what became slower or faster than in that result of --json" },
         { "peers", CLI_OPTIONAL, &a->peers, "DIR",
           "outside programs too, by DIR/run.py [bench/peers]" },
         { "peers-env", CLI_TEXT, &a->environments, "DIRS",
@@ -423,6 +426,7 @@ static int run_bench(bench *b, const bench_args *a, const char *scripts, const c
     bool failed = false;
     clv_utc(b->started, sizeof b->started);
     const cli_file inputs[] = { { "--coadd", a->coadd, NULL },
+                                { "--compare", a->compare, NULL },
                                 { "--library", "lib.json", a->library },
                                 { "--model", a->model, NULL } };
     const cli_file outputs[] = { { "--json", a->json, NULL, CLI_JSON | CLI_NO_STREAM },
@@ -441,6 +445,7 @@ static int run_bench(bench *b, const bench_args *a, const char *scripts, const c
     code = cli_status(&cli_bench, make_folder(b));
     if (!code) code = cli_status(&cli_bench, measure_all(b, a, scripts, environments, &failed));
     if (!code) code = write_results(b, a);
+    if (!code && a->old) failed |= bench_compare(b, a->old, stdout) > 0;
     if (*b->folder) clv_temporary_remove(b->folder);
     return code ? code : failed ? CLI_FAILED : CLI_OK;
 }
@@ -464,12 +469,16 @@ static int run(int argc, char **argv)
     code = read_args(&a, b);
     if (code < 0) code = choose_workloads(b, operands, argv + 1);
     if (code < 0) code = find_peers(&a, scripts, &environments);
+    if (code < 0 && a.compare &&
+        cli_input_status(&cli_bench, bench_compare_open(a.compare, &a.old)))
+        code = CLI_USAGE;
     if (code < 0) {
         cli_catch_interrupts();
         code = run_bench(b, &a, a.peers ? scripts : NULL, environments);
     }
     clv_probe_free((clv_probe_report *)(uintptr_t)b->probe);
     clv_free(b);
+    clv_json_free(a.old);
     return code;
 }
 
@@ -485,7 +494,7 @@ const cli_command cli_bench = {
         "the\n"
         "same files. Tables on the terminal; figures, a page with plots and Markdown into files.\n"
         "Best on a machine that does nothing else.\n\n"
-        "Exit codes: 0 done; 1 something could not be measured; 2 wrong usage; 3 a device or mode\n"
-        "that was asked for is not there.",
+        "Exit codes: 0 done; 1 something could not be measured, or became slower (--compare);\n"
+        "2 wrong usage; 3 a device or mode that was asked for is not there.",
     .run = run,
 };

@@ -254,6 +254,13 @@ const char *bench_fact_cell(const bench_fact *fact, size_t party, char *out);
 void bench_describe_machine(const bench *b, clv_text *out);
 void bench_describe_device(const bench *b, size_t party, clv_text *out); /* a BENCH_DEVICE */
 
+/* bench/compare.c. Reads an earlier result; free it with clv_json_free. */
+clv_status bench_compare_open(const char *path, clv_json **old);
+/* Returns 1 if `now` is slower beyond the noise, -1 if it is faster, else 0. */
+int bench_compare_times(const bench_stat *before, const bench_stat *now);
+/* Prints what became slower or faster, and returns how many times became slower. */
+size_t bench_compare(const bench *b, const clv_json *old, FILE *out);
+
 void bench_print(const bench *b, FILE *out); /* bench/text.c */
 clv_json *bench_json(const bench *b);        /* bench/json.c; schema cleave.bench/1 */
 char *bench_markdown(const bench *b);        /* bench/markdown.c; free with clv_free */

@@ -157,8 +157,41 @@ def check_modes(path):
           "--only takes what is not there")
 
 
+def compare(cleave):
+    """A result against itself with other times: what is slower, and what is within the noise."""
+    with tempfile.TemporaryDirectory() as folder:
+        first, other = os.path.join(folder, "first.json"), os.path.join(folder, "other.json")
+
+        def bench(*arguments):
+            return subprocess.run([cleave, "bench", "paco", "--device", "0", "--sizes", "24x24x12", "--only", "fixed",
+                                   "--repeats", "3", "--no-files", "--no-cold", "-q", *arguments],
+                                  capture_output=True, text=True, check=False)
+
+        check(bench("--json", first).returncode == 0, "no first result")
+        for factor, code, words in ((0.01, 1, "slower  paco 24x24, T=12"), (100, 0, "faster  paco 24x24, T=12"),
+                                    (None, 0, " 0 slower, 0 faster")):
+            with open(first, encoding="utf-8") as file:
+                figures = json.load(file)
+            for result in [r for case in figures["cases"] for r in case["results"]]:
+                for metric in ("kernel", "compute"):
+                    for name in ("minimum", "median", "maximum") if result[metric] else ():
+                        # without a factor: the median is half as long, but the range holds every time
+                        result[metric][name] *= factor or {"minimum": 0.01, "median": 0.5, "maximum": 100}[name]
+            with open(other, "w", encoding="utf-8") as file:
+                json.dump(figures, file)
+            done = bench("--compare", other)
+            check(done.returncode == code and words in done.stdout,
+                  "times by %s: exit code %d\n%s%s" % (factor, done.returncode, done.stdout, done.stderr))
+        with open(other, "w", encoding="utf-8") as file:
+            file.write('{"schema": "cleave.report/1"}')
+        done = bench("--compare", other)
+        check(done.returncode == 2 and "cleave.bench/1" in done.stderr, "another document: " + done.stderr)
+    print("bench: compared with an earlier result")
+
+
 def main():
     arrays(sys.argv[1])
+    compare(sys.argv[1])
     generate(sys.argv[1])
     with tempfile.TemporaryDirectory() as folder:
         files = {kind: os.path.join(folder, "bench." + kind) for kind in ("json", "html", "md")}
