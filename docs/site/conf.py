@@ -13,6 +13,7 @@ extensions = ["myst_parser", "breathe", "sphinx.ext.autodoc"]
 root_doc = "docs/index"
 html_theme = "furo"
 html_title = f"Cleave {version}"
+smartquotes = False  # "--" is the beginning of an option
 html_show_copyright = False
 html_copy_source = False
 html_last_updated_fmt = None

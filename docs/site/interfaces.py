@@ -6,6 +6,19 @@ import re
 
 from commands import escaped, title
 
+HEADER = """.. _%s:
+
+%s%s
+
+.. code-block:: c
+
+   #include <cleave/%s>
+
+.. doxygenfile:: %s
+   :sections: %s
+"""
+SECTIONS = "briefdescription detaileddescription innerclass public-attrib define enum func typedef var user-defined"
+
 
 def headers(root):
     """A page for each public header; the second line of a header says what is in it."""
@@ -16,10 +29,8 @@ def headers(root):
         with open(os.path.join(folder, name), encoding="utf-8") as file:
             about = re.search(r"^/\* (?!SPDX)(.*?)\*/", file.read(), re.MULTILINE | re.DOTALL)
         text = escaped(re.sub(r"\s*\n \*\s*", " ", about[1]).strip()) if about else ""
-        found["c-%s.rst" % name[:-2]] = ".. _%s:\n\n%s%s\n\n.. code-block:: c\n\n   #include <cleave/%s>\n\n" \
-            ".. doxygenfile:: %s\n   :sections: briefdescription detaileddescription innerclass define enum func " \
-            "typedef struct var user-defined\n" % (name.replace("_", "__").replace(".", "_8"), title(name), text, name,
-                                                     name)
+        found["c-%s.rst" % name[:-2]] = HEADER % (name.replace("_", "__").replace(".", "_8"), title(name), text, name,
+                                                  name, SECTIONS)
     index = title("C interface") + "One page for each header; ``#include <cleave/cleave.h>`` includes all. " \
         ":doc:`/docs/library` begins with an example.\n\n.. toctree::\n   :maxdepth: 1\n\n"
     return {"c.rst": index + "".join("   %s\n" % name[:-4] for name in found), **found}
