@@ -16,6 +16,9 @@ packages_test=(libcmocka-dev mesa-opencl-icd oclgrind clinfo libfftw3-dev g++ ma
 # Continuous integration: a second compiler, sanitizers, checkers, what a bundle is made of.
 packages_ci=(abigail-tools git clang libclang-rt-dev clang-format clang-tidy llvm shellcheck codespell zsh file)
 packages_bundle=(libclblast1 libclfft2 patchelf file)
+# Debian packages, and what checks and installs them.
+packages_deb=(dpkg-dev file)
+packages_deb_test=(debootstrap lintian)
 # The documentation as a site.
 packages_docs=(doxygen furo python3 python3-breathe python3-myst-parser python3-numpy python3-sphinx)
 

@@ -5,12 +5,13 @@
 #   packaging/wheel.sh [FOLDER]   FOLDER/cleave-VERSION-py3-none-PLATFORM.whl [build-bundle]
 #
 # The bundle of packaging/bundle.sh in FOLDER is taken; where there is none it is made first. Install
-# the wheel with pip: it needs NumPy, glibc as new as this machine's, and an OpenCL driver.
+# the wheel with pip: it needs NumPy, an OpenCL driver, and the glibc that the carried libraries ask for, which its
+# name tells: 2.36 for libraries of Debian 12, 2.35 for those of Ubuntu 22.04.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 case ${1:-} in
 -h | --help)
-    sed -n '3,8s/^# \{0,1\}//p' "$0"
+    sed -n '3,9s/^# \{0,1\}//p' "$0"
     exit 0
     ;;
 esac
@@ -20,6 +21,12 @@ bundle=$out/cleave-$version-$(uname -m)
 [ -d "$bundle" ] || packaging/bundle.sh "$out"
 bundle=$(cd "$bundle" && pwd)
 out=$(cd "$out" && pwd)
+
+# The newest version of glibc's symbols that a file of the bundle needs.
+glibc=$({ find "$bundle/bin" "$bundle/lib" "$bundle/libexec" -type f -exec objdump -T {} + 2> /dev/null || true; } |
+    grep -o 'GLIBC_2\.[0-9]*' | sort -uV | tail -n 1)
+[ -n "$glibc" ] || { echo "wheel: objdump reads none of the files of $bundle" >&2 && exit 1; }
+export CLEAVE_WHEEL_GLIBC=${glibc#GLIBC_}
 name=$(cd python && CLEAVE_WHEEL_BUNDLE=$bundle PYTHONDONTWRITEBYTECODE=1 python3 -c \
     'import sys, backend; print(backend.build_wheel(sys.argv[1]))' "$out")
 echo "$out/$name: $(($(stat -c %s "$out/$name") / 1000000)) MB"

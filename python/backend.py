@@ -46,7 +46,8 @@ def _tag():
     if not _bundle():
         return "py3-none-any"
     libc, version = platform.libc_ver()
-    if libc == "glibc":  # needs the glibc of the machine that it was made on, or a newer one
+    if libc == "glibc":  # the newest glibc that a carried file asks for, else that of this machine
+        version = os.environ.get("CLEAVE_WHEEL_GLIBC") or version
         return f"py3-none-manylinux_{version.replace('.', '_')}_{platform.machine()}"
     return f"py3-none-linux_{platform.machine()}"
 
