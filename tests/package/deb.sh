@@ -88,7 +88,10 @@ check_commands()
 
 check_model()
 {
-    [ -n "${CLEAVE_MINILM_DIR:-}" ] || { echo "CLEAVE_MINILM_DIR is not set: commands for texts ran without a model"; return; }
+    if [ -z "${CLEAVE_MINILM_DIR:-}" ]; then
+        echo "CLEAVE_MINILM_DIR is not set: the commands for texts ran without a model"
+        return
+    fi
     cp -rL "$CLEAVE_MINILM_DIR" "$jail/root/minilm"
     inside 'cd /root && printf "a planet around a star\nbread and butter\n" > texts.txt
     cleave embed minilm -i texts.txt -o vectors.npy && cleave tokenize minilm -i texts.txt
@@ -116,7 +119,8 @@ check_removal()
 }
 
 make_system
-inside 'apt-get -qq update && apt-get -qq install -y --no-install-recommends /packages/*.deb pocl-opencl-icd > /dev/null'
+inside 'apt-get -qq update
+    apt-get -qq install -y --no-install-recommends /packages/*.deb pocl-opencl-icd > /dev/null'
 inside 'dpkg-query -W "*cleave*"'
 check_commands
 check_model

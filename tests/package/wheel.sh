@@ -56,7 +56,8 @@ check_use()
     bare python -c 'import cleave; print(cleave.__version__, cleave.LIBRARY_PATH)' | grep "$place/user/.*/bundle/lib/" ||
         fail "another library is loaded than the one in the wheel"
     bare python -m cleave --version
-    bare python -m cleave demo -o demo > "$place/demo.log" || { cat "$place/demo.log" && fail "python -m cleave demo"; }
+    bare python -m cleave demo -o demo > "$place/demo.log" ||
+        { cat "$place/demo.log" && fail "python -m cleave demo"; }
     if grep -i 'differs\|fail' "$place/demo.log"; then fail "a check of the demo"; fi
     bare python -c '
 import cleave, numpy as np
