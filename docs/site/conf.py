@@ -13,6 +13,7 @@ extensions = ["myst_parser", "breathe", "sphinx.ext.autodoc"]
 root_doc = "docs/index"
 html_theme = "furo"
 html_title = f"Cleave {version}"
+highlight_language = "text"
 smartquotes = False  # "--" is the beginning of an option
 html_show_copyright = False
 html_copy_source = False
@@ -30,20 +31,26 @@ autodoc_typehints = "signature"
 autodoc_preserve_defaults = True
 
 
+def literal(lines):
+    return ["::", "", *("   " + line for line in lines), ""]
+
+
 def as_text(_app, _what, _name, _object, _options, lines):
-    """Docstrings are plain text: paragraphs, and indented blocks that keep their layout."""
-    out, indented = [], False
-    for line in lines:
-        if line.startswith(" ") and not indented:
-            out += ["", "::", ""]
-            indented = True
-        elif line and not line.startswith(" "):
-            if indented:
-                out.append("")
-            indented = False
-            line = re.sub(r"^([-+]|\d+\.)(?= )|[\\*`|_]", lambda found: "\\" + found[0], line)
-        out.append(line)
-    lines[:] = [*out, ""]
+    """Docstrings are plain text: paragraphs, examples, and sections and tables that keep their layout."""
+    out, in_section = [], False
+    for block in re.split(r"\n\s*\n", "\n".join(lines).strip("\n")):
+        part = block.split("\n")
+        if len(part) > 1 and re.fullmatch(r"-{3,}", part[1].strip()):
+            out += [".. rubric:: " + part[0].strip(), ""]
+            in_section, part = True, part[2:]
+        if not part or part[0].lstrip().startswith(">>>"):
+            out += [*part, ""]
+        elif in_section or any(re.search(r"^ |\S {3,}\S", line) for line in part):
+            out += literal(part)
+        else:
+            out += [re.sub(r"^([-+]|\d+\.)(?= )|[\\*`|_]", lambda found: "\\" + found[0], line) for line in part]
+            out.append("")
+    lines[:] = out
 
 
 def as_words(_app, _environment, node, contents):
