@@ -23,6 +23,8 @@ static const double least_jump = 3;
 /* Least length of the sum of pixels times their directions, in deviations. A jump of least_jump at the middle of whole
  * rings gives 3.4. */
 static const double clearly = 2.5;
+/* Least response of a ridge, in deviations. Where there is none, maxima of the noise in 3x3 pixels have up to one. */
+static const double ridge = 1.5;
 /* Distance, in pixels, at which the noise of the bright side is looked up: one and a half cells of the map. */
 static const double aside = 1.5 * (1 << CLV_BLOB_CELL_SHIFT);
 
@@ -114,7 +116,8 @@ clv_blob_edge clv_blob_edge_at(const clv_blob_plan *plan, size_t frame, size_t k
         responses[count++] = around[4];
     }
     if (count < ALONG) return edge;
-    edge.response = fmax(median(responses, count), 0);
+    edge.response = median(responses, count);
+    if (!(edge.response > ridge * clv_blob_noise(plan, frame, k, noise))) edge.response = 0;
     const double y = fmin(fmax(p->y + aside * uy, 0), (double)(plan->shape.height - 1)),
                  x = fmin(fmax(p->x + aside * ux, 0), (double)(plan->shape.width - 1));
     /* the median has a deviation of its own, which adds to that of the peak */
