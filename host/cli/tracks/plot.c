@@ -75,7 +75,7 @@ clv_status tracks_plot(const tracks_found *f, const char *path)
               .low = v + LOW * room,
               .high = v + HIGH * room,
               .count = f->lags,
-              .name = "all tracks",
+              .name = f->drifts ? "all tracks, drift not subtracted" : "all tracks",
               .colour = blue,
               .points = true },
         };

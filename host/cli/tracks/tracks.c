@@ -69,16 +69,6 @@ static clv_status find_msd(tracks_found *f)
     return clv_tracks_msd(f->tracks, CLV_ALL_TRACKS, f->lags, f->msd);
 }
 
-static clv_status analyse(const char *path, tracks_found *f)
-{
-    CLV_TRY(tracks_read(path, f));
-    f->axes = clv_tracks_axes(f->tracks);
-    CLV_TRY(filter(f));
-    CLV_TRY(find_drift(f));
-    CLV_TRY(find_msd(f));
-    return tracks_diffusion(f, CLV_ALL_TRACKS, &f->diffusion);
-}
-
 /* Returns by how many standard errors the mean displacement between frames differs from zero. */
 static double drift_in_errors(const tracks_found *f)
 {
@@ -92,9 +82,19 @@ static double drift_in_errors(const tracks_found *f)
     return most;
 }
 
+static clv_status analyse(const char *path, tracks_found *f)
+{
+    CLV_TRY(tracks_read(path, f));
+    f->axes = clv_tracks_axes(f->tracks);
+    CLV_TRY(filter(f));
+    CLV_TRY(find_drift(f));
+    CLV_TRY(find_msd(f));
+    f->drifts = f->drift && !f->a->subtract_drift && drift_in_errors(f) > 5;
+    return tracks_diffusion(f, CLV_ALL_TRACKS, &f->diffusion);
+}
+
 static void tell_drift(const tracks_found *f, FILE *news)
 {
-    const double errors = drift_in_errors(f);
     if (f->last < f->first) return;
     if (!f->drift) {
         cli_say(news,
@@ -114,7 +114,7 @@ static void tell_drift(const tracks_found *f, FILE *news)
     if (f->a->subtract_drift)
         cli_say(news, "drift: %s from frame %lld to %lld, subtracted\n", places,
                 (long long)f->first, (long long)f->last);
-    else if (errors > 5)
+    else if (f->drifts)
         cli_say(news,
                 "drift: %s from frame %lld to %lld, which D and the mean squared displacements "
                 "contain (--subtract-drift takes it away)\n",

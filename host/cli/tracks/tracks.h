@@ -36,6 +36,7 @@ typedef struct tracks_found {
     size_t axes;
     int64_t first, last; /* frames */
     double *drift; /* [last - first + 1][3], in units.space; NULL: no spots, or too many frames */
+    bool drifts;   /* the drift is significant, and is not subtracted */
     double drift_share; /* share of the motion lost by subtracting the drift, else 0 */
     size_t lags;
     clv_msd *msd;            /* of all tracks: [lags] */
