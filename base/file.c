@@ -187,11 +187,36 @@ static clv_status begin_at(const char *path, char **temporary)
     return begin_as(path, stat(path, &info) == 0 ? 0600 : 0666, temporary);
 }
 
+static atomic_int nowhere = -1; /* a descriptor of /dev/null, once it was needed */
+static atomic_bool discards;
+
+void clv_outputs_discard(bool on)
+{
+    if (on && atomic_load(&nowhere) < 0)
+        atomic_store(&nowhere, open("/dev/null", O_WRONLY | O_CLOEXEC));
+    atomic_store(&discards, on && atomic_load(&nowhere) >= 0);
+}
+
+bool clv_outputs_discarded(void)
+{
+    return atomic_load(&discards);
+}
+
+/* Names the descriptor of /dev/null, and not /dev/null: a name below /proc cannot be removed by mistake. */
+static clv_status begin_nowhere(const char *path, char **temporary)
+{
+    clv_text name = { 0 };
+    clv_text_add(&name, "/proc/self/fd/%d", atomic_load(&nowhere));
+    *temporary = name.failed ? NULL : name.data;
+    return *temporary ? CLV_OK : clv_fail(CLV_E_MEMORY, "%s: no memory", path);
+}
+
 clv_status clv_file_begin(const char *path, char **temporary)
 {
     struct stat info;
     char real[PATH_MAX];
     *temporary = NULL;
+    if (clv_outputs_discarded()) return begin_nowhere(path, temporary);
     if (follow(path, real) >= 0 || (stat(path, &info) == 0 && !S_ISREG(info.st_mode)))
         return clv_fail(CLV_E_IO, "%s: is a %s; a file's name is needed", path,
                         stat(path, &info) == 0 && S_ISDIR(info.st_mode) ? "directory"
@@ -247,13 +272,17 @@ static clv_status publish(char *temporary, const char *path, bool keeps)
 clv_status clv_file_publish(char *temporary, const char *path)
 {
     char real[PATH_MAX];
+    if (clv_outputs_discarded()) {
+        clv_free(temporary);
+        return CLV_OK;
+    }
     (void)follow(path, real);
     return publish(temporary, real, true);
 }
 
 void clv_file_abandon(char *temporary)
 {
-    if (temporary) clv_temporary_remove(temporary);
+    if (temporary && !clv_outputs_discarded()) clv_temporary_remove(temporary);
     clv_free(temporary);
 }
 
@@ -302,6 +331,7 @@ clv_status clv_parts_write(const char *path, const clv_part *parts, size_t count
 {
     const int descriptor = clv_file_descriptor(path);
     const bool is_output = descriptor == STDOUT_FILENO;
+    if (clv_outputs_discarded()) return CLV_OK;
     if (descriptor >= 0)
         return (is_output && isatty(descriptor) ? show_parts : write_parts)(
             descriptor, is_output ? "standard output" : path, parts, count);

@@ -50,6 +50,11 @@ clv_status clv_file_write_private(const char *path, const void *data, size_t len
 /* Makes the directory and its parents as an ordinary output folder. */
 clv_status clv_dir_make(const char *path);
 
+/* From now on (`on`) this process writes no outputs: what it writes goes to /dev/null, and nothing is replaced. Private
+ * files (caches) are written as before. For a process that computes for another one, or for a record. */
+void clv_outputs_discard(bool on);
+bool clv_outputs_discarded(void);
+
 /* Makes `path` (mode 0700) or checks it: it must be a real directory, owned by this user and writable by
  * nobody else. */
 clv_status clv_dir_make_private(const char *path);

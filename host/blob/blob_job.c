@@ -7,6 +7,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "runtime/job/results.h"
 #include "cl_embedded.h"
 #include "runtime/job/tune.h"
 
@@ -195,9 +196,13 @@ clv_status clv_blob_setup(clv_worker *worker, void *user)
 clv_status clv_blob_commit(const clv_slot *slot, size_t first, size_t count, void *user)
 {
     clv_blob_plan *plan = user;
-    const uint32_t *counts = clv_slot_result(slot, CLV_BLOB_COUNTS);
-    const clv_blob_peak *peaks = clv_slot_result(slot, CLV_BLOB_PEAKS);
-    const uint32_t *bins = clv_slot_result(slot, CLV_BLOB_BINS);
+    const uint32_t *counts, *bins = NULL;
+    const clv_blob_peak *peaks;
+    CLV_TRY(clv_slot_take(slot, CLV_BLOB_COUNTS, count * 2 * sizeof *counts, &counts));
+    CLV_TRY(clv_slot_take(slot, CLV_BLOB_PEAKS, count * plan->capacity * sizeof *peaks, &peaks));
+    if (plan->by_noise)
+        CLV_TRY(clv_slot_take(slot, CLV_BLOB_BINS,
+                              count * plan->scales * CLV_BLOB_NOISE_BINS * sizeof *bins, &bins));
     for (size_t i = 0; i < count; ++i) {
         const size_t frame = plan->base + first + i;
         const size_t kept = CLV_MIN((size_t)counts[2 * i], plan->capacity);

@@ -5,6 +5,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "runtime/job/results.h"
 #include "runtime/job/tune.h"
 
 #include <stdio.h>
@@ -139,9 +140,12 @@ clv_status clv_volume_commit(const clv_slot *slot, size_t first, size_t count, v
 {
     (void)first;
     clv_volume_plan *plan = user;
-    const uint32_t *counts = clv_slot_result(slot, CLV_VOLUME_COUNTS),
-                   *bins = clv_slot_result(slot, CLV_VOLUME_BINS);
-    const clv_volume_peak *peaks = clv_slot_result(slot, CLV_VOLUME_PEAKS);
+    const size_t bin_count = plan->scales * CLV_BLOB_NOISE_BINS;
+    const uint32_t *counts, *bins;
+    const clv_volume_peak *peaks;
+    CLV_TRY(clv_slot_take(slot, CLV_VOLUME_COUNTS, count * 2 * sizeof *counts, &counts));
+    CLV_TRY(clv_slot_take(slot, CLV_VOLUME_BINS, bin_count * sizeof *bins, &bins));
+    CLV_TRY(clv_slot_take(slot, CLV_VOLUME_PEAKS, count * plan->capacity * sizeof *peaks, &peaks));
     for (size_t i = 0; i < count; ++i) {
         const size_t found = counts[2 * i], kept = CLV_MIN(found, plan->capacity);
         float largest;
@@ -154,7 +158,7 @@ clv_status clv_volume_commit(const clv_slot *slot, size_t first, size_t count, v
         plan->most = CLV_MAX(plan->most, found);
         if (largest > plan->max_response) plan->max_response = largest;
     }
-    for (size_t i = 0; i < plan->scales * CLV_BLOB_NOISE_BINS; ++i)
+    for (size_t i = 0; i < bin_count; ++i)
         plan->bins[i] += bins[i];
     return CLV_OK;
 }

@@ -37,6 +37,7 @@ clv_status clv_output_open(clv_output *o, const char *path, bool rewind)
 {
     struct stat info;
     *o = (clv_output){ .path = strcmp(path, "-") == 0 ? "standard output" : path };
+    if (clv_outputs_discarded()) path = "/dev/null";
     const bool ours = clv_file_descriptor(path) >= 0, there = !ours && stat(path, &info) == 0;
     if (there && S_ISDIR(info.st_mode))
         return clv_fail(CLV_E_IO, "%s: is a directory; a file name is needed", path);
@@ -50,8 +51,8 @@ clv_status clv_output_open(clv_output *o, const char *path, bool rewind)
         }
         o->file = fopen(o->temporary, "wbe");
     } else {
-        o->spooled = rewind;
-        o->file = rewind ? tmpfile() : open_stream(path);
+        o->spooled = rewind && !clv_outputs_discarded();
+        o->file = o->spooled ? tmpfile() : open_stream(path);
         o->shown = clv_file_descriptor(path) == STDOUT_FILENO && !rewind && isatty(STDOUT_FILENO);
     }
     if (o->file) return CLV_OK;

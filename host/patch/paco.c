@@ -4,9 +4,12 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "runtime/job/results.h"
 
 #include <stdio.h>
 #include <string.h>
+
+enum { MOST_PADDING = 4096 }; /* elements of a row on a device beyond twice its width */
 
 /* Adds a chunk's part of the map to the sums, row by row. */
 static void add_part(clv_paco_plan *plan, const clv_paco_chunk *c, size_t pitch,
@@ -30,15 +33,27 @@ clv_status clv_paco_commit(const clv_slot *slot, size_t first, size_t count, voi
 {
     clv_paco_plan *plan = user;
     const clv_paco_chunk c = clv_paco_chunk_of(plan, first, count);
-    const clv_paco_layout l = clv_paco_layout_of(plan, slot);
-    const uint8_t *state = clv_slot_result(slot, CLV_PACO_STATE);
+    const size_t width = plan->in.width;
+    const clv_paco_layout *shape;
+    const int64_t *sums;
+    const uint32_t *found;
+    const uint8_t *state;
+    CLV_TRY(clv_slot_take(slot, CLV_PACO_SHAPE, sizeof *shape, &shape));
+    const clv_paco_layout l = *shape;
+    if (l.map_pitch < width || l.map_pitch > 2 * width + MOST_PADDING ||
+        l.state_pitch < l.state_pad + width || l.state_pitch > 2 * width + MOST_PADDING)
+        return clv_fail(CLV_E_FORMAT, "paco: a chunk's rows are %zu and %zu long, the image's %zu",
+                        l.map_pitch, l.state_pitch, width);
+    CLV_TRY(clv_slot_take(slot, CLV_PACO_STATE, c.band_rows * l.state_pitch, &state));
     for (size_t y = 0; y < c.rows; ++y)
-        for (size_t x = 0; x < plan->in.width; ++x)
-            plan->state[(c.first + y) * plan->in.width + x] =
+        for (size_t x = 0; x < width; ++x)
+            plan->state[(c.first + y) * width + x] =
                 state[(c.first - c.band0 + y) * l.state_pitch + l.state_pad + x];
-    if (c.map_rows)
-        add_part(plan, &c, l.map_pitch, clv_slot_result(slot, CLV_PACO_SUMS),
-                 clv_slot_result(slot, CLV_PACO_FOUND));
+    if (!c.map_rows) return CLV_OK;
+    const size_t places = c.map_rows * l.map_pitch;
+    CLV_TRY(clv_slot_take(slot, CLV_PACO_SUMS, 4 * places * sizeof *sums, &sums));
+    CLV_TRY(clv_slot_take(slot, CLV_PACO_FOUND, places * sizeof *found, &found));
+    add_part(plan, &c, l.map_pitch, sums, found);
     return CLV_OK;
 }
 

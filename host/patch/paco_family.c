@@ -4,6 +4,7 @@
 
 #include "base/alloc.h"
 #include "base/cpu.h"
+#include "base/error.h"
 #include "base/text.h"
 #include "cl/patch/shared.clh"
 #include "cl_embedded.h"
@@ -201,12 +202,16 @@ size_t clv_paco_scratch_floats(const clv_paco_plan *plan, const clv_paco_family 
            (plan->pixels * (plan->pixels + 1) / 2 + plan->pixels * plan->basis.vectors);
 }
 
-clv_paco_layout clv_paco_layout_of(const clv_paco_plan *plan, const clv_slot *slot)
+clv_status clv_paco_note_layout(const clv_paco_plan *plan, clv_slot *slot)
 {
     const clv_worker *worker = clv_slot_worker(slot);
-    if (!clv_worker_device(worker))
-        return (clv_paco_layout){ .map_pitch = plan->in.width, .state_pitch = plan->in.width };
-    const clv_paco_family f = clv_paco_family_for(plan, worker);
-    return (
-        clv_paco_layout){ .map_pitch = f.width, .state_pitch = f.pitch, .state_pad = CLV_PACO_PAD };
+    clv_paco_layout layout = { .map_pitch = plan->in.width, .state_pitch = plan->in.width };
+    if (clv_worker_device(worker)) {
+        const clv_paco_family f = clv_paco_family_for(plan, worker);
+        layout = (clv_paco_layout){ f.width, f.pitch, CLV_PACO_PAD };
+    }
+    void *noted;
+    CLV_TRY(clv_slot_result_create(slot, CLV_PACO_SHAPE, sizeof layout, &noted));
+    memcpy(noted, &layout, sizeof layout);
+    return CLV_OK;
 }

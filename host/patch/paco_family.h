@@ -59,10 +59,11 @@ size_t clv_paco_project_floats(const clv_paco_plan *plan, const clv_paco_family 
 size_t clv_paco_scratch_floats(const clv_paco_plan *plan, const clv_paco_family *family,
                                size_t workers);
 
-/* Memory layout of a slot's results, which depends on the device that computed them. */
+/* Memory layout of a chunk's results, which depends on the device that computes them. It is one of the results, because
+ * the chunk may be computed elsewhere. */
 typedef struct clv_paco_layout {
     size_t map_pitch, state_pitch, state_pad;
 } clv_paco_layout;
-clv_paco_layout clv_paco_layout_of(const clv_paco_plan *plan, const clv_slot *slot);
+clv_status clv_paco_note_layout(const clv_paco_plan *plan, clv_slot *slot);
 
 #endif

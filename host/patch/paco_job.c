@@ -381,6 +381,7 @@ clv_status clv_paco_enqueue_rows(clv_slot *slot, size_t first, size_t count, voi
                           .stride = { in->frame_stride, in->row_stride, 1 } };
     clv_place cube;
     clv_buffer *data, *state, *lags, *weights, *quadratic, *shrinkage, *hits, *sums, *found;
+    CLV_TRY(clv_paco_note_layout(plan, slot));
     CLV_TRY(clv_slot_input(slot, CUBE, &box, &cube));
     CLV_TRY(clv_slot_buffer(slot, DATA, s.data, &data));
     CLV_TRY(clv_slot_output(slot, CLV_PACO_STATE, c.band_rows * f.pitch, &state));

@@ -10,6 +10,7 @@ enum {
     CLV_PACO_SUMS,  /* int64 [4][map rows][map pitch] */
     CLV_PACO_FOUND, /* uint32 [map rows][map pitch] */
     CLV_PACO_STATE, /* uint8 [band rows][pitch] */
+    CLV_PACO_SHAPE, /* a clv_paco_layout: the pitches of the others, which depend on the device */
     CLV_PACO_RESULTS
 };
 

@@ -153,6 +153,7 @@ static clv_status make_results(const clv_paco_plan *plan, clv_slot *slot, target
 {
     const size_t positions = t->chunk.map_rows * plan->in.width;
     void *sums, *found, *states;
+    CLV_TRY(clv_paco_note_layout(plan, slot));
     CLV_TRY(
         clv_slot_result_create(slot, CLV_PACO_STATE, t->chunk.band_rows * plan->in.width, &states));
     CLV_TRY(clv_slot_result_create(slot, CLV_PACO_SUMS,

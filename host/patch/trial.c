@@ -6,6 +6,7 @@
 #include "base/cpu.h"
 #include "base/error.h"
 #include "base/linalg.h"
+#include "runtime/job/results.h"
 #include "cl/patch/shared.clh"
 #include "cl_embedded.h"
 
@@ -245,7 +246,9 @@ static clv_status commit(const clv_slot *slot, size_t first, size_t count, void 
 {
     clv_trials *b = user;
     const size_t frames = b->plan->in.frames;
-    const float *result = clv_slot_result(slot, CLV_TRIAL_RESULT);
+    const float *result;
+    CLV_TRY(clv_slot_take(slot, CLV_TRIAL_RESULT, count * frames * CLV_TRIAL_SUMS * sizeof *result,
+                          &result));
     const double s = (double)b->plan->scale / b->plan->psf_scale;
     for (size_t k = 0; k < count; ++k) {
         clv_trial *t = &b->trials[b->order[first + k]];

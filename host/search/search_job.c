@@ -4,6 +4,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "runtime/job/results.h"
 #include "cl/search/shared.clh"
 #include "cl_embedded.h"
 #include "runtime/record/device.h"
@@ -306,9 +307,12 @@ clv_status clv_search_commit(const clv_slot *slot, size_t first, size_t count, v
 {
     clv_search_plan *p = user;
     const clv_search *s = p->search;
-    const float *scores = clv_slot_result(slot, CLV_SEARCH_SCORES);
-    const uint32_t *rows = clv_slot_result(slot, CLV_SEARCH_ROWS);
-    for (size_t i = 0; i < s->queries * s->keep; ++i)
+    const size_t places = s->queries * s->keep;
+    const float *scores;
+    const uint32_t *rows;
+    CLV_TRY(clv_slot_take(slot, CLV_SEARCH_SCORES, places * sizeof *scores, &scores));
+    CLV_TRY(clv_slot_take(slot, CLV_SEARCH_ROWS, places * sizeof *rows, &rows));
+    for (size_t i = 0; i < places; ++i)
         if (rows[i] < count)
             clv_hits_offer(p->found + i / s->keep * s->keep, &p->found_count[i / s->keep], s->keep,
                            (clv_hit){ (double)scores[i], (int64_t)(first + rows[i]) });

@@ -4,6 +4,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "runtime/job/results.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -190,16 +191,16 @@ static clv_status finish_star(const clv_spectra_plan *plan, const clv_star_facts
 
 /* Stores the values along velocity of stars [first, first + count). */
 static clv_status keep_scans(const clv_spectra_plan *plan, const clv_slot *slot, size_t first,
-                             size_t count)
+                             size_t count, const clv_star_facts *facts)
 {
-    const float *values = clv_slot_result(slot, CLV_SPECTRA_SCANS);
     const size_t pitch = clv_scan_velocities(plan), n = plan->wish.scan_count;
+    const float *values;
+    CLV_TRY(clv_slot_take(slot, CLV_SPECTRA_SCANS, count * 2 * pitch * sizeof *values, &values));
     for (size_t i = 0; i < count; ++i) {
-        const clv_star_facts *facts = &plan->run.facts[first + i];
         const float *v = values + i * 2 * pitch;
         for (size_t k = 0; k < n; ++k)
             plan->wish.scan_values[(first + i) * n + k] =
-                facts->usable ? (double)v[k] + (double)v[pitch + k] + facts->log_sigmas : NAN;
+                facts[i].usable ? (double)v[k] + (double)v[pitch + k] + facts[i].log_sigmas : NAN;
     }
     return CLV_OK;
 }
@@ -207,20 +208,20 @@ static clv_status keep_scans(const clv_spectra_plan *plan, const clv_slot *slot,
 clv_status clv_spectra_commit(const clv_slot *slot, size_t first, size_t count, void *user)
 {
     clv_spectra_plan *plan = user;
-    const size_t starts = plan->options.starts;
-    const float *states = clv_slot_result(slot, CLV_SPECTRA_STATES);
-    const float *found = clv_slot_result(slot, CLV_SPECTRA_FOUND);
-    const float *models = plan->options.models ? clv_slot_result(slot, CLV_SPECTRA_MODELS) : NULL;
-    if (plan->wish.scan_count) {
-        pthread_mutex_lock(&plan->run.lock);
-        const clv_status status = keep_scans(plan, slot, first, count);
-        pthread_mutex_unlock(&plan->run.lock);
-        return status;
-    }
+    const size_t starts = plan->options.starts, items = count * starts;
+    const float *states, *found, *models = NULL;
+    const clv_star_facts *all;
+    CLV_TRY(clv_slot_take(slot, CLV_SPECTRA_FACTS, count * sizeof *all, &all));
+    if (plan->wish.scan_count) return keep_scans(plan, slot, first, count, all);
+    CLV_TRY(clv_slot_take(slot, CLV_SPECTRA_STATES, items * CLV_SPECTRA_STATE * sizeof *states,
+                          &states));
+    CLV_TRY(clv_slot_take(slot, CLV_SPECTRA_FOUND,
+                          count * CLV_SPECTRA_FOUND_BY_STAR * sizeof *found, &found));
+    if (plan->options.models)
+        CLV_TRY(clv_slot_take(slot, CLV_SPECTRA_MODELS,
+                              items * plan->sizes.all_pixels * sizeof *models, &models));
     for (size_t i = 0; i < count; ++i) {
-        pthread_mutex_lock(&plan->run.lock);
-        const clv_star_facts facts = plan->run.facts[first + i];
-        pthread_mutex_unlock(&plan->run.lock);
+        const clv_star_facts facts = all[i];
         for (size_t k = 0; plan->wish.points && k < starts; ++k) /* every point is a result */
             CLV_TRY(finish_star(plan, &facts, 1, states + (i * starts + k) * CLV_SPECTRA_STATE,
                                 found + CLV_SPECTRA_FOUND_BY_STAR * i,

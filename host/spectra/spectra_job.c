@@ -410,6 +410,18 @@ static clv_status repeat(clv_pass *p)
     return CLV_OK;
 }
 
+/* Keeps what is known about the stars with the results of their chunk. */
+static clv_status note_facts(clv_slot *slot, clv_spectra_plan *plan, size_t first, size_t count)
+{
+    void *facts;
+    CLV_TRY(
+        clv_slot_result_create(slot, CLV_SPECTRA_FACTS, count * sizeof(clv_star_facts), &facts));
+    pthread_mutex_lock(&plan->run.lock);
+    memcpy(facts, plan->run.facts + first, count * sizeof(clv_star_facts));
+    pthread_mutex_unlock(&plan->run.lock);
+    return CLV_OK;
+}
+
 clv_status clv_spectra_enqueue(clv_slot *slot, size_t first, size_t count, void *user)
 {
     clv_spectra_plan *plan = user;
@@ -424,6 +436,7 @@ clv_status clv_spectra_enqueue(clv_slot *slot, size_t first, size_t count, void 
     const size_t pixels = count * sizes_of(plan).pixels;
     CLV_TRY(make_buffers(&p));
     CLV_TRY(bring_stars(&p, first));
+    CLV_TRY(note_facts(slot, plan, first, count));
     CLV_TRY(bring_priors(&p, first));
     CLV_TRY(clv_fill_enqueue(queue, p.pixels, 0, pixels, 0, NULL));
     if (plan->sizes.diagonals) CLV_TRY(clv_fill_enqueue(queue, p.resolved, 0, pixels, 0, NULL));

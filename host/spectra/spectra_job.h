@@ -11,6 +11,7 @@ enum {
     CLV_SPECTRA_FOUND,  /* [stars,CLV_SPECTRA_FOUND_BY_STAR] f32 */
     CLV_SPECTRA_MODELS, /* [stars,starts,all_pixels] f32, with options.models */
     CLV_SPECTRA_SCANS,  /* [stars,starts,2,velocities] f32: value along velocity, rounding */
+    CLV_SPECTRA_FACTS,  /* [stars] clv_star_facts, which the host has found out */
     CLV_SPECTRA_WATCHED,
     CLV_SPECTRA_RESULTS
 };

@@ -381,7 +381,7 @@ clv_status clv_spectra_reference(clv_slot *slot, size_t first, size_t count, voi
 {
     clv_spectra_plan *plan = user;
     const size_t items = count * plan->options.starts;
-    void *states, *found, *scans, *models = NULL;
+    void *states, *found, *scans, *facts, *models = NULL;
     clv_star_data d = { 0 };
     clv_ref_work w = { 0 };
     CLV_TRY(clv_slot_result_create(slot, CLV_SPECTRA_STATES,
@@ -394,6 +394,8 @@ clv_status clv_spectra_reference(clv_slot *slot, size_t first, size_t count, voi
     if (plan->options.models)
         CLV_TRY(clv_slot_result_create(slot, CLV_SPECTRA_MODELS,
                                        items * plan->sizes.all_pixels * sizeof(float), &models));
+    CLV_TRY(
+        clv_slot_result_create(slot, CLV_SPECTRA_FACTS, count * sizeof(clv_star_facts), &facts));
     memset(states, 0, items * CLV_SPECTRA_STATE * sizeof(float));
     memset(found, 0, count * CLV_SPECTRA_FOUND_BY_STAR * sizeof(float));
     if (models) memset(models, 0, items * plan->sizes.all_pixels * sizeof(float));
@@ -405,9 +407,7 @@ clv_status clv_spectra_reference(clv_slot *slot, size_t first, size_t count, voi
     for (size_t i = 0; i < count && !status; ++i) {
         const size_t item = i * plan->options.starts;
         status = clv_star_prepare(plan, first + i, &d);
-        pthread_mutex_lock(&plan->run.lock);
-        plan->run.facts[first + i] = d.facts;
-        pthread_mutex_unlock(&plan->run.lock);
+        ((clv_star_facts *)facts)[i] = d.facts;
         if (status || !d.facts.usable) continue;
         for (size_t k = 0;
              plan->sizes.diagonals && k < plan->sizes.all_pixels * plan->sizes.diagonals; ++k)

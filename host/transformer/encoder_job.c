@@ -4,6 +4,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "runtime/job/results.h"
 
 #include <math.h>
 #include <string.h>
@@ -313,9 +314,12 @@ clv_status clv_encode_commit(const clv_slot *slot, size_t first, size_t count, v
 {
     const clv_encode_plan *p = user;
     const size_t at = clv_encode_out(p, first);
-    if (!p->encoder->hidden && clv_encode_has_tail(&p->encoder->config))
-        return clv_encode_tail(p, first, count, clv_slot_result(slot, OUT), p->out + at);
-    memcpy(p->out + at, clv_slot_result(slot, OUT),
-           (clv_encode_out(p, first + count) - at) * sizeof(float));
+    const bool tail = !p->encoder->hidden && clv_encode_has_tail(&p->encoder->config);
+    const size_t floats =
+        tail ? clv_encode_result(p, first, count) : clv_encode_out(p, first + count) - at;
+    const float *out;
+    CLV_TRY(clv_slot_take(slot, OUT, floats * sizeof *out, &out));
+    if (tail) return clv_encode_tail(p, first, count, out, p->out + at);
+    memcpy(p->out + at, out, floats * sizeof *out);
     return CLV_OK;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* clv_job_run: the caller's side of a job. It hands the run to the devices' threads, watches over it, has
+/* clv_job_run_by: the caller's side of a job. It hands the run to the devices' threads, watches over it, has
  * the plain C path do what no device could do, and collects the results for the report. */
 #include "runtime/job/rehearsal.h"
 
@@ -7,7 +7,6 @@
 #include "base/clock.h"
 #include "base/fork.h"
 #include "base/log.h"
-#include "base/options.h"
 #include "runtime/job/balance/balance.h"
 #include "runtime/job/history.h"
 #include "runtime/job/plain.h"
@@ -372,12 +371,4 @@ clv_status clv_job_run_by(clv_context *context, const clv_job *job, void *user, 
     }
     clv_jobs_unlock(context);
     return status;
-}
-
-clv_status clv_job_run(clv_context *context, const clv_job *job, void *user, clv_report *report)
-{
-    clv_job own;
-    if (!job) return clv_fail(CLV_E_ARGUMENT, "job: the description is NULL");
-    CLV_TRY(clv_take_struct(&own, sizeof own, job, "clv_job_run", "clv_job"));
-    return clv_job_run_by(context, &own, user, CLV_SIDE_AUTO, report, NULL);
 }

@@ -23,7 +23,8 @@ typedef struct clv_keyed {
     clv_buffer *staging; /* host-visible copy, where the host cannot see `buffer` itself */
     void *host;          /* the result as the host sees it, between its arrival and the commit */
     size_t bytes;
-    bool used; /* by the current chunk */
+    size_t asked; /* size of the current chunk's result; `bytes` may be more */
+    bool used;    /* by the current chunk */
     bool output;
     bool wraps; /* wraps the caller's own memory */
 } clv_keyed;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Memory of workers and slots: device buffers by key, the caller's inputs, results on the host. */
+#include "runtime/job/results.h"
 #include "runtime/job/run.h"
 
 #include "base/alloc.h"
@@ -174,6 +175,7 @@ clv_status clv_slot_output(clv_slot *slot, unsigned key, size_t bytes, clv_buffe
     *buffer = NULL;
     CLV_TRY(find_or_add(slot->keyed, &slot->keyed_count, key, &k));
     CLV_TRY(need(slot->worker->device, k, bytes));
+    k->asked = bytes;
     k->used = k->output = true;
     *buffer = k->buffer;
     return CLV_OK;
@@ -191,6 +193,7 @@ clv_status clv_slot_result_create(clv_slot *slot, unsigned key, size_t bytes, vo
             return clv_fail(CLV_E_MEMORY, "job result: no host memory for %zu bytes", bytes);
         k->bytes = bytes;
     }
+    k->asked = bytes;
     *result = k->host;
     return CLV_OK;
 }
@@ -200,6 +203,18 @@ void *clv_slot_result(const clv_slot *slot, unsigned key)
     clv_slot *mine = (clv_slot *)(uintptr_t)slot; /* const is the slot, not its result */
     clv_keyed *k = find(mine->keyed, mine->keyed_count, key);
     return k ? k->host : NULL;
+}
+
+clv_status clv_slot_take(const clv_slot *slot, unsigned key, size_t bytes, void *pointer)
+{
+    clv_slot *mine = (clv_slot *)(uintptr_t)slot;
+    const clv_keyed *k = find(mine->keyed, mine->keyed_count, key);
+    const bool fits = k && k->host && k->asked >= bytes;
+    const void *host = fits ? k->host : NULL;
+    memcpy(pointer, &host, sizeof host);
+    if (fits) return CLV_OK;
+    return clv_fail(CLV_E_FORMAT, "job: a chunk's result %u has %zu bytes, but needs %zu", key,
+                    k ? k->asked : 0, bytes);
 }
 
 void clv_slot_begin(clv_slot *slot)

@@ -42,6 +42,7 @@ struct clv_context {
     clv_trace *trace; /* NULL: none is kept */
 
     /* ---- parts ---- */
+    const struct clv_spread *spread;   /* who else does units of jobs; NULL: nobody; job/spread.h */
     struct clv_texts *texts;           /* generated kernels; program/texts.h */
     clv_mutex job_lock;                /* one job at a time; taken by clv_jobs_lock (job/turn.h) */
     atomic_bool preparing;             /* calls only note their kernels; context/prepare.h */

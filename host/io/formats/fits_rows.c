@@ -63,7 +63,8 @@ clv_status clv_fits_rows_begin(const char *path, clv_fits_table *head, const clv
         at += (numbers * width_of(&images[i]) + BLOCK - 1) / BLOCK * BLOCK;
     }
     r->end = at;
-    if (!status && ftruncate(r->file, (off_t)at)) status = cannot_write(r);
+    if (!status && !clv_outputs_discarded() && ftruncate(r->file, (off_t)at))
+        status = cannot_write(r);
     if (status) clv_fits_rows_abandon(r);
     return status;
 }
