@@ -6,6 +6,7 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "host/cli/endings.h"
+#include "host/cli/share.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -297,6 +298,13 @@ int cli_check_files(const cli_command *command, const cli_common *common, const 
     if (code < 0) code = check_streams(command, inputs, input_count);
     if (code < 0) code = check_clashes(command, inputs, input_count, all, count);
     if (code < 0) code = check_names(command, all, count);
+    for (size_t i = 0; i < input_count && code < 0; ++i) {
+        char name[MOST_PATH];
+        const cli_file *f = &inputs[i];
+        const int length = snprintf(name, sizeof name, "%s%s%s", f->folder ? f->folder : "",
+                                    f->folder ? "/" : "", f->path ? f->path : "");
+        if (f->path && length > 0 && length < MOST_PATH) cli_share_input(name);
+    }
     return code < 0 ? check_possible(command, all, count) : code;
 }
 

@@ -24,6 +24,7 @@ enum {
     CLI_ICD_BROKEN = 4, /* probe --strict: a driver crashed or hung */
     CLI_WRONG = 5,      /* a device gave wrong results */
     CLI_INTERRUPTED = 130,
+    CLI_SHARD_DONE = 1000, /* not for the outside: a shard has done its part; main() makes it 0 */
 };
 
 typedef struct cli_exit_code {
@@ -102,6 +103,11 @@ int cli_print_version(void);
  * user asked for (JSON, CSV, a model's text) and our own colour codes. */
 void cli_say(FILE *out, const char *format, ...) CLV_PRINTF(2, 3);
 void cli_vsay(FILE *out, const char *format, va_list args);
+/* In a group of processes that do the same, one speaks for all. The others get a name ("rank 3: "): they print nothing
+ * but errors, which begin with that name. */
+void cli_speak_as(const char *name);
+const char *cli_speaker(void); /* "": this process speaks for all */
+void cli_say_always(FILE *out, const char *format, ...) CLV_PRINTF(2, 3);
 /* Prints "cleave paco: message" on stderr and returns `code`. */
 int cli_error(const cli_command *command, int code, const char *format, ...) CLV_PRINTF(3, 4);
 /* Prints the library's message and returns the exit code that fits the status; CLV_OK gives CLI_OK. */
@@ -114,7 +120,8 @@ void cli_warn(const cli_command *command, const char *format, ...) CLV_PRINTF(2,
 
 typedef struct cli_common {
     const char *mode, *device, *mem_limit, *batch, *sched, *report, *trace;
-    uint64_t sub_devices;
+    const char *shard, *record; /* host/cli/share.h */
+    uint64_t sub_devices, devices_per_rank;
     bool quiet, verbose, no_progress;
     bool
         lean; /* no option: when neither devices nor a mode are chosen, drivers that only offer the cores of a better
@@ -177,7 +184,7 @@ extern const cli_option cli_global_options[], cli_main_options[];
 extern const cli_command cli_probe, cli_demo, cli_paco, cli_blobs, cli_link, cli_tracks, cli_bench,
     cli_selftest, cli_cache;
 extern const cli_command cli_specfit, cli_templates, cli_embed, cli_classify, cli_tokenize,
-    cli_detokenize, cli_search, cli_rank, cli_finetune, cli_generate;
+    cli_detokenize, cli_search, cli_rank, cli_finetune, cli_generate, cli_merge;
 extern const cli_command cli_documents; /* for the build only; not listed */
 
 #endif

@@ -4,9 +4,12 @@
 
 #include "base/alloc.h"
 #include "base/environment.h"
+#include "base/error.h"
 #include "base/file.h"
 #include "base/text.h"
+#include "host/cli/cluster.h"
 #include "host/cli/drivers.h"
+#include "host/cli/share.h"
 #include "host/io/room.h"
 #include "runtime/context/wishes.h"
 
@@ -15,6 +18,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+enum { MOST_LIST = 1024 }; /* bytes of a list of devices */
 
 void cli_common_table(cli_common *c, cli_option *table)
 {
@@ -51,7 +56,9 @@ static void log_line(clv_log_level level, const char *line, void *user)
 
 void cli_listen(bool quiet, bool verbose)
 {
-    if (verbose)
+    if (*cli_speaker())
+        clv_log_set(CLV_LOG_ERROR, log_line, NULL);
+    else if (verbose)
         clv_log_set(CLV_LOG_INFO, log_line, NULL);
     else if (quiet)
         clv_log_set(CLV_LOG_ERROR, log_line, NULL);
@@ -110,13 +117,35 @@ int cli_common_check(const cli_command *command, const cli_common *c)
 {
     clv_context_options options;
     clv_wishes wishes;
-    const int code = read_options(command, c, &options);
+    int code = cli_share_check(command, c);
+    if (code < 0) code = read_options(command, c, &options);
     if (code >= 0) return code;
     if (clv_wishes_read(&options, &wishes)) return cli_status(command, CLV_E_ARGUMENT);
     const double physical = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
     clv_io_set_room(wishes.memory_bytes ? wishes.memory_bytes
                                         : (uint64_t)(wishes.memory_fraction * physical));
     return -1;
+}
+
+/* Limits the devices to the part of this rank: of those that are chosen, N for each of the ranks on this machine, in
+ * turn. */
+static clv_status choose_devices(const cli_common *c, clv_context_options *options,
+                                 char list[MOST_LIST])
+{
+    clv_context *all = NULL;
+    clv_text chosen = { 0 };
+    CLV_TRY(clv_context_create(options, &all));
+    const size_t count = clv_context_device_count(all), most = (size_t)c->devices_per_rank;
+    for (size_t i = 0; i < CLV_MIN(most, count); ++i) {
+        const size_t number = ((size_t)cli_cluster_local() * most + i) % count;
+        const clv_probe_device *facts = clv_device_facts(clv_context_device(all, number));
+        clv_text_add(&chosen, "%s%zu:%u", i ? "," : "", facts->platform, facts->ordinal);
+    }
+    clv_context_free(all);
+    clv_copy_string(list, MOST_LIST, clv_text_get(&chosen));
+    clv_text_clear(&chosen);
+    if (*list) options->devices = list;
+    return CLV_OK;
 }
 
 int cli_common_context(const cli_command *command, const cli_common *c, clv_context **context)
@@ -129,8 +158,11 @@ int cli_common_context(const cli_command *command, const cli_common *c, clv_cont
     const bool chosen =
         c->device || c->mode || clv_environment("CLEAVE_DEVICE") || clv_environment("CLEAVE_MODE");
     if (options.mode != CLV_MODE_REFERENCE) cli_vet_drivers(command, c->lean && !chosen);
-    const clv_status status = clv_context_create(&options, context);
-    return status ? cli_status(command, status) : -1;
+    char list[MOST_LIST];
+    clv_status status = CLV_OK;
+    if (c->devices_per_rank) status = choose_devices(c, &options, list);
+    if (!status) status = clv_context_create(&options, context);
+    return status ? cli_status(command, status) : cli_share_open(command, *context);
 }
 
 int cli_write_report(const cli_command *command, const cli_common *c, clv_context *context,

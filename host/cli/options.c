@@ -7,6 +7,7 @@
 #include "base/environment.h"
 #include "base/text.h"
 #include "host/cli/nearest.h"
+#include "host/cli/shard.h"
 
 #include <cleave/version.h>
 
@@ -14,6 +15,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 const cli_option cli_global_options[] = {
     { "icd", CLI_TEXT, NULL, "PATH", "OpenCL drivers: libraries, .icd files or their folders",
@@ -43,18 +45,22 @@ int cli_print_version(void)
     return CLI_OK;
 }
 
-enum { MAX_TABLES = 4, MAX_OPTIONS = 64, HELP_CODE = 1000, VERSION_CODE, FIRST_CODE };
+enum { MAX_TABLES = 5, MAX_OPTIONS = 64, HELP_CODE = 1000, VERSION_CODE, FIRST_CODE };
 
 static void vsay(const cli_command *command, const char *tone, const char *format, va_list args)
 {
-    cli_say(stderr, "cleave %s: %s", command->name, tone);
-    cli_vsay(stderr, format, args);
-    fputc('\n', stderr);
+    clv_text text = { 0 };
+    clv_text_vadd(&text, format, args);
+    cli_say_always(stderr, "%scleave %s: %s%s\n", cli_speaker(), command->name, tone,
+                   clv_text_get(&text));
+    clv_text_clear(&text);
 }
 
 int cli_error(const cli_command *command, int code, const char *format, ...)
 {
     va_list args;
+    const struct timespec while_rank_0_says_it = { 0, 500000000 };
+    if (*cli_speaker()) nanosleep(&while_rank_0_says_it, NULL);
     va_start(args, format);
     vsay(command, "", format, args);
     va_end(args);
@@ -65,13 +71,14 @@ void cli_warn(const cli_command *command, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    vsay(command, "warning: ", format, args);
+    if (!*cli_speaker()) vsay(command, "warning: ", format, args);
     va_end(args);
 }
 
 int cli_status(const cli_command *command, clv_status status)
 {
     int code = CLI_FAILED;
+    if (cli_shard_is_done(status)) return CLI_SHARD_DONE;
     switch (status) {
     case CLV_OK:
         return CLI_OK;

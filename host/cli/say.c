@@ -7,7 +7,19 @@
 
 #include <stdarg.h>
 
-void cli_vsay(FILE *out, const char *format, va_list args)
+static char speaker[64]; /* "": the only one, or the one who speaks for all */
+
+void cli_speak_as(const char *name)
+{
+    clv_copy_string(speaker, sizeof speaker, name);
+}
+
+const char *cli_speaker(void)
+{
+    return speaker;
+}
+
+static void say(FILE *out, const char *format, va_list args)
 {
     clv_text raw = { 0 }, shown = { 0 };
     clv_text_vadd(&raw, format, args);
@@ -18,10 +30,23 @@ void cli_vsay(FILE *out, const char *format, va_list args)
     clv_text_clear(&shown);
 }
 
+void cli_vsay(FILE *out, const char *format, va_list args)
+{
+    if (!*speaker) say(out, format, args);
+}
+
 void cli_say(FILE *out, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
     cli_vsay(out, format, args);
+    va_end(args);
+}
+
+void cli_say_always(FILE *out, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    say(out, format, args);
     va_end(args);
 }

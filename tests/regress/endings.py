@@ -113,8 +113,8 @@ def taken():
 
 
 def every_command():
-    """A new command comes with its outputs. `cache` has none."""
-    kit.same("the commands of this test", sorted({command[0] for command, *_ in OUTPUTS} | {"cache"}),
+    """A new command comes with its outputs. `cache` has none, and `merge` those of other commands."""
+    kit.same("the commands of this test", sorted({command[0] for command, *_ in OUTPUTS} | {"cache", "merge"}),
              sorted(kit.commands()))
 
 

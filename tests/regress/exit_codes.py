@@ -51,6 +51,9 @@ def prepare():
     kit.write_npy("queries.npy", (1, 4), [1.0] * 4)
     for name in "a-folder", "outputs":
         os.mkdir(name)
+    done = kit.run("search", "vectors.npy", "--queries", "queries.npy", "-o", "outputs/merged.csv", "--shard", "1/1",
+                   "--record", "record")
+    kit.same("shard", done.returncode, 0)
     kit.write("empty", b"")
     kit.write("garbage", bytes(range(256)) * 16)
 
@@ -114,6 +117,7 @@ COMMANDS = [
             [("tiny.gguf", ()), ("texts.txt", ("empty", "garbage"))], REPORTS),
     Command("finetune", ["%s", "--data", "%s", "--epochs", "1", "-o", "outputs/learnt"],
             [("model", ("folder",)), ("data.txt", ())], REPORTS, folder="-o"),
+    Command("merge", ["%s"], [("record", ())], [], devices=False),
     Command("demo", ["-o", "outputs/demo"], [], REPORTS, folder="-o"),
     Command("probe", [], [], [("--save", ".json", False)]),
     Command("selftest", [], [], [("--json", ".json", False)]),

@@ -42,6 +42,8 @@ def lines():
     yield ["embed", "model", "-i", "texts.txt", "-o", "-"]
     yield ["embed", "model", "-i", "texts.txt", "-o", "vectors.npy"]
     yield ["search", "vectors.npy", "--model", "model", "-i", "texts.txt", "-o", "-"]
+    kit.run("search", "vectors.npy", "--queries", "vectors.npy", "-o", "-", "--shard", "1/1", "--record", "record")
+    yield ["merge", "record"]
     yield ["finetune", "model", "--data", "data.txt", "-o", "classes", "--epochs", "1"]
     yield ["classify", "classes", "-i", "texts.txt", "-o", "-"]
     yield ["rank", "classes", "--pairs", "-i", kit.write("pairs.tsv", "the cats\t12 and\n"), "-o", "-"]

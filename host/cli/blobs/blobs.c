@@ -2,6 +2,7 @@
 /* `cleave blobs`: parses the options, reads frames and writes spots. */
 #include "host/cli/blobs/blobs.h"
 #include "host/cli/clash.h"
+#include "host/cli/share.h"
 
 #include "base/alloc.h"
 #include "base/clock.h"
@@ -108,7 +109,8 @@ static clv_status take_spots(task *t, clv_blob_stream *stream)
 
 static clv_status run_frames(task *t, const clv_blob_options *given, bool quiet_pass)
 {
-    const size_t frames = CLV_MIN(blobs_block(t->facts), t->last - t->first);
+    const size_t usual = CLV_MIN(blobs_block(t->facts), t->last - t->first),
+                 frames = cli_share_length(usual, t->last - t->first);
     static const clv_blob_pixel kinds[] = { [CLV_U8] = CLV_BLOB_U8,
                                             [CLV_U16] = CLV_BLOB_U16,
                                             [CLV_I16] = CLV_BLOB_I16,
@@ -138,6 +140,10 @@ static clv_status run_frames(task *t, const clv_blob_options *given, bool quiet_
         if (cli_interrupted()) { /* jobs of small blocks may end before they check */
             status = CLV_E_CANCELLED;
             break;
+        }
+        if (!cli_share_step()) { /* another shard's frames */
+            t->done += count;
+            continue;
         }
         status = clv_blobs_push(stream, pixels, count, t->report);
         if (!status && !quiet_pass && blobs_wants_stage(t->a))
@@ -292,6 +298,7 @@ static int work(task *t)
     clv_status status = detect(t);
     cli_bar_end(&t->bar);
     end_frame(&t->watch);
+    if (!status) status = cli_share_end();
     if (status && !t->cannot_write) return cli_input_status(&cli_blobs, status);
     if (!status) status = finish(t);
     cli_saving(false);
@@ -343,10 +350,12 @@ static int run(int argc, char **argv)
                      .sigma_ratio = 1.6,
                      .overlap = 0.5,
                      .min_length = 1 };
-    cli_option own[BLOBS_OPTIONS + 1], common[CLI_COMMON_OPTIONS + 1];
+    cli_option own[BLOBS_OPTIONS + 1], common[CLI_COMMON_OPTIONS + 1],
+        shared[CLI_SHARE_OPTIONS + 1];
     blobs_table(&a, own);
     cli_common_table(&a.common, common);
-    const cli_option *const tables[] = { own, common, NULL };
+    cli_share_table(&a.common, shared);
+    const cli_option *const tables[] = { own, common, shared, NULL };
     int operands, code = cli_parse(&cli_blobs, tables, argc, argv, &operands);
     if (code >= 0) return code;
     const int first = CLV_MIN(operands, 1); /* all others are more files of the movie */

@@ -195,6 +195,11 @@ int blobs_check(blobs_args *a)
     if (!(a->overlap >= 0 && a->overlap <= 1))
         return cli_error(cli_running(), CLI_USAGE, "--overlap: %g given, expected 0 to 1",
                          a->overlap);
+    if (a->scope == 1 && a->common.shard)
+        return cli_error(
+            cli_running(), CLI_USAGE,
+            "--threshold-scope movie and --shard exclude each other, since a shard does "
+            "not know the whole movie; give --threshold, or use MPI");
     if (a->scope == 1 && a->threshold_sigma_given)
         return cli_error(cli_running(), CLI_USAGE,
                          "--threshold-scope movie and --threshold-sigma exclude each other");

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `cleave blobs` on stacks of planes: spots and tracks in three dimensions. */
 #include "host/cli/blobs/volume.h"
+#include "host/cli/share.h"
 #include "host/cli/units.h"
 
 #include "base/alloc.h"
@@ -136,6 +137,7 @@ static clv_status detect(task *t)
         clv_volume_spot *spots = NULL;
         size_t count = 0;
         clv_blob_summary summary;
+        if (!cli_share_step()) continue; /* another shard's stack */
         const double started = clv_now();
         status = clv_movie_read(t->movie, stack * f->depth, f->depth, voxels);
         t->read_s += clv_now() - started;
@@ -346,6 +348,7 @@ static int work(task *t)
     cli_saving(a->partial);
     clv_status status = detect(t);
     cli_bar_end(&t->bar);
+    if (!status) status = cli_share_end();
     if (status) return cli_input_status(cli_running(), status);
     status = finish(t);
     cli_saving(false);

@@ -4,9 +4,11 @@
 
 #include "base/alloc.h"
 #include "base/text.h"
+#include "host/cli/cluster.h"
 #include "host/cli/icd.h"
 #include "host/cli/kernels.h"
 #include "host/cli/nearest.h"
+#include "host/cli/share.h"
 #include "probe/helper/child.h"
 
 #include <errno.h>
@@ -108,12 +110,29 @@ static bool needs_drivers(const cli_command *command, int argc, char **argv)
     return true;
 }
 
+/* Can the ranks of an MPI job share what the command does? */
+static bool shares_work(const cli_command *command)
+{
+    return command == &cli_paco || command == &cli_blobs || command == &cli_specfit ||
+           command == &cli_embed || command == &cli_search || command == &cli_classify ||
+           command == &cli_rank;
+}
+
 static int run_command(int argc, char **argv, const char *const *icds, size_t icd_count)
 {
     const cli_command *command = find(argv[1]);
     if (!command) return unknown(argv[1]);
-    const int code = needs_drivers(command, argc, argv) ? cli_ready_drivers(icds, icd_count) : -1;
-    return code >= 0 ? code : command->run(argc - 1, argv + 1);
+    const bool works = needs_drivers(command, argc, argv);
+    int code = (works || command == &cli_link) && command != &cli_probe
+                   ? cli_cluster_join(shares_work(command))
+                   : -1;
+    if (code < 0 && works) code = cli_ready_drivers(icds, icd_count);
+    cli_share_arguments(argc - 1, argv + 1);
+    if (code < 0) code = command->run(argc - 1, argv + 1);
+    cli_share_close();
+    if (code == CLI_SHARD_DONE) code = CLI_OK;
+    cli_cluster_leave(code);
+    return code;
 }
 
 /* Handles `cleave help paco`, which is the same as `cleave paco --help`. */

@@ -2,10 +2,12 @@
 /* `cleave paco`: parses the options, then reads, computes and writes. */
 #include "host/cli/paco/files.h"
 #include "host/cli/clash.h"
+#include "host/cli/share.h"
 
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/file.h"
 #include "base/text.h"
 #include "runtime/context/prepare.h"
 
@@ -261,9 +263,11 @@ static int search_together(const paco_args *a, const paco_inputs *in, clv_contex
         if (!rest)
             return cli_error(&cli_paco, CLI_FAILED, "no memory for %zu channels", in->channels);
     }
+    cli_share_split("paco", in->channels);
     cli_bar_start(&bar, &a->common, "rows");
     code = compute_together(a, in, context, &bar, rest, report, maps);
     cli_bar_end(&bar);
+    if (!code) code = cli_input_status(&cli_paco, cli_share_end());
     if (!code) code = paco_check_maps(maps);
     if (!code && rest) {
         cli_bar_start(&bar, &a->common, "places");
@@ -278,9 +282,11 @@ static int search_each(const paco_args *a, const paco_inputs *in, clv_context *c
                        clv_report *report, paco_maps *maps)
 {
     cli_bar bar;
+    cli_share_split("paco", in->channels);
     cli_bar_start(&bar, &a->common, "rows");
     int code = compute(a, in, context, &bar, report, maps);
     cli_bar_end(&bar);
+    if (!code) code = cli_input_status(&cli_paco, cli_share_end());
     if (!code) code = paco_check_maps(maps);
     if (!code) {
         cli_bar_start(&bar, &a->common, "places");
@@ -365,10 +371,11 @@ static int check_files(const paco_args *a, char **operands)
 static int search(int argc, char **argv, char *line)
 {
     paco_args a = { .threshold = 5, .command_line = line };
-    cli_option own[PACO_OPTIONS + 1], common[CLI_COMMON_OPTIONS + 1];
+    cli_option own[PACO_OPTIONS + 1], common[CLI_COMMON_OPTIONS + 1], shared[CLI_SHARE_OPTIONS + 1];
     paco_make_table(&a, own);
     cli_common_table(&a.common, common);
-    const cli_option *const tables[] = { own, common, NULL };
+    cli_share_table(&a.common, shared);
+    const cli_option *const tables[] = { own, common, shared, NULL };
     int operands, code = cli_parse(&cli_paco, tables, argc, argv, &operands);
     if (code >= 0) return code;
     if ((code = cli_check_operands(&cli_paco, "CUBE,ANGLES,PSF", operands, argv + 1)) >= 0)
@@ -388,7 +395,7 @@ static int search(int argc, char **argv, char *line)
     if (!code) code = paco_maps_create(&a, &in, &maps);
     if (!code)
         code = (maps.together ? search_together : search_each)(&a, &in, context, report, &maps);
-    if (!code) code = paco_write(&a, &in, &maps, report, started);
+    if (!code && !clv_outputs_discarded()) code = paco_write(&a, &in, &maps, report, started);
     if (!code) code = cli_write_report(&cli_paco, &a.common, context, report);
     if (!code) summarize(&a, &in, &maps, report, clv_now() - started);
     paco_maps_clear(&maps);

@@ -2,6 +2,8 @@
 /* `cleave specfit`: parses options, reads, fits and keeps the stars block by block, and writes the results. */
 #include "host/cli/specfit/files.h"
 #include "host/cli/clash.h"
+#include "host/cli/cluster.h"
+#include "host/cli/share.h"
 
 #include "base/alloc.h"
 #include "base/clock.h"
@@ -111,6 +113,10 @@ static int check_args(const specfit_args *a)
     if (a->save_every < 1 || a->save_every > BLOCK_ROWS)
         return cli_error(&cli_specfit, CLI_USAGE, "--save-every: %llu given, expected 1 to %d",
                          (unsigned long long)a->save_every, BLOCK_ROWS);
+    if (a->resume && a->common.shard)
+        return cli_error(&cli_specfit, CLI_USAGE,
+                         "--resume and --shard exclude each other: run a shard that did not end "
+                         "again, or make more of them");
     if (a->resume && cli_is_stream(a->output))
         return cli_error(&cli_specfit, CLI_USAGE,
                          "--resume needs -o FILE: the journal is beside it");
@@ -294,16 +300,22 @@ static int fit_all(const specfit_args *a, run_state *s)
     int code = CLI_OK;
     size_t from = 0;
     if (a->models && (code = specfit_models_begin(a, &s->table, &s->models))) return code;
-    if (a->resume && (code = open_journal(a, s, &from))) return code;
+    if (a->resume && !cli_cluster_rank() && (code = open_journal(a, s, &from))) return code;
     s->progress.total = s->table.count;
     cli_bar_start(&s->progress.bar, &a->common, "stars");
-    const size_t most = a->resume ? (size_t)a->save_every : BLOCK_ROWS;
+    cli_cluster_tell(&from, sizeof from);
+    const size_t most =
+        cli_share_length(a->resume ? (size_t)a->save_every : BLOCK_ROWS, s->table.count);
     while (from < s->table.count && !code) {
         const size_t to = from + specfit_batch_length(&s->table, from, most);
-        code = cli_interrupted() ? cancelled(s, from) : fit_block(a, s, from, to);
+        if (cli_interrupted())
+            code = cancelled(s, from);
+        else if (cli_share_step())
+            code = fit_block(a, s, from, to);
         if (!code) from = to;
     }
     cli_bar_end(&s->progress.bar);
+    if (!code) code = cli_input_status(&cli_specfit, cli_share_end());
     if (code && s->journal.file >= 0 && from)
         cli_warn(&cli_specfit, "%zu of %zu stars are kept in %s", from, s->table.count,
                  s->journal.path);
@@ -384,11 +396,12 @@ static int run(int argc, char **argv)
                        .reject = 6,
                        .save_every = BLOCK_ROWS,
                        .sigma_of = { NAN, NAN, NAN } };
-    cli_option own[OWN_OPTIONS + 1], common[CLI_COMMON_OPTIONS + 1];
+    cli_option own[OWN_OPTIONS + 1], common[CLI_COMMON_OPTIONS + 1], shared[CLI_SHARE_OPTIONS + 1];
     char batch[24], devices[256];
     make_table(&a, own);
     cli_common_table(&a.common, common);
-    const cli_option *const tables[] = { own, common, NULL };
+    cli_share_table(&a.common, shared);
+    const cli_option *const tables[] = { own, common, shared, NULL };
     int operands, code = cli_parse(&cli_specfit, tables, argc, argv, &operands);
     if (code >= 0) return code;
     if (operands < 1)
@@ -422,6 +435,8 @@ static int run(int argc, char **argv)
     code = cli_input_status(&cli_specfit, clv_speclib_read(a.library, &s.library));
     if (!code) code = specfit_open_inputs(&a, argv + 1, operands, &s.table);
     if (!code) code = check_outputs(&a, &s.table);
+    for (size_t i = 0; !code && i < s.table.input_count; ++i)
+        cli_share_input(s.table.inputs[i].path);
     if (!code) code = specfit_check_kinds(&a, &s.table);
     if (!code) code = specfit_read_ignored(&a, &s.table);
     if (!code) code = specfit_match(&a, &s.library, &s.table);

@@ -207,10 +207,12 @@ static int run(int argc, char **argv)
     };
     int code = cli_encode_parse(&cli_classify, &a.encode, own, "MODEL_DIR", argc, argv);
     if (code >= 0) return code;
-    classify_state s = {
-        .args = &a,
-        .encode = { .command = &cli_classify, .args = &a.encode, .folder = argv[1], .take = take }
-    };
+    classify_state s = { .args = &a,
+                         .encode = { .command = &cli_classify,
+                                     .args = &a.encode,
+                                     .folder = argv[1],
+                                     .take = take,
+                                     .in_steps = true } };
     s.encode.user = &s;
     code = classify(&s);
     cli_encode_close(&s.encode);

@@ -107,10 +107,12 @@ static int run(int argc, char **argv)
                          "-o -: %s is no text for a terminal; expected a file, a pipe or --format "
                          "csv",
                          binary_format(&a));
-    embed_state s = {
-        .args = &a,
-        .encode = { .command = &cli_embed, .args = &a.encode, .folder = argv[1], .take = take }
-    };
+    embed_state s = { .args = &a,
+                      .encode = { .command = &cli_embed,
+                                  .args = &a.encode,
+                                  .folder = argv[1],
+                                  .take = take,
+                                  .in_steps = true } };
     s.encode.user = &s;
     code = embed(&s);
     cli_encode_close(&s.encode);

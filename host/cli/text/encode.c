@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/text.h"
+#include "host/cli/share.h"
 #include "host/cli/text/pipeline.h"
 
 #include <string.h>
@@ -26,10 +27,12 @@ int cli_encode_parse(const cli_command *command, cli_encode_args *a, const cli_o
           NULL },
         { NULL },
     };
-    cli_option input[CLI_TEXT_OPTIONS + 1], common[CLI_COMMON_OPTIONS + 1];
+    cli_option input[CLI_TEXT_OPTIONS + 1], common[CLI_COMMON_OPTIONS + 1],
+        shared[CLI_SHARE_OPTIONS + 1];
     cli_texts_table(&a->texts, input);
     cli_common_table(&a->common, common);
-    const cli_option *const tables[] = { input, own, encoder, common, NULL };
+    cli_share_table(&a->common, shared);
+    const cli_option *const tables[] = { input, own, encoder, common, shared, NULL };
     int operands, code = cli_parse(command, tables, argc, argv, &operands);
     if (code < 0) code = cli_texts_check(command, &a->texts);
     if (code >= 0) return code;
@@ -137,6 +140,7 @@ static clv_status work(const cli_chunk *chunk, void *user)
     const clv_token_rows *rows = &chunk->rows;
     const size_t width = e->width;
     const double started = clv_now();
+    if (e->in_steps && !cli_share_step()) return CLV_OK; /* another shard's texts */
     if (!clv_reserve(&e->out, &e->out_room, rows->rows * width, sizeof *e->out))
         return clv_fail(CLV_E_MEMORY, "no memory for %zu vectors", rows->rows);
     CLV_TRY(clv_encode(e->encoder, rows->ids, rows->offsets, rows->rows, e->out, e->report));
@@ -159,7 +163,7 @@ clv_status cli_encode_run(cli_encode *e)
     cli_doing(&e->args->common, what);
     const clv_status status = cli_pipeline_run(&pipeline, work, e);
     cli_doing(&e->args->common, NULL);
-    return status;
+    return status || !e->in_steps ? status : cli_share_end();
 }
 
 /* ---- behind -------------------------------------------------------------------------------- */

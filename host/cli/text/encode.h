@@ -32,6 +32,7 @@ typedef struct cli_encode {
     const char *folder_name; /* in messages; NULL: "MODEL_DIR" */
     cli_encode_take *take;
     void *user;
+    bool in_steps; /* every chunk of texts is a step of its own, see host/cli/share.h */
     clv_model *model;
     clv_tokenizer *tokenizer;
     clv_lines lines;

@@ -298,6 +298,10 @@ static int rank(rank_state *s)
 static int check_args(const rank_args *a)
 {
     const cli_texts *t = &a->encode.texts;
+    if (a->encode.common.shard)
+        return cli_error(
+            &cli_rank, CLI_USAGE,
+            "--shard: ranks have no shards, because they compare all passages; use MPI");
     if (!a->query == !a->pairs)
         return cli_error(
             &cli_rank, CLI_USAGE,

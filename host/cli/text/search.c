@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `cleave search`: finds the vectors that are most similar to texts or to other vectors. */
 #include "host/cli/endings.h"
+#include "host/cli/share.h"
 #include "host/cli/text/encode.h"
 #include "host/cli/text/passages.h"
 
@@ -118,17 +119,19 @@ static int show(const char *job, size_t done, size_t total, void *user)
 static clv_status add_rows(search_state *s)
 {
     const size_t row_bytes = s->width * sizeof(float);
-    const size_t most = CLV_MAX((size_t)BLOCK_BYTES / row_bytes, (size_t)1);
+    const size_t most =
+        cli_share_length(CLV_MAX((size_t)BLOCK_BYTES / row_bytes, (size_t)1), s->file.rows);
     float *block = clv_alloc(CLV_MIN(most, s->file.rows) * s->width + 1, sizeof *block);
     if (!block) return clv_fail(CLV_E_MEMORY, "no memory for %zu rows of %s", most, s->vectors);
     clv_status status = CLV_OK;
     for (; s->done < s->file.rows && !status; s->done += CLV_MIN(most, s->file.rows - s->done)) {
         const size_t count = CLV_MIN(most, s->file.rows - s->done);
+        if (!cli_share_step()) continue; /* another shard's rows */
         status = clv_npy_rows_read(&s->file, s->done, count, block);
         if (!status) status = clv_search_add(s->search, block, count, 0, s->report);
     }
     clv_free(block);
-    return status;
+    return status ? status : cli_share_end();
 }
 
 static clv_status find(search_state *s)

@@ -1,0 +1,324 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Finds the launcher and its plugin, and shares jobs among the ranks. */
+#define _GNU_SOURCE
+#include "host/cli/cluster.h"
+
+#include "base/alloc.h"
+#include "base/digest.h"
+#include "base/environment.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "base/text.h"
+#include "cluster/plugin.h"
+#include "host/cli/cli.h"
+
+#include <dlfcn.h>
+#include <limits.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { RANGES = 4 }; /* a range is that part of what is left for a rank */
+
+/* A chunk among the exchanged bytes. */
+typedef struct piece {
+    uint64_t first, count, bytes, unused;
+} piece;
+
+static struct {
+    int rank, ranks, local, locals; /* ranks 0: not asked yet */
+    const char *plugin;             /* "openmpi" */
+    const cleave_cluster *mpi;      /* NULL: not started */
+    clv_spread spread;
+    /* the job that runs */
+    uint64_t job, identity;
+    cli_tickets tickets;
+    char *mine; /* packed results of this rank */
+    size_t length, room;
+    char *all; /* of all ranks, after the exchange */
+    size_t *sizes, at, end, total;
+    int from; /* the rank whose bytes end at `end` */
+    bool exchanged;
+} cluster = { .ranks = 1 };
+
+int cli_cluster_ranks(void)
+{
+    return cluster.ranks;
+}
+
+int cli_cluster_rank(void)
+{
+    return cluster.rank;
+}
+
+int cli_cluster_local(void)
+{
+    return cluster.local;
+}
+
+/* ---- joining -------------------------------------------------------------------------------------- */
+
+static bool read_number(const char *name, int *number)
+{
+    const char *text = getenv(name);
+    uint64_t value;
+    if (!text || !clv_parse_u64(text, &value) || value > INT_MAX) return false;
+    *number = (int)value;
+    return true;
+}
+
+/* What launchers tell their processes; the first row of which both variables are there is taken. */
+static const struct {
+    const char *rank, *ranks, *local, *locals, *plugin;
+} launchers[] = {
+    { "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK",
+      "OMPI_COMM_WORLD_LOCAL_SIZE", "openmpi" },
+    { "PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS", "mpich" },
+    { "PMIX_RANK", "SLURM_NTASKS", "SLURM_LOCALID", "SLURM_NTASKS_PER_NODE", "openmpi" },
+};
+
+/* Gives each of the ranks of a machine its part of the cores, if the launcher has bound none of them. */
+static void bind_cores(void)
+{
+    cpu_set_t all, mine;
+    const long online = sysconf(_SC_NPROCESSORS_ONLN);
+    if (cluster.locals < 2 || cluster.local >= cluster.locals ||
+        sched_getaffinity(0, sizeof all, &all) || CPU_COUNT(&all) < online || online < 2)
+        return;
+    const int from = (int)(online * cluster.local / cluster.locals);
+    const int to = CLV_MAX((int)(online * (cluster.local + 1) / cluster.locals), from + 1);
+    CPU_ZERO(&mine);
+    for (int cpu = 0, n = 0; cpu < CPU_SETSIZE; ++cpu) {
+        if (!CPU_ISSET(cpu, &all)) continue;
+        if (n >= from && n < to) CPU_SET(cpu, &mine);
+        ++n;
+    }
+    (void)sched_setaffinity(0, sizeof mine, &mine);
+}
+
+/* Has PoCL start as many threads as this rank has cores; it would start one for each core of the machine. */
+static void limit_drivers(void)
+{
+    cpu_set_t mine;
+    char number[16];
+    if (sched_getaffinity(0, sizeof mine, &mine)) return;
+    snprintf(number, sizeof number, "%d", CPU_COUNT(&mine));
+    (void)setenv("POCL_CPU_MAX_CU_COUNT", number, 0);
+    (void)setenv("POCL_MAX_PTHREAD_COUNT", number, 0);
+}
+
+int cli_cluster_join(bool shares)
+{
+    char name[64];
+    const char *wish = clv_environment("CLEAVE_MPI");
+    if (wish && strcmp(wish, "off") == 0) return -1;
+    for (size_t i = 0; i < CLV_LEN(launchers) && !cluster.plugin; ++i) {
+        int rank, ranks;
+        if (!read_number(launchers[i].rank, &rank) || !read_number(launchers[i].ranks, &ranks) ||
+            ranks < 2 || rank >= ranks)
+            continue;
+        cluster.rank = rank, cluster.ranks = ranks, cluster.plugin = launchers[i].plugin;
+        (void)read_number(launchers[i].local, &cluster.local);
+        (void)read_number(launchers[i].locals, &cluster.locals);
+    }
+    if (!cluster.plugin) return -1;
+    if (wish && strcmp(wish, "auto") != 0) cluster.plugin = wish;
+    if (!shares) {
+        const int ranks = cluster.ranks;
+        cluster.ranks = 1;
+        if (cluster.rank) return CLI_OK;
+        cli_say(stderr, "cleave: this command is done by one process; the other %d ranks end\n",
+                ranks - 1);
+        return -1;
+    }
+    bind_cores();
+    limit_drivers();
+    if (!cluster.rank) return -1;
+    snprintf(name, sizeof name, "rank %d: ", cluster.rank);
+    cli_speak_as(name);
+    clv_outputs_discard(true);
+    return -1;
+}
+
+/* ---- the plugin ----------------------------------------------------------------------------------- */
+
+/* Opens the plugin beside the command: where it is installed, or where it is built. */
+static void *open_plugin(clv_text *tried)
+{
+    static const char *const folders[] = { "../" CLEAVE_LIBDIR "/cleave", "../lib/cleave",
+                                           "../lib" };
+    char self[PATH_MAX], path[PATH_MAX + 128];
+    const char *given = clv_environment("CLEAVE_MPI_PLUGIN");
+    if (given) {
+        clv_text_add(tried, "%s", given);
+        return dlopen(given, RTLD_NOW | RTLD_GLOBAL);
+    }
+    const ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
+    if (length <= 0) return NULL;
+    self[length] = '\0';
+    *strrchr(self, '/') = '\0';
+    for (size_t i = 0; i < CLV_LEN(folders); ++i) {
+        snprintf(path, sizeof path, "%s/%s/libcleave-mpi-%s.so", self, folders[i], cluster.plugin);
+        clv_text_add(tried, "%s%s", i ? ", " : "", path);
+        /* parts of MPI look for its symbols among the global ones */
+        if (access(path, R_OK) == 0) return dlopen(path, RTLD_NOW | RTLD_GLOBAL);
+    }
+    return NULL;
+}
+
+static clv_status start(void)
+{
+    clv_text tried = { 0 };
+    int rank = 0, ranks = 0;
+    void *library = open_plugin(&tried);
+    const char *why = library ? NULL : dlerror();
+    clv_status status = CLV_OK;
+    const cleave_cluster *mpi = library ? dlsym(library, CLEAVE_CLUSTER_SYMBOL) : NULL;
+    if (!mpi)
+        status = clv_fail(
+            CLV_E_NO_DEVICE,
+            "this is rank %d of %d, but the plugin for MPI cannot be loaded (%s%s%s); "
+            "build Cleave where the headers of that MPI are, set CLEAVE_MPI to "
+            "openmpi or mpich, or set CLEAVE_MPI=off to run each rank alone",
+            cluster.rank, cluster.ranks, clv_text_get(&tried), why ? ": " : "", why ? why : "");
+    clv_text_clear(&tried);
+    if (status) return status;
+    const char *lease = clv_environment("CLEAVE_MPI_LEASE");
+    const char *failed = mpi->start(lease && strcmp(lease, "window") == 0, &rank, &ranks);
+    if (failed) return clv_fail(CLV_E_DEVICE, "MPI: %s", failed);
+    cluster.mpi = mpi;
+    if (rank == cluster.rank && ranks == cluster.ranks) return CLV_OK;
+    return clv_fail(CLV_E_DEVICE,
+                    "MPI calls this rank %d of %d, but the launcher called it %d of %d: the plugin "
+                    "is for another MPI than the launcher's; set CLEAVE_MPI to openmpi or mpich",
+                    rank, ranks, cluster.rank, cluster.ranks);
+}
+
+void cli_cluster_tell(void *bytes, size_t length)
+{
+    if (cluster.mpi) cluster.mpi->share(bytes, length);
+}
+
+void cli_cluster_leave(int code)
+{
+    if (!cluster.mpi) return;
+    fflush(NULL);
+    cluster.mpi->stop(code);
+    clv_free(cluster.mine), free(cluster.all), clv_free(cluster.sizes);
+    cluster.mpi = NULL, cluster.mine = cluster.all = NULL, cluster.sizes = NULL;
+}
+
+/* ---- jobs ----------------------------------------------------------------------------------------- */
+
+void cli_tickets_find(cli_tickets *t, uint64_t ticket, size_t *first, size_t *count)
+{
+    for (;; ++t->number) {
+        const size_t left = t->units - t->first;
+        size_t length = CLV_MAX(left / (RANGES * t->ranks), CLV_MAX(t->least, (size_t)1));
+        length = CLV_MIN(clv_round_up(length, t->step), left);
+        *first = t->first, *count = length;
+        if (t->number == ticket || !length) return;
+        t->first += length;
+    }
+}
+
+static clv_status begin(void *self, const clv_job *job, bool *shared)
+{
+    (void)self;
+    *shared = job->units > 1;
+    if (!*shared) return CLV_OK;
+    uint64_t hash = clv_fnv1a(CLV_FNV1A, job->name, strlen(job->name) + 1);
+    if (job->signature) hash = clv_fnv1a(hash, job->signature, strlen(job->signature) + 1);
+    cluster.identity = clv_fnv1a(hash, &job->units, sizeof job->units);
+    cluster.tickets = (cli_tickets){ .units = job->units,
+                                     .step = CLV_MAX(job->align, (size_t)1),
+                                     .least = job->min_chunk,
+                                     .ranks = (size_t)cluster.ranks };
+    cluster.length = 0, cluster.exchanged = false;
+    return CLV_OK;
+}
+
+static clv_status lease(void *self, size_t *first, size_t *count)
+{
+    (void)self;
+    cli_tickets_find(&cluster.tickets, cluster.mpi->ticket(cluster.job), first, count);
+    return CLV_OK;
+}
+
+static clv_status put(void *self, size_t first, size_t count, const void *bytes, size_t length)
+{
+    const piece head = { .first = first, .count = count, .bytes = length };
+    size_t end;
+    (void)self;
+    if (!clv_size_add(cluster.length, sizeof head + length, &end) ||
+        !clv_reserve(&cluster.mine, &cluster.room, end, 1))
+        return clv_fail(CLV_E_MEMORY, "no memory for the results of this rank");
+    memcpy(cluster.mine + cluster.length, &head, sizeof head);
+    memcpy(cluster.mine + cluster.length + sizeof head, bytes, length);
+    cluster.length = end;
+    return CLV_OK;
+}
+
+/* Waits for the others and brings all results to all ranks. */
+static clv_status exchange(void)
+{
+    int odd;
+    if (!cluster.sizes) cluster.sizes = clv_zalloc((size_t)cluster.ranks, sizeof *cluster.sizes);
+    if (!cluster.sizes) return clv_fail(CLV_E_MEMORY, "no memory for %d ranks", cluster.ranks);
+    free(cluster.all); /* of malloc, see plugin.h */
+    const char *failed = cluster.mpi->exchange(cluster.job++, cluster.identity, cluster.mine,
+                                               cluster.length, &cluster.all, cluster.sizes, &odd);
+    if (failed) return clv_fail(CLV_E_MEMORY, "MPI: %s", failed);
+    if (odd >= 0)
+        return clv_fail(CLV_E_ARGUMENT,
+                        "rank %d does another job than rank 0: all ranks need the same command, "
+                        "the same inputs and the same version of cleave",
+                        odd);
+    cluster.exchanged = true;
+    cluster.at = cluster.end = cluster.total = 0, cluster.from = -1;
+    for (int r = 0; r < cluster.ranks; ++r)
+        cluster.total += cluster.sizes[r];
+    return CLV_OK;
+}
+
+static clv_status get(void *self, size_t *first, size_t *count, const void **bytes, size_t *length)
+{
+    piece head;
+    (void)self;
+    if (!cluster.exchanged) CLV_TRY(exchange());
+    *count = 0;
+    while (cluster.at == cluster.end) {
+        if (++cluster.from == cluster.ranks) return CLV_OK;
+        cluster.end += cluster.sizes[cluster.from];
+        if (cluster.from == cluster.rank) cluster.at = cluster.end; /* these are committed */
+    }
+    if (cluster.end - cluster.at < sizeof head)
+        return clv_fail(CLV_E_FORMAT, "the results of rank %d are cut short", cluster.from);
+    memcpy(&head, cluster.all + cluster.at, sizeof head);
+    cluster.at += sizeof head;
+    if (head.bytes > cluster.end - cluster.at)
+        return clv_fail(CLV_E_FORMAT, "the results of rank %d are cut short", cluster.from);
+    *first = (size_t)head.first, *count = (size_t)head.count, *length = (size_t)head.bytes;
+    *bytes = cluster.all + cluster.at;
+    cluster.at += *length;
+    return CLV_OK;
+}
+
+static clv_status end(void *self, clv_status status)
+{
+    (void)self;
+    free(cluster.all);
+    cluster.all = NULL;
+    return status;
+}
+
+clv_status cli_cluster_spread(const clv_spread **spread)
+{
+    *spread = NULL;
+    if (cluster.ranks < 2) return CLV_OK;
+    if (!cluster.mpi) CLV_TRY(start());
+    cluster.spread = (clv_spread){ NULL, begin, lease, put, get, end };
+    *spread = &cluster.spread;
+    return CLV_OK;
+}

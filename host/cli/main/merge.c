@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `cleave merge`: puts the records of all shards together. It runs their command again with results from the records, so
+ * that the outputs have the same bytes as those of a run without shards. */
+#include "host/cli/share.h"
+
+#include "base/error.h"
+
+#include <string.h>
+
+static const cli_command *find(const char *name)
+{
+    static const cli_command *const shared[] = { &cli_paco,  &cli_blobs,  &cli_specfit,
+                                                 &cli_embed, &cli_search, &cli_classify };
+    for (size_t i = 0; i < sizeof shared / sizeof *shared; ++i)
+        if (strcmp(shared[i]->name, name) == 0) return shared[i];
+    return NULL;
+}
+
+static int run(int argc, char **argv)
+{
+    bool quiet = false;
+    const cli_option own[] = { { "q,quiet", CLI_FLAG, &quiet, NULL, "no messages but errors" },
+                               { NULL } };
+    const cli_option *const tables[] = { own, NULL };
+    char **arguments;
+    int operands, code = cli_parse(&cli_merge, tables, argc, argv, &operands), count;
+    if (code >= 0) return code;
+    if (operands < 1)
+        return cli_error(&cli_merge, CLI_USAGE,
+                         "RECORD is missing: the files that --record has written, all of them");
+    code = cli_input_status(&cli_merge, cli_share_merge((const char *const *)argv + 1,
+                                                        (size_t)operands, &count, &arguments));
+    if (code) return code;
+    const cli_command *command = find(arguments[0]);
+    if (!command)
+        return cli_error(&cli_merge, CLI_USAGE, "%s: comes from `cleave %s`, which has no shards",
+                         argv[1], arguments[0]);
+    if (!quiet)
+        cli_say(stderr, "merges %d shard%s of cleave %s\n", operands, operands == 1 ? "" : "s",
+                arguments[0]);
+    return command->run(count, arguments);
+}
+
+const cli_command cli_merge = {
+    .name = "merge",
+    .summary = "put the records of shards together",
+    .operands = "RECORD...",
+    .description =
+        "Takes the records that `cleave COMMAND --shard I/N --record RECORD` has written, all N "
+        "of\n"
+        "them in any order, checks that they are complete, undamaged and of one command and one\n"
+        "set of inputs, and writes the outputs of that command, with the same bytes as without\n"
+        "shards. It needs the same inputs in the same places: run it in the same folder.",
+    .run = run,
+};

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The spreads of records: a shard writes one, and a merging run takes its results from them. Both count the jobs that
+ * are shared by step and by number, so that the merging run finds the results of a job again. */
+#ifndef CLEAVE_HOST_CLI_SHARD_H
+#define CLEAVE_HOST_CLI_SHARD_H
+
+#include "host/cli/record.h"
+#include "runtime/job/spread.h"
+
+/* Where a run is: set by share.c. */
+typedef struct cli_place {
+    bool in_step;       /* jobs belong to step `step`, from 0 */
+    uint64_t step, job; /* `job` counts the shared jobs of the step */
+    const char *split;  /* the name of the jobs that are split by units; NULL: none */
+    size_t split_left;  /* how many of them are still to come */
+} cli_place;
+
+typedef struct cli_shard {
+    cli_place *place;
+    cli_record_writer writer;
+    bool writes;
+    unsigned number, count; /* from 1 */
+    cli_record_entry entry; /* of the job that runs */
+    size_t first, left;     /* the lease that is still to be given */
+} cli_shard;
+
+typedef struct cli_replay {
+    cli_place *place;
+    cli_record *records;
+    size_t record_count;
+    struct cli_replay_item *items; /* all entries, in the order in which they are needed */
+    size_t item_count, at, end;    /* [at, end) are the entries of the job that runs */
+    size_t used;
+} cli_replay;
+
+clv_status cli_shard_begin(cli_shard *shard, const char *path, const cli_record_head *head);
+clv_spread cli_shard_spread(cli_shard *shard);
+/* Completes the record; returns CLV_E_CANCELLED if that succeeds, since nothing more is to be done. */
+clv_status cli_shard_end(cli_shard *shard);
+/* Is this status the end of a shard's run, which is no error? */
+bool cli_shard_is_done(clv_status status);
+void cli_shard_abandon(cli_shard *shard); /* removes a record that is not complete */
+clv_spread cli_replay_spread(cli_replay *replay);
+/* Opens the records and checks that they belong together, are complete and do not overlap. */
+clv_status cli_replay_open(cli_replay *replay, const char *const *paths, size_t count);
+/* Checks that everything in the records was used. */
+clv_status cli_replay_check(const cli_replay *replay);
+void cli_replay_close(cli_replay *replay);
+
+#endif
