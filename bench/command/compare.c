@@ -8,6 +8,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "host/cli/cli.h"
 
 #include <string.h>
 
@@ -86,7 +87,7 @@ static void compare_cell(const bench *b, size_t c, size_t p, const clv_json *res
         ++n->compared;
         if (!change) continue;
         *(change > 0 ? &n->slower : &n->faster) += 1;
-        fprintf(out, "  %s  %s %s, %s, %s: %s, was %s (x%.2f)\n", change > 0 ? "slower" : "faster",
+        cli_say(out, "  %s  %s %s, %s, %s: %s, was %s (x%.2f)\n", change > 0 ? "slower" : "faster",
                 b->cases[c].workload->name, b->cases[c].name, b->parties[p].name, names[m],
                 bench_seconds(now->median, is), bench_seconds(before.median, was),
                 now->median / before.median);
@@ -99,20 +100,20 @@ static void warn_of_differences(const bench *b, const clv_json *old, FILE *out)
     const char *cpu = clv_json_string(clv_json_get(machine, "cpu"), "");
     const int64_t threads = clv_json_int(clv_json_get(machine, "threads_allowed"), 0);
     if (strcmp(cpu, b->probe->host.cpu_model) || threads != b->probe->host.threads_allowed)
-        fprintf(out,
+        cli_say(out,
                 "  The earlier run was made on another machine (%s, %lld threads): times tell "
                 "nothing about the "
                 "program.\n",
                 *cpu ? cpu : "unknown", (long long)threads);
     if (bench_was_busy(b) || clv_json_number(clv_json_get(machine, "load_before"), 0) > 1)
-        fprintf(out, "  Other programs were running in one of the two runs.\n");
+        cli_say(out, "  Other programs were running in one of the two runs.\n");
 }
 
 size_t bench_compare(const bench *b, const clv_json *old, FILE *out)
 {
     counts n = { 0 };
     size_t missing = 0;
-    fprintf(out, "\nCompared with version %s of %s:\n",
+    cli_say(out, "\nCompared with version %s of %s:\n",
             clv_json_string(clv_json_get(old, "version"), "?"),
             clv_json_string(clv_json_get(old, "started_utc"), "?"));
     warn_of_differences(b, old, out);
@@ -126,10 +127,10 @@ size_t bench_compare(const bench *b, const clv_json *old, FILE *out)
             if (result) compare_cell(b, c, p, result, &n, out);
         }
     }
-    fprintf(out, "  %zu times compared: %zu slower, %zu faster, %zu within the noise.", n.compared,
+    cli_say(out, "  %zu times compared: %zu slower, %zu faster, %zu within the noise.", n.compared,
             n.slower, n.faster, n.compared - n.slower - n.faster);
-    if (n.few) fprintf(out, " %zu have fewer than %d samples (--repeats).", n.few, FEWEST_SAMPLES);
-    if (missing) fprintf(out, " %zu inputs are new.", missing);
-    fprintf(out, "\n");
+    if (n.few) cli_say(out, " %zu have fewer than %d samples (--repeats).", n.few, FEWEST_SAMPLES);
+    if (missing) cli_say(out, " %zu inputs are new.", missing);
+    cli_say(out, "\n");
     return n.slower;
 }
