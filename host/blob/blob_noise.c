@@ -258,6 +258,10 @@ bool clv_blob_noiseless(const clv_blob_plan *plan, size_t frame)
 
 clv_blob_skew clv_blob_find_skew(const clv_blob_plan *plan, size_t frame, const uint8_t *mask)
 {
+    enum {
+        MASKED = 1 << CLV_BLOB_MASK_SHIFT
+    }; /* a part of a row; rows of cells consist of whole parts */
+    _Static_assert(MOST_CELL % MASKED == 0, "parts of a row");
     const size_t across = (plan->shape.width >> CLV_BLOB_MASK_SHIFT) + 1;
     const float *map = plan->map + frame * plan->cells;
     double squares = 0, cubes = 0, model = 0, count = 0;
@@ -272,8 +276,9 @@ clv_blob_skew clv_blob_find_skew(const clv_blob_plan *plan, size_t frame, const 
                 const size_t y = row_of(&c, i);
                 const uint8_t *seen = mask + (y >> CLV_BLOB_MASK_SHIFT) * across;
                 differences(plan, frame, y, c.x, c.columns, line);
-                for (size_t j = 0; j < c.columns; ++j)
-                    if (seen[(c.x + j) >> CLV_BLOB_MASK_SHIFT]) line[j] = NAN;
+                for (size_t j = 0; j < c.columns; j += MASKED)
+                    for (size_t m = 0; m < MASKED && seen[(c.x + j) / MASKED]; ++m)
+                        line[j + m] = NAN;
                 for (size_t j = 0; j < MOST_CELL; ++j) {
                     const bool in = fabsf(line[j]) <= FLT_MAX;
                     const float d = in ? line[j] : 0.0f;
