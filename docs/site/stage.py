@@ -20,11 +20,11 @@ import interfaces
 
 GUIDES = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md", "CODE_OF_CONDUCT.md", "CHANGELOG.md",
           "python/README.md"]
-# What the side bar shows. A page that is missing here is a warning of Sphinx's, and fails the build.
+# What the side bar shows. Pages that are not named here follow the how-to.
 CONTENTS = [
     ("Start", ["../README", "install"]),
     ("Tutorials", ["exoplanets", "microscopy", "stars", "texts", "generate", "arrays", "python", "library"]),
-    ("How to", ["howto"]),
+    ("How to", ["howto", "clusters"]),
     ("Reference", ["command", "reference/commands", "formats", "reference/c", "reference/python", "../python/README"]),
     ("Explanations", ["explained", "probe", "gpu-kernels"]),
     ("Performance", ["performance", "reference/history"]),
@@ -71,8 +71,11 @@ def mended(root, out, page, text, pages):
     return "".join(parts)
 
 
-def contents():
+def contents(pages):
+    named = {"docs/index.md", *("docs/%s.md" % name for _, names in CONTENTS for name in names)}
     for caption, names in CONTENTS:
+        if caption == "How to":
+            names = names + [page[len("docs/"):-3] for page in pages if page.startswith("docs/") and page not in named]
         paths = ["/" + os.path.normpath("docs/" + name) for name in names]
         yield "```{toctree}\n:hidden:\n:caption: %s\n\n%s\n```\n" % (caption, "\n".join(paths))
 
@@ -92,7 +95,7 @@ def main():
         with open(os.path.join(root, page), encoding="utf-8") as file:
             text = with_title(page, mended(root, out, page, file.read(), pages))
         if page == "docs/index.md":
-            text += "\n" + "\n".join(contents())
+            text += "\n" + "\n".join(contents(pages))
         target = os.path.join(out, page)
         os.makedirs(os.path.dirname(target), exist_ok=True)
         with open(target, "w", encoding="utf-8") as file:
