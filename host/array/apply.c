@@ -204,7 +204,7 @@ static clv_status read_operands(clv_context *context, clv_apply *a)
     CLV_TRY(clv_op_types(a->op, types, a->inputs, &a->compute, &a->result));
     if (a->op == CLV_OP_BIT_NOT && a->compute == CLV_BOOL) a->op = CLV_OP_LOGICAL_NOT;
     CLV_TRY(clv_apply_lay_out(a));
-    if (repeats(a->out))
+    if (a->out->elements && repeats(a->out))
         return clv_fail(CLV_E_ARGUMENT, "%s: elements of the result share memory", what);
     return CLV_OK;
 }
@@ -225,6 +225,7 @@ clv_status clv_array_apply(clv_context *context, clv_op op, const clv_operand *o
     clv_status status = CLV_OK;
     for (size_t i = 0; i < count && !status; ++i)
         if (a.array[i] && interferes(out, a.array[i])) status = set_apart(context, &a, i);
+    if (!status) status = clv_apply_lay_out(&a); /* the copies are dense */
     if (!status) status = run(context, &a);
     for (size_t i = 0; i < count; ++i)
         if (a.array[i] != operands[i].array) clv_array_free(a.array[i]);

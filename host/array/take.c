@@ -79,7 +79,10 @@ static clv_status run(clv_context *context, take *t)
     c.user = t;
     clv_array_call_add(&c, t->from, true, false);
     clv_array_call_add(&c, t->places, true, false);
-    clv_array_call_add(&c, t->to, !t->takes, true);
+    /* what no place names has to be there, too */
+    const clv_storage *storage = t->to->storage;
+    const bool keeps = !t->takes && (!clv_storage_is_empty(storage) || storage->planned);
+    clv_array_call_add(&c, t->to, keeps, true);
     return clv_array_call_run(context, &c);
 }
 

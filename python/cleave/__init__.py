@@ -9,6 +9,8 @@
     matmul(), convolve_2d(), gaussian_2d(), eigvalsh(), eigvals(), monte_carlo_pi()   on plain arrays
     array(), empty(), compute(), reduce(), product(), normalize(), linear_step(), linear_train()
                                      on NumPy's arrays or on such that stay on a device
+    array_api, linalg, fft, random   the Python array API standard on such arrays; cleave.zeros(), cleave.take()
+                                     and all its other functions
     tokenize(), embed(), finetune(), classify(), Encoder, Trainer, Classifier, CrossEncoder
                                      texts: tokens, vectors, fine-tuning, classes
     search(), semantic_search()      the vectors that are most similar to others
@@ -17,10 +19,14 @@
     Kernel, map()                    OpenCL C of your own, split over all devices
     Report, log_to()                 what ran where, and why
 
-Everything is a call of the C library libcleave; the package itself computes nothing. While the
+Everything is a call of the C library libcleave, except for linear algebra, Fourier transforms and random numbers of
+arrays, which NumPy computes on the host. While the
 library works, other Python threads run. Errors are subclasses of cleave.Error.
 """
 from __future__ import annotations
+
+import typing as _typing
+from typing import Any as _Any
 
 from . import errors
 from ._array import convolve_2d, eigvals, eigvalsh, gaussian_2d, monte_carlo_pi
@@ -64,7 +70,7 @@ __all__ = [
     "MemoryStats", "Normalized", "Out", "PacoResult", "Plan", "Report", "SPOT", "Share", "Shared",
     "SpectraArm", "SpectraLibrary", "TemplateMaker", "Tracks", "TrainResult", "Trainer", "VOLUME_SPOT", "WARNINGS",
     "__version__",
-    "array", "array_stats", "asdi", "blobs", "branches", "calibrate_snr", "characterize",
+    "array", "array_stats", "asdi", "asnumpy", "blobs", "branches", "calibrate_snr", "characterize",
     "classify", "companions", "compute", "contrast", "convolve_2d", "default_context",
     "devices", "eigvals", "eigvalsh", "embed", "empty", "explain", "finetune", "frame_quality", "frame_weights",
     "gaussian_2d", "has", "inject",
@@ -72,3 +78,48 @@ __all__ = [
     "normalize", "offload", "paco", "probe", "product", "psf_fwhm", "psf_normalize", "psf_recentre",
     "reduce", "registered", "search", "semantic_search", "specfit", "spectra_library", "stage_drift", "star_position",
     "tokenize", "volumes", *errors.__all__]
+
+
+_MODULES = ("array_api", "fft", "linalg", "random")
+
+
+if _typing.TYPE_CHECKING:
+    from . import array_api as array_api, fft as fft, linalg as linalg, random as random
+    from .array_api import (abs as abs, all as all, any as any, arange as arange, argmax as argmax, argmin as argmin,
+                            argsort as argsort, asarray as asarray, astype as astype, bool as bool,
+                            broadcast_arrays as broadcast_arrays, broadcast_shapes as broadcast_shapes,
+                            broadcast_to as broadcast_to, can_cast as can_cast, clip as clip,
+                            complex128 as complex128, complex64 as complex64, concat as concat,
+                            count_nonzero as count_nonzero, cumulative_prod as cumulative_prod,
+                            cumulative_sum as cumulative_sum, diff as diff, e as e, empty_like as empty_like,
+                            expand_dims as expand_dims, eye as eye, finfo as finfo, flip as flip, float16 as float16,
+                            float32 as float32, float64 as float64, from_dlpack as from_dlpack, full as full,
+                            full_like as full_like, iinfo as iinfo, inf as inf, int16 as int16, int32 as int32,
+                            int64 as int64, int8 as int8, isdtype as isdtype, isin as isin, linspace as linspace,
+                            matrix_transpose as matrix_transpose, max as max, mean as mean, meshgrid as meshgrid,
+                            min as min, moveaxis as moveaxis, nan as nan, negative as negative, newaxis as newaxis,
+                            nonzero as nonzero, ones as ones, ones_like as ones_like, permute_dims as permute_dims,
+                            pi as pi, positive as positive, prod as prod, repeat as repeat, reshape as reshape,
+                            result_type as result_type, roll as roll, searchsorted as searchsorted, sort as sort,
+                            squeeze as squeeze, stack as stack, std as std, sum as sum, take as take,
+                            take_along_axis as take_along_axis, tensordot as tensordot, tile as tile, tril as tril,
+                            triu as triu, uint16 as uint16, uint32 as uint32, uint64 as uint64, uint8 as uint8,
+                            unique_all as unique_all, unique_counts as unique_counts,
+                            unique_inverse as unique_inverse, unique_values as unique_values, unstack as unstack,
+                            var as var, vecdot as vecdot, where as where, zeros as zeros, zeros_like as zeros_like)
+else:
+    def __getattr__(name: str) -> _Any:
+        """The functions of the array API standard, and modules that are loaded when they are needed."""
+        import importlib
+        if name in _MODULES:
+            return importlib.import_module("." + name, __name__)
+        if not name.startswith("_"):
+            from . import array_api
+            if name in array_api.__all__:
+                return getattr(array_api, name)
+        raise AttributeError(f"module 'cleave' has no attribute {name!r}")
+
+
+def asnumpy(a: _Any) -> _Any:
+    """A copy of an array on the host, as CuPy names it; NumPy's arrays are their own."""
+    return a.numpy() if isinstance(a, Array) else a

@@ -18,6 +18,7 @@ from ._report import Report, report_handle
 from ._watch import Progress, Watch
 from .errors import ArgumentTypeError, LibraryError, ShapeError
 
+_JACOBI_ROWS = 128  # of the matrices that devices take
 _EDGES = {"reflect": 0, "constant": 1, "nearest": 2, "mirror": 3, "wrap": 4}
 
 
@@ -74,12 +75,13 @@ def eigvalsh(matrices: Any, *, context: Context | None = None, report: Report | 
 
     Parameters
     ----------
-    matrices  [count, n, n] or [n, n]; the lower triangle is read; n at most 128
+    matrices  [count, n, n] or [n, n]; the lower triangle is read. Above n = 128, LAPACK computes on the host
     context, report, progress   see Context, Report; progress=True shows a bar
 
     Returns float32 [count, n] or [n], ascending; within 4 n 2^-24 of the matrix's Frobenius norm.
 
-    Raises ShapeError, ArgumentError, CancelledError, DeviceError. Ctrl-C ends the call.
+    Raises ShapeError, ArgumentError, UnsupportedError (above n = 128: no LAPACK on this machine), CancelledError,
+    DeviceError. Ctrl-C ends the call.
     """
     _needs("clv_eigvalsh")
     stack = np.ascontiguousarray(numbers("matrices", matrices))
@@ -89,6 +91,10 @@ def eigvalsh(matrices: Any, *, context: Context | None = None, report: Report | 
     values = np.empty(stack.shape[:-1], np.float32)
     if not count:
         return values
+    if stack.shape[-1] > _JACOBI_ROWS:
+        lower = np.tril(stack)
+        return np.ascontiguousarray(eigvals(lower + np.tril(stack, -1).swapaxes(-1, -2), context=context, report=report,
+                                            progress=progress).real)
     options = _abi.EigenOptions(size=ctypes.sizeof(_abi.EigenOptions))
     with chosen(context).held() as handle, Watch(progress, "eigvalsh") as watch:
         options.progress = watch.function

@@ -80,7 +80,7 @@ def with_strides(array: NDArray[Any]) -> tuple[NDArray[Any], list[int]]:
     return array, [stride if extent > 1 else 0 for extent, stride in zip(array.shape, strides)]
 
 
-def extents(what: str, given: Any) -> tuple[int, ...]:
+def extents(what: str, given: Any, least: int = 1) -> tuple[int, ...]:
     """A shape as the caller says it: a whole number, or a sequence of them."""
     if isinstance(given, np.ndarray):
         given = given.tolist()
@@ -89,8 +89,8 @@ def extents(what: str, given: Any) -> tuple[int, ...]:
             tuple(map(operator.index, given))
     except TypeError:
         raise ShapeError(f"{what}: shape {given!r} given, whole numbers expected") from None
-    if any(extent < 1 for extent in wanted):
-        raise ShapeError(f"{what}: shape {wanted}, extents begin at 1")
+    if any(extent < least for extent in wanted):
+        raise ShapeError(f"{what}: shape {wanted}, extents begin at {least}")
     return wanted
 
 

@@ -164,7 +164,8 @@ class Context(InThisProcess):
                  cache_dir: str | os.PathLike[str] | None = None, tuning: bool = True,
                  trace: bool = False, qualification: bool = True, tensor_bytes: int = 0,
                  binding: bool = False, compilers: int = 0, event_times: bool = False):
-        self._handle, self._users, self._lock = None, 0, threading.Lock()
+        # reentrant: the collector may free an array of the context while it is held
+        self._handle, self._users, self._lock = None, 0, threading.RLock()
         self._closed, self._pid, self._entries = False, os.getpid(), 0
         budget, fraction = 0, 0.0
         if hasattr(memory, "__index__"):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arrays of float32 that stay on a device between calls."""
+"""Arrays of every type that stay on a device between calls."""
 from __future__ import annotations
 
 import ctypes
@@ -11,31 +11,34 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import _abi
-from ._arrays import address, extents, numbers
+from ._arrays import address, extents, is_masked, numbers
 from ._check import given as shown
 from ._context import Context, chosen
+from ._dtypes import DEFAULTS, FLOAT32, NUMBERS, TYPES, dtype_from, is_number
 from ._library import check, lib
-from .errors import ArgumentError, ArgumentTypeError, ShapeError
+from ._operators import Operators
+from .errors import ArgumentError, ArgumentTypeError, Error, ShapeError
 
 _FLOAT32 = np.dtype(np.float32)  # the one object that every native float32 array has
-_Shapes = [ctypes.c_size_t * rank for rank in range(5)]
-#: n // d as NumPy has it: what n % d leaves is a whole number of times d, and no quotient is cut.
-_FLOOR_DIVIDE = ("where(d == 0, n / d, where(isinf(d) && isfinite(n), 0 - (n != 0 && (n < 0) != (d < 0)), "
-                 "round((n - n % d) / d)))")
-#: What NumPy calls for `x + a` where x is its own: ours for an Array on the right.
-_REFLECTED = {np.add: "__radd__", np.subtract: "__rsub__", np.multiply: "__rmul__",
-              np.true_divide: "__rtruediv__", np.remainder: "__rmod__",
-              np.floor_divide: "__rfloordiv__", np.power: "__rpow__", np.less: "__gt__",
-              np.less_equal: "__ge__", np.greater: "__lt__", np.greater_equal: "__le__",
-              np.equal: "__eq__", np.not_equal: "__ne__", np.matmul: "__rmatmul__"}
+_Shapes = [ctypes.c_size_t * rank for rank in range(9)]
+_Strides = [ctypes.c_ssize_t * rank for rank in range(9)]
 
 
 @functools.lru_cache(maxsize=256)
 def shape_of(shape: tuple[int, ...]) -> Any:
     """For the library to read; the same one for all who ask."""
-    if len(shape) > 4:
-        raise ShapeError(f"array: {len(shape)} axes, at most 4 expected")
+    if len(shape) > 8:
+        raise ShapeError(f"array: {len(shape)} axes, at most 8 expected")
     return _Shapes[len(shape)](*shape)
+
+
+@functools.lru_cache(maxsize=256)
+def dense_strides(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Steps in elements from one element of an axis to the next, row by row."""
+    steps = [1]
+    for extent in reversed(shape[1:]):
+        steps.append(steps[-1] * extent)
+    return tuple(step if extent > 1 else 0 for step, extent in zip(reversed(steps), shape))
 
 
 class ArrayStats(NamedTuple):
@@ -49,22 +52,26 @@ class ArrayStats(NamedTuple):
     bytes_from_device: int
 
 
-class Array:
-    """A dense float32 array, of at most 4 axes, that lies where it was used last; array() makes one.
+class Array(Operators):
+    """An array of numbers, of at most 8 axes, that lies where it was used last; array() makes one.
 
-    compute, reduce, product, matmul, normalize, linear_step and linear_train take it in place of a
-    NumPy array and then return one, without a transfer; to all else it is an array that is copied to
-    the host. `numpy()`, np.asarray(a) and float(a) copy it to the host. + - * / % ** and comparisons
-    make one kernel each; compute() makes one of a whole expression. @ is matmul. += and the like change
-    the array itself, as NumPy's do.
+    Its type is one of bool, int8 to int64, uint8 to uint64, float16, float32, float64, complex64 and complex128. It
+    follows the Python array API standard (cleave.array_api) and NumPy's protocols: operators, np.exp(a), np.sum(a),
+    np.concatenate([a, b]) give another one, without a transfer. Slices, integers, transpose() and T give views, which
+    share their elements with it; masks and arrays of places give copies. `numpy()`, np.asarray(a) and float(a) copy it
+    to the host. += and the like change the array itself, as NumPy's do.
+
+    compute, reduce, product, normalize, linear_step and linear_train compute in float32; they take it in place of a
+    NumPy array and then return one.
     """
-    __slots__ = ("context", "_shape", "_handle", "__weakref__")
+    __slots__ = ("context", "_shape", "_handle", "dtype", "_strides", "_start", "_room", "__weakref__")
     __array_priority__ = 1000
-    dtype = np.dtype(np.float32)
 
-    def __init__(self, context: Context, handle: int, shape: tuple[int, ...]):
+    def __init__(self, context: Context, handle: int, shape: tuple[int, ...], dtype: np.dtype[Any] = FLOAT32,
+                 strides: tuple[int, ...] | None = None, start: int = 0, room: int = -1):
         context.acquire()  # it lives at least as long
         self.context, self._handle, self._shape = context, handle, shape
+        self.dtype, self._strides, self._start, self._room = dtype, strides, start, room
 
     def __del__(self) -> None:
         handle = getattr(self, "_handle", None)
@@ -90,15 +97,37 @@ class Array:
     def shape(self, shape: int | Sequence[int]) -> None:
         wanted = self._extents("shape", shape)
         check(lib.clv_array_reshape(self._handle, len(wanted), shape_of(wanted)))
-        self._shape = wanted
+        self._shape, self._strides = wanted, None
 
     def _extents(self, what: str, asked: Any) -> tuple[int, ...]:
         asked = asked.tolist() if isinstance(asked, np.ndarray) else asked
         asked = list(asked) if isinstance(asked, (tuple, list)) else [asked]
         if -1 in asked:
-            others = extents(what, [n for i, n in enumerate(asked) if i != asked.index(-1)])
-            asked[asked.index(-1)] = self.size // math.prod(others) or 1
-        return extents(what, asked)
+            others = extents(what, [n for i, n in enumerate(asked) if i != asked.index(-1)], least=0)
+            if not math.prod(others) or self.size % math.prod(others):
+                raise ShapeError(f"{what}: {self.size} elements do not fill {tuple(asked)}")
+            asked[asked.index(-1)] = self.size // math.prod(others)
+        return extents(what, asked, least=0)
+
+    @property
+    def strides_(self) -> tuple[int, ...]:
+        """Steps in elements from one element of an axis to the next."""
+        if self._strides is None:
+            self._strides = dense_strides(self._shape)
+        return self._strides
+
+    @property
+    def strides(self) -> tuple[int, ...]:
+        """Steps in bytes from one element of an axis to the next; 0 for axes of one element."""
+        return tuple(step * self.dtype.itemsize for step in self.strides_)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether operations on float32 take it as it is: no view, 1 to 4 axes or a single number, not empty."""
+        if len(self._shape) > 4 or 0 in self._shape:
+            return False
+        return self._room < 0 or (not self._start and math.prod(self._shape) == self._room and
+                                  self._strides in (None, dense_strides(self._shape)))
 
     @property
     def ndim(self) -> int:
@@ -106,11 +135,11 @@ class Array:
 
     @property
     def size(self) -> int:
-        return int(np.prod(self.shape, dtype=np.int64))
+        return math.prod(self._shape)
 
     @property
     def nbytes(self) -> int:
-        return 4 * self.size
+        return self.dtype.itemsize * self.size
 
     @property
     def on_device(self) -> bool:
@@ -128,12 +157,17 @@ class Array:
                                 "min(), max(), sum()")
         return bool(self.item())
 
-    def __getitem__(self, key: Any) -> Any:
-        """A part of the copy on the host; each use copies everything: take numpy() for several."""
-        return self.numpy()[key]
+    def __getitem__(self, key: Any) -> "Array":
+        """A view for slices, integers, None and ...; a copy for masks and arrays of integers."""
+        from ._indexing import get
+        return get(self, key)
 
-    def __iter__(self) -> Iterator[Any]:
-        return iter(self.numpy())
+    def __setitem__(self, key: Any, value: Any) -> None:
+        from ._indexing import put
+        put(self, key, value)
+
+    def __iter__(self) -> "Iterator[Array]":
+        return (self[i] for i in range(len(self)))
 
     def __copy__(self) -> "Array":
         return self._copied(self._shape)
@@ -144,22 +178,26 @@ class Array:
     def __reduce__(self) -> Any:
         return array, (self.numpy(),)  # comes back in the default context of whoever reads it
 
-    def numpy(self) -> NDArray[np.float32]:
+    def numpy(self) -> NDArray[Any]:
         """A copy on the host."""
         self.context.check_process()
-        out = np.empty(self.shape, np.float32)
-        check(lib.clv_array_get(self._handle, address(out)))
+        out = np.empty(self.shape, self.dtype)
+        check(lib.clv_array_copy_to(self._handle, address(out)))
         return out
 
+    def get(self) -> NDArray[Any]:
+        """numpy(), as CuPy names it."""
+        return self.numpy()
+
     def write(self, values: Any) -> "Array":
-        """New contents, from the host."""
-        new = numbers("write", values)
+        """New contents, from the host, converted to the array's type."""
+        new = np.asarray(values) if self.dtype.kind == "c" else numbers("write", values, self.dtype)
         try:
-            given = np.ascontiguousarray(np.broadcast_to(new, self.shape))
+            given = np.ascontiguousarray(np.broadcast_to(new.astype(self.dtype, copy=False), self.shape))
         except ValueError:
             raise ShapeError(f"write: shape {new.shape} does not fit {self.shape}") from None
         self.context.check_process()
-        check(lib.clv_array_put(self._handle, address(given)))
+        check(lib.clv_array_fill_from(self._handle, address(given)))
         return self
 
     def reshape(self, *shape: int | Sequence[int]) -> "Array":
@@ -172,28 +210,65 @@ class Array:
         made = ctypes.c_void_p()
         with self.context.held():
             check(lib.clv_array_copy(self._handle, len(shape), shape_of(shape), ctypes.byref(made)))
-            return Array(self.context, made.value or 0, shape)
+            return Array(self.context, made.value or 0, shape, self.dtype)
 
     def transpose(self, *axes: Any) -> "Array":
-        """The axes in reverse, or in the order given, as an array of its own: copied by way of the
-        host. Products need no copy: product(a, b, transpose_a=True)."""
-        return array(self.numpy().transpose(*axes), context=self.context)
+        """A view with the axes in reverse, or in the order given."""
+        from ._indexing import transposed
+        if len(axes) == 1 and (axes[0] is None or isinstance(axes[0], (tuple, list))):
+            axes = tuple(axes[0] or ())
+        order = list(axes) or list(reversed(range(self.ndim)))
+        if sorted(n % self.ndim if -self.ndim <= n < self.ndim else n for n in order) != list(range(self.ndim)):
+            raise ShapeError(f"transpose: axes {tuple(axes)} given, each of {self.ndim} axes once expected")
+        return transposed(self, [n % self.ndim for n in order])
 
     @property
     def T(self) -> "Array":
         """transpose()"""
         return self.transpose()
 
+    @property
+    def mT(self) -> "Array":
+        """A view with the last two axes swapped: the transposes of a stack of matrices."""
+        if self.ndim < 2:
+            raise ShapeError(f"mT: an array of {self.ndim} axes, at least 2 expected")
+        return self.transpose(*range(self.ndim - 2), self.ndim - 1, self.ndim - 2)
+
+    @property
+    def real(self) -> "Array":
+        """The real parts, as an array of their own."""
+        return self._op("real")
+
+    @property
+    def imag(self) -> "Array":
+        """The imaginary parts, as an array of their own."""
+        return self._op("imag")
+
+    @property
+    def device(self) -> Context:
+        """The array API's word for the context that the array belongs to."""
+        return self.context
+
+    def to_device(self, device: Context, /, *, stream: Any = None) -> "Array":
+        """The array itself, or a copy in another context."""
+        if stream is not None:
+            raise ArgumentError("to_device: stream: None expected")
+        return self if device is self.context else array(self, context=device)
+
+    def __array_namespace__(self, *, api_version: str | None = None) -> Any:
+        from . import array_api
+        if api_version not in (None, "2021.12", "2022.12", "2023.12", "2024.12"):
+            raise ArgumentError(f"api_version: {api_version!r} given, 2024.12 or earlier expected")
+        return array_api
+
     def copy(self) -> "Array":
         """An array of its own with the same contents, made where they lie."""
         return self.__copy__()
 
-    def astype(self, dtype: Any, copy: bool = True) -> Any:
-        """float32: copy(), or without `copy` this array. Any other type: NumPy's array of it, on the
-        host, since devices have float32 alone."""
-        if np.dtype(dtype) == _FLOAT32:
-            return self.copy() if copy else self
-        return self.numpy().astype(dtype)
+    def astype(self, dtype: Any, copy: bool = True) -> "Array":
+        """An array of its own in another type; without `copy`, the array itself where it has that type."""
+        from ._elementwise import cast
+        return cast(self, dtype, copy)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
         if copy is False:
@@ -201,199 +276,151 @@ class Array:
         out = self.numpy()
         return out if dtype is None else out.astype(dtype, copy=False)
 
-    def __dlpack__(self, **named: Any) -> Any:
-        return self.numpy().__dlpack__(**named)
+    def __dlpack__(self, *, stream: Any = None, max_version: Any = None, dl_device: Any = None,
+                   copy: bool | None = None) -> Any:
+        if copy is False:
+            raise BufferError("a cleave.Array is always copied to the host")
+        named = {"max_version": max_version, "dl_device": dl_device} if max_version is not None else {}
+        return self.numpy().__dlpack__(stream=stream, **named)
 
     def __dlpack_device__(self) -> tuple[int, int]:
         return 1, 0  # the host: what it is copied to
 
-    def __float__(self) -> float:
+    def _number(self, kind: Any) -> Any:
         if self.size != 1:
             raise TypeError("only an array of one element is a number")
-        return float(self.item())
+        return kind(self.numpy().reshape(())[()])
+
+    def __float__(self) -> float:
+        return float(self._number(float))
 
     def __int__(self) -> int:
-        return int(float(self))
+        return int(self._number(int))
 
-    def item(self) -> float:
-        """The only element, as Python's float."""
+    def __complex__(self) -> complex:
+        return complex(self._number(complex))
+
+    def __index__(self) -> int:
+        if self.ndim or self.dtype.kind not in "iu":
+            raise TypeError("only an array of one integer, without axes, is an index")
+        return int(self._number(int))
+
+    def item(self) -> Any:
+        """The only element, as Python's number."""
         if self.size != 1:
             raise ArgumentError(f"array: item() of {self.size} elements, 1 expected")
-        return float(self.numpy().reshape(()))
+        return self.numpy().reshape(()).item()
 
     def tolist(self) -> Any:
-        """Lists of floats, as NumPy makes them."""
+        """Lists of numbers, as NumPy makes them."""
         return self.numpy().tolist()
 
     def __repr__(self) -> str:
-        return f"<cleave.Array {list(self.shape)} on the {'device' if self.on_device else 'host'}>"
+        where = f"<cleave.Array {list(self.shape)} on the {'device' if self.on_device else 'host'}, {self.dtype}"
+        try:
+            values = str(self.numpy()) if self.size <= 1 << 20 else ""
+        except Error:  # no contents yet, or another process
+            values = ""
+        return where + (":\n" if "\n" in values else ": " if values else "") + values + ">"
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **named: Any) -> Any:
-        """An operator with NumPy's array on the left is ours. All else gets copies on the host: so does
-        `x += a`, which changes NumPy's x."""
-        name = _REFLECTED.get(ufunc)
-        if name and method == "__call__" and not named and not isinstance(inputs[0], Array):
-            return getattr(self, name)(inputs[0])
-        if any(isinstance(one, Array) for one in named.get("out", ())):
-            return NotImplemented
-        return getattr(ufunc, method)(*(one.numpy() if isinstance(one, Array) else one
-                                        for one in inputs), **named)
+        from ._numpy_protocols import ufunc_of
+        return ufunc_of(ufunc, method, inputs, named)
 
-    # ---- operators: one kernel each
-
-    def _with(self, expression: str, other: Any) -> "Array":
-        from ._compute import compute
-        made: Array = compute(expression, a=self, b=other)
-        return made
-
-    def __add__(self, other: Any) -> "Array": return self._with("a + b", other)
-    def __radd__(self, other: Any) -> "Array": return self._with("b + a", other)
-    def __sub__(self, other: Any) -> "Array": return self._with("a - b", other)
-    def __rsub__(self, other: Any) -> "Array": return self._with("b - a", other)
-    def __mul__(self, other: Any) -> "Array": return self._with("a * b", other)
-    def __rmul__(self, other: Any) -> "Array": return self._with("b * a", other)
-    def __truediv__(self, other: Any) -> "Array": return self._with("a / b", other)
-    def __rtruediv__(self, other: Any) -> "Array": return self._with("b / a", other)
-    def __mod__(self, other: Any) -> "Array": return self._with("a % b", other)
-    def __rmod__(self, other: Any) -> "Array": return self._with("b % a", other)
-    def __rpow__(self, other: Any) -> "Array": return self._with("b ** a", other)
-    def __lt__(self, other: Any) -> "Array": return self._with("a < b", other)
-    def __le__(self, other: Any) -> "Array": return self._with("a <= b", other)
-    def __gt__(self, other: Any) -> "Array": return self._with("a > b", other)
-    def __ge__(self, other: Any) -> "Array": return self._with("a >= b", other)
-
-    def __eq__(self, other: Any) -> "Array":  # type: ignore[override]  # by elements, as NumPy's
-        return self._with("a == b", other)
-
-    def __ne__(self, other: Any) -> "Array":  # type: ignore[override]
-        return self._with("a != b", other)
-
-    __hash__ = None  # type: ignore[assignment]  # equality is no truth
-
-    def __floordiv__(self, other: Any) -> "Array":
-        from ._compute import compute
-        made: Array = compute(_FLOOR_DIVIDE, n=self, d=other)
-        return made
-
-    def __rfloordiv__(self, other: Any) -> "Array":
-        from ._compute import compute
-        made: Array = compute(_FLOOR_DIVIDE, n=other, d=self)
-        return made
-
-    def __divmod__(self, other: Any) -> "tuple[Array, Array]": return self // other, self % other
-    def __rdivmod__(self, other: Any) -> "tuple[Array, Array]": return other // self, other % self
-
-    def _become(self, expression: str, other: Any) -> "Array":
-        from ._compute import compute
-        compute(expression, out=self, n=self, d=other)
-        return self
-
-    def __iadd__(self, other: Any) -> "Array": return self._become("n + d", other)
-    def __isub__(self, other: Any) -> "Array": return self._become("n - d", other)
-    def __imul__(self, other: Any) -> "Array": return self._become("n * d", other)
-    def __itruediv__(self, other: Any) -> "Array": return self._become("n / d", other)
-    def __imod__(self, other: Any) -> "Array": return self._become("n % d", other)
-    def __ifloordiv__(self, other: Any) -> "Array": return self._become(_FLOOR_DIVIDE, other)
-
-    def __ipow__(self, other: Any) -> "Array":
-        whole = isinstance(other, int) and 1 <= other <= 4
-        return self._become(f"n ** {int(other)}" if whole else "n ** d", other)
-
-    def __pow__(self, other: Any) -> "Array":
-        if isinstance(other, int) and 1 <= other <= 4:
-            from ._compute import compute
-            made: Array = compute(f"a ** {int(other)}", a=self)
-            return made
-        return self._with("a ** b", other)
-
-    def __neg__(self) -> "Array":
-        from ._compute import compute
-        made: Array = compute("-a", a=self)
-        return made
-
-    def __pos__(self) -> "Array": return self.copy()
-
-    def __abs__(self) -> "Array":
-        from ._compute import compute
-        made: Array = compute("abs(a)", a=self)
-        return made
-
-    def __matmul__(self, other: Any) -> Any:
-        from ._compute import product
-        return product(self, other)
-
-    def __rmatmul__(self, other: Any) -> Any:
-        from ._compute import product
-        return product(other, self)
-
-    def _reduced(self, what: str, axis: int | None, dtype: Any, out: Any, keepdims: bool,
-                 ddof: int = 0) -> "Array":
-        """As NumPy calls the methods of others: np.sum(a) is a.sum(axis=None, out=None)."""
-        from ._compute import reduce
-        if dtype not in (None, np.float32) or out is not None or ddof:
-            raise ArgumentError(f"{what}: of a cleave.Array, dtype=None, out=None and ddof=0 expected")
-        made: Array = reduce(self, what, axis)
-        if keepdims:
-            at = None if axis is None else axis % self.ndim
-            made.shape = tuple(1 if at in (None, i) else n for i, n in enumerate(self.shape))
-        return made
-
-    def sum(self, axis: int | None = None, dtype: Any = None, out: Any = None,
-            keepdims: bool = False) -> "Array":
-        return self._reduced("sum", axis, dtype, out, keepdims)
-
-    def mean(self, axis: int | None = None, dtype: Any = None, out: Any = None,
-             keepdims: bool = False) -> "Array":
-        return self._reduced("mean", axis, dtype, out, keepdims)
-
-    def var(self, axis: int | None = None, dtype: Any = None, out: Any = None, ddof: int = 0,
-            keepdims: bool = False) -> "Array":
-        return self._reduced("var", axis, dtype, out, keepdims, ddof)
-
-    def std(self, axis: int | None = None, dtype: Any = None, out: Any = None, ddof: int = 0,
-            keepdims: bool = False) -> "Array":
-        return self._reduced("std", axis, dtype, out, keepdims, ddof)
-
-    def min(self, axis: int | None = None, out: Any = None, keepdims: bool = False) -> "Array":
-        return self._reduced("min", axis, None, out, keepdims)
-
-    def max(self, axis: int | None = None, out: Any = None, keepdims: bool = False) -> "Array":
-        return self._reduced("max", axis, None, out, keepdims)
-
-    def argmin(self, axis: int | None = None, out: Any = None, keepdims: bool = False) -> "Array":
-        return self._reduced("argmin", axis, None, out, keepdims)
-
-    def argmax(self, axis: int | None = None, out: Any = None, keepdims: bool = False) -> "Array":
-        return self._reduced("argmax", axis, None, out, keepdims)
+    def __array_function__(self, function: Any, types: Any, arguments: Any, named: Any) -> Any:
+        from ._numpy_protocols import function_of
+        return function_of(function, arguments, named)
 
 
-def array(values: Any, *, context: Context | None = None) -> Array:
-    """Copies numbers (a NumPy array, a list, whatever has DLPack) to the device, as float32; to the
-    host's memory where no device works or has room.
+def made_like(context: Context, made: ctypes.c_void_p, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
+    """The Python side of a dense array that the library has made."""
+    return Array(context, made.value or 0, tuple(shape), dtype)
 
-    Raises ShapeError (more than 4 axes, none of an extent of 0), MemoryError.
-    """
-    if isinstance(values, Array):
-        values = values.numpy()
-    elif not hasattr(values, "__array__") and hasattr(values, "__dlpack__"):
-        values = np.from_dlpack(values)
-    given = np.ascontiguousarray(numbers("array", values)).reshape(np.shape(values))
-    context = chosen(context)
+
+def new_array(context: Context, shape: Sequence[int], dtype: Any = FLOAT32) -> Array:
+    """An array for a result."""
     made = ctypes.c_void_p()
+    shape, dtype = tuple(shape), dtype_from(dtype)
     with context.held() as handle:
-        check(lib.clv_array_from(handle, address(given), given.ndim, shape_of(given.shape),
+        check(lib.clv_array_make(handle, NUMBERS[dtype], len(shape), shape_of(shape), ctypes.byref(made)))
+        return Array(context, made.value or 0, shape, dtype)
+
+
+def view(a: Array, offset: int, shape: tuple[int, ...], strides: tuple[int, ...]) -> Array:
+    """Another array on the same elements: offset and strides in elements, from the first one of `a`."""
+    made = ctypes.c_void_p()
+    if len(shape) > 8:
+        raise ShapeError(f"array: {len(shape)} axes, at most 8 expected")
+    strides = tuple(step if extent > 1 else 0 for step, extent in zip(strides, shape))
+    a.context.check_process()
+    with a.context.held():
+        check(lib.clv_array_view(a.handle, offset, len(shape), shape_of(shape), _Strides[len(shape)](*strides),
                                  ctypes.byref(made)))
-        return Array(context, made.value or 0, given.shape)
+        return Array(a.context, made.value or 0, shape, a.dtype, strides, a._start + offset,
+                     a.size if a._room < 0 else a._room)
 
 
-def empty(shape: Sequence[int] | int, *, context: Context | None = None) -> Array:
-    """An array for results; its memory comes with its first use."""
-    wanted = extents("empty", shape)
+def _host_array(values: Any, dtype: Any) -> NDArray[Any]:
+    """What a caller gives for an array, as NumPy's, in a type that arrays have."""
+    if not hasattr(values, "__array__") and hasattr(values, "__dlpack__"):
+        values = np.from_dlpack(values)
+    if is_masked(values):
+        values = values.astype(np.result_type(values.dtype, np.float32)).filled(np.nan)
+    own = not hasattr(values, "dtype")  # Python's numbers, perhaps in lists
+    try:
+        given = np.asarray(values)
+    except ValueError as error:  # rows of several lengths
+        raise ShapeError(f"array: {error}") from None
+    if given.dtype.kind not in "biufc" or given.dtype.itemsize > (16 if given.dtype.kind == "c" else 8):
+        raise ShapeError(f"array: numbers expected, {given.dtype} given")
+    if dtype is not None:
+        wanted = dtype_from(dtype)
+    elif own and not _holds_arrays(values):
+        wanted = DEFAULTS[{"b": bool, "f": float, "c": complex}.get(given.dtype.kind, int)]
+        if given.dtype == np.uint64:
+            wanted = given.dtype
+        if given.size == 0 and given.dtype.kind == "f":
+            wanted = FLOAT32
+    else:
+        wanted = TYPES[NUMBERS[given.dtype.newbyteorder("=")]]
+    return np.ascontiguousarray(given, dtype=wanted).reshape(given.shape)
+
+
+def _holds_arrays(values: Any) -> bool:
+    while isinstance(values, (list, tuple)) and values:
+        values = values[0]
+    return isinstance(values, (np.ndarray, np.generic))
+
+
+def array(values: Any, dtype: Any = None, *, context: Context | None = None) -> Array:
+    """Copies numbers (a NumPy array, a list, whatever has DLPack) to the device; to the host's memory where no device
+    works, has room or computes with their type.
+
+    NumPy's arrays keep their type; lists of Python's floats become float32, integers int64, bools bool, complex numbers
+    complex64. `dtype` says another one.
+
+    Raises ShapeError (more than 8 axes), ArgumentError (no such type), MemoryError.
+    """
+    if isinstance(values, (list, tuple)) and any(isinstance(one, Array) for one in values):
+        from ._shapes import stack
+        values = stack([one if isinstance(one, Array) else array(one, context=context) for one in values])
+    if isinstance(values, Array):
+        if context is None or context is values.context:
+            return values.copy() if dtype is None else values.astype(dtype)
+        values = values.numpy()
+    given = _host_array(values, dtype)
     context = chosen(context)
     made = ctypes.c_void_p()
     with context.held() as handle:
-        check(lib.clv_array_create(handle, len(wanted), shape_of(wanted), ctypes.byref(made)))
-        return Array(context, made.value or 0, wanted)
+        check(lib.clv_array_make_from(handle, NUMBERS[given.dtype], address(given) if given.size else None, given.ndim,
+                                      shape_of(given.shape), ctypes.byref(made)))
+        return Array(context, made.value or 0, given.shape, TYPES[NUMBERS[given.dtype]])
+
+
+def empty(shape: Sequence[int] | int, dtype: Any = None, *, context: Context | None = None,
+          device: Context | None = None) -> Array:
+    """An array for results, float32 unless `dtype` says another type; its memory comes with its first use."""
+    return new_array(chosen(context or device), extents("empty", shape, least=0), FLOAT32 if dtype is None else dtype)
 
 
 def array_stats(context: Context | None = None) -> ArrayStats:
@@ -452,12 +479,23 @@ class Operands:
 
     def operand(self, value: Any, what: str = "array") -> tuple[int, tuple[int, ...]]:
         if isinstance(value, Array):
-            return value.handle, value.shape
+            if value.dtype is FLOAT32 and value.is_whole:
+                return value.handle, value.shape
+            return self.converted(value, what), value.shape
         given = value
         if type(given) is not np.ndarray or given.dtype is not _FLOAT32 or \
                 not given.flags.c_contiguous or not given.flags.aligned:
             given = np.ascontiguousarray(numbers(what, value)).reshape(np.shape(value))
         return self.wrap(given), given.shape
+
+    def converted(self, value: Array, what: str) -> int:
+        """A copy in float32, for the time of the call."""
+        if value.dtype.kind == "c":
+            raise ShapeError(f"{what}: real numbers expected, {value.dtype} given")
+        check(lib.clv_array_cast(value.handle, NUMBERS[FLOAT32], self.at))
+        handle = self.made.value or 0
+        self.wrapped.append((handle, np.empty(0), None, value.shape))
+        return handle
 
     def result(self, shape: tuple[int, ...], out: Any = None) -> tuple[int, Any]:
         if out is not None:

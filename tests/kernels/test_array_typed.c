@@ -271,6 +271,19 @@ static void views_of(clv_context *c)
     for (int i = 0; i < 15; ++i)
         assert_int_equal(got[i], i >= 5 && i % 5 % 2 == 0 ? 42 : x[i]);
 
+    clv_array *left, *right; /* columns move by one: the copy has other strides than the view */
+    const size_t four[] = { 3, 4 };
+    const ptrdiff_t rows[] = { 5, 1 };
+    EXPECT_OK(clv_array_fill_from(a, x));
+    EXPECT_OK(clv_array_view(a, 0, 2, four, rows, &left));
+    EXPECT_OK(clv_array_view(a, 1, 2, four, rows, &right));
+    const clv_operand columns = { .array = left };
+    EXPECT_OK(clv_array_apply(c, CLV_OP_COPY, &columns, 1, right));
+    EXPECT_OK(clv_array_copy_to(a, got));
+    for (int i = 0; i < 15; ++i)
+        assert_int_equal(got[i], x[i % 5 ? i - 1 : i]);
+    clv_array_free(left), clv_array_free(right);
+
     clv_array *from, *to; /* elements move by one place, as if they had been copied first */
     const size_t fourteen = 14;
     const ptrdiff_t next = 1;
@@ -386,6 +399,11 @@ static void rejects_what_makes_no_sense(void **state)
     assert_int_equal(clv_array_elements(empty), 0);
     const clv_operand zero = { .array = empty };
     EXPECT_OK(clv_array_apply(c, CLV_OP_EXP, &zero, 1, empty));
+    const size_t two_by_none[] = { 2, 0 };
+    clv_array *nothing;
+    EXPECT_OK(clv_array_make(c, CLV_F64, 2, two_by_none, &nothing));
+    EXPECT_OK(clv_array_apply(c, CLV_OP_COPY, &(clv_operand){ .type = CLV_F64 }, 1, nothing));
+    clv_array_free(nothing);
     EXPECT_OK(clv_array_copy_to(empty, NULL));
     clv_array_free(a), clv_array_free(view), clv_array_free(out), clv_array_free(empty);
     clv_context_free(c);

@@ -89,7 +89,7 @@ def test_explain_and_force_these_too(context, reference):
 def test_nothing_is_lost_without_a_word(reference):
     x = np.arange(12, dtype=np.float32).reshape(3, 4)
     for call in (lambda: cleave.matmul(x + 1j, x.T), lambda: cleave.eigvalsh(np.eye(2) + 1j),
-                 lambda: cleave.compute("x + 1", x=x + 1j), lambda: cleave.array(x + 1j),
+                 lambda: cleave.compute("x + 1", x=x + 1j), lambda: cleave.reduce(cleave.array(x + 1j)),
                  lambda: cleave.compute("x + 1", x=None), lambda: cleave.compute("x", x="abc"),
                  lambda: cleave.matmul(np.array([[None]], object), x[:1, :1])):
         with pytest.raises(cleave.ShapeError, match="real numbers expected"):
@@ -103,7 +103,7 @@ def test_empty_and_impossible_sizes(reference):
     x = np.ones((3, 4), np.float32)
     assert cleave.matmul(np.empty((0, 2, 3)), np.empty((1, 3, 2))).shape == (0, 2, 2)
     assert not cleave.matmul(np.empty((2, 0)), np.empty((0, 3))).any()
-    with pytest.raises(cleave.ShapeError, match="extents begin at 1"):
+    with pytest.raises(cleave.ShapeError, match="extents begin at 0"):
         cleave.empty((-1, 2))
     with pytest.raises(cleave.ShapeError, match="extent 0"):
         cleave.compute("x + 1", x=x[:0])

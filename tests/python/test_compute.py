@@ -196,15 +196,15 @@ def test_arrays_without_a_device(reference):
     with pytest.raises(cleave.ArgumentError, match="different contexts"):
         with cleave.Context(mode="reference") as other:
             cleave.compute("a + b", a=a, b=cleave.array([1], context=other))
-    with pytest.raises(cleave.ShapeError):
-        cleave.array(np.ones((1,) * 5), context=reference)
+    with pytest.raises(cleave.ShapeError, match="9 axes, at most 8"):
+        cleave.array(np.ones((1,) * 9), context=reference)
     made = cleave.empty(3, context=reference)
     with pytest.raises(cleave.ArgumentError, match="no contents"):
         made.numpy()
 
 
 def test_a_chain_is_planned(context):
-    a, b = (cleave.array(np.ones((64, 64)), context=context) for _ in range(2))
+    a, b = (cleave.array(np.ones((64, 64), np.float32), context=context) for _ in range(2))
     plan = cleave.explain(lambda: (a + b) @ b)
     assert plan.operation == "matmul" and plan.flops == 2 * 64 ** 3
     assert cleave.explain(lambda: ((a + b) @ b).mean(0)).operation == "mean"

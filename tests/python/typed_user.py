@@ -41,6 +41,10 @@ def arrays() -> float:
     scaled: cleave.Array = (2 * there - there.mean(axis=0)) / there.std(axis=0) + grid
     into: cleave.Array = cleave.empty((3, 4))
     cleave.compute("a + b", out=into, a=there, b=1.0)
+    part: cleave.Array = there[1:, ::2].T
+    part += 1
+    here: NDArray[Any] = cleave.asnumpy(part)
+    assert here.shape == (2, 2)
     z: cleave.Normalized = cleave.normalize(there, gram=True)
     w = np.zeros(4, np.float32)
     loss, gradient = cleave.linear_step(grid, grid[:, 1], w)

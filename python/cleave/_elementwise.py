@@ -1,0 +1,177 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is computed element by element: clv_array_apply on arrays, numbers and NumPy's arrays."""
+from __future__ import annotations
+
+import ctypes
+import functools
+from typing import Any, Sequence
+
+import numpy as np
+
+from . import _abi
+from ._context import Context
+from ._device_array import Array, array, made_like, new_array
+from ._dtypes import DEFAULTS, FLOAT32, NUMBERS, TYPES, dtype_from, is_number, weak
+from ._library import check, lib
+from .errors import ArgumentError, ShapeError
+
+OPS = {name: number for number, name in enumerate((
+    "copy", "add", "subtract", "multiply", "divide", "floor_divide", "remainder", "pow", "equal", "not_equal", "less",
+    "less_equal", "greater", "greater_equal", "logical_and", "logical_or", "logical_xor", "logical_not", "bitwise_and",
+    "bitwise_or", "bitwise_xor", "bitwise_invert", "bitwise_left_shift", "bitwise_right_shift", "minimum", "maximum",
+    "fmin", "fmax", "atan2", "hypot", "copysign", "nextafter", "logaddexp", "negative", "abs", "sign", "square",
+    "reciprocal", "sqrt", "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sin", "cos", "tan", "asin", "acos",
+    "atan", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "floor", "ceil", "trunc", "round", "isnan", "isinf",
+    "isfinite", "signbit", "conj", "real", "imag", "where", "ramp"))}
+#: NumPy's names that differ.
+UFUNCS = {"power": "pow", "float_power": "pow", "mod": "remainder", "true_divide": "divide", "invert": "bitwise_invert",
+          "left_shift": "bitwise_left_shift", "right_shift": "bitwise_right_shift", "arctan2": "atan2",
+          "absolute": "abs", "fabs": "abs", "arcsin": "asin", "arccos": "acos", "arctan": "atan", "arcsinh": "asinh",
+          "arccosh": "acosh", "arctanh": "atanh", "rint": "round", "conjugate": "conj", "positive": "copy"}
+#: Whole arrays of float32 take the way of expressions, whose times are measured on both sides.
+_EXPRESSIONS = {"add": "a + b", "subtract": "a - b", "multiply": "a * b", "divide": "a / b", "remainder": "a % b",
+                "pow": "a ** b", "sqrt": "sqrt(a)", "exp": "exp(a)", "log": "log(a)", "sin": "sin(a)", "cos": "cos(a)",
+                "tanh": "tanh(a)", "negative": "-a", "abs": "abs(a)"}
+
+
+@functools.lru_cache(maxsize=4096)
+def types_of(op: int, *dtypes: np.dtype[Any]) -> tuple[np.dtype[Any], np.dtype[Any]]:
+    """In which type an operation computes operands of these types, and the type of its result."""
+    given = (_abi.enum * len(dtypes))(*(NUMBERS[dtype] for dtype in dtypes))
+    compute, result = _abi.enum(), _abi.enum()
+    check(lib.clv_op_types(op, given, len(dtypes), ctypes.byref(compute), ctypes.byref(result)))
+    return TYPES[compute.value], TYPES[result.value]
+
+
+def operand_dtypes(name: str, given: Sequence[Any]) -> list[np.dtype[Any]]:
+    """The types of operands: Python's numbers take that of the arrays."""
+    arrays = [one.dtype for one in given[name == "where":] if not is_number(one)]
+    dtype = functools.reduce(lambda a, b: types_of(OPS["add"], a, b)[0] if a != b else a, arrays) if arrays else None
+    found = []
+    for place, one in enumerate(given):
+        if not is_number(one):
+            found.append(one.dtype)
+        elif dtype is None or (name == "where" and place == 0):
+            found.append(DEFAULTS[type(one)])
+        else:
+            found.append(weak(dtype, one))
+    return found
+
+
+def broadcast(what: str, shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
+    """The shape that arrays of these shapes have together; ShapeError where they do not fit."""
+    first = shapes[0]
+    if all(shape == first for shape in shapes):
+        return first
+    try:
+        return np.broadcast_shapes(*shapes)
+    except ValueError:
+        raise ShapeError(f"{what}: shapes {', '.join(map(str, shapes))} do not fit together") from None
+
+
+def _as_operand(value: Any, context: Context) -> Any:
+    if isinstance(value, Array) or is_number(value):
+        return value
+    return array(value, context=context)
+
+
+def context_of(given: Sequence[Any], context: Context | None = None) -> Context | None:
+    """The context of the arrays among these; ArgumentError for two."""
+    for one in given:
+        if isinstance(one, Array):
+            if context is not None and one.context is not context:
+                raise ArgumentError("arrays of different contexts")
+            context = one.context
+    return context
+
+
+def _is_plain(one: Any) -> bool:
+    if isinstance(one, Array):
+        return one.dtype == FLOAT32 and one.is_whole
+    return type(one) in (int, float) or (type(one) is np.ndarray and one.dtype == FLOAT32 and 0 < one.ndim <= 4
+                                         and one.size > 0)
+
+
+def apply(name: str, *given: Any, out: Array | None = None, dtype: Any = None,
+          context: Context | None = None) -> Array:
+    """One operation for every element. `out`: where it goes; `dtype`: the type of a new result."""
+    text = _EXPRESSIONS.get(name)
+    if text and dtype is None and all(map(_is_plain, given)) and (
+            out is None or (out.dtype == FLOAT32 and out.is_whole)):
+        from ._compute import compute
+        if name == "pow" and type(given[1]) is int and 1 <= given[1] <= 4:
+            text, given = f"a ** {given[1]}", given[:1]
+        made: Array = compute(text, out, context=context, **dict(zip("ab", given)))
+        return made
+    context = context_of((*given, out), context)
+    assert context is not None
+    operands = [_as_operand(one, context) for one in given]
+    dtypes = operand_dtypes(name, operands)
+    number = OPS[name]
+    compute_in, result = types_of(number, *dtypes)
+    shape = broadcast(name, [one.shape if isinstance(one, Array) else () for one in operands])
+    if out is None:
+        out = new_array(context, shape, result if dtype is None else dtype)
+    elif out.shape != shape and broadcast(name, [out.shape, shape]) != out.shape:
+        raise ShapeError(f"{name}: out of shape {out.shape}, {shape} expected")
+    slots = (_abi.Operand * len(operands))()
+    for slot, one, its in zip(slots, operands, dtypes):
+        if isinstance(one, Array):
+            slot.array = one.handle
+            continue
+        slot.type = NUMBERS[its]
+        if its.kind in "biu":
+            slot.whole = _whole(name, one, its)
+        else:
+            slot.real, slot.imaginary = complex(one).real, complex(one).imag
+    with context.held() as handle:
+        check(lib.clv_array_apply(handle, number, slots, len(operands), out.handle))
+    return out
+
+
+def _whole(name: str, value: Any, dtype: np.dtype[Any]) -> int:
+    if dtype.kind != "b":
+        limits = np.iinfo(dtype)
+        if not limits.min <= value <= limits.max:
+            raise OverflowError(f"{name}: {value} is no {dtype}")
+    number = int(value)
+    return number - (1 << 64) if number >= 1 << 63 else number
+
+
+def cast(a: Array, dtype: Any, copy: bool = True) -> Array:
+    """The elements in another type, dense; the array itself where nothing is to do and no copy is asked for."""
+    dtype = dtype_from(dtype)
+    if a.dtype == dtype and not copy:
+        return a
+    made = ctypes.c_void_p()
+    a.context.check_process()
+    with a.context.held():
+        check(lib.clv_array_cast(a.handle, NUMBERS[dtype], ctypes.byref(made)))
+        return made_like(a.context, made, a.shape, dtype)
+
+
+def ufunc(function: Any, method: str, inputs: Sequence[Any], named: dict[str, Any]) -> Any:
+    """NumPy's universal functions, on the side where our arrays lie. NotImplemented: we have none such."""
+    name = UFUNCS.get(function.__name__, function.__name__)
+    out = named.pop("out", (None,))
+    if method != "__call__" or name not in OPS or len(out) != 1 or set(named) - {"dtype"}:
+        return NotImplemented
+    out = out[0]
+    given = [one if isinstance(one, Array) or is_number(one) else np.asarray(one) for one in inputs]
+    given = [one[()] if isinstance(one, np.ndarray) and one.ndim == 0 and type(inputs[k]) is not np.ndarray else one
+             for k, one in enumerate(given)]
+    given = [one if not isinstance(one, np.generic) else np.asarray(one) for one in given]
+    if any(isinstance(one, np.ndarray) and one.dtype not in NUMBERS for one in given):
+        return NotImplemented
+    into = out if isinstance(out, Array) else None
+    if into is not None and into.shape != broadcast(name, [getattr(one, "shape", ()) for one in given]):
+        raise ShapeError(f"{name}: out of shape {into.shape} does not fit")
+    dtype = named.get("dtype")
+    if dtype is not None:
+        given = [one if is_number(one) else cast(array(one, context=context_of(inputs)), dtype, copy=False)
+                 for one in given]
+    made = apply(name, *given, out=into, context=context_of((*inputs, out)))
+    if isinstance(out, np.ndarray):
+        out[...] = made.numpy()
+        return out
+    return made

@@ -1,0 +1,322 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The Python array API standard, 2024.12, on arrays that stay on a device: `xp = cleave.array_api`, or what
+`a.__array_namespace__()` returns. Every function is also one of `cleave`, unless that has one of the name already.
+"""
+from __future__ import annotations
+
+import functools
+import math
+from typing import Any, Callable, Sequence
+
+import numpy as np
+
+from . import _folds, fft, linalg
+from ._context import Context, default_context
+from ._create import (arange, asarray, empty_like, eye, from_dlpack, full, full_like, linspace, meshgrid, ones,
+                      ones_like, tril, triu, zeros, zeros_like)
+from ._device_array import Array, array, empty
+from ._dtypes import (BOOL, COMPLEX64, COMPLEX128, DEFAULTS, FLOAT32, FLOAT64, INT8, INT16, INT32, INT64, TYPES, UINT8,
+                      UINT16, UINT32, UINT64, dtype_from, is_number, weak)
+from ._elementwise import OPS, apply, cast, context_of, types_of
+from ._elementwise import broadcast as _broadcast
+from ._products import matmul
+from ._sets import (argsort, count_nonzero, diff, isin, nonzero, searchsorted, sort, take, take_along_axis, unique_all,
+                    unique_counts, unique_inverse, unique_values)
+from ._shapes import (broadcast_to, concat, expand_dims, flip, moveaxis, permute_dims, repeat, roll, squeeze, stack,
+                      tile, unstack)
+from ._shapes import reshape as _reshape
+from .errors import ArgumentError
+from .linalg import matrix_transpose, tensordot, vecdot
+
+__array_api_version__ = "2024.12"
+bool, int8, int16, int32, int64 = BOOL, INT8, INT16, INT32, INT64  # noqa: A001
+uint8, uint16, uint32, uint64 = UINT8, UINT16, UINT32, UINT64
+float16, float32, float64, complex64, complex128 = np.dtype(np.float16), FLOAT32, FLOAT64, COMPLEX64, COMPLEX128
+e, inf, nan, newaxis, pi = math.e, math.inf, math.nan, None, math.pi
+
+
+# ---- element by element
+
+def _arrays(*given: Any) -> list[Any]:
+    """Operands: numbers stay numbers, as long as an array is among them."""
+    context = context_of(given)
+    if context is None:
+        return [array(np.asarray(one)) for one in given]
+    return [one if isinstance(one, Array) or is_number(one) else array(one, context=context) for one in given]
+
+
+def _named(name: str, count: int, public: str) -> Callable[..., Array]:
+    if count == 1:
+        def one(x: Any, /) -> Array:
+            return apply(name, *_arrays(x))
+        made: Callable[..., Array] = one
+    else:
+        def two(x1: Any, x2: Any, /) -> Array:
+            return apply(name, *_arrays(x1, x2))
+        made = two
+    made.__name__ = made.__qualname__ = public
+    made.__doc__ = f"{public}, element by element."
+    return made
+
+
+_ONE = ("acos", "acosh", "asin", "asinh", "atan", "atanh", "bitwise_invert", "ceil", "conj", "cos", "cosh", "exp",
+        "expm1", "floor", "imag", "isfinite", "isinf", "isnan", "log", "log1p", "log2", "log10", "logical_not", "real",
+        "reciprocal", "round", "sign", "signbit", "sin", "sinh", "square", "sqrt", "tan", "tanh", "trunc", "exp2")
+_TWO = ("add", "atan2", "bitwise_and", "bitwise_left_shift", "bitwise_or", "bitwise_right_shift", "bitwise_xor",
+        "copysign", "divide", "equal", "floor_divide", "greater", "greater_equal", "hypot", "less", "less_equal",
+        "logaddexp", "logical_and", "logical_or", "logical_xor", "maximum", "minimum", "multiply", "nextafter",
+        "not_equal", "pow", "remainder", "subtract", "fmin", "fmax")
+for _name in _ONE:
+    globals()[_name] = _named(_name, 1, _name)
+for _name in _TWO:
+    globals()[_name] = _named(_name, 2, _name)
+
+
+def abs(x: Any, /) -> Array:  # noqa: A001
+    """Magnitudes."""
+    return apply("abs", *_arrays(x))
+
+
+def negative(x: Any, /) -> Array:
+    """-x."""
+    return apply("negative", *_arrays(x))
+
+
+def positive(x: Array, /) -> Array:
+    """A copy."""
+    return x.copy()
+
+
+def clip(x: Array, /, min: Any = None, max: Any = None) -> Array:  # noqa: A002
+    """Each element, or the nearer of two limits beyond them; the type is that of x."""
+    made = x
+    for name, limit in (("maximum", min), ("minimum", max)):
+        if limit is None:
+            continue
+        if is_number(limit) and x.dtype.kind in "iu":
+            limits = np.iinfo(x.dtype)
+            if isinstance(limit, float):
+                limit = math.ceil(limit) if name == "maximum" else math.floor(limit)
+            limit = builtins_max(limits.min, builtins_min(limits.max, limit))
+        elif isinstance(limit, Array) and limit.dtype != x.dtype:
+            limit = cast(limit, x.dtype)
+        made = apply(name, made, limit)
+    return made.copy() if made is x else made
+
+
+def where(condition: Any, x1: Any = None, x2: Any = None, /) -> Any:
+    """x1 where the condition holds, else x2; with the condition alone, the places where it holds."""
+    if x1 is None and x2 is None:
+        return nonzero(condition)
+    condition, first, second = _arrays(condition, x1, x2)
+    if isinstance(condition, Array) and condition.dtype != BOOL:
+        condition = condition.astype(BOOL)
+    if is_number(first) and is_number(second):
+        both = np.result_type(DEFAULTS[type(first)], DEFAULTS[type(second)])
+        first = full((), first, dtype=both, device=condition.context)
+    return apply("where", condition, first, second)
+
+
+# ---- types
+
+def astype(x: Array, dtype: Any, /, *, copy: Any = True, device: Context | None = None) -> Array:
+    """An array of another type."""
+    made = cast(x, dtype, copy)
+    return made if device is None else made.to_device(device)
+
+
+def broadcast_shapes(*shapes: tuple[int, ...]) -> tuple[int, ...]:
+    """The shape that arrays of these shapes have together."""
+    return np.broadcast_shapes(*shapes)
+
+
+def broadcast_arrays(*arrays: Array) -> list[Array]:
+    """Views of all arrays in one shape."""
+    shape = _broadcast("broadcast_arrays", [one.shape for one in arrays])
+    return [broadcast_to(one, shape) for one in arrays]
+
+
+def _type_of(one: Any) -> Any:
+    return one.dtype if isinstance(one, Array) else one
+
+
+def can_cast(from_: Any, to: Any, /) -> Any:
+    """Whether every number of a type has a place in another, as promotion says."""
+    return result_type(dtype_from(_type_of(from_)), dtype_from(to)) == dtype_from(to)
+
+
+def result_type(*arrays_and_dtypes: Any) -> Any:
+    """The type in which these are computed together."""
+    numbers = [one for one in arrays_and_dtypes if is_number(one)]
+    dtypes = [dtype_from(_type_of(one)) for one in arrays_and_dtypes if not is_number(one)]
+    if not dtypes:
+        raise ArgumentError("result_type: a type or an array expected")
+    found = functools.reduce(lambda a, b: a if a == b else types_of(OPS["add"], a, b)[0], dtypes)
+    for one in numbers:
+        found = weak(found, one)
+    return found
+
+
+class _Limits:
+    """Limits of a type."""
+
+    def __init__(self, **values: Any):
+        self.__dict__.update(values)
+
+    def __repr__(self) -> str:
+        return f"limits({', '.join(f'{name}={value!r}' for name, value in vars(self).items())})"
+
+
+def finfo(type: Any, /) -> _Limits:  # noqa: A002
+    """Limits of a type of floats: bits, eps, max, min, smallest_normal, dtype."""
+    dtype = dtype_from(_type_of(type))
+    of = np.finfo(dtype)
+    part = FLOAT32 if dtype == COMPLEX64 else FLOAT64 if dtype == COMPLEX128 else dtype
+    return _Limits(bits=of.bits, eps=float(of.eps), max=float(of.max), min=float(of.min),
+                   smallest_normal=float(of.smallest_normal), dtype=part)
+
+
+def iinfo(type: Any, /) -> _Limits:  # noqa: A002
+    """Limits of a type of integers: bits, max, min, dtype."""
+    dtype = dtype_from(_type_of(type))
+    of = np.iinfo(dtype)
+    return _Limits(bits=of.bits, max=int(of.max), min=int(of.min), dtype=dtype)
+
+
+_KINDS = {"bool": "b", "signed integer": "i", "unsigned integer": "u", "integral": "iu", "real floating": "f",
+          "complex floating": "c", "numeric": "iufc"}
+
+
+def isdtype(dtype: Any, kind: Any) -> Any:
+    """Whether a type is another one, of a kind ("integral", "real floating" ...), or one of several."""
+    if isinstance(kind, tuple):
+        return builtins_any(isdtype(dtype, one) for one in kind)
+    if isinstance(kind, str):
+        if kind not in _KINDS:
+            raise ArgumentError(f"isdtype: {kind!r} given, expected one of {', '.join(map(repr, _KINDS))}")
+        return dtype_from(dtype).kind in _KINDS[kind]
+    return dtype_from(dtype) == dtype_from(kind)
+
+
+# ---- shapes
+
+def reshape(x: Array, /, shape: Sequence[int], *, copy: Any = None) -> Array:
+    """The elements in another shape: a view where they lie densely, else a copy."""
+    return _reshape(x, shape, copy)
+
+
+# ---- along axes
+
+def sum(x: Array, /, *, axis: Any = None, dtype: Any = None, keepdims: Any = False) -> Array:  # noqa: A001
+    """Sums."""
+    return _folds.sum(x, axis, dtype, keepdims)
+
+
+def prod(x: Array, /, *, axis: Any = None, dtype: Any = None, keepdims: Any = False) -> Array:
+    """Products."""
+    return _folds.prod(x, axis, dtype, keepdims)
+
+
+def mean(x: Array, /, *, axis: Any = None, keepdims: Any = False) -> Array:
+    """Means."""
+    return _folds.mean(x, axis, None, keepdims)
+
+
+def var(x: Array, /, *, axis: Any = None, correction: float = 0.0, keepdims: Any = False) -> Array:
+    """Variances."""
+    return _folds.var(x, axis, None, correction, keepdims)
+
+
+def std(x: Array, /, *, axis: Any = None, correction: float = 0.0, keepdims: Any = False) -> Array:
+    """Deviations."""
+    return _folds.std(x, axis, None, correction, keepdims)
+
+
+def min(x: Array, /, *, axis: Any = None, keepdims: Any = False) -> Array:  # noqa: A001
+    """Least elements."""
+    return _folds.min(x, axis, keepdims)
+
+
+def max(x: Array, /, *, axis: Any = None, keepdims: Any = False) -> Array:  # noqa: A001
+    """Greatest elements."""
+    return _folds.max(x, axis, keepdims)
+
+
+def any(x: Array, /, *, axis: Any = None, keepdims: Any = False) -> Array:  # noqa: A001
+    """Whether an element is not 0."""
+    return _folds.any(x, axis, keepdims)
+
+
+def all(x: Array, /, *, axis: Any = None, keepdims: Any = False) -> Array:  # noqa: A001
+    """Whether no element is 0."""
+    return _folds.all(x, axis, keepdims)
+
+
+def argmin(x: Array, /, *, axis: int | None = None, keepdims: Any = False) -> Array:
+    """Places of the least elements."""
+    return _folds.argmin(x, axis, keepdims)
+
+
+def argmax(x: Array, /, *, axis: int | None = None, keepdims: Any = False) -> Array:
+    """Places of the greatest elements."""
+    return _folds.argmax(x, axis, keepdims)
+
+
+def cumulative_sum(x: Array, /, *, axis: int | None = None, dtype: Any = None, include_initial: Any = False) -> Array:
+    """Running sums, on the host."""
+    return _folds.scan("sum", x, axis, dtype, include_initial)
+
+
+def cumulative_prod(x: Array, /, *, axis: int | None = None, dtype: Any = None, include_initial: Any = False) -> Array:
+    """Running products, on the host."""
+    return _folds.scan("prod", x, axis, dtype, include_initial)
+
+
+# ---- what there is
+
+class _Info:
+    """What this implementation of the standard has."""
+
+    def capabilities(self) -> dict[str, Any]:
+        """Optional parts of the standard."""
+        return {"boolean indexing": True, "data-dependent shapes": True, "max dimensions": 8}
+
+    def default_device(self) -> Context:
+        """The context of arrays that name none."""
+        return default_context()
+
+    def default_dtypes(self, *, device: Any = None) -> dict[str, Any]:
+        """Types of arrays that name none."""
+        return {"real floating": FLOAT32, "complex floating": COMPLEX64, "integral": INT64, "indexing": INT64}
+
+    def dtypes(self, *, device: Any = None, kind: Any = None) -> dict[str, Any]:
+        """All types of the standard, or those of a kind."""
+        found = {dtype.name: dtype for dtype in TYPES if dtype.name != "float16"}
+        return found if kind is None else {name: one for name, one in found.items() if isdtype(one, kind)}
+
+    def devices(self) -> list[Context]:
+        """The contexts that arrays may name: the default one."""
+        return [default_context()]
+
+
+def __array_namespace_info__() -> _Info:
+    """What this implementation of the standard has."""
+    return _Info()
+
+
+import builtins as _builtins  # noqa: E402: the names above hide some of them
+
+builtins_any, builtins_max, builtins_min = _builtins.any, _builtins.max, _builtins.min
+
+__all__ = [
+    "__array_api_version__", "__array_namespace_info__", "abs", "all", "any", "arange", "argmax", "argmin",
+    "argsort", "asarray", "astype", "bool", "broadcast_arrays", "broadcast_shapes", "broadcast_to", "can_cast", "clip",
+    "complex128", "complex64", "concat", "count_nonzero", "cumulative_prod", "cumulative_sum", "diff", "e", "empty",
+    "empty_like", "expand_dims", "eye", "fft", "finfo", "flip", "float16", "float32", "float64", "from_dlpack", "full",
+    "full_like", "iinfo", "inf", "int16", "int32", "int64", "int8", "isdtype", "isin", "linalg", "linspace", "matmul",
+    "matrix_transpose", "max", "mean", "meshgrid", "min", "moveaxis", "nan", "negative", "newaxis", "nonzero", "ones",
+    "ones_like", "permute_dims", "pi", "positive", "prod", "repeat", "reshape", "result_type", "roll", "searchsorted",
+    "sort", "squeeze", "stack", "std", "sum", "take", "take_along_axis", "tensordot", "tile", "tril", "triu", "uint16",
+    "uint32", "uint64", "uint8", "unique_all", "unique_counts", "unique_inverse", "unique_values", "unstack", "var",
+    "vecdot", "where", "zeros", "zeros_like"]
+__all__ += [*_ONE, *_TWO]

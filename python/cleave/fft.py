@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Fourier transforms of arrays: the extension `fft` of the Python array API standard.
+
+NumPy computes them on the host, float32 in float32 where its version does (2.0 and later); results are arrays again,
+complex64 of float32 and complex64, complex128 of everything else.
+"""
+from __future__ import annotations
+
+from typing import Any, Sequence
+
+import numpy as np
+
+from ._context import Context
+from ._device_array import Array, array
+from ._host_math import on_host
+
+__all__ = ["fft", "fft2", "fftfreq", "fftn", "fftshift", "hfft", "ifft", "ifft2", "ifftn", "ifftshift", "ihfft",
+           "irfft", "irfft2", "irfftn", "rfft", "rfft2", "rfftfreq", "rfftn"]
+_SINGLE = (np.dtype(np.float32), np.dtype(np.complex64))
+
+
+def _made(name: str, x: Any, is_complex: bool, *given: Any, **named: Any) -> Array:
+    x = x if isinstance(x, Array) else array(x)
+    made: Array = on_host(getattr(np.fft, name), x, *given, **named)
+    single = x.dtype in _SINGLE
+    kind = (np.complex64 if single else np.complex128) if is_complex else (np.float32 if single else np.float64)
+    return made.astype(kind, copy=False)
+
+
+def fft(x: Any, /, n: int | None = None, axis: int = -1, norm: Any = "backward") -> Array:
+    """The transform along one axis."""
+    return _made("fft", x, True, n=n, axis=axis, norm=norm)
+
+
+def ifft(x: Any, /, n: int | None = None, axis: int = -1, norm: Any = "backward") -> Array:
+    """The inverse of fft."""
+    return _made("ifft", x, True, n=n, axis=axis, norm=norm)
+
+
+def _axes(x: Any, s: Any, axes: Any) -> Any:
+    return tuple(range(np.ndim(x) - len(s), np.ndim(x))) if s is not None and axes is None else axes
+
+
+def fftn(x: Any, /, s: Sequence[int] | None = None, axes: Any = None, norm: Any = "backward") -> Array:
+    """The transform along several axes, or all."""
+    return _made("fftn", x, True, s=s, axes=_axes(x, s, axes), norm=norm)
+
+
+def ifftn(x: Any, /, s: Sequence[int] | None = None, axes: Any = None, norm: Any = "backward") -> Array:
+    """The inverse of fftn."""
+    return _made("ifftn", x, True, s=s, axes=_axes(x, s, axes), norm=norm)
+
+
+def fft2(x: Any, s: Sequence[int] | None = None, axes: Any = (-2, -1), norm: Any = "backward") -> Array:
+    """The transform of images."""
+    return _made("fft2", x, True, s=s, axes=axes, norm=norm)
+
+
+def ifft2(x: Any, s: Sequence[int] | None = None, axes: Any = (-2, -1), norm: Any = "backward") -> Array:
+    """The inverse of fft2."""
+    return _made("ifft2", x, True, s=s, axes=axes, norm=norm)
+
+
+def rfft(x: Any, /, n: int | None = None, axis: int = -1, norm: Any = "backward") -> Array:
+    """The transform of real numbers, without the half that follows from the other."""
+    return _made("rfft", x, True, n=n, axis=axis, norm=norm)
+
+
+def irfft(x: Any, /, n: int | None = None, axis: int = -1, norm: Any = "backward") -> Array:
+    """The inverse of rfft."""
+    return _made("irfft", x, False, n=n, axis=axis, norm=norm)
+
+
+def rfftn(x: Any, /, s: Sequence[int] | None = None, axes: Any = None, norm: Any = "backward") -> Array:
+    """rfft along several axes, or all."""
+    return _made("rfftn", x, True, s=s, axes=_axes(x, s, axes), norm=norm)
+
+
+def irfftn(x: Any, /, s: Sequence[int] | None = None, axes: Any = None, norm: Any = "backward") -> Array:
+    """The inverse of rfftn."""
+    return _made("irfftn", x, False, s=s, axes=_axes(x, s, axes), norm=norm)
+
+
+def rfft2(x: Any, s: Sequence[int] | None = None, axes: Any = (-2, -1), norm: Any = "backward") -> Array:
+    """rfft of images."""
+    return _made("rfft2", x, True, s=s, axes=axes, norm=norm)
+
+
+def irfft2(x: Any, s: Sequence[int] | None = None, axes: Any = (-2, -1), norm: Any = "backward") -> Array:
+    """The inverse of rfft2."""
+    return _made("irfft2", x, False, s=s, axes=axes, norm=norm)
+
+
+def hfft(x: Any, /, n: int | None = None, axis: int = -1, norm: Any = "backward") -> Array:
+    """The transform of a row whose other half is its conjugate: real numbers."""
+    return _made("hfft", x, False, n=n, axis=axis, norm=norm)
+
+
+def ihfft(x: Any, /, n: int | None = None, axis: int = -1, norm: Any = "backward") -> Array:
+    """The inverse of hfft."""
+    return _made("ihfft", x, True, n=n, axis=axis, norm=norm)
+
+
+def fftfreq(n: int, /, *, d: float = 1.0, dtype: Any = None, device: Context | None = None) -> Array:
+    """The frequencies that belong to the elements of fft."""
+    return array(np.fft.fftfreq(n, d), np.float32 if dtype is None else dtype, context=device)
+
+
+def rfftfreq(n: int, /, *, d: float = 1.0, dtype: Any = None, device: Context | None = None) -> Array:
+    """The frequencies that belong to the elements of rfft."""
+    return array(np.fft.rfftfreq(n, d), np.float32 if dtype is None else dtype, context=device)
+
+
+def fftshift(x: Array, /, *, axes: Any = None) -> Array:
+    """Frequency 0 to the middle of these axes."""
+    from ._shapes import axes_of, roll
+    moved = axes_of("fftshift", axes, x.ndim)
+    return roll(x, tuple(x.shape[i] // 2 for i in moved), moved)
+
+
+def ifftshift(x: Array, /, *, axes: Any = None) -> Array:
+    """Frequency 0 from the middle of these axes to their beginning."""
+    from ._shapes import axes_of, roll
+    moved = axes_of("ifftshift", axes, x.ndim)
+    return roll(x, tuple(-(x.shape[i] // 2) for i in moved), moved)

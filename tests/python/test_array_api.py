@@ -1,0 +1,241 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Arrays of every type: kept digits, views, indices, NumPy's protocols, the array API standard; against NumPy."""
+import itertools
+import os
+import pickle
+
+import numpy as np
+import pytest
+
+import cleave
+from conftest import need_devices
+
+xp = cleave.array_api
+CUBE = np.arange(3 * 4 * 5).reshape(3, 4, 5) * 7 % 23
+
+
+@pytest.fixture(params=["plain", "device"])
+def side(request, context, reference):
+    """A context, and where its work is forced to be done."""
+    if request.param == "device":
+        need_devices(context)
+    with cleave.offload("auto" if request.param == "plain" else "device"):
+        yield reference if request.param == "plain" else context
+
+
+def same(got, want):
+    assert isinstance(got, cleave.Array)
+    assert got.dtype == want.dtype and got.shape == want.shape, (got.dtype, got.shape, want.dtype, want.shape)
+    if want.dtype.kind in "fc":
+        np.testing.assert_allclose(got.numpy(), want, rtol=1e-12 if want.dtype.itemsize > 8 else 1e-6)
+    else:
+        np.testing.assert_array_equal(got.numpy(), want)
+
+
+def test_no_digit_is_lost(context):
+    near = cleave.array(np.array([1 + 1e-9]), context=context)
+    assert (near - 1.0).item() == np.float64(1 + 1e-9) - 1
+    assert (cleave.array(np.array([16777217]), context=context) + 0).item() == 16777217
+    for dtype in ("bool", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f2", "f4", "f8", "c8", "c16"):
+        values = np.arange(-3, 3).astype(dtype)
+        there = cleave.array(values, context=context)
+        same(there, values)
+        same(pickle.loads(pickle.dumps(there)), values)
+    for values, dtype in (([1, 2], "int64"), ([1.5], "float32"), ([True], "bool"), ([1j], "complex64")):
+        assert cleave.array(values, context=context).dtype == dtype
+    with pytest.raises(cleave.ArgumentError, match="expected one of bool, complex128"):
+        cleave.array([1], "datetime64[s]", context=context)
+
+
+def test_types_are_promoted_as_numpys(side):
+    numbers = np.arange(1, 7)
+    for a, b in (("i1", "u1"), ("i4", "i8"), ("f4", "f8"), ("u2", "f4"), ("f4", "c8"), ("bool", "i2"), ("f8", "c8")):
+        x, y = numbers.astype(a), numbers[::-1].astype(b)
+        for operation in (np.add, np.multiply, np.equal):
+            same(operation(cleave.array(x, context=side), y), operation(x, y))
+    small = cleave.array(numbers.astype(np.int8), context=side)
+    assert (small + 1).dtype == np.int8 and (small * 1.5).dtype == np.float64 and (2 ** small).dtype == np.int8
+    assert (cleave.array(numbers.astype(np.float32), context=side) * 1.5).dtype == np.float32
+    with pytest.raises(OverflowError, match="300 is no int8"):
+        small + 300
+    with pytest.raises(TypeError, match="does not fit into int8"):
+        small += 0.5
+    with pytest.raises(TypeError):
+        small + "1"
+
+
+INDICES = [0, -1, (1, 2), (slice(None), 1), (Ellipsis, -2), (slice(None, None, -1), slice(1, 3), slice(4, None, -2)),
+           None, (slice(None), None, 2), (2, 3, 4), (slice(2, 2),), CUBE > 9, [2, 0], (slice(None), [0, -1, 0]),
+           ([0, 1], [2, 3]), ([0, 1], slice(None), [4, 0]), (0, [1, 1]),
+           (slice(None), np.array([True, False, True, True])),
+           (CUBE[:, :, 0] > 5), (np.array([[0, 1], [2, 2]]),), (Ellipsis, np.array([3, 0])),
+           (np.arange(2)[:, None], [1, 3, 0])]
+
+
+@pytest.mark.parametrize("key", INDICES, ids=str)
+def test_indices_are_numpys(side, key):
+    there = cleave.array(CUBE, context=side)
+    same(there[key], CUBE[key])
+    for value in (99, np.arange(CUBE[key].size).reshape(CUBE[key].shape)):
+        mine, copy = CUBE.copy(), there.copy()
+        mine[key], copy[key] = value, value
+        same(copy, mine)
+    turned, mine = there.T, CUBE.T.copy()
+    if isinstance(key, (int, slice)) or key is None:
+        turned[key] = 5
+        mine[key] = 5
+        same(turned, mine)
+        same(there, mine.T)
+
+
+def test_places_on_the_device_are_taken_there(context):
+    there = cleave.array(CUBE, context=context)
+    places = cleave.array(np.array([2, 0, -1]), context=context)
+    same(there[places], CUBE[[2, 0, -1]])
+    same(there[there > 9], CUBE[CUBE > 9])
+    there[there > 9] = -1
+    same(there, np.where(CUBE > 9, -1, CUBE))
+    for wrong in (3, (0, 0, 0, 0), [4], np.zeros((2, 2), bool), 1.5, "a", ([0, 1], [0, 1, 2])):
+        with pytest.raises(IndexError):
+            there[wrong]
+    with pytest.raises(ValueError):
+        there[0] = np.arange(3)
+
+
+def test_views_share_their_elements(context):
+    base = cleave.array(np.zeros((4, 6)), context=context)
+    part = base[1:, ::2]
+    part += 1
+    part.T[0] = 7
+    want = np.zeros((4, 6))
+    want[1:, ::2] += 1
+    want[1:, 0] = 7
+    same(base, want)
+    base[:, 1:] = base[:, :-1]  # as if the right side had been copied first
+    want[:, 1:] = want[:, :-1].copy()
+    same(base, want)
+    del base
+    same(part, want[1:, ::2])
+    assert part.strides == (48, 16) and part.copy().strides == (24, 8)
+
+
+@pytest.mark.parametrize("dtype", ["bool", "uint16", "float16", "float32", "float64", "complex64"])
+def test_reductions_are_numpys(side, dtype):
+    x = (CUBE % 5 - 1).astype(dtype) if dtype != "uint16" else (CUBE % 5).astype(dtype)
+    for view, (mine, there) in enumerate(((x, cleave.array(x, context=side)),
+                                          (x.T[1:], cleave.array(x, context=side).T[1:]))):
+        for name, axis in itertools.product(("sum", "prod", "min", "max", "mean", "std", "any", "all", "argmax"),
+                                            ((0, 2), -1) if view else (None, 0)):
+            if (name == "argmax" and isinstance(axis, tuple)) or (
+                    dtype == "complex64" and name in ("min", "max", "argmax")) or (dtype == "bool" and name == "std"):
+                continue
+            want = getattr(mine, name)(axis=axis)
+            got = getattr(there, name)(axis=axis)
+            assert got.dtype == np.asarray(want).dtype, name
+            np.testing.assert_allclose(got.numpy(), want, rtol=2e-3 if dtype == "float16" else 1e-5, atol=1e-6,
+                                       err_msg=name)
+        if dtype not in ("bool", "float16"):
+            same(np.cumsum(there, axis=1), np.cumsum(mine, axis=1))
+
+
+def test_sorted_orders_are_numpys(side):
+    x = np.array([[3, 1, np.nan, -2, 1], [0, -0.0, 5, np.inf, -np.inf]])
+    there = cleave.array(x, context=side)
+    same(np.sort(there), np.sort(x))
+    same(np.argsort(there), np.argsort(x, kind="stable"))
+    same(xp.sort(there, axis=0, descending=True)[:, 0], np.array([3.0, 0.0]))
+    row = np.array([5, 1, 5, 2, 2, 2, 9], np.uint8)
+    found = xp.unique_all(cleave.array(row, context=side))
+    for got, want in zip(found, np.unique(row, return_index=True, return_inverse=True, return_counts=True)):
+        assert np.array_equal(got, want)
+    same(np.searchsorted(cleave.array(np.sort(row), context=side), row), np.searchsorted(np.sort(row), row))
+    same(np.take(there, [1, 1, 0], axis=0), x[[1, 1, 0]])
+    same(np.take_along_axis(there, np.argsort(there), axis=-1), np.sort(x))
+
+
+def test_numpys_functions_stay_where_arrays_lie(device_context):
+    x = np.random.default_rng(3).random((6, 8), np.float32)
+    a = cleave.array(x, context=device_context)
+    with cleave.offload("device"):
+        a + 0  # what a context does once
+        before = cleave.array_stats(device_context)
+        made = [np.exp(a), np.concatenate([a, a.T[:6, :6]], axis=1), np.stack([a, a]), np.where(a > 0.5, a, 0),
+                a[1:, ::2], np.sum(a, axis=0), a.astype(np.float16), a @ a.T, a.T @ a, (a > 0.5) & (a < 0.9),
+                np.clip(a, 0.2, 0.4),
+                a.reshape(8, 6), np.transpose(a), np.maximum(a, 0.5), a.std(ddof=1), np.tile(a, (2, 1))]
+        after = cleave.array_stats(device_context)
+    assert all(isinstance(one, cleave.Array) and one.on_device for one in made)
+    assert after.bytes_from_device == before.bytes_from_device and after.bytes_to_device == before.bytes_to_device
+    np.testing.assert_allclose(made[0], np.exp(x), rtol=1e-6)
+    np.testing.assert_allclose(made[8], x.T @ x, rtol=1e-5)
+    same(made[1], np.concatenate([x, x.T[:6, :6]], axis=1))
+
+
+def test_products_are_numpys(side):
+    rng = np.random.default_rng(5)
+    for dtype in (np.float32, np.float64, np.int32, np.complex128):
+        for first, second in (((3, 4), (4, 5)), ((4,), (4, 5)), ((3, 4), (4,)), ((4,), (4,)), ((2, 3, 4), (4, 5)),
+                              ((2, 1, 3, 4), (5, 4, 2)), ((3, 0), (0, 2)), ((7, 3, 4), (7, 4, 2))):
+            a, b = ((rng.random(shape) * 9).astype(dtype) for shape in (first, second))
+            got = cleave.array(a, context=side) @ cleave.array(b, context=side)
+            np.testing.assert_allclose(got.numpy(), a @ b, rtol=1e-5)
+            assert got.dtype == dtype and got.shape == np.shape(a @ b)
+    with pytest.raises(cleave.ShapeError, match="do not fit together"):
+        cleave.array(np.ones((2, 3)), context=side) @ np.ones((2, 3))
+
+
+def test_linear_algebra_and_transforms(context):
+    x = np.random.default_rng(7).random((5, 5))
+    a = cleave.array(x, context=context)
+    for name in ("inv", "det", "eigvalsh", "svdvals", "slogdet", "pinv"):
+        want = np.linalg.svd(x, compute_uv=False) if name == "svdvals" else getattr(np.linalg, name)(x)
+        np.testing.assert_allclose(np.asarray(getattr(cleave.linalg, name)(a)[-1] if name == "slogdet" else
+                                              getattr(cleave.linalg, name)(a)),
+                                   want[-1] if name == "slogdet" else want, rtol=1e-10)
+    u, s, vh = np.linalg.svd(a)
+    np.testing.assert_allclose((u * s) @ vh, x, rtol=1e-10)
+    q, r = cleave.linalg.qr(a)
+    np.testing.assert_allclose(q @ r, x, rtol=1e-10)
+    np.testing.assert_allclose(a @ cleave.linalg.solve(a, x[0]), x[0], rtol=1e-9)
+    for function in (np.fft.fft, np.fft.rfft, np.fft.ifft2, np.fft.fftshift):
+        same(function(a), function(x))
+    assert cleave.fft.fft2(a.astype(np.float32)).dtype == np.complex64
+    assert cleave.eigvalsh(np.eye(200), context=context).shape == (200,)
+
+
+def test_random_numbers_have_one_seed(context, reference):
+    for name, given in (("random", (1000,)), ("normal", (0, 1, 1000)), ("integers", (0, 9, 1000)),
+                        ("permutation", (50,))):
+        made = [getattr(cleave.random.default_rng(5, context=one), name)(*given).numpy()
+                for one in (context, reference)]
+        assert np.array_equal(*made) and made[0].std() > 0
+    assert cleave.random.random((2, 3)).shape == (2, 3)
+
+
+def test_creation(context):
+    same(xp.arange(5, device=context), np.arange(5))
+    same(xp.arange(1.0, 2.0, 0.25, device=context), np.arange(1, 2, 0.25, dtype=np.float32))
+    same(xp.linspace(0, 1, 7, dtype=np.float64, device=context), np.linspace(0, 1, 7))
+    same(xp.eye(3, 4, k=1, device=context), np.eye(3, 4, 1, dtype=np.float32))
+    same(xp.full((2, 2), 7, device=context), np.full((2, 2), 7))
+    for got, want in zip(xp.meshgrid(xp.arange(3, device=context), xp.arange(2, device=context)),
+                         np.meshgrid(np.arange(3), np.arange(2))):
+        same(got, want)
+    same(xp.tril(cleave.array(CUBE, context=context), k=1), np.tril(CUBE, 1))
+    same(cleave.zeros((0, 3), device=context), np.zeros((0, 3), np.float32))
+    assert "3.5" in repr(cleave.array([3.5], context=context)) and cleave.array(CUBE).get().shape == CUBE.shape
+    assert cleave.zeros is xp.zeros and cleave.asnumpy(xp.ones(2)).tolist() == [1, 1]
+
+
+def test_founding_lines_run():
+    """The list of lines that people port from NumPy and CuPy, where the reference data lie."""
+    folder = os.environ.get("CLEAVE_REFERENCE_DIR")
+    path = os.path.join(folder or "", "arrays", "port.py")
+    if not folder or not os.path.exists(path):
+        pytest.skip("no CLEAVE_REFERENCE_DIR with arrays/port.py")
+    lines = []
+    with open(path, encoding="utf-8") as file:
+        names = {"print": lambda *said: lines.append(said)}
+        exec(compile(file.read(), path, "exec"), names)  # pylint: disable=exec-used
+    failed = [said for said in lines if said[0] == "-- " and "No module named" not in said[-1]]
+    assert not failed and len(lines) == 35
