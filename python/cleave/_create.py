@@ -32,8 +32,10 @@ def asarray(obj: Any, /, *, dtype: Any = None, device: Context | None = None, co
 
 def from_dlpack(x: Any, /, *, device: Context | None = None, copy: bool | None = None) -> Array:
     """A copy of the numbers of another library's array."""
+    if isinstance(x, Array) and not copy and device in (None, x.context):
+        return x
     if copy is False:
-        raise ValueError("from_dlpack: the numbers are always copied")
+        raise BufferError("from_dlpack: the numbers are always copied")
     return array(x.numpy() if isinstance(x, Array) else np.from_dlpack(x), context=device)
 
 

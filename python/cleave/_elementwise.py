@@ -107,6 +107,8 @@ def apply(name: str, *given: Any, out: Array | None = None, dtype: Any = None,
     assert context is not None
     operands = [_as_operand(one, context) for one in given]
     dtypes = operand_dtypes(name, operands)
+    if out is not None and all(map(is_number, operands)):  # numbers alone: no digit that `out` holds is lost
+        dtypes = [weak(out.dtype, one) for one in operands]
     number = OPS[name]
     compute_in, result = types_of(number, *dtypes)
     shape = broadcast(name, [one.shape if isinstance(one, Array) else () for one in operands])

@@ -36,6 +36,11 @@ def test_no_digit_is_lost(context):
     near = cleave.array(np.array([1 + 1e-9]), context=context)
     assert (near - 1.0).item() == np.float64(1 + 1e-9) - 1
     assert (cleave.array(np.array([16777217]), context=context) + 0).item() == 16777217
+    near[...] = 0.1  # not the float32 next to it
+    assert near.item() == 0.1 and xp.full((), 1e-300, dtype=np.float64, device=context).item() == 1e-300
+    whole = xp.zeros(3, dtype=np.int64, device=context)
+    whole[1:] = 2 ** 62 + 1
+    assert whole.tolist() == [0, 2 ** 62 + 1, 2 ** 62 + 1]
     for dtype in ("bool", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f2", "f4", "f8", "c8", "c16"):
         values = np.arange(-3, 3).astype(dtype)
         there = cleave.array(values, context=context)
