@@ -4,10 +4,38 @@
 #define CLEAVE_HOST_SPECTRA_SPECTRA_AGAIN_H
 
 #include "host/spectra/spectra_plan.h"
+#include "host/spectra/spectra_reject.h"
 
 /* Improves the results of a plan that has run. If options.reject_sigma is finite, the results must have the models of
  * all stars. `models`: whether the new results need models. */
 clv_status clv_spectra_fit_again(clv_context *context, const clv_spectra_plan *plan, bool models,
                                  clv_report *report);
+
+/* Which stars to fit again, and how. */
+typedef struct clv_again {
+    const size_t *number; /* [count] of the stars */
+    size_t count;
+    const clv_star_masks *masks; /* of all stars */
+    const double *begin;         /* [count,starts,6] points to fit from; NULL: the usual ones */
+    unsigned starts;
+    bool models;
+    double *
+        scans; /* [count,velocities of the start's grid] values at the points in place of a fit; NULL: fit */
+} clv_again;
+
+/* Fits the stars of `again` without the pixels in their masks. The caller clears results [again->count].
+ * `peaks`: as in clv_spectra_run. */
+clv_status clv_fit_listed(clv_context *context, const clv_spectra_plan *plan,
+                          const clv_again *again, clv_specfit_result *results, float *peaks,
+                          clv_report *report);
+/* Replaces a result by a newer one, which is empty afterwards. */
+void clv_replace_result(clv_specfit_result *to, clv_specfit_result *by);
+/* Returns the step of the start's grid of velocities, km/s. */
+double clv_scan_step(const clv_spectra_plan *plan);
+
+/* ---- spectra_elsewhere.c ---- */
+/* Fits ambiguous stars from other points as well, and keeps their lowest minima. `number` [stars]: scratch. */
+clv_status clv_look_elsewhere(clv_context *context, const clv_spectra_plan *plan, size_t *number,
+                              const clv_star_masks *masks, bool models, clv_report *report);
 
 #endif

@@ -173,13 +173,15 @@ typedef struct clv_specfit_result {
  * for the continuum. Start values come from cross-correlation with the library's start templates; the fit then uses
  * the method of Levenberg and Marquardt on the projected residual.
  *
- * If a lower minimum may lie elsewhere, the star is fitted from up to eight further points as well, and the lowest
- * minimum is kept. The further points are:
- * - both ends of the range of the least certain parameter, if the result has CLV_SPECFIT_WIDE_ERROR or
- *   CLV_SPECFIT_PARAMETER_EDGE;
- * - four values of v sin i, if the template lowers chi2 by less than 1000;
- * - the other minima of the cross-correlation whose chi2 is within 30 of the lowest, or, if the result has
- *   CLV_SPECFIT_LOW_CONTRAST, the lowest minima along velocity.
+ * If a lower minimum may lie elsewhere, the star is fitted from further points as well, in up to three rounds of at
+ * most eight points, and the lowest minimum is kept. The further points are:
+ * - the lowest minima along velocity of seven templates, each without rotation and with 200 km/s, if the result has
+ *   CLV_SPECFIT_LOW_CONTRAST or CLV_SPECFIT_VELOCITY_EDGE, or if it has CLV_SPECFIT_FAST_ROTATION and the template
+ *   lowers chi2 by less than 1000;
+ * - both ends of the range of the least certain parameter, and of others whose error is as large as the spread of all
+ *   values in the library, if the result has CLV_SPECFIT_WIDE_ERROR or CLV_SPECFIT_PARAMETER_EDGE;
+ * - up to six values of v sin i, if the template lowers chi2 by less than 1000;
+ * - the other minima of the cross-correlation whose chi2 is within 30 of the lowest.
  *
  * @param context  the devices to use; the results do not depend on their number.
  * @param options  NULL means all defaults.

@@ -1,0 +1,327 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Fits stars from other points where the minimum is ambiguous. */
+#include "host/spectra/spectra_again.h"
+
+#include "base/alloc.h"
+#include "base/error.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { N = CLV_SPECTRA_UNKNOWNS };
+
+/* If a star may have a lower minimum, it is also fitted from further points, at most MOST in a round:
+ *   1. low minima along velocity, if its template hardly lowers chi-square, or if it rotates fast and has a weak template;
+ *   2. both ends of the range of its least certain parameter; other rotations, if its template is weak; and the other
+ *      minima of the cross-correlation;
+ *   3. both ends again, with its other parameters as they are; both ends of its other uncertain parameters; and
+ *      further rotations, if there is room. */
+enum { ENDS = 2, ROTATIONS = 4, FURTHER = 2, MOST = ENDS + ROTATIONS + CLV_SPECTRA_PEAKS - 1 };
+static const double rotation[ROTATIONS] = { 0, 20, 50, 120 },
+                    further[FURTHER] = { 8, 250 }; /* km/s */
+static const double little = 1000,
+                    near = 30; /* of chi-square: gained by the template; of another minimum */
+static const unsigned uncertain = CLV_SPECFIT_WIDE_ERROR | CLV_SPECFIT_PARAMETER_EDGE;
+
+static double covariance(const clv_specfit_result *r, int a, int b)
+{
+    return a >= b ? r->covariance[a * (a + 1) / 2 + b] : r->covariance[b * (b + 1) / 2 + a];
+}
+
+static bool is_held(const clv_spectra_plan *plan, size_t star, int a)
+{
+    return plan->stars.priors && plan->stars.priors[star].fixed[a];
+}
+
+/* Moves a point into the box, and sets its held unknowns to their values. */
+static void settle(const clv_spectra_plan *plan, size_t star, double x[N])
+{
+    for (int a = 0; a < N; ++a) {
+        const double margin = 1e-3 * (plan->box.high[a] - plan->box.low[a]);
+        x[a] = is_held(plan, star, a)
+                   ? plan->stars.priors[star].value[a]
+                   : fmin(fmax(x[a], plan->box.low[a] + margin), plan->box.high[a] - margin);
+    }
+}
+
+/* Sets the point at which unknown `a` has the given value and the other unknowns have the values of least chi-square,
+ * as the covariance predicts them. */
+static void move_to(const clv_spectra_plan *plan, size_t star, const clv_specfit_result *r, int a,
+                    double value, double x[N])
+{
+    const double from[N] = { r->velocity, r->vsini, r->teff, r->logg, r->feh, r->alpha };
+    for (int b = 0; b < N; ++b) {
+        const double slope = covariance(r, b, a) / covariance(r, a, a);
+        x[b] = b == a ? value : from[b] + (isfinite(slope) ? slope * (value - from[a]) : 0);
+    }
+    settle(plan, star, x);
+}
+
+/* Returns the parameter whose error is the largest part of its range; -1 if all are held. */
+static int least_certain(const clv_spectra_plan *plan, size_t star, const clv_specfit_result *r)
+{
+    const double error[N] = { 0, 0, r->teff_error, r->logg_error, r->feh_error, r->alpha_error };
+    double most = 0;
+    int found = -1;
+    for (int a = 2; a < N; ++a) {
+        const double part = error[a] / (plan->box.high[a] - plan->box.low[a]);
+        if (!is_held(plan, star, a) && part > most) most = part, found = a;
+    }
+    return found;
+}
+
+/* Sets a point to a minimum of the cross-correlation. */
+static void begin_at_peak(const clv_spectra_plan *plan, size_t star,
+                          const float peak[CLV_SPECTRA_PEAK], double x[N])
+{
+    const float *q = plan->tables.ccf_points + CLV_SPECTRA_PARAMETERS * (size_t)peak[1];
+    x[0] = (double)peak[0], x[1] = 20;
+    for (size_t p = 0; p < CLV_SPECTRA_PARAMETERS; ++p)
+        x[2 + p] = (double)q[p];
+    if (x[5] <= CLV_SPECTRA_NO_ALPHA) x[5] = 0.2;
+    settle(plan, star, x);
+}
+
+/* Returns by how much the template lowers chi-square. */
+static double gained(const clv_spectra_plan *plan, const clv_specfit_result *r)
+{
+    double chi = 0;
+    for (size_t i = 0; i < plan->stars.spectra; ++i)
+        chi += r->chisq_continuum[i] - r->chisq[i];
+    return chi;
+}
+
+/* Sets both ends of a parameter's range, and returns the number of points. */
+static size_t set_ends(const clv_spectra_plan *plan, size_t star, int a, double x[ENDS][N])
+{
+    move_to(plan, star, &plan->run.results[star], a, plan->box.low[a], x[0]);
+    move_to(plan, star, &plan->run.results[star], a, plan->box.high[a], x[1]);
+    return ENDS;
+}
+
+/* Sets points of the same star at other rotations, and returns their number. */
+static size_t set_rotations(const clv_spectra_plan *plan, size_t star, const double *vsini,
+                            size_t count, double x[][N])
+{
+    if (gained(plan, &plan->run.results[star]) >= little || is_held(plan, star, 1)) return 0;
+    for (size_t k = 0; k < count; ++k)
+        move_to(plan, star, &plan->run.results[star], 1, vsini[k], x[k]);
+    return count;
+}
+
+/* Set the points of a round and return their number. */
+typedef size_t set_points(const clv_spectra_plan *plan, size_t star, double x[MOST][N]);
+
+static size_t set_first(const clv_spectra_plan *plan, size_t star, double x[MOST][N])
+{
+    const clv_specfit_result *r = &plan->run.results[star];
+    const float *peaks = plan->run.peaks + star * CLV_SPECTRA_FOUND_BY_STAR;
+    const int a = least_certain(plan, star, r);
+    size_t count = r->warnings & uncertain && a >= 0 ? set_ends(plan, star, a, x) : 0;
+    count += set_rotations(plan, star, rotation, ROTATIONS, x + count);
+    for (size_t k = 1; k < CLV_SPECTRA_PEAKS && !is_held(plan, star, 0); ++k)
+        if ((double)peaks[CLV_SPECTRA_PEAK * k + 2] < near)
+            begin_at_peak(plan, star, peaks + CLV_SPECTRA_PEAK * k, x[count++]);
+    return count;
+}
+
+static size_t set_second(const clv_spectra_plan *plan, size_t star, double x[MOST][N])
+{
+    const clv_specfit_result *r = &plan->run.results[star];
+    const double error[N] = { 0, 0, r->teff_error, r->logg_error, r->feh_error, r->alpha_error };
+    const int least = least_certain(plan, star, r);
+    size_t count = 0;
+    if (!(r->warnings & uncertain)) return 0;
+    for (int end = 0; end < ENDS && least >= 0; ++end) { /* the covariance may mislead */
+        const double from[N] = { r->velocity, r->vsini, r->teff, r->logg, r->feh, r->alpha };
+        memcpy(x[count], from, sizeof from);
+        x[count][least] = end ? plan->box.high[least] : plan->box.low[least];
+        settle(plan, star, x[count++]);
+    }
+    for (int a = 2; a < N; ++a) {
+        const bool wide = !(error[a] * sqrt(12) < plan->box.high[a] - plan->box.low[a]);
+        if (wide && a != least && !is_held(plan, star, a))
+            count += set_ends(plan, star, a, x + count);
+    }
+    if (count + FURTHER > MOST) return count;
+    return count + set_rotations(plan, star, further, FURTHER, x + count);
+}
+
+/* Returns the value that the fit has minimised. */
+static double height_of(const clv_spectra_plan *plan, size_t star, const clv_specfit_result *r)
+{
+    const double x[N] = { r->velocity, r->vsini, r->teff, r->logg, r->feh, r->alpha };
+    double value = r->neg2logl;
+    for (int a = 0; a < N && plan->stars.priors; ++a) {
+        const clv_star_prior *p = &plan->stars.priors[star];
+        const double off = (x[a] - p->value[a]) / p->sigma[a];
+        if (!p->fixed[a] && p->sigma[a] > 0) value += off * off;
+    }
+    return value;
+}
+
+/* Keeps the lower one of two results of a star. */
+static void keep_lower(const clv_spectra_plan *plan, size_t star, clv_specfit_result *other)
+{
+    clv_specfit_result *r = &plan->run.results[star];
+    const double before = height_of(plan, star, r), now = height_of(plan, star, other);
+    const unsigned agreed = r->starts_agreed, more = other->starts_agreed;
+    const bool lower = now < before, same = fabs(now - before) <= 0.5;
+    other->start_velocity = r->start_velocity;
+    if (lower) clv_replace_result(r, other);
+    r->starts_agreed = same ? agreed + more : lower ? more : agreed;
+}
+
+/* Fits the stars number[0..count) from the points [count,MOST], of which unused ones are NaN, and keeps their lowest
+ * minima. */
+static clv_status fit_from(clv_context *context, const clv_spectra_plan *plan, const size_t *number,
+                           size_t count, const clv_star_masks *masks, const double *points,
+                           bool models, clv_report *report)
+{
+    if (!count) return CLV_OK;
+    clv_specfit_result *results = clv_zalloc(count, sizeof *results);
+    const clv_again others = { number, count, masks, points, MOST, models, NULL };
+    clv_status status = results ? clv_fit_listed(context, plan, &others, results, NULL, report)
+                                : clv_fail(CLV_E_MEMORY, "specfit: no memory for other points");
+    for (size_t n = 0; !status && n < count; ++n)
+        keep_lower(plan, number[n], &results[n]);
+    clv_specfit_results_clear(results, results ? count : 0);
+    clv_free(results);
+    return status;
+}
+
+/* Marks all points as unused. */
+static void clear_points(double x[MOST][N])
+{
+    for (size_t k = 0; k < MOST; ++k)
+        for (int a = 0; a < N; ++a)
+            x[k][a] = NAN;
+}
+
+/* Fits ambiguous stars from the points that `set` chooses. */
+static clv_status fit_round(clv_context *context, const clv_spectra_plan *plan, set_points *set,
+                            size_t *number, const clv_star_masks *masks, bool models,
+                            clv_report *report)
+{
+    const size_t all = plan->stars.count;
+    size_t count = 0;
+    double(*points)[MOST][N] = clv_alloc(all, sizeof *points);
+    if (!points) return clv_fail(CLV_E_MEMORY, "specfit: no memory for other points");
+    for (size_t n = 0; n < all; ++n) {
+        if (plan->run.results[n].warnings & CLV_SPECFIT_BAD_SPECTRUM) continue;
+        clear_points(points[count]);
+        if (set(plan, n, points[count])) number[count++] = n;
+    }
+    const clv_status status =
+        fit_from(context, plan, number, count, masks, points[0][0], models, report);
+    clv_free(points);
+    return status;
+}
+
+/* ---- a search along velocity ------------------------------------------------------------------- */
+
+/* Templates of a star's scans: that of its fit, those of the cross-correlation's minima, and three of the whole range of
+ * temperatures; each without rotation and with a fast one. */
+enum {
+    GENERAL = 3,
+    TEMPLATES = 1 + CLV_SPECTRA_PEAKS + GENERAL,
+    SPEEDS = 2,
+    SCANS = TEMPLATES * SPEEDS
+};
+static const double speed[SPEEDS] = { 0, 200 }, /* km/s, of a scan */
+    begun[SPEEDS] = { 20, 200 },                /* of the fit from its minimum */
+    general[GENERAL] = { 0.15, 0.45, 0.8 };     /* part of the range of ln teff */
+
+/* Sets the template of a scan. */
+static void set_scan(const clv_spectra_plan *plan, size_t star, size_t scan, double x[N])
+{
+    const float *peaks = plan->run.peaks + star * CLV_SPECTRA_FOUND_BY_STAR;
+    const size_t k = scan / SPEEDS;
+    const double *low = plan->box.low, *high = plan->box.high;
+    if (k == 0) {
+        move_to(plan, star, &plan->run.results[star], 1, speed[scan % SPEEDS], x);
+        return;
+    }
+    if (k <= CLV_SPECTRA_PEAKS) {
+        begin_at_peak(plan, star, peaks + CLV_SPECTRA_PEAK * (k - 1), x);
+    } else {
+        x[0] = 0;
+        x[2] = low[2] * pow(high[2] / low[2], general[k - 1 - CLV_SPECTRA_PEAKS]);
+        for (int a = 3; a < N; ++a)
+            x[a] = 0.5 * (low[a] + high[a]);
+    }
+    x[1] = speed[scan % SPEEDS];
+    settle(plan, star, x);
+}
+
+/* Sets the points of a star to the lowest minima of its scans that are CLV_SPECTRA_APART. */
+static void set_minima(const clv_spectra_plan *plan, size_t star, const double *values,
+                       double templates[SCANS][N], double x[MOST][N])
+{
+    const size_t count = plan->sizes.velocities;
+    clear_points(x);
+    for (size_t k = 0; k < MOST; ++k) {
+        double least = INFINITY;
+        for (size_t i = 0; i < SCANS * count; ++i) {
+            const double v = plan->box.low[0] + clv_scan_step(plan) * (double)(i % count);
+            bool apart = values[i] < least;
+            for (size_t j = 0; apart && j < k; ++j)
+                apart = fabs(v - x[j][0]) >= CLV_SPECTRA_APART;
+            if (!apart) continue;
+            least = values[i];
+            memcpy(x[k], templates[i / count], sizeof x[k]);
+            x[k][0] = v, x[k][1] = begun[i / count % SPEEDS];
+        }
+        if (least == INFINITY) return;
+        const double v = x[k][0];
+        settle(plan, star, x[k]);
+        x[k][0] = v;
+    }
+}
+
+/* Searches other velocities for stars whose fit is hardly better than a continuum, and for stars that seem to rotate
+ * fast, but have a weak template. The cross-correlation may miss these velocities, because it divides by a continuum,
+ * does not rotate its templates, and keeps only the best velocity of each. */
+static clv_status search_velocities(clv_context *context, const clv_spectra_plan *plan,
+                                    size_t *number, const clv_star_masks *masks, bool models,
+                                    clv_report *report)
+{
+    const size_t velocities = plan->sizes.velocities;
+    size_t count = 0;
+    for (size_t n = 0; n < plan->stars.count; ++n) {
+        const clv_specfit_result *r = &plan->run.results[n];
+        if (r->warnings & CLV_SPECFIT_BAD_SPECTRUM || is_held(plan, n, 0)) continue;
+        if (r->warnings & (CLV_SPECFIT_LOW_CONTRAST | CLV_SPECFIT_VELOCITY_EDGE) ||
+            (r->warnings & CLV_SPECFIT_FAST_ROTATION && gained(plan, r) < little))
+            number[count++] = n;
+    }
+    if (!count) return CLV_OK;
+    size_t *each = clv_alloc(count * SCANS, sizeof *each);
+    double(*templates)[SCANS][N] = clv_alloc(count, sizeof *templates);
+    double(*points)[MOST][N] = clv_alloc(count, sizeof *points);
+    double *values = clv_alloc(count * SCANS * velocities, sizeof *values);
+    clv_status status = each && templates && points && values
+                            ? CLV_OK
+                            : clv_fail(CLV_E_MEMORY, "specfit: no memory for velocities");
+    for (size_t i = 0; !status && i < count * SCANS; ++i) {
+        each[i] = number[i / SCANS];
+        set_scan(plan, each[i], i % SCANS, templates[i / SCANS][i % SCANS]);
+    }
+    const clv_again scans = { each, count * SCANS, masks, templates ? templates[0][0] : NULL,
+                              1,    false,         values };
+    if (!status) status = clv_fit_listed(context, plan, &scans, NULL, NULL, report);
+    for (size_t i = 0; !status && i < count; ++i)
+        set_minima(plan, number[i], values + i * SCANS * velocities, templates[i], points[i]);
+    if (!status)
+        status = fit_from(context, plan, number, count, masks, points[0][0], models, report);
+    clv_free(each), clv_free(templates), clv_free(points), clv_free(values);
+    return status;
+}
+
+clv_status clv_look_elsewhere(clv_context *context, const clv_spectra_plan *plan, size_t *number,
+                              const clv_star_masks *masks, bool models, clv_report *report)
+{
+    CLV_TRY(search_velocities(context, plan, number, masks, models, report));
+    CLV_TRY(fit_round(context, plan, set_first, number, masks, models, report));
+    return fit_round(context, plan, set_second, number, masks, models, report);
+}
