@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/options.h"
 
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -141,6 +142,12 @@ clv_status clv_plan_check_grid(const clv_spectra_plan *plan, const clv_spectra_g
     return CLV_OK;
 }
 
+/* Limits of a library in float32 may lie a rounding error inside of the number that its author wrote. */
+static double rounding(const clv_spectra_plan *plan, int k)
+{
+    return FLT_EPSILON * fmax(fabs(plan->box.low[k]), fabs(plan->box.high[k]));
+}
+
 clv_status clv_plan_check_priors(const clv_spectra_plan *plan)
 {
     static const char *const names[] = { "velocity", "vsini", "teff", "logg", "feh", "alpha" };
@@ -154,7 +161,8 @@ clv_status clv_plan_check_priors(const clv_spectra_plan *plan)
                                 "with a sigma of 0 (no "
                                 "prior) or at least 1e-6 expected",
                                 i, names[k], x, sigma);
-            if (p->fixed[k] && !(x >= plan->box.low[k] && x <= plan->box.high[k]))
+            if (p->fixed[k] && !(x >= plan->box.low[k] - rounding(plan, k) &&
+                                 x <= plan->box.high[k] + rounding(plan, k)))
                 return clv_fail(CLV_E_ARGUMENT,
                                 "specfit: star %zu: %s is to be fixed at %g, outside of %g to %g, "
                                 "which the library and "
@@ -172,7 +180,10 @@ void clv_star_prior_numbers(const clv_spectra_plan *plan, size_t star, float out
     if (!plan->stars.priors) return;
     const clv_star_prior *p = &plan->stars.priors[star];
     for (unsigned k = 0; k < CLV_SPECTRA_UNKNOWNS; ++k) {
-        if (p->fixed[k] || p->sigma[k] > 0) out[k] = (float)p->value[k];
+        if (p->fixed[k])
+            out[k] = (float)fmin(fmax(p->value[k], plan->box.low[k]), plan->box.high[k]);
+        else if (p->sigma[k] > 0)
+            out[k] = (float)p->value[k];
         if (!p->fixed[k] && p->sigma[k] > 0) out[6 + k] = (float)(1 / (p->sigma[k] * p->sigma[k]));
         fixed |= (unsigned)p->fixed[k] << k;
     }

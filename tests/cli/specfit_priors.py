@@ -119,6 +119,20 @@ def of_each_star(tool, free):
     with open(path, "w", encoding="ascii") as file:
         file.write("NAME,TEFF\n1,6000\n")
     tool.refuses("no column TARGETID or FILE", "--priors", path)
+    with open(path, "w", encoding="ascii") as file:
+        file.write(f"TARGETID,TEFF\n{STARS[1]},6000\n{STARS[2]},6000\n{STARS[1]},5000\n")
+    tool.refuses(f"two rows name {STARS[1]}", "--priors", path)
+    with open(path, "w", encoding="ascii") as file:
+        file.write(f"TARGETID,TEFF,teff\n{STARS[1]},6000,5000\n")
+    tool.refuses("two columns are called teff", "--priors", path)
+
+
+def at_a_limit(tool):
+    """The library's limits of alpha are float32 numbers near -0.3 and 0.7."""
+    for value in ("0.7", "-0.3"):
+        rows = tool.fit("--fix", f"alpha={value}")
+        expect(f"at the limit {value}: {rows}", all(abs(r["ALPHAFE"] - float(value)) < 1e-6 for r in rows))
+    tool.refuses("is to be fixed at 0.701", "--fix", "alpha=0.701")
 
 
 def far_off(tool):
@@ -152,6 +166,7 @@ def main():
         as_gaussians_say(tool, free)
         narrow_is_fixed(tool, free)
         of_each_star(tool, free)
+        at_a_limit(tool)
         far_off(tool)
         on_the_device(tool)
         tool.refuses("--prior", "--prior", "teff=5800")

@@ -418,13 +418,26 @@ def named_columns(tool, lines):
     expect(f"priors by path: {[r['TEFF'] for r in rows]}", [float(r["TEFF"]) for r in rows] == [5400, 5600])
     with open(tool.path("priors.csv"), "w", encoding="ascii") as file:
         file.write("FILE,TEFF\nodd.fits,5450\n")
-    rows = tool.fit(*names, *option, "--priors", tool.path("priors.csv"))
-    expect(f"priors by name: {[r['TEFF'] for r in rows]}", [float(r["TEFF"]) for r in rows] == [5450, 5450])
+    row, = tool.fit(names[0], *option, "--priors", tool.path("priors.csv"))
+    expect(f"priors by name: {row['TEFF']}", float(row["TEFF"]) == 5450)
+    tool.refuses("odd.fits may be", *names, *option, "--priors", tool.path("priors.csv"))
     tool.refuses("no spectrum found", names[0])
     tool.refuses("the columns that were named (Q)", names[0], "--columns", "flux=Q")
     tool.refuses("names of columns that were given (Q)", tool.path("odd.txt"), "--columns", "wave=Q")
     tool.refuses("the roles are wave", names[0], "--columns", "lux=COUNTS")
     tool.refuses("the roles are wave", names[0], "--columns", "flux")
+    tool.refuses('"lux=COUNTS" given', names[0], "--columns", "wave=LAM_OBS,lux=COUNTS")
+    tool.refuses("flux is given twice", names[0], "--columns", "flux=COUNTS,flux=RMS")
+    tool.refuses("given for two roles", names[0], "--columns", "flux=COUNTS,error=counts")
+    with open(tool.path("blanks.csv"), "w", encoding="ascii") as file:
+        file.write('"my lam [nm]",the counts,RMS of it,BADPIX\n')
+        file.writelines(f"{w / 10!r},{f!r},{e!r},{m}\n" for w, f, e, m in zip(wave, spoilt, error, mask))
+    row, = tool.fit(tool.path("blanks.csv"), "--columns", "wave=my lam,flux=the counts,error=RMS of it,mask=BADPIX")
+    expect(f"names with blanks: {row['VRAD']}", abs(float(row["VRAD"]) - float(want["VRAD"])) < 1e-3 and
+           row["NPIX_TOT"] == want["NPIX_TOT"])
+    with open(tool.path("priors.csv"), "w", encoding="ascii") as file:
+        file.write("FILE,TEFF\nodd.fits,5450\nodd.fits,5400\n")
+    tool.refuses("two rows name odd.fits", *names, *option, "--priors", tool.path("priors.csv"))
 
 
 def white_dwarf(tool):
@@ -475,6 +488,12 @@ def refusals(tool, lines):
     tool.refuses("none of its wavelengths", tool.path("far.txt"))
     write_text(tool.path("nm.txt"), "", [430 + k for k in range(100)], [1] * 100, [1] * 100)
     tool.refuses("If they are in nm", tool.path("nm.txt"))
+    save(tool.path("um.fits"), empty(), columns("S", {"WAVE": [0.43 + k / 1000 for k in range(99)] + [101.0],
+                                                      "FLUX": [1.0] * 100, "ERR": [1.0] * 100}))
+    tool.refuses("If they are in um", tool.path("um.fits"))
+    write_text(tool.path("nan.txt"), "", [4300 + k for k in range(100)], [float("nan")] * 100, [1] * 100)
+    done = tool.run(tool.path("nan.txt"), "-o", tool.path("nan.csv"))
+    expect(f"a flux of NaN: {done.stderr}", "its flux is NaN or infinite in every pixel" in done.stderr)
     save(tool.path("hertz.fits"), image([("CTYPE1", "FREQ"), ("CRVAL1", 5e14), ("CDELT1", 1e11)], [1.0] * 100))
     tool.refuses('along "FREQ"', tool.path("hertz.fits"))
     tool.refuses("--arm", tool.path("three.txt"), "--arm", "nothing")

@@ -122,8 +122,9 @@ size_t specfit_slots(const specfit_table *table, const specfit_row *row,
                      specfit_slot slots[CLV_SPECTRA_MAX_SPECTRA]);
 /* Returns what the file says about the star's first spectrum. */
 const clv_desi_row *specfit_about(const specfit_table *table, const specfit_row *row);
-/* Returns whether the unknown is held in the fits of all stars. */
+/* Returns whether the unknown is held in the fits of all stars, or of some of them. */
 bool specfit_is_held(const specfit_table *table, int unknown);
+bool specfit_is_held_somewhere(const specfit_table *table, int unknown);
 
 /* ---- batch.c ---- */
 /* Spectra in memory of stars that are neighbours in the table. Zero-initialise; read, clear. */

@@ -126,6 +126,13 @@ static bool has_good_pixels(const clv_one_spectrum *s)
     return false;
 }
 
+static bool has_flux(const clv_one_spectrum *s)
+{
+    for (size_t k = 0; k < s->pixels; ++k)
+        if (isfinite(s->flux[k])) return true;
+    return false;
+}
+
 static void tell_single(const specfit_args *a, const char *path, const clv_one_spectrum *s)
 {
     if (a->common.quiet) return;
@@ -136,7 +143,12 @@ static void tell_single(const specfit_args *a, const char *path, const clv_one_s
     if (s->unplaced)
         cli_warn(cli_running(), "%s: %zu of its pixels have no wavelength and are left out", path,
                  s->unplaced);
-    if (!has_good_pixels(s))
+    if (!has_flux(s))
+        cli_warn(cli_running(),
+                 "%s: its flux is NaN or infinite in every pixel: there is nothing "
+                 "to fit",
+                 path);
+    else if (!has_good_pixels(s))
         cli_warn(cli_running(),
                  "%s: no pixel has an error and is not masked: there is nothing to fit", path);
     if (s->guessed_um)
@@ -379,6 +391,21 @@ static size_t diagonals_of(const clv_one_spectrum *s)
     return 2 * (size_t)half + 1;
 }
 
+/* Returns the unit in which wavelengths from `first` to `last` would be in some arm; NULL: none. */
+static const char *other_unit(const taker *takers, size_t count, double first, double last)
+{
+    static const struct {
+        const char *unit;
+        double angstrom;
+    } units[] = { { "nm", 10 }, { "um", 1e4 } };
+    for (size_t u = 0; u < CLV_LEN(units); ++u)
+        for (size_t i = 0; i < count; ++i)
+            if (first * units[u].angstrom < takers[i].high &&
+                last * units[u].angstrom > takers[i].low)
+                return units[u].unit;
+    return NULL;
+}
+
 static int match_single(const specfit_args *a, const clv_speclib *lib, specfit_input *in,
                         specfit_table *t)
 {
@@ -416,17 +443,21 @@ static int match_single(const specfit_args *a, const clv_speclib *lib, specfit_i
     }
     if (!code && !piece) {
         const double last = s.wavelength[s.pixels - 1];
-        const bool as_nm = s.wavelength[0] * 10 < takers[0].high && last * 10 > takers[0].low;
-        code = cli_error(
-            cli_running(), CLI_USAGE,
-            "%s: none of its wavelengths, %.1f to %.1f Angstrom, are in the library, "
-            "which begins with %.1f "
-            "to %.1f (arm %s) at velocities up to %g km/s%s",
-            in->path, s.wavelength[0], last, takers[0].low, takers[0].high,
-            lib->library.arms[takers[0].arm].name, fmax(fabs(a->min_vel), fabs(a->max_vel)),
-            as_nm ? ". If they are in nm, the file has to say so: a line of names such "
-                    "as \"wave[nm] flux error\", or the column's unit"
-                  : "");
+        const char *const unit = other_unit(takers, count, s.wavelength[0], last);
+        clv_text hint = { 0 };
+        if (unit)
+            clv_text_add(&hint,
+                         ". If they are in %s, the file has to say so: a line of names such as "
+                         "\"wave[%s] flux error\", or the column's unit (TUNIT)",
+                         unit, unit);
+        code = cli_error(cli_running(), CLI_USAGE,
+                         "%s: none of its wavelengths, %.1f to %.1f Angstrom, are in the library, "
+                         "which begins with %.1f "
+                         "to %.1f (arm %s) at velocities up to %g km/s%s",
+                         in->path, s.wavelength[0], last, takers[0].low, takers[0].high,
+                         lib->library.arms[takers[0].arm].name,
+                         fmax(fabs(a->min_vel), fabs(a->max_vel)), hint.data ? hint.data : "");
+        clv_text_clear(&hint);
     }
     if (!code && used < s.pixels && !a->common.quiet)
         cli_warn(cli_running(),

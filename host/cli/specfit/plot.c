@@ -24,7 +24,23 @@ static int by_value(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* Finds the range that holds most of the finite values. */
+/* Widens a range to the cores of lines: the medians of five neighbours, which outliers of one or two pixels do not
+ * change. */
+static void widen_to_lines(const float *values, size_t n, double *low, double *high)
+{
+    enum { FIVE = 5 };
+    for (size_t k = 0; k + FIVE <= n; ++k) {
+        float five[FIVE];
+        bool whole = true;
+        for (size_t i = 0; i < FIVE; ++i)
+            five[i] = values[k + i], whole = whole && isfinite(five[i]);
+        if (!whole) continue;
+        qsort(five, FIVE, sizeof *five, by_value);
+        *low = fmin(*low, (double)five[FIVE / 2]), *high = fmax(*high, (double)five[FIVE / 2]);
+    }
+}
+
+/* Finds the range that holds most of the finite values, and the cores of lines. */
 static void range_of(const float *values, size_t n, double *low, double *high)
 {
     float *sorted = clv_alloc(n, sizeof *sorted);
@@ -35,6 +51,7 @@ static void range_of(const float *values, size_t n, double *low, double *high)
     if (sorted && count > 1) {
         qsort(sorted, count, sizeof *sorted, by_value);
         *low = (double)sorted[count / 200], *high = (double)sorted[count - 1 - count / 200];
+        widen_to_lines(values, n, low, high);
     }
     if (!(*high > *low)) *high = *low + 1;
     const double margin = 0.08 * (*high - *low);

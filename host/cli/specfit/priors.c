@@ -92,6 +92,35 @@ static const star_line *line_of(const specfit_table *t, const specfit_row *row, 
     return line || !slash ? line : find_line(lines, count, slash + 1);
 }
 
+/* Refuses lines that name the same star, and names that stand for several files. */
+static int check_lines(const specfit_args *a, const specfit_table *t, bool by_target,
+                       const star_line *lines, size_t count)
+{
+    for (size_t i = 1; i < count; ++i)
+        if (strcmp(lines[i].key, lines[i - 1].key) == 0)
+            return cli_error(cli_running(), CLI_USAGE,
+                             "%s: two rows name %s; keep one of them (a row may hold several "
+                             "parameters)",
+                             a->priors, lines[i].key);
+    size_t *star = clv_zalloc(CLV_MAX(count, (size_t)1), sizeof *star);
+    int code = star ? CLI_OK : cli_error(cli_running(), CLI_FAILED, "no memory for priors");
+    for (size_t i = 0; i < t->count && !code && !by_target; ++i) {
+        const char *path = t->inputs[t->places[t->rows[i].first].input].path;
+        const star_line *line = line_of(t, &t->rows[i], by_target, lines, count);
+        if (!line || strcmp(line->key, path) == 0) continue;
+        size_t *first = &star[line - lines];
+        const char *other =
+            *first ? t->inputs[t->places[t->rows[*first - 1].first].input].path : path;
+        if (strcmp(other, path) != 0)
+            code = cli_error(cli_running(), CLI_USAGE,
+                             "%s: %s may be %s or %s; write the paths as they are given", a->priors,
+                             line->key, other, path);
+        *first = i + 1;
+    }
+    clv_free(star);
+    return code;
+}
+
 static bool find_column(const clv_csv_table *csv, const char *name, size_t *column)
 {
     for (*column = 0; *column < clv_csv_columns(csv); ++*column)
@@ -110,6 +139,11 @@ static int fill_lines(const char *path, const clv_csv_table *csv, size_t key, st
         if (!(lines[r].key = clv_strdup(word)))
             return cli_error(cli_running(), CLI_FAILED, "no memory for priors");
     }
+    for (size_t c = 0; c < clv_csv_columns(csv); ++c)
+        for (size_t b = 0; b < c; ++b)
+            if (strcasecmp(clv_csv_name(csv, b), clv_csv_name(csv, c)) == 0)
+                return cli_error(cli_running(), CLI_USAGE, "%s: two columns are called %s", path,
+                                 clv_csv_name(csv, c));
     for (int k = 0; k < UNKNOWNS; ++k) {
         char name[32];
         size_t value, sigma;
@@ -158,6 +192,7 @@ static int read_table(const specfit_args *a, specfit_table *t)
         code = cli_error(cli_running(), CLI_FAILED, "no memory for priors");
     if (!code) code = fill_lines(a->priors, csv, key, lines);
     if (!code && rows) qsort(lines, rows, sizeof *lines, by_key);
+    if (!code) code = check_lines(a, t, by_target, lines, rows);
     for (size_t i = 0; i < t->count && !code; ++i) {
         const star_line *line = line_of(t, &t->rows[i], by_target, lines, rows);
         if (!line) continue;

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 enum { MAX_LIST = 256 << 20 };
 
@@ -88,12 +89,25 @@ int specfit_read_columns(specfit_args *a)
         const size_t length = strcspn(at, "=,"),
                      name = at[length] == '=' ? strcspn(at + length + 1, ",") : 0;
         const clv_spectrum_role role = role_called(at, length);
+        const int part = (int)strcspn(at, ",");
+        if (role && name && *a->names.of[role])
+            return cli_error(cli_running(), CLI_USAGE,
+                             "--columns: %.*s is given twice: \"%s\" and \"%.*s\"; a role has one "
+                             "column",
+                             (int)length, at, a->names.of[role], (int)name, at + length + 1);
+        for (int other = 1; other < CLV_ROLES && role && name; ++other)
+            if (strlen(a->names.of[other]) == name &&
+                strncasecmp(a->names.of[other], at + length + 1, name) == 0)
+                return cli_error(cli_running(), CLI_USAGE,
+                                 "--columns: the column \"%s\" is given for two roles; each role "
+                                 "has a column of its own",
+                                 a->names.of[other]);
         if (!role || !name || name >= sizeof a->names.of[role])
             return cli_error(cli_running(), CLI_USAGE,
-                             "--columns: \"%s\" given, expected ROLE=NAME,... such as "
-                             "wave=LAM,flux=COUNTS,error=RMS; the roles are wave, loglam, flux, "
-                             "error, ivar, var, mask and wdisp",
-                             a->columns);
+                             "--columns: \"%.*s\" given, expected ROLE=NAME,... such as "
+                             "wave=LAM,flux=COUNTS,error=RMS with names of at most %zu characters; "
+                             "the roles are wave, loglam, flux, error, ivar, var, mask and wdisp",
+                             part, at, sizeof a->names.of[0] - 1);
         snprintf(a->names.of[role], sizeof a->names.of[role], "%.*s", (int)name, at + length + 1);
     }
     return CLI_OK;

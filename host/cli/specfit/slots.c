@@ -28,6 +28,13 @@ bool specfit_is_held(const specfit_table *t, int unknown)
     return t->count > 0;
 }
 
+bool specfit_is_held_somewhere(const specfit_table *t, int unknown)
+{
+    for (size_t i = 0; t->priors && i < t->count; ++i)
+        if (t->priors[i].fixed[unknown]) return true;
+    return false;
+}
+
 const clv_desi_row *specfit_about(const specfit_table *t, const specfit_row *r)
 {
     const specfit_place *at = &t->places[r->first];

@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_COLUMNS = 96 };
+enum { MAX_COLUMNS = 96, COMMENT = 69 /* a card holds 68 characters */ };
 
 /* The input's tables that are copied to the output, with their rows unchanged. */
 typedef struct copies {
@@ -30,8 +30,8 @@ typedef struct cells {
     size_t count;
     const copies *from; /* copied columns keep their type */
     unsigned type_width, subtype_width, file_width;
-    char held[CLV_SPECTRA_UNKNOWNS][64]; /* comments of the errors of each unknown */
-    char covariance[64];
+    char held[CLV_SPECTRA_UNKNOWNS][COMMENT]; /* comments of the errors of each unknown */
+    char covariance[COMMENT];
 } cells;
 
 static const char *const unknown_names[] = { "vrad", "vsini", "teff", "logg", "feh", "alpha" };
@@ -63,6 +63,23 @@ static void add_text(cells *c, const char *name, const char *comment, unsigned w
     c->column[c->count - 1].width = CLV_MAX(width, 1u);
 }
 
+/* Adds the parameters that are held in some stars, but not in all: "; held in some: logg, feh". */
+static void comment_some(const specfit_table *t, const char *before, char *to, size_t room)
+{
+    char list[COMMENT] = "";
+    size_t n = 0;
+    for (int b = 0; b < CLV_SPECTRA_UNKNOWNS && n < sizeof list; ++b)
+        if (specfit_is_held_somewhere(t, b) && !specfit_is_held(t, b))
+            n += (size_t)snprintf(list + n, sizeof list - n, "%s%s", n ? ", " : "",
+                                  unknown_names[b]);
+    const size_t used = strlen(to);
+    if (!n) return;
+    if (used + strlen(before) + n < room)
+        snprintf(to + used, room - used, "%s%s", before, list);
+    else
+        snprintf(to + used, room - used, "; some hold more");
+}
+
 /* Writes "error of TEFF at fixed vrad and vsini", with the names of all parameters that are fixed. */
 static void comment_error(const specfit_table *t, int a, char *to, size_t room)
 {
@@ -77,7 +94,10 @@ static void comment_error(const specfit_table *t, int a, char *to, size_t room)
                               : count == 2 ? " and "
                                            : ", ",
                               unknown_names[fixed[k]]);
-    if (specfit_is_held(t, a)) snprintf(to, room, "0, as %s is held", columns[a]);
+    if (specfit_is_held(t, a))
+        snprintf(to, room, "0, as %s is held", columns[a]);
+    else
+        comment_some(t, "; some stars: ", to, room);
 }
 
 /* Writes the comments of the errors and of the covariances. */
@@ -91,6 +111,7 @@ static void comment_errors(const specfit_table *t, cells *c)
                                   n ? ", " : "covariance, held: ", unknown_names[a]);
     }
     if (!n) snprintf(c->covariance, room, "covariance, nothing held");
+    comment_some(t, "; in some stars: ", c->covariance, room);
 }
 
 static void add_fit(cells *c, const clv_specfit_result *f)

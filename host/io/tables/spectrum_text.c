@@ -8,6 +8,7 @@
 #include "base/text.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 enum { MOST_COLUMNS = 16, WORD = 64, MOST_LINES = 1 << 24, CHUNK = 4096, CHUNK_BYTES = 1 << 20 };
@@ -41,6 +42,34 @@ static bool next_word(const char **at, const char *end, char out[WORD])
     }
     out[n] = '\0';
     return n > 0;
+}
+
+/* Returns what separates the names of a line: if the user's names contain blanks, the first of ',', ';', tab and '|' that
+ * is in the line; else 0, which stands for all of them and blanks. */
+static char separator_of(const clv_spectrum_names *names, const char *at, const char *end)
+{
+    bool blanks = false;
+    for (int role = 1; names && role < CLV_ROLES; ++role)
+        blanks |= strchr(names->of[role], ' ') != NULL;
+    for (const char *s = ",;\t|"; blanks && *s; ++s)
+        if (memchr(at, *s, (size_t)(end - at))) return *s;
+    return 0;
+}
+
+/* Copies the next name of [*at, end), without the blanks and quotes around it; returns false at the end. */
+static bool next_name(const char **at, const char *end, char separator, char out[WORD])
+{
+    if (!separator) return next_word(at, end, out);
+    if (*at >= end) return false;
+    const char *stop = memchr(*at, separator, (size_t)(end - *at));
+    const char *from = *at, *to = stop ? stop : end;
+    *at = stop ? stop + 1 : end;
+    while (from < to && (*from == ' ' || *from == '"'))
+        ++from;
+    while (to > from && (to[-1] == ' ' || to[-1] == '"' || to[-1] == '\r'))
+        --to;
+    snprintf(out, WORD, "%.*s", (int)CLV_MIN((size_t)(to - from), (size_t)WORD - 1), from);
+    return true;
 }
 
 /* Parses a column of ECSV, declared in a line such as "# - {name: wave, unit: nm, datatype: float64}". */
@@ -83,10 +112,13 @@ static void take_names(reader *r, const char *at, const char *end)
         ++at;
     if (end - at > 3 && strncmp(at, "- {", 3) == 0) take_ecsv(r, at, end);
     const char *const first = at;
-    while (n < MOST_COLUMNS && next_word(&at, end, word)) {
+    const char separator = separator_of(r->names, at, end);
+    while (n < MOST_COLUMNS && next_name(&at, end, separator, word)) {
         char *open = strpbrk(word, "[("), *close;
         if (open && (close = strpbrk(open, "])"))) {
             *close = *open = '\0';
+            for (char *e = open; e > word && e[-1] == ' ';)
+                *--e = '\0';
             if (open == word) { /* a separate unit, which belongs to the name before it */
                 if (n && (role[n - 1] == CLV_ROLE_WAVE)) angstrom = clv_angstrom_in(open + 1);
                 continue;
@@ -202,7 +234,9 @@ static clv_status assemble(const reader *r, clv_one_spectrum *out)
         return clv_fail(
             CLV_E_FORMAT,
             "%s: no line before its numbers has the names of columns that were given (%s), "
-            "besides those for wavelength and flux",
+            "besides those for wavelength and flux; names with blanks need commas, semicolons, "
+            "tabs "
+            "or | between them",
             r->path, wanted);
     }
     if (!r->named && r->columns > CLV_LEN(usual))
