@@ -51,6 +51,14 @@ def settings_and_sums(tool):
     comments = {table.get(f"TTYPE{i}"): table.get(f"TCOMM{i}") for i in range(1, 60)}
     expect("alpha is held", ["error of LOGG at fixed vrad, vsini, alpha", "0, as ALPHAFE is held", "covariance, held: alpha"],
            [comments[name] for name in ("LOGG_ERR", "ALPHAFE_ERR", "COV_TEFF_VRAD")])
+    path = tool.path("some.csv")
+    with open(path, "w", encoding="ascii") as file:
+        file.write(f"TARGETID,FEH\n{FIRST},-1\n")
+    table = tool.fit(tool.coadd, "some.fits", "--targets", f"{FIRST},{FIRST + 1}", "--priors", path)["RVTAB"]
+    comments = {table.get(f"TTYPE{i}"): table.get(f"TCOMM{i}") for i in range(1, 60)}
+    expect("one star's metallicity is held",
+           ["error of LOGG at fixed vrad and vsini; some stars: feh", "covariance, nothing held; in some stars: feh"],
+           [comments[name] for name in ("LOGG_ERR", "COV_TEFF_VRAD")])
 
 
 class Tool:
