@@ -15,7 +15,8 @@ import zlib
 import testdata
 
 CLEAVE, FONT = sys.argv[1:3]
-INK = bytes((40, 40, 40))
+INK, DATA = bytes((40, 40, 40)), bytes((120, 120, 120))
+BOTTOM = 30 + 190  # of the panel of the flux, in the picture
 STAR = ["flux (1e-17 erg / s / cm2 / Angstrom)", "(flux - model) / error", "wavelength (Angstrom)"]
 MARKED = STAR + ["39600000000004", "chi2/n", "km/s", "H gamma", "H beta", "H alpha", "Ca II", "4500", "6200", "9100"]
 SUMMARY = ["radial velocity (km/s)", "log10 of the velocity's error in km/s", "effective temperature (K)",
@@ -33,8 +34,8 @@ def unfilter(kind, line, above):
     return line
 
 
-def ink_of(path):
-    """Rows of one byte for each pixel: 1 where it has the colour of letters."""
+def ink_of(path, ink=INK):
+    """Rows of one byte for each pixel: 1 where it has that colour, by default that of letters."""
     with open(path, "rb") as file:
         data = file.read()
     at, packed, size = 8, b"", None
@@ -51,7 +52,7 @@ def ink_of(path):
     for y in range(height):
         start = y * (3 * width + 1)
         above = unfilter(raw[start], bytearray(raw[start + 1:start + 1 + 3 * width]), above)
-        rows.append(bytes(above[x:x + 3] == INK for x in range(0, 3 * width, 3)))
+        rows.append(bytes(above[x:x + 3] == ink for x in range(0, 3 * width, 3)))
     return rows
 
 
@@ -77,6 +78,23 @@ def shows(rows, pattern):
     return False
 
 
+def cuts_a_line(cleave, folder):
+    """A core of nine pixels that no template has, in a spectrum of a thousand pixels, and an outlier of two pixels that
+    must not set the scale."""
+    core = {500 + i: 1 - depth for i, depth in enumerate((.1, .3, .6, .8, .9, .8, .6, .3, .1))}
+    core.update({800: -5, 801: -5})
+    with open(os.path.join(folder, "deep.txt"), "w", encoding="ascii") as file:
+        file.writelines(f"{5850 + 0.8 * k:.1f} {core.get(k, 1) + 0.02 * (k * 7919 % 101 / 50 - 1):.4f} 0.02\n"
+                        for k in range(1000))
+    cleave("specfit", "deep.txt", "--library", testdata.path_of("specfit/lib"), "--arm", "desi_r", "--reject", "0",
+           "-o", "deep.csv", "--plot", "deep")
+    name, = (name for name in os.listdir(os.path.join(folder, "deep")) if name != "summary.png")
+    rows = ink_of(os.path.join(folder, "deep", name), DATA)
+    at = 60 + 504 * 1120 // 1000  # where the core is drawn
+    lowest = max(y for y in range(BOTTOM) if any(rows[y][at - 6:at + 7]))
+    return [] if BOTTOM - 60 < lowest < BOTTOM - 4 else [f"the core of a line ends at row {lowest} of {BOTTOM}"]
+
+
 def main():
     font = glyphs()
     wrong = []
@@ -96,6 +114,7 @@ def main():
             rows = ink_of(os.path.join(plots, name))
             wrong += ["%s does not say \"%s\"" % (name, text) for text in texts
                       if not shows(rows, letters(text, font))]
+        wrong += cuts_a_line(cleave, folder)
     sys.exit("\n".join(wrong) if wrong else 0)
 
 

@@ -24,19 +24,16 @@ static int by_value(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* Widens a range to the cores of lines: the medians of five neighbours, which outliers of one or two pixels do not
- * change. */
+/* Widens a range to the cores of lines: three or more neighbours beyond it on one side. Fewer are outliers. */
 static void widen_to_lines(const float *values, size_t n, double *low, double *high)
 {
-    enum { FIVE = 5 };
-    for (size_t k = 0; k + FIVE <= n; ++k) {
-        float five[FIVE];
-        bool whole = true;
-        for (size_t i = 0; i < FIVE; ++i)
-            five[i] = values[k + i], whole = whole && isfinite(five[i]);
-        if (!whole) continue;
-        qsort(five, FIVE, sizeof *five, by_value);
-        *low = fmin(*low, (double)five[FIVE / 2]), *high = fmax(*high, (double)five[FIVE / 2]);
+    enum { LINE = 3 };
+    const double from = *low, to = *high;
+    for (size_t k = 0, run = 0; k < n; ++k) {
+        const double v = (double)values[k], before = k ? (double)values[k - 1] : NAN;
+        run = !(v < from || v > to) ? 0 : (v < from) == (before < from) ? run + 1 : 1;
+        for (size_t i = 0; run >= LINE && i < run; ++i)
+            *low = fmin(*low, (double)values[k - i]), *high = fmax(*high, (double)values[k - i]);
     }
 }
 
