@@ -2,6 +2,8 @@
 /* Fits stars from other points where the minimum is ambiguous. */
 #include "host/spectra/spectra_again.h"
 
+#include "host/spectra/spectra_grid.h"
+
 #include "base/alloc.h"
 #include "base/error.h"
 
@@ -11,7 +13,8 @@
 enum { N = CLV_SPECTRA_UNKNOWNS };
 
 /* If a star may have a lower minimum, it is also fitted from further points, at most MOST in a round:
- *   1. low minima along velocity, if its template hardly lowers chi-square, or if it rotates fast and has a weak template;
+ *   1. low minima along velocity, if its template hardly lowers chi-square, or if it rotates fast and has a weak
+ *      template;
  *   2. both ends of the range of its least certain parameter; other rotations, if its template is weak; and the other
  *      minima of the cross-correlation;
  *   3. both ends again, with its other parameters as they are; both ends of its other uncertain parameters; and
@@ -33,15 +36,16 @@ static bool is_held(const clv_spectra_plan *plan, size_t star, int a)
     return plan->stars.priors && plan->stars.priors[star].fixed[a];
 }
 
-/* Moves a point into the box, and sets its held unknowns to their values. */
+/* Moves a point into the box and into a whole cell of a grid, and sets its held unknowns to their values. */
 static void settle(const clv_spectra_plan *plan, size_t star, double x[N])
 {
     for (int a = 0; a < N; ++a) {
         const double margin = 1e-3 * (plan->box.high[a] - plan->box.low[a]);
-        x[a] = is_held(plan, star, a)
-                   ? plan->stars.priors[star].value[a]
-                   : fmin(fmax(x[a], plan->box.low[a] + margin), plan->box.high[a] - margin);
+        x[a] = fmin(fmax(x[a], plan->box.low[a] + margin), plan->box.high[a] - margin);
     }
+    clv_grid_enter(plan->library, x + 2);
+    for (int a = 0; a < N; ++a)
+        if (is_held(plan, star, a)) x[a] = plan->stars.priors[star].value[a];
 }
 
 /* Sets the point at which unknown `a` has the given value and the other unknowns have the values of least chi-square,
@@ -151,7 +155,7 @@ static size_t set_second(const clv_spectra_plan *plan, size_t star, double x[MOS
 static double height_of(const clv_spectra_plan *plan, size_t star, const clv_specfit_result *r)
 {
     const double x[N] = { r->velocity, r->vsini, r->teff, r->logg, r->feh, r->alpha };
-    double value = r->neg2logl;
+    double value = r->neg2logl + clv_spectra_penalty(plan, x + 2);
     for (int a = 0; a < N && plan->stars.priors; ++a) {
         const clv_star_prior *p = &plan->stars.priors[star];
         const double off = (x[a] - p->value[a]) / p->sigma[a];
@@ -220,8 +224,8 @@ static clv_status fit_round(clv_context *context, const clv_spectra_plan *plan, 
 
 /* ---- a search along velocity ------------------------------------------------------------------- */
 
-/* Templates of a star's scans: that of its fit, those of the cross-correlation's minima, and three of the whole range of
- * temperatures; each without rotation and with a fast one. */
+/* Templates of a star's scans: that of its fit, those of the cross-correlation's minima, and three of the whole range
+ * of temperatures; each without rotation and with a fast one. */
 enum {
     GENERAL = 3,
     TEMPLATES = 1 + CLV_SPECTRA_PEAKS + GENERAL,

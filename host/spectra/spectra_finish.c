@@ -85,6 +85,25 @@ static bool near_limit(double x, double low, double high, double by)
     return x < low + by || x > high - by;
 }
 
+/* Returns whether a free parameter is nearly in a cell of a grid that lacks a corner. Fits do not enter such cells,
+ * and they rarely move along their faces. */
+static bool near_gap(const clv_spectra_plan *plan, unsigned fixed, const clv_specfit_result *r)
+{
+    static const double by[4] = { 10, 0.01, 0.01, 0.01 }; /* K; dex */
+    const double x[4] = { r->teff, r->logg, r->feh, r->alpha };
+    if (clv_spectra_penalty(plan, x) > 0) return true;
+    for (int k = 0; k < 4; ++k)
+        for (int side = -1; side < 2 && !(fixed >> (2 + k) & 1); side += 2) {
+            double q[4];
+            memcpy(q, x, sizeof q);
+            q[k] += side * by[k];
+            if (q[k] > plan->box.low[2 + k] && q[k] < plan->box.high[2 + k] &&
+                clv_spectra_penalty(plan, q) > 0)
+                return true;
+        }
+    return false;
+}
+
 static void set_warnings(const clv_spectra_plan *plan, unsigned fixed, clv_specfit_result *r)
 {
     const bool given[3] = { fixed >> 2 & 1, fixed >> 3 & 1, fixed >> 4 & 1 };
@@ -104,7 +123,8 @@ static void set_warnings(const clv_spectra_plan *plan, unsigned fixed, clv_specf
     if (!(r->velocity_error <= 100)) r->warnings |= CLV_SPECFIT_VELOCITY_ERROR;
     if ((!given[0] && near_limit(r->teff, plan->box.low[2], plan->box.high[2], 10)) ||
         (!given[1] && near_limit(r->logg, plan->box.low[3], plan->box.high[3], 0.01)) ||
-        (!given[2] && near_limit(r->feh, plan->box.low[4], plan->box.high[4], 0.01)))
+        (!given[2] && near_limit(r->feh, plan->box.low[4], plan->box.high[4], 0.01)) ||
+        near_gap(plan, fixed, r))
         r->warnings |= CLV_SPECFIT_PARAMETER_EDGE;
     if (r->vsini > 100) r->warnings |= CLV_SPECFIT_FAST_ROTATION;
 }
@@ -135,10 +155,12 @@ static clv_status keep_models(const clv_spectra_plan *plan, const clv_star_facts
     return CLV_OK;
 }
 
-/* Returns the minimised value, without the penalty for points outside a grid of templates. */
+/* Returns the minimised value. It includes the penalty for points outside a grid of templates: a fit that is stuck
+ * there has the template of the nearest node, which may be the better one by itself. */
 static double height_of(const float *s)
 {
-    return (double)s[CLV_S_VALUE] + (double)s[CLV_S_LOST] + (double)s[CLV_S_PRIOR_VALUE];
+    return (double)s[CLV_S_VALUE] + (double)s[CLV_S_LOST] + (double)s[CLV_S_PENALTY] +
+           (double)s[CLV_S_PRIOR_VALUE];
 }
 
 static clv_status finish_star(const clv_spectra_plan *plan, const clv_star_facts *facts,
@@ -185,7 +207,6 @@ static clv_status finish_star(const clv_spectra_plan *plan, const clv_star_facts
         r->skewness = (double)best[CLV_S_SCAN + 2], r->kurtosis = (double)best[CLV_S_SCAN + 3];
     }
     set_warnings(plan, fixed, r);
-    if (best[CLV_S_PENALTY] > 0) r->warnings |= CLV_SPECFIT_PARAMETER_EDGE;
     return models ? keep_models(plan, facts, models + which * plan->sizes.all_pixels, r) : CLV_OK;
 }
 

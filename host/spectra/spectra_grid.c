@@ -185,16 +185,33 @@ static bool nearest_whole(const clv_spectra_library *library, const clv_spectra_
     return isfinite(best);
 }
 
+/* Returns the library's first arm that has a grid; NULL if none has. */
+static const clv_spectra_arm *first_grid(const clv_spectra_library *library)
+{
+    for (size_t i = 0; i < library->arm_count; ++i)
+        if (clv_is_grid(&library->arms[i])) return &library->arms[i];
+    return NULL;
+}
+
+static const double part = 0.02; /* of a step: how far inside a whole cell fits begin */
+
+void clv_grid_enter(const clv_spectra_library *library, double parameters[4])
+{
+    const clv_spectra_arm *a = first_grid(library);
+    double q[AXES], moved[AXES];
+    inputs_of(parameters, q);
+    if (!a || all_whole(library, q) || !nearest_whole(library, a, part, q, moved)) return;
+    parameters[0] = pow(10, moved[0]);
+    memcpy(parameters + 1, moved + 1, (AXES - 1) * sizeof *moved);
+}
+
 bool clv_grid_start(const clv_spectra_library *library, size_t start, double parameters[4])
 {
-    static const double part = 0.02; /* of a step */
     const double *given = library->ccf_parameters + AXES * start;
-    const clv_spectra_arm *a = library->arms;
-    while (a < library->arms + library->arm_count && !clv_is_grid(a))
-        ++a;
+    const clv_spectra_arm *a = first_grid(library);
     for (int k = 0; k < AXES; ++k)
         parameters[k] = given[k];
-    if (a == library->arms + library->arm_count) return false;
+    if (!a) return false;
     const double *alphas = a->axis[3], lowest = alphas[0], highest = alphas[a->nodes[3] - 1];
     for (int own = 0; own < 2; ++own)
         for (int side = 0; side < 1 << AXES; ++side) { /* the cells below, along some of the axes */

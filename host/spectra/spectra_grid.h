@@ -39,6 +39,10 @@ double clv_grid_outside(const clv_spectra_arm *arm, const double parameters[4]);
  * false if they use their own. */
 bool clv_grid_start(const clv_spectra_library *library, size_t start, double parameters[4]);
 
+/* Moves parameters (teff in K) that lie in a cell that lacks a corner into the nearest whole cell. Does nothing if the
+ * library has no grid, or if no cell is whole. */
+void clv_grid_enter(const clv_spectra_library *library, double parameters[4]);
+
 /* The table that cl/spectra/grid.cl reads: for each axis the nodes and 1 / steps (last element: 1 / length), axis 0 as
  * teff and its steps in ln; then the row of every node, negative where there is none. */
 size_t clv_grid_table_size(const clv_spectra_arm *arm);

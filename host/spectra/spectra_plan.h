@@ -182,6 +182,8 @@ clv_status clv_spectra_plan_create(const clv_spectra_library *library,
 void clv_spectra_plan_free(clv_spectra_plan *plan); /* accepts NULL */
 /* Returns the first spectrum on the same arm of the library; SIZE_MAX if no star has this spectrum. */
 size_t clv_spectra_lead(const clv_spectra_plan *plan, size_t spectrum);
+/* Returns what the fit adds to -2 log L for parameters (teff in K) in a cell of a grid that lacks a corner; else 0. */
+double clv_spectra_penalty(const clv_spectra_plan *plan, const double parameters[4]);
 
 clv_status clv_star_data_create(const clv_spectra_plan *plan, clv_star_data *data);
 void clv_star_data_clear(clv_star_data *data);

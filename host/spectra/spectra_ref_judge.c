@@ -194,10 +194,6 @@ void clv_ref_judge(const clv_spectra_plan *plan, const clv_star_data *d, const d
         }
         judge_spectrum(plan, i, d, step, w, now, model);
     }
-    for (size_t i = 0; i < plan->stars.spectra; ++i) {
-        const clv_spectra_arm *arm = &plan->library->arms[plan->grid[i].arm];
-        if (clv_spectra_lead(plan, i) == i && clv_is_grid(arm))
-            now->penalty += clv_grid_outside(arm, x + 2) * (double)plan->box.numbers[24];
-    }
+    now->penalty += clv_spectra_penalty(plan, x + 2);
     now->value += now->log_det;
 }

@@ -3,6 +3,8 @@
  * templates. */
 #include "host/spectra/spectra_tables.h"
 
+#include "host/spectra/spectra_grid.h"
+
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/linalg.h"
@@ -19,6 +21,17 @@ size_t clv_spectra_lead(const clv_spectra_plan *plan, size_t spectrum)
     while (!plan->grid[i].wavelength || plan->grid[i].arm != plan->grid[spectrum].arm)
         ++i;
     return i;
+}
+
+double clv_spectra_penalty(const clv_spectra_plan *plan, const double parameters[4])
+{
+    double penalty = 0;
+    for (size_t i = 0; i < plan->stars.spectra; ++i) {
+        const clv_spectra_arm *arm = &plan->library->arms[plan->grid[i].arm];
+        if (clv_spectra_lead(plan, i) == i && clv_is_grid(arm))
+            penalty += clv_grid_outside(arm, parameters) * (double)plan->box.numbers[24];
+    }
+    return penalty;
 }
 
 /* Computes a typical template of an arm: the network's at the centre of its training points, or that of a node. */

@@ -133,7 +133,8 @@ enum {
     CLV_SPECFIT_LOW_CONTRAST = 1,   /**< chi2 is less than 50 below that of a continuum alone */
     CLV_SPECFIT_VELOCITY_EDGE = 2,  /**< the velocity is within 5 km/s of a limit */
     CLV_SPECFIT_VELOCITY_ERROR = 4, /**< the velocity's error is above 100 km/s */
-    CLV_SPECFIT_PARAMETER_EDGE = 8, /**< a parameter is at a limit of the library */
+    CLV_SPECFIT_PARAMETER_EDGE =
+        8, /**< a parameter is at a limit of the library or of a grid's nodes */
     CLV_SPECFIT_FAST_ROTATION = 16, /**< vsini is above 100 km/s */
     CLV_SPECFIT_BAD_SPECTRUM = 32,  /**< there is nothing to fit */
     CLV_SPECFIT_BAD_HESSIAN = 64,   /**< do not trust the errors */
