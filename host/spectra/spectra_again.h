@@ -11,6 +11,7 @@
 clv_status clv_spectra_fit_again(clv_context *context, const clv_spectra_plan *plan, bool models,
                                  clv_report *report);
 
+/* ---- spectra_listed.c ---- */
 /* Which stars to fit again, and how. */
 typedef struct clv_again {
     const size_t *number; /* [count] of the stars */
