@@ -10,7 +10,7 @@
 # are done are not repeated: after an interruption, give the same command again. Please send the folder as it is; it
 # contains the names of the machine's devices and drivers, and no user names or serial numbers.
 #
-# Exit codes: 0 all steps done; 1 a step failed, or no time was left for it; 2 wrong usage; 3 no GPU.
+# Exit codes: 0 all steps done; 1 a step failed, or no time was left for it; 2 wrong usage; 3 no GPU; 130 interrupted.
 set -uo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 usage()
@@ -58,7 +58,17 @@ export CLEAVE_CACHE_DIR=$out/cache
 mkdir -p "$CLEAVE_CACHE_DIR" && chmod 700 "$CLEAVE_CACHE_DIR"
 cd "$out" || exit 1
 
-failed=0
+failed=0 running=
+# Ends the step that runs. It is not done: the same command begins it again.
+# shellcheck disable=SC2317 # a trap calls it
+interrupted()
+{
+    [ -z "$running" ] || kill "$running" 2> /dev/null
+    wait
+    echo "run-on-gpu.sh: interrupted; the same command goes on: ${out}" >&2
+    exit 130
+}
+trap interrupted INT TERM
 touch rows && sed -i "/. done ./!d" rows # what failed is tried again
 row()
 {
@@ -82,7 +92,10 @@ step()
     if [ "$left" -gt 120 ]; then
         left=$((left / 2)) # something is left for the others
     fi
-    timeout --kill-after=10 "$left" "$cleave" "${icd[@]}" "$@" > "log/$name.txt" 2>&1 || status=$?
+    timeout --kill-after=10 "$left" "$cleave" "${icd[@]}" "$@" > "log/$name.txt" 2>&1 &
+    running=$!
+    wait "$running" || status=$?
+    running=
     if [ "$status" = 0 ]; then
         row "$name" "done" $((SECONDS - began))
         touch "done/$name"
