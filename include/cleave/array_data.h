@@ -11,9 +11,10 @@ CLV_BEGIN_DECLS
 enum { CLV_ARRAY_AXES = 4 };
 
 /**
- * An array; the functions of this header make dense, row-major ones of float32. There are two kinds. A *wrapping* array is your own memory, which every
- * operation reads and writes. An *owned* array stays on the side that used it last; its elements move only when you ask
- * for it (clv_array_get, clv_array_put) or when a call is forced to the other side.
+ * An array. The functions of this header make dense, row-major arrays of float32. There are two kinds. A *wrapping*
+ * array is your own memory, which every operation reads and writes. An *owned* array stays on the side that used it
+ * last; its elements move only when you ask for it (clv_array_get, clv_array_put) or when a call is forced to the other
+ * side.
  *
  * An array belongs to its context: free it before the context, and use it from one thread at a time.
  */

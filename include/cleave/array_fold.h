@@ -26,11 +26,11 @@ CLV_API const char *clv_fold_name(clv_fold what); /**< "sum"; "unknown" */
  * not share memory with `in`. The result is converted to the type of `out` as clv_array_cast does.
  *
  * Elements are combined in an order that the shape alone decides, so that both sides and all devices give the same bits
- * wherever their arithmetic is exact or correctly rounded. Each sum is made of at most 256 additions in a row per level:
- * its error is at most 256 ulp per level of the sum of the magnitudes, with one level per factor of 256 in the number of
- * elements. clv_reduce gives compensated sums of float32.
+ * wherever their arithmetic is exact or correctly rounded. Sums are computed in levels, each of which adds groups of at
+ * most 256 numbers; every factor of 256 in the number of elements needs one level. The error is at most 256 ulp of the
+ * sum of the magnitudes for each level. clv_reduce gives compensated sums of float32.
  *
- * No elements: sum 0, product 1, ANY false, ALL true; MIN and MAX are refused.
+ * Of no elements, the sum is 0, the product 1, ANY false and ALL true; MIN and MAX are refused.
  *
  * @param axes  bit k is axis k; 0 reduces nothing.
  * @return CLV_OK; CLV_E_ARGUMENT; CLV_E_SHAPE; CLV_E_UNSUPPORTED (MIN or MAX of complex numbers); CLV_E_MEMORY;

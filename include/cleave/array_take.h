@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Elements of arrays by their places. */
+/* Reads, writes and finds elements of arrays by their places (indices along an axis). */
 #ifndef CLEAVE_ARRAY_TAKE_H
 #define CLEAVE_ARRAY_TAKE_H
 
@@ -8,12 +8,12 @@
 CLV_BEGIN_DECLS
 
 /**
- * Takes slices of `in` along `axis`: slice j of `out` is slice places[j] of `in`. `places` holds integers of any type
- * and any shape, whose elements count row by row; negative ones count from the end. `out` has as many elements as `in`
- * has for that many slices, in that order: its shape is that of `in` with the shape of `places` instead of `axis`, or
- * any other of as many elements, if it is dense. It must not share memory with the operands.
+ * Takes slices of `in` along `axis`: slice j of `out` is slice places[j] of `in`. `places` is an array of integers of
+ * any type and any shape, which is read row by row; negative places count from the end. The shape of `out` is that of
+ * `in` with the shape of `places` instead of `axis`. A dense `out` may have any other shape with as many elements.
+ * `out` must not share memory with the operands.
  *
- * The places are read by the host, which checks them; the elements stay where they are.
+ * The host reads and checks the places; the elements stay where they are.
  *
  * @return CLV_OK; CLV_E_ARGUMENT; CLV_E_SHAPE (a place outside of the axis, which the message names; another number of
  *         elements); CLV_E_MEMORY; CLV_E_NO_DEVICE (you forced a device and there is none).
@@ -22,16 +22,16 @@ CLV_API clv_status clv_array_take(clv_context *context, clv_array *in, size_t ax
                                   clv_array *places, clv_array *out);
 
 /**
- * Writes slices into `out` along `axis`: slice places[j] of `out` becomes slice j of `values`, which has as many
- * elements as that takes, in that order, and is converted to the type of `out`. If a place comes twice, its last slice
- * stays. What no place names is not changed. `values` and `places` may share memory with `out`. Errors as
- * clv_array_take.
+ * Writes slices into `out` along `axis`: slice places[j] of `out` becomes slice j of `values`, converted to the type of
+ * `out`. `values` must have exactly the elements of these slices, in that order. If a place occurs several times, the
+ * last of its slices is kept. Slices that no place names do not change. `values` and `places` may share memory with
+ * `out`. Errors as clv_array_take.
  */
 CLV_API clv_status clv_array_put_at(clv_context *context, clv_array *out, size_t axis,
                                     clv_array *places, clv_array *values);
 
-/** Makes an array [n] of int64 of the places of the n elements of `in` that are not 0, row by row. The host counts them:
- *  one byte per element comes from a device. */
+/** Makes an array [n] of int64 with the places of the n elements of `in` that are not 0, counted row by row. The host
+ *  counts them: if `in` is on a device, one byte per element is transferred. */
 CLV_API clv_status clv_array_find(clv_context *context, clv_array *in, clv_array **places);
 
 CLV_END_DECLS

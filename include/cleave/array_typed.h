@@ -42,7 +42,9 @@ CLV_API size_t clv_dtype_bytes(clv_dtype type); /**< of one element; 0 if there 
 
 /**
  * Returns the type in which values of both types are computed, as the Python array API standard (2024.12) says. Where
- * the standard says nothing it is NumPy's choice: float64 for integers with uint64 or with floats that hold fewer bits.
+ * the standard leaves the type open, it is NumPy's: float64 for uint64 with a signed integer; and for an integer with a
+ * float, the smallest float type that is no smaller than the float and holds every value of the integer type (float64
+ * if the integer has 32 or 64 bits).
  */
 CLV_API clv_dtype clv_dtype_promote(clv_dtype a, clv_dtype b);
 
@@ -52,8 +54,8 @@ CLV_API clv_dtype clv_dtype_promote(clv_dtype a, clv_dtype b);
  *  axes, 2^31 elements or more); CLV_E_MEMORY. */
 CLV_API clv_status clv_array_make(clv_context *context, clv_dtype type, size_t rank,
                                   const size_t *shape, clv_array **array);
-/** Creates an owned array with the elements of `host`, which are dense, and copies them to the device at once; to host
- *  memory if no device works, has room or computes with this type. Errors as clv_array_make. */
+/** Creates an owned array with the elements of `host`, which are dense, and copies them to the device at once, or to
+ *  host memory if there is no device that works, has room and computes with this type. Errors as clv_array_make. */
 CLV_API clv_status clv_array_make_from(clv_context *context, clv_dtype type, const void *host,
                                        size_t rank, const size_t *shape, clv_array **array);
 /** Makes an array of your dense memory without a copy. The memory must be aligned to the element and must outlive the
@@ -62,9 +64,9 @@ CLV_API clv_status clv_array_make_wrap(clv_context *context, clv_dtype type, voi
                                        size_t rank, const size_t *shape, clv_array **array);
 
 CLV_API clv_dtype clv_array_type(const clv_array *array);
-/** In elements, one per axis; 8 numbers, 0 beyond the rank and for axes of extent 1. Borrowed. */
+/** Returns the strides in elements: 8 numbers, one per axis, 0 beyond the rank and for axes of extent 1. Borrowed. */
 CLV_API const ptrdiff_t *clv_array_strides(const clv_array *array);
-/** Where the first element is in the storage, in elements. */
+/** Returns the place of the first element in the storage, counted in elements. */
 CLV_API size_t clv_array_offset(const clv_array *array);
 
 /**
@@ -84,7 +86,7 @@ CLV_API clv_status clv_array_fill_from(clv_array *array, const void *host);
 
 /** Creates an owned, dense array with the elements of `array`, converted to `type`. Numbers that an integer type cannot
  *  hold wrap; floats outside of its range and NaN give an unspecified number. A complex number loses its imaginary
- *  part. Not 0 is true. */
+ *  part. As bool, every number but 0 is true. */
 CLV_API clv_status clv_array_cast(clv_array *array, clv_dtype type, clv_array **out);
 
 /* ---- element by element ------------------------------------------------------------------------ */
@@ -117,7 +119,7 @@ typedef enum clv_op {
     CLV_OP_SHIFT_RIGHT, /**< by the width of the type or more: 0, or -1 if the number is negative */
     CLV_OP_MINIMUM,     /**< NaN if an argument is NaN */
     CLV_OP_MAXIMUM,
-    CLV_OP_FMIN, /**< the other argument if one is NaN */
+    CLV_OP_FMIN, /**< if one argument is NaN: the other one */
     CLV_OP_FMAX,
     CLV_OP_ATAN2,
     CLV_OP_HYPOT,
@@ -176,7 +178,7 @@ typedef struct clv_operand {
 } clv_operand;
 
 CLV_API const char *clv_op_name(clv_op op); /**< "floor_divide"; "unknown" */
-/** How many operands an operation has; 0 if there is no such operation. */
+/** Returns how many operands an operation has; 0 if there is no such operation. */
 CLV_API size_t clv_op_inputs(clv_op op);
 
 /**

@@ -20,8 +20,8 @@ typedef enum clv_activation {
 typedef struct clv_matmul_options {
     size_t size;             /**< sizeof(clv_matmul_options) */
     size_t a_row, a_col;     /**< strides of A in elements; both 0: k, 1 */
-    size_t b_row, b_col;     /**< of B; both 0: n, 1. W [n,k] as B: 1, k */
-    size_t c_row, c_col;     /**< of C; both 0: n, 1; one of them must be 1 */
+    size_t b_row, b_col;     /**< strides of B; both 0: n, 1. For B = W^T, W [n,k]: 1, k */
+    size_t c_row, c_col;     /**< strides of C; both 0: n, 1; one of them must be 1 */
     size_t batch;            /**< number of products; 0: one */
     size_t a_batch, b_batch; /**< elements from one matrix to the next; 0: all use the same one */
     size_t c_batch;          /**< elements from one result to the next; 0: m * n */
@@ -34,9 +34,9 @@ typedef struct clv_matmul_options {
 /**
  * Computes C = alpha A B + beta C of A [m,k], B [k,n], C [m,n] in float32, with float32 sums.
  *
- * The context's best device computes; small products stay on the host, which finishes them before a device would have
- * started. A sum of 0 terms is 0. Every device and the host sum over ascending k by fused multiply-add (a device
- * without it rounds each product first), so the bits of a row do not depend on the other rows. If CLBlast is the
+ * The context's first device that works computes. Small products stay on the host, which finishes them before a device
+ * would have started. A sum of 0 terms is 0. Every device and the host sum over ascending k by fused multiply-add (a
+ * device without it rounds each product first), so the bits of a row do not depend on the other rows. If CLBlast is the
  * provider, the error is up to 2e-6 of the sum of |a b| instead.
  *
  * @param context  its first device that works computes; if there is none, the host does.

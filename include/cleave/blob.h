@@ -34,8 +34,8 @@ enum { CLV_BLOB_MAX_SCALES = 64, CLV_BLOB_MAX_RADIUS = 1024 };
  *  threshold_sigma is 6, or with movie_scope, threshold_rel is 0.2. */
 typedef struct clv_blob_options {
     size_t size;         /**< sizeof(clv_blob_options) */
-    double min_sigma_px; /**< 0: 1 */
-    double max_sigma_px; /**< 0: 3 */
+    double min_sigma_px; /**< sigma of the smallest spots, in pixels; 0: 1 */
+    double max_sigma_px; /**< sigma of the largest spots, in pixels; 0: 3 */
     unsigned num_sigma; /**< number of scales from min to max sigma, 1 to 64; 0: 5; not for `dog` */
     bool log_scale;     /**< space the scales geometrically, not linearly */
     bool dog;           /**< use differences of Gaussians, with the scales min * ratio^i */

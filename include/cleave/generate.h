@@ -294,7 +294,8 @@ typedef struct clv_generate_options {
  */
 CLV_API clv_status clv_decoder_open(clv_context *context, const char *path, size_t positions,
                                     clv_decoder **decoder);
-CLV_API void clv_decoder_close(clv_decoder *decoder); /**< before its context; accepts NULL */
+/** Closes a decoder. Call it before you free its context. Accepts NULL. */
+CLV_API void clv_decoder_close(clv_decoder *decoder);
 CLV_API const clv_decoder_config *clv_decoder_get_config(const clv_decoder *decoder);
 
 /**

@@ -66,7 +66,7 @@ typedef struct clv_gguf_value {
     int64_t whole;     /**< set for integers and bool; a u64 beyond INT64_MAX becomes INT64_MAX */
     double number;     /**< set for every number and bool */
     const char *text;  /**< STRING: bytes, not terminated */
-    size_t length;     /**< of `text` */
+    size_t length;     /**< bytes of `text` */
     clv_gguf_type of;  /**< ARRAY: type of its elements */
     uint64_t count;    /**< ARRAY: how many elements are left; clv_gguf_next takes one */
     const void *place; /**< ARRAY: for the library only */
@@ -81,7 +81,7 @@ typedef struct clv_gguf_tensor {
     size_t rank;                        /**< 1 to 4 */
     uint64_t extent[CLV_GGUF_RANK_MAX]; /**< innermost first; 1 beyond the rank */
     uint64_t count;                     /**< number of weights */
-    uint64_t offset;                    /**< of its first byte in the file */
+    uint64_t offset;                    /**< position of its first byte in the file */
     uint64_t bytes;
 } clv_gguf_tensor;
 

@@ -61,7 +61,7 @@ typedef struct clv_model_step {
     size_t in, out;             /**< width before and after; equal except for DENSE */
     const float *weight;        /**< DENSE: [out, in]; NORM: [out] */
     const float *bias;          /**< [out]; NULL: none */
-    float eps;                  /**< NORM */
+    float eps;                  /**< NORM: added to the variance */
 } clv_model_step;
 
 /** Sizes and rules of a model. */

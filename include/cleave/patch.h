@@ -391,10 +391,10 @@ CLV_API clv_status clv_paco_frame_weights(const clv_paco_frame *frames, size_t c
                                           clv_frame_weighting weighting, double *weights);
 
 /**
- * Replaces pixels that are NaN or inf in some frames by an estimate from their neighbours in the same frame: mean over
- * time plus deviation over time times the neighbours' weighted mean of (value - mean) / deviation. Pixels that are
- * missing in more than half of the frames stay as they are. Frames that deviate four times as much as usual
- * (clv_paco_frames) are repaired, but do not count in mean and deviation.
+ * Replaces pixels that are NaN or inf in some frames by an estimate from their neighbours in the same frame. With m and
+ * s, the mean and the standard deviation of each pixel over time, the estimate is m + s z, where z is the weighted mean
+ * of (value - m) / s over the neighbours. Pixels that are missing in more than half of the frames stay as they are.
+ * Frames that deviate four times as much as usual (clv_paco_frames) are repaired, but do not count in m and s.
  *
  * @param cube    [frames,height,width], dense, changed in place.
  * @param mended  out: how many pixels were replaced.
@@ -403,11 +403,12 @@ CLV_API clv_status clv_paco_frame_weights(const clv_paco_frame *frames, size_t c
 CLV_API clv_status clv_paco_mend(float *cube, size_t frames, size_t height, size_t width,
                                  double fwhm_px, size_t *mended);
 
+/** What clv_psf_normalize does. */
 typedef enum clv_psf_norm {
-    CLV_PSF_NORM_NONE = 0, /**< flux in the PSF's own unit */
-    CLV_PSF_NORM_PEAK,     /**< highest pixel 1 */
-    CLV_PSF_NORM_SUM,      /**< sum 1 */
-    CLV_PSF_NORM_APERTURE, /**< flux 1 in a disc of diameter 1 FWHM */
+    CLV_PSF_NORM_NONE = 0, /**< leaves the PSF as it is: fluxes are in its own unit */
+    CLV_PSF_NORM_PEAK,     /**< makes the highest pixel 1 */
+    CLV_PSF_NORM_SUM,      /**< makes the sum of all pixels 1 */
+    CLV_PSF_NORM_APERTURE, /**< makes the flux in a disc of diameter 1 FWHM 1 */
 } clv_psf_norm;
 
 /** Measures the FWHM of a PSF in pixels, by fitting a round Gaussian with a background. CLV_E_FORMAT if the fit finds

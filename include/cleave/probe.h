@@ -255,7 +255,7 @@ typedef enum clv_bench {
     CLV_BENCH_FULL,  /**< more repeats, larger buffers: about 10 s per device */
 } clv_bench;
 
-/** The probe calls this some times per second while drivers work. `doing` is a line for the user. Return non-zero to
+/** The probe calls this a few times per second while drivers work. `doing` is a line for the user. Return non-zero to
  *  cancel. */
 typedef int clv_probe_progress(const char *doing, void *user);
 
@@ -269,7 +269,7 @@ typedef struct clv_probe_options {
     bool mode_given, devices_given;
     const char *mode_by, *devices_by; /**< who gave the order, for messages; NULL: "the caller" */
     bool isolate;      /**< run each driver in its own process, which contains a crash or a hang */
-    double timeout_s;  /**< for each process; 0: 10 s, 60 s for checks, 120 s for the bench */
+    double timeout_s;  /**< limit for each process; 0: 10 s (checks: 60 s, bench: 120 s) */
     bool check;        /**< build and run kernels on every device and compare the results, which are
                                kept on disk */
     clv_bench bench;   /**< measure every device; the rates are kept on disk */

@@ -48,7 +48,8 @@ typedef struct clv_ranker clv_ranker;
  */
 CLV_API clv_status clv_ranker_open(clv_context *context, const char *folder,
                                    const clv_ranker_options *options, clv_ranker **out);
-CLV_API void clv_ranker_close(clv_ranker *ranker); /**< before its context; accepts NULL */
+/** Closes a ranker. Call it before you free its context. Accepts NULL. */
+CLV_API void clv_ranker_close(clv_ranker *ranker);
 
 /** Returns the classes, borrowed. A pair has as many scores as there are classes (clv_classes_count). */
 CLV_API const clv_classes *clv_ranker_classes(const clv_ranker *ranker);

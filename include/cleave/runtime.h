@@ -22,10 +22,12 @@ typedef struct clv_event clv_event;     /**< a command that was enqueued */
 /* ------------------------------------------------------------------------------- contexts -- */
 
 typedef enum clv_schedule {
-    CLV_SCHEDULE_ADAPTIVE = 0, /**< measured speeds, admission, tail rule, speculation */
-    CLV_SCHEDULE_STATIC,       /**< shares fixed before the start */
-    CLV_SCHEDULE_DYNAMIC,      /**< equal chunks, first come first served */
-    CLV_SCHEDULE_HGUIDED,      /**< shrinking chunks in proportion to speed */
+    /** Chunks follow the measured speeds. A device that would delay the job gets none, and an idle device computes a
+     *  chunk again that is late on another one. */
+    CLV_SCHEDULE_ADAPTIVE = 0,
+    CLV_SCHEDULE_STATIC,  /**< shares fixed before the start */
+    CLV_SCHEDULE_DYNAMIC, /**< equal chunks, first come first served */
+    CLV_SCHEDULE_HGUIDED, /**< shrinking chunks in proportion to speed */
 } clv_schedule;
 
 /** A zero field takes the value of its environment variable, if there is one, else the default. */
@@ -33,8 +35,8 @@ typedef struct clv_context_options {
     size_t size;           /**< sizeof(clv_context_options) */
     clv_mode mode;         /**< AUTO: $CLEAVE_MODE, else the probe decides; any other is an order */
     const char *devices;   /**< "gpu,!name~Iris", "0", "P:D", ...; NULL: $CLEAVE_DEVICE */
-    uint64_t memory_bytes; /**< budget on each device; 0: $CLEAVE_MEM_LIMIT, else a fraction */
-    double memory_fraction; /**< of a device's memory, in (0,1]; 0: 0.85 (GPU), 0.5 (CPU) */
+    uint64_t memory_bytes; /**< budget on each device; 0: $CLEAVE_MEM_LIMIT, else the fraction */
+    double memory_fraction; /**< share of a device's memory, in (0,1]; 0: 0.85 (GPU), 0.5 (CPU) */
     clv_schedule schedule;  /**< ADAPTIVE: $CLEAVE_SCHED */
     unsigned sub_devices;   /**< split every CPU device into this many parts; 0, 1: do not split */
     size_t batch;           /**< most units in one chunk of a job; 0: automatic */

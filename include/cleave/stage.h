@@ -36,9 +36,10 @@ CLV_API bool clv_stage_available(void);
  *
  *     c(d) = sum over frequencies k of w(|k|) Re(F[k] conj(R[k]) exp(2 pi i k d)),
  *
- * where F and R are the Fourier transforms of the frames without their median, times a window that moves with the
- * scene. The reference is the mean of the frames so far. Each is shifted by what it drifted since then, and older
- * frames count less.
+ * where F and R are the Fourier transforms of the frames. Before a transform, the median is subtracted, and the frame
+ * is multiplied by a window that moves with the scene. The reference is the mean of the frames so far. Each of them is
+ * first shifted by the drift since it was taken, and older frames count less.
+ *
  * The weight w is g^2 / (1 - g^2) / |F conj(R)|, averaged over rings of |k|: g is the coherence of the two, first from
  * the noise at the highest frequencies, then from the frames themselves, and at most 0.95. The maximum is found on a
  * grid of the correlation, and between its points by Newton's method.
@@ -51,13 +52,12 @@ CLV_API bool clv_stage_available(void);
  *
  * Accuracy: see docs/microscopy.md for simulated movies. The standard errors are those of a frame against the reference
  *           in noise that is the same everywhere. Where the photons of the spots themselves are most of the noise,
- *           errors are up to twice as large. The error of the reference itself changes slowly and is not contained.
+ *           errors are up to twice as large. The error of the reference itself changes slowly and is not included.
  *           Single steps longer than 1/32 of the frame look 1 to 2 % shorter than they are in frames of 100 pixels, and
  *           less so in larger frames (as the inverse square of the size).
- *           Single pixels that stand out of their neighbours (hot pixels) are replaced. Other things that do not move
- *           with the stage, such as dirt on the camera, are taken for a part of the scene, and draw the result towards
- *           zero. Particles that move by themselves are a part of it too: their common motion cannot be told from a
- *           drift.
+ *           Single pixels that stand out from their neighbours (hot pixels) are replaced. Other things that do not move
+ *           with the stage, such as dirt on the camera, count as part of the scene and draw the result towards zero.
+ *           Particles that move by themselves are part of it too: their common motion looks like a drift.
  * Threads:  computes on the caller's thread; any thread, one at a time for each clv_stage.
  * Source:   the generalised correlation of Knapp and Carter (1976), in two dimensions; Guizar-Sicairos et al. (2008)
  *           for the idea to refine the maximum from the transforms alone.

@@ -10,7 +10,7 @@ CLV_BEGIN_DECLS
 /** The wavelengths and the resolution of the model spectra. Borrowed only while the maker is created. */
 typedef struct clv_template_source {
     size_t size;              /**< sizeof(clv_template_source) */
-    size_t points;            /**< of each spectrum, at least 16 */
+    size_t points;            /**< points of each spectrum, at least 16 */
     const double *wavelength; /**< [points] Angstrom in vacuum, rising */
     double resolving_power;   /**< wavelength / FWHM of these spectra; 0: infinitely sharp */
 } clv_template_source;
@@ -19,20 +19,21 @@ typedef struct clv_template_source {
 typedef struct clv_template_arm {
     size_t size;        /**< sizeof(clv_template_arm) */
     double first, last; /**< range of the spectra that will be fitted */
-    double step;        /**< of the templates' grid, in the middle between first and last */
+    double step;        /**< step of the templates' grid, in the middle between first and last */
     /** Standard deviation of the Gaussian that is the templates' resolution; 0: given by resolving_power. */
     double sigma;
     double resolving_power; /**< wavelength / FWHM of that Gaussian; 0: given by sigma */
     double margin_kms;      /**< how far templates reach beyond first and last; 0: 1000 */
-    /** false: divide by a straight line in ln flux through the medians of both halves. */
+    /** true: keep the slope of the spectra. false: divide them by a straight line in ln flux through the medians of
+     *  both halves. */
     bool keep_slope;
 } clv_template_arm;
 
 /** The grids of an arm, as clv_spectra_arm has them. Frozen. */
 typedef struct clv_template_grid {
-    size_t points;      /**< of a template, equidistant in ln lambda */
+    size_t points;      /**< points of a template, equidistant in ln lambda */
     double first, last; /**< Angstrom */
-    double sigma;       /**< Angstrom, of the Gaussian in the middle of the grid */
+    double sigma;       /**< sigma of the Gaussian in the middle of the grid, Angstrom */
     size_t ccf_points;  /**< of a start template: a power of two */
     double ccf_log0, ccf_log1, ccf_spline_kms;
 } clv_template_grid;

@@ -40,7 +40,7 @@ typedef struct clv_tensor {
     size_t rank;
     size_t shape[CLV_TENSOR_RANK_MAX]; /**< outermost first */
     size_t count;                      /**< elements; 1 for rank 0 */
-    uint64_t offset;                   /**< of its first byte in the file */
+    uint64_t offset;                   /**< position of its first byte in the file */
     uint64_t bytes;
 } clv_tensor;
 

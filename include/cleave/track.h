@@ -46,8 +46,8 @@ typedef struct clv_link_options {
      * these particles by adaptive_step, again and again, until they fall into small enough groups. If the range reaches
      * adaptive_stop before that, the call fails. */
     double adaptive_stop;
-    double adaptive_step;  /**< 0: 0.95 */
-    size_t adaptive_group; /**< 0: 15 */
+    double adaptive_step;  /**< factor above 0 and below 1; 0 means 0.95 */
+    size_t adaptive_group; /**< 0 means 15 */
     /** For CLV_PREDICT_CHANNEL: the flow goes along x (CLV_CHANNEL_Y: y), and velocities are averaged over bins of
      * width channel_bin across it. Bins with fewer than channel_least particles (0: 20) take the velocity of the
      * nearest bin that has enough. */

@@ -84,9 +84,9 @@ CLV_API void clv_trainer_close(clv_trainer *trainer);
  * @param rate    the learning rate of this step, >= 0.
  * @param result  out, may be NULL.
  * @return CLV_OK; CLV_E_ARGUMENT (ids, labels, offsets, rate); CLV_E_SHAPE (a text that is too long,
- *         an odd number of texts); CLV_E_DEVICE_MEMORY; CLV_E_DEVICE: the weights are then no longer usable, except
- *         after two errors: a failed check (see below), and a text with more tokens than the device's loop limit allows
- *         (clv_probe_flags), which is refused before anything changes.
+ *         an odd number of texts); CLV_E_DEVICE_MEMORY; CLV_E_DEVICE. After CLV_E_DEVICE the weights are no longer
+ *         usable, with two exceptions: after a failed check (see below) they are those before the step, and a text with
+ *         more tokens than the device's loop limit allows (clv_probe_flags) is refused before anything changes.
  *
  * A device's results are read back twice and compared. In addition, the first step and every `check_every`th one after
  * it are compared with plain C: loss, gradient (to 1e-3 of the largest value nearby) and new weights. A step that

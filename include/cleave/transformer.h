@@ -17,7 +17,7 @@ typedef struct clv_attention_shape {
     size_t queries, keys; /**< of each sequence */
     size_t width;         /**< of one head */
     bool causal;          /**< query i sees keys j <= i + keys - queries */
-    float scale;          /**< 0: 1 / sqrt(width) */
+    float scale;          /**< factor of the scores; 0: 1 / sqrt(width) */
 } clv_attention_shape;
 
 /**
@@ -68,7 +68,8 @@ typedef struct clv_encoder_options {
 CLV_API clv_status clv_encoder_open(clv_context *context, const clv_model_config *config,
                                     const clv_model_weights *weights,
                                     const clv_encoder_options *options, clv_encoder **encoder);
-CLV_API void clv_encoder_close(clv_encoder *encoder); /**< before its context; accepts NULL */
+/** Closes an encoder. Call it before you free its context. Accepts NULL. */
+CLV_API void clv_encoder_close(clv_encoder *encoder);
 
 /** Sets the function that is told how many texts are done and may cancel (see clv_job.progress), from the next
  *  clv_encode on. NULL: none. Do not call this while clv_encode runs. */
@@ -80,8 +81,8 @@ CLV_API void clv_encoder_watch(clv_encoder *encoder, clv_progress *progress, voi
  * @param ids      token numbers of all texts, one after the other.
  * @param offsets  [texts + 1]: text i has ids[offsets[i]] up to ids[offsets[i + 1] - 1]. To encode texts from the
  *                 middle of a longer list, pass offsets + i.
- * @param out      [texts, output width], where the output width is config->output, or config->width if that is 0. A text
- *                 without tokens gives 0. With `hidden`: [tokens of these texts, config->width].
+ * @param out      [texts, output width], where the output width is config->output, or config->width if that is 0. A
+ *                 text without tokens gives 0. With `hidden`: [tokens of these texts, config->width].
  * @param report   NULL, or the report to which the run is added.
  * @return CLV_OK; CLV_E_ARGUMENT (an id outside the vocabulary, offsets that decrease); CLV_E_SHAPE (a text longer than
  *         the model's positions; the message names it); what clv_job_run returns (after CLV_E_CANCELLED some rows of
