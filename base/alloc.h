@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The only way to malloc, and arithmetic on sizes that cannot overflow unnoticed. */
+/* Allocates memory: no other file calls malloc. Does arithmetic on sizes that reports an overflow. */
 #ifndef CLEAVE_BASE_ALLOC_H
 #define CLEAVE_BASE_ALLOC_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Time, and waits that take into account that this process may not run. */
+/* Reads the time, and waits without counting the time in which the system did not run this process. */
 #include "base/clock.h"
 
 #include <errno.h>

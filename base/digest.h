@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* SHA-256 where a mix-up must be impossible, FNV-1a for names of kinds. */
+/* Two hashes: SHA-256 where two different inputs must never be confused, and FNV-1a for short names. */
 #ifndef CLEAVE_BASE_DIGEST_H
 #define CLEAVE_BASE_DIGEST_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* JSON values on top of jansson, which only this file includes. A clv_json is a json_t in disguise. */
+/* JSON values on top of jansson, which only this file includes. A clv_json points to a json_t. */
 #include "base/json.h"
 
 #include "base/alloc.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Temporary files and folders. A process holds a lock (flock) on each of its own until it has finished with
- * it, or has ended in whatever way. So another process recognises those that a killed one left behind, and
- * removes them. */
+/* Temporary files and folders. A process holds a lock (flock) on each of its temporary files and folders until it no
+ * longer needs it. The lock also ends when the process ends, even if it is killed. Another process can therefore
+ * recognise what a killed process left behind, and removes it. */
 #ifndef CLEAVE_BASE_TEMPORARY_H
 #define CLEAVE_BASE_TEMPORARY_H
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is known before the first frame (ladder, taps, thresholds), and the data of one push. */
+/* The plan of a detection, made before the first frame (scales, filter coefficients, thresholds), and the data of one
+ * push. */
 #ifndef CLEAVE_HOST_BLOB_BLOB_PLAN_H
 #define CLEAVE_HOST_BLOB_BLOB_PLAN_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From an S/N map to a list of detections. */
+/* Makes a list of detections from an S/N map. */
 #include "base/alloc.h"
 #include "base/error.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The two halves of clv_paco_characterize. */
+/* The two steps of clv_paco_characterize: measures companions, then calibrates their errors with injected planets. */
 #ifndef CLEAVE_HOST_PATCH_MEASURE_H
 #define CLEAVE_HOST_PATCH_MEASURE_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* clv_paco: plan, job, final step. */
+/* clv_paco: makes the plan, runs the job and computes the maps from its sums. */
 #include "host/patch/paco_family.h"
 
 #include "base/alloc.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The shift between two spectra. */
+/* Finds the shift between two images from their Fourier spectra. */
 #ifndef CLEAVE_HOST_STAGE_SHIFT_H
 #define CLEAVE_HOST_STAGE_SHIFT_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The library is a network whose last layer holds Gaussian lines, so that nothing needs to be trained. The stars are
- * its templates, rotated, shifted, reddened by a parabola and noisy. */
+/* Makes synthetic stars. The library is a network whose last layer holds Gaussian lines, so that nothing needs to be
+ * trained. The stars are its templates, rotated, shifted, reddened by a parabola and noisy. */
 #include "host/synthetic/stars.h"
 
 #include "base/alloc.h"

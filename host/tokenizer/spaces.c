@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* White space around a place in a text. */
+/* Finds the white space around a position in a text. */
 #include "host/tokenizer/tokenizer.h"
 
 #include "base/unicode.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A decoder block on a device. */
+/* Runs one decoder block on a device. */
 #include "host/transformer/decoder.h"
 
 #include "base/alloc.h"

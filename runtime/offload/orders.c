@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The record of what threads ordered. Live threads have numbers, and each number has a row. */
+/* The record of the threads' orders and decisions. Each live thread has a number, and each number has a row. */
 #include "runtime/offload/orders.h"
 
 #include "base/alloc.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What threads ordered, and the last decision for each of them: one record per process, with a row for every
- * thread that ordered or called something.
+/* Keeps what each thread ordered (the side that it forces, planning) and the last decision for it. There is one record
+ * per process, with a row for every thread that gave an order or made a call.
  *
  * Public entries read their thread's row once, into the call that they describe (clv_call_take_orders), and
  * clv_call_run tells that row its decision; nothing below them reads orders. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Writes the headers first, then every row to its place in a temporary file. */
+/* Writes a FITS file of images row by row: first all headers, then each row to its place in a temporary file. */
 #include "host/io/formats/fits_rows.h"
 
 #include "base/alloc.h"
