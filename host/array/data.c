@@ -258,16 +258,17 @@ clv_status clv_array_view(clv_array *array, ptrdiff_t offset, size_t rank, const
                           const ptrdiff_t *stride, clv_array **out)
 {
     clv_array view = { 0 };
-    ptrdiff_t least, most, first;
+    ptrdiff_t least = 0, most = 0, first = 0;
     if (!out) return clv_fail(CLV_E_ARGUMENT, "view: nowhere to put the array");
     *out = NULL;
     if (!array || (rank && !stride))
         return clv_fail(CLV_E_ARGUMENT, "view: a NULL array or strides");
     CLV_TRY(read_shape("view", CLV_ARRAY_RANK, rank, shape, &view));
     const size_t size = clv_dtype_bytes(array->type), all = array->storage->bytes / size;
-    if (view.elements && (!find_range(rank, shape, stride, &least, &most) ||
-                          __builtin_add_overflow((ptrdiff_t)array->offset, offset, &first) ||
-                          first + least < 0 || first + most >= (ptrdiff_t)all))
+    if (view.elements &&
+        (!find_range(rank, shape, stride, &least, &most) ||
+         __builtin_add_overflow((ptrdiff_t)array->offset, offset, &first) || first < 0 ||
+         first >= (ptrdiff_t)all || least < -first || most >= (ptrdiff_t)all - first))
         return clv_fail(CLV_E_SHAPE, "view: an element lies outside of the storage of %zu elements",
                         all);
     clv_array *made = clv_alloc(1, sizeof *made);
