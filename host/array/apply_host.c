@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* clv_array_apply on the host: the innermost axis in blocks that stay in the cache. */
 #include "host/array/apply.h"
+#include "host/array/complex.h"
 
-#include <complex.h>
 #include <string.h>
 
 enum { BLOCK = 256, WIDEST = sizeof(double complex) };
@@ -27,7 +27,7 @@ static const char *start_of(const clv_array *array)
 static void fill(const clv_operand *number, clv_number_kind kind, void *to)
 {
     const clv_number_kind given = clv_kind_of(number->type);
-    const double complex both = CMPLX(number->real, number->imaginary);
+    const double complex both = clv_complex(number->real, number->imaginary);
     const int64_t whole = number->type == CLV_BOOL ? number->whole != 0 : number->whole;
     const uint64_t bits = (uint64_t)whole;
     const void *from = given == KIND_INT ? (const void *)&whole : &bits;

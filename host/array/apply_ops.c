@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The operations of ops.h as loops over blocks, for the five kinds in which the host computes. */
 #include "host/array/apply.h"
+#include "host/array/complex.h"
 #include "host/array/ops.h"
 
-#include <complex.h>
 #include <math.h>
 #include <tgmath.h>
 
@@ -112,7 +112,7 @@ REALS(double, d)
 
 /* ---- complex numbers ----------------------------------------------------------------------------- */
 
-#define c_of(re, im) CMPLX(re, im)
+#define c_of(re, im) clv_complex(re, im)
 #define c_re(x) creal(x)
 #define c_im(x) cimag(x)
 #define c_abs(x) cabs(x)
@@ -140,34 +140,34 @@ REALS(double, d)
 static double complex HOST_clog2(double complex x)
 {
     const double complex l = clog(x);
-    return CMPLX(creal(l) * 1.4426950408889634074, cimag(l) * 1.4426950408889634074);
+    return clv_complex(creal(l) * 1.4426950408889634074, cimag(l) * 1.4426950408889634074);
 }
 
 static double complex HOST_clog10(double complex x)
 {
     const double complex l = clog(x);
-    return CMPLX(creal(l) * 0.43429448190325182765, cimag(l) * 0.43429448190325182765);
+    return clv_complex(creal(l) * 0.43429448190325182765, cimag(l) * 0.43429448190325182765);
 }
 
 /* log(1 + x) without loss for small x: |1 + x|^2 - 1 = re (2 + re) + im^2. */
 static double complex HOST_clog1p(double complex x)
 {
     const double re = creal(x), im = cimag(x);
-    if (!(fabs(re) < 0.5 && fabs(im) < 0.5)) return clog(CMPLX(1 + re, im));
-    return CMPLX(0.5 * log1p(re * (2 + re) + im * im), atan2(im, 1 + re));
+    if (!(fabs(re) < 0.5 && fabs(im) < 0.5)) return clog(clv_complex(1 + re, im));
+    return clv_complex(0.5 * log1p(re * (2 + re) + im * im), atan2(im, 1 + re));
 }
 
 /* exp(x) - 1 without loss: its real part is expm1(re) cos(im) - 2 sin(im/2)^2. */
 static double complex HOST_cexpm1(double complex x)
 {
     const double re = creal(x), im = cimag(x), half = sin(0.5 * im);
-    return CMPLX(expm1(re) * cos(im) - 2 * half * half, im == 0 ? im : exp(re) * sin(im));
+    return clv_complex(expm1(re) * cos(im) - 2 * half * half, im == 0 ? im : exp(re) * sin(im));
 }
 
 static double complex c_sign(double complex x)
 {
     const double size = cabs(x);
-    return size == 0 ? CMPLX(0, 0) : CMPLX(creal(x) / size, cimag(x) / size);
+    return size == 0 ? clv_complex(0, 0) : clv_complex(creal(x) / size, cimag(x) / size);
 }
 
 /* ---- loops --------------------------------------------------------------------------------------- */
