@@ -88,7 +88,7 @@ def check_faults(name):
     refuses("shards under MPI", "exclude each other", name, *line, "--shard", "1/2", "--record", "r")
     refuses("no such plugin", "cannot be loaded", name, *line,
             env={**os.environ, "CLEAVE_MPI_PLUGIN": "/nowhere/plugin.so"})
-    # a rank that is killed while it computes
+    # a rank that is killed long before the job ends
     kit.fresh("out")
     job = subprocess.Popen([*launcher(name, 3), CLEAVE, *kit.line_of("long", "out")], stdin=subprocess.DEVNULL,
                            stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
@@ -104,7 +104,7 @@ def check_faults(name):
                 continue
             victim = int(pid) if mine else victim
         time.sleep(0.1)
-    time.sleep(1)
+    time.sleep(0.2)
     if victim and job.poll() is None:
         os.kill(victim, signal.SIGKILL)
     said = job.communicate(timeout=120)[0].decode()
