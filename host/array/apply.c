@@ -70,7 +70,8 @@ clv_status clv_apply_lay_out(clv_apply *a)
 
 /* ---- checks ------------------------------------------------------------------------------------ */
 
-/* Tells whether two elements of a result could be one: axes in order of their strides must not reach into each other. */
+/* Tells whether two elements of a result could be the same one: axes in order of their strides must not reach into each
+ * other. */
 static bool repeats(const clv_array *out)
 {
     size_t order[CLV_ARRAY_RANK], count = 0;

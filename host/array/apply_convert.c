@@ -29,7 +29,7 @@ static uint64_t to_uint(double x)
         }                                              \
     } while (0)
 
-/* Loads elements of type T, which READ turns into a number for the integer kinds, the float kinds and the complex one. */
+/* Loads elements of type T. AS_INT, AS_UINT, AS_REAL and AS_COMPLEX turn an element `v` into a number of each kind. */
 #define LOADER(name, T, AS_INT, AS_UINT, AS_REAL, AS_COMPLEX)                         \
     static void load_##name(clv_number_kind kind, const void *from, ptrdiff_t stride, \
                             size_t count, void *to)                                   \

@@ -10,8 +10,9 @@
 #include "runtime/job/spread.h"
 
 /* Reads what the launcher (mpirun, mpiexec, srun) says, and CLEAVE_MPI. If there are several ranks, binds this one to
- * its share of the cores unless the launcher has bound it, and silences all but rank 0. main() calls it first. `shares`:
- * the command can share its work. Otherwise rank 0 does it alone. Returns -1 to continue, else the exit code. */
+ * its share of the cores unless the launcher has bound it, and silences all but rank 0. main() calls it first. If
+ * `shares` is false, the command cannot share its work, and rank 0 does it alone. Returns -1 to continue, else the exit
+ * code. */
 int cli_cluster_join(bool shares);
 
 int cli_cluster_ranks(void); /* 1: no MPI */

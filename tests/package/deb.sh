@@ -68,7 +68,7 @@ make_system()
 
 check_commands()
 {
-    inside 'cd /root && cleave --version
+    inside 'cd /srv && cleave --version
     cleave probe --check && cleave demo --quiet && cleave selftest --quiet && cleave cache > /dev/null
     cleave paco cleave-demo/paco-cube.npy cleave-demo/paco-angles.npy cleave-demo/paco-psf.npy -o planets --threshold 4
     cleave blobs cleave-demo/blobs-movie.npy --threshold-sigma 6 --link 4 -o spots.csv -T tracks.csv --overlay t.png
@@ -92,8 +92,8 @@ check_model()
         echo "CLEAVE_MINILM_DIR is not set: the commands for texts ran without a model"
         return
     fi
-    cp -rL "$CLEAVE_MINILM_DIR" "$jail/root/minilm"
-    inside 'cd /root && printf "a planet around a star\nbread and butter\n" > texts.txt
+    cp -rL "$CLEAVE_MINILM_DIR" "$jail/srv/minilm"
+    inside 'cd /srv && printf "a planet around a star\nbread and butter\n" > texts.txt
     cleave embed minilm -i texts.txt -o vectors.npy && cleave tokenize minilm -i texts.txt
     cleave search vectors.npy --model minilm -i texts.txt --passages texts.txt --top 1
     printf "it shines\tgood\nit broke\tbad\n" > train.tsv
@@ -104,9 +104,9 @@ check_model()
 # shellcheck disable=SC2016 # expands in the other system
 check_library()
 {
-    cp "$root/packaging/consumer/square.c" "$jail/root/"
+    cp "$root/packaging/consumer/square.c" "$jail/srv/"
     inside 'apt-get -qq install -y --no-install-recommends gcc libc6-dev pkg-config python3 > /dev/null
-    cd /root && cc -std=c11 square.c $(pkg-config --cflags --libs cleave) -o square && ./square
+    cd /srv && cc -std=c11 square.c $(pkg-config --cflags --libs cleave) -o square && ./square
     python3 -c "import cleave, numpy; print(cleave.__file__, cleave.matmul(numpy.eye(3), numpy.eye(3)).sum())"
     python3 -m cleave --version'
 }

@@ -94,3 +94,12 @@ def movie():
     for t in range(frames):
         made[t] = 100 * star(y - 10.25 - t, x - 12.5, 4) + 80 * star(y - 34, x - 15 - t, 4)
     return made
+
+
+@pytest.fixture(params=["plain", "device"])
+def side(request, context, reference):
+    """A context, and where its work is forced to be done."""
+    if request.param == "device":
+        need_devices(context)
+    with cleave.offload("auto" if request.param == "plain" else "device"):
+        yield reference if request.param == "plain" else context

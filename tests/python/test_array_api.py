@@ -1,26 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Arrays of every type: kept digits, views, indices, NumPy's protocols, the array API standard; against NumPy."""
 import itertools
-import os
 import pickle
 
 import numpy as np
 import pytest
 
 import cleave
-from conftest import need_devices, without_lapack
+from conftest import without_lapack
 
 xp = cleave.array_api
 CUBE = np.arange(3 * 4 * 5).reshape(3, 4, 5) * 7 % 23
-
-
-@pytest.fixture(params=["plain", "device"])
-def side(request, context, reference):
-    """A context, and where its work is forced to be done."""
-    if request.param == "device":
-        need_devices(context)
-    with cleave.offload("auto" if request.param == "plain" else "device"):
-        yield reference if request.param == "plain" else context
 
 
 def same(got, want):
@@ -234,17 +224,3 @@ def test_creation(context):
     same(cleave.zeros((0, 3), device=context), np.zeros((0, 3), np.float32))
     assert "3.5" in repr(cleave.array([3.5], context=context)) and cleave.array(CUBE).get().shape == CUBE.shape
     assert cleave.zeros is xp.zeros and cleave.asnumpy(xp.ones(2)).tolist() == [1, 1]
-
-
-def test_founding_lines_run():
-    """The list of lines that people port from NumPy and CuPy, where the reference data lie."""
-    folder = os.environ.get("CLEAVE_REFERENCE_DIR")
-    path = os.path.join(folder or "", "arrays", "port.py")
-    if not folder or not os.path.exists(path):
-        pytest.skip("no CLEAVE_REFERENCE_DIR with arrays/port.py")
-    lines = []
-    with open(path, encoding="utf-8") as file:
-        names = {"print": lambda *said: lines.append(said)}
-        exec(compile(file.read(), path, "exec"), names)  # pylint: disable=exec-used
-    failed = [said for said in lines if said[0] == "-- " and "No module named" not in said[-1]]
-    assert not failed and len(lines) == 35

@@ -8,20 +8,10 @@ import numpy as np
 import pytest
 
 import cleave
-from conftest import need_devices
 
 GRID = np.arange(12, dtype=np.float32).reshape(3, 4)
 SCALE = cleave.Kernel("__kernel void scale(__global const float *in, __global float *out)"
                       "{ out[get_global_id(0)] = BY * in[get_global_id(0)]; }", "scale", {"BY": 3})
-
-
-@pytest.fixture(params=["plain", "device"])
-def side(request, context, reference):
-    """A context, and where its work is forced to be done."""
-    if request.param == "device":
-        need_devices(context)
-    with cleave.offload("auto" if request.param == "plain" else "device"):
-        yield reference if request.param == "plain" else context
 
 
 def test_numpy_takes_an_array_that_is_there(context):

@@ -149,7 +149,8 @@ clv_status blobs_parquet_write(const char *path, const char *const *names, const
 size_t blobs_join_names(const char **names, const char *const *own, size_t count,
                         const blobs_extra *extra, bool particle);
 
-/* Adds a number that may be missing. napari's reader needs "nan" there: an empty field would make text of the column. */
+/* Adds a number that may be missing. napari's reader needs "nan" there, because it takes a column with an empty field
+ * for text. */
 void blobs_csv_maybe(clv_csv *csv, float value, bool napari);
 
 /* Defined in blobs/trackmate_xml.c. Rows are sorted by frame and numbered 0, 1, 2 ... */
