@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Records: the results of a shard in a file.
  *
- * The file begins with the line "cleave record 1", the length of the head and the head: the version, the order of bytes,
- * the shard's number and their count, the arguments of the run, and the inputs with their SHA-256. Then follows an entry
- * for each chunk of units, with a SHA-256 of the packed results (runtime/job/packed.h), and an entry that ends the file
- * and tells how many there are. Numbers are in the machine's own representation. Everything is aligned to 16 bytes. */
+ * The file begins with the line "cleave record 1", the length of the head and the head: the version, the order of
+ * bytes, the number of the shard and how many there are, the arguments of the run, and the inputs with their SHA-256.
+ * Then follows an entry for each chunk of units, with a SHA-256 of the packed results (runtime/job/packed.h). The last
+ * entry ends the file and tells how many entries there are. Numbers are in the machine's own representation. Everything
+ * is aligned to 16 bytes. */
 #ifndef CLEAVE_HOST_CLI_RECORD_H
 #define CLEAVE_HOST_CLI_RECORD_H
 

@@ -2,10 +2,10 @@
 /* A command whose work is shared: with the other ranks of an MPI job, or with other runs (shards) that write records
  * which `cleave merge` puts together.
  *
- * Under MPI a command need not know of it: jobs share their units. A shard must know which part of a command is its own.
- * A command either goes in steps (blocks of stars or frames, chunks of texts) and asks cli_share_step before each one,
- * or it has one long job, whose units are split (cli_share_split). In both cases it calls cli_share_end after the last
- * shared job and before it writes anything. */
+ * Under MPI a command need not know of it: jobs share their units. A shard must know which part of a command is its
+ * own. A command either goes in steps (blocks of stars or frames, chunks of texts) and asks cli_share_step before each
+ * one, or it has one long job, whose units are split (cli_share_split). In both cases it calls cli_share_end after the
+ * last shared job and before it writes anything. */
 #ifndef CLEAVE_HOST_CLI_SHARE_H
 #define CLEAVE_HOST_CLI_SHARE_H
 
