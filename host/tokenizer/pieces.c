@@ -6,6 +6,7 @@
 #include "base/error.h"
 
 #include <string.h>
+#include <sys/random.h>
 
 clv_status clv_pieces_add(clv_pieces *p, const char *what, const char *text, size_t length,
                           int64_t id)
@@ -32,9 +33,9 @@ clv_status clv_pieces_add(clv_pieces *p, const char *what, const char *text, siz
     return CLV_OK;
 }
 
-static uint64_t hash_of(const char *text, size_t length, int kind)
+static uint64_t hash_of(const clv_pieces *p, const char *text, size_t length, int kind)
 {
-    uint64_t hash = clv_piece_start(kind);
+    uint64_t hash = clv_piece_start(p, kind);
     for (size_t i = 0; i < length; ++i)
         hash = clv_piece_step(hash, (unsigned char)text[i]);
     return hash;
@@ -42,7 +43,7 @@ static uint64_t hash_of(const char *text, size_t length, int kind)
 
 static void file_piece(clv_pieces *p, const char *text, size_t length, int kind, int32_t id)
 {
-    const uint64_t hash = hash_of(text, length, kind);
+    const uint64_t hash = hash_of(p, text, length, kind);
     const size_t mask = p->slot_count - 1;
     size_t at = (size_t)(hash >> 20) & mask;
     for (; p->slots[at].id >= 0; at = (at + 1) & mask) {
@@ -75,6 +76,7 @@ clv_status clv_pieces_finish(clv_pieces *p, const char *what, const char *mark)
     if (!p->slots) return clv_fail(CLV_E_MEMORY, "%s: no memory for the vocabulary", what);
     for (size_t i = 0; i < p->slot_count; ++i)
         p->slots[i] = (clv_piece_slot){ .id = -1 };
+    if (getrandom(&p->seed, sizeof p->seed, 0) != sizeof p->seed) p->seed = (uintptr_t)p->slots;
     for (size_t id = 0; id < p->ids; ++id) {
         if (p->start[id] == SIZE_MAX) continue;
         const char *text = p->texts + p->start[id];
@@ -104,5 +106,5 @@ const char *clv_pieces_text(const clv_pieces *p, int32_t id)
 
 int32_t clv_pieces_find(const clv_pieces *p, const char *text, size_t length)
 {
-    return clv_pieces_match(p, hash_of(text, length, CLV_PIECE_HEAD), text, length);
+    return clv_pieces_match(p, hash_of(p, text, length, CLV_PIECE_HEAD), text, length);
 }

@@ -14,11 +14,6 @@ enum { CLV_PIECE_ID_MAX = (1 << 24) - 1 };
  * that continues a word ("##ing") is stored without its mark and with another start value of the hash. */
 enum { CLV_PIECE_HEAD = 0, CLV_PIECE_TAIL = 1 };
 
-static inline uint64_t clv_piece_start(int kind)
-{
-    return kind == CLV_PIECE_HEAD ? 0x9E3779B97F4A7C15u : 0xC2B2AE3D27D4EB4Fu;
-}
-
 static inline uint64_t clv_piece_step(uint64_t hash, unsigned char byte)
 {
     return (hash ^ byte) * 0xFF51AFD7ED558CCDu;
@@ -37,10 +32,17 @@ typedef struct clv_pieces {
     size_t ids, id_room;
     clv_piece_slot *slots;
     size_t slot_count; /* a power of two */
+    uint64_t seed;     /* drawn at random: nobody can make a vocabulary whose pieces share a slot */
     size_t longest[2]; /* bytes of the longest head and tail */
 
     char tail_mark[16]; /* "##" */
 } clv_pieces;
+
+/* The hash of no bytes, from which clv_piece_step goes on. */
+static inline uint64_t clv_piece_start(const clv_pieces *p, int kind)
+{
+    return p->seed ^ (kind == CLV_PIECE_HEAD ? 0x9E3779B97F4A7C15u : 0xC2B2AE3D27D4EB4Fu);
+}
 
 /* Adds a piece. A text that occurs again gets the later id, as in a dictionary. Returns CLV_E_FORMAT if the id is
  * taken or out of range, or if the text contains a NUL. `what` names the file in messages. */

@@ -33,7 +33,7 @@ static void offer_pieces(const clv_tokenizer *t, const char *word, size_t at, si
     const size_t most = CLV_MIN(length - at, p->longest[CLV_PIECE_HEAD]);
     const size_t single = char_bytes(word + at, length - at);
     const double here = ends[at].score;
-    uint64_t hash = clv_piece_start(CLV_PIECE_HEAD);
+    uint64_t hash = clv_piece_start(p, CLV_PIECE_HEAD);
     bool found = false;
     for (size_t n = 1; n <= most; ++n) {
         hash = clv_piece_step(hash, (unsigned char)word[at + n - 1]);

@@ -53,7 +53,7 @@ static int32_t longest_piece(const clv_pieces *p, const char *text, size_t lengt
 {
     uint64_t hashes[WORD_BYTES + 1];
     const size_t most = CLV_MIN(length, p->longest[kind]);
-    hashes[0] = clv_piece_start(kind);
+    hashes[0] = clv_piece_start(p, kind);
     for (size_t i = 0; i < most; ++i)
         hashes[i + 1] = clv_piece_step(hashes[i], (unsigned char)text[i]);
     for (size_t n = most; n; --n) {
@@ -94,7 +94,7 @@ static void end_word(work *k)
     if (w->chars > k->t->max_word_chars) {
         k->rows->unknown += emit(k, k->t->unk);
     } else {
-        uint64_t hash = clv_piece_start(CLV_PIECE_HEAD);
+        uint64_t hash = clv_piece_start(&k->t->pieces, CLV_PIECE_HEAD);
         for (size_t i = 0; i < w->length; ++i)
             hash = clv_piece_step(hash, (unsigned char)w->bytes[i]);
         const int32_t id = clv_pieces_match(&k->t->pieces, hash, w->bytes, w->length);
