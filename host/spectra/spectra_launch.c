@@ -74,3 +74,12 @@ clv_status clv_pass_launch(const clv_pass *p, const clv_cl_source *source, const
     l.global[2] = z;
     return clv_launch_enqueue(clv_slot_queue(p->slot), &l, args, count, NULL);
 }
+
+clv_status clv_pass_launch_small(const clv_pass *p, const clv_small_kernel *k, size_t systems,
+                                 size_t y, size_t z, const clv_arg *args, size_t count)
+{
+    if (!p->f.groups)
+        return clv_pass_launch(p, k->source, k->kernel, systems, y, z, false, args, count);
+    return clv_pass_launch(p, k->group_source, k->in_groups, systems * k->items, y, z, false, args,
+                           count);
+}

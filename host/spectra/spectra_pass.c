@@ -5,6 +5,15 @@
 #include "base/error.h"
 #include "cl_embedded.h"
 
+static const clv_small_kernel taps_of = { &clv_cl_spectra_fit, &clv_cl_spectra_taps_group,
+                                          "clv_spectra_taps", "clv_spectra_taps_group", 64 };
+static const clv_small_kernel total_of = { &clv_cl_spectra_fit, &clv_cl_spectra_solve_group,
+                                           "clv_spectra_total", "clv_spectra_total_group", 16 };
+static const clv_small_kernel solve_of = { &clv_cl_spectra_fit, &clv_cl_spectra_solve_group,
+                                           "clv_spectra_solve", "clv_spectra_solve_group", 16 };
+static const clv_small_kernel step_of = { &clv_cl_spectra_fit, &clv_cl_spectra_solve_group,
+                                          "clv_spectra_step", "clv_spectra_step_group", 16 };
+
 static clv_arg u32(size_t value)
 {
     return clv_arg_u32((uint32_t)value);
@@ -211,7 +220,7 @@ static clv_status make_spline(const clv_pass *p, size_t lead)
         clv_arg_buffer(p->taps),
         clv_arg_f32((float)plan->grid[lead].dln),
     };
-    CLV_TRY(CLV_PASS_LAUNCH(p, fit, "clv_spectra_taps", p->items, 2, 1, false, taps));
+    CLV_TRY(clv_pass_launch_small(p, &taps_of, p->items, 2, 1, taps, CLV_LEN(taps)));
     const clv_arg spline[] = {
         clv_arg_buffer(p->templates), clv_arg_buffer(p->spline), clv_arg_buffer(p->list),
         clv_arg_buffer(p->taps),      clv_pass_int(points),      clv_pass_int(pitch_of(plan)),
@@ -283,8 +292,8 @@ static clv_status add_up(const clv_pass *p, size_t columns)
         clv_pass_int(plan->stars.spectra),
         clv_pass_int(columns),
     };
-    return CLV_PASS_LAUNCH(p, fit, "clv_spectra_total", CLV_SPECTRA_AROUND / 16, p->items,
-                           plan->stars.spectra, false, args);
+    return clv_pass_launch_small(p, &total_of, CLV_SPECTRA_AROUND / 16, p->items,
+                                 plan->stars.spectra, args, CLV_LEN(args));
 }
 
 /* Launches a kernel over segments: SPAN segments per work-item, or a work-group for each. */
@@ -320,7 +329,7 @@ clv_status clv_pass_judge(const clv_pass *p, bool last)
     CLV_TRY(add_up(p, plan->options.terms * 16));
     const clv_arg solve[] = { clv_arg_buffer(p->totals), clv_arg_buffer(p->list),
                               clv_arg_buffer(p->solved), clv_pass_int(spectra) };
-    CLV_TRY(CLV_PASS_LAUNCH(p, fit, "clv_spectra_solve", p->items, spectra, 1, false, solve));
+    CLV_TRY(clv_pass_launch_small(p, &solve_of, p->items, spectra, 1, solve, CLV_LEN(solve)));
     const clv_arg around[] = {
         clv_arg_buffer(pixels),    clv_arg_buffer(p->data),    clv_pass_constant(p, CLV_PASS_BASIS),
         clv_arg_buffer(p->state),  clv_arg_buffer(p->list),    clv_pass_constant(p, CLV_PASS_OWNER),
@@ -335,7 +344,7 @@ clv_status clv_pass_judge(const clv_pass *p, bool last)
         clv_arg_buffer(p->list),   clv_arg_buffer(p->state),  clv_pass_int(spectra),
         clv_pass_int(last),
     };
-    CLV_TRY(CLV_PASS_LAUNCH(p, fit, "clv_spectra_step", p->items, 1, 1, false, step));
+    CLV_TRY(clv_pass_launch_small(p, &step_of, p->items, 1, 1, step, CLV_LEN(step)));
     if (!last || !plan->options.models) return CLV_OK;
     const clv_arg model[] = {
         clv_arg_buffer(pixels),

@@ -36,7 +36,7 @@ typedef struct clv_pass_form {
     size_t wg;
     bool fp64, short_loops; /* short_loops: a kernel's loops must be as short as possible */
     bool on_cores;          /* the device shares the host's cores */
-    bool groups;            /* work-groups of 64 share the sums of a segment */
+    bool groups;            /* work-groups of 64 share the sums of a segment, and small systems */
 } clv_pass_form;
 
 /* What the launches of one chunk share. */
@@ -68,6 +68,17 @@ size_t clv_pass_blocks(const clv_pass *p);
 clv_status clv_pass_launch(const clv_pass *p, const clv_cl_source *source, const char *kernel,
                            size_t x, size_t y, size_t z, bool tall, const clv_arg *args,
                            size_t count);
+
+/* A kernel that solves one small system per work-item, and the one whose work-groups share systems. */
+typedef struct clv_small_kernel {
+    const clv_cl_source *source, *group_source;
+    const char *kernel, *in_groups;
+    size_t items; /* work-items of a group for each system */
+} clv_small_kernel;
+
+/* Launches either of them on `systems` x y x z systems, as the device's form has it. */
+clv_status clv_pass_launch_small(const clv_pass *p, const clv_small_kernel *k, size_t systems,
+                                 size_t y, size_t z, const clv_arg *args, size_t count);
 
 #define CLV_PASS_LAUNCH(p, source, kernel, x, y, z, tall, args) \
     clv_pass_launch(p, &clv_cl_spectra_##source, kernel, x, y, z, tall, args, CLV_LEN(args))

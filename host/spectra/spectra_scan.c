@@ -7,6 +7,9 @@
 
 enum { LANES = 16, SCRATCH = 32 << 20, TURNS = 3 };
 
+static const clv_small_kernel along_of = { &clv_cl_spectra_velocity, &clv_cl_spectra_solve_group,
+                                           "clv_spectra_along", "clv_spectra_along_group", 16 };
+
 size_t clv_scan_velocities(const clv_spectra_plan *plan)
 {
     return clv_round_up(plan->wish.scan_count ? plan->wish.scan_count : CLV_SPECTRA_SCAN,
@@ -126,8 +129,7 @@ static clv_status judge(const clv_pass *p, const scan *s, size_t spectrum, size_
         clv_arg_buffer(p->values), clv_pass_int(s->velocities), clv_pass_int(s->columns),
         clv_pass_int(base),
     };
-    CLV_TRY(CLV_PASS_LAUNCH(p, velocity, "clv_spectra_along", s->velocities, s->batch, 1, false,
-                            along));
+    CLV_TRY(clv_pass_launch_small(p, &along_of, s->velocities, s->batch, 1, along, CLV_LEN(along)));
     const clv_arg residual[] = {
         clv_arg_buffer(t),
         clv_arg_buffer(p->data),
