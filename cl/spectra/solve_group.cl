@@ -131,7 +131,10 @@ GROUP __kernel void clv_spectra_solve_group(__global const float *restrict total
 static void judge_row(judged *all, float *sum, int row, __local real *y, __global const float *sums,
                       __global const float *solved, float *chi_good)
 {
-    real rest = 0, part[6] = { 0 };
+    real rest = 0, part[CLV_S_UNKNOWNS];
+#pragma unroll
+    for (int a = 0; a < CLV_S_UNKNOWNS; ++a)
+        part[a] = 0;
 #pragma unroll 1
     for (int k = 0; k <= row && row < NPOLY; ++k) {
         const real inverse = (real)solved[CLV_V_INVERSE + k * 16 + row];
@@ -187,8 +190,10 @@ GROUP __kernel void clv_spectra_step_group(__global const float *restrict totals
     if ((int)get_group_id(0) * SYSTEMS >= count) return; /* all of the group */
     const int item = list[1 + min(at, count - 1)]; /* a system too many computes what another one does */
     __global float *s = state + (size_t)item * CLV_SPECTRA_STATE;
-    judged now = { .chi = { 0, 0 } };
-    float sum[3] = { 0.0f };
+    judged now;
+    judge_nothing(&now);
+    float sum[3];
+    sum[0] = sum[1] = sum[2] = 0.0f;
     for (int i = 0; i < spectra; ++i) {
         float good;
         judge_row(&now, sum, row, tile + system, totals + ((size_t)item * spectra + i) * 2 * CLV_SPECTRA_AROUND,
