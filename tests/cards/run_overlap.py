@@ -1,0 +1,70 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Runs a job whose transfers take as long as its kernels on a simulated card with memory of its own. Its trace has to
+show that they overlap: the job takes at most 0.6 of their sum. Other work on the machine delays the thread that begins
+each chunk, so that one of a few attempts has to.
+
+usage: run_overlap.py PROGRAM LAYER [CARD]
+
+PROGRAM is card_overlap. $CLEAVE_TEST_ICDS names the folder with pocl.icd.
+"""
+import collections
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+
+CARDS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "cards.json")
+MOST, ATTEMPTS = 0.6, 6
+BYTES, RATE = 1 << 21, 0.1e9  # of an item; per second in each direction
+
+
+def skip(why):
+    print("skipped: " + why)
+    sys.exit(77)
+
+
+def run(program, env, trace):
+    """The whole time of the job, and that of its transfers and its kernels, in milliseconds."""
+    done = subprocess.run([program, trace], env=env, capture_output=True, text=True)
+    if "no GPU" in done.stderr:
+        skip("this loader knows no OPENCL_LAYERS")
+    if done.returncode:
+        sys.exit("card_overlap: exit code %d\n%s" % (done.returncode, done.stderr))
+    with open(trace, encoding="utf-8") as file:
+        bars = [e for e in json.load(file)["traceEvents"] if e["name"] in ("write", "read", "first_of")]
+    took = collections.Counter()
+    for e in bars:
+        took["kernels" if e["name"] == "first_of" else "transfers"] += e["dur"] / 1e3
+    whole = (max(e["ts"] + e["dur"] for e in bars) - min(e["ts"] for e in bars)) / 1e3
+    print("transfers %.0f ms, kernels %.0f ms, both together %.0f ms: %.2f of the sum" %
+          (took["transfers"], took["kernels"], whole, whole / sum(took.values())))
+    return whole, took["transfers"], took["kernels"]
+
+
+def main():
+    program, layer = sys.argv[1:3]
+    card = sys.argv[3] if len(sys.argv) > 3 else "rtx-3060"
+    icds = os.environ.get("CLEAVE_TEST_ICDS", "")
+    if not os.path.exists(os.path.join(icds, "pocl.icd")):
+        skip("CLEAVE_TEST_ICDS has no pocl.icd")
+    with tempfile.TemporaryDirectory() as folder:
+        shutil.copy(os.path.join(icds, "pocl.icd"), folder)
+        cache = os.path.join(folder, "cache")
+        os.mkdir(cache, 0o700)
+        env = dict(os.environ, OCL_ICD_VENDORS=folder, OPENCL_LAYERS=layer, CLEAVE_CACHE_DIR=cache,
+                   CLEAVE_CARD="%s#%s" % (CARDS, card), CLEAVE_CARD_GBPS=str(RATE / 1e9),
+                   CLEAVE_CARD_ITEM_NS=str(1e9 * BYTES / RATE), CLEAVE_CARD_LAUNCH_US="10")
+        for _ in range(ATTEMPTS):
+            whole, transfers, kernels = run(program, env, os.path.join(folder, "trace.json"))
+            if abs(transfers / kernels - 1) > 0.1:
+                sys.exit("transfers and kernels do not take equally long")
+            if whole <= MOST * (transfers + kernels):
+                return
+    sys.exit("the job takes more than %.1f of the sum: transfers and kernels do not overlap" % MOST)
+
+
+if __name__ == "__main__":
+    main()
