@@ -46,7 +46,8 @@ static real sum_at(__global const float *totals, int column)
 /* Turns row `row` of a matrix, r, into that of its factor, and puts it into `l`; row NPOLY becomes x = L^-1 u. The
  * logarithms of the squared pivots go to `logs`. A pivot that is not positive is replaced by a tiny one, and *bad is
  * set. All work-items of the group call this, and rows beyond NPOLY do nothing. */
-static __attribute__((always_inline)) void factor_row(real *r, int row, __local real *l, __local real *logs, __local int *bad)
+static __attribute__((always_inline)) void
+factor_row(real *r, int row, __local real *l, __local real *logs, __local int *bad)
 {
 #pragma unroll
     for (int j = 0; j < NPOLY; ++j) {
@@ -126,8 +127,8 @@ GROUP __kernel void clv_spectra_solve_group(__global const float *restrict total
 }
 
 /* Adds one spectrum to sums that a system's work-items share: row i first computes row i of the residual and of the
- * slopes that the continuum does not absorb, y [7][NPOLY]; then each takes two of the sums over these rows. The last row
- * adds chi2. */
+ * slopes that the continuum does not absorb, y [7][NPOLY]; then each takes two of the sums over these rows. The last
+ * row adds chi2. */
 static void judge_row(judged *all, float *sum, int row, __local real *y, __global const float *sums,
                       __global const float *solved, float *chi_good)
 {
