@@ -406,7 +406,8 @@ clv_status clv_dir_make_private(const char *path)
     if (!S_ISDIR(info.st_mode))
         return clv_fail(CLV_E_IO, "%s: a link or a file where a directory was expected", path);
     if (info.st_uid != geteuid())
-        return clv_fail(CLV_E_IO, "%s: belongs to user %u, not to us", path, (unsigned)info.st_uid);
+        return clv_fail(CLV_E_IO, "%s: belongs to user %u, but this process runs as user %u", path,
+                        (unsigned)info.st_uid, (unsigned)geteuid());
     if (info.st_mode & 022)
         return clv_fail(CLV_E_IO, "%s: others may write there (mode %03o)", path,
                         (unsigned)info.st_mode & 0777);

@@ -87,13 +87,14 @@ static clv_status check_shapes(const normalisation *t)
 {
     const clv_array *x = t->x;
     if (x->rank != 2 || t->z->rank != 2 || memcmp(x->shape, t->z->shape, sizeof x->shape) != 0)
-        return clv_fail(CLV_E_SHAPE, "normalize: x and z are [rows, columns], both alike");
+        return clv_fail(CLV_E_SHAPE,
+                        "normalize: x and z must both be [rows, columns], of the same shape");
     if (t->gram && (t->gram->rank != 2 || t->gram->shape[0] != x->shape[0] ||
                     t->gram->shape[1] != x->shape[0]))
-        return clv_fail(CLV_E_SHAPE, "normalize: gram is [%zu,%zu]", x->shape[0], x->shape[0]);
+        return clv_fail(CLV_E_SHAPE, "normalize: gram must be [%zu,%zu]", x->shape[0], x->shape[0]);
     if ((t->mean && t->mean->elements != x->shape[1]) ||
         (t->std && t->std->elements != x->shape[1]))
-        return clv_fail(CLV_E_SHAPE, "normalize: mean and std are [%zu]", x->shape[1]);
+        return clv_fail(CLV_E_SHAPE, "normalize: mean and std must be [%zu]", x->shape[1]);
     return CLV_OK;
 }
 
@@ -153,7 +154,7 @@ clv_status clv_normalize(clv_context *context, clv_array *x, clv_array *z, clv_a
         if (i < 2 || all[i]) CLV_TRY(clv_array_check("normalize", context, all[i]));
         for (size_t k = 0; k < i; ++k)
             if (all[i] && all[i] == all[k])
-                return clv_fail(CLV_E_ARGUMENT, "normalize: one array twice");
+                return clv_fail(CLV_E_ARGUMENT, "normalize: two arguments are the same array");
     }
     normalisation t = { .shape = { 1, x->shape[0], x->shape[1] },
                         .x = x,

@@ -225,7 +225,8 @@ clv_status clv_reduce(clv_context *context, clv_reduction what, clv_array *in, i
     CLV_TRY(clv_array_check("reduce", context, out));
     if ((size_t)what >= CLV_LEN(names))
         return clv_fail(CLV_E_ARGUMENT, "reduce: %d is not one of clv_reduction", (int)what);
-    if (in == out) return clv_fail(CLV_E_ARGUMENT, "reduce: the result is the operand");
+    if (in == out)
+        return clv_fail(CLV_E_ARGUMENT, "reduce: the result and the operand are the same array");
     reduction r = { .what = what, .in = in, .out = out };
     CLV_TRY(read_shapes(&r, axis));
     clv_array_call call = { .count = 0 };

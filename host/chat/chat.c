@@ -87,7 +87,8 @@ clv_status clv_chat_render(const char *source, const clv_chat_message *messages,
                            size_t *length)
 {
     clv_chat_options o;
-    if (!text || !length) return clv_fail(CLV_E_ARGUMENT, "clv_chat_render: nowhere to put it");
+    if (!text || !length)
+        return clv_fail(CLV_E_ARGUMENT, "clv_chat_render: text or length is NULL");
     *text = NULL, *length = 0;
     if (marks) *marks = NULL;
     if (!source || (!messages && count)) return clv_fail(CLV_E_ARGUMENT, "clv_chat_render: a NULL");

@@ -19,8 +19,9 @@ static clv_status check_family(const clv_model_config *c, const clv_model_weight
         return clv_fail(CLV_E_ARGUMENT, "encoder: %zu joined poolings, expected at most %zu",
                         c->joined_count, CLV_LEN(c->joined));
     if ((c->embedding && (!w->project_weight || !w->project_bias)) || (c->buckets && !w->relative))
-        return clv_fail(CLV_E_ARGUMENT,
-                        "encoder: the weights lack what the config's embedding or buckets need");
+        return clv_fail(CLV_E_ARGUMENT, "encoder: the config sets embedding or buckets, but the "
+                                        "weights lack project_weight and "
+                                        "project_bias, or relative");
     if (c->step_count && !c->steps)
         return clv_fail(CLV_E_ARGUMENT, "encoder: %zu steps, but steps is NULL", c->step_count);
     for (size_t i = 0; i < c->step_count; width = c->steps[i++].out)

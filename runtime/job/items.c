@@ -182,8 +182,8 @@ static clv_status choose_groups(run *r)
     }
     if (r->local[r->axes] > 1 && !counted && !r->adapt)
         return clv_fail(CLV_E_ARGUMENT,
-                        "items %s: groups of several items need COUNT among the arguments: the "
-                        "last one may be larger than what is left",
+                        "items %s: with several items in a work-group, the arguments must include "
+                        "COUNT, because the last group may reach beyond the chunk",
                         t->kernel);
     return CLV_OK;
 }

@@ -145,7 +145,7 @@ static void normalise(clv_context *context, const test_device *device)
         const float back = fmaf(out[c], std[c], mean[c]);
         assert_true(fabsf(back - in.f32[c]) < 1e-3f);
     }
-    EXPECT_FAIL(CLV_E_SHAPE, "gram is [50,50]",
+    EXPECT_FAIL(CLV_E_SHAPE, "gram must be [50,50]",
                 clv_normalize(context, x, az, az == x ? ag : am, NULL, NULL));
     clv_array_free(x), clv_array_free(az), clv_array_free(ag), clv_array_free(am),
         clv_array_free(as);

@@ -294,7 +294,7 @@ static void wrong_use_says_what_is_wrong(void **state)
         { fine, { CLV_ITEM_SHARED, .bytes = 4, .data = out }, "arguments 0 and 1 share" },
         { { .source = &source, .kernel = "k", .items = 9, .local = { 8 } },
           { CLV_ITEM_FIRST },
-          "need COUNT" },
+          "must include COUNT" },
         { { .source = &source, .kernel = "k", .items = 9, .grid = { 10 }, .local = { 4, 1 } },
           { CLV_ITEM_FIRST },
           "not a multiple of 4" },

@@ -198,7 +198,7 @@ def test_wrong_use_says_what_is_wrong(device_context):
         ((SCALE, x, True, cleave.Out()), {}, "pass np.int32"),
         ((SCALE, x, np.complex64(1), cleave.Out()), {}, "complex64 is no kernel argument"),
         ((SCALE, x, "text", cleave.Out()), {}, "array of numbers expected"),
-        ((SCALE, x, cleave.Out()), {"local": (64,)}, "need COUNT"),
+        ((SCALE, x, cleave.Out()), {"local": (64,)}, "must include COUNT"),
         ((SCALE, x, cleave.Out()), {"local": (1, 1)}, "one positive extent"),
         ((SCALE, x, cleave.Out()), {"grid": (10,), "local": (4, 1)}, "not a multiple"),
         ((SCALE, x, cleave.Out()), {"grid": (1, 1, 1)}, "at most two"),

@@ -90,8 +90,8 @@ static int clear(const char *directory)
         nftw(path, remove_one, 16, FTW_PHYS | FTW_DEPTH);
     }
     if (first_error)
-        return cli_error(&cli_cache, CLI_FAILED, "%s: not all could be removed: %s", directory,
-                         strerror(first_error));
+        return cli_error(&cli_cache, CLI_FAILED, "%s: some files could not be removed: %s",
+                         directory, strerror(first_error));
     cli_say(stdout, "%zu files, %s removed from %s\n", visited_files,
             clv_format_bytes(visited_bytes, size), directory);
     return CLI_OK;

@@ -123,7 +123,10 @@ static clv_status check_state(finetune_state *s)
     const int length =
         snprintf(s->file, sizeof s->file, "%s/checkpoint.safetensors", s->args->output);
     if (length < 0 || (size_t)length >= sizeof s->file)
-        return clv_fail(CLV_E_ARGUMENT, "-o: a name of %d bytes", length);
+        return clv_fail(
+            CLV_E_ARGUMENT,
+            "-o: the path of the checkpoint would have %d bytes; at most %zu are possible", length,
+            sizeof s->file - 1);
     const bool there = access(s->file, F_OK) == 0;
     if (there && !s->args->resume)
         return clv_fail(CLV_E_ARGUMENT,
@@ -149,7 +152,9 @@ static clv_status read_input(finetune_state *s)
     CLV_TRY(check_fit(s));
     CLV_TRY(cli_examples_read(a->data, &a->texts, s->tokenizer, a->header, classes, &s->examples));
     if (!classes && s->examples.count < 2)
-        return clv_fail(CLV_E_FORMAT, "%s: one pair, at least two are needed", a->data);
+        return clv_fail(CLV_E_FORMAT,
+                        "%s: training on pairs needs at least two of them, but the file has %zu",
+                        a->data, s->examples.count);
     if (a->validation)
         CLV_TRY(cli_examples_read(a->validation, &a->texts, s->tokenizer, a->header, classes,
                                   &s->validation));

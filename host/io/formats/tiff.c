@@ -369,8 +369,10 @@ static clv_status open_pages(clv_movie *movie, tiff_movie *t, const clv_movie_op
             f->row_spacing = 1 / (double)resolution;
     }
     if (!t->width || !t->height || t->bits < 8)
-        return clv_fail(CLV_E_FORMAT, "%s: %ux%u pixels of %u bits", movie->path, t->width,
-                        t->height, t->bits);
+        return clv_fail(
+            CLV_E_FORMAT,
+            "%s: %ux%u pixels of %u bits; expected at least one pixel, of at least 8 bits",
+            movie->path, t->width, t->height, t->bits);
     CLV_TRY(find_type(t));
     CLV_TRY(choose_sample(t, options));
     const bool white_is_zero = t->photometric == PHOTOMETRIC_MINISWHITE;

@@ -309,11 +309,10 @@ clv_status clv_tiff_read_story(const char *path, const char *description, clv_ti
     if (strstr(description, "<OME")) read_ome(description, story, facts);
     if (!story->absurd) return CLV_OK;
     const char *number = story->absurd + (*story->absurd == '\n');
-    return clv_fail(
-        CLV_E_FORMAT,
-        "%s: its description promises %.*s, but numbers of planes are whole and at most "
-        "%d: the file is damaged, or made to do damage",
-        path, (int)CLV_MIN(strcspn(number, "\n >"), (size_t)60), number, MOST_PROMISED);
+    return clv_fail(CLV_E_FORMAT,
+                    "%s: its description promises %.*s; expected a whole number of planes, at most "
+                    "%d: the file is damaged or malicious",
+                    path, (int)CLV_MIN(strcspn(number, "\n >"), (size_t)60), number, MOST_PROMISED);
 }
 
 double clv_tiff_promised(const clv_tiff_story *s)

@@ -42,10 +42,12 @@ static clv_status check_sum(const clv_zarr *z, const char *path, const unsigned 
                             size_t *length)
 {
     if (*length < CHECKSUM)
-        return clv_fail(CLV_E_FORMAT, "%s: %zu bytes, too short for its checksum", path, *length);
+        return clv_fail(CLV_E_FORMAT, "%s: the data have %zu bytes, too few for a checksum", path,
+                        *length);
     *length -= CHECKSUM;
     if (crc32c(z, bytes, *length) != little(bytes + *length, CHECKSUM))
-        return clv_fail(CLV_E_FORMAT, "%s: damaged: its checksum (CRC-32C) is another", path);
+        return clv_fail(CLV_E_FORMAT, "%s: damaged: its data do not match their checksum (CRC-32C)",
+                        path);
     return CLV_OK;
 }
 
@@ -87,7 +89,8 @@ static clv_status decode(clv_zarr *z, const char *path, const unsigned char *byt
     } else {
         if (z->sum_before) CLV_TRY(check_sum(z, path, bytes, &length));
         if (length != wanted)
-            return clv_fail(CLV_E_FORMAT, "%s: %zu bytes, expected %zu", path, length, wanted);
+            return clv_fail(CLV_E_FORMAT, "%s: the data have %zu bytes, expected %zu", path, length,
+                            wanted);
         memcpy(out, bytes, wanted);
     }
     if (z->swap) clv_npy_swap(out, wanted, z->element);

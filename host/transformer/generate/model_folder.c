@@ -60,10 +60,10 @@ static clv_status take_kind(const reader *r, clv_lm_config *c)
                         "qwen3 are",
                         r->path, type);
     if (strcmp(act, "silu") != 0)
-        return clv_fail(CLV_E_UNSUPPORTED, "%s: hidden_act is \"%.40s\", not supported; silu is",
+        return clv_fail(CLV_E_UNSUPPORTED, "%s: hidden_act is \"%.40s\"; only silu is supported",
                         r->path, act);
     if (clv_json_bool(clv_json_get(r->config, "mlp_bias"), false))
-        return clv_fail(CLV_E_UNSUPPORTED, "%s: mlp_bias is true, not supported", r->path);
+        return clv_fail(CLV_E_UNSUPPORTED, "%s: mlp_bias is true, which is not supported", r->path);
     snprintf(c->architecture, sizeof c->architecture, "%s", type);
     return CLV_OK;
 }
