@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Fits a Gaussian integrated over the voxels to a spot of a volume, as blob_fit.c does in frames: Levenberg-Marquardt,
  * first with equal weights, then with the variance that the first fit's residuals show. The first sweep leaves out
- * voxels that are nearer to another spot; a second sweep subtracts the light of the others. */
+ * voxels that are nearer to another spot; a second sweep subtracts the light of the others. The ladder of sigmas tells
+ * which widths are likely. This matters for faint spots, whose fits would otherwise shrink to a few bright voxels and
+ * state errors that are too small. */
 #include "host/blob/volume_plan.h"
 
 #include "base/alloc.h"
 #include "base/linalg.h"
+#include "base/sort.h"
 
 #include <math.h>
 #include <string.h>
@@ -14,10 +17,18 @@ enum { REACH = 24, SIDE = 2 * REACH + 1, ROUNDS = 30 };
 /* WIDTH: along x; the width along y follows from the voxels' ratio. */
 enum { Z, Y, X, LIGHT, GROUND, WIDTH, DEPTH, UNKNOWNS };
 
+/* What is known about a width before the fit: its logarithm scatters around that of `usual` with weight `loose`
+ * (inverse variance), and below `least` it is unlikely (weight `tight`). */
+typedef struct belief {
+    double usual, least, loose, tight;
+} belief;
+
 typedef struct window {
     size_t from[CLV_AXES], extent[CLV_AXES], count;
     double voxel[SIDE * SIDE * SIDE];
     double weight[SIDE * SIDE * SIDE]; /* 0: not finite, or nearer to another spot */
+    float sorted[SIDE * SIDE * SIDE];  /* scratch memory */
+    belief width, depth;
 } window;
 
 static double reach_of(const clv_volume_plan *plan, const clv_volume_spot *s, int axis)
@@ -119,6 +130,18 @@ static void take_away(const clv_volume_plan *plan, window *w, const clv_volume_s
                 w->voxel[i] -= p[LIGHT] * s[CLV_Z].e[z] * s[CLV_Y].e[y] * s[CLV_X].e[x];
 }
 
+/* Adds what the belief contributes to the sum of squares, to J'WJ and to J'Wr of parameter `own`. */
+static double weigh_belief(const belief *b, const double p[UNKNOWNS], size_t own, double *normal,
+                           double *right)
+{
+    const double usual = log(p[own] / b->usual), low = fmin(log(p[own] / b->least), 0);
+    if (normal) {
+        normal[own * UNKNOWNS + own] += (b->loose + (low < 0 ? b->tight : 0)) / (p[own] * p[own]);
+        right[own] -= (b->loose * usual + b->tight * low) / p[own];
+    }
+    return b->loose * usual * usual + b->tight * low * low;
+}
+
 /* Returns the weighted sum of squares; with `normal` also computes J'WJ (lower half) and J'Wr. */
 static double judge(const clv_volume_plan *plan, const window *w, const double p[UNKNOWNS],
                     double *normal, double *right)
@@ -157,7 +180,8 @@ static double judge(const clv_volume_plan *plan, const window *w, const double p
                 }
             }
         }
-    return sum;
+    return sum + weigh_belief(&w->width, p, WIDTH, normal, right) +
+           weigh_belief(&w->depth, p, DEPTH, normal, right);
 }
 
 static bool sensible(const window *w, const double p[UNKNOWNS], const double start[UNKNOWNS])
@@ -197,6 +221,29 @@ static bool descend(const clv_volume_plan *plan, const window *w, double p[UNKNO
     return false;
 }
 
+/* Makes the weights the inverse of the usual variance of the window's voxels, and sets the beliefs: widths are evenly
+ * distributed over the ladder, in logarithms; optics make no spot narrower than its smallest sigma. Along z optics vary
+ * more. */
+static void expect(const clv_volume_plan *plan, window *w)
+{
+    static const double least = 0.09, least_z = 0.25, below = 0.01; /* variances of logarithms */
+    const double low = plan->sigma[0], high = plan->sigma[plan->scales - 1];
+    const double ladder = log(high / low) * log(high / low) / 12, ratio = plan->ratio[CLV_Z];
+    size_t n = 0;
+    for (size_t i = 0; i < w->count; ++i)
+        if (w->weight[i] > 0) w->sorted[n++] = (float)w->voxel[i];
+    const float middle = n ? clv_nth_float(w->sorted, n, n / 2) : 0;
+    for (size_t i = 0; i < n; ++i)
+        w->sorted[i] = fabsf(w->sorted[i] - middle);
+    const double noise = n ? 1.4826 * (double)clv_nth_float(w->sorted, n, n / 2) : 0;
+    const bool known = noise > 0; /* without noise the voxels alone decide */
+    w->width = (belief){ sqrt(low * high), low, known / fmax(ladder, least), known / below };
+    w->depth = (belief){ sqrt(low * high) * ratio, low * ratio, known / fmax(ladder, least_z),
+                         known / below };
+    for (size_t i = 0; i < w->count && known; ++i)
+        w->weight[i] /= noise * noise;
+}
+
 /* Sets the weights to the inverse of the variance a + b * light of each voxel, with a and b from the residuals. Returns
  * false where the residuals do not determine them. */
 static bool weigh(const clv_volume_plan *plan, window *w, const double p[UNKNOWNS])
@@ -228,14 +275,15 @@ static bool weigh(const clv_volume_plan *plan, window *w, const double p[UNKNOWN
 }
 
 /* Returns the standard deviation of a position whose variance is `variance` in the limit of much light. As in frames
- * (blob_fit.c), two terms are missing there, and their sizes are from simulated spots of 600 to 10,000 photons: the
+ * (blob_fit.c), two terms are missing there, and their sizes are from simulated spots of 300 to 10,000 photons: the
  * weights come from the voxels themselves, and where positions scatter by a tenth of the width, the model is no longer
  * linear. A larger `nonlinear` fits spots whose positions scatter by 0.1 of the width, but overestimates the errors of
  * spots whose positions scatter by 0.2. */
 static double enlarged(double variance, double sigma)
 {
     const double scatter = 0.1, nonlinear = 15;
-    return sqrt(variance * (1 + scatter + nonlinear * variance / (sigma * sigma)));
+    const double voxel = 1.0 / 12; /* variance of a voxel's own extent */
+    return sqrt(variance * (1 + scatter + nonlinear * variance / (sigma * sigma + voxel)));
 }
 
 /* Computes the standard deviations of the position from the inverse of J'WJ, whose weights are inverse variances. */
@@ -263,7 +311,9 @@ static bool fit_window(const clv_volume_plan *plan, window *w, const clv_volume_
     memcpy(p, start, sizeof p);
     for (size_t i = 0; i < w->count; ++i)
         used += w->weight[i] > 0;
-    if (used < 2 * UNKNOWNS || !descend(plan, w, p, start)) return false;
+    if (used < 2 * UNKNOWNS) return false;
+    expect(plan, w);
+    if (!descend(plan, w, p, start)) return false;
     const bool weighed = weigh(plan, w, p);
     if (weighed && !descend(plan, w, p, start)) return false;
     to->z = (float)p[Z], to->y = (float)p[Y], to->x = (float)p[X];

@@ -311,6 +311,56 @@ static void odd_stacks_are_taken(void **unused)
     clv_context_free(plain);
 }
 
+/* Spots so faint that one in five is found: fits keep to widths that optics make, and the deviations of positions are
+ * those that the errors tell. */
+static void check_faint(test_device *device)
+{
+    if (device->slow) return; /* the host fits, so one device is as good as another */
+    enum { APART = 18, ACROSS = 9, HIGH = 2, SIDE = APART * ACROSS, STACKS = 3 };
+    double squares = 0;
+    int found = 0, narrow = 0;
+    for (uint64_t stack = 0; stack < STACKS; ++stack) {
+        double at[HIGH * ACROSS * ACROSS][3];
+        volume v = dark(APART * HIGH, SIDE, SIDE, 60);
+        seed = 40 + stack;
+        for (int i = 0; i < (int)CLV_LEN(at); ++i) {
+            const int cell[3] = { i / (ACROSS * ACROSS), i / ACROSS % ACROSS, i % ACROSS };
+            for (int a = 0; a < 3; ++a)
+                at[i][a] = APART * cell[a] + 9 + 2 * uniform() - 1;
+            add_spot(&v, at[i][0], at[i][1], at[i][2], 1.5, 1.5, 600);
+        }
+        uint16_t *voxels = counts_of(&v);
+        const clv_volume_stacks shape = shape_of(&v);
+        const clv_blob_options o = { .size = sizeof o,
+                                     .threshold_sigma_given = true,
+                                     .threshold_sigma = 5,
+                                     .subpixel = CLV_BLOB_SUBPIXEL_FIT };
+        clv_volume_spot *spots;
+        size_t count;
+        EXPECT_OK(clv_volumes(device->context, &shape, voxels, &o, &spots, &count, NULL, NULL));
+        for (size_t i = 0; i < count; ++i) {
+            const clv_volume_spot *s = &spots[i];
+            const int cell =
+                ((int)s->z / APART * ACROSS + (int)s->y / APART) * ACROSS + (int)s->x / APART;
+            const double d[3] = { s->z - at[cell][0], s->y - at[cell][1], s->x - at[cell][2] };
+            if (!(s->z_err > 0) || sqrt(d[0] * d[0] + d[1] * d[1] + d[2] * d[2]) > 3) continue;
+            narrow += s->sigma < 0.9f || s->sigma_z < 0.9f;
+            squares += pow(d[0] / s->z_err, 2) + pow(d[1] / s->y_err, 2) + pow(d[2] / s->x_err, 2);
+            ++found;
+        }
+        clv_free(spots), free(voxels), free(v.light);
+    }
+    const double scatter = sqrt(squares / (3 * found));
+    print_message("%d faint spots, %d narrow, deviations %.3f errors\n", found, narrow, scatter);
+    assert_true(found > 80 && narrow < 3 && scatter > 0.9 && scatter < 1.1);
+}
+
+static void errors_of_faint_spots(void **unused)
+{
+    (void)unused;
+    test_each_device(check_faint);
+}
+
 static void wrong_stacks_are_refused(void **unused)
 {
     (void)unused;
@@ -340,6 +390,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(the_first_of_equal_voxels_is_the_maximum),
         cmocka_unit_test(limits_match_the_reference),
         cmocka_unit_test(odd_stacks_are_taken),
+        cmocka_unit_test(errors_of_faint_spots),
         cmocka_unit_test(wrong_stacks_are_refused),
     };
     test_choose(argc, argv);
