@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Sizes of the public structures, by name. */
 #include <cleave/array.h>
+#include <cleave/array_fuse.h>
 #include <cleave/array_math.h>
 #include <cleave/array_typed.h>
 #include <cleave/blas.h>
@@ -49,6 +50,7 @@ static const struct {
     { SIZE_OF(clv_diffusion_options) },
     { SIZE_OF(clv_eigen_options) },
     { SIZE_OF(clv_encoder_options) },
+    { SIZE_OF(clv_fuse_name) },
     { SIZE_OF(clv_item_arg) },
     { SIZE_OF(clv_items) },
     { SIZE_OF(clv_job) },

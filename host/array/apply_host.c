@@ -11,13 +11,6 @@ typedef struct blocks {
     _Alignas(64) unsigned char of[APPLY_ARRAYS][BLOCK * WIDEST];
 } blocks;
 
-/* The type that a kind has in memory without a conversion. */
-static clv_dtype type_of(clv_number_kind kind)
-{
-    static const clv_dtype types[] = { CLV_I64, CLV_U64, CLV_F32, CLV_F64, CLV_C128 };
-    return types[kind];
-}
-
 static const char *start_of(const clv_array *array)
 {
     return (const char *)array->storage->host + array->offset * clv_dtype_bytes(array->type);
@@ -32,7 +25,7 @@ static void fill(const clv_operand *number, clv_number_kind kind, void *to)
     const uint64_t bits = (uint64_t)whole;
     const void *from = given == KIND_INT ? (const void *)&whole : &bits;
     if (given <= KIND_UINT)
-        clv_apply_load(type_of(given), kind, from, 0, BLOCK, to);
+        clv_apply_load(clv_kind_type(given), kind, from, 0, BLOCK, to);
     else
         clv_apply_load(CLV_C128, kind, &both, 0, BLOCK, to);
 }
@@ -53,7 +46,7 @@ static void do_row(const clv_apply *a, blocks *b, const char *const *from, char 
     const clv_number_kind kind = clv_kind_of(a->compute), made = result_kind(a);
     const size_t out_bytes = clv_dtype_bytes(a->out->type);
     const ptrdiff_t out_step = a->layout.stride[CLV_OP_INPUTS][last];
-    const bool direct = a->out->type == type_of(made) && out_step == 1;
+    const bool direct = a->out->type == clv_kind_type(made) && out_step == 1;
     for (size_t first = 0; first < count; first += BLOCK) {
         const size_t some = count - first < BLOCK ? count - first : BLOCK;
         const void *at[CLV_OP_INPUTS] = { b->of[0], b->of[0], b->of[0] };
@@ -64,7 +57,7 @@ static void do_row(const clv_apply *a, blocks *b, const char *const *from, char 
             const ptrdiff_t step = a->layout.stride[i][last];
             const char *source =
                 from[i] + (ptrdiff_t)first * step * (ptrdiff_t)clv_dtype_bytes(type);
-            if (type == type_of(kind) && step == 1)
+            if (type == clv_kind_type(kind) && step == 1)
                 at[i] = source;
             else
                 clv_apply_load(type, kind, source, step, some, b->of[i]);
@@ -79,7 +72,7 @@ static void do_row(const clv_apply *a, blocks *b, const char *const *from, char 
 clv_status clv_apply_host(const clv_apply *a)
 {
     blocks b;
-    const clv_apply_layout *l = &a->layout;
+    const clv_layout *l = &a->layout;
     const char *from[CLV_OP_INPUTS] = { 0 };
     size_t at[CLV_ARRAY_RANK] = { 0 }, place = 0;
     memset(&b.of[0], 0, sizeof b.of[0]); /* operands that an operation does not have */

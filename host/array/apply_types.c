@@ -60,6 +60,18 @@ const char *clv_op_text(clv_op op, clv_dtype compute)
     return strcmp(text, "NONE") ? text : NULL;
 }
 
+bool clv_op_has_kernel(clv_op op, clv_dtype compute)
+{
+    const char *text = clv_op_text(op, compute);
+    return text && strncmp(text, "HOST_", 5) != 0;
+}
+
+clv_dtype clv_kind_type(clv_number_kind kind)
+{
+    static const clv_dtype types[] = { CLV_I64, CLV_U64, CLV_F32, CLV_F64, CLV_C128 };
+    return types[kind];
+}
+
 clv_status clv_op_types(clv_op op, const clv_dtype *types, size_t count, clv_dtype *compute,
                         clv_dtype *result)
 {

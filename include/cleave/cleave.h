@@ -7,6 +7,7 @@
 #include <cleave/array_data.h>
 #include <cleave/array_math.h>
 #include <cleave/array_fold.h>
+#include <cleave/array_fuse.h>
 #include <cleave/array_take.h>
 #include <cleave/array_typed.h>
 #include <cleave/blas.h>

@@ -16,6 +16,7 @@
     search(), semantic_search()      the vectors that are most similar to others
     LanguageModel                    language models: texts that go on, answers, scores
     offload(), explain(), last_plan()   host or device, and why
+    ElementwiseKernel, fuse()        several operations on arrays as one kernel
     Kernel, map()                    OpenCL C of your own, split over all devices
     Report, log_to()                 what ran where, and why
 
@@ -39,6 +40,7 @@ from ._context import Context, Device, MemoryRoom, MemoryStats, default_context,
 from ._device_array import Array, ArrayStats, array, array_stats, empty
 from ._encoder import Encoder, Trainer, TrainResult, embed, tokenize
 from ._finetune import FinetuneResult, finetune
+from ._fuse import ElementwiseKernel, fuse
 from ._kernel import COUNT, FIRST, Kernel, Local, Out, Shared
 from ._language import LanguageModel
 from ._library import LIBRARY_PATH, has
@@ -66,14 +68,14 @@ from .version import __version__
 __all__ = [
     "Array", "ArrayStats", "AsdiResult", "BlobStream", "COUNT", "Class", "Classifier",
     "CompanionResult", "Context", "ContrastResult", "CrossEncoder", "Device", "Diffusion",
-    "Encoder", "FIRST", "FinetuneResult", "Found", "Kernel", "LIBRARY_PATH", "LanguageModel", "Local", "MemoryRoom",
+    "ElementwiseKernel", "Encoder", "FIRST", "FinetuneResult", "Found", "Kernel", "LIBRARY_PATH", "LanguageModel", "Local", "MemoryRoom",
     "MemoryStats", "Normalized", "Out", "PacoResult", "Plan", "Report", "SPOT", "Share", "Shared",
     "SpectraArm", "SpectraLibrary", "TemplateMaker", "Tracks", "TrainResult", "Trainer", "VOLUME_SPOT", "WARNINGS",
     "__version__",
     "array", "array_stats", "asdi", "asnumpy", "blobs", "branches", "calibrate_snr", "characterize",
     "classify", "companions", "compute", "contrast", "convolve_2d", "default_context",
     "devices", "eigvals", "eigvalsh", "embed", "empty", "explain", "finetune", "frame_quality", "frame_weights",
-    "gaussian_2d", "has", "inject",
+    "fuse", "gaussian_2d", "has", "inject",
     "last_plan", "linear_step", "linear_train", "link", "log_to", "map", "matmul", "mend", "monte_carlo_pi",
     "normalize", "offload", "paco", "probe", "product", "psf_fwhm", "psf_normalize", "psf_recentre",
     "reduce", "registered", "search", "semantic_search", "specfit", "spectra_library", "stage_drift", "star_position",

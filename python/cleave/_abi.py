@@ -272,6 +272,7 @@ MapInput = _struct("clv_map_input", [("name", char_p), ("array", void_p), ("valu
                    "array_math.h")
 Operand = _struct("clv_operand", [("array", void_p), ("type", enum), ("whole", c.c_int64), ("real", c.c_double),
                                   ("imaginary", c.c_double)], "array_typed.h")
+FuseName = _struct("clv_fuse_name", [("name", char_p), ("role", enum), ("type", enum)], "array_fuse.h")
 ProductOptions = _struct("clv_product_options", [
     ("size", size_t), ("a_transposed", boolean), ("b_transposed", boolean)], "array_math.h")
 
@@ -482,6 +483,9 @@ OPTIONAL = {
     "clv_array_fill_from": (status, [void_p, void_p]),
     "clv_array_cast": (status, [void_p, enum, _OUT]),
     "clv_array_apply": (status, [void_p, enum, c.POINTER(Operand), size_t, void_p]),
+    "clv_fuse_parse": (status, [char_p, c.POINTER(FuseName), size_t, _OUT, c.POINTER(size_t)]),
+    "clv_fuse_free": (None, [void_p]),
+    "clv_fuse_run": (status, [void_p, void_p, c.POINTER(Operand), size_t, c.POINTER(void_p), size_t]),
     "clv_op_types": (status, [enum, c.POINTER(enum), size_t, c.POINTER(enum), c.POINTER(enum)]),
     "clv_array_fold": (status, [void_p, enum, void_p, c.c_uint32, void_p]),
     "clv_array_scan": (status, [void_p, enum, void_p, size_t, void_p]),

@@ -121,14 +121,19 @@ def apply(name: str, *given: Any, out: Array | None = None, dtype: Any = None,
         if isinstance(one, Array):
             slot.array = one.handle
             continue
-        slot.type = NUMBERS[its]
-        if its.kind in "biu":
-            slot.whole = _whole(name, one, its)
-        else:
-            slot.real, slot.imaginary = complex(one).real, complex(one).imag
+        slot_number(slot, name, one, its)
     with context.held() as handle:
         check(lib.clv_array_apply(handle, number, slots, len(operands), out.handle))
     return out
+
+
+def slot_number(slot: Any, name: str, value: Any, dtype: np.dtype[Any]) -> None:
+    """Makes an operand of one of Python's numbers, in a type."""
+    slot.type = NUMBERS[dtype]
+    if dtype.kind in "biu":
+        slot.whole = _whole(name, value, dtype)
+    else:
+        slot.real, slot.imaginary = complex(value).real, complex(value).imag
 
 
 def _whole(name: str, value: Any, dtype: np.dtype[Any]) -> int:

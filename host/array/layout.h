@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The axes of a result, merged where the strides of all arrays allow it, and the arrays' strides over them. */
+#ifndef CLEAVE_HOST_ARRAY_LAYOUT_H
+#define CLEAVE_HOST_ARRAY_LAYOUT_H
+
+#include "host/array/data.h"
+
+enum { LAYOUT_ARRAYS = 16 };
+
+typedef struct clv_layout {
+    size_t axes; /* at least 1 */
+    size_t arrays;
+    size_t extent[CLV_ARRAY_RANK];
+    ptrdiff_t stride[LAYOUT_ARRAYS][CLV_ARRAY_RANK];
+} clv_layout;
+
+/* Lays out arrays over the shape of `out`, to which they broadcast. An array that is NULL (a number) has strides of 0.
+ * Returns CLV_E_SHAPE if an array does not broadcast. */
+clv_status clv_layout_make(const char *what, const clv_array *out, clv_array *const *arrays,
+                           size_t count, clv_layout *layout);
+/* Tells whether an array is one row without gaps, or one element for all. */
+static inline bool clv_layout_is_flat(const clv_layout *l, size_t array)
+{
+    const ptrdiff_t step = l->stride[array][0];
+    return l->axes == 1 && (step == 0 || step == 1);
+}
+
+/* ---- memory that a result and operands share: alias.c ---- */
+
+/* Tells whether two elements of a result could lie at one place. */
+bool clv_array_repeats(const clv_array *out);
+/* Tells whether the bytes from the first to the last element of two arrays have some in common. */
+bool clv_array_meets(const clv_array *a, const clv_array *b);
+/* Tells whether writing `out` could change elements of `in` that are still to be read. */
+bool clv_array_interferes(const clv_array *out, const clv_array *in);
+
+#endif

@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Several operations as one kernel: the same numbers and types as one by one, on both sides, and clear errors."""
+import pickle
+
+import numpy as np
+import pytest
+
+import cleave
+
+X = np.random.default_rng(1).normal(size=(40, 35)).astype(np.float32)
+Y = np.random.default_rng(2).normal(size=35).astype(np.float32)
+N = np.arange(-60, 60, dtype=np.int8).reshape(4, 30)
+
+
+def waves(x, y):
+    d = x - y
+    return np.where(d > 0, np.exp(-d ** 2) * 2.5, abs(d).clip(0.1, 0.5)), d
+
+
+def whole(n):
+    m = n * 3
+    m += 7
+    return (m // 2 ^ n & 15) % 11, n / 4, n > -m, m.astype(np.float32) ** 3
+
+
+@pytest.fixture(params=["host", "device"])
+def where(request, context):
+    """Calls on each side, where there is a device."""
+    if request.param == "device" and not context.devices:
+        pytest.skip("no device works")
+    with cleave.offload(request.param):
+        yield context
+
+
+def test_a_fused_function_gives_what_its_operations_give(where):
+    x, y, n = (cleave.array(one, context=where) for one in (X, Y, N))
+    for function, given in ((waves, (x, y)), (waves, (x.T[3:30:2], y[:1])), (whole, (n,)), (whole, (n[::-2, 5:],))):
+        fused, alone = cleave.fuse(function)(*given), function(*given)
+        for got, wanted in zip(fused, alone):
+            assert isinstance(got, cleave.Array) and got.dtype == wanted.dtype and got.shape == wanted.shape
+            np.testing.assert_allclose(got.numpy(), wanted.numpy(), rtol=2e-6)
+
+
+def test_numbers_are_arguments_too(where):
+    x = cleave.array(X, context=where)
+
+    @cleave.fuse
+    def scaled(x, k):
+        """Scaled."""
+        return x * k if k > 1 else x / k + 1 + 2.5 + 3.25 + 4.125 + 5.0625
+
+    assert scaled.__doc__ == "Scaled." and scaled.__name__ == "scaled"
+    for k in (2, 0.5):
+        wanted = X * np.float32(k) if k > 1 else X / np.float32(k) + 15.9375
+        np.testing.assert_allclose(scaled(x, k).numpy(), wanted, rtol=1e-6)
+
+
+def test_what_needs_elements_is_refused(context):
+    x = cleave.array(X, context=context)
+    for function in (lambda x: 1 if x > 0 else 2, lambda x: x.sum(), lambda x: x[0], np.sum, np.sort, lambda x: x @ x,
+                     list, float):
+        with pytest.raises(TypeError, match="needs the elements"):
+            cleave.fuse(function)(x)
+    with pytest.raises(TypeError, match="not among its arguments"):
+        cleave.fuse(lambda a: a + x)(x)
+    with pytest.raises(TypeError, match="returned None"):
+        cleave.fuse(lambda a: None)(x)
+    with pytest.raises(cleave.ShapeError):
+        cleave.fuse(lambda a, b: a + b)(x, x[:3])
+
+
+def test_an_elementwise_kernel_is_cupys(where):
+    x, y = (cleave.array(one, context=where) for one in (X, Y))
+    squared = cleave.ElementwiseKernel("T x, T y", "T z", "T d = x - y;\nz = d * d;", "squared")
+    for kernel in (squared, pickle.loads(pickle.dumps(squared))):
+        got = kernel(x, y)
+        assert got.dtype == np.float32
+        np.testing.assert_allclose(got.numpy(), (X - Y) ** 2, rtol=1e-6)
+    assert squared(x.astype(np.float64), 1.5).dtype == np.float64
+    n = cleave.array(N, context=where)
+    np.testing.assert_array_equal(squared(n, 3).numpy(), (N - np.int8(3)) ** 2)
+    both = cleave.ElementwiseKernel("float x, float32 k", "float up, uint8 sign",
+                                    "up = x > 0 ? x * k : 0.0f; sign = x < 0")
+    up, sign = both(x, 2)
+    np.testing.assert_array_equal(up.numpy(), np.where(X > 0, X * 2, 0))
+    np.testing.assert_array_equal(sign.numpy(), X < 0)
+    into = cleave.empty(X.shape, context=where)
+    assert squared(x, y, into) is into
+    np.testing.assert_allclose(into.numpy(), (X - Y) ** 2, rtol=1e-6)
+    squared(x, y, x)
+    np.testing.assert_allclose(x.numpy(), (X - Y) ** 2, rtol=1e-6)
+
+
+def test_errors_say_where_and_what(context):
+    x, n = cleave.array(X, context=context), cleave.array(N, context=context)
+    kernel = cleave.ElementwiseKernel
+    with pytest.raises(cleave.FormatError, match="line 2, column 5: the name of an input"):
+        kernel("float x", "float z", "z = x;\nz = q + 1")
+    with pytest.raises(cleave.FormatError, match="for"):
+        kernel("float x", "float z", "for (int i = 0; i < 3; i++) z = x")
+    with pytest.raises(cleave.UnsupportedError, match="floor_divide"):
+        kernel("int x", "int z", "z = x / 2")
+    with pytest.raises(cleave.ArgumentError, match="raw"):
+        kernel("raw float x", "float z", "z = x[0]")
+    with pytest.raises(cleave.ArgumentError, match="a type and a name"):
+        kernel("x", "float z", "z = x")
+    with pytest.raises(cleave.ArgumentError, match="not among"):
+        kernel("float x", "T z", "z = x")
+    add = kernel("T x, T y", "T z", "z = x + y", "add")
+    with pytest.raises(cleave.ArgumentError, match="add: y is int8, but T is float32"):
+        add(x, n)
+    with pytest.raises(cleave.ArgumentError, match="1 arguments given, 2 inputs"):
+        add(x)
+    with pytest.raises(cleave.ArgumentError, match="x is int8, float32 expected"):
+        kernel("float x", "float z", "z = x")(n)
+    with pytest.raises(OverflowError):
+        add(n, 300)
