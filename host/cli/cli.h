@@ -104,7 +104,7 @@ int cli_print_version(void);
 void cli_say(FILE *out, const char *format, ...) CLV_PRINTF(2, 3);
 void cli_vsay(FILE *out, const char *format, va_list args);
 /* In a group of processes that do the same, one speaks for all. The others get a name ("rank 3: "): they print nothing
- * but errors, which begin with that name. */
+ * but errors, and with --verbose their decisions; each line begins with that name. */
 void cli_speak_as(const char *name);
 const char *cli_speaker(void); /* "": this process speaks for all */
 void cli_say_always(FILE *out, const char *format, ...) CLV_PRINTF(2, 3);

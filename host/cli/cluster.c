@@ -15,11 +15,15 @@
 #include <dlfcn.h>
 #include <limits.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-enum { RANGES = 4 }; /* a range is that part of what is left for a rank */
+enum {
+    RANGES = 4,    /* a range is that part of what is left for a rank */
+    PATIENCE = 20, /* seconds that a rank which failed waits for the others */
+};
 
 /* A chunk among the exchanged bytes. */
 typedef struct piece {
@@ -30,6 +34,7 @@ static struct {
     int rank, ranks, local, locals; /* ranks 0: not asked yet */
     const char *plugin;             /* "openmpi" */
     const cleave_cluster *mpi;      /* NULL: not started */
+    bool tried;                     /* to start it */
     clv_spread spread;
     /* the job that runs */
     uint64_t job, identity;
@@ -171,6 +176,7 @@ static clv_status start(void)
 {
     clv_text tried = { 0 };
     int rank = 0, ranks = 0;
+    cluster.tried = true;
     void *library = open_plugin(&tried);
     const char *why = library ? NULL : dlerror();
     clv_status status = CLV_OK;
@@ -200,8 +206,22 @@ void cli_cluster_tell(void *bytes, size_t length)
     if (cluster.mpi) cluster.mpi->share(bytes, length);
 }
 
+/* A rank that fails before it has started MPI starts it all the same, in order to end the others: MPICH's launcher
+ * would leave them waiting for this rank. If they do not come, a signal ends this rank, and the launcher ends the job.
+ */
+static void start_to_fail(void)
+{
+    if (cluster.ranks < 2 || cluster.tried) return;
+    fflush(NULL);
+    (void)signal(SIGALRM, SIG_DFL);
+    (void)alarm(PATIENCE);
+    (void)start();
+    (void)alarm(0);
+}
+
 void cli_cluster_leave(int code)
 {
+    if (code && !cluster.mpi) start_to_fail();
     if (!cluster.mpi) return;
     fflush(NULL);
     cluster.mpi->stop(code);

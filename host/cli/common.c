@@ -6,14 +6,13 @@
 #include "base/environment.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "base/log.h"
 #include "base/text.h"
 #include "host/cli/cluster.h"
 #include "host/cli/drivers.h"
 #include "host/cli/share.h"
 #include "host/io/room.h"
 #include "runtime/context/wishes.h"
-
-#include <cleave/log.h>
 
 #include <stdlib.h>
 #include <string.h>
@@ -51,16 +50,15 @@ void cli_common_table(cli_common *c, cli_option *table)
 static void log_line(clv_log_level level, const char *line, void *user)
 {
     (void)user;
-    cli_say(stderr, "%s%s\n", level <= CLV_LOG_WARN ? "cleave: " : "  ", line);
+    cli_say_always(stderr, "%s%s%s\n", cli_speaker(), level <= CLV_LOG_WARN ? "cleave: " : "  ",
+                   line);
 }
 
 void cli_listen(bool quiet, bool verbose)
 {
-    if (*cli_speaker())
-        clv_log_set(CLV_LOG_ERROR, log_line, NULL);
-    else if (verbose)
+    if (verbose) /* of every rank: which devices it has is worth knowing */
         clv_log_set(CLV_LOG_INFO, log_line, NULL);
-    else if (quiet)
+    else if (quiet || *cli_speaker())
         clv_log_set(CLV_LOG_ERROR, log_line, NULL);
     else if (!clv_environment("CLEAVE_LOG"))
         clv_log_set(CLV_LOG_WARN, log_line, NULL);
@@ -145,6 +143,7 @@ static clv_status choose_devices(const cli_common *c, clv_context_options *optio
     clv_copy_string(list, MOST_LIST, clv_text_get(&chosen));
     clv_text_clear(&chosen);
     if (*list) options->devices = list;
+    if (*list) clv_log(CLV_LOG_INFO, "this rank takes the devices %s", list);
     return CLV_OK;
 }
 

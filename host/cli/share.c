@@ -108,6 +108,11 @@ static bool read_shard(const char *text, unsigned *number, unsigned *count)
 
 int cli_share_check(const cli_command *command, const cli_common *c)
 {
+    if (c->devices_per_rank && c->sub_devices)
+        return cli_error(
+            command, CLI_USAGE,
+            "--devices-per-rank and --sub-devices exclude each other: ranks take whole "
+            "devices; leave one of the two out");
     if (!c->shard && !c->record) return -1;
     if (!c->shard || !c->record)
         return cli_error(command, CLI_USAGE, "%s is missing: %s", c->shard ? "--record" : "--shard",

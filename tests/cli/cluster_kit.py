@@ -47,8 +47,8 @@ def data_of(name):
     return data[10 + struct.unpack("<H", data[8:10])[0]:]
 
 
-def make_classes(model, folder):
-    """BertForSequenceClassification of three classes on the weights of `model`."""
+def make_classes(model, folder, count=3):
+    """BertForSequenceClassification of some classes on the weights of `model`."""
     shutil.copytree(model, folder)
     path, chance = os.path.join(folder, "model.safetensors"), random.Random(3)
     with open(path, "rb") as file:
@@ -56,9 +56,9 @@ def make_classes(model, folder):
         header, data = json.loads(file.read(length)), file.read()
     header = {"bert." + name: one for name, one in header.items() if name != "__metadata__"}
     for name, shape in (("bert.pooler.dense.weight", [WIDTH, WIDTH]), ("bert.pooler.dense.bias", [WIDTH]),
-                        ("classifier.weight", [3, WIDTH]), ("classifier.bias", [3])):
-        count = shape[0] * (shape[1] if len(shape) == 2 else 1)
-        raw = array.array("f", (chance.gauss(0, 0.5) for _ in range(count))).tobytes()
+                        ("classifier.weight", [count, WIDTH]), ("classifier.bias", [count])):
+        numbers = shape[0] * (shape[1] if len(shape) == 2 else 1)
+        raw = array.array("f", (chance.gauss(0, 0.5) for _ in range(numbers))).tobytes()
         header[name] = {"dtype": "F32", "shape": shape, "data_offsets": [len(data), len(data) + len(raw)]}
         data += raw
     text = json.dumps(header).encode("ascii")
@@ -67,7 +67,8 @@ def make_classes(model, folder):
     path = os.path.join(folder, "config.json")
     with open(path, encoding="utf-8") as file:
         config = json.load(file)
-    config.update(architectures=["BertForSequenceClassification"], id2label={"0": "one", "1": "two", "2": "three"})
+    config.update(architectures=["BertForSequenceClassification"],
+                  id2label={str(i): f"class {i}" for i in range(count)})
     with open(path, "w", encoding="utf-8") as file:
         json.dump(config, file)
 
@@ -83,13 +84,16 @@ def make_inputs():
         shutil.copy("made/specfit-coadd.fits", name + ".fits")
     make_model("model")
     make_classes("model", "classes")
+    make_classes("model", "one", 1)
     chance = random.Random(5)
     words = "the cats run running unaffable 12 and".split()
     lines = [" ".join(chance.choice(words) for _ in range(chance.randint(1, 14))) for _ in range(9000)]
     with open("texts.txt", "w", encoding="ascii") as file:
         file.write("\n".join(lines))
     with open("many.txt", "w", encoding="ascii") as file:
-        file.write("\n".join(lines * 40))
+        file.write("\n".join(lines * 3))
+    with open("pairs.txt", "w", encoding="ascii") as file:
+        file.write("\n".join(f"{a}\t{b}" for a, b in zip(lines[:3000], lines[3000:])))
     with open("few.txt", "w", encoding="ascii") as file:
         file.write("\n".join(lines[:4]))
     for name, rows, width in ("rows", ROWS, NUMBERS), ("queries", 3, NUMBERS), ("vectors8", 500, WIDTH):
@@ -97,12 +101,17 @@ def make_inputs():
         write_npy(name + ".npy", "<f4", (rows, width), numbers.tobytes())
 
 
-LONG = ["embed", "model", "-i", "many.txt"], [("-o", "vectors.npy")]  # some seconds: to be interrupted
+OTHERS = {  # which have no shards
+    "rank": (["rank", "classes", "--pairs", "-i", "pairs.txt"], [("-o", "scores.tsv")]),
+    "passages": (["rank", "one", "--query", "running cats", "-i", "texts.txt"], [("-o", "ranks.csv")]),
+    "whole": (["blobs", "made/blobs-movie.npy", "--threshold-scope", "movie"], [("-o", "spots.csv")]),
+    "stop": (["embed", "model", "-i", "many.txt"], [("-o", "vectors.npy")]),  # takes long enough to be stopped
+}
 
 
 def line_of(case, folder):
     """The command line of a case whose outputs go to `folder`, and all options that name an output."""
-    words, outputs = LONG if case == "long" else CASES[case]
+    words, outputs = {**CASES, **OTHERS}[case]
     return [*words, *QUIET, *(word for option, name in outputs for word in (option, f"{folder}/{name}"))]
 
 

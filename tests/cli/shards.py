@@ -88,6 +88,7 @@ def check_refusals():
     refuses("exclude each other", *kit.line_of("blobs", "out"), "--threshold-scope", "movie", "--shard", "1/2",
             "--record", "r")
     refuses("exclude each other", *kit.line_of("specfit", "out"), "--resume", "--shard", "1/2", "--record", "r")
+    refuses("--sub-devices exclude each other", *line, "--devices-per-rank", "1", "--sub-devices", "2")
     if os.path.exists("r"):
         kit.wrong("a refused shard left a record")
     done = kit.run(*line, "--shard", "1/2", "--record", "/dev/full")

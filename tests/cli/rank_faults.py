@@ -1,0 +1,187 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What happens to one of several ranks: it stops for a while, it has no OpenCL, it finds no input, it is killed, its
+disk is full; and which devices it takes.
+
+usage: rank_faults.py CLEAVE [--all] [FAULT...]
+--all: every fault with Open MPI and with MPICH, and stops of 10 s"""
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+import cluster_kit as kit
+import mpi_kit as mpi
+import testdata
+from text_embed import WRONG
+
+ALL = "--all" in sys.argv
+ENVIRONMENT = dict(os.environ, CLEAVE_TUNE="0")
+if "CLEAVE_TEST_ICDS" in os.environ:
+    ENVIRONMENT.update(OCL_ICD_VENDORS=os.environ["CLEAVE_TEST_ICDS"], RUSTICL_ENABLE="llvmpipe")
+STARS = ["specfit", testdata.path_of("specfit/data/coadd-synth-a.fits.gz"),
+         "--library", testdata.path_of("specfit/lib"), *kit.QUIET, "--starts", "1", "--save-every", "2", "--resume",
+         "-o", "out/stars.fits", "--models", "out/models.fits",
+         "--targets", ",".join(str(39600000000000 + i) for i in range(6))]
+SEARCH = ["search", "many.npy", "--queries", "queries.npy", "--top", "5", "-o", "out/found.csv"]
+
+
+def outputs():
+    """What lies in `out`, without the temporary files of a rank that MPICH's launcher killed: a later run would remove
+    them, once they are old."""
+    for name in os.listdir("out"):
+        if name.endswith(".cleave-part"):
+            os.remove(os.path.join("out", name))
+    return set(kit.files_in("out"))
+
+
+def check_stopped(name):
+    """The others go on without the rank, wait for it in the end, and the bytes are the same."""
+    wanted = kit.local("stop")
+    kit.fresh("out")
+    job = mpi.Job(name, 3, *kit.line_of("stop", "out"))
+    victim = job.signal(1, signal.SIGSTOP)
+    if victim:
+        time.sleep(10 if ALL else 2)
+        if job.process.poll() is not None:
+            kit.wrong(f"{name}: the job ended without the rank that was stopped")
+        os.kill(victim, signal.SIGCONT)
+    code, said = job.end()
+    done = subprocess.CompletedProcess([], code, said.encode(), said.encode())
+    kit.same(f"{name}: a rank that was stopped", done, wanted)
+    if not victim:
+        kit.wrong(f"{name}: there was no rank to stop: {said[-400:]}")
+
+
+def check_killed(name):
+    """The job ends with an error and without outputs, and --resume goes on with the same bytes."""
+    kit.fresh("out")
+    kit.run(*STARS)
+    wanted, journal = kit.files_in("out"), "out/stars.fits.journal"
+    kit.fresh("out")
+    job, sizes = mpi.Job(name, 3, *STARS), set()
+
+    def has_grown():
+        if os.path.exists(journal):
+            sizes.add(os.path.getsize(journal))
+        return len(sizes) > 2
+
+    victim = job.signal(1, signal.SIGKILL, has_grown)
+    code, said = job.end()
+    left = outputs()
+    if not victim or not code or left != {"stars.fits.journal"}:
+        kit.wrong(f"{name}: a rank that was killed: {code} {left} {said[-400:]!r}")
+    lines = [word for word in STARS if word != "-q"]
+    done = kit.run(*lines, before=mpi.launcher(name, 3))
+    kit.same(f"{name}: resumed", done, wanted)
+    if b"goes on after" not in done.stderr:
+        kit.wrong(f"{name}: the journal was not used: {done.stderr.decode()}")
+
+
+def check_full_disk(name):
+    """Rank 0, which writes, finds no room: the usual message and exit code, and nothing is left."""
+    os.makedirs("out", exist_ok=True)
+    if os.geteuid() != 0 or subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64K", "none", "out"], check=False,
+                                           capture_output=True).returncode != 0:
+        print("SKIPPED: no file system can be mounted here, so no disk is full")
+        return False
+    try:
+        done = kit.run(*kit.line_of("embed", "out"), before=mpi.launcher(name, 3))
+        said = done.stderr.decode()
+        if done.returncode != 1 or said.count("No space left") != 1 or "cleave embed: " not in said or \
+                "rank " in said.split("No space left")[0] or os.listdir("out"):
+            kit.wrong(f"{name}: a full disk: {done.returncode} {os.listdir('out')} {said[-600:]}")
+    finally:
+        subprocess.run(["umount", "-l", "out"], check=False)
+    return True
+
+
+def scores():
+    with open("out/found.csv", encoding="ascii") as file:
+        next(file)
+        return [float(line.rstrip().split(",")[-1]) for line in file]
+
+
+def check_without_opencl(name):
+    """It computes in plain C beside the others, and says so with --verbose."""
+    kit.fresh("out")
+    kit.run(*SEARCH, *kit.QUIET)
+    wanted, parts = scores(), ("rank 2:   mode reference", "rank 2:   search: the plain C path")
+    for _ in range(3):  # on a busy machine, the others may take all of the work before this rank has begun
+        kit.fresh("out")
+        done = kit.run(*SEARCH, "-v", env=ENVIRONMENT,
+                       before=[*mpi.launcher(name, 3), *mpi.as_rank(2, "export OCL_ICD_VENDORS=/nowhere")])
+        said = done.stderr.decode()
+        got = [] if done.returncode else scores()
+        if len(got) != len(wanted) or any(abs(a - b) > 1e-5 * abs(b) for a, b in zip(got, wanted)):
+            kit.wrong(f"{name}: with a rank without OpenCL: {done.returncode} {got} {wanted} {said[-600:]}")
+        if "rank 0:" in said or "search: the plain C path" in said.replace("rank 2:   search", ""):
+            kit.wrong(f"{name}: another rank works in plain C: {said}")
+        if all(part in said for part in parts):
+            return
+    kit.wrong(f"{name}: {parts} are not told: {said}")
+
+
+def check_devices(name):
+    """Each rank takes a device of its own, in turn."""
+    probe = subprocess.run([mpi.CLEAVE, "probe", "--json"], env=ENVIRONMENT, capture_output=True, check=True)
+    usable = sorted({f"{one['platform']}:{one['ordinal']}" for one in json.loads(probe.stdout)["devices"]
+                     if one["usable"]})
+    kit.fresh("out")
+    done = kit.run(*SEARCH, "-v", "--device", ",".join(usable), "--devices-per-rank", "1", env=ENVIRONMENT,
+                   before=mpi.launcher(name, len(usable) + 1))
+    took = {}
+    for line in done.stderr.decode().splitlines():
+        who, found, device = line.partition("this rank takes the devices ")
+        if found:
+            took[int(who.strip(" :rank") or 0)] = device.strip()
+    if done.returncode or sorted(took[i] for i in range(len(usable)) if i in took) != usable or \
+            took.get(len(usable)) != took.get(0):
+        kit.wrong(f"{name}: of the devices {usable} the ranks take {took}: {done.stderr.decode()[-800:]}")
+
+
+def check_refusals(name):
+    """A rank that finds no input; a plugin that is not there; shards under MPI."""
+    line = kit.line_of("classify", "out")
+    os.makedirs("elsewhere/out", exist_ok=True)
+    for what, part, arguments, before, environment in (
+            ("a rank without inputs", "rank 2: ", [], mpi.as_rank(2, "cd elsewhere"), os.environ),
+            ("rank 0 without a place for its output", "no-folder", ["-o", "no-folder/x.csv"], [], os.environ),
+            ("shards under MPI", "exclude each other", ["--shard", "1/2", "--record", "r"], [], os.environ),
+            ("no such plugin", "cannot be loaded", [], [], {**os.environ, "CLEAVE_MPI_PLUGIN": "/nowhere/p.so"})):
+        kit.fresh("out")
+        started = time.monotonic()
+        done = subprocess.run([*mpi.launcher(name, 3), *before, mpi.CLEAVE, *line, *arguments], env=environment,
+                              capture_output=True, timeout=300, stdin=subprocess.DEVNULL)
+        said = done.stderr.decode() + done.stdout.decode()
+        if not done.returncode or part not in said or outputs() or time.monotonic() - started > 60:
+            kit.wrong(f"{name}: {what}: {done.returncode} {said[-800:]!r}, expected {part!r}")
+
+
+CHECKS = {"stopped": check_stopped, "killed": check_killed, "full_disk": check_full_disk,
+          "without_opencl": check_without_opencl, "devices": check_devices, "refusals": check_refusals}
+
+
+def main():
+    names, whole = mpi.names(), True
+    chosen = [word for word in sys.argv[2:] if word != "--all"]
+    with tempfile.TemporaryDirectory() as folder:
+        os.chdir(folder)
+        kit.make_inputs()
+        kit.write_npy("many.npy", "<f4", (20 * kit.ROWS, kit.NUMBERS), 20 * kit.data_of("rows.npy"))
+        for number, (what, check) in enumerate(CHECKS.items()):
+            if chosen and what not in chosen:
+                continue
+            for name in names if ALL else names[number % len(names):][:1]:
+                started = time.monotonic()
+                whole = check(name) is not False and whole
+                print(f"{what}, {name}: {time.monotonic() - started:.1f} s")
+        os.chdir("/")
+    print("\n".join(WRONG))
+    sys.exit(1 if WRONG else 0 if whole else 77)
+
+
+main()
