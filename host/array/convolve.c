@@ -9,6 +9,7 @@
 #include "cl/array/shared.clh"
 #include "cl_embedded.h"
 #include "runtime/device/spare.h"
+#include "runtime/job/results.h"
 #include "runtime/offload/call.h"
 
 #include <math.h>
@@ -110,7 +111,8 @@ static clv_status enqueue(clv_slot *slot, size_t first, size_t count, void *user
 static clv_status commit(const clv_slot *slot, size_t first, size_t count, void *user)
 {
     const filter *f = user;
-    const float *rows = clv_slot_result(slot, OUT);
+    const float *rows;
+    CLV_TRY(clv_slot_take(slot, OUT, count * f->width * sizeof *rows, &rows));
     for (size_t y = 0; y < count; ++y)
         memcpy(f->out + (first + y) * f->out_stride, rows + y * f->width, f->width * sizeof(float));
     return CLV_OK;

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/options.h"
 #include "cl_embedded.h"
+#include "runtime/job/results.h"
 #include "runtime/offload/call.h"
 
 #include <cleave/array.h>
@@ -135,8 +136,11 @@ static bool is_finite(const float *matrix, size_t n)
 static clv_status commit(const clv_slot *slot, size_t first, size_t count, void *user)
 {
     const batch *b = user;
+    const size_t bytes = count * b->n * sizeof(float);
+    const float *found;
+    CLV_TRY(clv_slot_take(slot, VALUES, bytes, &found));
     float *out = b->values + first * b->n;
-    memcpy(out, clv_slot_result(slot, VALUES), count * b->n * sizeof *out);
+    memcpy(out, found, bytes);
     for (size_t i = 0; i < count; ++i) {
         if (!is_finite(b->matrices + (first + i) * b->n * b->n, b->n))
             for (size_t k = 0; k < b->n; ++k) /* rotations may not carry it to the diagonal */

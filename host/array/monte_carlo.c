@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/options.h"
 #include "cl_embedded.h"
+#include "runtime/job/results.h"
 #include "runtime/offload/call.h"
 
 #include <cleave/array.h>
@@ -63,7 +64,8 @@ static clv_status commit(const clv_slot *slot, size_t first, size_t count, void 
 {
     experiment *e = user;
     (void)first;
-    const uint32_t *counts = clv_slot_result(slot, COUNTS);
+    const uint32_t *counts;
+    CLV_TRY(clv_slot_take(slot, COUNTS, count * ITEMS * sizeof *counts, &counts));
     for (size_t i = 0; i < count * ITEMS; ++i)
         e->inside += counts[i];
     return CLV_OK;

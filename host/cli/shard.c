@@ -191,9 +191,9 @@ clv_status cli_replay_open(cli_replay *r, const char *const *paths, size_t count
     *r = (cli_replay){ .place = r->place };
     r->records = clv_zalloc(count, sizeof *r->records);
     if (!r->records) return clv_fail(CLV_E_MEMORY, "merge: no memory for %zu records", count);
-    for (; r->record_count < count; ++r->record_count) {
+    while (r->record_count < count) {
         cli_record *one = &r->records[r->record_count];
-        CLV_TRY(cli_record_open(paths[r->record_count], one));
+        CLV_TRY(cli_record_open(paths[r->record_count++], one));
         r->item_count += one->entry_count;
     }
     CLV_TRY(check_complete(r));

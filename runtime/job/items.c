@@ -4,6 +4,7 @@
 #include "base/digest.h"
 #include "base/error.h"
 #include "base/options.h"
+#include "runtime/job/results.h"
 #include "runtime/job/run.h"
 
 #include <cleave/items.h>
@@ -345,9 +346,11 @@ static clv_status commit(const clv_slot *slot, size_t first, size_t count, void 
     unsigned key = 0;
     for (size_t i = 0; i < r->count; ++i) {
         const clv_item_arg *a = &r->args[i];
-        if (a->kind == CLV_ITEM_OUTPUT)
-            memcpy((char *)a->result + first * a->bytes, clv_slot_result(slot, key),
-                   count * a->bytes);
+        if (a->kind == CLV_ITEM_OUTPUT) {
+            const void *bytes;
+            CLV_TRY(clv_slot_take(slot, key, count * a->bytes, &bytes));
+            memcpy((char *)a->result + first * a->bytes, bytes, count * a->bytes);
+        }
         key += a->kind == CLV_ITEM_OUTPUT || a->kind == CLV_ITEM_INPUT;
     }
     return CLV_OK;

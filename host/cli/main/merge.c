@@ -4,6 +4,7 @@
 #include "host/cli/share.h"
 
 #include "base/error.h"
+#include "base/text.h"
 
 #include <string.h>
 
@@ -14,6 +15,17 @@ static const cli_command *find(const char *name)
     for (size_t i = 0; i < sizeof shared / sizeof *shared; ++i)
         if (strcmp(shared[i]->name, name) == 0) return shared[i];
     return NULL;
+}
+
+/* The command comes from the records, so the user is shown what runs. */
+static void tell(int shards, int argc, char **argv)
+{
+    clv_text line = { 0 };
+    for (int i = 0; i < argc; ++i)
+        clv_text_add(&line, " %s", argv[i]);
+    cli_say(stderr, "merges %d shard%s of: cleave%s\n", shards, shards == 1 ? "" : "s",
+            clv_text_get(&line));
+    clv_text_clear(&line);
 }
 
 static int run(int argc, char **argv)
@@ -35,9 +47,7 @@ static int run(int argc, char **argv)
     if (!command)
         return cli_error(&cli_merge, CLI_USAGE, "%s: comes from `cleave %s`, which has no shards",
                          argv[1], arguments[0]);
-    if (!quiet)
-        cli_say(stderr, "merges %d shard%s of cleave %s\n", operands, operands == 1 ? "" : "s",
-                arguments[0]);
+    if (!quiet) tell(operands, count, arguments);
     return command->run(count, arguments);
 }
 
