@@ -350,7 +350,7 @@ class _Fused:
         return tuple(made) if several else made[0]
 
 
-def fuse(function: Callable[..., Any]) -> Any:
+def fuse(function: Callable[..., Any]) -> Callable[..., Any]:
     """A decorator: the operations of a function on arrays become one kernel, which reads and writes every array once.
 
     >>> @fuse

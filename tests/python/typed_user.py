@@ -61,6 +61,8 @@ def arrays() -> float:
     with cleave.offload("host"):
         plan: cleave.Plan = cleave.explain(cleave.matmul, grid, grid.T)
         product: NDArray[Any] = cleave.matmul(grid, grid.T, alpha=2.0)
+    squared = cleave.ElementwiseKernel("float x", "float z", "z = x * x")
+    assert float(cleave.fuse(lambda x: x / 2)(squared(there)).min()) >= 0
     stats: cleave.ArrayStats = cleave.array_stats()
     total: float = float(cleave.product(scaled, there, transpose_b=True).sum())
     assert cleave.last_plan().side in ("host", "device") and plan.flops > 0 and stats.uploads >= 0
