@@ -1,12 +1,13 @@
 /* search/dots.cl -- products of many rows with few queries on CPU cores, and the rows' lengths.
  *
- *   S[q, r] = sum over i of Q[q, i] * X[r, i]         scale[r] = 1 / |X[r]|, or 0 if the row is all zeros
+ *   S[q, r] = sum over i of Q[query + q, i] * X[r, i]         scale[r] = 1 / |X[r]|, or 0 if the row is all zeros
  *
  * Reading X from memory is what takes the time, so every row is read once. A work-item takes STRIP rows, ROWS of them
  * at a time, while all queries pass by, QUERIES at a time: ROWS * QUERIES vectors of partial sums stay in registers.
  *
  * Launch   1-D: global (strips of rows), local 1.
- * Defines  LANES 8 or 16 (the width of a register); NORMS 1: writes `scale`; QUERIES 1, 2 or 4.
+ * Defines  LANES 8 or 16 (the width of a register); NORMS 1: writes `scale`; QUERIES 1, 2 or 4; BYTES 1: X is char, and
+ *          converted to float as it is read.
  * Needs    OpenCL C 1.2. Rows of Q are padded with zeros to a multiple of 16 floats, and Q to a multiple of QUERIES
  *          rows. X may have any alignment; nothing beyond `width` is read.
  * Order    lanes upwards, then lanes in pairs. Sums differ from those of other products by rounding. */
@@ -19,6 +20,15 @@
 #define UNROLL _Pragma("unroll")
 #define STRIP CLV_SEARCH_STRIP
 #define ROWS (QUERIES == 1 ? 4 : 2)
+
+#if BYTES
+LANES_OF(__global, char)
+typedef char number;
+#define row_load(p) to_fvec(lanes_load(p))
+#else
+typedef float number;
+#define row_load(p) lanes_load(p)
+#endif
 
 static float sum_of(fvec v)
 {
@@ -33,10 +43,10 @@ static float sum_of(fvec v)
 }
 
 /* The last elements of a row, followed by zeros. */
-static fvec tail_of(__global const float *x, uint count)
+static fvec tail_of(__global const number *x, uint count)
 {
     float v[LANES];
-    UNROLL for (int i = 0; i < LANES; ++i) v[i] = (uint)i < count ? x[i] : 0.0f;
+    UNROLL for (int i = 0; i < LANES; ++i) v[i] = (uint)i < count ? (float)x[i] : 0.0f;
     return lanes_load(v);
 }
 
@@ -46,7 +56,7 @@ static fvec tail_of(__global const float *x, uint count)
         fvec v[ROWS];                                                                            \
         UNROLL for (int i = 0; i < ROWS; ++i)                                                    \
         {                                                                                        \
-            v[i] = lanes_load(x[i] + e);                                                         \
+            v[i] = row_load(x[i] + e);                                                           \
             ALSO;                                                                                \
         }                                                                                        \
         UNROLL for (int j = 0; j < QUERIES; ++j)                                                 \
@@ -57,14 +67,14 @@ static fvec tail_of(__global const float *x, uint count)
     }
 
 __kernel __attribute__((reqd_work_group_size(1, 1, 1))) void
-clv_search_dots(__global const float *restrict X, ulong x_offset, ulong x_row, __global const float *restrict Q,
-                uint q_row, __global float *restrict S, uint s_row, __global float *restrict scale, uint count,
-                uint width, uint queries)
+clv_search_dots(__global const number *restrict X, ulong x_offset, ulong x_row, __global const float *restrict Q,
+                uint q_row, uint query, __global float *restrict S, uint s_row, __global float *restrict scale,
+                uint count, uint width, uint queries)
 {
     const uint first = get_global_id(0) * STRIP, last = min(first + STRIP, count);
     const uint whole = width / LANES * LANES, rest = width - whole;
     for (uint r = first; r < last; r += ROWS) {
-        __global const float *x[ROWS];
+        __global const number *x[ROWS];
         fvec tail[ROWS], square[ROWS];
         UNROLL for (int i = 0; i < ROWS; ++i)
         {
@@ -77,7 +87,7 @@ clv_search_dots(__global const float *restrict X, ulong x_offset, ulong x_row, _
             fvec acc[ROWS][QUERIES];
             UNROLL for (int j = 0; j < QUERIES; ++j)
             {
-                q[j] = Q + (size_t)(q0 + j) * q_row;
+                q[j] = Q + (size_t)(query + q0 + j) * q_row;
                 const fvec y = rest ? lanes_load(q[j] + whole) : (fvec)0.0f;
                 UNROLL for (int i = 0; i < ROWS; ++i) acc[i][j] = tail[i] * y;
             }
@@ -95,7 +105,7 @@ clv_search_dots(__global const float *restrict X, ulong x_offset, ulong x_row, _
             for (uint e = 0; e < whole; e += LANES)
                 UNROLL for (int i = 0; i < ROWS; ++i)
                 {
-                    const fvec v = lanes_load(x[i] + e);
+                    const fvec v = row_load(x[i] + e);
                     square[i] = fma(v, v, square[i]);
                 }
         UNROLL for (int i = 0; i < ROWS; ++i)

@@ -15,6 +15,7 @@ enum {
     QUERY_ROWS = 4, /* queries are padded to a multiple of this, as cl/search/dots.cl wants them */
     LANES = 16,
     SPARE = 8, /* candidates beyond `top`, or an eighth of it */
+    RESCORE = 4,
     SHORT = 4096
 };
 
@@ -41,6 +42,17 @@ static clv_status check(const clv_context *context, const float *queries, size_t
     if ((unsigned)o->similarity > CLV_SIMILARITY_DOT)
         return clv_fail(CLV_E_ARGUMENT, "search: similarity %d is not one of clv_similarity",
                         (int)o->similarity);
+    if ((unsigned)o->first_pass > CLV_CODES_BINARY)
+        return clv_fail(CLV_E_ARGUMENT, "search: first_pass %d is not one of clv_codes",
+                        (int)o->first_pass);
+    if (o->first_pass && o->similarity != CLV_SIMILARITY_COSINE)
+        return clv_fail(CLV_E_ARGUMENT,
+                        "search: a first pass compares directions, so that the similarity "
+                        "must be the cosine; it is the product for vectors of length 1");
+    if (o->first_pass && o->rescore > CLV_SEARCH_TOP_MOST / (o->top ? o->top : DEFAULT_TOP))
+        return clv_fail(CLV_E_ARGUMENT,
+                        "search: top is %zu and rescore %zu; their product is at most %d",
+                        o->top ? o->top : DEFAULT_TOP, o->rescore, CLV_SEARCH_TOP_MOST);
     for (size_t i = 0; i < count * width; ++i)
         if (!isfinite(queries[i]))
             return clv_fail(CLV_E_ARGUMENT,
@@ -76,7 +88,11 @@ clv_status clv_search_create(clv_context *context, const float *queries, size_t 
     s->context = context;
     s->queries = count, s->width = width;
     s->top = o.top ? o.top : DEFAULT_TOP;
-    s->keep = s->top + CLV_MAX((size_t)SPARE, s->top / 8);
+    s->codes = o.first_pass;
+    s->keep = s->codes
+                  ? CLV_MIN(s->top * (o.rescore ? o.rescore : RESCORE), (size_t)CLV_SEARCH_TOP_MOST)
+                  : s->top + CLV_MAX((size_t)SPARE, s->top / 8);
+    s->room = s->codes ? s->keep : s->top;
     s->similarity = o.similarity;
     s->progress = o.progress, s->progress_user = o.progress_user;
     s->pitch = clv_round_up(width, LANES);
@@ -84,7 +100,7 @@ clv_status clv_search_create(clv_context *context, const float *queries, size_t 
     s->given = clv_alloc(count * width, sizeof *s->given);
     s->length = clv_alloc(count, sizeof *s->length);
     s->padded = clv_zalloc(s->padded_queries * s->pitch, sizeof *s->padded);
-    s->hits = clv_alloc(count * s->top, sizeof *s->hits);
+    s->hits = clv_alloc(count * s->room, sizeof *s->hits);
     s->held = clv_zalloc(count, sizeof *s->held);
     if (!s->given || !s->length || !s->padded || !s->hits || !s->held) {
         clv_search_free(s);
@@ -93,20 +109,24 @@ clv_status clv_search_create(clv_context *context, const float *queries, size_t 
                         width, s->top);
     }
     take_queries(s, queries);
-    *search = s;
-    return CLV_OK;
+    const clv_status status = s->codes == CLV_CODES_BINARY ? clv_search_pack_queries(s) : CLV_OK;
+    if (status)
+        clv_search_free(s);
+    else
+        *search = s;
+    return status;
 }
 
 void clv_search_free(clv_search *s)
 {
     if (!s) return;
     clv_free(s->given), clv_free(s->length), clv_free(s->padded);
-    clv_free(s->hits), clv_free(s->held);
+    clv_free(s->hits), clv_free(s->held), clv_free(s->bits);
+    clv_rescore_free(s->rescore);
     clv_free(s);
 }
 
-/* The similarity in double, whichever device found the row. */
-static double exact(const clv_search *s, size_t q, const float *row)
+double clv_search_exact(const clv_search *s, size_t q, const float *row)
 {
     const double product = dot(s->given + q * s->width, row, s->width);
     if (s->similarity == CLV_SIMILARITY_DOT) return product;
@@ -120,29 +140,23 @@ static void take_found(clv_search_plan *p)
     for (size_t q = 0; q < s->queries; ++q)
         for (size_t i = 0; i < p->found_count[q]; ++i) {
             const size_t row = (size_t)p->found[q * s->keep + i].row;
-            const clv_hit hit = { .score = exact(s, q, p->rows + row * p->stride),
+            const clv_hit hit = { .score = clv_search_exact(s, q, p->rows + row * p->stride),
                                   .row = (int64_t)(s->rows + row) };
-            clv_hits_offer(s->hits + q * s->top, &s->held[q], s->top, hit);
+            clv_hits_offer(s->hits + q * s->room, &s->held[q], s->room, hit);
         }
 }
 
-clv_status clv_search_add(clv_search *s, const float *rows, size_t count, size_t stride,
-                          clv_report *report)
+clv_status clv_search_run(clv_search_plan *p, size_t count, clv_report *report)
 {
-    if (!s || (count && !rows)) return clv_fail(CLV_E_ARGUMENT, "search: search or rows is NULL");
-    if (!stride) stride = s->width;
-    if (stride < s->width)
-        return clv_fail(CLV_E_SHAPE, "search: stride %zu is below the width of the queries, %zu",
-                        stride, s->width);
-    if (count > INT32_MAX || (count && stride > SIZE_MAX / 8 / count))
-        return clv_fail(CLV_E_SHAPE, "search: %zu rows in one call; at most 2^31 - 1 are accepted",
-                        count);
-    if (!count) return CLV_OK;
+    static const char *const codes[] = { "", " int8", " binary" };
+    const clv_search *s = p->search;
     char signature[96];
-    snprintf(signature, sizeof signature, "Q%zu D%zu K%zu", s->queries, s->width, s->keep);
-    clv_search_plan plan = { .search = s, .rows = rows, .stride = stride };
-    plan.found = clv_alloc(s->queries * s->keep, sizeof *plan.found);
-    plan.found_count = clv_zalloc(s->queries, sizeof *plan.found_count);
+    snprintf(signature, sizeof signature, "Q%zu D%zu K%zu%s", s->queries, s->width, s->keep,
+             codes[s->codes]);
+    p->found = clv_alloc(s->queries * s->keep, sizeof *p->found);
+    p->found_count = clv_zalloc(s->queries, sizeof *p->found_count);
+    if (!p->found || !p->found_count)
+        return clv_fail(CLV_E_MEMORY, "search: no memory for %zu candidates", s->queries * s->keep);
     const clv_job job = { .size = sizeof job,
                           .name = "search",
                           .signature = signature,
@@ -156,16 +170,31 @@ clv_status clv_search_add(clv_search *s, const float *rows, size_t count, size_t
                           .rehearse = true,
                           .progress = s->progress,
                           .progress_user = s->progress_user };
-    clv_status status =
-        plan.found && plan.found_count
-            ? clv_job_run(s->context, &job, &plan, report)
-            : clv_fail(CLV_E_MEMORY, "search: no memory for %zu candidates", s->queries * s->keep);
+    return clv_job_run(s->context, &job, p, report);
+}
+
+clv_status clv_search_add(clv_search *s, const float *rows, size_t count, size_t stride,
+                          clv_report *report)
+{
+    if (!s || (count && !rows)) return clv_fail(CLV_E_ARGUMENT, "search: search or rows is NULL");
+    if (s->codes)
+        return clv_fail(CLV_E_ARGUMENT, "search: this search has a first pass: it takes codes "
+                                        "(clv_search_add_codes), and rows when it is rescored");
+    if (!stride) stride = s->width;
+    if (stride < s->width)
+        return clv_fail(CLV_E_SHAPE, "search: stride %zu is below the width of the queries, %zu",
+                        stride, s->width);
+    if (count > INT32_MAX || (count && stride > SIZE_MAX / 8 / count))
+        return clv_fail(CLV_E_SHAPE, "search: %zu rows in one call; at most 2^31 - 1 are accepted",
+                        count);
+    if (!count) return CLV_OK;
+    clv_search_plan plan = { .search = s, .rows = rows, .stride = stride };
+    const clv_status status = clv_search_run(&plan, count, report);
     if (!status) {
         take_found(&plan);
         s->rows += count;
     }
-    clv_free(plan.found);
-    clv_free(plan.found_count);
+    clv_free(plan.found), clv_free(plan.found_count);
     return status;
 }
 
@@ -182,13 +211,16 @@ size_t clv_search_top(const clv_search *s)
 clv_status clv_search_result(const clv_search *s, int64_t *rows, float *scores)
 {
     if (!s) return clv_fail(CLV_E_ARGUMENT, "search: search is NULL");
-    clv_hit *sorted = clv_alloc(s->top, sizeof *sorted);
-    if (!sorted) return clv_fail(CLV_E_MEMORY, "search: no memory for %zu rows", s->top);
+    size_t room;
+    const size_t *held;
+    const clv_hit *hits = clv_rescore_hits(s, &held, &room);
+    clv_hit *sorted = clv_alloc(room, sizeof *sorted);
+    if (!sorted) return clv_fail(CLV_E_MEMORY, "search: no memory for %zu rows", room);
     for (size_t q = 0; q < s->queries; ++q) {
-        memcpy(sorted, s->hits + q * s->top, s->held[q] * sizeof *sorted);
-        clv_hits_sort(sorted, s->held[q]);
+        memcpy(sorted, hits + q * room, held[q] * sizeof *sorted);
+        clv_hits_sort(sorted, held[q]);
         for (size_t i = 0; i < s->top; ++i) {
-            const bool there = i < s->held[q];
+            const bool there = i < held[q];
             if (rows) rows[q * s->top + i] = there ? sorted[i].row : -1;
             if (scores) scores[q * s->top + i] = there ? (float)sorted[i].score : -INFINITY;
         }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A chunk of rows on a device: products with the queries, step by step, and the best rows of every query. */
-#include "host/search/search.h"
+#include "host/search/search_job.h"
 
 #include "base/alloc.h"
 #include "base/error.h"
@@ -11,9 +11,6 @@
 
 #include <math.h>
 
-/* Buffers of a worker, and of a slot beside its results. */
-enum { QUERIES, ROWS_IN = CLV_SEARCH_ROWS + 1, PRODUCTS, SCALES, PART_SCORES, PART_ROWS, SCRATCH };
-
 enum {
     FEW = 24, /* queries for which cores read rows once, by dots.cl; more go through GEMM */
     QUERY_BLOCK = 256,     /* queries of one product */
@@ -22,27 +19,17 @@ enum {
     SEGMENT = 4096 /* rows of a work-group */
 };
 
-/* How a device searches. */
-typedef struct way {
-    bool cores;     /* no barriers, one work-item for each strip or query */
-    bool dots;      /* products by clv_search_dots */
-    size_t block;   /* queries at a time */
-    size_t step;    /* rows at a time */
-    size_t segment; /* rows of a work-group; cards only */
-    size_t group;   /* its work-items */
-    size_t pitch;   /* floats between the products of two queries */
-} way;
-
-static way way_of(const clv_device *device, const clv_search *s)
+static clv_search_way way_of(const clv_device *device, const clv_search *s)
 {
     const clv_probe_device *facts = clv_device_facts(device);
-    way w = { .cores = facts->device_class == CLV_CLASS_CPU };
+    clv_search_way w = { .cores = facts->device_class == CLV_CLASS_CPU };
     /* rasterisers take small work-groups only, whatever their drivers report for the device */
     w.group = facts->device_class == CLV_CLASS_SOFTWARE ? 32 : CLV_SEARCH_GROUP;
     while (w.group > 1 && w.group > facts->max_work_group)
         w.group /= 2;
     w.dots = w.cores && s->queries <= FEW;
     w.block = CLV_MIN(s->queries, (size_t)QUERY_BLOCK);
+    if (w.cores && s->codes == CLV_CODES_INT8) w.block = CLV_MIN(s->queries, (size_t)FEW);
     w.segment = clv_round_up(CLV_MAX((size_t)SEGMENT, 4 * s->keep), SEGMENT);
     const size_t floats = w.cores ? CORE_FLOATS : CARD_FLOATS;
     w.step = w.cores ? CLV_MAX(floats / w.block / SEGMENT, (size_t)1) * SEGMENT
@@ -51,7 +38,7 @@ static way way_of(const clv_device *device, const clv_search *s)
     return w;
 }
 
-static size_t segments_of(const way *w, size_t count)
+static size_t segments_of(const clv_search_way *w, size_t count)
 {
     return w->cores ? 1 : (count + w->segment - 1) / w->segment;
 }
@@ -61,14 +48,16 @@ clv_cost clv_search_cost(size_t first, size_t count, void *user)
     (void)first;
     const clv_search_plan *p = user;
     const clv_search *s = p->search;
-    const double rows = (double)count * (double)p->stride * sizeof(float);
+    const double rows = (double)count * (double)p->stride * (p->codes ? 1 : sizeof(float));
     const double products = (double)count * (double)s->queries;
     const size_t block = CLV_MIN(s->queries, (size_t)QUERY_BLOCK);
     const size_t segments = count / CLV_MAX((size_t)SEGMENT, 4 * s->keep) + 2;
     const double found = (double)(s->queries * s->keep) * 8, parts = found * (double)segments;
     const double at_once =
         CLV_MIN((double)CARD_FLOATS, (double)block * ((double)count + SEGMENT)) * 4;
-    return (clv_cost){ .flops = 2 * products * (double)s->width,
+    const double operations =
+        s->codes == CLV_CODES_BINARY ? 3 * (double)s->words : 2 * (double)s->width;
+    return (clv_cost){ .flops = products * operations,
                        .traffic_bytes = rows + 2 * products * sizeof(float),
                        .transfer_bytes = rows + found,
                        .memory_bytes = (uint64_t)(rows + parts + found + at_once),
@@ -80,40 +69,26 @@ clv_status clv_search_setup(clv_worker *worker, void *user)
     clv_search_plan *p = user;
     const clv_search *s = p->search;
     clv_queue *queue = clv_worker_queue(worker);
-    const way w = way_of(clv_worker_device(worker), s);
-    const size_t bytes = s->padded_queries * s->pitch * sizeof(float);
+    const clv_search_way w = way_of(clv_worker_device(worker), s);
+    const bool bits = s->codes == CLV_CODES_BINARY;
+    const size_t bytes =
+        bits ? clv_round_up(s->queries, CLV_SEARCH_BITS_BLOCK) * s->words * sizeof *s->bits
+             : s->padded_queries * s->pitch * sizeof(float);
     clv_buffer *queries;
-    CLV_TRY(clv_worker_buffer(worker, QUERIES, bytes, &queries));
-    CLV_TRY(clv_write(queue, queries, 0, s->padded, bytes));
-    if (w.dots) return CLV_OK;
+    CLV_TRY(clv_worker_buffer(worker, CLV_SEARCH_QUERIES, bytes, &queries));
+    CLV_TRY(clv_write(queue, queries, 0, bits ? (const void *)s->bits : s->padded, bytes));
+    if (w.dots || s->codes) return CLV_OK;
     return clv_gemm_choose(s->context, queue, w.block, &p->form[clv_worker_index(worker)]);
 }
 
-/* A chunk on its way through a device. */
-typedef struct chunk {
-    const clv_search_plan *plan;
-    const clv_search *search;
-    const clv_gemm_form *form;
-    way way;
-    clv_slot *slot;
-    clv_queue *queue;
-    clv_buffer *queries, *products, *scales, *scores, *rows, *part_scores, *part_rows;
-    clv_place x;
-    size_t segments;
-} chunk;
-
-static bool is_scaled(const chunk *c)
+/* Whether products are still to be multiplied by the lengths of rows. */
+static bool is_scaled(const clv_search_chunk *c)
 {
-    return c->search->similarity == CLV_SIMILARITY_COSINE;
+    return c->search->similarity == CLV_SIMILARITY_COSINE && c->search->codes != CLV_CODES_BINARY;
 }
 
-static size_t offset_of(const chunk *c, size_t at)
-{
-    return c->x.offset + at * c->x.stride[1];
-}
-
-/* Enqueues dots.cl for the first `queries` queries; 0: the rows' lengths only. */
-static clv_status enqueue_dots(const chunk *c, size_t queries, size_t at, size_t count, bool scaled)
+clv_status clv_search_enqueue_dots(const clv_search_chunk *c, size_t q, size_t queries, size_t at,
+                                   size_t count, bool scaled)
 {
     const clv_search *s = c->search;
     const size_t lanes = clv_gemm_form_usual(clv_queue_device(c->queue)).lanes == 16 ? 16 : 8;
@@ -122,21 +97,23 @@ static clv_status enqueue_dots(const chunk *c, size_t queries, size_t at, size_t
                           .kernel = "clv_search_dots",
                           .defines = { { "LANES", (long)lanes },
                                        { "NORMS", scaled },
+                                       { "BYTES", c->search->codes == CLV_CODES_INT8 },
                                        { "QUERIES", queries < 2   ? 1
                                                     : queries < 4 ? 2
                                                                   : 4 } },
                           .global = { (count + CLV_SEARCH_STRIP - 1) / CLV_SEARCH_STRIP },
                           .local = { 1 } };
-    const clv_arg args[] = { clv_arg_buffer(c->x.buffer),         clv_arg_u64(offset_of(c, at)),
-                             clv_arg_u64(c->x.stride[1]),         clv_arg_buffer(c->queries),
-                             clv_arg_u32((uint32_t)s->pitch),     clv_arg_buffer(c->products),
-                             clv_arg_u32((uint32_t)c->way.pitch), clv_arg_buffer(c->scales),
-                             clv_arg_u32((uint32_t)count),        clv_arg_u32((uint32_t)s->width),
-                             clv_arg_u32((uint32_t)queries) };
+    const clv_arg args[] = { clv_arg_buffer(c->x.buffer),     clv_arg_u64(clv_search_offset(c, at)),
+                             clv_arg_u64(c->x.stride[1]),     clv_arg_buffer(c->queries),
+                             clv_arg_u32((uint32_t)s->pitch), clv_arg_u32((uint32_t)q),
+                             clv_arg_buffer(c->products),     clv_arg_u32((uint32_t)c->way.pitch),
+                             clv_arg_buffer(c->scales),       clv_arg_u32((uint32_t)count),
+                             clv_arg_u32((uint32_t)s->width), clv_arg_u32((uint32_t)queries) };
     return clv_launch_enqueue(c->queue, &launch, args, CLV_LEN(args), NULL);
 }
 
-static clv_status enqueue_product(const chunk *c, size_t q, size_t queries, size_t at, size_t count)
+static clv_status enqueue_product(const clv_search_chunk *c, size_t q, size_t queries, size_t at,
+                                  size_t count)
 {
     const clv_search *s = c->search;
     clv_buffer *scratch;
@@ -144,17 +121,17 @@ static clv_status enqueue_product(const chunk *c, size_t q, size_t queries, size
                          .n = count,
                          .k = s->width,
                          .a = { c->queries, q * s->pitch, s->pitch, 1, 0 },
-                         .b = { c->x.buffer, offset_of(c, at), 1, c->x.stride[1], 0 },
+                         .b = { c->x.buffer, clv_search_offset(c, at), 1, c->x.stride[1], 0 },
                          .c = { c->products, 0, c->way.pitch, 1, 0 },
                          .any_order = true,
                          .alpha = 1 };
-    CLV_TRY(
-        clv_slot_buffer(c->slot, SCRATCH, clv_gemm_scratch(c->form, &g) * sizeof(float), &scratch));
+    CLV_TRY(clv_slot_buffer(c->slot, CLV_SEARCH_SCRATCH,
+                            clv_gemm_scratch(c->form, &g) * sizeof(float), &scratch));
     return clv_gemm_enqueue(c->queue, c->form, &g, scratch, NULL);
 }
 
-static clv_launch group_launch(const chunk *c, const char *kernel, bool scaled, size_t groups,
-                               size_t rows)
+static clv_launch group_launch(const clv_search_chunk *c, const char *kernel, bool scaled,
+                               size_t groups, size_t rows)
 {
     const size_t group = c->way.group;
     return (clv_launch){ .size = sizeof(clv_launch),
@@ -165,17 +142,18 @@ static clv_launch group_launch(const chunk *c, const char *kernel, bool scaled, 
                          .local = { group, 1 } };
 }
 
-static clv_status enqueue_scales(const chunk *c, size_t at, size_t count)
+static clv_status enqueue_scales(const clv_search_chunk *c, size_t at, size_t count)
 {
-    if (c->way.cores) return enqueue_dots(c, 0, at, count, true);
+    if (c->way.cores) return clv_search_enqueue_dots(c, 0, 0, at, count, true);
     const clv_launch launch = group_launch(c, "clv_search_scale", true, 1, count);
-    const clv_arg args[] = { clv_arg_buffer(c->x.buffer), clv_arg_u64(offset_of(c, at)),
+    const clv_arg args[] = { clv_arg_buffer(c->x.buffer), clv_arg_u64(clv_search_offset(c, at)),
                              clv_arg_u64(c->x.stride[1]), clv_arg_u32((uint32_t)c->search->width),
                              clv_arg_buffer(c->scales) };
     return clv_launch_enqueue(c->queue, &launch, args, CLV_LEN(args), NULL);
 }
 
-static clv_status select_on_cores(const chunk *c, size_t q, size_t queries, size_t at, size_t count)
+static clv_status select_on_cores(const clv_search_chunk *c, size_t q, size_t queries, size_t at,
+                                  size_t count)
 {
     const clv_launch launch = { .size = sizeof(clv_launch),
                                 .source = &clv_cl_search_select_cores,
@@ -196,7 +174,7 @@ static clv_status select_on_cores(const chunk *c, size_t q, size_t queries, size
     return clv_launch_enqueue(c->queue, &launch, args, CLV_LEN(args), NULL);
 }
 
-static clv_status select_in_groups(const chunk *c, size_t q, size_t queries, size_t at,
+static clv_status select_in_groups(const clv_search_chunk *c, size_t q, size_t queries, size_t at,
                                    size_t count)
 {
     const clv_search *s = c->search;
@@ -218,7 +196,7 @@ static clv_status select_in_groups(const chunk *c, size_t q, size_t queries, siz
     return clv_launch_enqueue(c->queue, &launch, args, CLV_LEN(args), NULL);
 }
 
-static clv_status join(const chunk *c)
+static clv_status join(const clv_search_chunk *c)
 {
     const clv_search *s = c->search;
     const clv_launch launch = group_launch(c, "clv_search_join", false, 1, s->queries);
@@ -232,46 +210,49 @@ static clv_status join(const chunk *c)
 }
 
 /* Rows [at, at + count) of the chunk, all queries. */
-static clv_status enqueue_step(const chunk *c, size_t at, size_t count)
+static clv_status enqueue_step(const clv_search_chunk *c, size_t at, size_t count)
 {
     const clv_search *s = c->search;
-    if (is_scaled(c) && !c->way.dots) CLV_TRY(enqueue_scales(c, at, count));
+    if (is_scaled(c) && !c->way.dots && !s->codes) CLV_TRY(enqueue_scales(c, at, count));
     for (size_t q = 0; q < s->queries; q += c->way.block) {
         const size_t queries = CLV_MIN(s->queries - q, c->way.block);
-        CLV_TRY(c->way.dots ? enqueue_dots(c, queries, at, count, is_scaled(c))
-                            : enqueue_product(c, q, queries, at, count));
+        CLV_TRY(s->codes      ? clv_search_enqueue_codes(c, q, queries, at, count)
+                : c->way.dots ? clv_search_enqueue_dots(c, q, queries, at, count, is_scaled(c))
+                              : enqueue_product(c, q, queries, at, count));
         CLV_TRY(c->way.cores ? select_on_cores(c, q, queries, at, count)
                              : select_in_groups(c, q, queries, at, count));
     }
     return CLV_OK;
 }
 
-static clv_status take_buffers(chunk *c, size_t count)
+static clv_status take_buffers(clv_search_chunk *c, size_t count)
 {
     const clv_search *s = c->search;
     const size_t places = s->queries * s->keep,
                  step = CLV_MIN(c->way.step, clv_round_up(count, SEGMENT));
     c->way.pitch = step;
-    CLV_TRY(clv_worker_buffer(clv_slot_worker(c->slot), QUERIES, 0, &c->queries));
-    CLV_TRY(clv_slot_buffer(c->slot, PRODUCTS, c->way.block * step * sizeof(float), &c->products));
-    CLV_TRY(clv_slot_buffer(c->slot, SCALES, step * sizeof(float), &c->scales));
+    CLV_TRY(clv_worker_buffer(clv_slot_worker(c->slot), CLV_SEARCH_QUERIES, 0, &c->queries));
+    CLV_TRY(clv_slot_buffer(c->slot, CLV_SEARCH_PRODUCTS, c->way.block * step * sizeof(float),
+                            &c->products));
+    CLV_TRY(clv_slot_buffer(c->slot, CLV_SEARCH_SCALES, step * sizeof(float), &c->scales));
     CLV_TRY(clv_slot_output(c->slot, CLV_SEARCH_SCORES, places * sizeof(float), &c->scores));
     CLV_TRY(clv_slot_output(c->slot, CLV_SEARCH_ROWS, places * sizeof(uint32_t), &c->rows));
     c->segments = segments_of(&c->way, count);
     if (c->segments == 1) return CLV_OK;
-    CLV_TRY(clv_slot_buffer(c->slot, PART_SCORES, places * c->segments * sizeof(float),
+    CLV_TRY(clv_slot_buffer(c->slot, CLV_SEARCH_PART_SCORES, places * c->segments * sizeof(float),
                             &c->part_scores));
-    return clv_slot_buffer(c->slot, PART_ROWS, places * c->segments * sizeof(uint32_t),
+    return clv_slot_buffer(c->slot, CLV_SEARCH_PART_ROWS, places * c->segments * sizeof(uint32_t),
                            &c->part_rows);
 }
 
 /* Some rasterisers compute wrongly beyond a number of loop turns: refuses chunks that need more. */
-static clv_status check_turns(const chunk *c, size_t count)
+static clv_status check_turns(const clv_search_chunk *c, size_t count)
 {
     enum { PASSES = 7 }; /* of a selection over its input */
     const clv_device *device = clv_queue_device(c->queue);
     const size_t joined = segments_of(&c->way, count) * c->search->keep;
-    const size_t turns = PASSES * (CLV_MAX(joined, c->way.segment) / c->way.group + 1);
+    const size_t selected = PASSES * (CLV_MAX(joined, c->way.segment) / c->way.group + 1);
+    const size_t turns = CLV_MAX(selected, c->plan->codes ? c->plan->stride : 0);
     if (c->way.cores || device->loop_limit == CLV_UNKNOWN || turns < device->loop_limit)
         return CLV_OK;
     return clv_fail(
@@ -285,18 +266,19 @@ clv_status clv_search_enqueue(clv_slot *slot, size_t first, size_t count, void *
     const clv_search_plan *p = user;
     const clv_search *s = p->search;
     clv_worker *worker = clv_slot_worker(slot);
-    chunk c = { .plan = p,
-                .search = s,
-                .form = &p->form[clv_worker_index(worker)],
-                .way = way_of(clv_worker_device(worker), s),
-                .slot = slot,
-                .queue = clv_slot_queue(slot) };
-    const clv_box box = { .host = p->rows + first * p->stride,
-                          .element_bytes = sizeof(float),
-                          .extent = { 1, count, s->width },
+    clv_search_chunk c = { .plan = p,
+                           .search = s,
+                           .form = &p->form[clv_worker_index(worker)],
+                           .way = way_of(clv_worker_device(worker), s),
+                           .slot = slot,
+                           .queue = clv_slot_queue(slot) };
+    const clv_box box = { .host = p->codes ? (const void *)(p->codes + first * p->stride)
+                                           : (const void *)(p->rows + first * p->stride),
+                          .element_bytes = p->codes ? 1 : sizeof(float),
+                          .extent = { 1, count, p->codes ? p->stride : s->width },
                           .stride = { 0, p->stride, 1 } };
     CLV_TRY(check_turns(&c, count));
-    CLV_TRY(clv_slot_input(slot, ROWS_IN, &box, &c.x));
+    CLV_TRY(clv_slot_input(slot, CLV_SEARCH_ROWS_IN, &box, &c.x));
     CLV_TRY(take_buffers(&c, count));
     for (size_t at = 0; at < count; at += c.way.step)
         CLV_TRY(enqueue_step(&c, at, CLV_MIN(count - at, c.way.step)));

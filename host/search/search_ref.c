@@ -9,6 +9,14 @@
 
 enum { BLOCK = 64 };
 
+static float dot(const float *a, const float *b, size_t count)
+{
+    double sum = 0;
+    for (size_t i = 0; i < count; ++i)
+        sum += (double)a[i] * (double)b[i];
+    return (float)sum;
+}
+
 static float scale_of(const clv_search *s, const float *row)
 {
     if (s->similarity == CLV_SIMILARITY_DOT) return 1;
@@ -27,6 +35,32 @@ static void offer(const clv_search *s, const float *products, const float *scale
             clv_hits_offer(
                 heaps + q * s->keep, &counts[q], s->keep,
                 (clv_hit){ (double)(products[q * BLOCK + r] * scale[r]), (int64_t)(at + r) });
+}
+
+/* As search_rows, with codes. */
+static clv_status search_codes(const clv_search_plan *p, size_t first, size_t count,
+                               float *products, clv_hit *heaps, size_t *counts)
+{
+    const clv_search *s = p->search;
+    float scale[BLOCK];
+    float *row = clv_alloc(s->width, sizeof *row);
+    if (!row) return clv_fail(CLV_E_MEMORY, "search: no memory for a row");
+    for (size_t at = 0; at < count; at += BLOCK) {
+        const size_t rows = CLV_MIN(count - at, (size_t)BLOCK);
+        for (size_t r = 0; r < rows; ++r) {
+            const uint8_t *code = p->codes + (first + at + r) * p->stride;
+            for (size_t i = 0; i < s->width && s->codes == CLV_CODES_INT8; ++i)
+                row[i] = (float)((const int8_t *)code)[i];
+            for (size_t q = 0; q < s->queries; ++q)
+                products[q * BLOCK + r] = s->codes == CLV_CODES_INT8
+                                              ? dot(s->padded + q * s->pitch, row, s->width)
+                                              : (float)clv_search_bits_product(s, q, code);
+            scale[r] = s->codes == CLV_CODES_INT8 ? scale_of(s, row) : 1;
+        }
+        offer(s, products, scale, at, rows, heaps, counts);
+    }
+    clv_free(row);
+    return CLV_OK;
 }
 
 static void search_rows(const clv_search_plan *p, size_t first, size_t count, float *products,
@@ -68,14 +102,18 @@ clv_status clv_search_reference(clv_slot *slot, size_t first, size_t count, void
     clv_hit *heaps = clv_alloc(places, sizeof *heaps);
     size_t *counts = clv_zalloc(s->queries, sizeof *counts);
     const bool enough = products && heaps && counts;
-    if (enough) {
+    clv_status status =
+        enough ? CLV_OK : clv_fail(CLV_E_MEMORY, "search: no memory for %zu candidates", places);
+    if (!status && p->codes)
+        status = search_codes(p, first, count, products, heaps, counts);
+    else if (!status)
         search_rows(p, first, count, products, heaps, counts);
+    if (!status)
         for (size_t i = 0; i < places; ++i) {
             const bool there = i % s->keep < counts[i / s->keep];
             ((float *)scores)[i] = there ? (float)heaps[i].score : -INFINITY;
             ((uint32_t *)rows)[i] = there ? (uint32_t)heaps[i].row : UINT32_MAX;
         }
-    }
     clv_free(products), clv_free(heaps), clv_free(counts);
-    return enough ? CLV_OK : clv_fail(CLV_E_MEMORY, "search: no memory for %zu candidates", places);
+    return status;
 }

@@ -14,7 +14,18 @@ typedef enum clv_similarity {
     CLV_SIMILARITY_DOT,    /**< q r */
 } clv_similarity;
 
-enum { CLV_SEARCH_TOP_MOST = 16384 }; /**< the largest `top` */
+enum {
+    CLV_SEARCH_TOP_MOST = 16384
+}; /**< the largest `top`, and the largest `top` times `rescore` */
+
+/** Short forms of vectors, for a first pass over many of them: see clv_search_add_codes. Frozen. */
+typedef enum clv_codes {
+    CLV_CODES_NONE,
+    CLV_CODES_INT8, /**< int8 [width]: 127 x / max |x|, rounded to the nearest whole number, ties to even; zeros for a
+                           row of zeros or with a number that is not finite */
+    CLV_CODES_BINARY, /**< uint8 [(width + 7) / 8]: bits x > 0, the first number in the highest bit of the first byte,
+                           and zeros at the end: what numpy.packbits and sentence-transformers' "ubinary" give */
+} clv_codes;
 
 typedef struct clv_search_options {
     size_t size; /**< sizeof(clv_search_options) */
@@ -23,6 +34,9 @@ typedef struct clv_search_options {
     clv_progress
         *progress; /**< counts the rows of one clv_search_add and may cancel it; NULL: none */
     void *progress_user;
+    clv_codes first_pass; /**< CLV_CODES_NONE: all rows are compared as they are */
+    size_t
+        rescore; /**< with a first pass: candidates for each row that is wanted; 0: 4. More find more of the best rows */
 } clv_search_options;
 
 /** The best rows so far of a number of queries, among rows that you add piece by piece. */
@@ -61,6 +75,57 @@ CLV_API void clv_search_free(clv_search *search); /**< before its context; accep
 CLV_API clv_status clv_search_add(clv_search *search, const float *rows, size_t count,
                                   size_t stride, clv_report *report);
 
+/** Bytes of the code of one row. 0: `codes` is none of clv_codes, or CLV_CODES_NONE. */
+CLV_API size_t clv_codes_bytes(clv_codes codes, size_t width);
+
+/**
+ * Makes the codes of rows, on the caller's thread.
+ *
+ * @param rows    [count, width] float32.
+ * @param stride  floats from one row to the next, at least width; 0: width.
+ * @param out     [count, clv_codes_bytes(codes, width)] bytes.
+ * @return CLV_OK; CLV_E_ARGUMENT (NULL, codes); CLV_E_SHAPE (width 0, stride below width).
+ */
+CLV_API clv_status clv_codes_make(clv_codes codes, const float *rows, size_t count, size_t width,
+                                  size_t stride, void *out);
+
+/**
+ * The first pass of a search with `first_pass`: compares every query with the codes of more rows, in place of
+ * clv_search_add. Codes take a quarter (int8) or a 32nd (binary) of the memory, and most of a search among many rows is
+ * reading them. The `top` times `rescore` rows whose codes are most similar become candidates; clv_search_rescore then
+ * gives them their exact similarities. The rows found are the exact ones only if they are among the candidates, which
+ * is likely but not certain.
+ *
+ * Similarities of codes: int8: the cosine of query and code; binary: the cosine of their signs,
+ * 1 - 2 (bits that differ) / width. Of equally similar rows the first ones become candidates.
+ *
+ * @param codes   [count, clv_codes_bytes()] bytes, as clv_codes_make writes them; used during the call only.
+ * @return as clv_search_add; CLV_E_ARGUMENT also if the search has no first pass, or was rescored.
+ */
+CLV_API clv_status clv_search_add_codes(clv_search *search, const void *codes, size_t count,
+                                        clv_report *report);
+
+/**
+ * Lists the candidates of all queries, each row once, upwards.
+ *
+ * @param rows   out, as many as clv_search_candidates(search, NULL, &count) says; NULL: not wanted.
+ * @param count  out: the number of candidates.
+ * @return CLV_OK; CLV_E_ARGUMENT (NULL, no first pass); CLV_E_MEMORY.
+ */
+CLV_API clv_status clv_search_candidates(clv_search *search, int64_t *rows, size_t *count);
+
+/**
+ * The second pass: computes the exact similarities of candidates in float64. You may give the candidates in pieces;
+ * each call continues where the one before ended. Then clv_search_result has the best of those that were given.
+ *
+ * @param rows    [count, width] float32: the vectors of the next candidates, in the order of clv_search_candidates.
+ * @param stride  floats from one row to the next, at least width; 0: width.
+ * @return CLV_OK; CLV_E_ARGUMENT (NULL, no first pass); CLV_E_SHAPE (stride below width, more rows than candidates are
+ *         left); CLV_E_MEMORY.
+ */
+CLV_API clv_status clv_search_rescore(clv_search *search, const float *rows, size_t count,
+                                      size_t stride);
+
 CLV_API size_t clv_search_rows(const clv_search *search); /**< rows that were added so far */
 CLV_API size_t
 clv_search_top(const clv_search *search); /**< `top` of the options, or the default */
@@ -73,7 +138,9 @@ clv_search_top(const clv_search *search); /**< `top` of the options, or the defa
  *                similarity is a number. NULL: not wanted.
  * @param scores  out, [queries, top]: the similarity, the float64 value rounded to float32; minus infinity where the
  *                row is -1. NULL: not wanted.
- * @return CLV_OK; CLV_E_ARGUMENT (search is NULL).
+ * @return CLV_OK; CLV_E_ARGUMENT (search is NULL); CLV_E_MEMORY.
+ *
+ * After a first pass without clv_search_rescore, it writes the best candidates with the similarities of their codes.
  *
  * A row that holds NaN is never found. Range: rows and queries whose length lies between 1e-18 and 1e18, or is 0.
  */

@@ -13,7 +13,7 @@
                                      and all its other functions
     tokenize(), embed(), finetune(), classify(), Encoder, Trainer, Classifier, CrossEncoder
                                      texts: tokens, vectors, fine-tuning, classes
-    search(), semantic_search()      the vectors that are most similar to others
+    search(), semantic_search(), search_codes()   the vectors that are most similar to others
     LanguageModel                    language models: texts that go on, answers, scores
     offload(), explain(), last_plan()   host or device, and why
     ElementwiseKernel, fuse()        several operations on arrays as one kernel
@@ -55,7 +55,7 @@ from ._contrast import ContrastResult, contrast
 from ._paco import PacoResult, paco, psf_fwhm, psf_normalize
 from ._probe import probe
 from ._report import Report, Share
-from ._search import Found, search, semantic_search
+from ._search import Found, search, search_codes, semantic_search
 from ._specfit import WARNINGS, specfit
 from ._spectra_library import SpectraArm, SpectraLibrary
 from ._stage import registered, stage_drift
@@ -78,7 +78,8 @@ __all__ = [
     "fuse", "gaussian_2d", "has", "inject",
     "last_plan", "linear_step", "linear_train", "link", "log_to", "map", "matmul", "mend", "monte_carlo_pi",
     "normalize", "offload", "paco", "probe", "product", "psf_fwhm", "psf_normalize", "psf_recentre",
-    "reduce", "registered", "search", "semantic_search", "specfit", "spectra_library", "stage_drift", "star_position",
+    "reduce", "registered", "search", "search_codes", "semantic_search", "specfit", "spectra_library", "stage_drift",
+    "star_position",
     "tokenize", "volumes", *errors.__all__]
 
 

@@ -166,7 +166,7 @@ StageShift = _struct("clv_stage_shift", [
 
 SearchOptions = _struct("clv_search_options", [
     ("size", size_t), ("top", size_t), ("similarity", enum), ("progress", Progress),
-    ("progress_user", void_p)], "search.h")
+    ("progress_user", void_p), ("first_pass", enum), ("rescore", size_t)], "search.h")
 
 # ---- motion.h
 
@@ -413,6 +413,11 @@ FUNCTIONS = {
     "clv_search_create": (status, [void_p, void_p, size_t, size_t, c.POINTER(SearchOptions),
                                    c.POINTER(void_p)]),
     "clv_search_add": (status, [void_p, void_p, size_t, size_t, void_p]),
+    "clv_codes_bytes": (size_t, [enum, size_t]),
+    "clv_codes_make": (status, [enum, void_p, size_t, size_t, size_t, void_p]),
+    "clv_search_add_codes": (status, [void_p, void_p, size_t, void_p]),
+    "clv_search_candidates": (status, [void_p, void_p, c.POINTER(size_t)]),
+    "clv_search_rescore": (status, [void_p, void_p, size_t, size_t]),
     "clv_search_result": (status, [void_p, void_p, void_p]),
     "clv_search_free": (None, [void_p]),
     "clv_specfit": (status, [void_p, c.POINTER(SpectraLibrary), c.POINTER(SpectraStars),

@@ -21,6 +21,9 @@ from .errors import ArgumentError, ShapeError
 _SIZE = ctypes.sizeof(_abi.SearchOptions)
 _SIMILARITY = {"cosine": 0, "dot": 1}
 _MOST = 16384
+_CODES = {"int8": 1, "binary": 2}
+_PART = 1 << 24  #: numbers of candidates in memory at a time
+_SAMPLES = 16  #: rows whose codes are made again, to see that codes belong to the vectors
 
 
 class Found(NamedTuple):
@@ -56,10 +59,73 @@ def _pieces_of(vectors: Any) -> Iterable[Any]:
     return vectors if hasattr(vectors, "__next__") else (vectors,)
 
 
-def search(queries: Any, vectors: Any, top: int = 10, *, similarity: str = "cosine",
-           context: Context | None = None, report: Report | None = None, progress: Progress = None) -> Found:
+def _made(vectors: NDArray[np.float32], kind: int) -> NDArray[Any]:
+    rows, width = vectors.shape
+    codes = np.empty((rows, lib.clv_codes_bytes(kind, width)), np.int8 if kind == 1 else np.uint8)
+    if rows:
+        check(lib.clv_codes_make(kind, address(vectors), rows, width, vectors.strides[0] // 4, address(codes)))
+    return codes
+
+
+def search_codes(vectors: Any, precision: str) -> NDArray[Any]:
+    """Makes short forms of vectors, for search(codes=...): much less memory to read for each search.
+
+    precision  "int8":   int8 [rows, width], 127 x / max |x| of the row, rounded: a quarter of the memory
+               "binary": uint8 [rows, (width + 7) // 8], bits x > 0 as numpy.packbits puts them, the "ubinary" of
+                         sentence-transformers: a 32nd of the memory
+    """
+    given = numbers("search_codes: vectors", vectors)
+    if given.ndim != 2 or not given.shape[1]:
+        raise ShapeError(f"search_codes: vectors: [rows, width] expected, shape {given.shape} given")
+    return _made(_vectors_of(given, given.shape[1]), choice("search_codes: precision", precision, _CODES))
+
+
+def _codes_of(value: Any, width: int) -> tuple[NDArray[Any], int]:
+    codes = np.asarray(value)
+    for kind, dtype, bytes_of_row in ((1, np.int8, width), (2, np.uint8, (width + 7) // 8)):
+        if codes.ndim == 2 and codes.dtype == dtype and codes.shape[1] == bytes_of_row:
+            return np.ascontiguousarray(codes), kind
+    raise ShapeError(f"search: codes: int8 [rows, {width}] or uint8 [rows, {(width + 7) // 8}] expected, as "
+                     f"search_codes() makes them; {codes.dtype} {codes.shape} given")
+
+
+def _compare_codes(codes: NDArray[Any], kind: int, vectors: Any) -> Any:
+    """Returns the vectors of which these are the codes; refuses codes of others."""
+    vectors = vectors if isinstance(vectors, np.ndarray) else numbers("search: vectors", vectors)
+    if vectors.ndim != 2 or len(vectors) != len(codes):
+        raise ShapeError(f"search: vectors: shape {vectors.shape} given, but there are codes of {len(codes)} rows")
+    for row in np.unique(np.linspace(0, len(codes) - 1, min(len(codes), _SAMPLES), dtype=np.int64)):
+        if (_made(_rows_of(vectors, [row]), kind) != codes[row]).any():
+            raise ArgumentError(f"search: codes: row {row} is not the code of that row of vectors; make codes of these "
+                                "vectors by search_codes()")
+    return vectors
+
+
+def _rows_of(vectors: Any, rows: Any) -> NDArray[np.float32]:
+    return np.ascontiguousarray(numbers("search: vectors", vectors[rows]))
+
+
+def _add_codes(handle: ctypes.c_void_p, codes: NDArray[Any], vectors: Any, watch: Watch,
+               report: Report | None) -> None:
+    """Both passes: all codes, then the vectors of the candidates."""
+    watch.done(lib.clv_search_add_codes(handle, address(codes), len(codes), report_handle(report)))
+    count = ctypes.c_size_t()
+    check(lib.clv_search_candidates(handle, None, ctypes.byref(count)))
+    if vectors is None or not count.value:
+        return
+    rows = np.empty(count.value, np.int64)
+    check(lib.clv_search_candidates(handle, address(rows), ctypes.byref(count)))
+    step = max(1, _PART // vectors.shape[1])
+    for at in range(0, len(rows), step):
+        part = _rows_of(vectors, rows[at:at + step])
+        check(lib.clv_search_rescore(handle, address(part), len(part), 0))
+
+
+def search(queries: Any, vectors: Any, top: int = 10, *, similarity: str = "cosine", codes: Any = None,
+           rescore: int = 4, context: Context | None = None, report: Report | None = None,
+           progress: Progress = None) -> Found:
     """Finds for each query the rows of `vectors` that are most similar to it: exactly, by comparing all of them,
-    split over the context's devices.
+    split over the context's devices; or with `codes` in two passes, which is faster and may miss some.
 
     Parameters
     ----------
@@ -69,6 +135,11 @@ def search(queries: Any, vectors: Any, top: int = 10, *, similarity: str = "cosi
                 and the numbers of a row are neighbours
     top         rows to find, 1 to 16384
     similarity  "cosine", or "dot": the sum of products, which is the same for vectors of length 1 and cheaper
+    codes       what search_codes(vectors, precision) returned, also memory-mapped: all codes are compared, and the
+                `top` times `rescore` most similar rows become candidates, whose vectors are compared exactly.
+                `vectors` is then one array, of which only these rows are read; or None: the result has the
+                similarities of the codes. The similarity must be the cosine
+    rescore     candidates for each row that is wanted: more of them miss less. `top` times `rescore` is at most 16384
     progress    see paco(); units are rows
 
     Returns Found(scores, rows), each [queries, top], the most similar row first; equally similar rows in their
@@ -82,6 +153,10 @@ def search(queries: Any, vectors: Any, top: int = 10, *, similarity: str = "cosi
     wanted = _queries_of(queries)
     count, width = wanted.shape
     top = whole("search: top", top, 1, _MOST)
+    rescore, kind = whole("search: rescore", rescore, 1, _MOST), 0
+    if codes is not None:
+        codes, kind = _codes_of(codes, width)
+        vectors = vectors if vectors is None else _compare_codes(codes, kind, vectors)
     found = Found(np.full((count, top), -np.inf, np.float32), np.full((count, top), -1, np.int64))
     if not count:
         return found
@@ -92,10 +167,12 @@ def search(queries: Any, vectors: Any, top: int = 10, *, similarity: str = "cosi
     try:
         with Watch(progress, "search") as watch:
             options = _abi.SearchOptions(_SIZE, top, choice("search: similarity", similarity, _SIMILARITY),
-                                         watch.function)
+                                         watch.function, None, kind, rescore if kind else 0)
             check(lib.clv_search_create(held, address(wanted), count, width, ctypes.byref(options),
                                         ctypes.byref(handle)))
-            for piece in _pieces_of(vectors):
+            if kind:
+                _add_codes(handle, codes, vectors, watch, report)
+            for piece in () if kind else _pieces_of(vectors):
                 rows = _vectors_of(piece, width)
                 watch.done(lib.clv_search_add(handle, address(rows), len(rows), rows.strides[0] // 4 if len(rows) else 0,
                                               report_handle(report)))
@@ -108,12 +185,13 @@ def search(queries: Any, vectors: Any, top: int = 10, *, similarity: str = "cosi
 
 def semantic_search(query_embeddings: Any, corpus_embeddings: Any, query_chunk_size: int = 100,
                     corpus_chunk_size: int = 500000, top_k: int = 10,
-                    score_function: str | Callable[..., Any] = "cosine", *, context: Context | None = None,
-                    report: Report | None = None, progress: Progress = None) -> list[list[dict[str, int | float]]]:
+                    score_function: str | Callable[..., Any] = "cosine", *, codes: Any = None, rescore: int = 4,
+                    context: Context | None = None, report: Report | None = None,
+                    progress: Progress = None) -> list[list[dict[str, int | float]]]:
     """search() with the arguments and the result of sentence_transformers.util.semantic_search: for each query a list
     of {"corpus_id": row, "score": similarity}, the most similar first.
 
-    The two chunk sizes are accepted and not needed. `score_function` is "cosine" or "dot"; sentence-transformers'
+    The two chunk sizes are accepted and not needed. `codes` and `rescore` are those of search(). `score_function` is "cosine" or "dot"; sentence-transformers'
     functions cos_sim and dot_score are recognised by their names, other functions are refused.
     """
     if callable(score_function):
@@ -125,7 +203,7 @@ def semantic_search(query_embeddings: Any, corpus_embeddings: Any, query_chunk_s
         score_function = known[name]
     whole("semantic_search: query_chunk_size", query_chunk_size, 1)
     whole("semantic_search: corpus_chunk_size", corpus_chunk_size, 1)
-    found = search(query_embeddings, corpus_embeddings, top_k, similarity=score_function, context=context,
-                   report=report, progress=progress)
+    found = search(query_embeddings, corpus_embeddings, top_k, similarity=score_function, codes=codes,
+                   rescore=rescore, context=context, report=report, progress=progress)
     return [[{"corpus_id": int(row), "score": float(score)} for score, row in zip(scores, rows) if row >= 0]
             for scores, rows in zip(found.scores, found.rows)]
