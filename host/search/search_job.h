@@ -46,11 +46,12 @@ static inline size_t clv_search_offset(const clv_search_chunk *c, size_t at)
     return c->x.offset + at * c->x.stride[1];
 }
 
-/* Enqueues the products of queries [q, q + queries) and rows [at, at + count) of codes; of int8, also the rows' lengths,
- * which are those of the first queries. */
+/* Enqueues the products of queries [q, q + queries) and rows [at, at + count) of codes; of int8 and for the first
+ * queries, also the rows' lengths. */
 clv_status clv_search_enqueue_codes(const clv_search_chunk *chunk, size_t q, size_t queries,
                                     size_t at, size_t count);
-/* Enqueues clv_search_dots for queries [q, q + queries), with the rows' lengths if `scaled`; no queries: lengths only. */
+/* Enqueues clv_search_dots for queries [q, q + queries), with the rows' lengths if `scaled`; without queries, only the
+ * lengths. */
 clv_status clv_search_enqueue_dots(const clv_search_chunk *chunk, size_t q, size_t queries,
                                    size_t at, size_t count, bool scaled);
 

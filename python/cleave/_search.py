@@ -191,8 +191,8 @@ def semantic_search(query_embeddings: Any, corpus_embeddings: Any, query_chunk_s
     """search() with the arguments and the result of sentence_transformers.util.semantic_search: for each query a list
     of {"corpus_id": row, "score": similarity}, the most similar first.
 
-    The two chunk sizes are accepted and not needed. `codes` and `rescore` are those of search(). `score_function` is "cosine" or "dot"; sentence-transformers'
-    functions cos_sim and dot_score are recognised by their names, other functions are refused.
+    The two chunk sizes are accepted and not needed. `codes` and `rescore` are those of search().
+    `score_function` is "cosine" or "dot"; sentence-transformers' functions cos_sim and dot_score are recognised by their names, other functions are refused.
     """
     if callable(score_function):
         name = getattr(score_function, "__name__", str(score_function))

@@ -37,7 +37,7 @@ def embed(texts, *arguments):
 
 
 def write_npy(name, rows, kind="<f4", order=False):
-    code = {"<f4": "<f", ">f4": ">f", "<f8": "<d", "<f2": "<e", "<i4": "<i"}[kind]
+    code = {"<f4": "<f", ">f4": ">f", "<f8": "<d", "<f2": "<e", "<i4": "<i", "|u1": "<B"}[kind]
     head = repr({"descr": kind, "fortran_order": order, "shape": (len(rows), len(rows[0]))})
     head += " " * (-(len(head) + 11) % 64) + "\n"
     numbers = [x for row in rows for x in row]
@@ -114,6 +114,40 @@ def blocks():
     os.remove("large.npy")
 
 
+def signs_agree(query, row):
+    return sum((x > 0) == (y > 0) for x, y in zip(query, row))
+
+
+def first_pass():
+    """All rows are candidates: the exact result. Two candidates: what their signs say."""
+    dice = random.Random(8)
+    rows = [[dice.gauss(0, 1) for _ in range(WIDTH)] for _ in range(ROWS)]
+    queries = [[dice.gauss(0, 1) for _ in range(WIDTH)] for _ in range(3)]
+    write_npy("q.npy", queries)
+    for codes, kind in ("int8", "<f4"), ("binary", "<f8"), ("int8", "<f2"):
+        write_npy("rows.npy", rows, kind)
+        exact = run("rows.npy", "--queries", "q.npy", "--top", "10")
+        both = ["rows.npy", "--queries", "q.npy", "--top", "10", "--first-pass", codes]
+        holds(codes + " without a file", run(*both).stdout == exact.stdout)
+        done = run(*both, "--codes", "codes.npy", "-o", "found.tsv", "--report", "report.json")
+        with open("found.tsv", "rb") as file, open("report.json", encoding="utf-8") as report:
+            holds(codes + ": codes are written", file.read() == exact.stdout and
+                  b"codes for the next search: codes.npy" in done.stdout and b"may be missing" in done.stdout)
+            holds(codes + ": report", json.load(report)["operation"]["first_pass"] == codes)
+        with open("codes.npy", "rb") as file:
+            data = file.read()
+        width = WIDTH if codes == "int8" else 1
+        holds("the file of codes: %r" % data[:128], len(data) == 128 + ROWS * width and
+              b"'|%s1', 'fortran_order': False, 'shape': (40, %d)" % (b"i" if codes == "int8" else b"u", width) in data)
+        done = run(*both, "--codes", "codes.npy")
+        holds(codes + ": codes are read", done.stdout == exact.stdout and b"next search" not in done.stderr)
+        os.remove("codes.npy")
+    one = table(run("rows.npy", "--queries", "q.npy", "--top", "1", "--first-pass", "binary", "--rescore", "2").stdout)
+    for q, query in enumerate(queries):
+        best = sorted(range(ROWS), key=lambda i: (-signs_agree(query, rows[i]), i))[:2]
+        holds("two candidates", int(one[q]["row"]) in best)
+
+
 def texts():
     with open("passages.txt", "w", encoding="utf-8") as file:
         file.write("\n".join(PASSAGES))
@@ -146,6 +180,7 @@ def refusals():
     write_npy("nan.npy", [[math.nan] * WIDTH])
     write_npy("ints.npy", [[1] * WIDTH] * 2, "<i4")
     write_npy("fortran.npy", [[1.0] * WIDTH] * 2, order=True)
+    write_npy("bits.npy", [[254], [255]], "|u1")
     with open("short.npy", "wb") as file, open("rows.npy", "rb") as whole:
         file.write(whole.read()[:-3])
     with open("two.txt", "w", encoding="utf-8") as file:
@@ -164,6 +199,19 @@ def refusals():
             ("truncated: 53 bytes of data, expected 56", ["short.npy", "--queries", "q.npy"]),
             ("3 texts, but VECTORS has 2 rows", ["rows.npy", "--queries", "q.npy", "--passages", "two.txt"]),
             ("cannot open", ["rows.npy", "--queries", "none.npy"]),
+            ("--codes codes.npy was given without --first-pass",
+             ["rows.npy", "--queries", "q.npy", "--codes", "codes.npy"]),
+            ("--similarity dot were given", ["rows.npy", "--queries", "q.npy", "--first-pass", "int8",
+                                             "--similarity", "dot"]),
+            ("--rescore: 0 given, expected 1 to 1638", ["rows.npy", "--queries", "q.npy", "--first-pass", "int8",
+                                                        "--rescore", "0"]),
+            ("int8 [2, 7] expected", ["rows.npy", "--queries", "q.npy", "--first-pass", "int8",
+                                                          "--codes", "bits.npy"]),
+            ("row 1 is not the code", ["rows.npy", "--queries", "q.npy", "--first-pass", "binary", "--codes",
+                                       "bits.npy"]),
+            ("codes in int8 or uint8 expected", ["rows.npy", "--queries", "q.npy", "--first-pass", "int8",
+                                                 "--codes", "ints.npy"]),
+            ("codes.txt", ["rows.npy", "--queries", "q.npy", "--first-pass", "int8", "--codes", "codes.txt"]),
             ("rows.npy is what VECTORS reads", ["rows.npy", "--queries", "q.npy", "-o", "rows.npy"])):
         done = run(*arguments)
         told = done.stderr.decode()
@@ -175,7 +223,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
         make_model("model")
-        for part in vectors, blocks, texts, refusals:
+        for part in vectors, blocks, first_pass, texts, refusals:
             part()
     print("\n".join(WRONG) or "search: all as expected")
     return 1 if WRONG else 0

@@ -78,6 +78,52 @@ def test_semantic_search_answers_like_sentence_transformers():
         cleave.semantic_search(queries, vectors, score_function=manhattan)
 
 
+@pytest.mark.parametrize("precision", ["int8", "binary"])
+def test_a_first_pass_over_codes(precision, tmp_path):
+    queries, vectors = make(6, 400, 70, 6)
+    codes = cleave.search_codes(vectors, precision)
+    if precision == "binary":
+        assert (codes == np.packbits(vectors > 0, axis=1)).all()
+    else:
+        scale = 127 / abs(vectors.astype(np.float64)).max(1, keepdims=True)
+        assert (codes == np.rint(vectors * scale)).all() and codes.dtype == np.int8
+    exact = cleave.search(queries, vectors, 10)
+    every = cleave.search(queries, vectors, 10, codes=codes, rescore=40)
+    assert (every.rows == exact.rows).all() and (every.scores == exact.scores).all()
+    np.save(tmp_path / "vectors.npy", vectors.astype(np.float64))
+    np.save(tmp_path / "codes.npy", codes)
+    mapped = [np.load(tmp_path / name, mmap_mode="r") for name in ("vectors.npy", "codes.npy")]
+    few = cleave.search(queries, mapped[0], 10, codes=mapped[1], rescore=3)
+    near = np.array([len(set(a) & set(b)) for a, b in zip(few.rows, exact.rows)]).mean()
+    assert near > (9.9 if precision == "int8" else 4)
+    scores, _ = expected(queries, vectors, 400, "cosine")
+    assert all((np.isclose(few.scores[q], scores[q][:, None], rtol=1e-6, atol=0).any(0)).all() for q in range(6))
+    alone = cleave.search(queries, None, 10, codes=codes)
+    signs = codes if precision == "int8" else np.where(vectors > 0, 1, -1)
+    given = queries if precision == "int8" else np.where(queries > 0, 1, -1)
+    np.testing.assert_allclose(alone.scores, expected(given, signs, 10, "cosine")[0], rtol=1e-5)
+    hits = cleave.semantic_search(queries, vectors, codes=codes, rescore=40)
+    assert [[hit["corpus_id"] for hit in each] for each in hits] == exact.rows.tolist()
+    assert (cleave.search(queries, vectors[:0], codes=codes[:0]).rows == -1).all()
+
+
+@pytest.mark.parametrize("change, error, words", [
+    (dict(codes=np.zeros((9, 5), np.int8)), cleave.ShapeError, r"int8 \[rows, 6\] or uint8 \[rows, 1\] expected"),
+    (dict(codes=np.zeros((9, 6), np.int16)), cleave.ShapeError, "int16"),
+    (dict(codes=np.zeros((8, 6), np.int8)), cleave.ShapeError, "codes of 8 rows"),
+    (dict(codes=np.zeros((9, 6), np.int8)), cleave.ArgumentError, "row 0 is not the code"),
+    (dict(similarity="dot"), cleave.ArgumentError, "cosine"),
+    (dict(rescore=0), cleave.ArgumentError, "rescore"),
+    (dict(rescore=1639), cleave.ArgumentError, "1639"),
+])
+def test_wrong_codes_are_told(change, error, words):
+    queries, vectors = make(2, 9, 6, 4)
+    with pytest.raises(error, match=words):
+        cleave.search(queries, vectors, **{"codes": cleave.search_codes(vectors, "int8"), **change})
+    with pytest.raises(cleave.ArgumentError, match="int8"):
+        cleave.search_codes(vectors, "int4")
+
+
 @pytest.mark.parametrize("call, error, words", [
     (lambda q, x: cleave.search(q, x[:, :5]), cleave.ShapeError, r"\[rows, 6\] expected"),
     (lambda q, x: cleave.search(q[None], x), cleave.ShapeError, "queries"),

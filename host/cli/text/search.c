@@ -3,6 +3,7 @@
 #include "host/cli/endings.h"
 #include "host/cli/share.h"
 #include "host/cli/text/encode.h"
+#include "host/cli/text/first_pass.h"
 #include "host/cli/text/passages.h"
 
 #include "base/alloc.h"
@@ -15,14 +16,15 @@
 #include <cleave/search.h>
 
 #include <string.h>
+#include <unistd.h>
 
 enum { BLOCK_BYTES = 64 << 20 }; /* of rows in memory at a time */
 
 typedef struct search_args {
     cli_encode_args encode;
-    const char *model, *queries, *passages, *output;
-    uint64_t top;
-    int similarity, format;
+    const char *model, *queries, *passages, *output, *codes;
+    uint64_t top, rescore;
+    int similarity, format, first_pass;
 } search_args;
 
 typedef struct search_state {
@@ -31,6 +33,7 @@ typedef struct search_state {
     cli_encode encode;
     clv_npy_rows file;
     cli_passages passages;
+    cli_first_pass first;
     clv_context *context; /* borrowed from `encode`, or our own */
     clv_report *report;
     bool own;
@@ -140,6 +143,8 @@ static clv_status find(search_state *s)
     const clv_search_options options = { .size = sizeof options,
                                          .top = (size_t)a->top,
                                          .similarity = (clv_similarity)a->similarity,
+                                         .first_pass = s->first.codes,
+                                         .rescore = s->first.codes ? (size_t)a->rescore : 0,
                                          .progress = show,
                                          .progress_user = s };
     const double started = clv_now();
@@ -152,7 +157,9 @@ static clv_status find(search_state *s)
     CLV_TRY(
         clv_search_create(s->context, s->queries, s->query_count, s->width, &options, &s->search));
     cli_bar_start(&s->bar, &a->encode.common, "rows");
-    const clv_status status = add_rows(s);
+    const clv_status status = s->first.codes
+                                  ? cli_first_pass_run(&s->first, s->search, &s->done, s->report)
+                                  : add_rows(s);
     cli_bar_end(&s->bar);
     s->seconds = clv_now() - started;
     return status ? status : clv_search_result(s->search, s->rows, s->scores);
@@ -193,6 +200,8 @@ static clv_status write_table(const search_state *s)
 
 /* ---- the command ----------------------------------------------------------------------------------- */
 
+static const char *const first_passes[] = { "none", "int8", "binary" };
+
 static int end(search_state *s, FILE *out)
 {
     const search_args *a = s->args;
@@ -202,6 +211,10 @@ static int end(search_state *s, FILE *out)
     clv_report_note(s->report, "width", (double)s->width);
     clv_report_note(s->report, "top", (double)a->top);
     clv_report_note_text(s->report, "similarity", a->similarity ? "dot" : "cosine");
+    if (s->first.codes) {
+        clv_report_note_text(s->report, "first_pass", first_passes[s->first.codes]);
+        clv_report_note(s->report, "rescore", (double)a->rescore);
+    }
     clv_report_note(s->report, "search_seconds", s->seconds);
     const int code = cli_write_report(&cli_search, &a->encode.common, s->context, s->report);
     if (code || a->encode.common.quiet) return code;
@@ -213,6 +226,10 @@ static int end(search_state *s, FILE *out)
     cli_say(out, "%zu quer%s, %zu vectors of %zu numbers in %s\n", s->query_count,
             s->query_count == 1 ? "y" : "ies", s->file.rows, s->width,
             clv_format_seconds(s->seconds, took));
+    if (s->first.codes)
+        cli_say(out, "candidates by codes in %s; some of the most similar rows may be missing\n",
+                first_passes[s->first.codes]);
+    if (s->first.write) cli_say(out, "codes for the next search: %s\n", a->codes);
     return code;
 }
 
@@ -236,13 +253,18 @@ static int search(search_state *s)
                                         [JSON] = CLI_JSON | CLI_SAID };
     const search_args *a = s->args;
     const cli_file output = { "-o", a->output, NULL, formats[a->format] };
+    const bool write = a->codes && access(a->codes, F_OK) != 0;
     const cli_file inputs[] = { { "VECTORS", s->vectors, NULL, 0 },
                                 { "--queries", a->queries, NULL, 0 },
-                                { "--passages", a->passages, NULL, 0 } };
-    int code = cli_check_files(&cli_search, &a->encode.common, inputs, CLV_LEN(inputs), &output, 1);
+                                { "--passages", a->passages, NULL, 0 },
+                                { "--codes", write ? NULL : a->codes, NULL, 0 } };
+    const cli_file outputs[] = { output, { "--codes", write ? a->codes : NULL, NULL, CLI_NPY } };
+    int code = cli_check_files(&cli_search, &a->encode.common, inputs, CLV_LEN(inputs), outputs,
+                               CLV_LEN(outputs));
     if (code >= 0) return code;
     cli_listen(a->encode.common.quiet, a->encode.common.verbose);
     code = cli_input_status(&cli_search, clv_npy_rows_open(&s->file, s->vectors));
+    if (!code) code = cli_first_pass_check(&s->first);
     if (!code && a->passages)
         code = cli_passages_check(&s->passages, s->file.rows, a->encode.common.quiet);
     if (!code) code = a->model ? embed_queries(s, &output) : read_queries(s);
@@ -272,6 +294,22 @@ static int check_args(const search_args *a)
         return cli_error(
             &cli_search, CLI_USAGE,
             "--model and --queries were given; expected one of them: texts, or vectors");
+    if (a->codes && !a->first_pass)
+        return cli_error(&cli_search, CLI_USAGE,
+                         "--codes %s was given without --first-pass; expected --first-pass int8 or "
+                         "binary with it",
+                         a->codes);
+    if (a->first_pass && a->similarity == CLV_SIMILARITY_DOT)
+        return cli_error(&cli_search, CLI_USAGE,
+                         "--first-pass and --similarity dot were given; a first pass compares "
+                         "directions, expected --similarity cosine, which is the same for vectors "
+                         "of length 1");
+    if (a->first_pass && (!a->rescore || a->rescore > CLV_SEARCH_TOP_MOST / (a->top ? a->top : 1)))
+        return cli_error(&cli_search, CLI_USAGE,
+                         "--rescore: %llu given, expected 1 to %llu with --top %llu",
+                         (unsigned long long)a->rescore,
+                         (unsigned long long)(CLV_SEARCH_TOP_MOST / (a->top ? a->top : 1)),
+                         (unsigned long long)a->top);
     if (!a->top || a->top > CLV_SEARCH_TOP_MOST)
         return cli_error(&cli_search, CLI_USAGE, "--top: %llu given, expected 1 to %d",
                          (unsigned long long)a->top, CLV_SEARCH_TOP_MOST);
@@ -280,7 +318,9 @@ static int check_args(const search_args *a)
 
 static int run(int argc, char **argv)
 {
-    search_args a = { .output = "-", .top = 10, .encode = { .texts.input = "-", .prompts = true } };
+    search_args a = {
+        .output = "-", .top = 10, .rescore = 4, .encode = { .texts.input = "-", .prompts = true }
+    };
     const cli_option own[] = {
         { "model", CLI_TEXT, &a.model, "MODEL_DIR", "the model that makes vectors of the texts",
           NULL },
@@ -288,6 +328,14 @@ static int run(int argc, char **argv)
           NULL },
         { "top", CLI_UINT, &a.top, "N", "rows to find for each query [10]", NULL },
         { "similarity", CLI_CHOICE, &a.similarity, "cosine,dot", "of two vectors [cosine]", NULL },
+        { "first-pass", CLI_CHOICE, &a.first_pass, "none,int8,binary",
+          "compare short codes of all vectors first, then only the best of them exactly: faster, "
+          "and may miss some rows [none]",
+          NULL },
+        { "codes", CLI_TEXT, &a.codes, "FILE",
+          "the codes of --first-pass (NPY); a file that does not exist is written", NULL },
+        { "rescore", CLI_UINT, &a.rescore, "N",
+          "with --first-pass: compare N rows exactly for each that is wanted [4]", NULL },
         { "passages", CLI_TEXT, &a.passages, "FILE",
           "the texts that VECTORS was made of: the table shows those that were found", NULL },
         { "prompt", CLI_ANY_TEXT, &a.encode.prompt, "NAME|TEXT",
@@ -305,12 +353,17 @@ static int run(int argc, char **argv)
     search_state s = { .args = &a,
                        .vectors = argv[1],
                        .passages = { .command = &cli_search, .path = a.passages },
+                       .first = { .command = &cli_search,
+                                  .codes = (clv_codes)a.first_pass,
+                                  .path = a.codes,
+                                  .vectors_path = argv[1] },
                        .encode = { .command = &cli_search,
                                    .args = &a.encode,
                                    .folder = a.model,
                                    .folder_name = "--model",
                                    .take = take } };
     s.encode.user = &s;
+    s.first.vectors = &s.file;
     code = search(&s);
     clv_search_free(s.search);
     if (s.own) clv_report_free(s.report), clv_context_free(s.context);
@@ -331,8 +384,9 @@ const cli_command cli_search = {
         "of\n"
         "the query and of the row, from 0, the rank, and the similarity. With --passages the "
         "table\n"
-        "has the texts of these rows, too. The search is exact. VECTORS may be larger than "
-        "memory:\n"
-        "float32, float16 or float64 [rows, width]. Formats: TSV, CSV, JSON.",
+        "has the texts of these rows, too. The search is exact, unless --first-pass is given. "
+        "VECTORS "
+        "may be\n"
+        "larger than memory: float32, float16 or float64 [rows, width]. Formats: TSV, CSV, JSON.",
     .run = run,
 };
