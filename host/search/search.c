@@ -15,7 +15,7 @@ enum {
     QUERY_ROWS = 4, /* queries are padded to a multiple of this, as cl/search/dots.cl wants them */
     LANES = 16,
     SPARE = 8, /* candidates beyond `top`, or an eighth of it */
-    RESCORE = 4,
+    RESCORE = 10,
     SHORT = 4096
 };
 

@@ -35,8 +35,8 @@ typedef struct clv_search_options {
         *progress; /**< counts the rows of one clv_search_add and may cancel it; NULL: none */
     void *progress_user;
     clv_codes first_pass; /**< CLV_CODES_NONE: all rows are compared as they are */
-    size_t rescore; /**< with a first pass: candidates for each row that is wanted; 0: 4. More of
-                         them find more of the best rows */
+    size_t rescore; /**< with a first pass: candidates for each row that is wanted; 0: 10, or what
+                         CLV_SEARCH_TOP_MOST allows. More of them find more of the best rows */
 } clv_search_options;
 
 /** The best rows so far of a number of queries, among rows that you add piece by piece. */

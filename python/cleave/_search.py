@@ -122,7 +122,7 @@ def _add_codes(handle: ctypes.c_void_p, codes: NDArray[Any], vectors: Any, watch
 
 
 def search(queries: Any, vectors: Any, top: int = 10, *, similarity: str = "cosine", codes: Any = None,
-           rescore: int = 4, context: Context | None = None, report: Report | None = None,
+           rescore: int | None = None, context: Context | None = None, report: Report | None = None,
            progress: Progress = None) -> Found:
     """Finds for each query the rows of `vectors` that are most similar to it: exactly, by comparing all of them,
     split over the context's devices; or with `codes` in two passes, which is faster and may miss some.
@@ -139,7 +139,8 @@ def search(queries: Any, vectors: Any, top: int = 10, *, similarity: str = "cosi
                 `top` times `rescore` most similar rows become candidates, whose vectors are compared exactly.
                 `vectors` is then one array, of which only these rows are read; or None: the result has the
                 similarities of the codes. The similarity must be the cosine
-    rescore     candidates for each row that is wanted: more of them miss less. `top` times `rescore` is at most 16384
+    rescore     candidates for each row that is wanted: more of them miss less; None: 10. `top` times `rescore` is at
+                most 16384
     progress    see paco(); units are rows
 
     Returns Found(scores, rows), each [queries, top], the most similar row first; equally similar rows in their
@@ -153,7 +154,7 @@ def search(queries: Any, vectors: Any, top: int = 10, *, similarity: str = "cosi
     wanted = _queries_of(queries)
     count, width = wanted.shape
     top = whole("search: top", top, 1, _MOST)
-    rescore, kind = whole("search: rescore", rescore, 1, _MOST), 0
+    rescore, kind = 0 if rescore is None else whole("search: rescore", rescore, 1, _MOST), 0
     if codes is not None:
         codes, kind = _codes_of(codes, width)
         vectors = vectors if vectors is None else _compare_codes(codes, kind, vectors)
@@ -185,14 +186,15 @@ def search(queries: Any, vectors: Any, top: int = 10, *, similarity: str = "cosi
 
 def semantic_search(query_embeddings: Any, corpus_embeddings: Any, query_chunk_size: int = 100,
                     corpus_chunk_size: int = 500000, top_k: int = 10,
-                    score_function: str | Callable[..., Any] = "cosine", *, codes: Any = None, rescore: int = 4,
+                    score_function: str | Callable[..., Any] = "cosine", *, codes: Any = None, rescore: int | None = None,
                     context: Context | None = None, report: Report | None = None,
                     progress: Progress = None) -> list[list[dict[str, int | float]]]:
     """search() with the arguments and the result of sentence_transformers.util.semantic_search: for each query a list
     of {"corpus_id": row, "score": similarity}, the most similar first.
 
     The two chunk sizes are accepted and not needed. `codes` and `rescore` are those of search().
-    `score_function` is "cosine" or "dot"; sentence-transformers' functions cos_sim and dot_score are recognised by their names, other functions are refused.
+    `score_function` is "cosine" or "dot"; sentence-transformers' functions cos_sim and dot_score are recognised by
+    their names, other functions are refused.
     """
     if callable(score_function):
         name = getattr(score_function, "__name__", str(score_function))

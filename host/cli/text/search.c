@@ -213,7 +213,6 @@ static int end(search_state *s, FILE *out)
     clv_report_note_text(s->report, "similarity", a->similarity ? "dot" : "cosine");
     if (s->first.codes) {
         clv_report_note_text(s->report, "first_pass", first_passes[s->first.codes]);
-        clv_report_note(s->report, "rescore", (double)a->rescore);
     }
     clv_report_note(s->report, "search_seconds", s->seconds);
     const int code = cli_write_report(&cli_search, &a->encode.common, s->context, s->report);
@@ -304,12 +303,11 @@ static int check_args(const search_args *a)
                          "--first-pass and --similarity dot were given; a first pass compares "
                          "directions, expected --similarity cosine, which is the same for vectors "
                          "of length 1");
-    if (a->first_pass && (!a->rescore || a->rescore > CLV_SEARCH_TOP_MOST / (a->top ? a->top : 1)))
-        return cli_error(&cli_search, CLI_USAGE,
-                         "--rescore: %llu given, expected 1 to %llu with --top %llu",
-                         (unsigned long long)a->rescore,
-                         (unsigned long long)(CLV_SEARCH_TOP_MOST / (a->top ? a->top : 1)),
-                         (unsigned long long)a->top);
+    if (a->first_pass && a->top && a->rescore > CLV_SEARCH_TOP_MOST / a->top)
+        return cli_error(
+            &cli_search, CLI_USAGE, "--rescore: %llu given, expected at most %llu with --top %llu",
+            (unsigned long long)a->rescore, (unsigned long long)(CLV_SEARCH_TOP_MOST / a->top),
+            (unsigned long long)a->top);
     if (!a->top || a->top > CLV_SEARCH_TOP_MOST)
         return cli_error(&cli_search, CLI_USAGE, "--top: %llu given, expected 1 to %d",
                          (unsigned long long)a->top, CLV_SEARCH_TOP_MOST);
@@ -318,9 +316,7 @@ static int check_args(const search_args *a)
 
 static int run(int argc, char **argv)
 {
-    search_args a = {
-        .output = "-", .top = 10, .rescore = 4, .encode = { .texts.input = "-", .prompts = true }
-    };
+    search_args a = { .output = "-", .top = 10, .encode = { .texts.input = "-", .prompts = true } };
     const cli_option own[] = {
         { "model", CLI_TEXT, &a.model, "MODEL_DIR", "the model that makes vectors of the texts",
           NULL },
@@ -335,7 +331,7 @@ static int run(int argc, char **argv)
         { "codes", CLI_TEXT, &a.codes, "FILE",
           "the codes of --first-pass (NPY); a file that does not exist is written", NULL },
         { "rescore", CLI_UINT, &a.rescore, "N",
-          "with --first-pass: compare N rows exactly for each that is wanted [4]", NULL },
+          "with --first-pass: compare N rows exactly for each that is wanted [10]", NULL },
         { "passages", CLI_TEXT, &a.passages, "FILE",
           "the texts that VECTORS was made of: the table shows those that were found", NULL },
         { "prompt", CLI_ANY_TEXT, &a.encode.prompt, "NAME|TEXT",
