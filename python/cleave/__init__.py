@@ -55,6 +55,7 @@ from ._contrast import ContrastResult, contrast
 from ._paco import PacoResult, paco, psf_fwhm, psf_normalize
 from ._probe import probe
 from ._report import Report, Share
+from ._quantize import quantize_embeddings
 from ._search import Found, search, search_codes, semantic_search
 from ._specfit import WARNINGS, specfit
 from ._spectra_library import SpectraArm, SpectraLibrary
@@ -78,7 +79,7 @@ __all__ = [
     "fuse", "gaussian_2d", "has", "inject",
     "last_plan", "linear_step", "linear_train", "link", "log_to", "map", "matmul", "mend", "monte_carlo_pi",
     "normalize", "offload", "paco", "probe", "product", "psf_fwhm", "psf_normalize", "psf_recentre",
-    "reduce", "registered", "search", "search_codes", "semantic_search", "specfit", "spectra_library", "stage_drift",
+    "quantize_embeddings", "reduce", "registered", "search", "search_codes", "semantic_search", "specfit", "spectra_library", "stage_drift",
     "star_position",
     "tokenize", "volumes", *errors.__all__]
 

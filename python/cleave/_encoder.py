@@ -20,6 +20,7 @@ from ._check import described, file_path, given, real, text, whole
 from ._context import Context, chosen
 from ._library import InThisProcess, check, lib, take_word
 from ._probe import choice
+from ._quantize import PRECISIONS, quantize_embeddings
 from ._report import Report, report_handle
 from ._watch import Progress, Watch
 from .errors import ArgumentError, ArgumentTypeError
@@ -291,27 +292,28 @@ class Encoder(Encoding):
                batch_size: int = 32, show_progress_bar: bool | None = None,
                output_value: str = "sentence_embedding", precision: str = "float32",
                convert_to_numpy: bool = True, convert_to_tensor: bool = False, device: Any = None,
-               normalize_embeddings: bool = False, truncate_dim: int | None = None) -> NDArray[np.float32]:
+               normalize_embeddings: bool = False, truncate_dim: int | None = None) -> NDArray[Any]:
         """embed() with the arguments of SentenceTransformer.encode. `batch_size` is taken and not
         needed: texts of equal length share a batch of `batch_tokens`. What would give another result
-        than asked for is refused: tensors, other precisions, token embeddings, devices (give a
-        context to Encoder). `truncate_dim` keeps the first numbers of each vector;
-        `normalize_embeddings` then makes its length 1."""
+        than asked for is refused: tensors, token embeddings, devices (give a context to Encoder).
+        `truncate_dim` keeps the first numbers of each vector; `normalize_embeddings` then makes its
+        length 1; `precision` then brings it to fewer bits, as quantize_embeddings() does."""
         whole("encode: batch_size", batch_size, 1, 1 << 31)
         for name, value, taken in (("convert_to_tensor", convert_to_tensor, False),
                                    ("convert_to_numpy", convert_to_numpy, True),
                                    ("output_value", output_value, "sentence_embedding"),
-                                   ("precision", precision, "float32"), ("device", device, None)):
+                                   ("device", device, None)):
             if value != taken:
                 advice = {"convert_to_tensor": "; torch.from_numpy(...) makes a tensor of the result",
                           "device": "; Encoder(context=...) chooses devices"}.get(name, "")
                 raise ArgumentError(f"encode: {name}: {value!r} given, only {taken!r} is supported{advice}")
+        choice("encode: precision", precision, PRECISIONS)
         out = self.embed(sentences, prompt_name=prompt_name, prompt=prompt, progress=bool(show_progress_bar))
         if truncate_dim is not None:
             out = np.ascontiguousarray(out[..., :whole("encode: truncate_dim", truncate_dim, 1, self.width)])
         if normalize_embeddings:
             out = out / np.maximum(np.linalg.norm(out, axis=-1, keepdims=True), np.float32(1e-12))
-        return out
+        return out if precision == "float32" else quantize_embeddings(out, precision)
 
     def _encode_as(self, names: tuple[str, ...], sentences: Sequence[str] | str,
                    named: dict[str, Any]) -> NDArray[np.float32]:

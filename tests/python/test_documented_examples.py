@@ -68,8 +68,29 @@ def test_semantic_search(model, reference):
         np.testing.assert_allclose([hit["score"] for hit in found], np.sort(row)[::-1][:2], atol=1e-6)
 
 
+def test_precisions(model):
+    embeddings = model.encode(SENTENCES)
+    least, most = embeddings.min(0), embeddings.max(0)
+    parts = np.floor((embeddings.astype(float) - least) / (most - least) * 255)
+    with pytest.warns(UserWarning, match="3 vectors"):
+        assert abs(model.encode(SENTENCES, precision="uint8") - parts).max() <= 1
+    with pytest.warns(UserWarning, match="3 vectors"):
+        assert abs(model.encode(SENTENCES, precision="int8") - (parts - 128)).max() <= 1
+    bits = np.packbits(embeddings > 0, axis=1)
+    np.testing.assert_array_equal(model.encode(SENTENCES, precision="ubinary"), bits)
+    np.testing.assert_array_equal(model.encode(SENTENCES, precision="binary"), bits.astype(int) - 128)
+    np.testing.assert_array_equal(model.encode(SENTENCES[0], precision="ubinary"), bits[0])
+    given = cleave.quantize_embeddings([[0, 1.5, 9]], "uint8", ranges=[[0, 1, 2], [255, 2, 2]])
+    assert given.tolist() == [[0, 127, 7]] and given.dtype == np.uint8
+    assert cleave.quantize_embeddings(embeddings[0], "int8", calibration_embeddings=embeddings).dtype == np.int8
+    with pytest.raises(cleave.ArgumentError, match="more than one vector"):
+        model.encode(SENTENCES[0], precision="int8")
+    with pytest.raises(cleave.ShapeError, match=r"ranges: \[2, 3\] expected"):
+        cleave.quantize_embeddings([[0, 1.5, 9]], "uint8", ranges=[1, 2])
+
+
 def test_what_docs_say_is_refused(model, tmp_path):
-    for named in ({"convert_to_tensor": True}, {"precision": "int8"}, {"precision": "binary"}, {"device": "cpu"},
+    for named in ({"convert_to_tensor": True}, {"device": "cpu"},
                   {"output_value": "token_embeddings"}):
         with pytest.raises(cleave.ArgumentError, match="is supported"):
             model.encode(SENTENCES, **named)
