@@ -60,5 +60,5 @@ def quantize_embeddings(embeddings: Any, precision: str, ranges: Any = None,
         return np.zeros(vectors.shape, np.dtype(precision))
     least, most = _ranges_of(vectors, precision, ranges, calibration_embeddings)
     step = (most - least) / np.float32(255)
-    parts = np.clip(np.floor((vectors - least) / np.where(step == 0, np.float32(1), step)), 0, 255)
+    parts: NDArray[np.float32] = np.clip(np.floor((vectors - least) / np.where(step == 0, np.float32(1), step)), 0, 255)
     return parts.astype(np.uint8) if precision == "uint8" else (parts - 128).astype(np.int8)
