@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Search among vectors: checks, the copies of the queries, and the exact scores of what the devices found. */
+/* Search among vectors: checks, the copies of the queries, and the best rows. */
 #include "host/search/search.h"
 
 #include "base/alloc.h"
@@ -15,17 +15,8 @@ enum {
     QUERY_ROWS = 4, /* queries are padded to a multiple of this, as cl/search/dots.cl wants them */
     LANES = 16,
     SPARE = 8, /* candidates beyond `top`, or an eighth of it */
-    RESCORE = 10,
-    SHORT = 4096
+    RESCORE = 10
 };
-
-static double dot(const float *a, const float *b, size_t count)
-{
-    double sum = 0;
-    for (size_t i = 0; i < count; ++i)
-        sum += (double)a[i] * (double)b[i];
-    return sum;
-}
 
 static clv_status check(const clv_context *context, const float *queries, size_t count,
                         size_t width, const clv_search_options *o, clv_search **out)
@@ -68,7 +59,7 @@ static void take_queries(clv_search *s, const float *queries)
     for (size_t q = 0; q < s->queries; ++q) {
         const float *given = queries + q * s->width;
         float *padded = s->padded + q * s->pitch;
-        s->length[q] = sqrt(dot(given, given, s->width));
+        s->length[q] = sqrt(clv_search_dot(given, given, s->width));
         const double scale = s->similarity == CLV_SIMILARITY_DOT ? 1
                              : s->length[q] > 0                  ? 1 / s->length[q]
                                                                  : 0;
@@ -126,14 +117,6 @@ void clv_search_free(clv_search *s)
     clv_free(s);
 }
 
-double clv_search_exact(const clv_search *s, size_t q, const float *row)
-{
-    const double product = dot(s->given + q * s->width, row, s->width);
-    if (s->similarity == CLV_SIMILARITY_DOT) return product;
-    const double lengths = s->length[q] * sqrt(dot(row, row, s->width));
-    return lengths > 0 ? product / lengths : lengths == 0 ? 0 : (double)NAN;
-}
-
 static void take_found(clv_search_plan *p)
 {
     clv_search *s = p->search;
@@ -144,33 +127,6 @@ static void take_found(clv_search_plan *p)
                                   .row = (int64_t)(s->rows + row) };
             clv_hits_offer(s->hits + q * s->room, &s->held[q], s->room, hit);
         }
-}
-
-clv_status clv_search_run(clv_search_plan *p, size_t count, clv_report *report)
-{
-    static const char *const codes[] = { "", " int8", " binary" };
-    const clv_search *s = p->search;
-    char signature[96];
-    snprintf(signature, sizeof signature, "Q%zu D%zu K%zu%s", s->queries, s->width, s->keep,
-             codes[s->codes]);
-    p->found = clv_alloc(s->queries * s->keep, sizeof *p->found);
-    p->found_count = clv_zalloc(s->queries, sizeof *p->found_count);
-    if (!p->found || !p->found_count)
-        return clv_fail(CLV_E_MEMORY, "search: no memory for %zu candidates", s->queries * s->keep);
-    const clv_job job = { .size = sizeof job,
-                          .name = "search",
-                          .signature = signature,
-                          .units = count,
-                          .min_chunk = CLV_MIN(count, (size_t)SHORT),
-                          .cost = clv_search_cost,
-                          .setup = clv_search_setup,
-                          .enqueue = clv_search_enqueue,
-                          .commit = clv_search_commit,
-                          .reference = clv_search_reference,
-                          .rehearse = true,
-                          .progress = s->progress,
-                          .progress_user = s->progress_user };
-    return clv_job_run(s->context, &job, p, report);
 }
 
 clv_status clv_search_add(clv_search *s, const float *rows, size_t count, size_t stride,

@@ -52,6 +52,8 @@ clv_status clv_search_reference(clv_slot *slot, size_t first, size_t count, void
 /* Runs the job of a plan that has rows or codes: fills found and found_count, which the caller frees. */
 clv_status clv_search_run(clv_search_plan *plan, size_t count, clv_report *report);
 
+double clv_search_dot(const float *a, const float *b, size_t count);
+
 /* The similarity of a query and a row in double, whichever device found the row. */
 double clv_search_exact(const clv_search *search, size_t query, const float *row);
 

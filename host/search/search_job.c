@@ -87,31 +87,6 @@ static bool is_scaled(const clv_search_chunk *c)
     return c->search->similarity == CLV_SIMILARITY_COSINE && c->search->codes != CLV_CODES_BINARY;
 }
 
-clv_status clv_search_enqueue_dots(const clv_search_chunk *c, size_t q, size_t queries, size_t at,
-                                   size_t count, bool scaled)
-{
-    const clv_search *s = c->search;
-    const size_t lanes = clv_gemm_form_usual(clv_queue_device(c->queue)).lanes == 16 ? 16 : 8;
-    clv_launch launch = { .size = sizeof(clv_launch),
-                          .source = &clv_cl_search_dots,
-                          .kernel = "clv_search_dots",
-                          .defines = { { "LANES", (long)lanes },
-                                       { "NORMS", scaled },
-                                       { "BYTES", c->search->codes == CLV_CODES_INT8 },
-                                       { "QUERIES", queries < 2   ? 1
-                                                    : queries < 4 ? 2
-                                                                  : 4 } },
-                          .global = { (count + CLV_SEARCH_STRIP - 1) / CLV_SEARCH_STRIP },
-                          .local = { 1 } };
-    const clv_arg args[] = { clv_arg_buffer(c->x.buffer),     clv_arg_u64(clv_search_offset(c, at)),
-                             clv_arg_u64(c->x.stride[1]),     clv_arg_buffer(c->queries),
-                             clv_arg_u32((uint32_t)s->pitch), clv_arg_u32((uint32_t)q),
-                             clv_arg_buffer(c->products),     clv_arg_u32((uint32_t)c->way.pitch),
-                             clv_arg_buffer(c->scales),       clv_arg_u32((uint32_t)count),
-                             clv_arg_u32((uint32_t)s->width), clv_arg_u32((uint32_t)queries) };
-    return clv_launch_enqueue(c->queue, &launch, args, CLV_LEN(args), NULL);
-}
-
 static clv_status enqueue_product(const clv_search_chunk *c, size_t q, size_t queries, size_t at,
                                   size_t count)
 {
