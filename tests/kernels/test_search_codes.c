@@ -163,6 +163,7 @@ static void run(clv_context *context, codes_case *c, clv_codes kind, size_t piec
 static const codes_case sizes[] = {
     { .queries = 1, .rows = 1, .width = 1, .top = 1, .rescore = 1 },
     { .queries = 1, .rows = 50, .width = 64, .top = 60, .rescore = 1 },
+    { .queries = 5, .rows = 37, .width = 71, .top = 4, .rescore = 10 },
     { .queries = 3, .rows = 333, .width = 71, .top = 10, .rescore = 40 },
     { .queries = 4, .rows = 100, .width = 384, .top = 10, .rescore = 2 },
     { .queries = 9, .rows = 257, .width = 129, .top = 30, .rescore = 9 },
