@@ -139,25 +139,30 @@ static void volumes(void)
     }
 }
 
-static void search_once(size_t queries, clv_similarity similarity)
+static void search_once(size_t queries, clv_similarity similarity, clv_codes first_pass)
 {
     enum { ROWS = 20000, WIDTH = 384 };
-    float *q = clv_zalloc(queries * WIDTH, sizeof *q),
-          *x = clv_zalloc((size_t)ROWS * WIDTH, sizeof *x);
-    const clv_search_options options = { .size = sizeof options, .similarity = similarity };
+    float *q = clv_zalloc(queries * WIDTH, sizeof *q);
+    void *x = clv_zalloc((size_t)ROWS * WIDTH, sizeof(float));
+    const clv_search_options options = { .size = sizeof options,
+                                         .similarity = similarity,
+                                         .first_pass = first_pass };
     clv_search *search;
     require(q && x ? CLV_OK : CLV_E_MEMORY);
     require(clv_search_create(context, q, queries, WIDTH, &options, &search));
-    require(clv_search_add(search, x, ROWS, 0, NULL));
+    require(first_pass ? clv_search_add_codes(search, x, ROWS, NULL)
+                       : clv_search_add(search, x, ROWS, 0, NULL));
     clv_search_free(search);
     clv_free(q), clv_free(x);
 }
 
 static void searches(void)
 {
-    search_once(1, CLV_SIMILARITY_DOT);
-    search_once(8, CLV_SIMILARITY_COSINE);
-    search_once(100, CLV_SIMILARITY_COSINE);
+    search_once(1, CLV_SIMILARITY_DOT, CLV_CODES_NONE);
+    search_once(8, CLV_SIMILARITY_COSINE, CLV_CODES_NONE);
+    search_once(100, CLV_SIMILARITY_COSINE, CLV_CODES_NONE);
+    search_once(100, CLV_SIMILARITY_COSINE, CLV_CODES_INT8);
+    search_once(100, CLV_SIMILARITY_COSINE, CLV_CODES_BINARY);
 }
 
 static void stars_once(bool resolution, unsigned terms)
