@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sleepers UNITS MS SPEED,...: a job whose units sleep, shared by the ranks of mpirun, so that the processor is not the
  * limit. Rank r sleeps MS / SPEED[r modulo their number] for a unit. Rank 0 prints the efficiency: the time of an ideal
- * split, divided by the time that the job took. */
+ * split, divided by the time that the job took.
+ *
+ * sleepers draw SECONDS: all ranks but rank 0, which answers, draw tickets without a pause, and print how many they
+ * got in a second. */
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/error.h"
@@ -51,11 +54,38 @@ static clv_status commit(const clv_slot *slot, size_t first, size_t count, void 
     return CLV_OK;
 }
 
+/* Draws tickets of a job that no rank computes. */
+static int draw(double seconds)
+{
+    const clv_spread *spread = NULL;
+    const clv_job endless = { .size = sizeof endless, .name = "draw", .units = (size_t)1 << 40 };
+    bool shared;
+    char ready = 0;
+    size_t first, count, drawn = 0;
+    clv_status status = cli_cluster_spread(&spread);
+    if (status || !spread || spread->begin(spread->self, &endless, &shared)) return 1;
+    cli_cluster_tell(&ready, 1);
+    const double started = clv_now();
+    while (!status && clv_now() - started < seconds) {
+        const struct timespec pause = { 0, 10000000 };
+        if (!cli_cluster_rank())
+            nanosleep(&pause, NULL);
+        else if (!(status = spread->lease(spread->self, &first, &count)))
+            ++drawn;
+    }
+    printf("rank %d: %.0f tickets/s\n", cli_cluster_rank(), (double)drawn / (clv_now() - started));
+    fflush(stdout);
+    cli_cluster_leave(status);
+    return status;
+}
+
 int main(int argc, char **argv)
 {
     uint64_t number;
     double speeds[64] = { 1 }, ms, total = 0;
     size_t speed_count = 0;
+    if (argc == 3 && strcmp(argv[1], "draw") == 0 && clv_parse_double(argv[2], &ms))
+        return cli_cluster_join(true) >= 0 ? 2 : draw(ms);
     if (argc != 4 || !clv_parse_u64(argv[1], &number) || !clv_parse_double(argv[2], &ms)) return 2;
     for (char *word = strtok(argv[3], ","); word && speed_count < 64; word = strtok(NULL, ","))
         if (!clv_parse_double(word, &speeds[speed_count++])) return 2;
