@@ -68,8 +68,9 @@ class Array(Operators):
     __array_priority__ = 1000
 
     def __init__(self, context: Context, handle: int, shape: tuple[int, ...], dtype: np.dtype[Any] = FLOAT32,
-                 strides: tuple[int, ...] | None = None, start: int = 0, room: int = -1):
-        context.acquire()  # it lives at least as long
+                 strides: tuple[int, ...] | None = None, start: int = 0, room: int = -1, held: bool = False):
+        if not held:
+            context.acquire()  # it lives at least as long
         self.context, self._handle, self._shape = context, handle, shape
         self.dtype, self._strides, self._start, self._room = dtype, strides, start, room
 
@@ -159,6 +160,15 @@ class Array(Operators):
 
     def __getitem__(self, key: Any) -> "Array":
         """A view for slices, integers, None and ...; a copy for masks and arrays of integers."""
+        if self._shape:  # the short way: one slice or integer
+            extent, stride = self._shape[0], self.strides_[0]
+            if type(key) is int and -extent <= key < extent:
+                return view(self, key % extent * stride, self._shape[1:], self.strides_[1:])
+            if type(key) is slice:
+                start, stop, step = key.indices(extent)
+                count = len(range(start, stop, step))
+                return view(self, start * stride if count else 0, (count, *self._shape[1:]),
+                            (step * stride, *self.strides_[1:]))
         from ._indexing import get
         return get(self, key)
 
@@ -341,9 +351,13 @@ def new_array(context: Context, shape: Sequence[int], dtype: Any = FLOAT32) -> A
     """An array for a result."""
     made = ctypes.c_void_p()
     shape, dtype = tuple(shape), dtype_from(dtype)
-    with context.held() as handle:
+    handle = context.acquire()
+    try:
         check(lib.clv_array_make(handle, NUMBERS[dtype], len(shape), shape_of(shape), ctypes.byref(made)))
-        return Array(context, made.value or 0, shape, dtype)
+    except BaseException:
+        context.release()
+        raise
+    return Array(context, made.value or 0, shape, dtype, held=True)
 
 
 def view(a: Array, offset: int, shape: tuple[int, ...], strides: tuple[int, ...]) -> Array:
@@ -352,12 +366,15 @@ def view(a: Array, offset: int, shape: tuple[int, ...], strides: tuple[int, ...]
     if len(shape) > 8:
         raise ShapeError(f"array: {len(shape)} axes, at most 8 expected")
     strides = tuple(step if extent > 1 else 0 for step, extent in zip(strides, shape))
-    a.context.check_process()
-    with a.context.held():
-        check(lib.clv_array_view(a.handle, offset, len(shape), shape_of(shape), _Strides[len(shape)](*strides),
+    a.context.acquire()
+    try:
+        check(lib.clv_array_view(a._handle, offset, len(shape), shape_of(shape), _Strides[len(shape)](*strides),
                                  ctypes.byref(made)))
-        return Array(a.context, made.value or 0, shape, a.dtype, strides, a._start + offset,
-                     a.size if a._room < 0 else a._room)
+    except BaseException:
+        a.context.release()
+        raise
+    return Array(a.context, made.value or 0, shape, a.dtype, strides, a._start + offset,
+                 a.size if a._room < 0 else a._room, held=True)
 
 
 def _host_array(values: Any, dtype: Any) -> NDArray[Any]:

@@ -12,6 +12,7 @@ _NAMES = ("float32", "bool", "int8", "int16", "int32", "int64", "uint8", "uint16
           "float64", "complex64", "complex128")
 TYPES = tuple(np.dtype(name) for name in _NAMES)  # clv_dtype counts in this order
 NUMBERS = {dtype: number for number, dtype in enumerate(TYPES)}
+_OURS = frozenset(map(id, TYPES))
 (FLOAT32, BOOL, INT8, INT16, INT32, INT64, UINT8, UINT16, UINT32, UINT64, FLOAT16, FLOAT64, COMPLEX64,
  COMPLEX128) = TYPES
 #: What array() makes of Python's own numbers.
@@ -21,6 +22,8 @@ _RANK = {"b": 0, "i": 1, "u": 1, "f": 2, "c": 3}
 
 def dtype_from(value: Any) -> np.dtype[Any]:
     """The type that a caller names; ArgumentError where arrays have none such."""
+    if id(value) in _OURS:
+        return value  # type: ignore[no-any-return]
     try:
         found = np.dtype(value).newbyteorder("=")
     except TypeError:

@@ -9,10 +9,11 @@ from typing import Any, Sequence
 import numpy as np
 
 from . import _abi
+from ._check import FLOAT32_MAX
 from ._context import Context
-from ._device_array import Array, array, made_like, new_array
+from ._device_array import Array, array, made_like, new_array, shape_of
 from ._dtypes import DEFAULTS, FLOAT32, NUMBERS, TYPES, dtype_from, is_number, weak
-from ._library import check, lib
+from ._library import check, error_of, lib
 from .errors import ArgumentError, ShapeError
 
 OPS = {name: number for number, name in enumerate((
@@ -92,9 +93,94 @@ def _is_plain(one: Any) -> bool:
                                          and one.size > 0)
 
 
+# ---- the short way: arrays of one type and shape, and numbers that take the array's type
+
+_Slots = [_abi.Operand * n for n in range(4)]
+_Inputs = [_abi.MapInput * n for n in range(4)]
+_NAMES = b"a", b"b", b"c"  # of the inputs of expressions; the library reads them during calls
+
+
+@functools.lru_cache(maxsize=1024)
+def _plan(name: str, dtype: np.dtype[Any], count: int) -> tuple[int, np.dtype[Any], int, bytes | None]:
+    """The operation's number, the type of its result, that type's number, and for float32 the expression."""
+    result = types_of(OPS[name], *[dtype] * count)[1]
+    text = _EXPRESSIONS.get(name) if dtype is FLOAT32 else None
+    return OPS[name], result, NUMBERS[result], text.encode() if text else None
+
+
+def _slots_of(name: str, given: Sequence[Any], dtype: np.dtype[Any]) -> Any:
+    slots = _Slots[len(given)]()
+    for slot, one in zip(slots, given):
+        if type(one) is Array:
+            slot.array = one._handle
+        else:
+            slot_number(slot, name, one, dtype)
+    return slots
+
+
+def _inputs_of(given: Sequence[Any]) -> Any:
+    inputs = _Inputs[len(given)]()
+    for slot, one, letter in zip(inputs, given, _NAMES):
+        slot.name = letter
+        if type(one) is Array:
+            slot.array = one._handle
+        else:
+            slot.value = one
+    return inputs
+
+
+def _quick(name: str, given: Sequence[Any], out: Array | None = None) -> Array | None:
+    """The result, or None: there is more to think about. `out`: None, or the first operand."""
+    first = given[0] if type(given[0]) is Array else given[-1]
+    if type(first) is not Array:
+        return None
+    dtype, shape, context = first.dtype, first._shape, first.context
+    whole = dtype is FLOAT32
+    for one in given:
+        if type(one) is Array:
+            if one.dtype is not dtype or one._shape != shape or one.context is not context:
+                return None
+            whole = whole and one.is_whole
+        elif type(one) is float and dtype.kind == "f":
+            whole = whole and -FLOAT32_MAX <= one <= FLOAT32_MAX
+        elif type(one) is not int or dtype.kind not in "iuf" or not -1 << 24 <= one <= 1 << 24:
+            return None
+    if name == "where" or (name == "pow" and type(given[1]) is not Array):
+        return None
+    number, result, type_number, text = _plan(name, dtype, len(given))
+    if out is not None and (out is not first or result is not dtype):
+        return None
+    by_text = text is not None and whole
+    operands = _inputs_of(given) if by_text else _slots_of(name, given, dtype)
+    made, handle = ctypes.c_void_p(0 if out is None else out._handle), context.acquire()
+    try:
+        if out is None:
+            check(lib.clv_array_make(handle, type_number, len(shape), shape_of(shape), ctypes.byref(made)))
+        if by_text:
+            status = lib.clv_map(handle, text, operands, len(given), made)
+        else:
+            status = lib.clv_array_apply(handle, number, operands, len(given), made)
+        if status:
+            error = error_of(status)
+            if out is None:
+                lib.clv_array_free(made)
+            raise error
+    except BaseException:
+        context.release()
+        raise
+    if out is None:
+        return Array(context, made.value or 0, shape, result, held=True)
+    context.release()
+    return out
+
+
 def apply(name: str, *given: Any, out: Array | None = None, dtype: Any = None,
           context: Context | None = None) -> Array:
     """One operation for every element. `out`: where it goes; `dtype`: the type of a new result."""
+    if dtype is None and context is None:
+        quick = _quick(name, given, out)
+        if quick is not None:
+            return quick
     text = _EXPRESSIONS.get(name)
     if text and dtype is None and all(map(_is_plain, given)) and (
             out is None or (out.dtype == FLOAT32 and out.is_whole)):
@@ -160,6 +246,10 @@ def cast(a: Array, dtype: Any, copy: bool = True) -> Array:
 def ufunc(function: Any, method: str, inputs: Sequence[Any], named: dict[str, Any]) -> Any:
     """NumPy's universal functions, on the side where our arrays lie. NotImplemented: we have none such."""
     name = UFUNCS.get(function.__name__, function.__name__)
+    if not named and method == "__call__" and name in OPS:
+        quick = _quick(name, inputs)
+        if quick is not None:
+            return quick
     out = named.pop("out", (None,))
     if method != "__call__" or name not in OPS or len(out) != 1 or set(named) - {"dtype"}:
         return NotImplemented
