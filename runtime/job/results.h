@@ -6,7 +6,8 @@
 #include <cleave/job.h>
 
 /* Sets *pointer, which is any pointer to const data, to the result under `key`. Returns CLV_E_FORMAT if the result has
- * fewer than `bytes` bytes: a commit reads no further than what it has checked. */
+ * fewer than `bytes` bytes: a commit reads no further than what it has checked. For 0 bytes, as in a job without units,
+ * there need be no result, and *pointer may be NULL. */
 clv_status clv_slot_take(const clv_slot *slot, unsigned key, size_t bytes, void *pointer);
 
 #endif

@@ -209,8 +209,8 @@ clv_status clv_slot_take(const clv_slot *slot, unsigned key, size_t bytes, void 
 {
     clv_slot *mine = (clv_slot *)(uintptr_t)slot;
     const clv_keyed *k = find(mine->keyed, mine->keyed_count, key);
-    const bool fits = k && k->host && k->asked >= bytes;
-    const void *host = fits ? k->host : NULL;
+    const bool fits = !bytes || (k && k->host && k->asked >= bytes);
+    const void *host = fits && k ? k->host : NULL;
     memcpy(pointer, &host, sizeof host);
     if (fits) return CLV_OK;
     return clv_fail(CLV_E_FORMAT, "job: a chunk's result %u has %zu bytes, but needs %zu", key,
