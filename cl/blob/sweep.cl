@@ -85,7 +85,7 @@ clv_blob_sweep(__global const pixel_t *restrict pixels, ulong offset, ulong fram
     EACH_ONE {
 #pragma unroll
         for (int i = 0; i < 2 * RADIUS + 1; ++i) sums[i][c] = 0.0f;
-        before[c] = NOTHING, threshold[c] = 0.0f;
+        before[c] = NOTHING, threshold[c] = INFINITY; /* until the first row that counts */
         inside[c] = x + c >= 0 && x + c < width;
         mine[c] = k >= 0 && column + c > 0 && column + c < COLS - 1 && x + c < width;
     }
@@ -102,8 +102,8 @@ clv_blob_sweep(__global const pixel_t *restrict pixels, ulong offset, ulong fram
                 lines[(from & 1) * LINE + item + i * WG] = bring(row[place[i]], pedestal, gain);
     }
     barrier(CLK_LOCAL_MEM_FENCE);
-    int cell = -1;
-    int sample = step ? (first + step - 1) / step * step : INT_MAX; /* the next row of samples */
+    int turn = first + 1;                                      /* the next row with other thresholds */
+    int sample = step ? (first + step - 1) / step * step : end; /* the next row of samples */
     for (int here = from; here <= to; ++here) {
         __global const pixel_t *row = pixels + mirror(here + 1, height) * (size_t)row_stride;
         float coming[LOADS];
@@ -118,7 +118,7 @@ clv_blob_sweep(__global const pixel_t *restrict pixels, ulong offset, ulong fram
         EACH_ONE a[c] = g[0] * p[c], b[c] = q[0] * p[c];
 #pragma unroll
         for (int block = 0; block < RADIUS; block += 4) {
-            if (radius <= block) continue;
+            if (block && radius <= block) continue;
 #pragma unroll
             for (int j = block + 1; j <= block + 4; ++j)
 #pragma unroll
@@ -147,7 +147,7 @@ clv_blob_sweep(__global const pixel_t *restrict pixels, ulong offset, ulong fram
         EACH_ONE ADD(RADIUS, 0);
 #pragma unroll
         for (int block = 0; block < RADIUS; block += 4) {
-            if (radius <= block) continue;
+            if (block && radius <= block) continue;
 #pragma unroll
             for (int j = block + 1; j <= block + 4; ++j)
 #pragma unroll
@@ -161,7 +161,7 @@ clv_blob_sweep(__global const pixel_t *restrict pixels, ulong offset, ulong fram
 
         /* the row whose sums are complete; rows above the band's rim are incomplete and are not used */
         const int y = here - RADIUS;
-        const bool there = y >= 0 && y < height;
+        const bool there = (uint)y < (uint)height;
         float value[EACH];
 #pragma unroll
         for (int i = 0; i < LOADS; ++i)
@@ -188,15 +188,15 @@ clv_blob_sweep(__global const pixel_t *restrict pixels, ulong offset, ulong fram
                 atomic_inc(bins + noise_bin(value[c] / floor_at(map, factor, cells_across, shift, k,
                                                                 y, x + c)));
         }
-        if (y > first && (y - 1) >> shift != cell) {
-            cell = (y - 1) >> shift;
+        if (y == turn) {
+            turn = ((((y - 1) >> shift) + 1) << shift) + 1;
 #pragma unroll
             EACH_ONE if (mine[c]) threshold[c] =
                 floor_at(map, factor, cells_across, shift, k, y - 1, x + c);
         }
 #pragma unroll
         EACH_ONE {
-            if (mine[c] && y > first && before[c] > threshold[c])
+            if (before[c] > threshold[c])
                 record(L, before[c], y - 1, x + c, k, column + c, peaks, counts, capacity, relative);
             before[c] = value[c];
         }
