@@ -45,12 +45,14 @@ static clv_status read_file(const char *path, bool plain, size_t limit, char **d
         goto cleanup;
     }
     if (plain && !S_ISREG(info.st_mode)) {
-        status = clv_fail(CLV_E_IO, "%s: is a pipe or device; a regular file is needed", path);
+        status =
+            clv_fail(CLV_E_IO, "%s: is a pipe or a device, but a regular file is needed", path);
         goto cleanup;
     }
     for (;;) {
         if (!clv_reserve(&buffer, &capacity, used + 65536 + 1, 1)) {
-            status = clv_fail(CLV_E_MEMORY, "%s: no memory after %zu bytes", path, used);
+            status =
+                clv_fail(CLV_E_MEMORY, "%s: out of memory after reading %zu bytes", path, used);
             goto cleanup;
         }
         const ssize_t got = read(fd, buffer + used, 65536);
@@ -62,7 +64,9 @@ static clv_status read_file(const char *path, bool plain, size_t limit, char **d
         if (got == 0) break;
         used += (size_t)got;
         if (used > limit) {
-            status = clv_fail(CLV_E_FORMAT, "%s: larger than %zu bytes", path, limit);
+            status = clv_fail(CLV_E_FORMAT,
+                              "%s: the file is larger than the %zu bytes that are accepted", path,
+                              limit);
             goto cleanup;
         }
     }
@@ -218,7 +222,7 @@ clv_status clv_file_begin(const char *path, char **temporary)
     *temporary = NULL;
     if (clv_outputs_discarded()) return begin_nowhere(path, temporary);
     if (follow(path, real) >= 0 || (stat(path, &info) == 0 && !S_ISREG(info.st_mode)))
-        return clv_fail(CLV_E_IO, "%s: is a %s; a file's name is needed", path,
+        return clv_fail(CLV_E_IO, "%s: is a %s, but the name of a file is needed", path,
                         stat(path, &info) == 0 && S_ISDIR(info.st_mode) ? "directory"
                                                                         : "pipe or device");
     if (lstat(real, &info) == 0 && S_ISLNK(info.st_mode)) {
@@ -340,7 +344,7 @@ clv_status clv_parts_write(const char *path, const clv_part *parts, size_t count
     char *temporary = NULL;
     const bool there = stat(path, &info) == 0;
     if (there && S_ISDIR(info.st_mode))
-        return clv_fail(CLV_E_IO, "%s: is a directory; a file name is needed", path);
+        return clv_fail(CLV_E_IO, "%s: is a directory, but the name of a file is needed", path);
     if (there && !S_ISREG(info.st_mode)) return write_to(path, path, parts, count);
     CLV_TRY(clv_file_begin(path, &temporary));
     const clv_status status = write_to(temporary, path, parts, count);
@@ -404,13 +408,15 @@ clv_status clv_dir_make_private(const char *path)
     struct stat info;
     if (lstat(path, &info)) return io_error("read the attributes of", path);
     if (!S_ISDIR(info.st_mode))
-        return clv_fail(CLV_E_IO, "%s: a link or a file where a directory was expected", path);
+        return clv_fail(CLV_E_IO, "%s: is a link or a file, but a directory was expected", path);
     if (info.st_uid != geteuid())
         return clv_fail(CLV_E_IO, "%s: belongs to user %u, but this process runs as user %u", path,
                         (unsigned)info.st_uid, (unsigned)geteuid());
     if (info.st_mode & 022)
-        return clv_fail(CLV_E_IO, "%s: others may write there (mode %03o)", path,
-                        (unsigned)info.st_mode & 0777);
+        return clv_fail(
+            CLV_E_IO,
+            "%s: other users may write to this folder (mode %03o); to fix it, run chmod go-w on it",
+            path, (unsigned)info.st_mode & 0777);
     return CLV_OK;
 }
 
@@ -435,7 +441,7 @@ void clv_cache_lost(void)
     static atomic_flag told = ATOMIC_FLAG_INIT;
     if (!atomic_flag_test_and_set(&told))
         clv_log(CLV_LOG_WARN,
-                "what compiling and measuring taught cannot be kept for the next run: %s; set "
+                "compiled kernels and measured times cannot be kept for the next run: %s; set "
                 "CLEAVE_CACHE_DIR to a folder that you can write to, or CLEAVE_CACHE=0",
                 clv_error_message());
 }

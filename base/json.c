@@ -213,7 +213,7 @@ void clv_json_text_free(char *text)
 clv_status clv_json_write(const clv_json *root, const char *path)
 {
     char *text = clv_json_text(root, false);
-    if (!text) return clv_fail(CLV_E_MEMORY, "%s: no memory for the JSON text", path);
+    if (!text) return clv_fail(CLV_E_MEMORY, "%s: not enough memory for the JSON text", path);
     const size_t length = strlen(text);
     text[length] = '\n'; /* replaces the terminator: the text is written by length */
     const clv_status status = clv_file_write(path, text, length + 1);
@@ -227,8 +227,8 @@ clv_status clv_json_parse(const char *what, const char *text, size_t length, clv
     *root = NULL;
     json_t *value = json_loadb(text, length, JSON_REJECT_DUPLICATES, &error);
     if (!value)
-        return clv_fail(CLV_E_FORMAT, "%s: not JSON: line %d, column %d: %s", what, error.line,
-                        error.column, error.text);
+        return clv_fail(CLV_E_FORMAT, "%s: is not valid JSON: line %d, column %d: %s", what,
+                        error.line, error.column, error.text);
     *root = wrap(value);
     return CLV_OK;
 }

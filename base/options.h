@@ -29,11 +29,10 @@ static inline clv_status clv_take_struct(void *own, size_t bytes, const void *gi
                         function, type, size, type);
     for (size_t i = bytes; i < size; ++i)
         if (((const unsigned char *)given)[i])
-            return clv_fail(
-                CLV_E_UNSUPPORTED,
-                "%s: %s sets a field that this version of the library (%s) does not know; "
-                "update the library, or leave the new fields zero",
-                function, type, clv_version());
+            return clv_fail(CLV_E_UNSUPPORTED,
+                            "%s: %s sets a field that this version of the library (%s) does not "
+                            "know; update the library, or set the new fields to zero",
+                            function, type, clv_version());
     memcpy(own, given, size < bytes ? size : bytes);
     memcpy(own, &bytes, sizeof bytes);
     return CLV_OK;

@@ -109,10 +109,10 @@ clv_status clv_array_apply(clv_context *context, clv_op op, const clv_operand *o
                            size_t count, clv_array *out)
 {
     if (!context || !operands || !out)
-        return clv_fail(CLV_E_ARGUMENT, "%s: a NULL context, operand or result", clv_op_name(op));
+        return clv_fail(CLV_E_ARGUMENT, "%s: context, operand or result is NULL", clv_op_name(op));
     if (!clv_op_inputs(op) || count != clv_op_inputs(op))
-        return clv_fail(CLV_E_ARGUMENT, "operation %d (%s) of %zu operands: %zu expected", (int)op,
-                        clv_op_name(op), count, clv_op_inputs(op));
+        return clv_fail(CLV_E_ARGUMENT, "operation %d (%s): got %zu operands, expected %zu",
+                        (int)op, clv_op_name(op), count, clv_op_inputs(op));
     clv_apply a = { .op = op, .inputs = count, .out = out };
     memcpy(a.operand, operands, count * sizeof *operands);
     a.array[CLV_OP_INPUTS] = out;

@@ -76,8 +76,8 @@ clv_status clv_op_types(clv_op op, const clv_dtype *types, size_t count, clv_dty
                         clv_dtype *result)
 {
     if ((size_t)op >= CLV_LEN(ops) || !types || !compute || !result || count != ops[op].inputs)
-        return clv_fail(CLV_E_ARGUMENT, "operation %d (%s) of %zu operands: %zu expected", (int)op,
-                        clv_op_name(op), count, clv_op_inputs(op));
+        return clv_fail(CLV_E_ARGUMENT, "operation %d (%s): got %zu operands, expected %zu",
+                        (int)op, clv_op_name(op), count, clv_op_inputs(op));
     for (size_t i = 0; i < count; ++i)
         if (!clv_dtype_bytes(types[i]))
             return clv_fail(CLV_E_ARGUMENT, "%s: %d is not one of clv_dtype", ops[op].name,
@@ -87,12 +87,13 @@ clv_status clv_op_types(clv_op op, const clv_dtype *types, size_t count, clv_dty
     for (size_t i = first + 1; i < count; ++i)
         in = clv_dtype_promote(in, types[i]);
     if (first && types[0] != CLV_BOOL)
-        return clv_fail(CLV_E_UNSUPPORTED, "where: the condition is %s, bool expected",
+        return clv_fail(CLV_E_UNSUPPORTED,
+                        "where: the condition has the type %s, but it must be bool",
                         clv_dtype_name(types[0]));
     if (ops[op].class == FLOAT && clv_kind_of(in) <= KIND_UINT) in = CLV_F64;
     const bool numeric = op == CLV_OP_SUBTRACT || op == CLV_OP_NEGATE;
     if (!clv_op_text(op, in) || (in == CLV_BOOL && numeric))
-        return clv_fail(CLV_E_UNSUPPORTED, "%s of %s has no meaning", ops[op].name,
+        return clv_fail(CLV_E_UNSUPPORTED, "%s is not defined for the type %s", ops[op].name,
                         clv_dtype_name(in));
     const bool part = ops[op].class == PART && clv_dtype_is_complex(in);
     *compute = in;

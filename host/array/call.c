@@ -53,10 +53,14 @@ static clv_status check(clv_context *context, const clv_array_call *c)
         if (c->again[i]) continue;
         if (c->input[i] && clv_storage_is_empty(a->storage) &&
             !(c->call.plan && a->storage->planned))
-            return clv_fail(CLV_E_ARGUMENT, "%s: an operand has no contents yet", what);
+            return clv_fail(CLV_E_ARGUMENT, "%s: an operand has no values yet; fill it first",
+                            what);
         for (size_t k = 0; k < c->count && !c->shares; ++k)
             if (c->output[i] && clv_array_overlap(a, c->array[k]))
-                return clv_fail(CLV_E_ARGUMENT, "%s: a result shares memory with an operand", what);
+                return clv_fail(
+                    CLV_E_ARGUMENT,
+                    "%s: a result shares memory with an operand; give it an array of its own",
+                    what);
     }
     return CLV_OK;
 }

@@ -28,7 +28,7 @@ clv_status clv_array_cast(clv_array *array, clv_dtype type, clv_array **out)
 {
     clv_array *made;
     if (out) *out = NULL;
-    if (!array || !out) return clv_fail(CLV_E_ARGUMENT, "cast: a NULL array or result");
+    if (!array || !out) return clv_fail(CLV_E_ARGUMENT, "cast: array or result is NULL");
     CLV_TRY(clv_array_begin("cast", array->context, type, array->rank, array->shape, &made));
     return give(copy_into(array, made), made, out);
 }
@@ -37,7 +37,7 @@ clv_status clv_array_copy(clv_array *array, size_t rank, const size_t *shape, cl
 {
     clv_array *made;
     if (out) *out = NULL;
-    if (!array || !out) return clv_fail(CLV_E_ARGUMENT, "array copy: a NULL array or result");
+    if (!array || !out) return clv_fail(CLV_E_ARGUMENT, "array copy: array or result is NULL");
     CLV_TRY(clv_array_begin("array copy", array->context, array->type, array->rank, array->shape,
                             &made));
     clv_status status = shape ? clv_array_reshape(made, rank, shape) : CLV_OK;
@@ -58,12 +58,12 @@ clv_status clv_array_copy(clv_array *array, size_t rank, const size_t *shape, cl
 clv_status clv_array_copy_to(clv_array *array, void *host)
 {
     if (!array || (!host && array->elements))
-        return clv_fail(CLV_E_ARGUMENT, "array get: a NULL array or memory");
+        return clv_fail(CLV_E_ARGUMENT, "array get: array or host memory is NULL");
     if (clv_array_is_dense(array))
         return clv_storage_read(array->storage, array->offset * clv_dtype_bytes(array->type), host,
                                 clv_array_bytes(array));
     if (clv_storage_is_empty(array->storage))
-        return clv_fail(CLV_E_ARGUMENT, "array get: it has no contents yet");
+        return clv_fail(CLV_E_ARGUMENT, "array get: the array has no values yet; fill it first");
     clv_array *dense;
     CLV_TRY(clv_array_cast(array, array->type, &dense));
     const clv_status status = clv_storage_read(dense->storage, 0, host, clv_array_bytes(array));
@@ -74,7 +74,8 @@ clv_status clv_array_copy_to(clv_array *array, void *host)
 clv_status clv_array_get(clv_array *array, float *host)
 {
     if (array && array->type != CLV_F32)
-        return clv_fail(CLV_E_ARGUMENT, "array get: %s, float32 expected: use clv_array_copy_to",
+        return clv_fail(CLV_E_ARGUMENT,
+                        "array get: the array is of %s, not float32; use clv_array_copy_to",
                         clv_dtype_name(array->type));
     return clv_array_copy_to(array, host);
 }
@@ -89,7 +90,7 @@ static bool is_hosts(const clv_array *array)
 clv_status clv_array_fill_from(clv_array *array, const void *host)
 {
     if (!array || (!host && array->elements))
-        return clv_fail(CLV_E_ARGUMENT, "array put: a NULL array or memory");
+        return clv_fail(CLV_E_ARGUMENT, "array put: array or host memory is NULL");
     if (!array->elements) return CLV_OK;
     if (clv_array_is_whole(array)) return clv_storage_put(array->storage, host, is_hosts(array));
     clv_array *dense;
@@ -105,7 +106,8 @@ clv_status clv_array_fill_from(clv_array *array, const void *host)
 clv_status clv_array_put(clv_array *array, const float *host)
 {
     if (array && array->type != CLV_F32)
-        return clv_fail(CLV_E_ARGUMENT, "array put: %s, float32 expected: use clv_array_fill_from",
+        return clv_fail(CLV_E_ARGUMENT,
+                        "array put: the array is of %s, not float32; use clv_array_fill_from",
                         clv_dtype_name(array->type));
     return clv_array_fill_from(array, host);
 }

@@ -171,17 +171,21 @@ static clv_status check(const filter *f, size_t in_stride, const clv_convolve_op
         return clv_fail(CLV_E_ARGUMENT, "convolve: edge mode %d is not one of clv_edge",
                         (int)o->edge);
     if (!f->height || !f->width || !kh || !kw)
-        return clv_fail(CLV_E_SHAPE, "convolve: image [%zu,%zu], kernel [%zu,%zu]: an extent is 0",
+        return clv_fail(CLV_E_SHAPE,
+                        "convolve: the image is [%zu,%zu] and the kernel [%zu,%zu], but every "
+                        "extent must be at least 1",
                         f->height, f->width, kh, kw);
     if (kh > MOST_ELEMENTS || kw > MOST_ELEMENTS || kh * kw > MOST_ELEMENTS)
-        return clv_fail(CLV_E_SHAPE, "convolve: kernel [%zu,%zu], at most %d elements expected", kh,
-                        kw, MOST_ELEMENTS);
+        return clv_fail(CLV_E_SHAPE,
+                        "convolve: the kernel is [%zu,%zu], but it may have at most %d elements",
+                        kh, kw, MOST_ELEMENTS);
     if (kh > 2 * f->height + 1 || kw > 2 * f->width + 1)
         return clv_fail(CLV_E_SHAPE,
                         "convolve: kernel [%zu,%zu] is larger than twice the image [%zu,%zu]", kh,
                         kw, f->height, f->width);
     if (in_stride < f->width || f->out_stride < f->width)
-        return clv_fail(CLV_E_SHAPE, "convolve: row strides %zu and %zu, at least %zu expected",
+        return clv_fail(CLV_E_SHAPE,
+                        "convolve: the row strides are %zu and %zu, but they must be at least %zu",
                         in_stride, f->out_stride, f->width);
     if (f->height > UINT32_MAX / 2 || f->width > UINT32_MAX / 2 ||
         CLV_MAX(in_stride, f->out_stride) > SIZE_MAX / 8 / f->height ||
@@ -311,7 +315,7 @@ clv_status clv_convolve_2d(clv_context *context, const float *in, size_t height,
     clv_convolve_options o;
     CLV_TRY(clv_take_struct(&o, sizeof o, options, "clv_convolve_2d", "clv_convolve_options"));
     if (!context || !in || !kernel || !out)
-        return clv_fail(CLV_E_ARGUMENT, "convolve: a NULL context, image, kernel or result");
+        return clv_fail(CLV_E_ARGUMENT, "convolve: context, image, kernel or result is NULL");
     task t = { .filter = { .height = height,
                            .width = width,
                            .kernel_height = kernel_height,
@@ -333,12 +337,14 @@ clv_status clv_convolve_2d(clv_context *context, const float *in, size_t height,
 
 clv_status clv_gaussian_2d(double sigma, size_t radius, float *kernel)
 {
-    if (!kernel) return clv_fail(CLV_E_ARGUMENT, "gaussian: nowhere to put the kernel");
+    if (!kernel) return clv_fail(CLV_E_ARGUMENT, "gaussian: kernel is NULL");
     if (!(sigma > 0) || !isfinite(sigma))
-        return clv_fail(CLV_E_ARGUMENT, "gaussian: sigma %g, a positive number expected", sigma);
+        return clv_fail(CLV_E_ARGUMENT, "gaussian: sigma is %g, but it must be a positive number",
+                        sigma);
     const size_t size = 2 * radius + 1;
     if (radius > MOST_ELEMENTS || size * size > MOST_ELEMENTS)
-        return clv_fail(CLV_E_SHAPE, "gaussian: radius %zu, at most 31 expected", radius);
+        return clv_fail(CLV_E_SHAPE, "gaussian: the radius is %zu, but it must be at most 31",
+                        radius);
     double line[64], sum = 0;
     for (size_t i = 0; i < size; ++i) {
         const double x = ((double)i - (double)radius) / sigma;

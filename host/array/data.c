@@ -14,13 +14,16 @@ static clv_status read_shape(const char *what, size_t most_axes, size_t rank, co
                              clv_array *array)
 {
     if (rank > most_axes)
-        return clv_fail(CLV_E_SHAPE, "%s: %zu axes, at most %zu expected", what, rank, most_axes);
+        return clv_fail(CLV_E_SHAPE, "%s: the array has %zu axes, but at most %zu are supported",
+                        what, rank, most_axes);
     if (rank && !shape) return clv_fail(CLV_E_ARGUMENT, "%s: a NULL shape", what);
     size_t elements = 1, span = 1;
     for (size_t i = 0; i < rank; ++i) {
         /* extents of 0 do not hide extents that no memory has */
         if (!clv_size_mul(span, shape[i] ? shape[i] : 1, &span) || span >= most_elements)
-            return clv_fail(CLV_E_SHAPE, "%s: 2^31 elements or more", what);
+            return clv_fail(CLV_E_SHAPE,
+                            "%s: the array would have 2^31 elements or more; fewer are supported",
+                            what);
         elements *= shape[i];
     }
     ptrdiff_t step = 1;
@@ -58,7 +61,7 @@ static clv_status make(const char *what, clv_context *context, clv_dtype type, v
 static clv_status check_new(const char *what, const clv_context *context, clv_dtype type,
                             clv_array **out)
 {
-    if (!out) return clv_fail(CLV_E_ARGUMENT, "%s: nowhere to put the array", what);
+    if (!out) return clv_fail(CLV_E_ARGUMENT, "%s: the pointer for the new array is NULL", what);
     *out = NULL;
     if (!context) return clv_fail(CLV_E_ARGUMENT, "%s: a NULL context", what);
     if (!clv_dtype_bytes(type))
@@ -87,7 +90,8 @@ static clv_status wrap(clv_context *context, clv_dtype type, void *host, size_t 
     clv_array made = { 0 };
     CLV_TRY(check_new("array", context, type, out));
     CLV_TRY(read_shape("array", CLV_ARRAY_RANK, rank, shape, &made));
-    if (!host && made.elements) return clv_fail(CLV_E_ARGUMENT, "array: NULL memory to wrap");
+    if (!host && made.elements)
+        return clv_fail(CLV_E_ARGUMENT, "array: the memory to wrap is NULL");
     return make("array", context, type, made.elements ? host : NULL, &made, out);
 }
 
@@ -108,7 +112,9 @@ static clv_status check_old(clv_context *context, size_t rank, const size_t *sha
     clv_array made;
     CLV_TRY(check_new("array", context, CLV_F32, out));
     for (size_t i = 0; i < rank && shape && rank <= CLV_ARRAY_AXES; ++i)
-        if (!shape[i]) return clv_fail(CLV_E_SHAPE, "array: axis %zu has extent 0", i);
+        if (!shape[i])
+            return clv_fail(CLV_E_SHAPE, "array: axis %zu has extent 0, but it must be at least 1",
+                            i);
     return read_shape("array", CLV_ARRAY_AXES, rank, shape, &made);
 }
 
@@ -122,7 +128,7 @@ clv_status clv_array_wrap(clv_context *context, float *host, size_t rank, const 
                           clv_array **out)
 {
     if (out) *out = NULL;
-    if (!host) return clv_fail(CLV_E_ARGUMENT, "array: NULL memory to wrap");
+    if (!host) return clv_fail(CLV_E_ARGUMENT, "array: the memory to wrap is NULL");
     CLV_TRY(check_old(context, rank, shape, out));
     return wrap(context, CLV_F32, host, rank, shape, out);
 }
@@ -194,25 +200,24 @@ bool clv_array_is_whole(const clv_array *array)
 
 clv_status clv_array_check_any(const char *what, const clv_context *context, const clv_array *array)
 {
-    if (!context || !array) return clv_fail(CLV_E_ARGUMENT, "%s: a NULL context or array", what);
+    if (!context || !array) return clv_fail(CLV_E_ARGUMENT, "%s: context or array is NULL", what);
     if (array->context != context)
-        return clv_fail(CLV_E_ARGUMENT, "%s: an array of another context", what);
+        return clv_fail(CLV_E_ARGUMENT, "%s: the array belongs to another context", what);
     return CLV_OK;
 }
 
 clv_status clv_array_check(const char *what, const clv_context *context, const clv_array *array)
 {
     CLV_TRY(clv_array_check_any(what, context, array));
-    if (!array->elements) return clv_fail(CLV_E_SHAPE, "%s: an array without elements", what);
+    if (!array->elements) return clv_fail(CLV_E_SHAPE, "%s: the array has no elements", what);
     if (array->rank > CLV_ARRAY_AXES)
-        return clv_fail(CLV_E_SHAPE, "%s: %zu axes, at most %d expected", what, array->rank,
-                        CLV_ARRAY_AXES);
+        return clv_fail(CLV_E_SHAPE, "%s: the array has %zu axes, but at most %d are supported",
+                        what, array->rank, CLV_ARRAY_AXES);
     if (array->type != CLV_F32 || !clv_array_is_whole(array))
-        return clv_fail(CLV_E_ARGUMENT,
-                        "%s: a whole array of float32 expected, %s of %s given: clv_array_cast "
-                        "makes one",
-                        what, clv_array_is_whole(array) ? "an array" : "a view",
-                        clv_dtype_name(array->type));
+        return clv_fail(
+            CLV_E_ARGUMENT,
+            "%s: expected a whole array of float32, but got %s of %s; clv_array_cast makes one",
+            what, clv_array_is_whole(array) ? "an array" : "a view", clv_dtype_name(array->type));
     return CLV_OK;
 }
 
@@ -226,13 +231,15 @@ bool clv_array_overlap(const clv_array *a, const clv_array *b)
 clv_status clv_array_reshape(clv_array *array, size_t rank, const size_t *shape)
 {
     clv_array other = { 0 };
-    if (!array) return clv_fail(CLV_E_ARGUMENT, "reshape: a NULL array");
+    if (!array) return clv_fail(CLV_E_ARGUMENT, "reshape: array is NULL");
     CLV_TRY(read_shape("reshape", CLV_ARRAY_RANK, rank, shape, &other));
     if (other.elements != array->elements)
-        return clv_fail(CLV_E_SHAPE, "reshape: %zu elements given, the array has %zu",
+        return clv_fail(CLV_E_SHAPE,
+                        "reshape: the new shape has %zu elements, but the array has %zu",
                         other.elements, array->elements);
     if (!clv_array_is_dense(array))
-        return clv_fail(CLV_E_SHAPE, "reshape: a dense array expected: copy this view first");
+        return clv_fail(CLV_E_SHAPE,
+                        "reshape: the array is a view that is not dense; copy it first");
     array->rank = other.rank;
     memcpy(array->shape, other.shape, sizeof array->shape);
     memcpy(array->stride, other.stride, sizeof array->stride);
@@ -259,20 +266,20 @@ clv_status clv_array_view(clv_array *array, ptrdiff_t offset, size_t rank, const
 {
     clv_array view = { 0 };
     ptrdiff_t least = 0, most = 0, first = 0;
-    if (!out) return clv_fail(CLV_E_ARGUMENT, "view: nowhere to put the array");
+    if (!out) return clv_fail(CLV_E_ARGUMENT, "view: the pointer for the new array is NULL");
     *out = NULL;
     if (!array || (rank && !stride))
-        return clv_fail(CLV_E_ARGUMENT, "view: a NULL array or strides");
+        return clv_fail(CLV_E_ARGUMENT, "view: array or strides is NULL");
     CLV_TRY(read_shape("view", CLV_ARRAY_RANK, rank, shape, &view));
     const size_t size = clv_dtype_bytes(array->type), all = array->storage->bytes / size;
     if (view.elements &&
         (!find_range(rank, shape, stride, &least, &most) ||
          __builtin_add_overflow((ptrdiff_t)array->offset, offset, &first) || first < 0 ||
          first >= (ptrdiff_t)all || least < -first || most >= (ptrdiff_t)all - first))
-        return clv_fail(CLV_E_SHAPE, "view: an element lies outside of the storage of %zu elements",
+        return clv_fail(CLV_E_SHAPE, "view: an element lies outside the storage of %zu elements",
                         all);
     clv_array *made = clv_alloc(1, sizeof *made);
-    if (!made) return clv_fail(CLV_E_MEMORY, "view: no memory");
+    if (!made) return clv_fail(CLV_E_MEMORY, "view: out of memory");
     for (size_t i = 0; i < rank; ++i)
         view.stride[i] = shape[i] > 1 ? stride[i] : 0;
     view.context = array->context;

@@ -16,14 +16,14 @@ const char *clv_edge_name(clv_edge edge)
 
 clv_status clv_edge_parse(const char *name, clv_edge *edge)
 {
-    if (!name || !edge) return clv_fail(CLV_E_ARGUMENT, "edge: a NULL name or result");
+    if (!name || !edge) return clv_fail(CLV_E_ARGUMENT, "edge: name or result is NULL");
     for (size_t i = 0; i < CLV_LEN(names); ++i)
         if (strcmp(name, names[i]) == 0) {
             *edge = (clv_edge)i;
             return CLV_OK;
         }
     return clv_fail(CLV_E_ARGUMENT,
-                    "edge \"%s\": expected reflect, constant, nearest, mirror or wrap", name);
+                    "edge is \"%s\"; expected reflect, constant, nearest, mirror or wrap", name);
 }
 
 /* Returns `at` modulo `period`, never negative. */

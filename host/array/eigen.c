@@ -241,15 +241,17 @@ clv_status clv_eigvalsh(clv_context *context, const float *matrices, size_t coun
     clv_eigen_options o;
     CLV_TRY(clv_take_struct(&o, sizeof o, options, "clv_eigvalsh", "clv_eigen_options"));
     if (!context || ((!matrices || !values) && count))
-        return clv_fail(CLV_E_ARGUMENT, "eigenvalues: a NULL context, input or result");
+        return clv_fail(CLV_E_ARGUMENT, "eigenvalues: context, input or result is NULL");
     if (!n || n > LARGEST)
-        return clv_fail(CLV_E_SHAPE, "eigenvalues: matrices [%zu,%zu], 1 to %d rows expected", n, n,
-                        LARGEST);
+        return clv_fail(
+            CLV_E_SHAPE,
+            "eigenvalues: the matrices are [%zu,%zu], but they must be square with 1 to %d rows", n,
+            n, LARGEST);
     if (count > SIZE_MAX / (2 * LARGEST * LARGEST * sizeof(float)))
         return clv_fail(CLV_E_SHAPE, "eigenvalues: %zu matrices are larger than any memory", count);
     const size_t bytes = count * n * sizeof *values;
     if (clv_shares(values, bytes, matrices, bytes * n))
-        return clv_fail(CLV_E_ARGUMENT, "eigenvalues: values share memory with the matrices");
+        return clv_fail(CLV_E_ARGUMENT, "eigenvalues: the result shares memory with the matrices");
     if (!count) return CLV_OK;
     batch b = { .matrices = matrices, .values = values, .n = n };
     clv_call call;

@@ -286,12 +286,15 @@ static clv_status check_names(const char *const *names, size_t count)
     for (size_t i = 0; i < count; ++i) {
         if (!names[i] || !*names[i] || word_length(names[i]) != strlen(names[i]) ||
             strlen(names[i]) > 63)
-            return clv_fail(CLV_E_ARGUMENT,
-                            "expression: input %zu: a name of letters, digits and _ expected", i);
+            return clv_fail(
+                CLV_E_ARGUMENT,
+                "expression: the name of input %zu must consist of letters, digits and _", i);
         for (unsigned f = 0; f < clv_function_count; ++f)
             if (strcmp(names[i], clv_functions[f].name) == 0)
-                return clv_fail(CLV_E_ARGUMENT, "expression: an input is called \"%s\", a function",
-                                names[i]);
+                return clv_fail(
+                    CLV_E_ARGUMENT,
+                    "expression: an input is called \"%s\", which is the name of a function",
+                    names[i]);
         for (size_t k = 0; k < i; ++k)
             if (strcmp(names[i], names[k]) == 0)
                 return clv_fail(CLV_E_ARGUMENT, "expression: two inputs are called \"%s\"",
@@ -304,11 +307,12 @@ clv_status clv_expression_parse(const char *text, const char *const *names, size
                                 clv_expression *out, size_t *position)
 {
     if (position) *position = 0;
-    if (!text || (count && !names)) return clv_fail(CLV_E_ARGUMENT, "expression: a NULL text");
+    if (!text || (count && !names)) return clv_fail(CLV_E_ARGUMENT, "expression: the text is NULL");
     CLV_TRY(check_names(names, count));
     if (strlen(text) > LONGEST)
-        return clv_fail(CLV_E_FORMAT, "expression: %zu bytes, at most %d expected", strlen(text),
-                        LONGEST);
+        return clv_fail(CLV_E_FORMAT,
+                        "expression: the text has %zu bytes, but at most %d are possible",
+                        strlen(text), LONGEST);
     *out = (clv_expression){ 0 };
     parser p = { .text = text, .at = text, .names = names, .name_count = count, .out = out };
     unsigned result = 0;

@@ -145,7 +145,9 @@ static clv_status check(const char *what, clv_context *context, const clv_array 
     CLV_TRY(clv_array_check_any(what, context, in));
     CLV_TRY(clv_array_check_any(what, context, out));
     if (axes >> in->rank)
-        return clv_fail(CLV_E_SHAPE, "%s: axes 0x%x of an array of %zu axes", what, axes, in->rank);
+        return clv_fail(CLV_E_SHAPE,
+                        "%s: the axes are 0x%x (one bit per axis), but the array has only %zu",
+                        what, axes, in->rank);
     size_t k = 0;
     bool fits = true;
     const size_t left = in->rank - (size_t)__builtin_popcount(axes);
@@ -155,10 +157,11 @@ static clv_status check(const char *what, clv_context *context, const clv_array 
         if (!goes || keeps) fits = k < out->rank && out->shape[k++] == (goes ? 1 : in->shape[i]);
     }
     if (!fits || (!keeps && out->rank != left))
-        return clv_fail(CLV_E_SHAPE,
-                        "%s: the result has %zu axes and %zu elements: the operand's shape without "
-                        "the axes 0x%x expected, or with 1 there",
-                        what, out->rank, out->elements, axes);
+        return clv_fail(
+            CLV_E_SHAPE,
+            "%s: the result has %zu axes and %zu elements, but it must have the operand's shape, "
+            "with the axes 0x%x (one bit per axis) left out or of length 1",
+            what, out->rank, out->elements, axes);
     if (clv_array_overlap(in, out) || in == out)
         return clv_fail(CLV_E_ARGUMENT, "%s: the result shares memory with the operand", what);
     return CLV_OK;
@@ -169,7 +172,7 @@ static clv_status fill(clv_fold what, clv_array *out)
     const bool one = what == CLV_FOLD_PROD || what == CLV_FOLD_ALL;
     const clv_operand number = { .type = CLV_I64, .whole = one };
     if (what == CLV_FOLD_MIN || what == CLV_FOLD_MAX)
-        return clv_fail(CLV_E_SHAPE, "%s: of no elements", clv_fold_name(what));
+        return clv_fail(CLV_E_SHAPE, "%s is not defined for an empty array", clv_fold_name(what));
     return clv_array_apply(out->context, CLV_OP_COPY, &number, 1, out);
 }
 
@@ -201,11 +204,11 @@ clv_status clv_array_fold(clv_context *context, clv_fold what, clv_array *in, ui
     if (f.type == CLV_F16) f.type = CLV_F32;
     if (f.type == CLV_BOOL && what <= CLV_FOLD_PROD)
         return clv_fail(CLV_E_UNSUPPORTED,
-                        "%s: of bool has no meaning: give a result of a number's "
-                        "type",
+                        "%s: a result of bool is not supported; give a result with a numeric type",
                         name);
     if (clv_dtype_is_complex(f.type) && (what == CLV_FOLD_MIN || what == CLV_FOLD_MAX))
-        return clv_fail(CLV_E_UNSUPPORTED, "%s of %s has no meaning", name, clv_dtype_name(f.type));
+        return clv_fail(CLV_E_UNSUPPORTED, "%s is not defined for the type %s", name,
+                        clv_dtype_name(f.type));
     if (!out->elements) return CLV_OK;
     if (!in->elements) return fill(what, out);
     clv_array *dense, *made = NULL;
@@ -228,7 +231,8 @@ clv_status clv_array_scan(clv_context *context, clv_fold what, clv_array *in, si
                           clv_array *out)
 {
     if (what != CLV_FOLD_SUM && what != CLV_FOLD_PROD)
-        return clv_fail(CLV_E_ARGUMENT, "scan: %s, sum or prod expected", clv_fold_name(what));
+        return clv_fail(CLV_E_ARGUMENT, "scan: got %s, but only sum and prod are possible",
+                        clv_fold_name(what));
     CLV_TRY(clv_array_check_any("scan", context, in));
     CLV_TRY(clv_array_check_any("scan", context, out));
     bool fits = in->rank == out->rank && axis < in->rank;
@@ -236,11 +240,14 @@ clv_status clv_array_scan(clv_context *context, clv_fold what, clv_array *in, si
         fits = in->shape[i] == out->shape[i];
     if (!fits)
         return clv_fail(CLV_E_SHAPE,
-                        "scan: axis %zu of %zu axes, and a result of the same shape "
-                        "expected",
+                        "scan: axis %zu must lie below the %zu axes of the array, and the result "
+                        "must have the array's shape",
                         axis, in->rank);
     const clv_dtype type = out->type == CLV_F16 ? CLV_F32 : out->type;
-    if (type == CLV_BOOL) return clv_fail(CLV_E_UNSUPPORTED, "scan: of bool has no meaning");
+    if (type == CLV_BOOL)
+        return clv_fail(
+            CLV_E_UNSUPPORTED,
+            "scan: a result of bool is not supported; give a result with a numeric type");
     if (!in->elements) return CLV_OK;
     clv_fold_shape s;
     adjoin(in, 1u << axis, &s);
@@ -248,7 +255,7 @@ clv_status clv_array_scan(clv_context *context, clv_fold what, clv_array *in, si
     CLV_TRY(clv_array_dense(in, type, &held));
     clv_status status = clv_array_begin("scan", context, type, in->rank, in->shape, &made);
     void *room = status ? NULL : clv_alloc(in->elements, clv_dtype_bytes(type));
-    if (!status && !room) status = clv_fail(CLV_E_MEMORY, "scan: no memory");
+    if (!status && !room) status = clv_fail(CLV_E_MEMORY, "scan: out of memory");
     if (!status) status = clv_array_copy_to(held, room);
     if (!status) clv_scan_rows(what == CLV_FOLD_PROD, type, s, room, room);
     if (!status) status = clv_array_fill_from(made, room);

@@ -79,7 +79,9 @@ static clv_status do_matrix(const values *v, size_t which, double *room, pair *p
         v->lapack->dgeev("N", "N", &extent, a, &extent, re, im, &none, &one, &none, &one, work,
                          &v->room, &info, 1, 1);
     if (info)
-        return clv_fail(CLV_E_INTERNAL, "eigenvalues: matrix %zu: dgeev ends with %d", which, info);
+        return clv_fail(CLV_E_INTERNAL,
+                        "eigenvalues: LAPACK's dgeev failed on matrix %zu with info %d", which,
+                        info);
     for (size_t i = 0; i < n; ++i)
         pairs[i] = finite ? (pair){ re[i], im[i] } : (pair){ (double)NAN, (double)NAN };
     if (finite) qsort(pairs, n, sizeof *pairs, ascending);
@@ -163,18 +165,21 @@ clv_status clv_eigvals(clv_context *context, const float *matrices, size_t count
     clv_eigen_options o = { .size = sizeof(clv_eigen_options) };
     CLV_TRY(clv_take_struct(&o, sizeof o, options, "clv_eigvals", "clv_eigen_options"));
     if (!context || ((!matrices || !real || !imaginary) && count))
-        return clv_fail(CLV_E_ARGUMENT, "eigenvalues: a NULL context, input or result");
+        return clv_fail(CLV_E_ARGUMENT, "eigenvalues: context, input or result is NULL");
     if (!n || n > LARGEST)
-        return clv_fail(CLV_E_SHAPE, "eigenvalues: matrices [%zu,%zu], 1 to %d rows expected", n, n,
-                        LARGEST);
+        return clv_fail(
+            CLV_E_SHAPE,
+            "eigenvalues: the matrices are [%zu,%zu], but they must be square with 1 to %d rows", n,
+            n, LARGEST);
     if (count > SIZE_MAX / (16 * n * n))
         return clv_fail(CLV_E_SHAPE, "eigenvalues: %zu matrices are larger than any memory", count);
     const size_t bytes = count * n * sizeof *real;
     if (clv_shares(real, bytes, matrices, bytes * n) ||
         clv_shares(imaginary, bytes, matrices, bytes * n) ||
         clv_shares(real, bytes, imaginary, bytes))
-        return clv_fail(CLV_E_ARGUMENT,
-                        "eigenvalues: a result shares memory with the matrices, or the other one");
+        return clv_fail(
+            CLV_E_ARGUMENT,
+            "eigenvalues: a result shares memory with the matrices or with the other result");
     const clv_lapack *lapack = clv_lapack_get();
     if (!lapack)
         return clv_fail(CLV_E_UNSUPPORTED,

@@ -220,7 +220,7 @@ static clv_status on_host(void *user)
         do_step(t, room, gradient, totals, loss + step);
     clv_free(room);
     clv_free(totals);
-    return there ? CLV_OK : clv_fail(CLV_E_MEMORY, "linear: no memory");
+    return there ? CLV_OK : clv_fail(CLV_E_MEMORY, "linear: out of memory");
 }
 
 /* ---- what others call ------------------------------------------------------------------------ */
@@ -294,16 +294,18 @@ static clv_status run(clv_context *context, regression *t)
         const bool is_result = i > 2 || (i == 2 && t->rate != 0);
         for (size_t k = 0; k < i; ++k)
             if (is_result && all[i] && all[i] == all[k])
-                return clv_fail(CLV_E_ARGUMENT,
-                                "linear: a result is an operand, or another result");
+                return clv_fail(CLV_E_ARGUMENT, "linear: an array is given as a result and also as "
+                                                "an operand or another result");
     }
     if (t->x->rank != 2 || t->y->elements != t->x->shape[0] || t->w->elements != t->x->shape[1])
         return clv_fail(CLV_E_SHAPE,
-                        "linear: x is [n,d], y [n] and w [d]; %zu axes, %zu and %zu given",
+                        "linear: x must be [n,d], y [n] and w [d], but x has %zu axes, y %zu "
+                        "elements and w %zu",
                         t->x->rank, t->y->elements, t->w->elements);
     if ((t->loss && t->loss->elements != t->steps) ||
         (t->gradient && t->gradient->elements != t->x->shape[1]))
-        return clv_fail(CLV_E_SHAPE, "linear: one loss a step and a gradient [%zu] expected",
+        return clv_fail(CLV_E_SHAPE,
+                        "linear: there must be one loss per step, and the gradient must be [%zu]",
                         t->x->shape[1]);
     lay_out(t, t->x->shape[0], t->x->shape[1]);
     clv_array_call call = { .count = 0 };
@@ -314,7 +316,7 @@ static clv_status run(clv_context *context, regression *t)
 clv_status clv_linear_step(clv_context *context, clv_array *x, clv_array *y, clv_array *w,
                            clv_array *loss, clv_array *gradient)
 {
-    if (!loss || !gradient) return clv_fail(CLV_E_ARGUMENT, "linear: a NULL loss or gradient");
+    if (!loss || !gradient) return clv_fail(CLV_E_ARGUMENT, "linear: loss or gradient is NULL");
     regression t = { .steps = 1, .x = x, .y = y, .w = w, .loss = loss, .gradient = gradient };
     return run(context, &t);
 }
@@ -323,10 +325,11 @@ clv_status clv_linear_train(clv_context *context, clv_array *x, clv_array *y, cl
                             float rate, size_t steps, clv_array *losses)
 {
     if (!(rate != 0) || !isfinite(rate))
-        return clv_fail(CLV_E_ARGUMENT, "linear: rate %g, a number other than 0 expected",
+        return clv_fail(CLV_E_ARGUMENT,
+                        "linear: the rate is %g, but it must be a finite number other than 0",
                         (double)rate);
     if (!steps || steps > UINT32_MAX)
-        return clv_fail(CLV_E_ARGUMENT, "linear: %zu steps, 1 to 2^32 - 1 expected", steps);
+        return clv_fail(CLV_E_ARGUMENT, "linear: got %zu steps, expected 1 to 2^32 - 1", steps);
     regression t = { .steps = steps, .rate = rate, .x = x, .y = y, .w = w, .loss = losses };
     return run(context, &t);
 }

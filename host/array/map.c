@@ -210,7 +210,9 @@ static clv_status prepare(clv_context *context, map *m)
     CLV_TRY(clv_spread_make("map", m->out, arrays, names, m->count, &m->spread));
     for (size_t i = 0; i < m->count; ++i)
         if (arrays[i] == m->out && arrays[i]->elements != m->out->elements)
-            return clv_fail(CLV_E_SHAPE, "map: the result is an input that repeats");
+            return clv_fail(
+                CLV_E_SHAPE,
+                "map: the result cannot be an input that is repeated to fill the result's shape");
     return CLV_OK;
 }
 
@@ -281,9 +283,9 @@ clv_status clv_map(clv_context *context, const char *expression, const clv_map_i
                    size_t count, clv_array *out)
 {
     if (!context || !expression || (!inputs && count) || !out)
-        return clv_fail(CLV_E_ARGUMENT, "map: a NULL context, expression, input or result");
+        return clv_fail(CLV_E_ARGUMENT, "map: context, expression, input or result is NULL");
     if (count > CLV_MAP_INPUTS)
-        return clv_fail(CLV_E_ARGUMENT, "map: %zu inputs, at most %d expected", count,
+        return clv_fail(CLV_E_ARGUMENT, "map: got %zu inputs, but at most %d are possible", count,
                         CLV_MAP_INPUTS);
     map *m = clv_alloc(1, sizeof *m);
     if (!m) return clv_fail(CLV_E_MEMORY, "map: no memory");

@@ -148,10 +148,11 @@ clv_status clv_monte_carlo_pi(clv_context *context, uint64_t samples,
                               clv_report *report)
 {
     if (!context || !inside)
-        return clv_fail(CLV_E_ARGUMENT, "monte carlo: a NULL context or result");
+        return clv_fail(CLV_E_ARGUMENT, "monte carlo: context or result is NULL");
     *inside = 0;
     if (samples > (uint64_t)1 << 63)
-        return clv_fail(CLV_E_ARGUMENT, "monte carlo: %llu samples, at most 2^63 expected",
+        return clv_fail(CLV_E_ARGUMENT,
+                        "monte carlo: got %llu samples, but at most 2^63 are possible",
                         (unsigned long long)samples);
     clv_monte_carlo_options o;
     CLV_TRY(

@@ -89,13 +89,15 @@ static clv_status check(const char *what, clv_context *context, const clv_array 
     if (clv_dtype_is_complex(in->type) || clv_dtype_is_complex(like->type))
         return clv_fail(CLV_E_UNSUPPORTED, "%s: complex numbers have no order", what);
     if (places->type != CLV_I64)
-        return clv_fail(CLV_E_ARGUMENT, "%s: places of %s, int64 expected", what,
+        return clv_fail(CLV_E_ARGUMENT,
+                        "%s: the array for the indices is of %s, but it must be int64", what,
                         clv_dtype_name(places->type));
     bool fits = places->rank == like->rank;
     for (size_t i = 0; i < like->rank && fits; ++i)
         fits = places->shape[i] == like->shape[i];
     return fits ? CLV_OK
-                : clv_fail(CLV_E_SHAPE, "%s: places of another shape than the operand's", what);
+                : clv_fail(CLV_E_SHAPE,
+                           "%s: the array for the indices must have the operand's shape", what);
 }
 
 clv_status clv_array_order(clv_context *context, clv_array *in, size_t axis, unsigned options,
@@ -103,7 +105,8 @@ clv_status clv_array_order(clv_context *context, clv_array *in, size_t axis, uns
 {
     CLV_TRY(check("order", context, in, in, places));
     if (axis >= in->rank)
-        return clv_fail(CLV_E_SHAPE, "order: axis %zu of an array of %zu axes", axis, in->rank);
+        return clv_fail(CLV_E_SHAPE, "order: axis %zu is out of range for an array of %zu axes",
+                        axis, in->rank);
     if (!in->elements) return CLV_OK;
     const size_t len = in->shape[axis];
     size_t inner = 1;
@@ -149,7 +152,8 @@ clv_status clv_array_locate(clv_context *context, clv_array *sorted, clv_array *
 {
     CLV_TRY(check("locate", context, sorted, values, places));
     if (sorted->rank != 1)
-        return clv_fail(CLV_E_SHAPE, "locate: a row of %zu axes, 1 expected", sorted->rank);
+        return clv_fail(CLV_E_SHAPE, "locate: the sorted array has %zu axes, but it must have 1",
+                        sorted->rank);
     const clv_dtype type = clv_dtype_promote(sorted->type, values->type);
     item *row = NULL, *asked = NULL;
     int64_t *found = clv_alloc(values->elements ? values->elements : 1, sizeof *found);

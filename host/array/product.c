@@ -63,7 +63,8 @@ static clv_status read_shapes(product *p, const clv_product_options *o)
 {
     const clv_array *a = p->a, *b = p->b, *c = p->c;
     if (a->rank < 2 || a->rank > 3 || b->rank < 2 || b->rank > 3 || c->rank < 2 || c->rank > 3)
-        return clv_fail(CLV_E_SHAPE, "product: arrays of %zu, %zu and %zu axes, 2 or 3 expected",
+        return clv_fail(CLV_E_SHAPE,
+                        "product: the arrays have %zu, %zu and %zu axes, but each must have 2 or 3",
                         a->rank, b->rank, c->rank);
     const size_t *sa = a->shape + a->rank - 2, *sb = b->shape + b->rank - 2;
     const size_t *sc = c->shape + c->rank - 2;
@@ -77,7 +78,8 @@ static clv_status read_shapes(product *p, const clv_product_options *o)
     if (sb[p->tb] != p->k || sc[0] != p->m || sc[1] != p->n || in_c != p->batch ||
         (in_a > 1 && in_a != p->batch) || (in_b > 1 && in_b != p->batch))
         return clv_fail(CLV_E_SHAPE,
-                        "product: %zu of [%zu,%zu] and %zu of [%zu,%zu] into %zu of [%zu,%zu]",
+                        "product: the shapes do not fit together: %zu matrices [%zu,%zu] times %zu "
+                        "matrices [%zu,%zu] into %zu matrices [%zu,%zu]",
                         in_a, p->m, p->k, in_b, sb[p->tb], p->n, in_c, sc[0], sc[1]);
     return CLV_OK;
 }
@@ -148,7 +150,8 @@ clv_status clv_product(clv_context *context, clv_array *a, clv_array *b,
     CLV_TRY(clv_array_check("product", context, a));
     CLV_TRY(clv_array_check("product", context, b));
     CLV_TRY(clv_array_check("product", context, c));
-    if (a == c || b == c) return clv_fail(CLV_E_ARGUMENT, "product: the result is an operand");
+    if (a == c || b == c)
+        return clv_fail(CLV_E_ARGUMENT, "product: the result and an operand are the same array");
     product p = { .a = a, .b = b, .c = c };
     CLV_TRY(read_shapes(&p, &o));
     clv_array_call call = { .count = 0 };

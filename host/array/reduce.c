@@ -30,9 +30,10 @@ clv_status clv_reduction_parse(const char *name, clv_reduction *what)
             *what = (clv_reduction)i;
             return CLV_OK;
         }
-    return clv_fail(CLV_E_ARGUMENT,
-                    "reduction \"%s\": expected sum, mean, var, std, min, max, argmin or argmax",
-                    name ? name : "");
+    return clv_fail(
+        CLV_E_ARGUMENT,
+        "the reduction is \"%s\"; expected sum, mean, var, std, min, max, argmin or argmax",
+        name ? name : "");
 }
 
 /* ---- on a device ----------------------------------------------------------------------------- */
@@ -139,7 +140,9 @@ static clv_status read_shapes(reduction *r, int axis)
     const clv_array *in = r->in, *out = r->out;
     r->shape = (clv_reduce_shape){ 1, in->elements, 1 };
     if (axis < -1 || axis >= (int)in->rank)
-        return clv_fail(CLV_E_SHAPE, "reduce: axis %d, -1 to %d expected", axis, (int)in->rank - 1);
+        return clv_fail(CLV_E_SHAPE,
+                        "reduce: axis %d is out of range; expected -1 (all axes) to %d", axis,
+                        (int)in->rank - 1);
     if (axis >= 0) {
         r->shape.len = in->shape[axis];
         for (int i = 0; i < axis; ++i)
@@ -158,12 +161,12 @@ static clv_status read_shapes(reduction *r, int axis)
     }
     if (!fits || out->elements != r->shape.outer * r->shape.inner)
         return clv_fail(CLV_E_SHAPE,
-                        "reduce: the result has %zu elements and %zu axes, %zu "
-                        "elements and the input's axes without axis %d expected",
+                        "reduce: the result has %zu elements and %zu axes, but it must have %zu "
+                        "elements and the input's axes without axis %d",
                         out->elements, out->rank, r->shape.outer * r->shape.inner, axis);
     const bool index = r->what >= CLV_REDUCE_ARGMIN;
     if (index && r->shape.len > (size_t)1 << 24)
-        return clv_fail(CLV_E_SHAPE, "reduce: places beyond 2^24 are no float32");
+        return clv_fail(CLV_E_SHAPE, "reduce: indices above 2^24 cannot be given as float32");
     return CLV_OK;
 }
 

@@ -25,9 +25,10 @@ static clv_status strides_of(const char *what, const clv_array *out, const clv_a
         const size_t extent = in->shape[in->rank - 1 - i];
         const size_t wanted = i < out->rank ? out->shape[out->rank - 1 - i] : 1;
         if (extent != 1 && extent != wanted)
-            return clv_fail(CLV_E_SHAPE,
-                            "%s: \"%s\" has %zu elements in its axis %zu, the result %zu", what,
-                            name, extent, in->rank - 1 - i, wanted);
+            return clv_fail(
+                CLV_E_SHAPE,
+                "%s: \"%s\" has %zu elements along its axis %zu, but the result needs 1 or %zu",
+                what, name, extent, in->rank - 1 - i, wanted);
         if (extent > 1) stride[CLV_ARRAY_AXES - 1 - i] = step;
         step *= extent;
     }

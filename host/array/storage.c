@@ -74,7 +74,7 @@ clv_array_stats clv_array_statistics(clv_context *context)
 
 static clv_status is_lost(const clv_storage *storage)
 {
-    return clv_fail(CLV_E_DEVICE, "an array lies on %s, which does not work any more",
+    return clv_fail(CLV_E_DEVICE, "an array is stored on %s, which no longer works",
                     storage->buffer->device->label);
 }
 
@@ -109,7 +109,7 @@ clv_status clv_storage_to_device(clv_storage *storage, clv_engine *engine, unsig
     storage->at = storage->buffer;
     if (!input || storage->on_device || rehearsing) return CLV_OK;
     if (!storage->on_host)
-        return clv_fail(CLV_E_ARGUMENT, "an array without contents is an operand");
+        return clv_fail(CLV_E_ARGUMENT, "an operand has no values yet; fill it first");
     CLV_TRY(clv_write(engine->queue, storage->buffer, 0, storage->host, bytes));
     count(storage->context, true, bytes);
     storage->on_device = true;
@@ -143,7 +143,7 @@ clv_status clv_storage_to_host(clv_storage *storage, bool input)
     CLV_TRY(own_host(storage));
     if (!input || storage->on_host) return CLV_OK;
     if (!storage->on_device)
-        return clv_fail(CLV_E_ARGUMENT, "an array without contents is an operand");
+        return clv_fail(CLV_E_ARGUMENT, "an operand has no values yet; fill it first");
     CLV_TRY(fetch(storage, 0, storage->host, storage->bytes));
     storage->on_host = true;
     return CLV_OK;
@@ -166,7 +166,8 @@ clv_status clv_storage_read(clv_storage *storage, size_t offset, void *host, siz
         if (host != from) memmove(host, from, bytes);
         return CLV_OK;
     }
-    if (!storage->on_device) return clv_fail(CLV_E_ARGUMENT, "array get: it has no contents yet");
+    if (!storage->on_device)
+        return clv_fail(CLV_E_ARGUMENT, "array get: the array has no values yet; fill it first");
     return fetch(storage, offset, host, bytes);
 }
 
@@ -189,7 +190,7 @@ clv_status clv_storage_put(clv_storage *storage, const void *host, bool stay_on_
             clv_storage_written(storage, true);
             return CLV_OK;
         }
-        clv_log(CLV_LOG_WARN, "an array stays with the host, since: %s", clv_error_message());
+        clv_log(CLV_LOG_WARN, "an array stays in host memory: %s", clv_error_message());
     }
     CLV_TRY(own_host(storage));
     memcpy(storage->host, host, storage->bytes);

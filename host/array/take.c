@@ -92,7 +92,7 @@ static clv_status run(clv_context *context, take *t)
 static clv_status drop_repeated(int64_t *places, size_t count, size_t len)
 {
     unsigned char *seen = clv_zalloc(len, 1);
-    if (!seen) return clv_fail(CLV_E_MEMORY, "put: no memory for the places");
+    if (!seen) return clv_fail(CLV_E_MEMORY, "put: no memory for the indices");
     for (size_t j = count; j-- > 0;) {
         if (seen[places[j]])
             places[j] = -1;
@@ -110,10 +110,10 @@ static clv_status read_places(const char *what, clv_array *places, size_t len, b
     clv_array *whole;
     const size_t count = places->elements;
     if (places->type == CLV_BOOL || places->type >= CLV_F16 || places->type == CLV_F32)
-        return clv_fail(CLV_E_ARGUMENT, "%s: places of %s, integers expected", what,
-                        clv_dtype_name(places->type));
+        return clv_fail(CLV_E_ARGUMENT, "%s: the indices are of %s, but they must be integers",
+                        what, clv_dtype_name(places->type));
     int64_t *all = clv_alloc(count, sizeof *all);
-    if (!all) return clv_fail(CLV_E_MEMORY, "%s: no memory for the places", what);
+    if (!all) return clv_fail(CLV_E_MEMORY, "%s: no memory for the indices", what);
     clv_status status = clv_array_dense(places, CLV_I64, &whole);
     if (!status) {
         status = clv_array_copy_to(whole, all);
@@ -122,8 +122,10 @@ static clv_status read_places(const char *what, clv_array *places, size_t len, b
     for (size_t j = 0; j < count && !status; ++j) {
         const int64_t place = all[j] < 0 ? all[j] + (int64_t)len : all[j];
         if (place < 0 || place >= (int64_t)len)
-            status = clv_fail(CLV_E_SHAPE, "%s: index %lld at place %zu of an axis of %zu", what,
-                              (long long)all[j], j, len);
+            status = clv_fail(CLV_E_SHAPE,
+                              "%s: index %lld (number %zu of the indices) is out of range for an "
+                              "axis of %zu elements",
+                              what, (long long)all[j], j, len);
         all[j] = place;
     }
     if (!status && !takes) status = drop_repeated(all, count, len);
@@ -136,15 +138,16 @@ static clv_status read_shapes(const char *what, const clv_array *whole, size_t a
                               const clv_array *places, const clv_array *slices, take *t)
 {
     if (axis >= whole->rank)
-        return clv_fail(CLV_E_SHAPE, "%s: axis %zu of an array of %zu axes", what, axis,
-                        whole->rank);
+        return clv_fail(CLV_E_SHAPE, "%s: axis %zu is out of range for an array of %zu axes", what,
+                        axis, whole->rank);
     t->outer = t->inner = 1;
     t->len = whole->shape[axis];
     t->count = places->elements;
     for (size_t i = 0; i < whole->rank; ++i)
         if (i != axis) *(i < axis ? &t->outer : &t->inner) *= whole->shape[i];
     if (slices->elements != t->outer * t->count * t->inner)
-        return clv_fail(CLV_E_SHAPE, "%s: %zu elements for %zu slices of %zu", what,
+        return clv_fail(CLV_E_SHAPE,
+                        "%s: got %zu elements, but there are %zu slices of %zu elements each", what,
                         slices->elements, t->count, t->outer * t->inner);
     return CLV_OK;
 }
@@ -161,7 +164,8 @@ clv_status clv_array_take(clv_context *context, clv_array *in, size_t axis, clv_
     CLV_TRY(clv_array_check_any("take", context, out));
     CLV_TRY(read_shapes("take", in, axis, places, out, &t));
     if (!clv_array_is_dense(out))
-        return clv_fail(CLV_E_SHAPE, "take: a dense result expected, a view given");
+        return clv_fail(CLV_E_SHAPE,
+                        "take: the result is a view that is not dense; give a dense array");
     if (clv_array_overlap(out, in) || out == in || clv_array_overlap(out, places))
         return clv_fail(CLV_E_ARGUMENT, "take: the result shares memory with an operand");
     if (!places->elements) return CLV_OK;
@@ -208,7 +212,7 @@ clv_status clv_array_find(clv_context *context, clv_array *in, clv_array **out)
     clv_array *truth;
     if (out) *out = NULL;
     CLV_TRY(clv_array_check_any("find", context, in));
-    if (!out) return clv_fail(CLV_E_ARGUMENT, "find: nowhere to put the places");
+    if (!out) return clv_fail(CLV_E_ARGUMENT, "find: the pointer for the result is NULL");
     CLV_TRY(clv_array_dense(in, CLV_BOOL, &truth));
     const size_t all = in->elements;
     unsigned char *bytes = clv_alloc(all ? all : 1, 1);

@@ -169,9 +169,10 @@ static clv_status try_variant(clv_slot *slot, void *user)
     const clv_blob_family f = clv_blob_family_for(plan, worker, 1);
     const char *name = clv_blob_variants(clv_worker_device(worker))[clv_worker_variant(worker)];
     if (strcmp(name, "tile") == 0 && f.form != CLV_BLOB_TILE)
-        return clv_fail(CLV_E_DEVICE, "blobs: the tile does not fit the local memory");
+        return clv_fail(CLV_E_DEVICE,
+                        "blobs: the tile does not fit into the device's local memory");
     if (strncmp(name, "sweep", 5) == 0 && f.form != CLV_BLOB_SWEEP)
-        return clv_fail(CLV_E_DEVICE, "blobs: the windows do not fit the registers");
+        return clv_fail(CLV_E_DEVICE, "blobs: the windows do not fit into the device's registers");
     CLV_TRY(upload_constants(worker, plan));
     /* a few work-groups for every compute unit of a card */
     const clv_probe_device *facts = clv_device_facts(clv_worker_device(worker));

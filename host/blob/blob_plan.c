@@ -21,20 +21,22 @@ static clv_status check_options(const clv_blob_options *o)
 {
     if (!(o->min_sigma_px > 0) || !(o->max_sigma_px >= o->min_sigma_px) ||
         !isfinite(o->max_sigma_px))
-        return clv_fail(CLV_E_ARGUMENT,
-                        "blobs: sigmas %g to %g given, expected 0 < smallest <= largest",
-                        o->min_sigma_px, o->max_sigma_px);
+        return clv_fail(
+            CLV_E_ARGUMENT,
+            "blobs: the sigmas go from %g to %g, but they must satisfy 0 < smallest <= largest",
+            o->min_sigma_px, o->max_sigma_px);
     if (o->num_sigma > CLV_BLOB_MAX_SCALES)
-        return clv_fail(CLV_E_ARGUMENT, "blobs: %u sigmas given, expected 1 to %d", o->num_sigma,
+        return clv_fail(CLV_E_ARGUMENT, "blobs: got %u sigmas, expected 1 to %d", o->num_sigma,
                         CLV_BLOB_MAX_SCALES);
     if (o->dog && !(o->sigma_ratio > 1 && isfinite(o->sigma_ratio)))
-        return clv_fail(CLV_E_ARGUMENT, "blobs: sigma ratio %g given, expected more than 1",
+        return clv_fail(CLV_E_ARGUMENT, "blobs: the sigma ratio is %g, but it must be more than 1",
                         o->sigma_ratio);
     if (!(o->threshold >= 0) || !isfinite(o->threshold))
-        return clv_fail(CLV_E_ARGUMENT, "blobs: threshold %g given, expected 0 or more",
+        return clv_fail(CLV_E_ARGUMENT, "blobs: the threshold is %g, but it must be 0 or more",
                         o->threshold);
     if (!(o->threshold_rel >= 0 && o->threshold_rel <= 1))
-        return clv_fail(CLV_E_ARGUMENT, "blobs: relative threshold %g given, expected 0 to 1",
+        return clv_fail(CLV_E_ARGUMENT,
+                        "blobs: the relative threshold is %g, but it must be 0 to 1",
                         o->threshold_rel);
     if (!(o->threshold_sigma >= 0) || !isfinite(o->threshold_sigma) ||
         (o->threshold_sigma_given && o->threshold_sigma == 0))
@@ -44,12 +46,14 @@ static clv_status check_options(const clv_blob_options *o)
             "(typical: 5)",
             o->threshold_sigma);
     if (o->threshold_sigma_given && (o->threshold_given || o->threshold_rel_given))
-        return clv_fail(CLV_E_ARGUMENT, "blobs: a threshold in deviations of the noise "
-                                        "cannot go with another threshold");
+        return clv_fail(CLV_E_ARGUMENT, "blobs: a threshold in deviations of the noise cannot be "
+                                        "combined with another threshold");
     if (!(o->overlap >= 0 && o->overlap <= 1))
-        return clv_fail(CLV_E_ARGUMENT, "blobs: overlap %g given, expected 0 to 1", o->overlap);
+        return clv_fail(CLV_E_ARGUMENT, "blobs: the overlap is %g, but it must be 0 to 1",
+                        o->overlap);
     if ((unsigned)o->taps > CLV_BLOB_TAPS_SCIPY || (unsigned)o->subpixel > CLV_BLOB_SUBPIXEL_NONE)
-        return clv_fail(CLV_E_ARGUMENT, "blobs: an unknown set of taps or sub-pixel method");
+        return clv_fail(CLV_E_ARGUMENT, "blobs: the set of filter coefficients or the sub-pixel "
+                                        "method is not one of the enumerators");
     return CLV_OK;
 }
 
@@ -78,8 +82,8 @@ static clv_status make_ladder(const clv_blob_options *o, double *sigma, size_t *
         const double k = floor(log(o->max_sigma_px / o->min_sigma_px) / log(o->sigma_ratio) + 1);
         if (!(k <= CLV_BLOB_MAX_SCALES))
             return clv_fail(CLV_E_ARGUMENT,
-                            "blobs: %.0f differences of Gaussians, expected at most %d: a larger "
-                            "sigma ratio gives fewer",
+                            "blobs: the options ask for %.0f differences of Gaussians, but at most "
+                            "%d are possible; a larger sigma ratio gives fewer",
                             k, CLV_BLOB_MAX_SCALES);
         *scales = (size_t)k;
         *levels = *scales + 1;
@@ -114,7 +118,7 @@ static clv_status make_taps(clv_blob_plan *plan)
     for (size_t l = 0; l < plan->levels; ++l) {
         const double reach = floor(4 * plan->sigma[l] + 0.5);
         if (reach > CLV_BLOB_MAX_RADIUS)
-            return clv_fail(CLV_E_ARGUMENT, "blobs: sigma %g given, expected at most %d",
+            return clv_fail(CLV_E_ARGUMENT, "blobs: sigma is %g, but it must be at most %d",
                             plan->sigma[l], CLV_BLOB_MAX_RADIUS / 4);
         plan->radius[l] = (uint32_t)reach;
         plan->first_tap[l] = (uint32_t)plan->taps;
@@ -123,7 +127,8 @@ static clv_status make_taps(clv_blob_plan *plan)
     }
     plan->tap = clv_alloc(plan->taps, 2 * sizeof *plan->tap);
     plan->tap_f32 = clv_alloc(plan->taps, 2 * sizeof *plan->tap_f32);
-    if (!plan->tap || !plan->tap_f32) return clv_fail(CLV_E_MEMORY, "blobs: no memory for taps");
+    if (!plan->tap || !plan->tap_f32)
+        return clv_fail(CLV_E_MEMORY, "blobs: no memory for filter coefficients");
     for (size_t l = 0; l < plan->levels; ++l) {
         const double s2 = plan->sigma[l] * plan->sigma[l];
         double *t = plan->tap + 2 * plan->first_tap[l], sum = 0, leak = 0;
@@ -148,17 +153,18 @@ static clv_status make_taps(clv_blob_plan *plan)
 static clv_status check_shape(clv_blob_frames *shape)
 {
     if ((unsigned)shape->type > CLV_BLOB_F32)
-        return clv_fail(CLV_E_ARGUMENT, "blobs: an unknown pixel type");
+        return clv_fail(CLV_E_ARGUMENT, "blobs: the pixel type is not one of clv_blob_pixel");
     if (!shape->frames || !shape->height || !shape->width || shape->height > 65535 ||
         shape->width > 65535)
         return clv_fail(CLV_E_SHAPE,
-                        "blobs: frames [%zu,%zu,%zu] given, expected sides from 1 to 65535",
+                        "blobs: the frames are [%zu,%zu,%zu], but every extent must be 1 to 65535",
                         shape->frames, shape->height, shape->width);
     if (!shape->row_stride) shape->row_stride = shape->width;
     if (!shape->frame_stride) shape->frame_stride = shape->height * shape->row_stride;
     if (shape->row_stride < shape->width ||
         shape->frame_stride < (shape->height - 1) * shape->row_stride + shape->width)
-        return clv_fail(CLV_E_SHAPE, "blobs: strides of %zu and %zu elements overlap",
+        return clv_fail(CLV_E_SHAPE,
+                        "blobs: with strides of %zu and %zu elements, frames or rows overlap",
                         shape->frame_stride, shape->row_stride);
     return CLV_OK;
 }

@@ -228,7 +228,8 @@ clv_status clv_blobs_open(clv_context *context, const clv_blob_frames *shape,
     CLV_TRY(clv_take_struct(&o, sizeof o, options, "clv_blobs_open", "clv_blob_options"));
     if (o.movie_scope)
         return clv_fail(CLV_E_ARGUMENT,
-                        "blobs: a stream does not know the movie's largest response beforehand");
+                        "blobs: a stream cannot use a threshold relative to the whole movie, "
+                        "because it does not know the largest response beforehand");
     clv_blob_stream *stream = clv_zalloc(1, sizeof *stream);
     if (!stream) return clv_fail(CLV_E_MEMORY, "blobs: no memory");
     stream->context = context;
@@ -250,10 +251,12 @@ clv_status clv_blobs_push(clv_blob_stream *stream, const void *pixels, size_t co
     if (!stream || !pixels) return clv_fail(CLV_E_ARGUMENT, "blobs: stream or pixels is NULL");
     clv_blob_plan *plan = stream->plan;
     if (!count || count > plan->shape.frames)
-        return clv_fail(CLV_E_ARGUMENT, "blobs: %zu frames pushed, expected 1 to %zu", count,
-                        plan->shape.frames);
+        return clv_fail(CLV_E_ARGUMENT, "blobs: got %zu frames in one call, expected 1 to %zu",
+                        count, plan->shape.frames);
     if (stream->summary.frames + count > UINT32_MAX)
-        return clv_fail(CLV_E_SHAPE, "blobs: more frames than a spot can number");
+        return clv_fail(
+            CLV_E_SHAPE,
+            "blobs: the movie has more frames than the frame number of a spot can count");
     const double started = clv_now();
     plan->pixels = pixels, plan->frames = count;
     const size_t bad = prepare(stream, count);

@@ -115,7 +115,8 @@ static clv_status try_variant(clv_slot *slot, void *user)
     const clv_device *device = clv_worker_device(worker);
     if (strcmp(clv_volume_variants(device)[clv_worker_variant(worker)], "tile") == 0 &&
         f.form != CLV_VOLUME_TILE)
-        return clv_fail(CLV_E_DEVICE, "volumes: the tile does not fit the local memory");
+        return clv_fail(CLV_E_DEVICE,
+                        "volumes: the tile does not fit into the device's local memory");
     CLV_TRY(upload_constants(worker, plan));
     return clv_volume_enqueue(slot, 0, 1, user);
 }

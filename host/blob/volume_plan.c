@@ -20,14 +20,16 @@ static clv_status check_stacks(clv_volume_stacks *s)
 {
     if (!s->stacks || !s->depth || !s->height || !s->width || s->depth > 65535 ||
         s->height > 65535 || s->width > 65535)
-        return clv_fail(CLV_E_SHAPE,
-                        "volumes: stacks [%zu,%zu,%zu,%zu] given, expected sides from 1 to 65535",
-                        s->stacks, s->depth, s->height, s->width);
+        return clv_fail(
+            CLV_E_SHAPE,
+            "volumes: the stacks are [%zu,%zu,%zu,%zu], but every extent must be 1 to 65535",
+            s->stacks, s->depth, s->height, s->width);
     if (!s->row_stride) s->row_stride = s->width;
     if (!s->plane_stride) s->plane_stride = s->height * s->row_stride;
     if (!s->stack_stride) s->stack_stride = s->depth * s->plane_stride;
     if (s->stack_stride < (s->depth - 1) * s->plane_stride)
-        return clv_fail(CLV_E_SHAPE, "volumes: strides of %zu and %zu elements overlap",
+        return clv_fail(CLV_E_SHAPE,
+                        "volumes: with strides of %zu and %zu elements, planes or rows overlap",
                         s->stack_stride, s->plane_stride);
     return CLV_OK;
 }
@@ -37,18 +39,16 @@ static clv_status read_voxel_size(clv_volume_plan *plan, const double *size)
     const bool given = size[CLV_Z] != 0 || size[CLV_Y] != 0 || size[CLV_X] != 0;
     for (int a = 0; a < CLV_AXES; ++a) {
         if (given && !(size[a] > 0 && isfinite(size[a])))
-            return clv_fail(
-                CLV_E_ARGUMENT,
-                "volumes: a voxel of %g x %g x %g (z, y, x) given, but its three sides must be "
-                "more than 0",
-                size[CLV_Z], size[CLV_Y], size[CLV_X]);
+            return clv_fail(CLV_E_ARGUMENT,
+                            "volumes: the voxel is %g x %g x %g (z, y, x), but its three sides "
+                            "must be more than 0",
+                            size[CLV_Z], size[CLV_Y], size[CLV_X]);
         plan->ratio[a] = given ? size[CLV_X] / size[a] : 1;
         if (!(plan->ratio[a] >= 1e-3 && plan->ratio[a] <= 1e3))
-            return clv_fail(
-                CLV_E_ARGUMENT,
-                "volumes: a voxel of %g x %g x %g (z, y, x) given, but its sides must be within a "
-                "factor of 1000",
-                size[CLV_Z], size[CLV_Y], size[CLV_X]);
+            return clv_fail(CLV_E_ARGUMENT,
+                            "volumes: the voxel is %g x %g x %g (z, y, x), but its sides must be "
+                            "within a factor of 1000",
+                            size[CLV_Z], size[CLV_Y], size[CLV_X]);
     }
     return CLV_OK;
 }
@@ -62,8 +62,8 @@ static clv_status place_taps(clv_volume_plan *plan)
             const double reach = floor(4 * t->sigma + 0.5);
             if (reach > CLV_BLOB_MAX_RADIUS)
                 return clv_fail(CLV_E_ARGUMENT,
-                                "volumes: sigma %g along %c, expected at most %d voxels", t->sigma,
-                                "zyx"[a], CLV_BLOB_MAX_RADIUS / 4);
+                                "volumes: sigma is %g voxels along %c, but it must be at most %d",
+                                t->sigma, "zyx"[a], CLV_BLOB_MAX_RADIUS / 4);
             t->radius = (uint32_t)reach, t->first = (uint32_t)plan->taps;
             plan->taps += t->radius + 1;
             plan->reach[a] = CLV_MAX(plan->reach[a], (size_t)t->radius);
@@ -104,7 +104,8 @@ static clv_status make_taps(clv_volume_plan *plan)
     CLV_TRY(place_taps(plan));
     plan->tap = clv_alloc(plan->taps, 2 * sizeof *plan->tap);
     plan->tap_f32 = clv_alloc(plan->taps, 2 * sizeof *plan->tap_f32);
-    if (!plan->tap || !plan->tap_f32) return clv_fail(CLV_E_MEMORY, "volumes: no memory for taps");
+    if (!plan->tap || !plan->tap_f32)
+        return clv_fail(CLV_E_MEMORY, "volumes: no memory for filter coefficients");
     for (size_t l = 0; l < plan->levels; ++l)
         for (int a = 0; a < CLV_AXES; ++a)
             make_axis(plan, l, a);

@@ -161,7 +161,9 @@ clv_status clv_volumes_in_slabs(clv_context *context, const clv_volume_stacks *s
     clv_blob_summary s = { 0 };
     clv_status status = CLV_OK;
     if (shape->stacks > UINT32_MAX)
-        status = clv_fail(CLV_E_SHAPE, "volumes: more stacks than a spot can number");
+        status =
+            clv_fail(CLV_E_SHAPE,
+                     "volumes: there are more stacks than the frame number of a spot can count");
     for (size_t t = 0; t < shape->stacks && !status; ++t) {
         plan->voxels = (const char *)voxels + t * stride * plan->flat->pixel_bytes;
         status = one_stack(context, plan, t, threads, &found, &s, report);
@@ -195,7 +197,7 @@ clv_status clv_volumes(clv_context *context, const clv_volume_stacks *stacks, co
     CLV_TRY(clv_take_struct(&shape, sizeof shape, stacks, "clv_volumes", "clv_volume_stacks"));
     if (o.movie_scope)
         return clv_fail(CLV_E_ARGUMENT,
-                        "volumes: a threshold relative to the whole movie is there for frames "
+                        "volumes: a threshold relative to the whole movie is possible for frames "
                         "only; threshold_rel is relative to each stack");
     return clv_volumes_in_slabs(context, &shape, voxels, &o, 0, spots, count, summary, report);
 }

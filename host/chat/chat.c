@@ -91,12 +91,14 @@ clv_status clv_chat_render(const char *source, const clv_chat_message *messages,
         return clv_fail(CLV_E_ARGUMENT, "clv_chat_render: text or length is NULL");
     *text = NULL, *length = 0;
     if (marks) *marks = NULL;
-    if (!source || (!messages && count)) return clv_fail(CLV_E_ARGUMENT, "clv_chat_render: a NULL");
+    if (!source || (!messages && count))
+        return clv_fail(CLV_E_ARGUMENT, "clv_chat_render: source or messages is NULL");
     CLV_TRY(clv_take_struct(&o, sizeof o, options, "clv_chat_render", "clv_chat_options"));
     CLV_TRY(check_text("template", 0, source));
     for (size_t i = 0; i < count; ++i) {
         if (!messages[i].role || !messages[i].content)
-            return clv_fail(CLV_E_ARGUMENT, "clv_chat_render: message %zu has a NULL", i);
+            return clv_fail(CLV_E_ARGUMENT,
+                            "clv_chat_render: message %zu has a role or content that is NULL", i);
         CLV_TRY(check_text("role of message", i, messages[i].role));
         CLV_TRY(check_text("message", i, messages[i].content));
     }

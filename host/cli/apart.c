@@ -79,7 +79,8 @@ static clv_status listen_to(const cli_apart *apart, int fd)
             break;
         }
     }
-    if (text.failed && !status) status = clv_fail(CLV_E_MEMORY, "no memory for results");
+    if (text.failed && !status)
+        status = clv_fail(CLV_E_MEMORY, "no memory for the results of a device");
     clv_text_clear(&text);
     return status;
 }
@@ -102,20 +103,22 @@ static clv_status judge_end(pid_t pid)
     int state;
     if (!wait_for(pid, mercy_s, &state)) {
         kill(pid, SIGKILL);
-        return clv_fail(CLV_E_DEVICE, "hangs at its end");
+        return clv_fail(CLV_E_DEVICE, "its process hangs when it ends");
     }
     if (WIFSIGNALED(state))
         return clv_fail(CLV_E_DEVICE, "crashed: signal %d (%s)", WTERMSIG(state),
                         strsignal(WTERMSIG(state)));
     if (WEXITSTATUS(state))
-        return clv_fail(CLV_E_DEVICE, "ended early with exit code %d", WEXITSTATUS(state));
+        return clv_fail(CLV_E_DEVICE, "its process ended early with exit code %d",
+                        WEXITSTATUS(state));
     return CLV_OK;
 }
 
 clv_status cli_apart_run(const cli_apart *apart)
 {
     int ends[2];
-    if (pipe(ends)) return clv_fail(CLV_E_IO, "no pipe to a process: %s", strerror(errno));
+    if (pipe(ends))
+        return clv_fail(CLV_E_IO, "cannot make a pipe to a child process: %s", strerror(errno));
     fflush(NULL);
     const pid_t parent = getpid(), pid = fork();
     if (pid == 0) {
@@ -123,8 +126,9 @@ clv_status cli_apart_run(const cli_apart *apart)
         be_the_child(apart, ends[1], parent);
     }
     close(ends[1]);
-    clv_status status = pid < 0 ? clv_fail(CLV_E_IO, "no new process: %s", strerror(errno))
-                                : listen_to(apart, ends[0]);
+    clv_status status =
+        pid < 0 ? clv_fail(CLV_E_IO, "cannot start a child process: %s", strerror(errno))
+                : listen_to(apart, ends[0]);
     close(ends[0]);
     if (pid > 0 && status) {
         int state;

@@ -106,8 +106,7 @@ static int check_streams(const cli_command *command, const cli_file *inputs, siz
         if (!inputs[i].folder && cli_is_stream(inputs[i].path) && !(inputs[i].formats & CLI_STREAM))
             return cli_error(
                 command, CLI_USAGE,
-                "%s is \"-\", but it cannot be read from standard input: give the name "
-                "of a file",
+                "%s is \"-\", but it cannot be read from standard input; give the name of a file",
                 inputs[i].option);
     return -1;
 }
@@ -155,29 +154,28 @@ static int check_clashes(const cli_command *command, const cli_file *inputs, siz
         const bool streams = !out->folder && cli_is_stream(out->path);
         if (streams && stream)
             return cli_error(command, CLI_USAGE,
-                             "%s and %s are both standard output, but only one can be: give a file "
-                             "for the other",
+                             "%s and %s are both standard output, but only one of them can be; "
+                             "give a file for the other",
                              stream, out->option);
         if (streams) stream = out->option;
         if (count == MOST_OUTPUTS || !find(out, false, name, &written[count])) continue;
         for (size_t i = 0; i < input_count; ++i)
             if (find(&inputs[i], true, other, &read) && same_place(&read, &written[count]))
                 return cli_error(command, CLI_USAGE,
-                                 "%s: %s is what %s reads, and would be overwritten: give another "
-                                 "file",
+                                 "%s: this is the file %s, which %s reads and which would be "
+                                 "overwritten; give another file",
                                  out->option, name, inputs[i].option);
         const bool replaces = written[count].there && !out->folder;
         const cli_file *owner = replaces ? find_owner(inputs, input_count, name) : NULL;
         if (owner)
             return cli_error(command, CLI_USAGE,
-                             "%s: %s is there already, and may belong to what %s reads: give "
+                             "%s: %s already exists and may belong to the input of %s; give "
                              "another name, or a file outside %s",
                              out->option, name, owner->option, owner->folder);
         for (size_t i = 0; i < count; ++i)
             if (same_place(&written[i], &written[count]))
                 return cli_error(command, CLI_USAGE,
-                                 "%s: %s is what %s writes, and would be overwritten: give another "
-                                 "file",
+                                 "%s: this is the file %s, which %s also writes; give another file",
                                  out->option, name, options[i]);
         options[count++] = out->option;
     }
@@ -217,7 +215,7 @@ static int check_folder(const cli_command *command, const char *option, const ch
     if (!length)
         way[0] = '.', way[1] = '\0';
     else if (!S_ISDIR(info.st_mode))
-        return cli_error(command, CLI_FAILED, "%s: %s is a file: give the name of a folder", option,
+        return cli_error(command, CLI_FAILED, "%s: %s is a file; give the name of a folder", option,
                          way);
     if (access(way, W_OK | X_OK))
         return cli_error(command, CLI_FAILED, "%s: cannot write to the folder %s: %s", option, way,
@@ -227,7 +225,7 @@ static int check_folder(const cli_command *command, const char *option, const ch
 
 static int is_a_folder(const cli_command *command, const char *option, const char *name)
 {
-    return cli_error(command, CLI_FAILED, "%s: %s is a directory: give the name of a file", option,
+    return cli_error(command, CLI_FAILED, "%s: %s is a directory; give the name of a file", option,
                      name);
 }
 

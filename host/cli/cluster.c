@@ -133,7 +133,7 @@ int cli_cluster_join(bool shares)
         const int ranks = cluster.ranks;
         cluster.ranks = 1;
         if (cluster.rank) return CLI_OK;
-        cli_say(stderr, "cleave: this command is done by one process; the other %d ranks end\n",
+        cli_say(stderr, "cleave: this command runs in one process; the other %d ranks end now\n",
                 ranks - 1);
         return -1;
     }
@@ -184,9 +184,9 @@ static clv_status start(void)
     if (!mpi)
         status = clv_fail(
             CLV_E_NO_DEVICE,
-            "this is rank %d of %d, but the plugin for MPI cannot be loaded (%s%s%s); "
-            "build Cleave where the headers of that MPI are, set CLEAVE_MPI to "
-            "openmpi or mpich, or set CLEAVE_MPI=off to run each rank alone",
+            "this is rank %d of %d, but the plugin for MPI cannot be loaded (%s%s%s); build Cleave "
+            "where the headers of that MPI are installed, set CLEAVE_MPI to openmpi or mpich, or "
+            "set CLEAVE_MPI=off to run each rank alone",
             cluster.rank, cluster.ranks, clv_text_get(&tried), why ? ": " : "", why ? why : "");
     clv_text_clear(&tried);
     if (status) return status;
@@ -195,10 +195,11 @@ static clv_status start(void)
     if (failed) return clv_fail(CLV_E_DEVICE, "MPI: %s", failed);
     cluster.mpi = mpi;
     if (rank == cluster.rank && ranks == cluster.ranks) return CLV_OK;
-    return clv_fail(CLV_E_DEVICE,
-                    "MPI calls this rank %d of %d, but the launcher called it %d of %d: the plugin "
-                    "is for another MPI than the launcher's; set CLEAVE_MPI to openmpi or mpich",
-                    rank, ranks, cluster.rank, cluster.ranks);
+    return clv_fail(
+        CLV_E_DEVICE,
+        "MPI calls this rank %d of %d, but the launcher called it %d of %d: the plugin was built "
+        "for a different MPI from the launcher's; set CLEAVE_MPI to openmpi or mpich",
+        rank, ranks, cluster.rank, cluster.ranks);
 }
 
 void cli_cluster_tell(void *bytes, size_t length)
@@ -292,8 +293,8 @@ static clv_status exchange(void)
     if (failed) return clv_fail(CLV_E_MEMORY, "MPI: %s", failed);
     if (odd >= 0)
         return clv_fail(CLV_E_ARGUMENT,
-                        "rank %d does another job than rank 0: all ranks need the same command, "
-                        "the same inputs and the same version of cleave",
+                        "rank %d does not do the same job as rank 0; all ranks need the same "
+                        "command, the same inputs and the same version of cleave",
                         odd);
     cluster.exchanged = true;
     cluster.at = cluster.end = cluster.total = 0, cluster.from = -1;
@@ -314,11 +315,13 @@ static clv_status get(void *self, size_t *first, size_t *count, const void **byt
         if (cluster.from == cluster.rank) cluster.at = cluster.end; /* these are committed */
     }
     if (cluster.end - cluster.at < sizeof head)
-        return clv_fail(CLV_E_FORMAT, "the results of rank %d are cut short", cluster.from);
+        return clv_fail(CLV_E_FORMAT, "the results of rank %d were received incompletely",
+                        cluster.from);
     memcpy(&head, cluster.all + cluster.at, sizeof head);
     cluster.at += sizeof head;
     if (head.bytes > cluster.end - cluster.at)
-        return clv_fail(CLV_E_FORMAT, "the results of rank %d are cut short", cluster.from);
+        return clv_fail(CLV_E_FORMAT, "the results of rank %d were received incompletely",
+                        cluster.from);
     *first = (size_t)head.first, *count = (size_t)head.count, *length = (size_t)head.bytes;
     *bytes = cluster.all + cluster.at;
     cluster.at += *length;

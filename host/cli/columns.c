@@ -51,17 +51,16 @@ int cli_check_columns(const cli_command *command, const char *given, bool partic
         const size_t whole = strcspn(at, ","), name = strcspn(at, "=");
         const int role = name < whole ? role_of(at, name) : -1;
         if (role < 0 || (role == COLUMN_PARTICLE && !particle) || seen[role])
-            return cli_error(
-                command, CLI_USAGE,
-                "--columns: \"%s\" given, expected names for some of %s, each once, such as "
-                "frame=t,y=row,x=col",
-                given, particle ? "frame, y, x, z and particle" : "frame, y, x and z");
+            return cli_error(command, CLI_USAGE,
+                             "--columns is \"%s\", but it must name columns for some of %s, each "
+                             "once, such as frame=t,y=row,x=col",
+                             given, particle ? "frame, y, x, z and particle" : "frame, y, x and z");
         seen[role] = true;
         at += whole + (at[whole] == ',');
     }
     if (given && !*given)
         return cli_error(command, CLI_USAGE,
-                         "--columns is empty, expected names such as frame=t,y=row,x=col");
+                         "--columns is empty, but it must have names such as frame=t,y=row,x=col");
     return -1;
 }
 
@@ -84,8 +83,8 @@ static clv_status find_any_case(const clv_csv_table *table, const char *path, co
         if (found != SIZE_MAX && strcmp(clv_csv_name(table, c), name) != 0)
             return clv_fail(
                 CLV_E_FORMAT,
-                "%s: the columns '%s' and '%s' may both be %s; --columns %s=NAME says which", path,
-                clv_csv_name(table, found), clv_csv_name(table, c), role, role);
+                "%s: the columns '%s' and '%s' could both be %s; choose one with --columns %s=NAME",
+                path, clv_csv_name(table, found), clv_csv_name(table, c), role, role);
         found = c;
     }
     *column = found;
@@ -111,8 +110,8 @@ static clv_status not_there(const clv_csv_table *table, const char *path, int ro
     const char *header = clv_csv_header(table, &length);
     return clv_fail(
         CLV_E_FORMAT,
-        "%s: no column '%s'; the columns are %s (--columns %s=NAME says which one holds it)", path,
-        roles[role], clv_printable(header, length, there, sizeof there), roles[role]);
+        "%s: there is no column '%s'; the columns are %s (--columns %s=NAME chooses one of them)",
+        path, roles[role], clv_printable(header, length, there, sizeof there), roles[role]);
 }
 
 clv_status cli_find_columns(clv_csv_table *table, const char *path, const char *given,
@@ -148,7 +147,8 @@ clv_status cli_find_columns(clv_csv_table *table, const char *path, const char *
                 status = clv_fail(CLV_E_FORMAT, "%s: the column '%s' would be both %s and %s", path,
                                   clv_csv_name(table, column[role]), roles[other], roles[role]);
     if (!status && told.length && !quiet)
-        cli_say(stderr, "columns by their names: %s (--columns ROLE=NAME,... says otherwise)\n",
+        cli_say(stderr,
+                "columns recognised by their names: %s (--columns ROLE=NAME,... chooses others)\n",
                 clv_text_get(&told));
     clv_text_clear(&told);
     return status;
@@ -193,7 +193,7 @@ clv_status cli_drop_header_lines(clv_csv_table *table, const char *path, size_t 
     clv_csv_drop_rows(table, lines);
     if (lines && !quiet)
         cli_say(stderr,
-                "TrackMate's table: %zu lines of names and units below the header are no rows\n",
+                "TrackMate table: the %zu lines of names and units below the header are skipped\n",
                 lines);
     return CLV_OK;
 }

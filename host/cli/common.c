@@ -89,8 +89,7 @@ static int read_options(const cli_command *command, const cli_common *c,
         (!clv_parse_bytes(c->mem_limit, &options->memory_bytes) || !options->memory_bytes))
         return cli_error(
             command, CLI_USAGE,
-            "--mem-limit is \"%s\", but it must be a size such as 2G or a part such as "
-            "50%%",
+            "--mem-limit is \"%s\", but it must be a size such as 2G or a share such as 50%%",
             c->mem_limit);
     if (c->batch && strcmp(c->batch, "auto") != 0) {
         if (!clv_parse_u64(c->batch, &number) || !number || number > SIZE_MAX)

@@ -21,8 +21,8 @@ static clv_status take(const clv_csv_table *table, const char *unit, double *fra
         if (frame[i] != floor(frame[i]) || fabs(frame[i]) > 1e15 ||
             frame[i] != frame[0] + (double)i)
             return clv_fail(CLV_E_FORMAT,
-                            "%s: row %zu is of frame %g, but a drift has a row for each frame, in "
-                            "their order, as cleave blobs --stage-drift writes it",
+                            "%s: row %zu is for frame %g, but a table of drifts must have one row "
+                            "for each frame, in order, as cleave blobs --stage-drift writes it",
                             d->path, i + 1, frame[i]);
     d->first = d->count ? (int64_t)frame[0] : 0;
     for (int axis = 0; axis < 2; ++axis) {
@@ -64,8 +64,9 @@ clv_status cli_drift_of(const cli_drift *d, int64_t frame, double yx[2])
 {
     if (!d->count || frame < d->first || frame - d->first >= (int64_t)d->count)
         return clv_fail(CLV_E_FORMAT,
-                        "%s: has no drift for frame %lld, where the table of spots has a row (it "
-                        "has %zu frames from %lld on); both must come from the same movie",
+                        "%s: there is no drift for frame %lld, in which the table of spots has a "
+                        "spot (the drifts are for %zu frames from frame %lld on); both tables must "
+                        "come from the same movie",
                         d->path, (long long)frame, d->count, (long long)d->first);
     memcpy(yx, d->at[frame - d->first], sizeof(double[2]));
     return CLV_OK;

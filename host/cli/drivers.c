@@ -35,7 +35,8 @@ static void leave_out(const cli_command *command, const char *lines)
 {
     for (const char *at = lines; *at;) {
         const size_t length = strcspn(at, "\n");
-        cli_warn(command, "%.*s; left out, `cleave probe --check` tries it again", (int)length, at);
+        cli_warn(command, "%.*s; the driver is left out, and `cleave probe --check` tests it again",
+                 (int)length, at);
         at += length + (at[length] == '\n');
     }
     owner = getpid();
@@ -54,12 +55,11 @@ static void warn_of_little_space(const cli_command *command)
     if (getrlimit(RLIMIT_AS, &limit) || limit.rlim_cur == RLIM_INFINITY ||
         limit.rlim_cur >= (rlim_t)LEAST_SPACE_MB << 20)
         return;
-    cli_warn(
-        command,
-        "this process may use %s of address space (ulimit -v): OpenCL drivers that compile need "
-        "some %d MB, and may end the process with less; raise the limit, or compute without them "
-        "(--mode reference)",
-        clv_format_bytes(limit.rlim_cur, bytes), LEAST_SPACE_MB);
+    cli_warn(command,
+             "this process is limited to %s of address space (ulimit -v), but OpenCL drivers need "
+             "about %d MB to compile and may crash with less; raise the limit, or compute without "
+             "drivers (--mode reference)",
+             clv_format_bytes(limit.rlim_cur, bytes), LEAST_SPACE_MB);
 }
 
 void cli_vet_drivers(const cli_command *command, bool lean)
@@ -77,7 +77,7 @@ void cli_vet_drivers(const cli_command *command, bool lean)
     const clv_status status = clv_drivers_vet(&options, lean, folder, sizeof folder, &left_out);
     if (shown) cli_status_line(NULL);
     if (status && status != CLV_E_CANCELLED)
-        cli_warn(command, "drivers are loaded without a test: %s", clv_error_message());
+        cli_warn(command, "OpenCL drivers are loaded untested: %s", clv_error_message());
     else if (!status && *folder)
         leave_out(command, clv_text_get(&left_out));
     clv_text_clear(&left_out);

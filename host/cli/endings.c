@@ -94,11 +94,11 @@ static int refuse(const cli_command *command, const char *option, const char *pa
             used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", used ? "," : "",
                                      endings[i].ending);
     if (is_packed(path))
-        snprintf(why, sizeof why, "Cleave compresses nothing");
+        snprintf(why, sizeof why, "Cleave does not write compressed files");
     else if (*ending_of(path))
         snprintf(why, sizeof why, "this output cannot be a %.40s file", ending_of(path));
     else
-        snprintf(why, sizeof why, "its ending has to say the format");
+        snprintf(why, sizeof why, "it has no ending that names the format");
     return cli_error(command, CLI_USAGE, "%s is \"%s\", but %s: use a name that ends in %s%s%s",
                      option, path, why, clv_list_words(list, "or", words, sizeof words),
                      formats & CLI_NO_STREAM ? "" : ", or - for standard output",
@@ -112,10 +112,10 @@ int cli_check_ending(const cli_command *command, const char *option, const char 
     if (!path || !wanted) return -1;
     if (cli_is_stream(path) && !(formats & CLI_NO_STREAM)) return -1;
     if (cli_is_stream(path))
-        return cli_error(command, CLI_USAGE,
-                         "%s is \"-\", but standard output is not possible there: give a file's "
-                         "name",
-                         option);
+        return cli_error(
+            command, CLI_USAGE,
+            "%s is \"-\", but standard output is not possible there; give the name of a file",
+            option);
     if (is_special(path) || found & wanted) return -1;
     const bool one = (wanted & (wanted - 1)) == 0, bare = !*ending_of(path);
     if (!found && !is_packed(path) && (formats & CLI_SAID || (one && bare))) return -1;
@@ -127,13 +127,12 @@ int cli_check_folder_name(const cli_command *command, const char *option, const 
     struct stat info;
     if (cli_is_stream(folder))
         return cli_error(command, CLI_USAGE,
-                         "%s is \"-\", but several files are written, which standard output cannot "
-                         "take: give the name of a folder",
+                         "%s is \"-\", but several files are written, which cannot go to standard "
+                         "output; give the name of a folder",
                          option);
     if (!folder || !cli_formats_of(folder) || stat(folder, &info) == 0) return -1;
-    return cli_error(
-        command, CLI_USAGE,
-        "%s is \"%s\", which is a file's name, but several files are written: give the "
-        "name of a folder, which is made where it is missing",
-        option, folder);
+    return cli_error(command, CLI_USAGE,
+                     "%s is \"%s\", which is the name of a file, but several files are written; "
+                     "give the name of a folder, which is created if it does not exist",
+                     option, folder);
 }

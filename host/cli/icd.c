@@ -202,19 +202,18 @@ static int add_given(driver_list *list, const char *path)
     if (S_ISDIR(info.st_mode)) {
         if (!add_vendors(list, whole)) add_folder(list, whole);
         if (list->count > before) return -1;
-        cli_say(
-            stderr,
-            "cleave: --icd: the folder %s has no .icd file and no driver that is known by name: "
-            "give the name of a driver's library\n",
-            path);
+        cli_say(stderr,
+                "cleave: --icd: the folder %s has no .icd file and no driver with a known name; "
+                "give the path of a driver's library\n",
+                path);
         return CLI_USAGE;
     }
     if (clv_ends_with(path, ".icd") ? add_icd_file(list, whole)
                                     : is_library(whole) && add(list, whole))
         return -1;
     cli_say(stderr,
-            "cleave: --icd: %s is neither a driver's library nor an .icd file that names one: give "
-            "the name of one of these, or of a folder with them\n",
+            "cleave: --icd: %s is neither a driver's library nor an .icd file that names one; give "
+            "the path of one of these, or of a folder that has them\n",
             path);
     return CLI_USAGE;
 }
@@ -295,7 +294,7 @@ static void keep_private(const char *variable, const char *name, bool checked)
         if (!other || !has_room(other)) return;
         cli_say(stderr,
                 "cleave: %s has less than %d MB left, which is too little for an OpenCL driver's "
-                "compiled kernels; those of this run go to %s and are removed at its end\n",
+                "compiled kernels; this run keeps its kernels in %s and removes them at its end\n",
                 path, LEAST_MB, other);
         setenv(variable, other, 1);
         return;
@@ -306,9 +305,8 @@ static void keep_private(const char *variable, const char *name, bool checked)
     const char *own = temporary_folder();
     if (!own) return;
     cli_say(stderr,
-            "cleave: another run changes compiled kernels in %s at this moment; those of this run "
-            "go to %s "
-            "and are removed at its end\n",
+            "cleave: another run is changing the compiled kernels in %s; this run keeps its "
+            "kernels in %s and removes them at its end\n",
             path, own);
     setenv(variable, own, 1);
 }
@@ -331,7 +329,7 @@ static int choose_drivers(const char *const *given, size_t count)
             setenv("OCL_ICD_VENDORS", folder, 1);
             if (count) unsetenv("OCL_ICD_FILENAMES"); /* --icd means these drivers and no others */
         } else if (count) {
-            cli_say(stderr, "cleave: --icd: no place for a private folder: %s\n",
+            cli_say(stderr, "cleave: --icd: cannot make a private folder: %s\n",
                     clv_error_message());
             code = CLI_FAILED;
         }

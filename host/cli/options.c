@@ -350,7 +350,7 @@ static int take_option(scanner *s, size_t row, bool by_letter)
             name, optarg, name, by_letter ? "" : "=", optarg);
     if (by_letter && optarg && *optarg == '=')
         return cli_error(s->command, CLI_USAGE,
-                         "%s is \"%s\", but behind a letter stands no \"=\": write %s %s", name,
+                         "%s is \"%s\", but a one-letter option takes no \"=\"; write %s %s", name,
                          optarg, name, optarg + 1);
     const char *expected = take(option, optarg, words, sizeof words);
     if (expected)

@@ -133,12 +133,14 @@ static clv_status read_head(cli_record *r, cursor c)
     if (!version || !order) return damaged(r, "its head is too short");
     if (strcmp(version, clv_version()) != 0)
         return clv_fail(CLV_E_FORMAT,
-                        "%s: was written by version %s of cleave, and this is %s; run all shards "
-                        "and merge with one version",
+                        "%s: was written by version %s of cleave, but this is version %s; run all "
+                        "shards and merge with one version",
                         r->path, version, clv_version());
     if (strcmp(order, byte_order()) != 0)
-        return clv_fail(CLV_E_FORMAT, "%s: comes from a machine with the other order of bytes",
-                        r->path);
+        return clv_fail(
+            CLV_E_FORMAT,
+            "%s: was written on a machine with the other byte order; merge it on such a machine",
+            r->path);
     if (!next_number(&c, MOST_SHARDS, &shard) || !next_number(&c, MOST_SHARDS, &shards) || !shard ||
         shard > shards || !next_number(&c, room, &argc) || !argc)
         return damaged(r, "its head holds impossible numbers");
@@ -198,8 +200,8 @@ static clv_status map(cli_record *r)
         bytes = mmap(NULL, (size_t)facts.st_size, PROT_READ, MAP_PRIVATE, file, 0);
     close(file);
     if (bytes == MAP_FAILED)
-        return clv_fail(CLV_E_FORMAT, "%s: is no record of a shard, but %s", r->path,
-                        known ? "an empty file" : "no regular file");
+        return clv_fail(CLV_E_FORMAT, "%s: is not a record of a shard, but %s", r->path,
+                        known ? "an empty file" : "not a regular file");
     r->bytes = bytes, r->length = (size_t)facts.st_size;
     return CLV_OK;
 }
@@ -212,7 +214,8 @@ clv_status cli_record_open(const char *path, cli_record *r)
     CLV_TRY(map(r));
     if (r->length < before || memcmp(r->bytes, magic, sizeof magic) != 0)
         return clv_fail(CLV_E_FORMAT,
-                        "%s: is no record of a shard; give files that --record has written", path);
+                        "%s: is not a record of a shard; give files that --record has written",
+                        path);
     memcpy(&length, r->bytes + sizeof magic, sizeof length);
     if (length > MOST_HEAD || padded((size_t)length) > r->length - before)
         return damaged(r, "its head is longer than the file");

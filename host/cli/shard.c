@@ -141,8 +141,7 @@ static clv_status check_match(const cli_record *a, const cli_record *b)
 {
     if (a->head.shards != b->head.shards)
         return clv_fail(CLV_E_FORMAT,
-                        "%s is one of %u shards, but %s one of %u: they do not "
-                        "belong together",
+                        "%s is one of %u shards, but %s is one of %u; they do not belong together",
                         a->path, a->head.shards, b->path, b->head.shards);
     if (a->head.shard == b->head.shard)
         return clv_fail(CLV_E_FORMAT, "shard %u of %u is given twice: %s and %s; leave one out",
@@ -180,8 +179,9 @@ static clv_status check_complete(const cli_replay *r)
         if (!there && missing.length < 100)
             clv_text_add(&missing, "%s%u", missing.length ? ", " : "", n);
     }
-    const clv_status status = clv_fail(CLV_E_FORMAT, "%zu of %u shards are given; missing: %s",
-                                       r->record_count, shards, clv_text_get(&missing));
+    const clv_status status =
+        clv_fail(CLV_E_FORMAT, "only %zu of the %u shards are given; missing: %s", r->record_count,
+                 shards, clv_text_get(&missing));
     clv_text_clear(&missing);
     return status;
 }
@@ -216,12 +216,13 @@ static clv_status check_units(const cli_replay *r, const clv_job *job)
         const char *path = r->items[i].record->path;
         if (e->identity != identity_of(job) || e->units != job->units)
             return clv_fail(CLV_E_FORMAT,
-                            "%s: holds another job than %s of %zu units at this place: the shards "
-                            "were run on other inputs or with other settings",
+                            "%s: does not hold the expected job, %s of %zu units, at this point; "
+                            "the shards were run on other inputs or with other settings",
                             path, job->name, job->units);
         if (e->first < next)
-            return clv_fail(CLV_E_FORMAT, "%s: unit %llu of %s is in the records twice", path,
-                            (unsigned long long)e->first, job->name);
+            return clv_fail(CLV_E_FORMAT,
+                            "%s: unit %llu of %s is in the records twice; give each shard once",
+                            path, (unsigned long long)e->first, job->name);
         if (e->first > next) break;
         next += (size_t)e->count;
     }

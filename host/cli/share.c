@@ -116,8 +116,9 @@ int cli_share_check(const cli_command *command, const cli_common *c)
     if (!c->shard && !c->record) return -1;
     if (!c->shard || !c->record)
         return cli_error(command, CLI_USAGE, "%s is missing: %s", c->shard ? "--record" : "--shard",
-                         c->shard ? "the file for this shard's results, such as --record part-1"
-                                  : "which part to do, such as --shard 1/4");
+                         c->shard
+                             ? "the file for the results of this shard, such as --record part-1"
+                             : "the part to compute, such as --shard 1/4");
     if (cli_cluster_ranks() > 1)
         return cli_error(command, CLI_USAGE,
                          "--shard and MPI exclude each other: this is rank %d of %d; set "
@@ -157,8 +158,8 @@ static clv_status compare_inputs(void)
             if (strcmp(now->inputs[k].path, was->path) == 0) is = &now->inputs[k];
         if (!is)
             return clv_fail(CLV_E_IO,
-                            "%s: was an input of the shards, and is not found; merge in "
-                            "the folder in which the shards were run",
+                            "%s: was an input of the shards and cannot be found; merge in the "
+                            "folder in which the shards were run",
                             was->path);
         if (strcmp(is->digest, was->digest) != 0)
             return clv_fail(CLV_E_FORMAT, "%s: has changed since the shards were run", was->path);

@@ -43,12 +43,12 @@ int cli_texts_check(const cli_command *command, const cli_texts *t)
 {
     uint64_t column = 1;
     if (t->column && clv_parse_u64(t->column, &column) && (!column || column > 100000))
-        return cli_error(command, CLI_USAGE, "--column: %s given, expected 1 to 100000, or a name",
+        return cli_error(command, CLI_USAGE, "--column is %s, but it must be 1 to 100000 or a name",
                          t->column);
     if (t->max_length_given && !t->max_length)
-        return cli_error(command, CLI_USAGE, "--max-length: 0 given, expected 2 or more");
+        return cli_error(command, CLI_USAGE, "--max-length is 0, but it must be 2 or more");
     if (t->threads > 64)
-        return cli_error(command, CLI_USAGE, "--threads: %llu given, expected at most 64",
+        return cli_error(command, CLI_USAGE, "--threads is %llu, but it must be at most 64",
                          (unsigned long long)t->threads);
     return -1;
 }
@@ -82,13 +82,10 @@ static int kind_of(const cli_command *command, const cli_texts *t, clv_lines_kin
         if (clv_ends_with(t->input, refused[i]))
             return cli_error(
                 command, CLI_USAGE,
-                "-i %s: texts are not read from %s files. Expected lines (.txt), a table with a "
-                "header "
-                "(.csv, .tsv, .parquet) or JSON lines (.jsonl); pandas writes these with to_csv "
-                "and "
-                "to_json(orient=\"records\", lines=True). If it holds plain lines, say "
-                "--input-format "
-                "lines",
+                "-i %s: texts cannot be read from %s files. Expected lines (.txt), a table with a "
+                "header (.csv, .tsv, .parquet) or JSON lines (.jsonl); pandas writes these with "
+                "to_csv and to_json(orient=\"records\", lines=True). If the file holds plain "
+                "lines, give --input-format lines",
                 t->input, refused[i]);
     return -1;
 }
@@ -135,16 +132,15 @@ int cli_texts_open(const cli_command *command, const cli_texts *t, bool quiet, c
     if (name && clv_parse_u64(name, &column)) name = NULL;
     if (kind == CLV_LINES_JSON && t->column)
         return cli_error(command, CLI_USAGE,
-                         "--column is for tables; the texts of JSON lines are chosen with --field");
+                         "--column is for tables; for JSON lines, choose the texts with --field");
     if (kind != CLV_LINES_JSON && t->field)
-        return cli_error(
-            command, CLI_USAGE,
-            "--field is for JSON lines (.jsonl, or --input-format jsonl); tables have --column");
+        return cli_error(command, CLI_USAGE,
+                         "--field is for JSON lines (.jsonl, or --input-format jsonl); for tables, "
+                         "use --column");
     if (kind == CLV_LINES_PLAIN && name)
         return cli_error(command, CLI_USAGE,
-                         "--column %s: lines have no header, so that columns have no names; "
-                         "expected a number, or a "
-                         "table (.csv, .tsv, or --input-format csv or tsv)",
+                         "--column %s: plain lines have no header, so their columns have no names; "
+                         "expected a number, or a table (.csv, .tsv, or --input-format csv or tsv)",
                          name);
     code = cli_input_status(command, is_parquet(t) ? open_parquet(t->input, lines)
                                                    : clv_lines_open(lines, t->input));
@@ -155,9 +151,8 @@ int cli_texts_open(const cli_command *command, const cli_texts *t, bool quiet, c
     if (code || quiet || kind == CLV_LINES_PLAIN || !*chosen) return code;
     if (column && looks_like_header(chosen))
         cli_warn(command,
-                 "%s: the first row, \"%s\", looks like a header and is taken for a text; --column "
-                 "%s takes "
-                 "the column by its name, without it",
+                 "%s: the first row, \"%s\", looks like a header but is read as a text; --column "
+                 "%s chooses the column by its name and skips the header",
                  lines->path, chosen, chosen);
     else if (!column && !t->column && !t->field)
         cli_say(stderr, "%s: the texts are the %s \"%s\"; --%s NAME chooses another\n", lines->path,
@@ -169,7 +164,7 @@ int cli_texts_open(const cli_command *command, const cli_texts *t, bool quiet, c
 void cli_texts_await(const cli_texts *t, bool quiet)
 {
     if (!quiet && cli_is_stream(t->input) && isatty(STDIN_FILENO))
-        cli_say(stderr, "type texts, one in a line, and end with Ctrl-D (-i FILE reads a file)\n");
+        cli_say(stderr, "type one text per line and end with Ctrl-D (-i FILE reads a file)\n");
 }
 
 clv_status cli_texts_tokenizer(const cli_texts *t, const char *folder, bool unlimited,
@@ -219,7 +214,7 @@ void cli_text_warn(const cli_command *command, const cli_text_counts *c, size_t 
         cli_warn(command, "%llu of %llu texts were cut at %zu tokens",
                  (unsigned long long)c->truncated, (unsigned long long)c->texts, max_length);
     if (c->replaced)
-        cli_warn(command, "%llu byte%s not UTF-8: dropped, or replaced by U+FFFD",
+        cli_warn(command, "%llu byte%s not UTF-8: removed or replaced by U+FFFD",
                  (unsigned long long)c->replaced, c->replaced == 1 ? " was" : "s were");
 }
 

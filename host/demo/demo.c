@@ -99,7 +99,8 @@ static void tell_machine(const clv_context *context)
         cli_say(stdout, "%s", i ? "          " : "Devices   ");
         tell_device(clv_context_device(context, i));
     }
-    if (!count) cli_say(stdout, "Devices   none that OpenCL shows; the plain C path works\n");
+    if (!count)
+        cli_say(stdout, "Devices   OpenCL shows none; the plain C path computes everything\n");
     tell_mode(context);
     fflush(stdout);
 }
@@ -165,7 +166,7 @@ static int run_workloads(const demo_args *a, const demo_stage *stage, cli_grid *
         if (!is_wanted(i)) continue;
         if (cli_interrupted())
             return cli_error(&cli_demo, CLI_INTERRUPTED,
-                             "cancelled before %s; what was written is in %s", workloads[i].name,
+                             "cancelled before %s; the finished parts are in %s", workloads[i].name,
                              a->output);
         cli_doing(&a->common, workloads[i].name);
         const clv_status status = workloads[i].run(stage, &row);
@@ -208,10 +209,10 @@ static int compile_kernels(const demo_args *a, const demo_stage *stage)
     cli_bar_end(&bar);
     const clv_compile_cost cost = clv_context_compiled(stage->context);
     if (cost.kernels)
-        cli_say(stdout, "Kernels   %zu compiled for this machine: once, %s\n", cost.kernels,
-                clv_format_seconds(cost.seconds, took));
+        cli_say(stdout, "Kernels   %zu compiled for this machine, which is needed only once: %s\n",
+                cost.kernels, clv_format_seconds(cost.seconds, took));
     else if (clv_context_device_count(stage->context))
-        cli_say(stdout, "Kernels   compiled before, and kept\n");
+        cli_say(stdout, "Kernels   already compiled and cached\n");
     cli_say(stdout, "\n");
     fflush(stdout);
     return cli_status(&cli_demo, status);
@@ -248,7 +249,7 @@ static int show(const demo_args *a, clv_context *context, double started)
     if (!code) {
         cli_grid_print(&grid, stdout);
         cli_say(stdout, "\n%s\n%s in %s.\n", clv_text_get(&notes),
-                good ? "All is as it should be; done" : "SOMETHING IS WRONG (see above); done",
+                good ? "All results are correct; done" : "SOMETHING IS WRONG (see above); done",
                 clv_format_seconds(clv_now() - started, took));
         if (!good) code = CLI_WRONG;
     }

@@ -59,7 +59,8 @@ clv_status clv_file_array_create(clv_file_array *array, const char *what, clv_ty
     size_t count, bytes;
     *array = (clv_file_array){ 0 };
     if (rank > CLV_MAX_RANK)
-        return clv_fail(CLV_E_SHAPE, "%s: %zu axes, at most %d expected", what, rank, CLV_MAX_RANK);
+        return clv_fail(CLV_E_SHAPE, "%s: the array has %zu axes, but at most %d are supported",
+                        what, rank, CLV_MAX_RANK);
     if (!clv_shape_size(type, rank, shape, &count, &bytes))
         return clv_fail(CLV_E_SHAPE, "%s: %s %s is larger than any memory", what,
                         clv_shape_text(rank, shape, text), clv_type_name(type));

@@ -75,7 +75,7 @@ static clv_status fill(clv_lines *l, size_t wanted)
             l->start = 0;
         }
         if (!clv_reserve(&l->buffer, &l->room, l->used + READ_BYTES, 1))
-            return clv_fail(CLV_E_MEMORY, "%s: no memory after %zu bytes of a line", l->path,
+            return clv_fail(CLV_E_MEMORY, "%s: out of memory after %zu bytes of a line", l->path,
                             l->used);
         CLV_TRY(await(l));
         const ssize_t got = read(l->descriptor, l->buffer + l->used, READ_BYTES);
@@ -190,7 +190,7 @@ static clv_status next_record(clv_lines *l, const char **text, size_t *length)
     if (!end && quoted) {
         char what[320];
         name_record(l, what);
-        return clv_fail(CLV_E_FORMAT, "%s: a quoted field has no end", what);
+        return clv_fail(CLV_E_FORMAT, "%s: a quoted field has no closing quote", what);
     }
     *text = start;
     *length = end ? (size_t)(end - start) : there;

@@ -40,7 +40,7 @@ clv_status clv_output_open(clv_output *o, const char *path, bool rewind)
     if (clv_outputs_discarded()) path = "/dev/null";
     const bool ours = clv_file_descriptor(path) >= 0, there = !ours && stat(path, &info) == 0;
     if (there && S_ISDIR(info.st_mode))
-        return clv_fail(CLV_E_IO, "%s: is a directory; a file name is needed", path);
+        return clv_fail(CLV_E_IO, "%s: is a directory, but the name of a file is needed", path);
     o->target = clv_strdup(path);
     if (!o->target) return clv_fail(CLV_E_MEMORY, "%s: no memory", o->path);
     if (!ours && !(there && !S_ISREG(info.st_mode))) {

@@ -19,7 +19,8 @@ clv_status clv_png_write_rgb(const char *path, const uint8_t *rgb, size_t width,
 {
     enum { MOST = 1000000 }; /* libpng's own limit */
     if (!width || !height || width > MOST || height > MOST)
-        return clv_fail(CLV_E_FORMAT, "%s: a picture of %zu x %zu cannot be a PNG file", path,
+        return clv_fail(CLV_E_FORMAT,
+                        "%s: an image of %zu x %zu pixels cannot be stored in a PNG file", path,
                         width, height);
 
     png_image png = { .version = PNG_IMAGE_VERSION,
@@ -36,7 +37,7 @@ clv_status clv_png_write_rgb(const char *path, const uint8_t *rgb, size_t width,
         const clv_part part = { memory, bytes };
         status = clv_parts_write(path, &part, 1);
     } else {
-        status = clv_fail(CLV_E_MEMORY, "%s: cannot make the PNG file: %s", path, png.message);
+        status = clv_fail(CLV_E_MEMORY, "%s: cannot write the PNG file: %s", path, png.message);
     }
     png_image_free(&png);
     clv_free(memory);
@@ -81,7 +82,9 @@ static clv_status take_header(reading *r)
     const int colour = png_get_color_type(r->png, r->info),
               bits = png_get_bit_depth(r->png, r->info);
     if (colour & PNG_COLOR_MASK_PALETTE)
-        return clv_fail(CLV_E_FORMAT, "%s: a picture with a palette: its numbers are no brightness",
+        return clv_fail(CLV_E_FORMAT,
+                        "%s: the image has a palette, so its pixel values are not intensities; "
+                        "convert it to greyscale",
                         r->input.path);
     if (bits < 8) png_set_packing(r->png);
     if (bits == 16 && *(const unsigned char *)&one) png_set_swap(r->png);
@@ -116,7 +119,7 @@ static clv_status read_picture(reading *r)
 {
     if (setjmp(r->back)) {
         if (r->status) return r->status;
-        return clv_fail(CLV_E_FORMAT, "%s: damaged PNG file: %s", r->input.path, r->error);
+        return clv_fail(CLV_E_FORMAT, "%s: the PNG file is damaged: %s", r->input.path, r->error);
     }
     r->png = png_create_read_struct(PNG_LIBPNG_VER_STRING, r, fail_png, ignore);
     r->info = r->png ? png_create_info_struct(r->png) : NULL;
@@ -152,15 +155,15 @@ clv_status clv_png_read(const char *path, bool only_sizes, clv_png_pixels *pixel
 clv_status clv_png_write_rgb(const char *path, const uint8_t *rgb, size_t width, size_t height)
 {
     (void)rgb, (void)width, (void)height;
-    return clv_fail(CLV_E_FORMAT, "%s: this Cleave was built without PNG", path);
+    return clv_fail(CLV_E_FORMAT, "%s: this Cleave was built without PNG support", path);
 }
 
 clv_status clv_png_read(const char *path, bool only_sizes, clv_png_pixels *pixels)
 {
     (void)only_sizes;
     *pixels = (clv_png_pixels){ 0 };
-    return clv_fail(CLV_E_FORMAT, "%s: is a PNG picture, and this Cleave was built without PNG",
-                    path);
+    return clv_fail(CLV_E_FORMAT,
+                    "%s: is a PNG file, but this Cleave was built without PNG support", path);
 }
 
 #endif

@@ -138,9 +138,10 @@ static clv_status choose(const char *what, const char *kind, const char *option,
                                  n->items[i]);
     const char *there = n->count ? list : "none";
     if (!name)
-        return clv_fail(CLV_E_FORMAT,
-                        "%s: which %s holds the texts? It has %s; choose with %s NAME", what, kind,
-                        there, option);
+        return clv_fail(
+            CLV_E_FORMAT,
+            "%s: it is not clear which %s holds the texts; there are %s; choose one with %s NAME",
+            what, kind, there, option);
     return clv_fail(CLV_E_FORMAT, "%s: %s \"%.100s\" is %s; there are %s", what, kind, name,
                     same ? "there more than once" : "missing", there);
 }
@@ -152,7 +153,7 @@ clv_status clv_record_find(const char *what, char between, const char *text, siz
     clv_status status = CLV_OK;
     const size_t count = clv_record_fields(between, text, length);
     if (count > MOST_FIELDS)
-        return clv_fail(CLV_E_FORMAT, "%s: %zu columns, expected at most %d", what, count,
+        return clv_fail(CLV_E_FORMAT, "%s: has %zu columns; expected at most %d", what, count,
                         MOST_FIELDS);
     length = without_return(text, length);
     size_t at = 0;
@@ -180,8 +181,9 @@ clv_status clv_record_find_json(const char *what, const char *text, size_t lengt
     CLV_TRY(clv_json_parse(what, text, length, &root));
     clv_status status = CLV_OK;
     if (!clv_json_is_object(root))
-        status = clv_fail(CLV_E_FORMAT, "%s: no object; expected {\"text\": \"...\"} in every line",
-                          what);
+        status =
+            clv_fail(CLV_E_FORMAT,
+                     "%s: not a JSON object; expected {\"text\": \"...\"} on every line", what);
     for (const char *key = NULL; !status && (key = clv_json_next_key(root, key));)
         if (clv_json_is_string(clv_json_get(root, key))) status = add_name(what, &n, key);
     if (!status) status = choose(what, "member", "--field", &n, name, &place);

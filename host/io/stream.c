@@ -37,7 +37,8 @@ clv_status clv_input_open(clv_input *input, const char *path)
     else if (S_ISDIR(info.st_mode))
         status = clv_fail(CLV_E_IO, "%s: is a directory", path);
     else if (!S_ISREG(info.st_mode))
-        status = clv_fail(CLV_E_IO, "%s: is a pipe or device; a regular file is needed", path);
+        status =
+            clv_fail(CLV_E_IO, "%s: is a pipe or a device, but a regular file is needed", path);
     if (status) {
         close(descriptor);
         return status;
@@ -55,7 +56,8 @@ clv_status clv_input_read(clv_input *input, void *out, size_t length)
         if (got < 0 && errno == EINTR) continue;
         if (got < 0) return io_error("read", input->path);
         if (got == 0)
-            return clv_fail(CLV_E_FORMAT, "%s: ends %zu bytes too early", input->path, length);
+            return clv_fail(CLV_E_FORMAT, "%s: the file ends %zu bytes too early", input->path,
+                            length);
         at += got;
         length -= (size_t)got;
         input->position += (uint64_t)got;
@@ -72,7 +74,8 @@ clv_status clv_input_read_at(const clv_input *input, uint64_t offset, void *out,
         if (got < 0 && errno == EINTR) continue;
         if (got < 0) return io_error("read", input->path);
         if (got == 0)
-            return clv_fail(CLV_E_FORMAT, "%s: ends %zu bytes too early", input->path, length);
+            return clv_fail(CLV_E_FORMAT, "%s: the file ends %zu bytes too early", input->path,
+                            length);
         at += got, offset += (uint64_t)got, length -= (size_t)got;
     }
     return CLV_OK;
@@ -81,7 +84,7 @@ clv_status clv_input_read_at(const clv_input *input, uint64_t offset, void *out,
 clv_status clv_input_seek(clv_input *input, uint64_t position)
 {
     if (position > input->length)
-        return clv_fail(CLV_E_IO, "%s: has no byte %llu", input->path,
+        return clv_fail(CLV_E_IO, "%s: the file ends before byte %llu", input->path,
                         (unsigned long long)position);
     if (lseek(input->descriptor, (off_t)position, SEEK_SET) < 0)
         return io_error("seek in", input->path);

@@ -53,8 +53,8 @@ static clv_status check_shapes(const char *path, const char *name, size_t width,
 {
     if (!weight || !bias)
         return clv_fail(CLV_E_FORMAT,
-                        "%s: no tensor \"%s.%s\": nothing that tells classes; expected a "
-                        "model that learnt them (`cleave finetune`)",
+                        "%s: there is no tensor \"%s.%s\", so the model cannot classify; give a "
+                        "model that was trained on classes (`cleave finetune` makes one)",
                         path, name, weight ? "bias" : "weight");
     if (weight->rank != 2 || weight->shape[1] != width || !weight->shape[0] ||
         weight->shape[0] > MOST_CLASSES)
@@ -66,7 +66,7 @@ static clv_status check_shapes(const char *path, const char *name, size_t width,
         return clv_fail(CLV_E_FORMAT, "%s: \"%s.bias\" has %zu numbers, expected %zu", path, name,
                         bias->count, weight->shape[0]);
     if (weight->type > CLV_TENSOR_BF16 || bias->type > CLV_TENSOR_BF16)
-        return clv_fail(CLV_E_FORMAT, "%s: \"%s\" is %s and %s, expected F32, F16, BF16 or F64",
+        return clv_fail(CLV_E_FORMAT, "%s: \"%s\" is %s and %s; expected F32, F16, BF16 or F64",
                         path, name, weight->type_name, bias->type_name);
     return CLV_OK;
 }
@@ -109,13 +109,12 @@ static float *turned(const float *w, size_t rows, size_t columns)
 static clv_status take_pooler(clv_classes *c, const char *path, const clv_model_weights *weights)
 {
     if (!weights->pooler_weight || !weights->pooler_bias)
-        return clv_fail(
-            CLV_E_FORMAT,
-            "%s: a classifier of transformers without \"%s%s\", as those of tokens are; "
-            "expected %s",
-            path, clv_family_prefix(c->config.family),
-            c->config.family == CLV_MODEL_ALBERT ? "pooler" : "pooler.dense",
-            heads[c->config.family].kind);
+        return clv_fail(CLV_E_FORMAT,
+                        "%s: the model lacks \"%s%s\" (models that classify single tokens do, and "
+                        "are not supported); expected %s",
+                        path, clv_family_prefix(c->config.family),
+                        c->config.family == CLV_MODEL_ALBERT ? "pooler" : "pooler.dense",
+                        heads[c->config.family].kind);
     c->pooler_weight = turned(weights->pooler_weight, c->config.width, c->config.width);
     if (!c->pooler_weight) return clv_fail(CLV_E_MEMORY, "%s: no memory", path);
     c->pooler_bias = weights->pooler_bias;
@@ -212,15 +211,16 @@ static clv_status take_names(clv_classes *c, const char *path, const clv_json *r
         return clv_fail(CLV_E_FORMAT, "%s: id2label is %s, expected an object", path,
                         clv_folder_kind(names));
     if (!none && clv_json_count(names) != c->count)
-        return clv_fail(CLV_E_FORMAT, "%s: id2label has %zu names, model.safetensors %zu classes",
-                        path, clv_json_count(names), c->count);
+        return clv_fail(CLV_E_FORMAT,
+                        "%s: id2label has %zu names, but model.safetensors has %zu classes", path,
+                        clv_json_count(names), c->count);
     c->names = clv_zalloc(c->count, sizeof *c->names);
     for (size_t i = 0; c->names && i < c->count; ++i) {
         char number[32], made[32];
         snprintf(number, sizeof number, "%zu", i);
         snprintf(made, sizeof made, "LABEL_%zu", i);
         const char *name = none ? made : clv_json_string(clv_json_get(names, number), NULL);
-        if (!name) return clv_fail(CLV_E_FORMAT, "%s: id2label: no name for class %zu", path, i);
+        if (!name) return clv_fail(CLV_E_FORMAT, "%s: id2label has no name for class %zu", path, i);
         c->names[i] = clv_strdup(name);
         if (!c->names[i]) break;
     }
@@ -233,7 +233,7 @@ clv_status clv_classes_open(const clv_model *model, const char *folder, clv_clas
 {
     if (!out) return clv_fail(CLV_E_ARGUMENT, "clv_classes_open: out is NULL");
     *out = NULL;
-    if (!model || !folder) return clv_fail(CLV_E_ARGUMENT, "clv_classes_open: a NULL");
+    if (!model || !folder) return clv_fail(CLV_E_ARGUMENT, "clv_classes_open: an argument is NULL");
     clv_json *root = NULL;
     clv_classes *c = clv_zalloc(1, sizeof *c);
     char *config = clv_folder_path(folder, "config.json");
@@ -316,7 +316,7 @@ clv_status clv_classes_scores(const clv_classes *c, const float *vectors, size_t
                               float *scores)
 {
     if (!c || (texts && (!vectors || !scores)))
-        return clv_fail(CLV_E_ARGUMENT, "clv_classes_scores: a NULL");
+        return clv_fail(CLV_E_ARGUMENT, "clv_classes_scores: an argument is NULL");
     enum { AT_ONCE = 256 };
     const size_t d = c->config.width, most = CLV_MIN(texts, (size_t)AT_ONCE);
     float *pooled =

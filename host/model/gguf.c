@@ -27,7 +27,8 @@ clv_status clv_gguf_read_at(const clv_gguf *file, uint64_t offset, void *out, si
         if (got < 0 && errno == EINTR) continue;
         if (got < 0) return clv_fail(CLV_E_IO, "%s: cannot read: %s", file->path, strerror(errno));
         if (!got)
-            return clv_fail(CLV_E_FORMAT, "%s: ends %zu bytes too early: it was cut while in use",
+            return clv_fail(CLV_E_FORMAT,
+                            "%s: the file ends %zu bytes too early; it was truncated while in use",
                             file->path, length);
         at += got;
         offset += (uint64_t)got;
@@ -109,10 +110,11 @@ clv_status clv_gguf_read(const clv_gguf *file, const clv_gguf_tensor *tensor, ui
                          void *out, size_t bytes)
 {
     if (!file || !tensor || (!out && bytes))
-        return clv_fail(CLV_E_ARGUMENT, "clv_gguf_read: a NULL");
+        return clv_fail(CLV_E_ARGUMENT, "clv_gguf_read: an argument is NULL");
     if (first > tensor->bytes || bytes > tensor->bytes - first)
         return clv_fail(CLV_E_ARGUMENT,
-                        "%s: %zu bytes of tensor \"%s\" from byte %llu on asked for; it has %llu",
+                        "%s: %zu bytes of tensor \"%s\" from byte %llu on were asked for, but it "
+                        "has %llu bytes",
                         file->path, bytes, tensor->name, (unsigned long long)first,
                         (unsigned long long)tensor->bytes);
     return clv_gguf_read_at(file, tensor->offset + first, out, bytes);
@@ -122,16 +124,17 @@ clv_status clv_gguf_read_f32(const clv_gguf *file, const clv_gguf_tensor *tensor
                              size_t count, float *out)
 {
     if (!file || !tensor || (!out && count))
-        return clv_fail(CLV_E_ARGUMENT, "clv_gguf_read_f32: a NULL");
+        return clv_fail(CLV_E_ARGUMENT, "clv_gguf_read_f32: an argument is NULL");
     const clv_quant_facts *facts = clv_quant_get_facts(tensor->type);
     if (!facts->supported)
-        return clv_fail(CLV_E_UNSUPPORTED, "%s: tensor \"%s\" is of type %s (%u), not supported",
-                        file->path, tensor->name, facts->name, (unsigned)tensor->type);
+        return clv_fail(CLV_E_UNSUPPORTED,
+                        "%s: tensor \"%s\" is of type %s (%u), which is not supported", file->path,
+                        tensor->name, facts->name, (unsigned)tensor->type);
     if (first % facts->count || count % facts->count || first > tensor->count ||
         count > tensor->count - first)
         return clv_fail(CLV_E_ARGUMENT,
-                        "%s: %zu weights of tensor \"%s\" from %llu on asked for; it has %llu in "
-                        "blocks of %zu",
+                        "%s: %zu weights of tensor \"%s\" from weight %llu on were asked for, but "
+                        "it has %llu weights, in blocks of %zu",
                         file->path, count, tensor->name, (unsigned long long)first,
                         (unsigned long long)tensor->count, facts->count);
     unsigned char *chunk = clv_alloc(CHUNK_BLOCKS, facts->bytes);

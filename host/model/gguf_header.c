@@ -61,19 +61,19 @@ static clv_status need(cursor *c, uint64_t bytes, const char *what)
     clv_gguf *f = c->file;
     if (bytes > left(c))
         return clv_fail(CLV_E_FORMAT,
-                        "%s: %s at byte %" PRIu64 " needs %" PRIu64 " bytes, the file has %" PRIu64
-                        " left: it was cut or is damaged",
+                        "%s: %s at byte %" PRIu64 " needs %" PRIu64
+                        " bytes, but the file has %" PRIu64 " left; it is truncated or damaged",
                         f->path, what, c->at, bytes, left(c));
     const uint64_t end = c->at + bytes;
     if (end <= f->head_bytes) return CLV_OK;
     if (end > MOST_HEAD)
         return clv_fail(CLV_E_FORMAT,
                         "%s: %s at byte %" PRIu64 " takes %" PRIu64
-                        " bytes, but what is in front of the weights may take %d at most",
+                        " bytes, but the header before the weights may have at most %d",
                         f->path, what, c->at, bytes, MOST_HEAD);
     const size_t wanted = (size_t)CLV_MIN(CLV_MAX(end, f->head_bytes + (uint64_t)AT_ONCE), f->size);
     if (!clv_reserve(&f->head, &f->head_room, wanted, 1))
-        return clv_fail(CLV_E_MEMORY, "%s: no memory for %zu bytes of its head", f->path, wanted);
+        return clv_fail(CLV_E_MEMORY, "%s: no memory for %zu bytes of its header", f->path, wanted);
     CLV_TRY(clv_gguf_read_at(f, f->head_bytes, f->head + f->head_bytes, wanted - f->head_bytes));
     f->head_bytes = wanted;
     return CLV_OK;
@@ -111,8 +111,8 @@ static clv_status take_count(cursor *c, uint64_t least, const char *what, uint64
     if (*out <= left(c) / least) return CLV_OK;
     return clv_fail(CLV_E_FORMAT,
                     "%s: the length or count of %s at byte %" PRIu64 " is %" PRIu64
-                    ", but the %" PRIu64 " bytes behind it hold at most %" PRIu64
-                    ": the file was cut or is damaged",
+                    ", but the %" PRIu64 " bytes after it hold at most %" PRIu64
+                    "; the file is truncated or damaged",
                     c->file->path, what, at, *out, left(c), left(c) / least);
 }
 
@@ -129,7 +129,8 @@ static clv_status take_name(cursor *c, const char *what, size_t most, size_t *ou
                         f->path, what, at, length, most);
     CLV_TRY(need(c, length, what));
     if (memchr(f->head + c->at, 0, (size_t)length))
-        return clv_fail(CLV_E_FORMAT, "%s: %s at byte %" PRIu64 " holds a NUL", f->path, what, at);
+        return clv_fail(CLV_E_FORMAT, "%s: %s at byte %" PRIu64 " has a NUL byte", f->path, what,
+                        at);
     if (!clv_reserve(&f->names, &f->names_room, f->names_used + (size_t)length + 1, 1))
         return clv_fail(CLV_E_MEMORY, "%s: no memory for its names", f->path);
     memcpy(f->names + f->names_used, f->head + c->at, (size_t)length);
@@ -307,7 +308,7 @@ static clv_status file_pairs(clv_gguf *f, const places *p, size_t count)
     qsort(f->by_key, count, sizeof *f->by_key, by_key);
     for (size_t i = 1; i < count; ++i)
         if (strcmp(f->by_key[i - 1]->key, f->by_key[i]->key) == 0)
-            return clv_fail(CLV_E_FORMAT, "%s: the key %.64s is there twice", f->path,
+            return clv_fail(CLV_E_FORMAT, "%s: the key %.64s occurs twice", f->path,
                             f->by_key[i]->key);
     return CLV_OK;
 }
@@ -402,7 +403,8 @@ static clv_status check_places(clv_gguf *f)
         if (t->offset > bytes || t->bytes > bytes - t->offset)
             return clv_fail(CLV_E_FORMAT,
                             "%s: tensor \"%s\" needs bytes %" PRIu64 " to %" PRIu64
-                            " of the data, the file has %" PRIu64 ": it was cut, or is damaged",
+                            " of the data, but the file has %" PRIu64
+                            "; it is truncated or damaged",
                             f->path, t->name, t->offset, t->offset + t->bytes, bytes);
     }
     qsort(f->by_name, f->tensor_count, sizeof *f->by_name, by_offset);
@@ -430,7 +432,7 @@ static clv_status file_tensors(clv_gguf *f, const places *p)
     qsort(f->by_name, f->tensor_count, sizeof *f->by_name, by_name);
     for (size_t i = 1; i < f->tensor_count; ++i)
         if (strcmp(f->by_name[i - 1]->name, f->by_name[i]->name) == 0)
-            return clv_fail(CLV_E_FORMAT, "%s: tensor \"%s\" is there twice", f->path,
+            return clv_fail(CLV_E_FORMAT, "%s: tensor \"%s\" occurs twice", f->path,
                             f->by_name[i]->name);
     return CLV_OK;
 }
@@ -456,8 +458,8 @@ static clv_status check_magic(cursor *c)
 {
     clv_gguf *f = c->file;
     if (f->size < 4)
-        return clv_fail(CLV_E_FORMAT, "%s: %" PRIu64 " bytes, a GGUF file has at least 24", f->path,
-                        f->size);
+        return clv_fail(CLV_E_FORMAT, "%s: has %" PRIu64 " bytes, but a GGUF file has at least 24",
+                        f->path, f->size);
     CLV_TRY(need(c, CLV_MIN(f->size, (uint64_t)9), "the start"));
     const unsigned char *start = f->head;
     const char *mistake = mistaken_for(start, f->size);
@@ -471,11 +473,12 @@ static clv_status check_magic(cursor *c)
     CLV_TRY(take_u32(c, "the version", &f->version));
     if (f->version == 0x03000000 || f->version == 0x02000000)
         return clv_fail(CLV_E_UNSUPPORTED,
-                        "%s: a big-endian GGUF file; only little-endian ones are supported",
+                        "%s: is a big-endian GGUF file; only little-endian ones are supported",
                         f->path);
     if (f->version != 2 && f->version != 3)
         return clv_fail(f->version == 1 ? CLV_E_UNSUPPORTED : CLV_E_FORMAT,
-                        "%s: GGUF version %u, expected 2 or 3", f->path, (unsigned)f->version);
+                        "%s: is of GGUF version %u; expected 2 or 3", f->path,
+                        (unsigned)f->version);
     return CLV_OK;
 }
 

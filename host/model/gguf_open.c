@@ -20,8 +20,8 @@ static clv_status open_file(const char *path, clv_gguf *file)
     if (file->descriptor < 0 || fstat(file->descriptor, &info))
         return clv_fail(CLV_E_IO, "%s: cannot open: %s", path, strerror(errno));
     if (!S_ISREG(info.st_mode))
-        return clv_fail(CLV_E_IO, "%s: a directory, pipe or device; a regular file is needed",
-                        path);
+        return clv_fail(
+            CLV_E_IO, "%s: is a directory, a pipe or a device, but a regular file is needed", path);
     file->size = (uint64_t)info.st_size;
     return CLV_OK;
 }

@@ -52,10 +52,11 @@ static clv_status check(const char *path, const clv_weight *w, const clv_tensor 
 {
     char wanted[160], found[160];
     if (!tensor)
-        return clv_fail(CLV_E_FORMAT, "%s: no tensor \"%s\", expected one of shape [%s]", path,
+        return clv_fail(CLV_E_FORMAT,
+                        "%s: there is no tensor \"%s\"; expected one of the shape [%s]", path,
                         w->name, shape_text(w->rank, w->shape, wanted));
     if (tensor->rank != w->rank || memcmp(tensor->shape, w->shape, w->rank * sizeof *w->shape) != 0)
-        return clv_fail(CLV_E_FORMAT, "%s: tensor \"%s\" is [%s], config.json says [%s]", path,
+        return clv_fail(CLV_E_FORMAT, "%s: tensor \"%s\" is [%s], but config.json says [%s]", path,
                         tensor->name, shape_text(tensor->rank, tensor->shape, found),
                         shape_text(w->rank, w->shape, wanted));
     if (tensor->type > CLV_TENSOR_BF16)
@@ -89,14 +90,15 @@ static clv_status place(clv_model *m, const clv_weight_files *files, const char 
         if (in_file && !tensor && w.optional) continue;
         if (in_file) CLV_TRY(check(path, &w, tensor));
         if (!clv_size_add(total, clv_weight_elements(&w), &total))
-            return clv_fail(CLV_E_MEMORY, "%s: weights larger than any memory", path);
+            return clv_fail(CLV_E_MEMORY, "%s: the weights are larger than any memory", path);
     }
     size_t bytes;
     const uint64_t there = clv_memory_most();
     if (!clv_size_mul(total, sizeof(float), &bytes) || bytes > there ||
         !(m->block = clv_alloc_pages(bytes))) {
         char free_now[16];
-        return clv_fail(CLV_E_MEMORY, "%s: no memory for %zu weights of 4 bytes: %s are free", path,
+        return clv_fail(CLV_E_MEMORY,
+                        "%s: no memory for %zu weights of 4 bytes each: only %s are free", path,
                         total, clv_format_bytes(there, free_now));
     }
     m->block_count = total;
@@ -217,14 +219,14 @@ clv_status clv_model_create_random(const clv_model_config *config, unsigned seed
                         c->embedding);
     if (c->family > CLV_MODEL_ALBERT || c->embedding > MOST || c->first_position > MOST ||
         c->groups > c->layers || c->buckets > MOST || c->steps || c->step_count)
-        return clv_fail(CLV_E_ARGUMENT,
-                        "clv_model_create_random: a family that does not exist, or sizes that do "
-                        "not fit it");
+        return clv_fail(
+            CLV_E_ARGUMENT,
+            "clv_model_create_random: the family does not exist, or the sizes do not fit it");
     if (!c->width || !c->heads || c->width % c->heads || !c->layers || !c->ffn || !c->vocabulary ||
         !c->types || c->max_length < 2 || c->max_length > c->positions || !(c->eps > 0) ||
         c->width > MOST || c->ffn > MOST || c->vocabulary > MOST || c->positions > MOST ||
         c->types > MOST || c->layers > 4096)
-        return clv_fail(CLV_E_ARGUMENT, "clv_model_create_random: sizes that do not fit together");
+        return clv_fail(CLV_E_ARGUMENT, "clv_model_create_random: the sizes do not fit together");
     clv_model *m = clv_zalloc(1, sizeof *m);
     if (!m) return clv_fail(CLV_E_MEMORY, "no memory for a model");
     m->config = own;
@@ -267,10 +269,10 @@ clv_status clv_model_write_as(const clv_model *m, const clv_model_weights *weigh
 {
     enum { LONGEST_PREFIX = 16 };
     if (!m || !path || !prefix || (more_count && !more))
-        return clv_fail(CLV_E_ARGUMENT, "clv_model_write: a NULL");
+        return clv_fail(CLV_E_ARGUMENT, "clv_model_write: an argument is NULL");
     if (strlen(prefix) > LONGEST_PREFIX)
         return clv_fail(CLV_E_ARGUMENT,
-                        "clv_model_write_as: a prefix of %zu bytes, expected %d at most",
+                        "clv_model_write_as: the prefix has %zu bytes; expected at most %d",
                         strlen(prefix), LONGEST_PREFIX);
     clv_model_weights all = m->weights;
     if (weights)

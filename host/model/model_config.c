@@ -142,7 +142,8 @@ clv_status clv_model_config_parse(const char *what, const clv_json *root, clv_mo
     CLV_TRY(take_family(what, root, out, &traits));
     CLV_TRY(expect_word(what, root, "position_embedding_type", "absolute", false));
     if (clv_json_bool(clv_json_get(root, "is_decoder"), false))
-        return clv_fail(CLV_E_FORMAT, "%s: is_decoder is true, expected an encoder", what);
+        return clv_fail(CLV_E_FORMAT, "%s: is_decoder is true, but only encoders are supported",
+                        what);
     const bool distil = traits & DISTILBERT_NAMES;
     const struct {
         const char *key;

@@ -67,8 +67,7 @@ static clv_status take_pooling(const char *what, const clv_json *root, clv_model
             if (clv_json_bool(clv_json_get(root, modes[i].flag), false))
                 CLV_TRY(add_pooling(what, i, config));
     if (!config->joined_count)
-        return clv_fail(CLV_E_FORMAT, "%s: it names no pooling, expected mean, cls, max, ...",
-                        what);
+        return clv_fail(CLV_E_FORMAT, "%s: it has no pooling; expected mean, cls, max, ...", what);
     config->output = config->joined_count * config->width;
     if (config->joined_count == 1 && config->joined[0] != CLV_MODEL_MEAN_SQRT) {
         config->pooling = config->joined[0];
@@ -92,10 +91,10 @@ static clv_status read_numbers(const clv_weight_files *files, const char *name, 
     const clv_tensors *file;
     const clv_tensor *t = clv_weight_files_find(files, name, &file);
     if (!t || t->rank != rank || t->shape[0] != rows || (rank == 2 && t->shape[1] != columns))
-        return clv_fail(CLV_E_FORMAT,
-                        "%s: the tensor \"%s\" is %s, and config.json says that it has %zu x %zu "
-                        "numbers",
-                        path, name, t ? "of another shape" : "missing", rows, columns);
+        return clv_fail(
+            CLV_E_FORMAT,
+            "%s: the tensor \"%s\" is %s, but config.json says that it has %zu x %zu numbers", path,
+            name, t ? "of another shape" : "missing", rows, columns);
     if (t->type > CLV_TENSOR_BF16)
         return clv_fail(CLV_E_FORMAT, "%s: tensor \"%s\" is %s, expected F32, F16, BF16 or F64",
                         path, name, t->type_name);
@@ -151,8 +150,8 @@ static clv_status open_weights(const module *m, clv_weight_files **files)
         clv_folder_has(m->inside, "pytorch_model.bin"))
         return clv_fail(
             CLV_E_FORMAT,
-            "%s/pytorch_model.bin is a pickle, which is not read; expected model.safetensors. "
-            "This converts it: python3 -c 'import sys, sentence_transformers as s; "
+            "%s/pytorch_model.bin is a pickle, which is not supported; expected model.safetensors. "
+            "To convert it: python3 -c 'import sys, sentence_transformers as s; "
             "s.SentenceTransformer(sys.argv[1]).save(sys.argv[1])' %s",
             m->inside, m->folder);
     return clv_weight_files_open(m->inside, files);
@@ -205,15 +204,15 @@ static clv_status open_module(const char *folder, const clv_json *entry, module 
     m->kind = dot ? dot + 1 : type;
     if (strcmp(m->kind, "Transformer") == 0) {
         if (!*path) return CLV_OK;
-        return clv_fail(CLV_E_FORMAT,
-                        "%s/modules.json: the transformer lies in \"%.60s\", expected "
-                        "the folder itself",
-                        folder, path);
+        return clv_fail(
+            CLV_E_FORMAT,
+            "%s/modules.json: the transformer lies in \"%.60s\"; expected the model folder itself",
+            folder, path);
     }
     if (*path == '/' || strstr(path, "..") || strlen(path) > 200)
         return clv_fail(CLV_E_FORMAT,
-                        "%s/modules.json: the %.20s module lies in \"%.60s\", expected a folder "
-                        "below",
+                        "%s/modules.json: the %.20s module lies in \"%.60s\"; expected a subfolder "
+                        "of the model folder",
                         folder, m->kind, path);
     m->inside = clv_folder_path(folder, path);
     m->what = m->inside ? clv_folder_path(m->inside, "config.json") : NULL;
@@ -232,8 +231,8 @@ static clv_status take_module(const module *m, const char *type, size_t index, s
         ++kind;
     if (kind == CLV_LEN(known))
         return clv_fail(CLV_E_FORMAT,
-                        "%s/modules.json: a module of type \"%.80s\", expected Transformer, "
-                        "Pooling, Dense, LayerNorm, Normalize or Dropout",
+                        "%s/modules.json: there is a module of type \"%.80s\"; expected "
+                        "Transformer, Pooling, Dense, LayerNorm, Normalize or Dropout",
                         m->folder, type);
     if (kind < 2 ? kind != index : !poolings)
         return clv_fail(CLV_E_FORMAT,
@@ -241,7 +240,7 @@ static clv_status take_module(const module *m, const char *type, size_t index, s
                         "Pooling, then others",
                         m->folder, index, m->kind);
     if (kind > 0 && kind < 4 && !m->root)
-        return clv_fail(CLV_E_FORMAT, "%s: there is no such file, and the %s module needs it",
+        return clv_fail(CLV_E_FORMAT, "%s: this file is missing, but the %s module needs it",
                         m->what, m->kind);
     CLV_TRY(check_names(m));
     switch (kind) {
@@ -283,7 +282,8 @@ static clv_status take_modules(const char *folder, const clv_json *list, clv_mod
         CLV_TRY(status);
     }
     if (!poolings)
-        return clv_fail(CLV_E_FORMAT, "%s/modules.json: 0 poolings, expected one", folder);
+        return clv_fail(CLV_E_FORMAT, "%s/modules.json: there is no Pooling module; expected one",
+                        folder);
     while (config->step_count && steps[config->step_count - 1].kind == CLV_STEP_NORMALIZE) {
         --config->step_count;
         config->normalize = true;

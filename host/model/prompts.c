@@ -38,15 +38,15 @@ clv_status clv_model_prompts(const char *folder, clv_json **root)
 
 clv_status clv_model_prompt(const clv_model *m, const char *name, const char **prompt)
 {
-    if (!m || !prompt) return clv_fail(CLV_E_ARGUMENT, "clv_model_prompt: a NULL");
+    if (!m || !prompt) return clv_fail(CLV_E_ARGUMENT, "clv_model_prompt: an argument is NULL");
     const char *wanted = name ? name : default_name(m->sentence);
     *prompt =
         wanted ? clv_json_string(clv_json_get(clv_json_get(m->sentence, "prompts"), wanted), NULL)
                : "";
     if (*prompt && **prompt && m->config.skips_prompt)
-        return clv_fail(CLV_E_UNSUPPORTED,
-                        "the pooling of this model leaves the prompt's tokens out (include_prompt "
-                        "is false), which is "
-                        "not supported; expected no prompt, or a model that pools it");
+        return clv_fail(
+            CLV_E_UNSUPPORTED,
+            "the pooling of this model leaves out the tokens of the prompt (include_prompt is "
+            "false), which is not supported; leave out the prompt, or use a model that pools it");
     return CLV_OK;
 }

@@ -35,7 +35,8 @@ static clv_status read_at(const clv_tensors *t, uint64_t offset, void *out, size
         if (got < 0 && errno == EINTR) continue;
         if (got < 0) return io_error("read", t->path);
         if (got == 0)
-            return clv_fail(CLV_E_FORMAT, "%s: ends %zu bytes too early: it was cut while in use",
+            return clv_fail(CLV_E_FORMAT,
+                            "%s: the file ends %zu bytes too early; it was truncated while in use",
                             t->path, length);
         at += got;
         offset += (uint64_t)got;
@@ -63,20 +64,19 @@ static clv_status read_header(clv_tensors *t, uint64_t size)
     unsigned char start[9] = { 0 };
     uint64_t length = 0;
     if (size < 8)
-        return clv_fail(CLV_E_FORMAT, "%s: %llu bytes, a safetensors file has at least 8", t->path,
-                        (unsigned long long)size);
+        return clv_fail(CLV_E_FORMAT, "%s: has %llu bytes, but a safetensors file has at least 8",
+                        t->path, (unsigned long long)size);
     CLV_TRY(read_at(t, 0, start, (size_t)CLV_MIN(size, sizeof start)));
     for (size_t i = 0; i < 8; ++i)
         length |= (uint64_t)start[i] << 8 * i;
     const char *mistake = mistaken_for(start, length, size);
     if (mistake) return clv_fail(CLV_E_FORMAT, "%s: %s", t->path, mistake);
     if (length > MAX_HEADER || length > size - 8)
-        return clv_fail(
-            CLV_E_FORMAT,
-            "%s: a header of %llu bytes, expected at most %llu: no safetensors file, or "
-            "a download that was cut",
-            t->path, (unsigned long long)length,
-            (unsigned long long)CLV_MIN((uint64_t)MAX_HEADER, size - 8));
+        return clv_fail(CLV_E_FORMAT,
+                        "%s: has a header of %llu bytes, expected at most %llu; it is not a "
+                        "safetensors file, or its download was cut short",
+                        t->path, (unsigned long long)length,
+                        (unsigned long long)CLV_MIN((uint64_t)MAX_HEADER, size - 8));
     t->data_offset = 8 + length;
     t->data_bytes = size - t->data_offset;
 
@@ -106,8 +106,8 @@ clv_status clv_tensors_open(const char *path, clv_tensors **out)
     else if (fstat(t->descriptor, &info))
         status = io_error("read the size of", path);
     else if (!S_ISREG(info.st_mode))
-        status =
-            clv_fail(CLV_E_IO, "%s: a directory, pipe or device; a regular file is needed", path);
+        status = clv_fail(
+            CLV_E_IO, "%s: is a directory, a pipe or a device, but a regular file is needed", path);
     if (!status) status = read_header(t, (uint64_t)info.st_size);
     if (status) {
         clv_tensors_close(t);
@@ -184,14 +184,16 @@ clv_status clv_tensors_read_f32(const clv_tensors *t, const clv_tensor *tensor, 
                                 size_t count, float *out)
 {
     if (!t || !tensor || (!out && count))
-        return clv_fail(CLV_E_ARGUMENT, "clv_tensors_read_f32: a NULL");
+        return clv_fail(CLV_E_ARGUMENT, "clv_tensors_read_f32: an argument is NULL");
     if (tensor->type > CLV_TENSOR_BF16)
         return clv_fail(CLV_E_ARGUMENT,
                         "%s: tensor \"%s\" is %s, expected one of F32, F16, BF16, F64", t->path,
                         tensor->name, tensor->type_name);
     if (first > tensor->count || count > tensor->count - first)
-        return clv_fail(CLV_E_ARGUMENT, "%s: tensor \"%s\": %zu elements from %zu on, it has %zu",
-                        t->path, tensor->name, count, first, tensor->count);
+        return clv_fail(
+            CLV_E_ARGUMENT,
+            "%s: tensor \"%s\": %zu elements from element %zu on were asked for, but it has %zu",
+            t->path, tensor->name, count, first, tensor->count);
     const size_t size = clv_tensor_type_bits(tensor->type) / 8;
     const uint64_t offset = tensor->offset + (uint64_t)first * size;
     if (tensor->type == CLV_TENSOR_F32) return read_at(t, offset, out, count * size);
@@ -212,10 +214,11 @@ clv_status clv_tensors_read_f32(const clv_tensors *t, const clv_tensor *tensor, 
 clv_status clv_tensors_read(const clv_tensors *t, const clv_tensor *tensor, void *out, size_t bytes)
 {
     if (!t || !tensor || (!out && bytes))
-        return clv_fail(CLV_E_ARGUMENT, "clv_tensors_read: a NULL");
+        return clv_fail(CLV_E_ARGUMENT, "clv_tensors_read: an argument is NULL");
     if (bytes != tensor->bytes)
-        return clv_fail(CLV_E_ARGUMENT, "%s: tensor \"%s\" has %llu bytes, room for %zu given",
-                        t->path, tensor->name, (unsigned long long)tensor->bytes, bytes);
+        return clv_fail(CLV_E_ARGUMENT,
+                        "%s: tensor \"%s\" has %llu bytes, but there is room for %zu", t->path,
+                        tensor->name, (unsigned long long)tensor->bytes, bytes);
     return read_at(t, tensor->offset, out, bytes);
 }
 
@@ -223,10 +226,11 @@ clv_status clv_tensors_read_part(const clv_tensors *t, const clv_tensor *tensor,
                                  void *out, size_t bytes)
 {
     if (!t || !tensor || (!out && bytes))
-        return clv_fail(CLV_E_ARGUMENT, "clv_tensors_read_part: a NULL");
+        return clv_fail(CLV_E_ARGUMENT, "clv_tensors_read_part: an argument is NULL");
     if (first > tensor->bytes || bytes > tensor->bytes - first)
         return clv_fail(CLV_E_ARGUMENT,
-                        "%s: %zu bytes of tensor \"%s\" from byte %llu on asked for; it has %llu",
+                        "%s: %zu bytes of tensor \"%s\" from byte %llu on were asked for, but it "
+                        "has %llu bytes",
                         t->path, bytes, tensor->name, (unsigned long long)first,
                         (unsigned long long)tensor->bytes);
     return read_at(t, tensor->offset + first, out, bytes);

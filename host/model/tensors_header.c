@@ -93,8 +93,8 @@ static clv_status take_shape(const char *path, const char *name, const clv_json 
         const int64_t n = clv_json_int(extent, -1);
         if (!clv_json_is_int(extent) || n < 0)
             return clv_fail(CLV_E_FORMAT,
-                            "%s: tensor \"%s\": dimension %zu is no whole number from 0 up", path,
-                            shown, i);
+                            "%s: tensor \"%s\": dimension %zu is not a whole number of 0 or more",
+                            path, shown, i);
         tensor->shape[i] = (size_t)n;
         if (!clv_size_mul(tensor->count, (size_t)n, &tensor->count))
             return clv_fail(CLV_E_FORMAT, "%s: tensor \"%s\": the product of its shape overflows",
@@ -102,8 +102,8 @@ static clv_status take_shape(const char *path, const char *name, const clv_json 
     }
     if (!clv_size_mul(tensor->count, bits, &total_bits) || total_bits % 8)
         return clv_fail(CLV_E_FORMAT,
-                        "%s: tensor \"%s\": %zu elements of %s are no number of bytes", path, shown,
-                        tensor->count, tensor->type_name);
+                        "%s: tensor \"%s\": %zu elements of %s are not a whole number of bytes",
+                        path, shown, tensor->count, tensor->type_name);
     *bytes = total_bits / 8;
     return CLV_OK;
 }
@@ -127,15 +127,15 @@ static clv_status take_range(const clv_tensors *t, const char *name, const clv_j
     tensor->offset = (uint64_t)begin;
     tensor->bytes = (uint64_t)(end - begin);
     if (tensor->bytes != needed)
-        return clv_fail(CLV_E_FORMAT,
-                        "%s: tensor \"%s\": data_offsets hold %llu bytes, %zu elements of %s need "
-                        "%llu",
-                        t->path, shown, (unsigned long long)tensor->bytes, tensor->count,
-                        tensor->type_name, (unsigned long long)needed);
+        return clv_fail(
+            CLV_E_FORMAT,
+            "%s: tensor \"%s\": data_offsets span %llu bytes, but %zu elements of %s need %llu",
+            t->path, shown, (unsigned long long)tensor->bytes, tensor->count, tensor->type_name,
+            (unsigned long long)needed);
     if ((uint64_t)end > t->data_bytes)
         return clv_fail(CLV_E_FORMAT,
-                        "%s: truncated: tensor \"%s\" ends at byte %lld of the data, the file has "
-                        "%llu",
+                        "%s: truncated: tensor \"%s\" ends at byte %lld of the data, but the file "
+                        "has %llu bytes of data",
                         t->path, shown, (long long)end, (unsigned long long)t->data_bytes);
     return CLV_OK;
 }
@@ -143,11 +143,11 @@ static clv_status take_range(const clv_tensors *t, const char *name, const clv_j
 static clv_status check_metadata(const char *path, const clv_json *metadata)
 {
     if (!clv_json_is_object(metadata))
-        return clv_fail(CLV_E_FORMAT, "%s: __metadata__ is no object", path);
+        return clv_fail(CLV_E_FORMAT, "%s: __metadata__ is not an object", path);
     for (const char *key = NULL; (key = clv_json_next_key(metadata, key));)
         if (!clv_json_is_string(clv_json_get(metadata, key))) {
             char shown[72];
-            return clv_fail(CLV_E_FORMAT, "%s: __metadata__ \"%s\" is no text", path,
+            return clv_fail(CLV_E_FORMAT, "%s: __metadata__ \"%s\" is not a string", path,
                             brief(key, shown));
         }
     return CLV_OK;
@@ -184,7 +184,7 @@ static clv_status check_tiling(const clv_tensors *t)
         reached += now->bytes;
     }
     if (reached != t->data_bytes)
-        return clv_fail(CLV_E_FORMAT, "%s: %llu bytes after the last tensor", t->path,
+        return clv_fail(CLV_E_FORMAT, "%s: there are %llu bytes after the last tensor", t->path,
                         (unsigned long long)(t->data_bytes - reached));
     return CLV_OK;
 }
@@ -208,8 +208,8 @@ clv_status clv_tensors_parse(clv_tensors *t, const char *text, size_t length)
             continue;
         }
         if (!clv_json_is_object(value))
-            return clv_fail(CLV_E_FORMAT, "%s: tensor \"%s\" is described by no object", t->path,
-                            brief(key, shown));
+            return clv_fail(CLV_E_FORMAT, "%s: the description of tensor \"%s\" is not an object",
+                            t->path, brief(key, shown));
         clv_tensor *tensor = &t->tensors[t->count];
         size_t bits = 0;
         uint64_t bytes = 0;

@@ -21,11 +21,11 @@ static clv_status check_source(const char *path, const clv_tensor_source *s, ite
     size_t count = 1;
     const size_t bits = clv_tensor_type_bits(s->type);
     if (!s->name || !*s->name || strcmp(s->name, "__metadata__") == 0)
-        return clv_fail(CLV_E_ARGUMENT, "%s: a tensor without a name, or named __metadata__", path);
+        return clv_fail(CLV_E_ARGUMENT, "%s: a tensor has no name or is named __metadata__", path);
     uint32_t c;
     for (size_t at = 0, step, length = strlen(s->name); at < length; at += step)
         if (!(step = clv_utf8_decode(s->name + at, length - at, &c)))
-            return clv_fail(CLV_E_ARGUMENT, "%s: a tensor's name is not UTF-8", path);
+            return clv_fail(CLV_E_ARGUMENT, "%s: the name of a tensor is not UTF-8", path);
     if (!bits)
         return clv_fail(CLV_E_ARGUMENT, "%s: tensor \"%s\": type %d cannot be written", path,
                         s->name, (int)s->type);
@@ -90,7 +90,8 @@ static char *header_text(const item *items, size_t count, const char *const *met
 clv_status clv_tensors_write(const char *path, const clv_tensor_source *sources, size_t count,
                              const char *const *metadata)
 {
-    if (!path || (!sources && count)) return clv_fail(CLV_E_ARGUMENT, "clv_tensors_write: a NULL");
+    if (!path || (!sources && count))
+        return clv_fail(CLV_E_ARGUMENT, "clv_tensors_write: an argument is NULL");
     item *items = clv_alloc(CLV_MAX(count, (size_t)1), sizeof *items);
     clv_part *parts = clv_alloc(count + 3, sizeof *parts);
     char *text = NULL;

@@ -76,8 +76,8 @@ static clv_status open_only(clv_weight_files *w, const char *folder)
     if (!clv_folder_has(folder, "model.safetensors") && clv_folder_has(folder, "pytorch_model.bin"))
         return clv_fail(
             CLV_E_FORMAT,
-            "%s: pytorch_model.bin is a pickle, which is not read; expected model.safetensors. "
-            "This converts it: python3 -c 'import sys, transformers as t; "
+            "%s: pytorch_model.bin is a pickle, which is not supported; expected "
+            "model.safetensors. To convert it: python3 -c 'import sys, transformers as t; "
             "t.AutoModel.from_pretrained(sys.argv[1]).save_pretrained(sys.argv[1])' %s",
             folder, folder);
     w->count = 1;

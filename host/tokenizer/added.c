@@ -28,7 +28,7 @@ clv_status clv_tokenizer_add_special(clv_tokenizer *t, const char *what, const c
                                      int64_t id)
 {
     const size_t length = strlen(text);
-    if (!length) return clv_fail(CLV_E_FORMAT, "%s: an added token without text", what);
+    if (!length) return clv_fail(CLV_E_FORMAT, "%s: an added token has no text", what);
     for (size_t i = 0; i < t->special_count; ++i)
         if (strcmp(t->specials[i].text, text) == 0) {
             if (t->specials[i].id == id) return CLV_OK;
@@ -39,8 +39,9 @@ clv_status clv_tokenizer_add_special(clv_tokenizer *t, const char *what, const c
     if (!there) /* beyond the vocabulary, or a gap in it */
         CLV_TRY(clv_pieces_add(&t->pieces, what, text, length, id));
     else if (strcmp(there, text) != 0)
-        return clv_fail(CLV_E_FORMAT, "%s: token \"%.60s\" has the id %lld of \"%.60s\"", what,
-                        text, (long long)id, there);
+        return clv_fail(CLV_E_FORMAT,
+                        "%s: token \"%.60s\" has the id %lld, which already belongs to \"%.60s\"",
+                        what, text, (long long)id, there);
     const clv_special special = { .text = (char *)(uintptr_t)text, .id = (int32_t)id };
     return clv_tokenizer_add(t, what, &special);
 }

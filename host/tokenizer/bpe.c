@@ -262,10 +262,10 @@ static clv_status put_unknown(const clv_tokenizer *t, const char *text, size_t l
         ++rows->unknown;
         *was_unknown = true;
     } else {
-        return clv_fail(CLV_E_FORMAT,
-                        "tokenizer: byte 0x%02X is no piece of the vocabulary, which has no "
-                        "unknown token either",
-                        (unsigned char)text[0]);
+        return clv_fail(
+            CLV_E_FORMAT,
+            "tokenizer: byte 0x%02X is not in the vocabulary, which has no unknown token either",
+            (unsigned char)text[0]);
     }
     return fits ? CLV_OK
                 : clv_fail(CLV_E_MEMORY, "tokenizer: no memory for %zu tokens", rows->tokens);

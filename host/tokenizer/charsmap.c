@@ -77,7 +77,7 @@ clv_status clv_charsmap_open(clv_charsmap *map, const char *what, const char *ba
     if (!trie || trie % 4 || trie > bytes - 4) {
         clv_free(all);
         return clv_fail(CLV_E_FORMAT,
-                        "%s: precompiled_charsmap is %s, expected base64 of a trie and texts", what,
+                        "%s: precompiled_charsmap is %s; expected base64 of a trie and texts", what,
                         good ? "too short for its trie" : "not base64");
     }
     map->count = trie / 4;

@@ -23,7 +23,7 @@ clv_status clv_detokenizer_create(const clv_tokenizer *t, bool keep_control, clv
     *out = NULL;
     if (!t) return clv_fail(CLV_E_ARGUMENT, "clv_detokenizer_create: tokenizer is NULL");
     clv_detokenizer *d = clv_zalloc(1, sizeof *d);
-    if (!d) return clv_fail(CLV_E_MEMORY, "clv_detokenizer_create: no memory");
+    if (!d) return clv_fail(CLV_E_MEMORY, "clv_detokenizer_create: out of memory");
     d->t = t, d->keep_control = keep_control;
     *out = d;
     return CLV_OK;
@@ -134,7 +134,7 @@ static void release(clv_detokenizer *d, bool end)
 static clv_status give(clv_detokenizer *d, const char **text, size_t *length)
 {
     if (d->held.failed || d->out.failed)
-        return clv_fail(CLV_E_MEMORY, "clv_detokenizer_add: no memory");
+        return clv_fail(CLV_E_MEMORY, "clv_detokenizer_add: out of memory");
     *text = clv_text_get(&d->out);
     *length = d->out.length;
     return CLV_OK;
@@ -142,14 +142,15 @@ static clv_status give(clv_detokenizer *d, const char **text, size_t *length)
 
 clv_status clv_detokenizer_add(clv_detokenizer *d, int32_t id, const char **text, size_t *length)
 {
-    if (!d || !text || !length) return clv_fail(CLV_E_ARGUMENT, "clv_detokenizer_add: a NULL");
+    if (!d || !text || !length)
+        return clv_fail(CLV_E_ARGUMENT, "clv_detokenizer_add: an argument is NULL");
     const char *piece = clv_tokenizer_piece(d->t, id);
     clv_text_restart(&d->out);
     *text = "", *length = 0;
     if (!piece)
         return clv_fail(CLV_E_ARGUMENT,
-                        "clv_detokenizer_add: id %d given, the vocabulary has none such (0 to %zu)",
-                        (int)id, d->t->pieces.ids - 1);
+                        "clv_detokenizer_add: id %d is not in the vocabulary (0 to %zu)", (int)id,
+                        d->t->pieces.ids - 1);
     add_bytes(d, id, piece, clv_tokenizer_type(d->t, id));
     release(d, false);
     return give(d, text, length);
@@ -157,7 +158,8 @@ clv_status clv_detokenizer_add(clv_detokenizer *d, int32_t id, const char **text
 
 clv_status clv_detokenizer_finish(clv_detokenizer *d, const char **text, size_t *length)
 {
-    if (!d || !text || !length) return clv_fail(CLV_E_ARGUMENT, "clv_detokenizer_finish: a NULL");
+    if (!d || !text || !length)
+        return clv_fail(CLV_E_ARGUMENT, "clv_detokenizer_finish: an argument is NULL");
     clv_text_restart(&d->out);
     release(d, true);
     d->begun = false;

@@ -35,10 +35,10 @@ static bool text_is(const clv_gguf_value *v, const char *text)
 static clv_status take_text(const reader *r, const char *key, clv_gguf_value *v)
 {
     if (!clv_gguf_get(r->file, key, v))
-        return clv_fail(CLV_E_FORMAT, "%s: the key %s is missing: a model without a vocabulary",
+        return clv_fail(CLV_E_FORMAT, "%s: the key %s is missing; the model has no vocabulary",
                         r->path, key);
     if (v->type != CLV_GGUF_STRING)
-        return clv_fail(CLV_E_FORMAT, "%s: %s is no text", r->path, key);
+        return clv_fail(CLV_E_FORMAT, "%s: %s is not a string", r->path, key);
     return CLV_OK;
 }
 
@@ -48,7 +48,7 @@ static clv_status take_flag(const reader *r, const char *key, bool fallback, boo
     *out = fallback;
     if (!clv_gguf_get(r->file, key, &v)) return CLV_OK;
     if (v.type != CLV_GGUF_BOOL)
-        return clv_fail(CLV_E_FORMAT, "%s: %s is of another type than bool", r->path, key);
+        return clv_fail(CLV_E_FORMAT, "%s: %s is not a bool", r->path, key);
     *out = v.whole != 0;
     return CLV_OK;
 }
@@ -75,12 +75,12 @@ static clv_status take_array(const reader *r, const char *key, clv_gguf_type typ
     if (!*there && !needed) return CLV_OK;
     if (!*there) return clv_fail(CLV_E_FORMAT, "%s: the key %s is missing", r->path, key);
     if (v->type != CLV_GGUF_ARRAY || v->of != type)
-        return clv_fail(CLV_E_FORMAT, "%s: %s is no array of %s", r->path, key,
+        return clv_fail(CLV_E_FORMAT, "%s: %s is not an array of %s", r->path, key,
                         type == CLV_GGUF_STRING ? "texts"
                         : type == CLV_GGUF_F32  ? "f32"
                                                 : "i32");
     if (v->count != count && count != UINT64_MAX)
-        return clv_fail(CLV_E_FORMAT, "%s: %s has %llu elements, and there are %llu tokens",
+        return clv_fail(CLV_E_FORMAT, "%s: %s has %llu elements, but there are %llu tokens",
                         r->path, key, (unsigned long long)v->count, (unsigned long long)count);
     return CLV_OK;
 }
@@ -94,7 +94,7 @@ static clv_status take_tokens(reader *r)
     CLV_TRY(take_array(r, KEY "tokens", CLV_GGUF_STRING, UINT64_MAX, true, &tokens, &there));
     r->count = tokens.count;
     if (!r->count || r->count > CLV_PIECE_ID_MAX)
-        return clv_fail(CLV_E_FORMAT, "%s: %llu tokens, expected 1 to %d", r->path,
+        return clv_fail(CLV_E_FORMAT, "%s: there are %llu tokens; expected 1 to %d", r->path,
                         (unsigned long long)r->count, CLV_PIECE_ID_MAX);
     for (int64_t id = 0; clv_gguf_next(&tokens, &token); ++id)
         CLV_TRY(clv_pieces_add(&r->t->pieces, r->path, token.text, token.length, id));
@@ -129,8 +129,8 @@ static clv_status take_scores(reader *r)
     if (!r->t->scores) return clv_fail(CLV_E_MEMORY, "%s: no memory for the vocabulary", r->path);
     for (size_t i = 0; clv_gguf_next(&scores, &score); ++i) {
         if (!(score.number >= -1e30 && score.number <= 1e30))
-            return clv_fail(CLV_E_FORMAT, "%s: the score of token %zu is %g", r->path, i,
-                            score.number);
+            return clv_fail(CLV_E_FORMAT, "%s: the score of token %zu is %g, but it must be finite",
+                            r->path, i, score.number);
         r->t->scores[i] = (float)score.number;
     }
     return CLV_OK;
@@ -175,14 +175,14 @@ static clv_status take_merges(const reader *r)
     size_t skipped = 0;
     CLV_TRY(take_array(r, KEY "merges", CLV_GGUF_STRING, UINT64_MAX, true, &merges, &there));
     if (merges.count > CLV_PIECE_ID_MAX)
-        return clv_fail(CLV_E_FORMAT, "%s: %llu merges, expected at most %d", r->path,
+        return clv_fail(CLV_E_FORMAT, "%s: there are %llu merges; expected at most %d", r->path,
                         (unsigned long long)merges.count, CLV_PIECE_ID_MAX);
     CLV_TRY(clv_bpe_make_merges(r->t, r->path, (size_t)merges.count));
     for (size_t i = 0; clv_gguf_next(&merges, &line); ++i)
         CLV_TRY(take_merge(r, &line, i, &skipped));
     if (skipped)
         clv_log(CLV_LOG_WARN,
-                "%s: %zu merges are of pieces that are not in the vocabulary; they are left out",
+                "%s: %zu merges name pieces that are not in the vocabulary; they are left out",
                 r->path, skipped);
     return CLV_OK;
 }
@@ -239,24 +239,24 @@ static clv_status take_rule(const reader *r, bool *adds_bos)
     *adds_bos = false;
     if (!clv_gguf_get(r->file, KEY "pre", &v)) {
         clv_log(CLV_LOG_WARN,
-                "%s: %spre does not say how words are found; taken as gpt-2, which may be wrong",
+                "%s: %spre does not say how texts are split into words; assuming gpt-2, which may "
+                "be wrong",
                 r->path, KEY);
         set_rule(r->t, GPT2);
         return CLV_OK;
     }
     if (v.type != CLV_GGUF_STRING)
-        return clv_fail(CLV_E_FORMAT, "%s: %spre is no text", r->path, KEY);
+        return clv_fail(CLV_E_FORMAT, "%s: %spre is not a string", r->path, KEY);
     for (size_t i = 0; i < CLV_LEN(names); ++i)
         if (text_is(&v, names[i].name)) {
             *adds_bos = names[i].rule == LLAMA3;
             set_rule(r->t, names[i].rule);
             return CLV_OK;
         }
-    return clv_fail(
-        CLV_E_FORMAT,
-        "%s: %spre is \"%.*s\", which is not known; known are gpt-2, smollm, llama-bpe, "
-        "qwen2 and their kin",
-        r->path, KEY, (int)CLV_MIN(v.length, (size_t)40), v.text);
+    return clv_fail(CLV_E_FORMAT,
+                    "%s: %spre is \"%.*s\", which is not supported; supported are gpt-2, smollm, "
+                    "llama-bpe, qwen2 and their variants",
+                    r->path, KEY, (int)CLV_MIN(v.length, (size_t)40), v.text);
 }
 
 /* ---- SentencePiece ------------------------------------------------------------------------------- */
@@ -299,10 +299,10 @@ static clv_status take_specials(const reader *r, bool adds_bos)
     CLV_TRY(take_flag(r, KEY "add_bos_token", adds_bos, &adds_bos));
     CLV_TRY(take_flag(r, KEY "add_eos_token", false, &adds_eos));
     if ((adds_bos && t->bos < 0) || (adds_eos && t->eos < 0))
-        return clv_fail(CLV_E_FORMAT,
-                        "%s: texts shall get a token in front or behind, but %s%s is "
-                        "missing",
-                        r->path, KEY, adds_bos && t->bos < 0 ? "bos_token_id" : "eos_token_id");
+        return clv_fail(
+            CLV_E_FORMAT,
+            "%s: a token is to be added at the start or end of texts, but %s%s is missing", r->path,
+            KEY, adds_bos && t->bos < 0 ? "bos_token_id" : "eos_token_id");
     t->before[0] = t->bos, t->before_count = adds_bos;
     t->after[0] = t->eos, t->after_count = adds_eos;
     return CLV_OK;

@@ -84,7 +84,7 @@ static clv_status take_added(clv_tokenizer *t, const char *what, const clv_json 
         CLV_TRY(clv_tokenizer_flag(what, token, "normalized", false, &late));
         if (single)
             return clv_fail(CLV_E_FORMAT,
-                            "%s: added token \"%.60s\" has single_word, which is not supported",
+                            "%s: added token \"%.60s\" has single_word set, which is not supported",
                             what, text);
         /* lstrip and rstrip change nothing: white space beside a token makes no tokens */
         CLV_TRY(clv_tokenizer_add_special(t, what, text, id));
@@ -116,7 +116,9 @@ static clv_status take_frame(const char *what, const clv_json *p, const char **c
                                     "TemplateProcessing, BertProcessing or RobertaProcessing");
     }
     if (!*cls || !*sep)
-        return clv_fail(CLV_E_FORMAT, "%s: the post_processor is not [CLS] text [SEP]", what);
+        return clv_fail(CLV_E_FORMAT,
+                        "%s: the post_processor does not make [CLS] text [SEP], which is expected",
+                        what);
     return CLV_OK;
 }
 

@@ -45,10 +45,11 @@ static clv_status take_pattern(const char *what, const clv_json *s, clv_split *o
     if (clv_json_is_string(pattern) && clv_split_of_pattern(clv_json_string(pattern, ""), out) &&
         (strcmp(behavior, inverts ? "Removed" : "Isolated") == 0))
         return CLV_OK;
-    return clv_fail(CLV_E_FORMAT,
-                    "%s: the pre_tokenizer splits by \"%.200s\" (%.20s), which is not known; known "
-                    "are those of GPT-2, Llama 3 and Qwen2 (Isolated)",
-                    what, clv_json_string(pattern, "no regular expression"), behavior);
+    return clv_fail(
+        CLV_E_FORMAT,
+        "%s: the pre_tokenizer splits texts by \"%.200s\" (%.20s), which is not supported; "
+        "supported are the expressions of GPT-2, Llama 3 and Qwen2 (Isolated)",
+        what, clv_json_string(pattern, "no regular expression"), behavior);
 }
 
 static clv_status add_split(clv_tokenizer *t, const char *what, const clv_json *s)
@@ -57,7 +58,8 @@ static clv_status add_split(clv_tokenizer *t, const char *what, const clv_json *
         "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)|\\s+";
     bool flag = false, prefix = false;
     if (t->split_count == CLV_STAGES_MAX)
-        return clv_fail(CLV_E_FORMAT, "%s: more than %d pre_tokenizers", what, CLV_STAGES_MAX);
+        return clv_fail(CLV_E_FORMAT, "%s: there are more than %d pre_tokenizers", what,
+                        CLV_STAGES_MAX);
     clv_split *out = &t->split[t->split_count];
     if (is(s, "ByteLevel")) {
         t->byte_level = true;
@@ -99,7 +101,8 @@ static clv_status take_splits(clv_tokenizer *t, const char *what, const clv_json
     for (size_t i = 0; i < t->split_count; ++i)
         writers += t->split[i].kind == CLV_SPLIT_META || t->split[i].prefix;
     if (writers > 1)
-        return clv_fail(CLV_E_FORMAT, "%s: two pre_tokenizers that put spaces into texts", what);
+        return clv_fail(CLV_E_FORMAT, "%s: two pre_tokenizers add spaces to texts; only one may",
+                        what);
     return CLV_OK;
 }
 
@@ -134,9 +137,8 @@ static clv_status take_merges(clv_tokenizer *t, const char *what, const clv_json
         CLV_TRY(take_merge(t, what, clv_json_at(merges, i), i, &skipped));
     if (skipped)
         return clv_fail(CLV_E_FORMAT,
-                        "%s: %zu of %zu merges are of pieces that are not in the "
-                        "vocabulary",
-                        what, skipped, count);
+                        "%s: %zu of %zu merges name pieces that are not in the vocabulary", what,
+                        skipped, count);
     return CLV_OK;
 }
 
@@ -149,7 +151,7 @@ static clv_status refuse_more(const char *what, const clv_json *model)
         if (*clv_json_string(value, "")) return clv_tokenizer_refuse(what, texts[i], value, "none");
     }
     if (clv_json_number(clv_json_get(model, "dropout"), 0) > 0)
-        return clv_fail(CLV_E_FORMAT, "%s: dropout is not 0", what);
+        return clv_fail(CLV_E_FORMAT, "%s: dropout is not 0, which is not supported", what);
     return CLV_OK;
 }
 
@@ -214,10 +216,10 @@ static clv_status add_frame(const char *what, const clv_json *ids, int32_t *out,
 {
     for (size_t i = 0; i < clv_json_count(ids); ++i) {
         if (*count == CLV_FRAME_MAX || !clv_json_is_int(clv_json_at(ids, i)))
-            return clv_fail(CLV_E_FORMAT,
-                            "%s: the post_processor adds more than %d tokens, or something else "
-                            "than ids",
-                            what, CLV_FRAME_MAX);
+            return clv_fail(
+                CLV_E_FORMAT,
+                "%s: the post_processor adds more than %d tokens, or something other than ids",
+                what, CLV_FRAME_MAX);
         out[(*count)++] = (int32_t)clv_json_int(clv_json_at(ids, i), -1);
     }
     return CLV_OK;
@@ -251,7 +253,7 @@ static clv_status take_pair(const char *what, const clv_json *p, const char *key
     const clv_json *pair = clv_json_get(p, key), *id = clv_json_at(pair, 1);
     if (*count == CLV_FRAME_MAX || !clv_json_is_int(id))
         return clv_fail(CLV_E_FORMAT,
-                        "%s: the post_processor has no pair of a token and its id as %s", what,
+                        "%s: the post_processor's %s is not a pair of a token and its id", what,
                         key);
     out[(*count)++] = (int32_t)clv_json_int(id, -1);
     return CLV_OK;

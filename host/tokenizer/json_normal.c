@@ -53,7 +53,9 @@ static clv_status take_replace(const char *what, const clv_json *n, clv_normal *
 static clv_status take_charsmap(clv_tokenizer *t, const char *what, const clv_json *n)
 {
     const clv_json *value = clv_json_get(n, "precompiled_charsmap");
-    if (t->charsmap.units) return clv_fail(CLV_E_FORMAT, "%s: two Precompiled normalizers", what);
+    if (t->charsmap.units)
+        return clv_fail(CLV_E_FORMAT,
+                        "%s: there are two Precompiled normalizers; only one is supported", what);
     if (!clv_json_is_string(value))
         return clv_tokenizer_refuse(what, "precompiled_charsmap", value, "text");
     return clv_charsmap_open(&t->charsmap, what, clv_json_string(value, ""));
@@ -76,7 +78,8 @@ static clv_status add_normal(clv_tokenizer *t, const char *what, const clv_json 
                   { "Precompiled", CLV_NORMAL_CHARSMAP },
                   { "BertNormalizer", CLV_NORMAL_BERT } };
     if (t->normal_count == CLV_STAGES_MAX)
-        return clv_fail(CLV_E_FORMAT, "%s: more than %d normalizers", what, CLV_STAGES_MAX);
+        return clv_fail(CLV_E_FORMAT, "%s: there are more than %d normalizers", what,
+                        CLV_STAGES_MAX);
     clv_normal *out = &t->normal[t->normal_count];
     size_t i = 0;
     while (i < CLV_LEN(kinds) && !is(n, kinds[i].type))

@@ -111,8 +111,8 @@ static void compare_rules(const clv_tokenizer *t, const char *folder, const clv_
         const clv_json *given = clv_json_get(config, rules[i].key);
         if (clv_json_bool(given, rules[i].usual) == rules[i].obeyed) continue;
         clv_log(CLV_LOG_WARN,
-                "%s: %s is %s%s in tokenizer_config.json, which transformers obeys, and %s in "
-                "tokenizer.json, which is obeyed here",
+                "%s: %s is %s%s in tokenizer_config.json, which transformers uses, but %s in "
+                "tokenizer.json, which Cleave uses",
                 folder, rules[i].key, clv_json_is_bool(given) ? "" : "not there, so ",
                 rules[i].obeyed ? "false" : "true", rules[i].obeyed ? "true" : "false");
     }
@@ -128,8 +128,8 @@ static void look_for_token(const clv_tokenizer *t, const char *folder, const clv
             return; /* specials[i].text may be a normal form */
     if (text)
         clv_log(CLV_LOG_WARN,
-                "%s: tokenizer_config.json adds the token \"%.60s\", which transformers finds in "
-                "texts; here it is split like any word",
+                "%s: tokenizer_config.json adds the token \"%.60s\", which transformers recognises "
+                "in texts; Cleave splits it like any word",
                 folder, text);
 }
 
@@ -178,8 +178,8 @@ static void compare_spaces(const clv_tokenizer *t, const char *folder, const clv
         obeyed = obeyed || t->split[i].prefix;
     if (!clv_json_is_bool(given) || clv_json_bool(given, obeyed) == obeyed) return;
     clv_log(CLV_LOG_WARN,
-            "%s: add_prefix_space is %s in tokenizer_config.json, which transformers obeys, and %s "
-            "in tokenizer.json, which is obeyed here",
+            "%s: add_prefix_space is %s in tokenizer_config.json, which transformers uses, but %s "
+            "in tokenizer.json, which Cleave uses",
             folder, obeyed ? "false" : "true", obeyed ? "true" : "false");
 }
 
@@ -206,8 +206,8 @@ static clv_status take_limits(clv_tokenizer *t, const char *folder,
                           folder, side);
     if (!status && clv_json_bool(clv_json_get(sentence, "do_lower_case"), false) && !t->flags.lower)
         status = clv_fail(CLV_E_FORMAT,
-                          "%s/sentence_bert_config.json: do_lower_case is true, and the tokenizer "
-                          "keeps capitals: not supported",
+                          "%s/sentence_bert_config.json: do_lower_case is true, but the tokenizer "
+                          "keeps capitals; this is not supported",
                           folder);
     const size_t wanted = options->unlimited ? 0 : options->max_length;
     if (!status && wanted && wanted < 2)

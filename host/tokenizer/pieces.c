@@ -15,7 +15,7 @@ clv_status clv_pieces_add(clv_pieces *p, const char *what, const char *text, siz
         return clv_fail(CLV_E_FORMAT, "%s: piece \"%.60s\" has the id %lld, expected 0 to %d", what,
                         text, (long long)id, CLV_PIECE_ID_MAX);
     if (memchr(text, '\0', length))
-        return clv_fail(CLV_E_FORMAT, "%s: the piece with id %lld holds a NUL", what,
+        return clv_fail(CLV_E_FORMAT, "%s: the piece with id %lld has a NUL byte", what,
                         (long long)id);
     const size_t wanted = (size_t)id + 1;
     if (!clv_reserve(&p->start, &p->id_room, wanted, sizeof *p->start) ||
@@ -62,13 +62,13 @@ static void file_piece(clv_pieces *p, const char *text, size_t length, int kind,
 clv_status clv_pieces_finish(clv_pieces *p, const char *what, const char *mark)
 {
     const size_t mark_length = mark ? strlen(mark) : 0;
-    if (!p->ids) return clv_fail(CLV_E_FORMAT, "%s: an empty vocabulary", what);
+    if (!p->ids) return clv_fail(CLV_E_FORMAT, "%s: the vocabulary is empty", what);
     if (mark && (!mark_length || mark_length >= sizeof p->tail_mark))
         return clv_fail(CLV_E_FORMAT,
-                        "%s: continuing_subword_prefix \"%.60s\", expected 1 to %zu bytes", what,
+                        "%s: continuing_subword_prefix is \"%.60s\"; expected 1 to %zu bytes", what,
                         mark, sizeof p->tail_mark - 1);
     if (p->text_used > UINT32_MAX)
-        return clv_fail(CLV_E_FORMAT, "%s: a vocabulary of more than 4 GB", what);
+        return clv_fail(CLV_E_FORMAT, "%s: the vocabulary has more than 4 GB", what);
     if (mark) memcpy(p->tail_mark, mark, mark_length + 1);
     for (p->slot_count = 64; p->slot_count < 4 * p->ids;)
         p->slot_count *= 2;

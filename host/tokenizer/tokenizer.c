@@ -168,7 +168,8 @@ clv_status clv_tokenize(const clv_tokenizer *t, const char *const *texts, const 
     clv_thread threads[MAX_THREADS];
     if (!rows) return clv_fail(CLV_E_ARGUMENT, "clv_tokenize: rows is NULL");
     restart(rows);
-    if (!t || (!texts && count)) return clv_fail(CLV_E_ARGUMENT, "clv_tokenize: a NULL");
+    if (!t || (!texts && count))
+        return clv_fail(CLV_E_ARGUMENT, "clv_tokenize: an argument is NULL");
     CLV_TRY(clv_take_struct(&o, sizeof o, options, "clv_tokenize", "clv_tokenize_options"));
     const size_t parts = make_shares(t, texts, lengths, count, &o, shares);
     shares[0].rows = *rows;
@@ -203,9 +204,9 @@ clv_status clv_tokenize_marked(const clv_tokenizer *t, const char *text, const u
     if (!rows) return clv_fail(CLV_E_ARGUMENT, "clv_tokenize_marked: rows is NULL");
     restart(rows);
     if (!t || !text || (!marks && length))
-        return clv_fail(CLV_E_ARGUMENT, "clv_tokenize_marked: a NULL");
+        return clv_fail(CLV_E_ARGUMENT, "clv_tokenize_marked: an argument is NULL");
     if (t->kind == CLV_TOKENIZER_WORDPIECE)
-        return clv_fail(CLV_E_ARGUMENT, "clv_tokenize_marked: WordPiece knows no marks");
+        return clv_fail(CLV_E_ARGUMENT, "clv_tokenize_marked: WordPiece tokenizers have no marks");
     CLV_TRY(clv_take_struct(&o, sizeof o, options, "clv_tokenize_marked", "clv_tokenize_options"));
     share s = { .t = t,
                 .texts = &text,

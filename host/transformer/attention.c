@@ -45,11 +45,11 @@ static clv_status check_turns(const clv_device *device, size_t keys, size_t widt
     const size_t tile = clv_block_form_of(device).tile;
     const uint64_t most = limit > others ? (limit - others) / turns * tile : 0;
     if (!limit || keys <= most) return CLV_OK;
-    return clv_fail(
-        CLV_E_DEVICE,
-        "attention: %zu keys given, %s sees %llu by heads of width %zu, as it ends loops "
-        "after %llu turns",
-        keys, clv_device_label(device), (unsigned long long)most, width, (unsigned long long)limit);
+    return clv_fail(CLV_E_DEVICE,
+                    "attention: got %zu keys, but %s handles at most %llu with heads of width %zu, "
+                    "because it ends loops after %llu iterations",
+                    keys, clv_device_label(device), (unsigned long long)most, width,
+                    (unsigned long long)limit);
 }
 
 clv_status clv_attention_check(const clv_device *device, size_t keys, size_t width)

@@ -74,9 +74,11 @@ static clv_status check_classes(const clv_device *device, size_t classes)
     const uint64_t limit = clv_device_facts(device)->flags.loop_limit;
     const uint64_t most = limit > 24 ? (limit - 24) / 3 * 8 : 0;
     if (!limit || classes <= most) return CLV_OK;
-    return clv_fail(
-        CLV_E_DEVICE, "loss: %zu classes given, %s sees %llu, as it ends loops after %llu turns",
-        classes, clv_device_label(device), (unsigned long long)most, (unsigned long long)limit);
+    return clv_fail(CLV_E_DEVICE,
+                    "loss: got %zu classes, but %s handles at most %llu, because it ends loops "
+                    "after %llu iterations",
+                    classes, clv_device_label(device), (unsigned long long)most,
+                    (unsigned long long)limit);
 }
 
 clv_status clv_cross_entropy_enqueue(clv_queue *queue, const clv_buffer *x,

@@ -16,20 +16,21 @@ static clv_status check_family(const clv_model_config *c, const clv_model_weight
 {
     size_t width = CLV_MAX(c->joined_count, (size_t)1) * c->width;
     if (c->joined_count > CLV_LEN(c->joined))
-        return clv_fail(CLV_E_ARGUMENT, "encoder: %zu joined poolings, expected at most %zu",
+        return clv_fail(CLV_E_ARGUMENT, "encoder: got %zu joined poolings, expected at most %zu",
                         c->joined_count, CLV_LEN(c->joined));
     if ((c->embedding && (!w->project_weight || !w->project_bias)) || (c->buckets && !w->relative))
         return clv_fail(CLV_E_ARGUMENT, "encoder: the config sets embedding or buckets, but the "
                                         "weights lack project_weight and "
                                         "project_bias, or relative");
     if (c->step_count && !c->steps)
-        return clv_fail(CLV_E_ARGUMENT, "encoder: %zu steps, but steps is NULL", c->step_count);
+        return clv_fail(CLV_E_ARGUMENT, "encoder: step_count is %zu, but steps is NULL",
+                        c->step_count);
     for (size_t i = 0; i < c->step_count; width = c->steps[i++].out)
         if (c->steps[i].in != width || !c->steps[i].out)
             return clv_fail(CLV_E_SHAPE, "encoder: step %zu takes vectors of %zu, but gets %zu", i,
                             c->steps[i].in, width);
     if (c->output ? c->output != width : width != c->width)
-        return clv_fail(CLV_E_SHAPE, "encoder: output is %zu, but vectors have %zu numbers",
+        return clv_fail(CLV_E_SHAPE, "encoder: output is %zu, but the vectors have %zu numbers",
                         c->output, width);
     return CLV_OK;
 }
@@ -41,7 +42,7 @@ clv_status clv_encoder_open(clv_context *context, const clv_model_config *config
     clv_encoder_options o;
     clv_model_config own;
     clv_model_weights own_weights;
-    if (!out) return clv_fail(CLV_E_ARGUMENT, "encoder: nowhere to put it");
+    if (!out) return clv_fail(CLV_E_ARGUMENT, "encoder: out is NULL");
     *out = NULL;
     if (!context || !config || !weights)
         return clv_fail(CLV_E_ARGUMENT, "encoder: context, config or weights is NULL");
@@ -85,21 +86,25 @@ clv_status clv_texts_check(const char *what, const clv_model_config *c, const in
 {
     for (size_t i = 0; i < texts; ++i) {
         if (offsets[i + 1] < offsets[i])
-            return clv_fail(CLV_E_ARGUMENT, "%s: text %zu ends at token %zu and begins at %zu",
-                            what, i, offsets[i + 1], offsets[i]);
+            return clv_fail(CLV_E_ARGUMENT,
+                            "%s: text %zu ends at token %zu, before its first token %zu", what, i,
+                            offsets[i + 1], offsets[i]);
         const size_t length = offsets[i + 1] - offsets[i];
         if (length > c->positions)
-            return clv_fail(CLV_E_SHAPE, "%s: text %zu has %zu tokens, the model takes %zu", what,
-                            i, length, c->positions);
+            return clv_fail(CLV_E_SHAPE,
+                            "%s: text %zu has %zu tokens, but the model takes at most %zu", what, i,
+                            length, c->positions);
         for (size_t t = offsets[i]; t < offsets[i + 1]; ++t)
             if (ids[t] < 0 || (size_t)ids[t] >= c->vocabulary)
-                return clv_fail(CLV_E_ARGUMENT,
-                                "%s: token %zu of text %zu is %d, the vocabulary has %zu", what,
-                                t - offsets[i], i, (int)ids[t], c->vocabulary);
+                return clv_fail(
+                    CLV_E_ARGUMENT,
+                    "%s: token %zu of text %zu is %d, but the vocabulary has %zu tokens", what,
+                    t - offsets[i], i, (int)ids[t], c->vocabulary);
     }
     return offsets[texts] - offsets[0] < INT32_MAX / 2
                ? CLV_OK
-               : clv_fail(CLV_E_SHAPE, "%s: %zu tokens in one call", what, offsets[texts]);
+               : clv_fail(CLV_E_SHAPE, "%s: %zu tokens are too many for one call", what,
+                          offsets[texts]);
 }
 
 static void plan_clear(clv_encode_plan *p)

@@ -261,7 +261,8 @@ clv_status clv_encoder_on_device(clv_encoder *e, clv_queue *queue, clv_encoder_d
     if (d) d->rehearsed = queue->rehearsing;
     pthread_mutex_lock(&e->lock);
     if (!status && e->device_count == CLV_LEN(e->devices))
-        status = clv_fail(CLV_E_INTERNAL, "encoder: more devices than a job can have");
+        status =
+            clv_fail(CLV_E_INTERNAL, "encoder: the context has more devices than a job can use");
     if (!status) e->devices[e->device_count++] = *out = d;
     pthread_mutex_unlock(&e->lock);
     if (status) clv_encoder_device_free(e, d);

@@ -155,9 +155,9 @@ clv_status clv_attention_f32(clv_context *context, const clv_attention_shape *sh
     if (!s->width || s->width > MOST_WIDTH || !t.kv_heads || s->heads % t.kv_heads ||
         !extents(s, t.kv_heads, &t.q_count, &t.k_count))
         return clv_fail(CLV_E_SHAPE,
-                        "attention: %zu times %zu heads of width %zu, %zu of keys; %zu queries, "
-                        "%zu keys: widths are 1 to %d, heads of keys divide the heads, and arrays "
-                        "end below 2^31 elements",
+                        "attention: got %zu texts, %zu heads of width %zu, %zu key heads, %zu "
+                        "queries and %zu keys, but the width must be 1 to %d, the key heads must "
+                        "divide the heads, and arrays must have fewer than 2^31 elements",
                         s->batch, s->heads, s->width, t.kv_heads, s->queries, s->keys, MOST_WIDTH);
     if (!t.q_count) return CLV_OK;
     t.scale = s->scale != 0 ? s->scale : (float)(1 / sqrt((double)s->width));
@@ -256,8 +256,8 @@ clv_status clv_ffn_f32(clv_context *context, size_t rows, size_t width, size_t i
     if (!clv_size_mul(CLV_MAX(width, inner), CLV_MAX(rows, CLV_MIN(width, inner)), &most) ||
         most > SIZE_MAX / 8 || rows > UINT32_MAX || width > UINT32_MAX || inner > UINT32_MAX)
         return clv_fail(CLV_E_SHAPE,
-                        "ffn: %zu rows of %zu through %zu given, expected extents below 2^32, and "
-                        "arrays that fit in memory",
+                        "ffn: got %zu rows of width %zu with %zu hidden units, expected extents "
+                        "below 2^32, and arrays that fit in memory",
                         rows, width, inner);
     if (!rows || !width) return CLV_OK;
     const double weights = 2.0 * (double)width * (double)inner;

@@ -55,7 +55,7 @@ static clv_status choose_activation(const char *folder, size_t classes, clv_rank
     clv_json *root = NULL;
     if (*out == CLV_RANK_SOFTMAX && classes < 2)
         return clv_fail(CLV_E_ARGUMENT,
-                        "%s: the softmax of one score is always 1; expected another activation",
+                        "%s: the softmax of a single score is always 1; choose another activation",
                         folder);
     if (*out) return CLV_OK;
     CLV_TRY(clv_folder_json(folder, "config.json", true, &root));
@@ -144,8 +144,8 @@ static clv_status open_encoder(clv_ranker *r, clv_context *context, const char *
     types &= config.types > 1;
     if (types && !r->pair_types)
         return clv_fail(CLV_E_FORMAT,
-                        "%s: its tokenizer gives other types to the tokens of a pair than BERT's; "
-                        "expected type 0 up to the first [SEP], and 1 behind it",
+                        "%s: its tokenizer gives the tokens of a pair other types than BERT's "
+                        "does; expected type 0 up to the first [SEP], and 1 after it",
                         folder);
     if (types) CLV_TRY(spread_types(r, &config, &weights));
     return clv_encoder_open(context, &config, &weights, &options, &r->encoder);
@@ -169,22 +169,21 @@ static clv_status open_tokenizer(clv_ranker *r, const char *folder, const clv_ra
     r->separators = info.double_pairs ? 2 : 1;
     r->around = r->separators + 2;
     if (r->max_length < r->around)
-        return clv_fail(
-            CLV_E_ARGUMENT,
-            "%s: a pair may have %zu tokens, expected %zu or more, because so many stand "
-            "around and between the two texts",
-            folder, r->max_length, r->around);
+        return clv_fail(CLV_E_ARGUMENT,
+                        "%s: a pair may have at most %zu tokens, but at least %zu are needed for "
+                        "the special tokens around and between the two texts",
+                        folder, r->max_length, r->around);
     if (info.vocabulary > clv_model_get_config(r->model)->vocabulary)
-        return clv_fail(CLV_E_FORMAT,
-                        "%s: the tokenizer has ids up to %zu, the model's word table %zu rows",
-                        folder, info.vocabulary - 1, clv_model_get_config(r->model)->vocabulary);
+        return clv_fail(
+            CLV_E_FORMAT,
+            "%s: the tokenizer has ids up to %zu, but the model's word table has only %zu rows",
+            folder, info.vocabulary - 1, clv_model_get_config(r->model)->vocabulary);
     r->keeps_end = info.keeps_end, r->pair_types = info.pair_types;
     if (!info.pairs && !info.double_pairs)
         return clv_fail(
             CLV_E_FORMAT,
-            "%s: its tokenizer makes pairs in another way than BERT's and RoBERTa's do; "
-            "expected a post_processor with the pair [CLS] A [SEP] B [SEP] or "
-            "<s> A </s> </s> B </s>",
+            "%s: its tokenizer makes pairs differently from those of BERT and RoBERTa; expected a "
+            "post_processor with the pair [CLS] A [SEP] B [SEP] or <s> A </s> </s> B </s>",
             folder);
     return clv_tokenizer_open(folder, &free, &r->tokenizer);
 }
@@ -195,10 +194,12 @@ clv_status clv_ranker_open(clv_context *context, const char *folder,
     clv_ranker_options o;
     if (!out) return clv_fail(CLV_E_ARGUMENT, "clv_ranker_open: out is NULL");
     *out = NULL;
-    if (!context || !folder) return clv_fail(CLV_E_ARGUMENT, "clv_ranker_open: a NULL");
+    if (!context || !folder)
+        return clv_fail(CLV_E_ARGUMENT, "clv_ranker_open: an argument is NULL");
     CLV_TRY(clv_take_struct(&o, sizeof o, given, "clv_ranker_open", "clv_ranker_options"));
     if (o.activation > CLV_RANK_SOFTMAX)
-        return clv_fail(CLV_E_ARGUMENT, "clv_ranker_open: activation %d is not known",
+        return clv_fail(CLV_E_ARGUMENT,
+                        "clv_ranker_open: activation %d is not one of the enumerators",
                         (int)o.activation);
     clv_ranker *r = clv_zalloc(1, sizeof *r);
     if (!r) return clv_fail(CLV_E_MEMORY, "cross-encoder: no memory");
@@ -339,11 +340,12 @@ clv_status clv_ranker_scores(clv_ranker *r, const char *const *texts, const size
     size_t cuts = 0;
     if (truncated) *truncated = 0;
     if (!r || (count && (!texts || !lengths)) || (pair_count && (!pairs || !scores)))
-        return clv_fail(CLV_E_ARGUMENT, "clv_ranker_scores: a NULL");
+        return clv_fail(CLV_E_ARGUMENT, "clv_ranker_scores: an argument is NULL");
     for (size_t i = 0; i < 2 * pair_count; ++i)
         if (pairs[i] >= count)
-            return clv_fail(CLV_E_ARGUMENT, "cross-encoder: pair %zu names text %zu of %zu", i / 2,
-                            pairs[i], count);
+            return clv_fail(CLV_E_ARGUMENT,
+                            "cross-encoder: pair %zu names text %zu, but there are %zu texts",
+                            i / 2, pairs[i], count);
     if (!pair_count) return CLV_OK;
     const clv_tokenize_options options = { .size = sizeof options, .threads = r->threads };
     CLV_TRY(clv_tokenize(r->tokenizer, texts, lengths, count, &options, &r->rows));

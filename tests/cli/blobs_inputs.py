@@ -230,7 +230,7 @@ def main():
             say(result.returncode == 2 and part in result.stderr,
                 f"{movie}: {part!r} {'' if part in result.stderr else result.stderr[-300:]}")
 
-        refuses("nothing*.png", "no file that this pattern fits")
+        refuses("nothing*.png", "none matches it as a pattern")
         refuses("p160/frame8.png", "holds", "first.npy", "--pixel-size", "0.1um")
         refuses("first.npy", "cannot", "missing.npy")
         write_npy(folder + "/narrow.npy", [one[0][:Y - 1]], (Y - 1, X))

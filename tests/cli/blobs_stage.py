@@ -50,7 +50,7 @@ def everything(command, source, work):
     done = run(command, "blobs", source, "--stage-drift", drift, "--subtract-drift", "--registered", moved,
                "-o", spots, "--link", "1", "--overlay", picture, "--report", report, "--pixel-size", "0.2um",
                "--interval", "0.5")
-    say(done.returncode == 0 and "stage: the picture moved by" in done.stdout and "subtracted" in done.stdout,
+    say(done.returncode == 0 and "the image moved by" in done.stdout and "subtracted" in done.stdout,
         f"it runs and says how far: {done.stdout} {done.stderr}")
     rows = table(drift)
     say(list(rows[0]) == ["frame", "y", "x", "y_err", "x_err", "y_um", "x_um", "t_s"], f"columns {list(rows[0])}")
@@ -96,7 +96,7 @@ def forms(command, source, work):
     np.save(path, blank)
     done = run(command, "blobs", path, "--stage-drift", os.path.join(work, "b.csv"))
     rows = table(os.path.join(work, "b.csv"))
-    say("1 of 16 frames show nothing" in done.stderr and rows[5]["y_err"] == "" and rows[5]["y"] == rows[4]["y"],
+    say("1 of 16 frames have nothing in" in done.stderr and rows[5]["y_err"] == "" and rows[5]["y"] == rows[4]["y"],
         "a frame without a scene has the drift of the one before, and is told")
 
 
@@ -133,8 +133,8 @@ def tables(command, source, work):
         out.writelines(file.readlines()[:9])
     with open(drift, encoding="utf-8") as file, open(os.path.join(work, "gap.csv"), "w", encoding="utf-8") as out:
         out.writelines(line for i, line in enumerate(file) if i != 4)
-    for bad, expected in ((short, "no drift for frame 8"), (os.path.join(work, "gap.csv"), "a row for each frame"),
-                          (raw, "a row for each frame"), (os.path.join(work, "none.csv"), "none.csv")):
+    for bad, expected in ((short, "no drift for frame 8"), (os.path.join(work, "gap.csv"), "one row for each frame"),
+                          (raw, "one row for each frame"), (os.path.join(work, "none.csv"), "none.csv")):
         for words in (("link", raw, "--search", "3", "-o", os.path.join(work, "no.csv")), ("tracks", um)):
             done = run(command, *words, "--stage-drift", bad)
             say(done.returncode == 2 and expected in done.stderr and not os.path.exists(os.path.join(work, "no.csv")),
@@ -150,7 +150,7 @@ def refusals(command, source, work):
                             ((source, "--registered", "x.tif"), "x.tif"),
                             ((source, "--registered", "-"), "standard output"),
                             ((source, "--stage-drift", "x.xlsx"), ".xlsx"),
-                            ((stack, "--subtract-drift", "-o", "x.csv"), "--subtract-drift is there for frames only"),
+                            ((stack, "--subtract-drift", "-o", "x.csv"), "--subtract-drift is possible for"),
                             ((small, "--stage-drift", "x.csv"), "at least 32")):
         done = subprocess.run([command, "blobs", *words], capture_output=True, text=True, check=False, cwd=work)
         say(done.returncode == 2 and expected in done.stderr and not os.path.exists(os.path.join(work, "x.csv")),

@@ -98,7 +98,7 @@ def every_form(command, work):
             groups = mine if groups is None else groups
             say(mine == groups and len(read(linked)[0]) == len(read(path)[0]) + 1,
                 f"{name} is linked to .{ending}: {len(mine)} tracks, all columns")
-        told = "columns by their names" in done.stderr
+        told = "columns recognised by their names" in done.stderr
         say(told == (name.startswith(("tm", "napari")) or name.endswith("xml")), f"{name}: a guess is told, and only then")
     say(len(groups) == 6, "six tracks")
 
@@ -241,7 +241,7 @@ def separators(command, work):
     done, _ = link("frame,Y,y_px,X,x\n0,1,1,2,3\n")
     say(done.returncode == 0 and "y from 'Y'" in done.stderr, "the usual names have an order")
     done, _ = link("Frame,FRAME,y,x\n0,0,1,2\n")
-    say(done.returncode == 2 and "may both be frame" in done.stderr, f"two that fit: {done.stderr.strip()}")
+    say(done.returncode == 2 and "could both be frame" in done.stderr, f"two that fit: {done.stderr.strip()}")
 
     old = "frame,y,x,particle\n0,1,1,7\n1,1,1,8\n"
     done, _ = link(old)
@@ -285,7 +285,7 @@ def units(command, work):
     say(done.stdout.splitlines()[0].endswith(",flags,t_s"), "the interval alone")
     done = run(command, "blobs", source, "-o", "-", "-q")
     say(done.stdout.splitlines()[0].endswith(",flags"), "neither: pixels and frames alone")
-    for options, says in ((("--pixel-size", "0.25"), "has no unit"), (("--pixel-size", "um"), "expected a size"),
+    for options, says in ((("--pixel-size", "0.25"), "has no unit"), (("--pixel-size", "um"), "must be a size"),
                           (("--pixel-size", "1um", "--format", "xy"), "in pixels and frames")):
         done = run(command, "blobs", source, "-o", "-", *options)
         say(done.returncode == 2 and says in done.stderr, f"{options}: {done.stderr.strip()}")
@@ -314,7 +314,7 @@ def linked_units(command, work):
                 for a, b in zip(one, other, strict=True)), f"linked spots are in {found[0]}")
     say(plain[0] == ["pixel", "frame"] and abs(plain[1][0][1] - 4 * own[1][0][1]) < 1e-4, "or in pixels and frames")
     for arguments, says in ((("-o", "-", "--interval", "2"), "for TrackMate's XML"),
-                            (("-o", "x.xml", "--pixel-size", "um"), "expected a size"),
+                            (("-o", "x.xml", "--pixel-size", "um"), "must be a size"),
                             (("-o", "x.xml", "--interval", "0"), "more than 0")):
         wrong = run(command, "link", path["p.csv"], "--search", "4", *arguments)
         say(wrong.returncode == 2 and says in wrong.stderr, f"{arguments}: {wrong.stderr.strip()}")

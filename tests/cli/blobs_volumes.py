@@ -136,7 +136,7 @@ def forms(command, work, planes, truth):
     say(rows == [row for row in want if row["frame"] != "2"] and "a part of one" in done.stderr,
         "--partial: the stacks that are whole")
     done, rows = blobs(command, work, "shorter.npy", "--partial")
-    say(done.returncode == 2 and not rows and "less than a stack of 14" in done.stderr,
+    say(done.returncode == 2 and not rows and "fewer than a stack of 14" in done.stderr,
         f"--partial: no stack is whole\n{done.stderr}")
     units = ome.replace('PhysicalSizeZ="0.4"', 'PhysicalSizeXUnit="%s" PhysicalSizeY="0.1" PhysicalSizeYUnit="µm" '
                         'PhysicalSizeZ="%s" PhysicalSizeZUnit="%s"')
@@ -222,18 +222,18 @@ def tables(command, work):
 
 
 def refusals(command, work):
-    for options, says in ((("ij.tif", "--preview", "0"), "--preview is there for frames only"),
-                          (("ij.tif", "--threshold-scope", "movie"), "--threshold-scope movie is there for frames"),
-                          (("ij.tif", "--format", "xy"), "--format xy is there for frames"),
-                          (("ij.tif", "--voxel-size", "1,2"), "expected the sides along z, y and x"),
-                          (("ij.tif", "--voxel-size", "0,1,1"), "expected the sides along z, y and x"),
-                          (("ij.tif", "--z", "1", "--axes", "TZYX"), "--z takes one plane"),
-                          (("one.npy", "--axes", "TZYX"), "does not tell how many planes"),
+    for options, says in ((("ij.tif", "--preview", "0"), "--preview is possible for frames only"),
+                          (("ij.tif", "--threshold-scope", "movie"), "--threshold-scope movie is possible for frames"),
+                          (("ij.tif", "--format", "xy"), "--format xy is possible for frames"),
+                          (("ij.tif", "--voxel-size", "1,2"), "must be the sides along z, y and x"),
+                          (("ij.tif", "--voxel-size", "0,1,1"), "must be the sides along z, y and x"),
+                          (("ij.tif", "--z", "1", "--axes", "TZYX"), "--z reads one plane"),
+                          (("one.npy", "--axes", "TZYX"), "does not say how many planes"),
                           (("one.npy", "--voxel-size", "1,1,1"), "--voxel-size is for stacks"),
-                          (("ij.tif", "--voxel-size", "1,1,1", "--z", "3"), "--z takes one plane"),
-                          (("stacks.npy", "--axes", "TYX"), "has four axes"),
-                          (("stacks.npy", "--axes", "ZYX"), "has four axes"),
-                          (("stacks.npy", "--z", "14"), "plane 14 asked for, there are 14"),
+                          (("ij.tif", "--voxel-size", "1,1,1", "--z", "3"), "--z reads one plane"),
+                          (("stacks.npy", "--axes", "TYX"), "the four axes"),
+                          (("stacks.npy", "--axes", "ZYX"), "the four axes"),
+                          (("stacks.npy", "--z", "14"), "plane 14 was asked for, but there are 14"),
                           (("stacks.npy", "--z", "3", "--channel", "1"), "channel 1 was asked for"),
                           (("ij.tif", "--mem-limit", "50000"), "for one stack"),
                           (("ij.tif", "--voxel-size", "1,1,1um", "--pixel-size", "1um", "--format", "trackmate"),

@@ -108,10 +108,10 @@ def check_model():
         with open("model/" + name, "wb") as file:
             file.write(TEXT)
     for name in others:
-        refuses("-o: ./model/%s is there already, and may belong to what MODEL_DIR reads" % name, "embed", "model",
+        refuses("-o: ./model/%s already exists and may belong to the input of MODEL_DIR" % name, "embed", "model",
                 "-i", "in.txt", "-o", "./model/" + name)
     os.chdir("model")
-    refuses("may belong to what MODEL_DIR reads", "embed", ".", "-i", "../in.txt", "-o", others[0])
+    refuses("may belong to the input of MODEL_DIR", "embed", ".", "-i", "../in.txt", "-o", others[0])
     os.chdir("..")
     for name in ("model.safetensors", "tokenizer.json", "config.json", "vocab.txt") + named:
         refuses("is what MODEL_DIR reads", "embed", "model", "-i", "in.txt", "-o", "model/" + name)
@@ -128,7 +128,7 @@ def check_finetune():
             "./folder/config.json")
     refuses("is what --data reads", "finetune", "model", "--data", "folder/vocab.txt", "-o",
             "folder")
-    refuses("is the model's own folder", *data, "-o", "model/../model")
+    refuses("is the folder of the model", *data, "-o", "model/../model")
     os.mkdir("linked")
     os.symlink("../model/model.safetensors", "linked/model.safetensors")
     refuses("-o: linked/model.safetensors is what MODEL_DIR reads", *data, "-o", "linked")

@@ -85,7 +85,7 @@ class Refuses(PacoCase):
         for expected, *options in (
                 ("--radius 3 and --patch-area 49 disagree", "--radius", "3", "--patch-area", "49"),
                 ("13, 29, 49, 81 or 113", "--patch-area", "50"),
-                ("expected 2 to 6", "--radius", "7"), ("expected 2 to 6", "--radius", "1"),
+                ("must be 2 to 6", "--radius", "7"), ("must be 2 to 6", "--radius", "1"),
                 ("outside", "--center", "24,3"), ("outside", "--center", "3,-1"),
                 ("two numbers|X,Y", "--center", "3;4"),
                 ("channels 0 to 0", "--channel", "1"), ("positive", "--fwhm", "0"),
@@ -120,17 +120,17 @@ class Warns(PacoCase):
         self.warn(r"rotation 28\.00 degrees", self.cube, wrapped, self.psf)
         still = self.npy("z.npy", [8], [0.0] * 8, "<f8")
         result = self.run_paco(self.cube, still, self.psf)
-        self.assertIn("all angles are alike", result.stderr)
+        self.assertIn("all angles are the same", result.stderr)
         self.assertNotIn("radians", result.stderr)
 
     def test_a_field_that_hardly_turns(self):
         still = self.npy("s.npy", [8], [100 + 0.1 * i for i in range(8)], "<f8")
-        self.warn(r"rotates by 0\.7 degrees.* from 255 px on", self.cube, still, self.psf)
+        self.warn(r"rotates by only 0\.7 degrees.* at least 255 px from", self.cube, still, self.psf)
         self.warn(r"inside \d+\.\d px", self.cube, self.angles, self.psf)
 
     def test_nothing_left_of_the_map(self):
         masked = [math.nan if i % 5 == 0 else v for i, v in enumerate(self.sequence.cube)]
-        self.warn("no position.*[1-9][0-9]* patches with NaN",
+        self.warn("no position.*[1-9][0-9]* have patches with NaN",
                   self.npy("m.npy", self.sequence.shape, masked), self.angles, self.psf, code=1)
         same = self.sequence.cube[:504] * 8
         self.warn("no position.*never change", self.npy("c.npy", self.sequence.shape, same),
@@ -191,7 +191,7 @@ class Reads(PacoCase):
         bad(r"columns \(frame, time, q\)", self.cube, self.path("u.csv"), self.psf)
         bad("no column \"z\"", self.cube, self.path("t.csv"), self.psf, "--angle-column", "z")
         swapped = self.npy("swapped.npy", (8, 2, 21, 24), self.sequence.cube * 2)
-        bad(r"8 angles given, .*\[T,C,H,W\]", swapped, self.angles, self.psf)
+        bad(r"there are 8 angles, .*\[T,C,H,W\]", swapped, self.angles, self.psf)
         for names, unit, per_degree, wanted in (
                 (("FRAME", "PARANG_DEG"), "deg", 1, want), (("FRAME", "PARANG"), "rad", math.pi / 180, None),
                 (("FRAME", "Q"), "deg", 1, None)):
@@ -241,7 +241,7 @@ class Reads(PacoCase):
             with open(self.path("out/detections.csv"), encoding="ascii") as file:
                 self.assertIn("delta_mag", file.readline())
         both = self.run_paco(self.cube, self.angles, self.psf, "--star-ratio", "2", "--star-flux", "3", code=2)
-        self.assertIn("leave one out", both.stderr)
+        self.assertIn("leave one of them out", both.stderr)
 
     def test_patch_area_is_a_radius(self):
         def with_options(*options):

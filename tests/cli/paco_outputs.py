@@ -81,10 +81,10 @@ class Together(PacoCase):
         few = self.text("few.txt", "1\n2\n")
         below = self.text("below.txt", "1\n-2\n1\n")
         for expected, *options in (
-                ("2 given, the cube has 3 channels", "--wavelengths", "0.9,1.1"),
+                ("2 values, but the cube has 3 channels", "--wavelengths", "0.9,1.1"),
                 ("wavelength 1 is -1", "--wavelengths", "0.9,-1,1"),
                 ("--wavelengths: .*missing", "--wavelengths", "missing"),
-                ("2 fluxes given, the cube has 3", "--wavelengths", "1,2,3", "--spectrum", few),
+                ("2 fluxes, but the cube has 3", "--wavelengths", "1,2,3", "--spectrum", few),
                 ("negative", "--wavelengths", "1,2,3", "--spectrum", below),
                 ("a temperature such as 1500K", "--wavelengths", "1,2,3", "--spectrum", "hot"),
                 ("positive", "--wavelengths", "1,2,3", "--star-temperature", "0"),
@@ -141,7 +141,7 @@ class Writes(PacoCase):
         for _ in range(2):
             self.assertNotIn("earlier run", self.run_paco(*inputs, "--format", "fits").stderr)
         told = self.run_paco(*inputs, "--format", "npy").stderr
-        self.assertIn("no part of this one: a.fits, b.fits, snr.fits, flux.fits, sigma.fits (remove", told)
+        self.assertIn("do not belong to this one: a.fits, b.fits, snr.fits, flux.fits, sigma.fits (remove", told)
 
     def test_header_cards(self):
         cards = [("OBJECT", "HD 1"), ("CRVAL1", 5.5), ("CTYPE1", "RA---TAN"), ("EXPTIME", 2.5)]
@@ -267,8 +267,8 @@ class Prepares(PacoCase):
         rows = self.companions("--pixel-scale", "10", "--star-flux", "1000", "--true-north", "5", "--at", "10,30",
                                "--threshold", "3.5", "--psf-mode", "shift")
         self.assertGreater(len(rows), 1)
-        self.assertIn("1 of 50 frames count less than the others, the least is frame 7 (", self.result.stderr)
-        self.assertIn("1 pixels that were NaN", self.result.stderr)
+        self.assertIn("1 of 50 frames have a reduced weight; the lowest is that of frame 7 (", self.result.stderr)
+        self.assertIn("1 pixels were NaN", self.result.stderr)
         self.assertIn("patch radius 4", self.result.stderr)
         self.assertEqual(list(rows[0]), ["x", "y", "x_err", "y_err", "separation_px", "position_angle_deg", "snr",
                                          "flux", "flux_err", "false_alarm", "separation_mas", "separation_mas_err",
@@ -322,7 +322,7 @@ class Prepares(PacoCase):
 
     def test_frames_may_count_alike_or_by_their_noise(self):
         self.companions("--frame-weights", "none", "--no-subtract")
-        self.assertIn("1 of 50 frames left out, the first is frame 7", self.result.stderr)
+        self.assertIn("1 of 50 frames are left out, frame 7 first", self.result.stderr)
         with open(self.path("out/frames.csv"), encoding="ascii") as file:
             frames = list(csv.DictReader(file))
         self.assertEqual([(f["frame"], f["weight"]) for f in frames if f["used"] == "0"], [("7", "0")])

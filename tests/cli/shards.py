@@ -67,7 +67,7 @@ def check_refusals():
     refuses("come from different commands", "merge", *rest, "other")
     refuses("they do not belong together", "merge", *rest, "quarter")
     refuses("cannot open", "merge", *rest, "none")
-    refuses("is no record of a shard", "merge", *rest, "rows.npy")
+    refuses("is not a record of a shard", "merge", *rest, "rows.npy")
     size = os.path.getsize("part-2")
     for at in 16, 40, 60, size - 200, size // 2:
         refuses("damaged", "merge", *rest, damaged("part-2", flipped(at)))

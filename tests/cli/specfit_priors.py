@@ -124,7 +124,7 @@ def of_each_star(tool, free):
     tool.refuses(f"two rows name {STARS[1]}", "--priors", path)
     with open(path, "w", encoding="ascii") as file:
         file.write(f"TARGETID,TEFF,teff\n{STARS[1]},6000,5000\n")
-    tool.refuses("two columns are called teff", "--priors", path)
+    tool.refuses("two columns have the name teff", "--priors", path)
 
 
 def at_a_limit(tool):

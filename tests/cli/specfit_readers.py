@@ -422,8 +422,8 @@ def named_columns(tool, lines):
     expect(f"priors by name: {row['TEFF']}", float(row["TEFF"]) == 5450)
     tool.refuses("odd.fits may be", *names, *option, "--priors", tool.path("priors.csv"))
     tool.refuses("no spectrum found", names[0])
-    tool.refuses("the columns that were named (Q)", names[0], "--columns", "flux=Q")
-    tool.refuses("names of columns that were given (Q)", tool.path("odd.txt"), "--columns", "wave=Q")
+    tool.refuses("the columns that you named (Q)", names[0], "--columns", "flux=Q")
+    tool.refuses("the column names that you gave (Q)", tool.path("odd.txt"), "--columns", "wave=Q")
     tool.refuses("the roles are wave", names[0], "--columns", "lux=COUNTS")
     tool.refuses("the roles are wave", names[0], "--columns", "flux")
     tool.refuses('"lux=COUNTS" given', names[0], "--columns", "wave=LAM_OBS,lux=COUNTS")
@@ -481,7 +481,7 @@ def refusals(tool, lines):
     with open(tool.path("words.txt"), "w", encoding="ascii") as file:
         file.write("4000 1 1\n4001 one 1\n")
     tool.refuses('line 2: "one" is not a number', tool.path("words.txt"))
-    tool.refuses("no file has such a name", tool.path("nothing-*.fits"))
+    tool.refuses("no file matches this name", tool.path("nothing-*.fits"))
     save(tool.path("empty.fits"), empty())
     tool.refuses("no spectrum found", tool.path("empty.fits"))
     write_text(tool.path("far.txt"), "", [9000 + k for k in range(100)], [1] * 100, [1] * 100)
@@ -498,14 +498,14 @@ def refusals(tool, lines):
     tool.refuses('along "FREQ"', tool.path("hertz.fits"))
     tool.refuses("--arm", tool.path("three.txt"), "--arm", "nothing")
     tool.refuses("none of VHELIO", tool.path("three.txt"), "--barycentric", "header")
-    tool.refuses("0 given, expected wavelength / FWHM", tool.path("three.txt"), "--resolving-power", "0")
+    tool.refuses("is 0, but it is wavelength / FWHM", tool.path("three.txt"), "--resolving-power", "0")
     coadd = testdata.path_of("specfit/data/coadd-synth-a.fits.gz")
     for option in (["--resolving-power", "3000"], ["--barycentric", "3"], ["--wavelengths", "air"], ["--arm", "desi_r"],
                    ["--columns", "flux=F"]):
         tool.refuses(f"{option[0]} is for single spectra", coadd, *option)
     done = tool.run(coadd, tool.path("three.txt"), "--wavelengths", "vacuum", "-o", tool.path("mixed.csv"))
     expect(f"a DESI file among others: {done.stderr}", "--wavelengths is for single spectra and" in done.stderr)
-    tool.refuses("go with one DESI file", tool.path("three.txt"), "--zbest_include")
+    tool.refuses("are possible with a single DESI file only", tool.path("three.txt"), "--zbest_include")
     many = [tool.path("three.txt")] * 37
     tool.refuses("at most 36", *many, "--combine", "all")
 

@@ -123,7 +123,7 @@ def check_grid(cleave, folder, expect):
     paco_kit.npy_write(os.path.join(own, "grid.npy"), [2] * 4, [*range(15), -1], "<i4")
     expect_refused("a node without a spectrum")
     paco_kit.npy_write(os.path.join(own, "grid.npy"), [2] * 4, range(16), "<i4")
-    expect("a grid as it was", "goes on after" in runs.run(*runs.resume))
+    expect("a grid as it was", "resuming after" in runs.run(*runs.resume))
     expect("a grid: other bytes", read(runs.table) == read(runs.path("want.fits")) and
            read(runs.models) == read(runs.path("want-models.fits")))
 
@@ -152,7 +152,7 @@ def main():
         expect("the second run began again", second[:len(first)] == first and
                len(second) > len(first))
         told = runs.run(*runs.resume)
-        expect(f"no word on going on: {told!r}", "goes on after" in told)
+        expect(f"no word on going on: {told!r}", "resuming after" in told)
         expect_same("killed twice")
         for what, damaged in (("cut", second[:-100]), ("a bit flipped", second[:-100] + bytes(
                 [second[-100] ^ 1]) + second[-99:]), ("only begun", first[:40]), ("empty", b"")):
@@ -178,7 +178,7 @@ def main():
         os.unlink(runs.table)
         running = runs.start()
         told = runs.run(*runs.resume, code=1)
-        expect(f"two at once: {told!r}", "another run writes" in told)
+        expect(f"two at once: {told!r}", "another run is writing" in told)
         running.send_signal(signal.SIGCONT)
         expect("the first of two", running.wait(timeout=300) == 0)
         expect_same("the first of two")

@@ -64,7 +64,7 @@ static void wrong_usage_is_named(void **state)
     expect(PROBE("file"), 2, "", "file\" is one argument too many");
     expect(PROBE("--timeout=soon"), 2, "", "soon\", but it must be a number");
     expect(PROBE("--timeout=-1"), 2, "", "--timeout");
-    expect(PROBE("--bench=slow"), 2, "", "expected quick or full");
+    expect(PROBE("--bench=slow"), 2, "", "must be quick or full");
     expect(PROBE("--mode=fast"), 2, "", "expected auto, cpu, gpu, hybrid or reference");
     expect(PROBE("--device=graphics"), 2, "", "cannot read the devices \"graphics\"");
     expect(PROBE("--scenario=x"), 2, "", "--scenario needs --simulate");

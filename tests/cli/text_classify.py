@@ -210,7 +210,7 @@ def check_refusals(folder, model, weights, more):
     with_tensors("no tensor \"classifier.bias\"", classifier__bias=None)
     with_tensors("\"classifier.weight\" is 1x9", classifier__weight=([1, 9], [0] * 9),
                  classifier__bias=([1], [0]))
-    with_tensors("names, model.safetensors 1 classes", classifier__weight=([1, 8], [0] * 8),
+    with_tensors("names, but model.safetensors has 1 classes", classifier__weight=([1, 8], [0] * 8),
                  classifier__bias=([1], [0]))
     with_tensors("\"classifier.weight\" is 3x7", classifier__weight=([3, 7], [0] * 21))
     with_tensors("\"classifier.weight\" is 24x0 (rank 1)", classifier__weight=([24], [0] * 24))
@@ -223,9 +223,9 @@ def check_refusals(folder, model, weights, more):
              {"architectures": ["BertForTokenClassification"]}),
             ("id2label is a list, expected an object",
              {"architectures": None, "id2label": ["a", "b", "c"]}),
-            ("id2label has 2 names, model.safetensors 3 classes", {"id2label": {"0": "a", "1": "b"}}),
-            ("id2label: no name for class 1", {"id2label": {"0": "a", "2": "b", "3": "c"}}),
-            ("the name of class 2 has a tab or a line's end", {"id2label": {"0": "a", "1": "b", "2": "c\td"}}),
+            ("id2label has 2 names, but model.safetensors has 3 classes", {"id2label": {"0": "a", "1": "b"}}),
+            ("id2label has no name for class 1", {"id2label": {"0": "a", "2": "b", "3": "c"}}),
+            ("the name of class 2 has a tab or a newline", {"id2label": {"0": "a", "1": "b", "2": "c\td"}}),
             ("problem_type is regression", {"id2label": {"0": "a", "1": "b", "2": "c"},
                                             "problem_type": "regression"})):
         change_config(bad, **changes)

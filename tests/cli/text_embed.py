@@ -190,7 +190,7 @@ def check_refusals(folder):
     refuses(2, "cannot open", model, "-i", os.path.join(folder, "none"), "-o", target)
     refuses(2, "line 2: byte 0 (0xFF) is not UTF-8", model, "-o", target, text=b"a\n\xff\n")
     refuses(2, "it must be 2 to 16", model, "--max-length=17", "-o", target)
-    refuses(2, "--max-length: 0 given", model, "--max-length=0", "-o", target)
+    refuses(2, "--max-length is 0", model, "--max-length=0", "-o", target)
     refuses(2, "--batch-tokens", model, "--batch-tokens=99999999", "-o", target)
     refuses(1, "cannot create", model, "-o", os.path.join(folder, "none", "out.npy"))
     refuses(2, "model_type is t5", make_model(os.path.join(folder, "a"), model_type="t5"),
@@ -219,7 +219,7 @@ def check_prompts(folder):
         return done.stdout, done.stderr
 
     told = vectors(b"")[1]
-    expect("the default prompt is told", True, b'the prompt "run " stands before every text (the model\'s default' in told)
+    expect("the default prompt is told", True, b'the prompt "run " is put before every text (the model' in told)
     for before, arguments in ((query, ()), (query, ("--prompt", "query")), (rerun, ("--prompt", "again")),
                               (b"12: ", ("--prompt", "12: ")), (b"", ("--prompt", ""))):
         expect("prompt %r" % (arguments,), vectors(before, "--prompt", "")[0], vectors(b"", *arguments)[0])
@@ -298,11 +298,11 @@ def check_tables(folder):
         with open(path, "w", encoding="ascii") as file:
             file.write("text\n")
         done = run(model, "-i", path, "-o", "-")
-        expect(name, (2, True), (done.returncode, b"texts are not read from" in done.stderr))
+        expect(name, (2, True), (done.returncode, b"texts cannot be read from" in done.stderr))
     for arguments, why in ((("t.csv", "--field", "text"), b"--field is for JSON lines"),
                            (("t.jsonl", "--column", "text"), b"--column is for tables"),
                            (("t.csv", "--column", "txet"), b'there are "id", "text", "body"'),
-                           (("t.csv", "--column", "0"), b"expected 1 to 100000, or a name"),
+                           (("t.csv", "--column", "0"), b"must be 1 to 100000 or a name"),
                            (("t.txt", "--column", "text"), b"columns have no names")):
         with open(os.path.join(folder, "t.txt"), "w", encoding="ascii") as file:
             file.write("a\n")

@@ -104,7 +104,7 @@ def check_interrupted(folder, model, data):
     done = run(model, *rules, "--resume", "-o", broken)
     expect("resumed", 0, done.returncode)
     twice = run(model, *rules, "--resume", "-o", broken)
-    expect("resumed twice", (2, True), (twice.returncode, b"the run has ended" in twice.stderr))
+    expect("resumed twice", (2, True), (twice.returncode, b"the run has finished" in twice.stderr))
     expect("goes on", True, 0 < len(losses(done.stdout)) < 590)
     expect("the same bytes", True, filecmp.cmp(os.path.join(whole, "model.safetensors"),
                                                os.path.join(broken, "model.safetensors"), False))
@@ -162,7 +162,7 @@ def check_refused(folder, model, data):
         (2, "has the label \"x\"", ["--data", data, "--val",
                                    write(os.path.join(folder, "g.tsv"), ["cat\tx"])]),
         (2, "--freeze 3: the model has 2 layers", ["--data", data, "--freeze=3"]),
-        (2, "--freeze 2: with --task pairs nothing would learn",
+        (2, "--freeze is 2, which leaves nothing to train",
          ["--data", data, "--freeze=2", "--task=pairs"]),
         (2, "--epochs: 0 given", ["--data", data, "--epochs=0"]),
         (2, "--lr: 0 given", ["--data", data, "--lr=0"]),
@@ -214,19 +214,19 @@ def check_modules(folder, model, data):
     expect("embed reads that as well", 0, embedded.returncode)
     # files of another model would rule this one
     done = run(model, "--mode=reference", "--data", data, "--epochs=1", "-q", "-o", out)
-    expect("mixed", (2, True), (done.returncode, b"has a file modules.json, and the model none" in done.stderr))
+    expect("mixed", (2, True), (done.returncode, b"has a file modules.json, which the trained model" in done.stderr))
     # a folder that cannot be completed: what was learnt is not lost
     late = write(os.path.join(folder, "late"), [])
     os.mkdir(os.path.join(folder, "half"))
     shutil.move(late, os.path.join(folder, "half", "0_Mean"))
     rules = [origin, "--mode=reference", "--data", data, "--epochs=1", "-q", "-o", os.path.join(folder, "half")]
     done = run(*rules)
-    expect("half", (1, True), (done.returncode, b"--resume writes it" in done.stderr))
+    expect("half", (1, True), (done.returncode, b"--resume tries again" in done.stderr))
     os.remove(os.path.join(folder, "half", "0_Mean"))
     expect("whole", 0, run(*rules, "--resume").returncode)
     expect("as it would have been", True, filecmp.cmp(os.path.join(out, "model.safetensors"), os.path.join(
         folder, "half", "model.safetensors"), False))
-    expect("no state", sorted(os.listdir(out)), sorted(os.listdir(os.path.join(folder, "half"))))
+    expect("not the state", sorted(os.listdir(out)), sorted(os.listdir(os.path.join(folder, "half"))))
 
 
 LOAD = """
@@ -342,7 +342,7 @@ def check_headers(folder, model, data):
                                                     b"5 pairs" in done.stderr))
     alone = write(os.path.join(folder, "alone.tsv"), ["text\tlabel"])
     done = run(model, *rules, "--data", alone, "--header=yes", "-o", os.path.join(folder, "none"))
-    expect("a header alone", (2, True), (done.returncode, b"no line behind the header" in done.stderr))
+    expect("a header alone", (2, True), (done.returncode, b"no line after the header" in done.stderr))
 
 
 def main():

@@ -186,7 +186,7 @@ def check_several():
     expect("--lookup", alone[0], guessed["tokens"])
     expect("--lookup: counts", True, guessed["guessed"] >= guessed["guessed_right"] >= 0)
     refuses(2, "--lookup: 8 given", model, "--prompt", "x", "--lookup", "8")
-    refuses(2, "--input makes several", model, "--input", "-", "--lookup", "2")
+    refuses(2, "--input generates several", model, "--input", "-", "--lookup", "2")
 
 
 def check_drivers():

@@ -48,7 +48,7 @@ def check_pairs(models):
         for options, kind in ([], "scores"), (["--activation=none"], "raw"):
             done = run(models[name], "--pairs", *options, text=lines)
             expect("exit code", 0, done.returncode)
-            expect("cut", True, b"6 of 16 pairs cut at 16 tokens" in done.stderr)
+            expect("cut", True, b"6 of 16 pairs were cut at 16 tokens" in done.stderr)
             head, *rows = done.stdout.decode().splitlines()
             expect("header", header, head)
             near(name + " " + kind, GOLDEN[name][kind], [[float(x) for x in row.split("\t")] for row in rows])
@@ -105,7 +105,7 @@ def check_tokenizers(folder, models):
             expect("the end that is kept", (True, True), (want == got, want != other))
     for name, edit, says in (
             ("frame", lambda c: c["post_processor"]["pair"].insert(4, c["post_processor"]["pair"][2]),
-             "makes pairs in another way than BERT's and RoBERTa's do"),
+             "makes pairs differently from those of BERT and RoBERTa"),
             ("two separators", lambda c: c["post_processor"]["pair"].insert(3, c["post_processor"]["pair"][2]),
              "other types"),
             ("types", lambda c: c["post_processor"]["pair"][3]["Sequence"].update(type_id=0), "other types")):
@@ -124,13 +124,13 @@ def check_refusals(folder, models):
     with open(path, "w", encoding="utf-8") as file:
         json.dump({**config, "sentence_transformers": {"activation_fn": "torch.nn.modules.activation.Tanh"}}, file)
     cases = [
-        ("what to score is missing", [models["one"]], b""),
-        ("--query and --pairs were given", [models["one"], "--query=x", "--pairs"], b""),
-        ("--pairs: --top does not go with it", [models["one"], "--pairs", "--top=3"], b""),
+        ("there is nothing to score", [models["one"]], b""),
+        ("both --query and --pairs are given", [models["one"], "--query=x", "--pairs"], b""),
+        ("--pairs cannot be combined with --top", [models["one"], "--pairs", "--top=3"], b""),
         ("line 2 has no tab", [models["one"], "--pairs"], b"a\tb\nc\n"),
         ("line 1 has more than one tab", [models["one"], "--pairs"], b"a\tb\tc\n"),
-        ("gives 3 scores a pair", [models["three"], "--query=x"], b"a\n"),
-        ("softmax of one score", [models["one"], "--pairs", "--activation=softmax"], b"a\tb\n"),
+        ("gives 3 scores per pair", [models["three"], "--query=x"], b"a\n"),
+        ("softmax of a single score", [models["one"], "--pairs", "--activation=softmax"], b"a\tb\n"),
         ("activation is torch.nn.modules.activation.Tanh", [odd, "--pairs"], b"a\tb\n"),
         ("not UTF-8", [models["one"], "--pairs"], b"a\t\xff\n"),
         ("max_length is 99", [models["one"], "--pairs", "--max-length=99"], b"a\tb\n"),
@@ -142,7 +142,7 @@ def check_refusals(folder, models):
     expect("a named activation", 0, run(odd, "--pairs", "--activation=none", text=b"a\tb\n").returncode)
     done = subprocess.run([CLEAVE, "classify", models["one"], "--mode=reference"], input=b"a\n", capture_output=True,
                           timeout=600)
-    expect("classify refuses one score", (2, True), (done.returncode, b"one score, not classes" in done.stderr))
+    expect("classify refuses one score", (2, True), (done.returncode, b"a single score, not classes" in done.stderr))
 
 
 def main():

@@ -186,17 +186,17 @@ def refusals():
     with open("two.txt", "w", encoding="utf-8") as file:
         file.write("one\ntwo\nthree\n")
     for words, arguments in (
-            ("what to search for is missing", ["rows.npy"]),
-            ("--model and --queries were given", ["rows.npy", "--queries", "q.npy", "--model", "model"]),
+            ("there is nothing to search for", ["rows.npy"]),
+            ("both --model and --queries are given", ["rows.npy", "--queries", "q.npy", "--model", "model"]),
             ("-i two.txt and --queries q.npy were given", ["rows.npy", "--queries", "q.npy", "-i", "two.txt"]),
-            ("--top: 0 given, expected 1 to 16384", ["rows.npy", "--queries", "q.npy", "--top", "0"]),
+            ("--top is 0, but it must be 1 to 16384", ["rows.npy", "--queries", "q.npy", "--top", "0"]),
             ("VECTORS is missing", ["--queries", "q.npy"]),
             ("wide.npy has vectors of 8 numbers, rows.npy of 7", ["rows.npy", "--queries", "wide.npy"]),
             ("model has vectors of", ["rows.npy", "--model", "model"]),
             ("element 0 of query 0 is nan", ["rows.npy", "--queries", "nan.npy"]),
-            ("i4 given, float32, float16 or float64 expected", ["ints.npy", "--queries", "q.npy"]),
-            ("Fortran order given", ["fortran.npy", "--queries", "q.npy"]),
-            ("truncated: 53 bytes of data, expected 56", ["short.npy", "--queries", "q.npy"]),
+            ("is of i4; expected float32, float16 or float64", ["ints.npy", "--queries", "q.npy"]),
+            ("in Fortran order", ["fortran.npy", "--queries", "q.npy"]),
+            ("truncated: the file has 53 bytes of data, expected 56", ["short.npy", "--queries", "q.npy"]),
             ("3 texts, but VECTORS has 2 rows", ["rows.npy", "--queries", "q.npy", "--passages", "two.txt"]),
             ("cannot open", ["rows.npy", "--queries", "none.npy"]),
             ("--codes codes.npy was given without --first-pass",

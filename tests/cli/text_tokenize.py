@@ -80,7 +80,7 @@ def check_formats():
     expect("cut ids", [4, 3], [len(row) for row in json.loads(done.stdout)])
     done = run(TINY, "--invalid=drop", "--format=tokens", text=b"ca\xfft\n")
     expect("dropped", (b"[CLS] cat [SEP]\n", 1),
-           (done.stdout, done.stderr.count(b"1 byte was not UTF-8: dropped")))
+           (done.stdout, done.stderr.count(b"1 byte was not UTF-8: removed")))
     for name in "tokenizer.json", "vocab.txt":
         expect(name, ids, json.loads(run(os.path.join(TINY, name), "-q",
                                          text=b"The cats\r\n\nrunning").stdout))

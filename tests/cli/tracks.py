@@ -118,7 +118,7 @@ def options(command, work, rows):
     moving = write(os.path.join(work, "moving.csv"), ("frame", "y", "x", "particle"), made_up(1.0))
     plain, still = run(command, moving), run(command, moving, "--subtract-drift")
     smooth = run(command, moving, "--subtract-drift", "--smooth", "4", "--drift", "-")
-    say("--subtract-drift takes it away" in plain.stdout and "subtracted" in still.stdout, "drift is told")
+    say("--subtract-drift removes it" in plain.stdout and "subtracted" in still.stdout, "drift is told")
     value = [float(done.split("D = ")[1].split()[0]) for done in (plain.stdout, still.stdout, smooth.stderr)]
     say(value[0] > 1.5 * D and all(abs(v / D - 1) < 0.06 for v in value[1:]), f"and taken away: {value}")
     say(abs(float(smooth.stdout.splitlines()[-1].split(",")[1]) / LENGTH - 1) < 0.1, "it is written")
@@ -155,8 +155,8 @@ def refused(command, work):
                             ((table, "--columns", "particle=a"), "a"), ((), "TRACKS.csv")):
         done = run(command, *arguments, cwd=work)
         say(done.returncode == 2 and part in done.stderr, f"refused: {arguments[1:]}")
-    for rows, part in (([(0, 1, 1, 0), (0, 2, 2, 0)], "two spots in frame 0"), ([(0.5, 1, 1, 0)], "no whole number"),
-                       ([(0, 1, 1, 1.5)], "no whole number"), ([(0, 1, 1, "a")], "is no number"),
+    for rows, part in (([(0, 1, 1, 0), (0, 2, 2, 0)], "two spots in frame 0"), ([(0.5, 1, 1, 0)], "not a whole number"),
+                       ([(0, 1, 1, 1.5)], "not a whole number"), ([(0, 1, 1, "a")], "is not a number"),
                        ([(0, 1, "", 0)], "'x'")):
         done = run(command, write(os.path.join(work, "bad.csv"), ("frame", "y", "x", "particle"), rows))
         say(done.returncode == 2 and part in done.stderr, f"refused: {part}")

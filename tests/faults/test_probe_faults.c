@@ -48,7 +48,7 @@ static const fault faults[] = {
     { "exit_loader", NULL, "crashed", "exit code 3", false },
     { "exit_devices", NULL, "crashed", "before it answered", false },
     { "abort_devices", NULL, "crashed", "abort", false },
-    { "scribble", NULL, "bad_output", "not JSON", false },
+    { "scribble", NULL, "bad_output", "not valid JSON", false },
     { "banner", NULL, "ok", NULL, false },
     { "flood", NULL, "ok", NULL, false },
     { "orphan", NULL, "ok", NULL, false },

@@ -88,7 +88,7 @@ static void gzip_files_have_members_and_sums(void **state)
     free(bytes);
 }
 
-/* CFITSIO 4.2 writes beyond its room when a column's name of 70 characters has no quotes. */
+/* CFITSIO 4.2 writes beyond its room when a column's name of 70 characters is not in quotes. */
 /* What gzip held is read from memory. There CFITSIO took the length that the last image says for that of the file,
  * and what lies behind the memory for pixels. */
 static void a_cut_file_in_gzip_is_an_error(void **state)
@@ -128,11 +128,11 @@ static void a_name_without_quotes_does_not_reach_the_library(void **state)
     for (int zipped = 0; zipped < 2; ++zipped) {
         if (zipped) length = gzip_append(packed, 0, sizeof packed, bytes, length);
         const char *path = io_make("name.fits", zipped ? packed : bytes, length);
-        EXPECT_FAIL(CLV_E_FORMAT, "has no quotes", clv_fits_read_vector(path, &values, &count));
-        EXPECT_FAIL(CLV_E_FORMAT, "has no quotes", clv_fits_read(path, 1, &array, NULL));
-        EXPECT_FAIL(CLV_E_FORMAT, "has no quotes",
+        EXPECT_FAIL(CLV_E_FORMAT, "is not in quotes", clv_fits_read_vector(path, &values, &count));
+        EXPECT_FAIL(CLV_E_FORMAT, "is not in quotes", clv_fits_read(path, 1, &array, NULL));
+        EXPECT_FAIL(CLV_E_FORMAT, "is not in quotes",
                     clv_fits_read_named(path, "X", 0, 0, &array, &found));
-        EXPECT_FAIL(CLV_E_FORMAT, "has no quotes",
+        EXPECT_FAIL(CLV_E_FORMAT, "is not in quotes",
                     clv_fits_read_column(path, "X", "PA", CLV_F64, &array, &found));
     }
     free(bytes);
@@ -161,7 +161,8 @@ static void claimed_sizes_are_checked(void **state)
         { { START, "BITPIX  =                    8", "NAXIS   =                    2",
             "NAXIS1  =            100000000", "NAXIS2  =            100000000", "END" },
           CLV_E_FORMAT,
-          "truncated: 2880 bytes of data, expected 10000000000000000 for image "
+          "truncated: the file has 2880 bytes of data, but it must have 10000000000000000 for "
+          "image "
           "[100000000,100000000] with BITPIX 8" },
         { { START, "BITPIX  =                  -64", "NAXIS   =                    2",
             "NAXIS1  =           8589934592", "NAXIS2  =           8589934592", "END" },
@@ -189,7 +190,7 @@ static void claimed_sizes_are_checked(void **state)
           "" },
         { { START, "BITPIX  =                    8", "NAXIS   =                    0", "END" },
           CLV_E_FORMAT,
-          "no image with data in its 1 HDU" },
+          "none of its 1 HDU has an image with data" },
         { { START, "BITPIX  =                    8", "NAXIS   =                    1",
             "NAXIS1  =                    5" },
           CLV_E_FORMAT,

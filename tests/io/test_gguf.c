@@ -24,11 +24,11 @@ static const struct {
     { "magic_only", "the version at byte 4 needs 4 bytes, the file has 0 left", CLV_E_FORMAT },
     { "bad_magic", "begins with the bytes 47 47 4D 4C, expected 47 47 55 46", CLV_E_FORMAT },
     { "big_endian", "a big-endian GGUF file", CLV_E_UNSUPPORTED },
-    { "version_1", "GGUF version 1, expected 2 or 3", CLV_E_UNSUPPORTED },
-    { "cut_header", "but the 4 bytes behind it hold at most 0", CLV_E_FORMAT },
+    { "version_1", "of GGUF version 1; expected 2 or 3", CLV_E_UNSUPPORTED },
+    { "cut_header", "but the 4 bytes after it hold at most 0", CLV_E_FORMAT },
     { "cut_metadata", "tokenizer.ggml.tokens", CLV_E_FORMAT },
     { "cut_infos", "was cut", CLV_E_FORMAT },
-    { "cut_data", "of the data, the file has", CLV_E_FORMAT },
+    { "cut_data", "of the data, but the file has", CLV_E_FORMAT },
     { "kv_count_huge", "of pairs of metadata at byte 16 is 1152921504606846976, but",
       CLV_E_FORMAT },
     { "string_beyond", "of a key at byte 469 is 1099511627776", CLV_E_FORMAT },
@@ -158,9 +158,9 @@ static void metadata_is_checked(void **state)
     (void)state;
     maker m;
     put_start(&m, 0, 2), put_u32(&m, "a", 1), put_u32(&m, "a", 2);
-    refuses(&m, "the key a is there twice");
+    refuses(&m, "the key a occurs twice");
     put_start(&m, 0, 1), put_text(&m, "a\0b", 3), put(&m, CLV_GGUF_U8, 4), put(&m, 0, 1);
-    refuses(&m, "holds a NUL");
+    refuses(&m, "has a NUL byte");
     put_start(&m, 0, 1), put_text(&m, "", 0), put(&m, CLV_GGUF_U8, 4), put(&m, 0, 8);
     refuses(&m, "has 0 bytes, expected 1 to 65535");
     put_start(&m, 0, 1), put_text(&m, "a", 1), put(&m, 13, 4), put(&m, 0, 8);
@@ -191,7 +191,7 @@ static void tensors_are_checked(void **state)
     maker m;
     put_start(&m, 2, 0), put_tensor(&m, "x", 4, 0, 0), put_tensor(&m, "x", 4, 0, 32);
     put(&m, 0, 256);
-    refuses(&m, "tensor \"x\" is there twice");
+    refuses(&m, "tensor \"x\" occurs twice");
     put_start(&m, 2, 0), put_tensor(&m, "x", 9, 0, 0), put_tensor(&m, "y", 4, 0, 32);
     put(&m, 0, 256);
     refuses(&m, "tensors \"x\" and \"y\" overlap");

@@ -356,11 +356,12 @@ static void broken_tables_and_json_lines(void **state)
         const char *why;
     } cases[] = {
         { CLV_LINES_CSV, "a,b\n1,2\n", NULL, 0,
-          "which column holds the texts? It has \"a\", \"b\"" },
+          "which column holds the texts; there are \"a\", \"b\"" },
         { CLV_LINES_CSV, "a,b\n1,2\n", "c", 0, "column \"c\" is missing; there are \"a\", \"b\"" },
         { CLV_LINES_CSV, "a,a\n1,2\n", "a", 0, "there more than once" },
         { CLV_LINES_CSV, "a,text\n1,2\n3\n", NULL, 0, "row 3 has no column 2" },
-        { CLV_LINES_CSV, "a,text\n1,2\n3,\"4\n", NULL, 0, "row 3: a quoted field has no end" },
+        { CLV_LINES_CSV, "a,text\n1,2\n3,\"4\n", NULL, 0,
+          "row 3: a quoted field has no closing quote" },
         { CLV_LINES_CSV, "a\n", NULL, 2, "row 1 has no column 2" },
         { CLV_LINES_JSON, "{\"a\": \"x\", \"b\": \"y\"}\n", NULL, 0,
           "which member holds the texts?" },

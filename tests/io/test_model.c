@@ -128,7 +128,7 @@ static void sentence_transformers_files_are_obeyed(void **state)
     } wrong[] = {
         { "1_Pooling/config.json", "{\"word_embedding_dimension\": 9, \"pooling_mode\": \"mean\"}",
           "word_embedding_dimension is 9, expected 8 to 8" },
-        { "1_Pooling/config.json", "{\"word_embedding_dimension\": 8}", "names no pooling" },
+        { "1_Pooling/config.json", "{\"word_embedding_dimension\": 8}", "has no pooling" },
         { "1_Pooling/config.json", "{\"embedding_dimension\": 9, \"pooling_mode\": [\"mean\"]}",
           "embedding_dimension is 9" },
         { "1_Pooling/config.json", "{\"pooling_mode\": [\"mean\", 7]}", "is a whole number" },
@@ -140,9 +140,10 @@ static void sentence_transformers_files_are_obeyed(void **state)
         { "modules.json", "[{\"path\": \"\", \"type\": \"a.Dense\"}]", "module 0 is Dense" },
         { "modules.json", "[{\"path\": \"../x\", \"type\": \"a.Pooling\"}]", "\"../x\"" },
         { "modules.json", "[{\"path\": \"0\", \"type\": \"a.Transformer\"}]", "lies in \"0\"" },
-        { "modules.json", "[{\"path\": \"\", \"type\": \"a.Transformer\"}]", "0 poolings" },
+        { "modules.json", "[{\"path\": \"\", \"type\": \"a.Transformer\"}]",
+          "there is no Pooling module" },
         { "modules.json", "{}", "expected a list of 1 to 32 modules" },
-        { "modules.json", "[", "not JSON" },
+        { "modules.json", "[", "not valid JSON" },
     };
     for (size_t i = 0; i < CLV_LEN(wrong); ++i) {
         put(folder, wrong[i].name, wrong[i].text);
@@ -208,7 +209,7 @@ static void wrong_configurations_are_named(void **state)
         { "\"vocab_size\": 20", "\"x\": 20", "vocab_size is nothing" },
         { "1e-12", "0", "layer_norm_eps" },
         { "1e-12", "\"a\"", "layer_norm_eps" },
-        { "{", "[", "not JSON" },
+        { "{", "[", "not valid JSON" },
     };
     const char *folder = make("config");
     clv_model *m;

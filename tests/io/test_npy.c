@@ -190,11 +190,12 @@ static void wrong_headers_are_named(void **state)
         { "{'descr': '<f4', 'fortran_order': False, 'shape': (4611686018427387905,)}", 4,
           CLV_E_SHAPE, "larger than any memory" }, /* times 4 wraps to 4 */
         { "{'descr': '<f4', 'fortran_order': False, 'shape': (1000000, 1000000)}", 4, CLV_E_FORMAT,
-          "truncated: 4 bytes of data, expected 4000000000000 for shape [1000000,1000000] of f4" },
+          "truncated: the file has 4 bytes of data, expected 4000000000000 for shape "
+          "[1000000,1000000] of f4" },
         { "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3)}", 23, CLV_E_FORMAT,
           "truncated" },
         { "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3)}", 25, CLV_E_FORMAT,
-          "bytes after the data: 25 bytes of data, expected 24" },
+          "bytes after the data: the file has 25 bytes of data, expected 24" },
         { "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3)} x", 24, CLV_E_FORMAT,
           "nothing after" },
     };
@@ -254,7 +255,7 @@ static void wrong_beginnings_are_errors(void **state)
     io_load(io_data("version2.npy"), &bytes, &length);
     for (size_t i = 0; i < 6; ++i) {
         bytes[i] ^= 1;
-        EXPECT_FAIL(CLV_E_FORMAT, "expected NPY's",
+        EXPECT_FAIL(CLV_E_FORMAT, "an NPY file begins with",
                     clv_npy_read(io_make("magic.npy", bytes, length), &array));
         bytes[i] ^= 1;
     }
@@ -278,10 +279,10 @@ static void what_is_no_file_is_an_error(void **state)
     clv_file_array array;
     EXPECT_FAIL(CLV_E_IO, "absent.npy: cannot open", clv_npy_read(io_temp("absent.npy"), &array));
     EXPECT_FAIL(CLV_E_IO, "is a directory", clv_npy_read(test_temp_dir(), &array));
-    EXPECT_FAIL(CLV_E_IO, "pipe or device", clv_npy_read("/dev/null", &array));
+    EXPECT_FAIL(CLV_E_IO, "pipe or a device", clv_npy_read("/dev/null", &array));
     const char *pipe = io_temp("pipe");
     assert_int_equal(mkfifo(pipe, 0600), 0);
-    EXPECT_FAIL(CLV_E_IO, "pipe or device", clv_npy_read(pipe, &array)); /* and does not wait */
+    EXPECT_FAIL(CLV_E_IO, "pipe or a device", clv_npy_read(pipe, &array)); /* and does not wait */
     unlink(pipe);
 }
 

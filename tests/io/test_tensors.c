@@ -24,35 +24,36 @@ static const char *bad(const char *name)
 static const struct {
     const char *name, *part;
 } wrong[] = {
-    { "empty_file", "0 bytes, a safetensors file has at least 8" },
-    { "seven_bytes", "7 bytes, a safetensors file has at least 8" },
+    { "empty_file", "0 bytes, but a safetensors file has at least 8" },
+    { "seven_bytes", "7 bytes, but a safetensors file has at least 8" },
     { "len_only", "does not begin with a brace" },
     { "len_beyond_file", "a header of 1000000 bytes, expected at most 78" },
     { "len_huge", "a header of 9223372036854775813 bytes" },
     { "len_minus_8", "a header of 18446744073709551608 bytes" },
-    { "not_json", "not JSON" },
+    { "not_json", "not valid JSON" },
     { "json_array", "does not begin with a brace" },
     { "leading_space", "does not begin with a brace" },
-    { "bad_utf8", "not JSON" },
-    { "truncated_data", "truncated: tensor \"w\" ends at byte 32 of the data, the file has 16" },
+    { "bad_utf8", "not valid JSON" },
+    { "truncated_data",
+      "truncated: tensor \"w\" ends at byte 32 of the data, but the file has 16" },
     { "trailing_bytes", "2 bytes after the last tensor" },
     { "hole", "a hole before tensor \"b\": it begins at byte 8 of the data, expected 4" },
     { "overlap", "an overlap before tensor \"b\"" },
     { "begin_after_end", "data_offsets 16 to 0" },
     { "negative_offset", "data_offsets -16 to 0" },
-    { "offset_2_64", "not JSON" },
+    { "offset_2_64", "not valid JSON" },
     { "offset_float", "not a list of two whole numbers" },
     { "shape_mismatch", "hold 16 bytes, 4 elements of F64 need 32" },
     { "shape_overflow", "overflows" },
-    { "shape_overflow2", "are no number of bytes" },
-    { "negative_dim", "dimension 0 is no whole number from 0 up" },
+    { "shape_overflow2", "are not a whole number of bytes" },
+    { "negative_dim", "dimension 0 is not a whole number of 0 or more" },
     { "unknown_dtype", "dtype \"F31\" is unknown" },
     { "dtype_number", "dtype is no text" },
     { "no_shape", "shape is missing" },
     { "one_offset", "not a list of two whole numbers" },
-    { "duplicate_name", "not JSON" },
-    { "metadata_not_strings", "__metadata__ \"n\" is no text" },
-    { "nul_in_name", "not JSON" },
+    { "duplicate_name", "not valid JSON" },
+    { "metadata_not_strings", "__metadata__ \"n\" is not a string" },
+    { "nul_in_name", "not valid JSON" },
     { "pickle", "a PyTorch pickle" },
     { "lfs_pointer", "a Git LFS pointer" },
 };
@@ -135,7 +136,7 @@ static void nesting_does_not_exhaust_the_stack(void **state)
     for (size_t i = 0; i < 20000; ++i)
         clv_text_add(&text, "]");
     clv_text_add(&text, "}");
-    EXPECT_FAIL(CLV_E_FORMAT, "not JSON",
+    EXPECT_FAIL(CLV_E_FORMAT, "not valid JSON",
                 clv_tensors_open(with_header(text.data, text.length, 0), &file));
     clv_text_clear(&text);
 }
@@ -170,7 +171,7 @@ static void ranks_and_bits_are_checked(void **state)
     EXPECT_FAIL(CLV_E_FORMAT, "hold 8 bytes, 1 elements of F32 need 4",
                 clv_tensors_open(with_header(loose, strlen(loose), 8), &file));
     static const char odd[] = "{\"w\":{\"dtype\":\"F4\",\"shape\":[3],\"data_offsets\":[0,2]}}";
-    EXPECT_FAIL(CLV_E_FORMAT, "no number of bytes",
+    EXPECT_FAIL(CLV_E_FORMAT, "not a whole number of bytes",
                 clv_tensors_open(with_header(odd, strlen(odd), 2), &file));
     static const char even[] = "{\"w\":{\"dtype\":\"F4\",\"shape\":[4],\"data_offsets\":[0,2]}}";
     EXPECT_OK(clv_tensors_open(with_header(even, strlen(even), 2), &file));
@@ -289,7 +290,7 @@ static void a_file_that_was_cut_is_told(void **state)
     EXPECT_OK(clv_tensors_write(path, sources, CLV_LEN(sources), NULL));
     EXPECT_OK(clv_tensors_open(path, &file));
     assert_int_equal(truncate(path, (off_t)clv_tensors_find(file, "a")->offset + 4), 0);
-    EXPECT_FAIL(CLV_E_FORMAT, "cut while in use",
+    EXPECT_FAIL(CLV_E_FORMAT, "truncated while in use",
                 clv_tensors_read_f32(file, clv_tensors_find(file, "a"), 0, 6, got));
     clv_tensors_close(file);
 }

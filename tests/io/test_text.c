@@ -53,8 +53,8 @@ static void bad_words_are_shown_with_their_place(void **state)
     static const struct {
         const char *text, *part;
     } cases[] = {
-        { "", "text: holds no numbers" },
-        { "# only this\n", "holds no numbers" },
+        { "", "text: has no numbers" },
+        { "# only this\n", "has no numbers" },
         { "1\n2\nthree\n", "text: line 3, column 1: \"three\" is not a finite number" },
         { "1, 2, 3x\n", "line 1, column 7: \"3x\"" },
         { "1\n 2\n  0x10", "line 3, column 3: \"0x10\"" },
@@ -244,7 +244,7 @@ static void numbers_name_their_line(void **state)
     clv_csv_free(table);
     EXPECT_OK(clv_csv_read(make_text("x,x\n1,2\n"), &table));
     size_t column;
-    EXPECT_FAIL(CLV_E_FORMAT, "2 columns are called 'x'", clv_csv_find(table, "x", &column));
+    EXPECT_FAIL(CLV_E_FORMAT, "2 columns have the name 'x'", clv_csv_find(table, "x", &column));
     clv_csv_free(table);
     EXPECT_OK(clv_csv_read(make_text("only,a,header"), &table));
     assert_int_equal(clv_csv_rows(table), 0);
@@ -259,7 +259,7 @@ static void wrong_tables_are_errors(void **state)
     } cases[] = {
         { "", "is empty" },
         { "\n\r\n\n", "is empty" },
-        { "a,b\n1\n", "line 2 has 1 field, the header has 2" },
+        { "a,b\n1\n", "line 2 has 1 field, but the header has 2" },
         { "a,b\n\"1\n\n\",2\n3\n", "line 5 has 1 field" },
         { "a,b\n1,2\n\n1,2,3\n", "line 4 has 3 fields" },
         { "a,b\n1,\"2\n3\n", "line 2: a quoted field has no closing quote" },
@@ -359,13 +359,13 @@ static void columns_of_tables_are_read(void **state)
     static const struct {
         const char *text, *column, *part;
     } bad[] = {
-        { "a b\n1 2\n", NULL, "columns (a, b): none is called PA, PARANG... or ANGLE" },
-        { "a b\n1 2\n", "c", "no column \"c\" in a table of 2 columns (a, b)" },
+        { "a b\n1 2\n", NULL, "columns (a, b) is called PA, PARANG... or ANGLE" },
+        { "a b\n1 2\n", "c", "there is no column \"c\" among the 2 columns (a, b)" },
         { "a b\n1 2\n", "3", "no column \"3\"" },
         { "1 2\n3 4\n", "x", "2 columns (without names)" },
         { "a pa\n1 2\n3\n", NULL, "line 3 has 1 cells, column 2 is wanted" },
         { "a pa\n1 2\n3 y\n", NULL, "line 3, cell 2: \"y\" is not a finite number" },
-        { "pa\n", NULL, "holds no numbers" },
+        { "pa\n", NULL, "has no numbers" },
         { "1 2\n3 4\n", NULL, "makes a table" },
     };
     for (size_t i = 0; i < CLV_LEN(bad); ++i) {

@@ -299,9 +299,10 @@ static void rules_that_are_not_known_are_refused(void **state)
         { "{\"[PAD]\": 0,", "{\"[PAD]\": 0.5,", "a number with a fraction" },
         { "\"continuing_subword_prefix\": \"##\"", "\"continuing_subword_prefix\": \"\"",
           "continuing_subword_prefix" },
-        { "\"single\": [{\"Sp", "\"single\": [{\"Sequence\": 1}, {\"Sp", "not [CLS] text [SEP]" },
+        { "\"single\": [{\"Sp", "\"single\": [{\"Sequence\": 1}, {\"Sp",
+          "does not make [CLS] text [SEP]" },
         { "\"model\"", "\"mode\"", "model is nothing, expected an object" },
-        { "{\"version\"", "[\"version\"", "not JSON" },
+        { "{\"version\"", "[\"version\"", "not valid JSON" },
     };
     clv_tokenizer *t = malloc(sizeof *t);
     for (size_t i = 0; i < CLV_LEN(changes); ++i) {

@@ -422,14 +422,14 @@ static void rules_of_tokenizer_json(void **state)
         const char *from, *to, *part;
     } wrong[] = {
         { "\\\\p{N}{1,3}", "\\\\p{N}{1,4}", "splits by \"(?i:'s|" },
-        { "\"Isolated\"", "\"Removed\"", "(Removed), which is not known" },
+        { "\"Isolated\"", "\"Removed\"", "(Removed), which is not supported" },
         { "\"type\":\"Split\"", "\"type\":\"Whitespace\"", "pre_tokenizer is Whitespace" },
         { "\"normalizer\":null", "\"normalizer\":{\"type\":\"Nmt\"}", "normalizer is Nmt" },
         { "\"post_processor\":null", "\"post_processor\":{\"type\":\"OtherProcessing\"}",
           "post_processor is OtherProcessing" },
         { "[\"t\",\"h\"]", "[\"t\"]", "merge 0 is \"t\"" },
         { "[\"t\",\"h\"]", "\"th\"", "merge 0 is \"th\"" },
-        { "[\"t\",\"h\"]", "[\"t\",\"zz\"]", "1 of 41 merges are of pieces" },
+        { "[\"t\",\"h\"]", "[\"t\",\"zz\"]", "1 of 41 merges name pieces" },
         { "\"end_of_word_suffix\":null", "\"end_of_word_suffix\":\"</w>\"",
           "end_of_word_suffix is </w>, expected none" },
         { "\"dropout\":null", "\"dropout\":0.1", "dropout is not 0" },

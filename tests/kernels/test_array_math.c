@@ -187,7 +187,7 @@ static void broadcast(clv_context *context)
     EXPECT_OK(clv_map(context, "d * 2 + 1", inputs, 4, in[3])); /* in place */
     assert_true(d[7] == 15 && d[29] == 59);
     const clv_map_input wrong[] = { { "b", in[0], 0 } };
-    EXPECT_FAIL(CLV_E_SHAPE, "\"b\" has 3 elements in its axis 0, the result 1",
+    EXPECT_FAIL(CLV_E_SHAPE, "\"b\" has 3 elements along its axis 0",
                 clv_map(context, "b", wrong, 1, in[2]));
     for (int i = 0; i < 4; ++i)
         clv_array_free(in[i]);

@@ -229,7 +229,7 @@ static void layers_on_two_devices_score_the_same(void **state)
     clv_language_close(l);
     check_model(context, "tiny-qwen2.gguf", "two devices", &o, 1e-4, 8);
     o.split_count = 1; /* a sum that is not the model's */
-    EXPECT_FAIL(CLV_E_ARGUMENT, "must sum up to the model's 2 layers",
+    EXPECT_FAIL(CLV_E_ARGUMENT, "must add up to the model's 2 layers",
                 clv_language_open(context, test_data("generate/tiny/tiny-qwen2.gguf"), &o, &l));
     clv_context_free(context);
 }
@@ -314,9 +314,10 @@ static void what_does_not_fit_is_refused(void **state)
     clv_sequence *s;
     clv_language_options o = usual;
     int32_t ids[9] = { 1, 2, 3 };
-    EXPECT_FAIL(CLV_E_IO, "no such model", clv_language_open(NULL, "nothing.gguf", &usual, &l));
+    EXPECT_FAIL(CLV_E_IO, "cannot open the model",
+                clv_language_open(NULL, "nothing.gguf", &usual, &l));
     o.context = 1 << 20;
-    EXPECT_FAIL(CLV_E_ARGUMENT, "asked for, the model has",
+    EXPECT_FAIL(CLV_E_ARGUMENT, "asked for, but the model has",
                 clv_language_open(NULL, test_data("generate/tiny/tiny-k.gguf"), &o, &l));
     o.context = 8;
     l = open_tiny(NULL, "tiny-k.gguf", &o);
@@ -325,7 +326,7 @@ static void what_does_not_fit_is_refused(void **state)
                 clv_sequence_feed(s, ids, 9, NULL));
     ids[1] = 1 << 20;
     EXPECT_FAIL(CLV_E_ARGUMENT, "token 1 is 1048576", clv_sequence_feed(s, ids, 2, NULL));
-    EXPECT_FAIL(CLV_E_ARGUMENT, "to 1 tokens, there are 0", clv_sequence_rewind(s, 1));
+    EXPECT_FAIL(CLV_E_ARGUMENT, "to 1 tokens, but there are 0", clv_sequence_rewind(s, 1));
     clv_sequence_free(s);
     clv_language_close(l);
 }

@@ -167,7 +167,7 @@ static void refuses_what_does_not_fit(void **state)
     clv_ranker *ranker;
     float score;
     EXPECT_FAIL(CLV_E_ARGUMENT, "NULL", clv_ranker_open(NULL, ".", NULL, &ranker));
-    EXPECT_FAIL(CLV_E_ARGUMENT, "softmax of one score",
+    EXPECT_FAIL(CLV_E_ARGUMENT, "softmax of a single score",
                 clv_ranker_open(context, model_folder("one"), &options, &ranker));
     options = (clv_ranker_options){ .size = sizeof options, .max_length = 2 };
     EXPECT_FAIL(CLV_E_ARGUMENT, "expected 3 or more",

@@ -270,17 +270,17 @@ static void refuses_what_does_not_fit(void **state)
     o = (clv_trainer_options){ .size = sizeof(clv_trainer_options),
                                .task = CLV_TRAIN_PAIRS,
                                .frozen_layers = 2 };
-    EXPECT_FAIL(CLV_E_ARGUMENT, "2 layers stay, the model has 2, and pairs add no layer",
+    EXPECT_FAIL(CLV_E_ARGUMENT, "all 2 layers are frozen, the model has 2, and pairs add no layer",
                 clv_trainer_open(context, model, &o, &t));
     o = (clv_trainer_options){ .size = sizeof(clv_trainer_options),
                                .classes = CLASSES,
                                .beta1 = 1 };
-    EXPECT_FAIL(CLV_E_ARGUMENT, "beta1 1 given, expected 0 to less than 1",
+    EXPECT_FAIL(CLV_E_ARGUMENT, "beta1 is 1, but it must be from 0 to less than 1",
                 clv_trainer_open(context, model, &o, &t));
     o = (clv_trainer_options){ .size = sizeof(clv_trainer_options),
                                .classes = CLASSES,
                                .clip = NAN };
-    EXPECT_FAIL(CLV_E_ARGUMENT, "clip nan given, expected 0 to less than inf",
+    EXPECT_FAIL(CLV_E_ARGUMENT, "clip is nan, but it must be from 0 to less than inf",
                 clv_trainer_open(context, model, &o, &t));
     t = runs_open(context, model, CLV_TRAIN_CLASSES, 0);
     EXPECT_FAIL(CLV_E_ARGUMENT, "label 1 is 3",

@@ -95,7 +95,7 @@ static void resumes_on_its_model(clv_context *context, const char *file)
     clv_trainer_close(t);
     EXPECT_OK(clv_model_create_random(&runs_config, 9, &other));
     t = runs_open(context, other, CLV_TRAIN_CLASSES, 1);
-    EXPECT_FAIL(CLV_E_FORMAT, "frozen weights are others", clv_trainer_restore(t, file));
+    EXPECT_FAIL(CLV_E_FORMAT, "different frozen weights", clv_trainer_restore(t, file));
     clv_trainer_close(t);
     clv_model_close(other);
     t = runs_open(context, model, CLV_TRAIN_CLASSES, 2); /* their own layer alone learns */

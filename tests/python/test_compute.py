@@ -196,10 +196,10 @@ def test_arrays_without_a_device(reference):
     with pytest.raises(cleave.ArgumentError, match="different contexts"):
         with cleave.Context(mode="reference") as other:
             cleave.compute("a + b", a=a, b=cleave.array([1], context=other))
-    with pytest.raises(cleave.ShapeError, match="9 axes, at most 8"):
+    with pytest.raises(cleave.ShapeError, match="9 axes"):
         cleave.array(np.ones((1,) * 9), context=reference)
     made = cleave.empty(3, context=reference)
-    with pytest.raises(cleave.ArgumentError, match="no contents"):
+    with pytest.raises(cleave.ArgumentError, match="no values"):
         made.numpy()
 
 
@@ -216,13 +216,13 @@ def test_a_chain_is_planned(context):
             return cleave.compute("x * y", x=made, y=1)
         where[side] = cleave.explain(chain).resident_bytes
     assert where["device"] - where["host"] == a.size * 4
-    with pytest.raises(cleave.ArgumentError, match="no contents"):
+    with pytest.raises(cleave.ArgumentError, match="no values"):
         cleave.explain(lambda: float((a + b).sum()))
     made = cleave.empty((64, 64), context=context)
     cleave.explain(cleave.compute, "a + b", a=a, b=b, out=made)
-    with pytest.raises(cleave.ArgumentError, match="no contents"):  # it was no more than a plan
+    with pytest.raises(cleave.ArgumentError, match="no values"):  # it was no more than a plan
         cleave.compute("x + 1", x=made)
-    with pytest.raises(cleave.ArgumentError, match="no contents"):
+    with pytest.raises(cleave.ArgumentError, match="no values"):
         cleave.explain(lambda: cleave.empty(3, context=context) + 1)
 
 

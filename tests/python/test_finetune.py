@@ -170,13 +170,13 @@ def test_what_is_refused_leaves_nothing(folder, reference, tmp_path):
         ((folder, TEXTS, LABELS, output), {"epochs": 0}, "epochs: 0 given, expected 1 to"),
         ((folder, TEXTS, LABELS, output), {"rate": 0}, "rate 0.0, .* expected more than 0"),
         ((folder, TEXTS, LABELS, output), {"schedule": "cosine"}, "'linear', 'constant'"),
-        ((folder, TEXTS, LABELS, output), {"freeze": 9}, "9 layers stay, the model has 1"),
+        ((folder, TEXTS, LABELS, output), {"freeze": 9}, "9 layers are to be frozen, but the model has only 1"),
         ((folder, TEXTS, LABELS, output), {"freeze": -1}, "freeze: -1 given, expected 0 to"),
         ((folder, TEXTS, LABELS, output), {"save_every": -1}, "save_every: -1 given, expected 0 to"),
         ((folder, TEXTS, LABELS, output), {"epochs": 1.5}, "epochs: 1.5 given, an integer expected"),
         ((folder, TEXTS, LABELS, output), {"clip": -2.0}, "clip -2 given"),
         ((folder, FRUIT, ROCKS, output), {"task": "pairs", "freeze": 1},
-         "1 layers stay, the model has 1, and pairs .* nothing would learn"),
+         "all 1 layers are frozen, .* nothing to train"),
         ((folder, TEXTS, LABELS, output), {"resume": True}, "there is no"),
     ]
     for arguments, options, why in cases:

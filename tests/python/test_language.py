@@ -77,9 +77,9 @@ def test_conversations(model):
 
 
 def test_what_is_wrong_is_named(tmp_path):
-    with pytest.raises(cleave.FileError, match="no such model"):
+    with pytest.raises(cleave.FileError, match="cannot open the model"):
         cleave.LanguageModel(tmp_path / "nothing.gguf")
-    with pytest.raises(cleave.ArgumentError, match="asked for, the model has"):
+    with pytest.raises(cleave.ArgumentError, match="asked for, but the model has"):
         cleave.LanguageModel(os.path.join(DATA, "tiny", NAME), tokens=1 << 20)
     model = cleave.LanguageModel(os.path.join(DATA, "tiny", NAME))
     with pytest.raises(cleave.ArgumentError, match="max_tokens"):

@@ -13,7 +13,7 @@ kit.write("file", "")
 VALUES = {
     "CLEAVE_MODE": ["fast", "must be auto, cpu, gpu, hybrid or reference"],
     "CLEAVE_SCHED": ["best", "must be adaptive, static, dynamic or hguided"],
-    "CLEAVE_MEM_LIMIT": ["plenty", "must be a size such as 2G or a part such as 50%"],
+    "CLEAVE_MEM_LIMIT": ["plenty", "must be a size such as 2G or a share such as 50%"],
     "CLEAVE_CACHE": ["no", "must be 0 or 1"],
     "CLEAVE_TUNE": ["yes", "must be 0 or 1"],
     "CLEAVE_BIND": ["2", "must be 0 or 1"],

@@ -86,7 +86,7 @@ def check_tracks():
     before = peak()
     line = ["tracks", kit.write("far.csv", "frame,y,x,particle\n0,1,1,0\n1,1,2,0\n99999999,1,2,0\n")]
     done = kit.expect(0, None, *line, "-o", "o.csv", "--summary", "s.csv")
-    kit.same("a drift over 1e8 frames", b"not looked for, since the frames go from 0 to 99999999" in done.stdout, True)
+    kit.same("a drift over 1e8 frames", b"not measured, because the frames go from 0 to 99999999" in done.stdout, True)
     with open("s.csv", encoding="utf-8") as file:
         names, values = (text.split(",") for text in file.read().splitlines())
     kit.same("the drift that is not known", values[names.index("drift_y_px")], "")
@@ -236,7 +236,7 @@ def shared_strips(name, pages, strips):
 
 
 def check_shared():
-    kit.expect(2, "describe themselves with", "blobs", shared_strips("shared.tif", 4000, 100000), "-o", "spots.csv",
+    kit.expect(2, "the descriptions of the first", "blobs", shared_strips("shared.tif", 4000, 100000), "-o", "spots.csv",
                "--mode", "reference")
     # few pages may do so
     kit.expect(0, None, "blobs", shared_strips("few.tif", 3, 100), "-o", "spots.csv", "--mode", "reference", "-q")

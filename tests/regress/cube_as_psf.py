@@ -37,7 +37,7 @@ for psf, shape in ("cube.npy", "[6,31,31]"), ("other.npy", "[3,33,33]"):
          "it must be one off-axis image of the star, [n,n]" % (psf, shape))
     paco("channels.npy", psf, 2, "looks like a sequence")
 kit.write_npy("three.npy", (3,), [0.0, 20.0, 40.0], "<f8")
-kit.expect(2, "is the order CUBE ANGLES PSF?", "paco", "psfs.npy", "three.npy", "cube.npy", "-o", "maps",
+kit.expect(2, "Is the order CUBE ANGLES PSF?", "paco", "psfs.npy", "three.npy", "cube.npy", "-o", "maps",
            "--radius", "2")
 kit.same("maps", [name for name in kit.listing() if "maps" in name], [])
 for psf in "psf.npy", "psfs.npy", "wide.npy":

@@ -74,16 +74,16 @@ def refused():
         for ending in set(EVERY + [".xlsx", ".CSV", ".csv.gz", ".zip"]) - set(endings):
             if "--format" in command and ending in (".xlsx", ".CSV") and command[0] == "embed":
                 continue  # an option said the format, and the ending means nothing
-            part = "Cleave compresses nothing" if ending in (".csv.gz", ".zip") else \
+            part = "Cleave does not write compressed files" if ending in (".csv.gz", ".zip") else \
                 "but this output cannot be a %s file" % ending
             kit.expect(2, part + ": " + use, *command, *more, option, "other" + ending)
         if len(endings) > 1 and ".html" not in endings:
-            kit.expect(2, "its ending has to say the format", *command, *more, option, "other")
+            kit.expect(2, "it has no ending that names the format", *command, *more, option, "other")
     for command, option in ((["paco", "no", "no", "no"], "-o"), (["demo"], "-o"),
                             (["finetune", "no-model", "--data", "in.txt"], "-o"),
                             (["templates", "no-models"], "-o"), (SPECFIT + TABLE, "--plot")):
         for name in "maps.fits", "picture.png", "model.safetensors":
-            kit.expect(2, "which is a file's name", *command, option, name)
+            kit.expect(2, "which is the name of a file", *command, option, name)
     for command, option in ((["selftest"], "--json"), (["bench"], "--html"), (["probe"], "--save"),
                             (SPECFIT + TABLE, "--models")):
         kit.expect(2, "standard output is not possible there", *command, option, "-")

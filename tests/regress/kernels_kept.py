@@ -127,7 +127,7 @@ def check_beside():
 def check_check():
     """`probe --check` throws away what was compiled, whatever its digest."""
     if not kept("drivers/pocl/**/*.so"):
-        kit.wrong("nothing is kept")
+        kit.wrong("there is no cache")
     done = kit.run("probe", "--check", "-q", environment=HERE, timeout=600)
     left = kept("drivers/pocl/**/*.so")
     if done.returncode != 0 or left:

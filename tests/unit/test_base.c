@@ -198,7 +198,7 @@ static void links_and_devices_stay(void **state)
     assert_string_equal(data, "second");
     clv_free(data);
     assert_int_equal(mkfifo(pipe, 0600), 0);
-    EXPECT_FAIL(CLV_E_IO, "is a pipe or device", clv_file_begin(pipe, &temporary));
+    EXPECT_FAIL(CLV_E_IO, "is a pipe or a device", clv_file_begin(pipe, &temporary));
     EXPECT_FAIL(CLV_E_IO, "is a directory", clv_file_begin(test_temp_dir(), &temporary));
     assert_null(temporary);
 }
@@ -211,7 +211,7 @@ static void a_private_directory_is_private(void **state)
     EXPECT_OK(clv_dir_make_private(path));
     EXPECT_OK(clv_dir_make_private(path));
     assert_int_equal(chmod(path, 0777), 0);
-    EXPECT_FAIL(CLV_E_IO, "others may write", clv_dir_make_private(path));
+    EXPECT_FAIL(CLV_E_IO, "other users may write", clv_dir_make_private(path));
     char link[320];
     snprintf(link, sizeof link, "%s-link", path);
     assert_int_equal(chmod(path, 0700), 0);

@@ -309,7 +309,7 @@ static void arguments_are_checked(void **state)
     size_t length;
     EXPECT_FAIL(CLV_E_ARGUMENT, "message 0: byte 0 is not UTF-8",
                 clv_chat_render("x", &bad, 1, NULL, &text, NULL, &length));
-    EXPECT_FAIL(CLV_E_ARGUMENT, "message 0 has a NULL",
+    EXPECT_FAIL(CLV_E_ARGUMENT, "message 0 has a role or content",
                 clv_chat_render("x", &none, 1, NULL, &text, NULL, &length));
     EXPECT_FAIL(CLV_E_ARGUMENT, "a NULL",
                 clv_chat_render(NULL, NULL, 0, NULL, &text, NULL, &length));

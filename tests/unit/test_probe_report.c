@@ -165,8 +165,8 @@ static void wrong_answers_change_nothing(void **state)
     static const struct {
         const char *text, *message;
     } cases[] = {
-        { "", "not JSON" },
-        { "{\"opencl\":{}", "not JSON" },
+        { "", "not valid JSON" },
+        { "{\"opencl\":{}", "not valid JSON" },
         { "[]", "no opencl or no devices" },
         { "{\"opencl\":{},\"devices\":{}}", "no opencl or no devices" },
         { "{\"opencl\":{\"platforms\":3},\"devices\":[]}", "platforms: expected a list" },
@@ -220,7 +220,7 @@ static void only_known_schemas_are_replayed(void **state)
     clv_machine *m = clv_machine_create();
     EXPECT_FAIL(CLV_E_FORMAT, "schema \"other/1\" given",
                 clv_snapshot_read(m, "f", "{\"schema\":\"other/1\"}", 20, NULL));
-    EXPECT_FAIL(CLV_E_FORMAT, "not JSON", clv_snapshot_read(m, "f", "{", 1, NULL));
+    EXPECT_FAIL(CLV_E_FORMAT, "not valid JSON", clv_snapshot_read(m, "f", "{", 1, NULL));
     EXPECT_FAIL(CLV_E_ARGUMENT, "no scenarios",
                 clv_snapshot_read(m, "f", "{\"schema\":\"cleave.probe/1\"}", 27, "x"));
     clv_machine_free(m);

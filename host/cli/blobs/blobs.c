@@ -132,7 +132,8 @@ static clv_status run_frames(task *t, const clv_blob_options *given, bool quiet_
         size_t count;
         status = blobs_reader_next(reader, &pixels, &count);
         if (status && t->a->partial && t->done) {
-            cli_warn(&cli_blobs, "%s; %zu frames before it are done", clv_error_message(), t->done);
+            cli_warn(&cli_blobs, "%s; the %zu frames before it are done", clv_error_message(),
+                     t->done);
             status = CLV_OK;
             break;
         }
@@ -256,22 +257,21 @@ static void summarize(const task *t, double seconds)
             clv_format_seconds(seconds, took), seconds > 0 ? (double)s->frames / seconds : 0,
             t->read_s, s->job_s, s->finish_s);
     if (s->bad_pixels)
-        cli_warn(&cli_blobs, "%zu pixels are NaN or inf; %zu spots beside them are left out",
+        cli_warn(&cli_blobs, "%zu pixels are NaN or infinite; %zu spots next to them are left out",
                  s->bad_pixels, s->dropped_bad);
     if (s->hot_pixels)
         cli_warn(&cli_blobs,
                  "%zu single bright pixels (hot pixels, cosmics) are narrower than a spot of "
-                 "--min-sigma "
-                 "%g and are left out; --hot-pixels keep takes them as spots",
+                 "--min-sigma %g and are left out; --hot-pixels keep counts them as spots",
                  s->hot_pixels, t->a->min_sigma);
     if (t->watch.jumps)
         cli_warn(&cli_blobs,
-                 "the number of spots jumps: frame %zu has %.0f, those before it about %.0f "
-                 "(%zu such frames)",
+                 "the number of spots jumps: frame %zu has %.0f spots, the frames before it have "
+                 "about %.0f (%zu such jumps)",
                  t->watch.first_of, t->watch.first_now, t->watch.first_usual, t->watch.jumps);
     if (blobs_wants_stage(t->a)) blobs_stage_tell(&t->stage, t->a->news);
     if (s->empty_frames)
-        cli_warn(&cli_blobs, "%zu of %zu frames hold no spot", s->empty_frames, s->frames);
+        cli_warn(&cli_blobs, "%zu of %zu frames have no spots", s->empty_frames, s->frames);
 }
 
 static int work(task *t)
@@ -327,10 +327,10 @@ static int spare_inputs(const clv_movie *movie, const cli_file *outputs, size_t 
         if (!outputs[o].path || stat(outputs[o].path, &info) != 0) continue;
         for (size_t i = 0; i < files; ++i)
             if (cli_same_file(path[i], outputs[o].path))
-                return cli_error(&cli_blobs, CLI_USAGE,
-                                 "%s: %s is a file of the movie, and would be overwritten: give "
-                                 "another file",
-                                 outputs[o].option, outputs[o].path);
+                return cli_error(
+                    &cli_blobs, CLI_USAGE,
+                    "%s: %s is a file of the movie and would be overwritten; give another file",
+                    outputs[o].option, outputs[o].path);
     }
     return -1;
 }
@@ -386,7 +386,7 @@ static int run(int argc, char **argv)
     if (a.raw && !clv_raw_parse(a.raw, &raw))
         return cli_error(
             &cli_blobs, CLI_USAGE,
-            "--raw: \"%s\" given, expected T,H,W,TYPE[,OFFSET], such as 1000,512,512,u16", a.raw);
+            "--raw is \"%s\", but it must be T,H,W,TYPE[,OFFSET], such as 1000,512,512,u16", a.raw);
     const clv_movie_options how = { .channel_given = a.channel_given,
                                     .channel = (size_t)a.channel,
                                     .z_given = a.z_given,
@@ -408,8 +408,8 @@ static int run(int argc, char **argv)
     const size_t shorter = CLV_MIN(t.facts->height, t.facts->width);
     if (a.exclude_border > (shorter - 1) / 2) {
         code = cli_error(&cli_blobs, CLI_USAGE,
-                         "--exclude-border: %llu given, which leaves nothing of %zux%zu pixels; "
-                         "expected at most %zu",
+                         "--exclude-border is %llu, which leaves nothing of %zux%zu pixels; it can "
+                         "be at most %zu",
                          (unsigned long long)a.exclude_border, t.facts->height, t.facts->width,
                          (shorter - 1) / 2);
         clv_movie_close(t.movie);
@@ -422,11 +422,10 @@ static int run(int argc, char **argv)
     }
     if (a.voxel_size) {
         clv_movie_close(t.movie);
-        return cli_error(
-            &cli_blobs, CLI_USAGE,
-            "--voxel-size is for stacks of planes, and %s has none (--axes ZYX takes its "
-            "frames as one)",
-            a.movie);
+        return cli_error(&cli_blobs, CLI_USAGE,
+                         "--voxel-size is for stacks of planes, but %s has none (--axes ZYX reads "
+                         "its frames as one stack)",
+                         a.movie);
     }
     t.first = a.first, t.last = CLV_MIN(a.last, t.facts->frames);
     if (t.first >= t.last)

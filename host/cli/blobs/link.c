@@ -33,11 +33,10 @@ static clv_status find_old(link_rows *r, const char *path, const link_args *a)
                             "give another name",
                             path, a->particle);
     if (a->replace) return CLV_OK;
-    return clv_fail(
-        CLV_E_FORMAT,
-        "%s: has a column '%s' already; --replace drops it, --particle NAME gives the new one "
-        "another name",
-        path, a->particle);
+    return clv_fail(CLV_E_FORMAT,
+                    "%s: there already is a column '%s'; --replace overwrites it, and --particle "
+                    "NAME gives the new one another name",
+                    path, a->particle);
 }
 
 static clv_status read_column(link_rows *r, const char *path, int role, double *values)
@@ -46,8 +45,8 @@ static clv_status read_column(link_rows *r, const char *path, int role, double *
     for (size_t i = 0; i < r->count; ++i) {
         if (role == COLUMN_FRAME && (values[i] != floor(values[i]) || fabs(values[i]) > 1e15))
             return clv_fail(CLV_E_FORMAT,
-                            "%s: row %zu: the frame, column '%s', is %g, which is no whole number "
-                            "(--columns frame=NAME takes another column)",
+                            "%s: row %zu: the frame number in column '%s' is %g, which is not a "
+                            "whole number (--columns frame=NAME chooses another column)",
                             path, i + 1, clv_csv_name(r->table, r->column[role]), values[i]);
         if (role == COLUMN_FRAME)
             r->points[i].frame = (int64_t)values[i];
@@ -82,7 +81,7 @@ static clv_status read_rows(const char *path, const link_args *a, link_rows *r)
     const bool commas = clv_csv_decimal(r->table) == ',';
     if (!status && !a->quiet && (commas || strcmp(kind, "text with commas") != 0))
         cli_say(stderr, "%s: %s%s\n", path, kind,
-                commas ? ", decimal commas (written as points)" : "");
+                commas ? ", decimal commas (written as decimal points)" : "");
     return status;
 }
 
@@ -92,7 +91,7 @@ static clv_status ratio_of(const link_rows *r, size_t large, size_t small, doubl
 {
     double *a = clv_alloc(CLV_MAX(r->count, (size_t)1), sizeof *a),
            *b = clv_alloc(CLV_MAX(r->count, (size_t)1), sizeof *b);
-    clv_status status = a && b ? CLV_OK : clv_fail(CLV_E_MEMORY, "link: no memory");
+    clv_status status = a && b ? CLV_OK : clv_fail(CLV_E_MEMORY, "link: out of memory");
     size_t best = 0;
     *ratio = 0;
     if (!status) status = clv_csv_doubles(r->table, large, a);
@@ -151,7 +150,7 @@ static clv_status find_units(link_rows *r, const link_args *a)
     clv_copy_string(u->space, sizeof u->space, unit);
     if (!a->quiet && u->pixel_size > 0)
         cli_say(stderr,
-                "pixels of %.6g %s, by the columns x and x_%s (--pixel-size says otherwise)\n",
+                "pixel size: %.6g %s, from the columns x and x_%s (--pixel-size overrides it)\n",
                 u->pixel_size, unit, unit);
     return CLV_OK;
 }
@@ -160,18 +159,18 @@ static int check_units(const link_args *a, blobs_units *u)
 {
     if (!a->pixel_size && !a->interval_given) return -1;
     if (cli_formats_of(a->output) != CLI_XML)
-        return cli_error(&cli_link, CLI_USAGE,
-                         "--pixel-size and --interval are for TrackMate's XML, and -o is %s: the "
-                         "columns of other tables stay as they are (cleave tracks reckons in "
-                         "physical units)",
-                         a->output);
+        return cli_error(
+            &cli_link, CLI_USAGE,
+            "--pixel-size and --interval are for TrackMate's XML, but -o is %s; other tables keep "
+            "their columns as they are (cleave tracks works in physical units)",
+            a->output);
     if (a->pixel_size && !cli_parse_size(a->pixel_size, &u->pixel_size, u->space, sizeof u->space))
         return cli_error(&cli_link, CLI_USAGE,
-                         "--pixel-size: \"%s\" given, expected a size such as 0.1um",
+                         "--pixel-size is \"%s\", but it must be a size such as 0.1um",
                          a->pixel_size);
     if (a->pixel_size && !u->space[0]) clv_copy_string(u->space, sizeof u->space, "pixel");
     if (a->interval_given && !(a->interval > 0))
-        return cli_error(&cli_link, CLI_USAGE, "--interval: %g given, expected more than 0",
+        return cli_error(&cli_link, CLI_USAGE, "--interval is %g, but it must be more than 0",
                          a->interval);
     u->row = u->plane = u->pixel_size;
     return -1;
@@ -275,11 +274,10 @@ static int check_names(const link_rows *r, const char *path)
     static const char *const names[] = { "parent", "child" };
     for (size_t i = 0; i < CLV_LEN(names); ++i)
         if (cli_column_called(r->table, names[i]) != SIZE_MAX)
-            return cli_error(
-                &cli_link, CLI_USAGE,
-                "%s: has a column '%s' already, which --branches would write; rename it or leave "
-                "--branches out",
-                path, names[i]);
+            return cli_error(&cli_link, CLI_USAGE,
+                             "%s: there already is a column '%s', which --branches would write; "
+                             "rename it or leave out --branches",
+                             path, names[i]);
     return 0;
 }
 
@@ -333,7 +331,7 @@ static int run(int argc, char **argv)
     if ((code = cli_check_operands(&cli_link, "SPOTS.csv", operands, argv + 1)) >= 0) return code;
     if (!a.output)
         return cli_error(&cli_link, CLI_USAGE,
-                         "-o FILE is missing: where the table goes, such as -o tracks.csv");
+                         "-o FILE is missing: the file for the table, such as -o tracks.csv");
     if (!a.search_given)
         return cli_error(
             &cli_link, CLI_USAGE,
@@ -346,7 +344,7 @@ static int run(int argc, char **argv)
         return cli_error(&cli_link, CLI_USAGE, "--branches is %g, but it must be more than 0",
                          a.branch);
     if (!*a.particle)
-        return cli_error(&cli_link, CLI_USAGE, "--particle is empty, expected a name");
+        return cli_error(&cli_link, CLI_USAGE, "--particle is empty, but it must be a column name");
     if ((code = cli_check_columns(&cli_link, a.columns, false)) >= 0) return code;
     const cli_file inputs[] = { { "SPOTS.csv", argv[1], NULL, CLI_STREAM },
                                 { "--stage-drift", a.stage_drift, NULL, 0 } },

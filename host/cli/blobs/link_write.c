@@ -341,9 +341,10 @@ static clv_status write_xml(output *o)
     for (size_t i = 0; i < r->line_count && !status; ++i) {
         const link_line *l = &r->lines[i];
         if (l->frame < 0 || l->frame > INT32_MAX) {
-            status =
-                clv_fail(CLV_E_FORMAT, "%s: frame %lld cannot be in TrackMate's XML: 0 to %d can",
-                         o->path, (long long)l->frame, INT32_MAX);
+            status = clv_fail(
+                CLV_E_FORMAT,
+                "%s: frame %lld cannot be stored in TrackMate's XML, which takes frames 0 to %d",
+                o->path, (long long)l->frame, INT32_MAX);
             break;
         }
         begin_row(o, l);

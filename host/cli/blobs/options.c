@@ -142,58 +142,63 @@ int blobs_check(blobs_args *a)
     enum { MOST_SIGMA = 256 }; /* pixels; the library's limit */
     if (!a->output && !a->preview_given && !a->tracks && !a->stage_drift && !a->registered)
         return cli_error(cli_running(), CLI_USAGE,
-                         "-o FILE is missing: where the spots go, such as -o spots.csv");
+                         "-o FILE is missing: the file for the spots, such as -o spots.csv");
     if (!(a->min_sigma > 0) || a->max_sigma < a->min_sigma)
-        return cli_error(cli_running(), CLI_USAGE,
-                         "--min-sigma %g and --max-sigma %g given, expected 0 < min <= max",
-                         a->min_sigma, a->max_sigma);
+        return cli_error(
+            cli_running(), CLI_USAGE,
+            "--min-sigma is %g and --max-sigma %g, but they must satisfy 0 < min <= max",
+            a->min_sigma, a->max_sigma);
     if (a->max_sigma > MOST_SIGMA)
-        return cli_error(cli_running(), CLI_USAGE, "--max-sigma: %g given, expected at most %d",
+        return cli_error(cli_running(), CLI_USAGE, "--max-sigma is %g, but it must be at most %d",
                          a->max_sigma, MOST_SIGMA);
     if (!a->num_sigma || a->num_sigma > CLV_BLOB_MAX_SCALES)
-        return cli_error(cli_running(), CLI_USAGE, "--num-sigma: %llu given, expected 1 to %d",
+        return cli_error(cli_running(), CLI_USAGE, "--num-sigma is %llu, but it must be 1 to %d",
                          (unsigned long long)a->num_sigma, CLV_BLOB_MAX_SCALES);
     if (a->tracks && !a->link_given)
-        return cli_error(cli_running(), CLI_USAGE, "-T needs --link R: how far a spot may move");
+        return cli_error(cli_running(), CLI_USAGE,
+                         "-T needs --link R, the farthest that a spot may move between frames");
     if (a->link_given && !(a->link > 0))
-        return cli_error(cli_running(), CLI_USAGE, "--link: %g given, expected more than 0",
+        return cli_error(cli_running(), CLI_USAGE, "--link is %g, but it must be more than 0",
                          a->link);
     if (a->fill_gaps && !a->link_given)
         return cli_error(cli_running(), CLI_USAGE, "--fill-gaps needs --link R");
     if (!a->link_given && (a->memory || a->min_length != 1 || a->predict))
-        return cli_error(
-            cli_running(), CLI_USAGE,
-            "%s is for tracks, which --link R makes: how far a spot may move, in pixels",
-            a->memory    ? "--memory"
-            : a->predict ? "--predict"
-                         : "--min-length");
+        return cli_error(cli_running(), CLI_USAGE,
+                         "%s is for tracks; add --link R, the farthest that a spot may move "
+                         "between frames, in pixels",
+                         a->memory    ? "--memory"
+                         : a->predict ? "--predict"
+                                      : "--min-length");
     if (a->sigma_ratio != 1.6 && !a->dog)
-        return cli_error(cli_running(), CLI_USAGE, "--sigma-ratio is an option of --dog alone");
+        return cli_error(cli_running(), CLI_USAGE, "--sigma-ratio is only possible with --dog");
     if (a->z_given && a->voxel_size)
         return cli_error(cli_running(), CLI_USAGE,
-                         "--z takes one plane of each stack, and --voxel-size is for whole stacks");
+                         "--z reads one plane of each stack, but --voxel-size is for whole stacks; "
+                         "leave one of them out");
     if (a->z_given && a->axes > CLV_MOVIE_TYX)
         return cli_error(cli_running(), CLI_USAGE,
-                         "--z takes one plane of each stack, --axes %s all of them",
+                         "--z reads one plane of each stack, but --axes %s reads all of them; "
+                         "leave one of them out",
                          a->axes == CLV_MOVIE_ZYX ? "ZYX" : "TZYX");
     if ((a->pixel_size || a->interval_given) && a->format == BLOBS_XY)
         return cli_error(cli_running(), CLI_USAGE,
-                         "%s has no place in --format xy, which is in pixels and frames",
+                         "%s cannot be used with --format xy, which is in pixels and frames",
                          a->pixel_size ? "--pixel-size" : "--interval");
     if (a->preview_given && !a->common.quiet && (a->output || a->tracks))
-        cli_warn(cli_running(), "--preview writes pictures alone: %s is not written",
+        cli_warn(cli_running(), "--preview writes only pictures: %s is not written",
                  a->output ? a->output : a->tracks);
     if (a->preview_given && blobs_wants_stage(a))
-        return cli_error(cli_running(), CLI_USAGE,
-                         "%s follows the whole movie, and --preview shows one frame",
-                         a->stage_drift      ? "--stage-drift"
-                         : a->subtract_drift ? "--subtract-drift"
-                                             : "--registered");
+        return cli_error(
+            cli_running(), CLI_USAGE,
+            "%s needs the whole movie, but --preview shows one frame; leave one of them out",
+            a->stage_drift      ? "--stage-drift"
+            : a->subtract_drift ? "--subtract-drift"
+                                : "--registered");
     if (a->histogram && !a->preview_given)
         return cli_error(cli_running(), CLI_USAGE,
-                         "--histogram needs --preview N: it shows one frame, N");
+                         "--histogram needs --preview N: it shows the histogram of frame N");
     if (!(a->overlap >= 0 && a->overlap <= 1))
-        return cli_error(cli_running(), CLI_USAGE, "--overlap: %g given, expected 0 to 1",
+        return cli_error(cli_running(), CLI_USAGE, "--overlap is %g, but it must be 0 to 1",
                          a->overlap);
     if (a->scope == 1 && a->common.shard)
         return cli_error(
@@ -204,7 +209,7 @@ int blobs_check(blobs_args *a)
         return cli_error(cli_running(), CLI_USAGE,
                          "--threshold-scope movie and --threshold-sigma exclude each other");
     if (a->min_sigma < 0.8 && !a->common.quiet)
-        cli_warn(cli_running(), "below 0.8 pixels sampled filters say little: --min-sigma 0.8 is a "
-                                "sensible floor");
+        cli_warn(cli_running(), "a filter narrower than 0.8 pixels cannot be sampled well on the "
+                                "pixel grid; use --min-sigma 0.8 or more");
     return read_frames(a);
 }

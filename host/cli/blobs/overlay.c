@@ -295,7 +295,8 @@ int blobs_preview(const blobs_args *a, clv_movie *movie, clv_context *context)
 {
     const clv_movie_facts *f = clv_movie_look(movie);
     if (a->preview >= f->frames)
-        return cli_error(cli_running(), CLI_USAGE, "--preview: frame %llu asked for, there are %zu",
+        return cli_error(cli_running(), CLI_USAGE,
+                         "--preview is frame %llu, but the movie has %zu frames, counted from 0",
                          (unsigned long long)a->preview, f->frames);
     return cli_input_status(cli_running(), preview(a, movie, context));
 }

@@ -150,8 +150,8 @@ clv_status blobs_stop(const blobs_args *a, size_t done, size_t total, const char
 {
     if (!a->partial || !done)
         return clv_fail(CLV_E_CANCELLED, "cancelled after %zu of %zu %s%s", done, total, what,
-                        a->partial ? "" : " (--partial keeps what is done)");
-    cli_warn(cli_running(), "stopped after %zu of %zu %s: these are kept (--partial)", done, total,
+                        a->partial ? "" : " (--partial keeps the finished part)");
+    cli_warn(cli_running(), "stopped after %zu of %zu %s; these are kept (--partial)", done, total,
              what);
     *stopped = true;
     return CLV_OK;

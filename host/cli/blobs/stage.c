@@ -105,12 +105,14 @@ void blobs_stage_tell(const blobs_stage *s, FILE *news)
 {
     if (!s->count) return;
     const clv_stage_shift *last = &s->shifts[s->count - 1];
-    cli_say(news, "stage: the picture moved by %.2f pixels along y and %.2f along x%s\n", last->y,
-            last->x, s->args->subtract_drift ? ", subtracted" : "");
+    cli_say(news,
+            "stage drift: from the first to the last frame the image moved by %.2f pixels along y "
+            "and %.2f along x%s\n",
+            last->y, last->x, s->args->subtract_drift ? ", subtracted" : "");
     if (s->lost)
         cli_warn(cli_running(),
-                 "%zu of %zu frames show nothing that the others show: the drift of the frame "
-                 "before is taken there",
+                 "%zu of %zu frames have nothing in common with the others: for them the drift of "
+                 "the frame before is used",
                  s->lost, s->count);
 }
 

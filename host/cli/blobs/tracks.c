@@ -59,11 +59,10 @@ clv_status blobs_check_gaps(const char *path, double made, size_t bytes_each)
 {
     static const double most = 1e8;
     if (made > most)
-        return clv_fail(
-            CLV_E_MEMORY,
-            "%s: --fill-gaps would make %.4g spots where %.4g are possible: give a smaller "
-            "--memory, or leave --fill-gaps out",
-            path, made, most);
+        return clv_fail(CLV_E_MEMORY,
+                        "%s: --fill-gaps would add %.4g spots, but at most %.4g are possible; give "
+                        "a smaller --memory, or leave out --fill-gaps",
+                        path, made, most);
     return clv_io_need(path, "with its gaps filled", (uint64_t)(made * (double)bytes_each));
 }
 

@@ -27,7 +27,7 @@ int blobs_units_of(const blobs_args *a, const clv_movie_facts *facts, blobs_unit
         char unit[sizeof units->space];
         if (!cli_parse_size(a->pixel_size, &units->pixel_size, unit, sizeof unit))
             return cli_error(cli_running(), CLI_USAGE,
-                             "--pixel-size: \"%s\" given, expected a size such as 0.1um",
+                             "--pixel-size is \"%s\", but it must be a size such as 0.1um",
                              a->pixel_size);
         clv_copy_string(units->space, sizeof units->space, unit[0] ? unit : "pixel");
         units->row = 0;
@@ -36,14 +36,14 @@ int blobs_units_of(const blobs_args *a, const clv_movie_facts *facts, blobs_unit
         const bool named = a->format == BLOBS_CLEAVE || a->format == BLOBS_NAPARI;
         if (named && !xml && !blobs_has_unit(units))
             return cli_error(cli_running(), CLI_USAGE,
-                             "--pixel-size %s has no unit, after which columns are called: give "
-                             "one, such as %gum",
+                             "--pixel-size %s has no unit, but the names of columns contain it; "
+                             "add one, such as %gum",
                              a->pixel_size, units->pixel_size);
     }
     if (a->interval_given) {
         if (!(a->interval > 0))
-            return cli_error(cli_running(), CLI_USAGE, "--interval: %g given, expected more than 0",
-                             a->interval);
+            return cli_error(cli_running(), CLI_USAGE,
+                             "--interval is %g, but it must be more than 0", a->interval);
         units->interval = a->interval;
         clv_copy_string(units->time, sizeof units->time, "sec");
     }

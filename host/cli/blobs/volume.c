@@ -39,8 +39,9 @@ typedef struct task {
 static int refuse(const blobs_args *a)
 {
     if (a->voxel_size && a->pixel_size)
-        return cli_error(cli_running(), CLI_USAGE,
-                         "--voxel-size and --pixel-size both tell how large a pixel is: give one");
+        return cli_error(
+            cli_running(), CLI_USAGE,
+            "--voxel-size and --pixel-size both give the size of a pixel; leave one of them out");
     const char *what = a->scope == 1           ? "--threshold-scope movie"
                        : a->preview_given      ? "--preview"
                        : a->format == BLOBS_XY ? "--format xy"
@@ -50,8 +51,8 @@ static int refuse(const blobs_args *a)
                                                : NULL;
     if (!what) return -1;
     return cli_error(cli_running(), CLI_USAGE,
-                     "%s is there for frames only, and %s holds stacks of planes; --z N takes one "
-                     "plane of each",
+                     "%s is possible for frames only, but %s holds stacks of planes; --z N reads "
+                     "one plane of each stack",
                      what, a->movie);
 }
 
@@ -67,7 +68,7 @@ static int find_voxel(task *t)
         char unit[sizeof t->units.space];
         if (!cli_parse_voxel(a->voxel_size, t->voxel, unit, sizeof unit))
             return cli_error(cli_running(), CLI_USAGE,
-                             "--voxel-size: \"%s\" given, expected the sides along z, y and x, "
+                             "--voxel-size is \"%s\", but it must be the sides along z, y and x, "
                              "such as 0.3,0.1,0.1um",
                              a->voxel_size);
         t->units.pixel_size = unit[0] ? t->voxel[2] : 0;
@@ -76,12 +77,11 @@ static int find_voxel(task *t)
         t->voxel[0] = f->plane_spacing, t->voxel[2] = f->pixel_size;
         t->voxel[1] = f->row_spacing > 0 ? f->row_spacing : f->pixel_size;
         if (!a->common.quiet)
-            cli_say(stderr, "voxels of %g x %g x %g %s (z, y, x), as the file says\n", t->voxel[0],
+            cli_say(stderr, "voxel size: %g x %g x %g %s (z, y, x), from the file\n", t->voxel[0],
                     t->voxel[1], t->voxel[2], f->pixel_unit);
     } else if (!a->common.quiet) {
-        cli_say(stderr,
-                "the file does not tell how far its planes are apart: voxels are taken for cubes "
-                "(--voxel-size Z,Y,X says otherwise)\n");
+        cli_say(stderr, "the file does not give the distance between planes: assuming cubic voxels "
+                        "(--voxel-size Z,Y,X overrides this)\n");
     }
     return -1;
 }
@@ -142,7 +142,7 @@ static clv_status detect(task *t)
         status = clv_movie_read(t->movie, stack * f->depth, f->depth, voxels);
         t->read_s += clv_now() - started;
         if (status && t->a->partial && t->done) {
-            cli_warn(cli_running(), "%s; %zu stacks before it are done", clv_error_message(),
+            cli_warn(cli_running(), "%s; the %zu stacks before it are done", clv_error_message(),
                      t->done);
             status = CLV_OK;
             break;
@@ -296,7 +296,7 @@ static void announce(const task *t)
     const size_t stacks = f->frames / f->depth;
     cli_say(stderr,
             "%s: %s, %zu stack%s of %zu planes of %zux%zu %s: spots in three dimensions (--z N "
-            "takes one plane)\n",
+            "reads one plane)\n",
             t->a->movie, f->format, stacks, stacks == 1 ? "" : "s", f->depth, f->width, f->height,
             f->stored);
     if (!t->a->threshold_given && !t->a->threshold_rel_given && !t->a->threshold_sigma_given)
@@ -321,15 +321,16 @@ static void summarize(const task *t, double seconds)
     cli_say(t->a->news, "; %s (reading %.2f s, detecting %.2f s, measuring %.2f s)\n",
             clv_format_seconds(seconds, took), t->read_s, s->job_s, s->finish_s);
     if (s->bad_pixels)
-        cli_warn(cli_running(), "%zu voxels are NaN or inf; %zu spots beside them are left out",
+        cli_warn(cli_running(),
+                 "%zu voxels are NaN or infinite; %zu spots next to them are left out",
                  s->bad_pixels, s->dropped_bad);
     if (s->hot_pixels)
         cli_warn(cli_running(),
                  "%zu single bright pixels (hot pixels, cosmics) are narrower than a spot of "
-                 "--min-sigma %g and are left out; --hot-pixels keep takes them as spots",
+                 "--min-sigma %g and are left out; --hot-pixels keep counts them as spots",
                  s->hot_pixels, t->a->min_sigma);
     if (s->empty_frames)
-        cli_warn(cli_running(), "%zu of %zu stacks hold no spot", s->empty_frames, s->frames);
+        cli_warn(cli_running(), "%zu of %zu stacks have no spots", s->empty_frames, s->frames);
 }
 
 static int work(task *t)

@@ -75,7 +75,7 @@ static int show(const char *directory)
     cli_say(stdout, "%s\n\n", directory);
     cli_grid_print(&grid, stdout);
     cli_grid_clear(&grid);
-    cli_say(stdout, "\n%s in all; `cleave cache clear` forgets it\n",
+    cli_say(stdout, "\n%s in all; `cleave cache clear` deletes it\n",
             clv_format_bytes(total, size));
     return CLI_OK;
 }
@@ -107,13 +107,13 @@ static int run(int argc, char **argv)
     const char *what = operands ? argv[1] : "stat";
     const bool path = strcmp(what, "path") == 0;
     if (operands > 1 || (!path && strcmp(what, "stat") != 0 && strcmp(what, "clear") != 0))
-        return cli_error(&cli_cache, CLI_USAGE, "\"%s\" given, expected stat, clear or path",
-                         argv[operands]);
+        return cli_error(&cli_cache, CLI_USAGE,
+                         "there is no action \"%s\"; expected stat, clear or path", argv[operands]);
     clv_cache_dir(directory, sizeof directory);
     if (!*directory)
         return cli_error(&cli_cache, CLI_FAILED,
-                         "nothing is kept: CLEAVE_CACHE is 0, or there is no home folder; "
-                         "CLEAVE_CACHE_DIR names one");
+                         "there is no cache: CLEAVE_CACHE is 0, or there is no home folder. Set "
+                         "CLEAVE_CACHE_DIR to a folder for it");
     if (path) {
         cli_say(stdout, "%s\n", directory);
         return CLI_OK;

@@ -33,16 +33,16 @@ static clv_status split(const clv_lines *lines, fields *f)
         const char *tab = length ? memchr(line, '\t', length) : NULL;
         if (!tab)
             return clv_fail(CLV_E_FORMAT,
-                            "%s: line %llu has no tab, expected a text, a tab and "
-                            "what belongs to it",
+                            "%s: line %llu has no tab, but each line must be a text, a tab, and "
+                            "its label or its pair",
                             lines->path, number);
         const size_t before = (size_t)(tab - line), behind = length - before - 1;
         if (behind && memchr(tab + 1, '\t', behind))
             return clv_fail(CLV_E_FORMAT, "%s: line %llu has more than one tab", lines->path,
                             number);
         if (!before || !behind)
-            return clv_fail(CLV_E_FORMAT, "%s: line %llu has nothing %s its tab", lines->path,
-                            number, before ? "behind" : "before");
+            return clv_fail(CLV_E_FORMAT, "%s: line %llu is empty %s its tab", lines->path, number,
+                            before ? "after" : "before");
         f->text[0][i] = line, f->length[0][i] = before;
         f->text[1][i] = tab + 1, f->length[1][i] = behind;
     }
@@ -81,10 +81,11 @@ static clv_status find_class(cli_classes *c, const clv_lines *lines, size_t line
         }
     if (c->closed)
         return clv_fail(CLV_E_FORMAT,
-                        "%s: line %llu: no example to learn from has the label \"%.*s\"",
+                        "%s: line %llu: the label \"%.*s\" does not occur in the training data",
                         lines->path, number, (int)CLV_MIN(length, (size_t)SHOWN), name);
     if (memchr(name, '\0', length))
-        return clv_fail(CLV_E_FORMAT, "%s: line %llu: a label with a NUL", lines->path, number);
+        return clv_fail(CLV_E_FORMAT, "%s: line %llu: the label has a NUL byte", lines->path,
+                        number);
     uint32_t code_point;
     for (size_t at = 0, step; at < length; at += step) /* labels are written to JSON */
         if (!(step = clv_utf8_decode(name + at, length - at, &code_point)))
@@ -93,8 +94,8 @@ static clv_status find_class(cli_classes *c, const clv_lines *lines, size_t line
                             lines->path, number, at, (unsigned char)name[at]);
     if (c->count == MOST_CLASSES)
         return clv_fail(CLV_E_FORMAT,
-                        "%s: line %llu has one more label than the %d that are possible; texts "
-                        "in pairs need --task pairs",
+                        "%s: line %llu has a new label, but at most %d are possible; if the lines "
+                        "are pairs of texts, use --task pairs",
                         lines->path, number, MOST_CLASSES);
     char *copy = clv_alloc(length + 1, 1);
     if (!copy || !clv_reserve(&c->names, &c->room, c->count + 1, sizeof *c->names)) {
@@ -228,12 +229,14 @@ clv_status cli_examples_read(const char *path, const cli_texts *texts,
     if (!status && e->count) judge_first(e, classes, header);
     if (!status && !e->count)
         status =
-            clv_fail(CLV_E_FORMAT, "%s: no line%s", path, e->header ? " behind the header" : "");
+            clv_fail(CLV_E_FORMAT, "%s: no line%s", path, e->header ? " after the header" : "");
     if (!status && classes && !classes->closed) {
         status = close_classes(classes, e);
         if (!status && classes->count < 2)
-            status = clv_fail(CLV_E_FORMAT, "%s: every line has the label \"%.*s\", two are needed",
-                              path, SHOWN, classes->names[0]);
+            status = clv_fail(
+                CLV_E_FORMAT,
+                "%s: every line has the label \"%.*s\", but at least two labels are needed", path,
+                SHOWN, classes->names[0]);
     }
     for (int k = 0; k < 2; ++k) {
         clv_free(f.text[k]), clv_free(f.length[k]);

@@ -71,9 +71,10 @@ static int check(const finetune_args *a)
 {
     if (!a->data)
         return cli_error(&cli_finetune, CLI_USAGE,
-                         "--data FILE is missing: the examples to learn from");
+                         "--data FILE is missing: the file with the examples to learn from");
     if (!a->output)
-        return cli_error(&cli_finetune, CLI_USAGE, "-o FOLDER is missing: where the model goes");
+        return cli_error(&cli_finetune, CLI_USAGE,
+                         "-o FOLDER is missing: the folder for the model");
     const int code = check_numbers(a);
     return code >= 0 ? code : cli_texts_check(&cli_finetune, &a->texts);
 }
@@ -85,17 +86,18 @@ static clv_status check_fit(const finetune_state *s)
     const clv_model_config *config = clv_model_get_config(s->model);
     clv_tokenizer_get_info(s->tokenizer, &info);
     if (s->args->freeze > config->layers)
-        return clv_fail(CLV_E_ARGUMENT, "--freeze %llu: the model has %zu layers",
+        return clv_fail(CLV_E_ARGUMENT, "--freeze is %llu, but the model has only %zu layers",
                         (unsigned long long)s->args->freeze, config->layers);
     if (s->args->task == CLV_TRAIN_PAIRS && config->layers && s->args->freeze == config->layers)
         return clv_fail(CLV_E_ARGUMENT,
-                        "--freeze %llu: with --task pairs nothing would learn: the model has %zu "
-                        "layers, and pairs add none",
+                        "--freeze is %llu, which leaves nothing to train: the model has %zu "
+                        "layers, and --task pairs adds none",
                         (unsigned long long)s->args->freeze, config->layers);
     if (info.vocabulary <= config->vocabulary) return CLV_OK;
-    return clv_fail(CLV_E_FORMAT,
-                    "%s: the tokenizer has ids up to %zu, the model's word table %zu rows",
-                    s->folder, info.vocabulary - 1, config->vocabulary);
+    return clv_fail(
+        CLV_E_FORMAT,
+        "%s: the tokenizer has ids up to %zu, but the model's word table has only %zu rows",
+        s->folder, info.vocabulary - 1, config->vocabulary);
 }
 
 /* Checks that the two folders differ, that no input file would be overwritten, and that the outputs can be created. */
@@ -130,13 +132,13 @@ static clv_status check_state(finetune_state *s)
     const bool there = access(s->file, F_OK) == 0;
     if (there && !s->args->resume)
         return clv_fail(CLV_E_ARGUMENT,
-                        "%s is there, of a run that did not end: --resume goes on from it; "
-                        "remove it to begin again",
+                        "%s exists from a run that did not finish; add --resume to continue it, or "
+                        "remove the file to start again",
                         s->file);
     if (!there && s->args->resume)
         return clv_fail(CLV_E_ARGUMENT, "--resume: there is no %s%s", s->file,
                         clv_folder_has(s->args->output, "model.safetensors")
-                            ? ": the run has ended, its model is there"
+                            ? ": the run has finished, and its model is there"
                             : "");
     return CLV_OK;
 }
@@ -169,8 +171,8 @@ static void tell_header(const finetune_state *s, const char *path, const cli_exa
     if (s->args->common.quiet || (!e->header && !e->doubt)) return;
     if (e->header)
         cli_say(stderr,
-                "%s: line 1 is taken for a header and left out: \"%s\" (--header no reads it as an "
-                "example)\n",
+                "%s: line 1 looks like a header and is left out: \"%s\" (--header no reads it as "
+                "an example)\n",
                 path, e->first_line);
     else
         cli_say(stderr,
@@ -233,8 +235,10 @@ static clv_status write_model(finetune_state *s, const cli_train_plan *plan)
     if (cli_train_save(plan, s->trainer))
         status = clv_error_give(&why);
     else
-        status = clv_fail(status, "%s; what was learnt is in %s: --resume writes it", why.message,
-                          s->file);
+        status = clv_fail(
+            status,
+            "%s; the trained weights are in %s, and --resume tries again to write the model",
+            why.message, s->file);
     clv_error_clear(&why);
     return status;
 }
@@ -316,7 +320,7 @@ static void summarize(const finetune_state *s)
     uint64_t repeated;
     const uint64_t checked = clv_trainer_checked(s->trainer, &repeated);
     if (checked)
-        cli_say(stderr, "%llu step%s compared with plain C, %llu taken again\n",
+        cli_say(stderr, "%llu step%s compared with plain C, %llu repeated\n",
                 (unsigned long long)checked, checked == 1 ? " was" : "s were",
                 (unsigned long long)repeated);
 }

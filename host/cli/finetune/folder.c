@@ -19,7 +19,7 @@ static clv_status path_of(char out[MOST_PATH], const char *folder, const char *n
     const int length = snprintf(out, MOST_PATH, "%s/%s", folder, name);
     return length > 0 && length < MOST_PATH
                ? CLV_OK
-               : clv_fail(CLV_E_ARGUMENT, "%s: a path of more than %d bytes", folder, MOST_PATH);
+               : clv_fail(CLV_E_ARGUMENT, "%s: the path has more than %d bytes", folder, MOST_PATH);
 }
 
 /* Files that readers of the folder expect besides weights and config.json. */
@@ -34,13 +34,16 @@ static const char *const copied[] = { "tokenizer.json",
 clv_status cli_folder_check(const char *from, const char *to)
 {
     if (cli_same_file(from, to))
-        return clv_fail(CLV_E_ARGUMENT, "-o %s is the model's own folder", to);
+        return clv_fail(CLV_E_ARGUMENT,
+                        "-o %s is the folder of the model that is trained; give another folder",
+                        to);
     for (size_t i = 0; i < CLV_LEN(copied); ++i)
         if (clv_folder_has(to, copied[i]) && !clv_folder_has(from, copied[i]))
-            return clv_fail(CLV_E_ARGUMENT,
-                            "-o %s has a file %s, and the model none: it would rule the new model; "
-                            "expected another folder, or one without it",
-                            to, copied[i]);
+            return clv_fail(
+                CLV_E_ARGUMENT,
+                "-o %s has a file %s, which the trained model does not have and which would change "
+                "how the new model works; give another folder, or remove the file",
+                to, copied[i]);
     return CLV_OK;
 }
 

@@ -19,8 +19,9 @@ clv_status cli_metrics_begin(cli_metrics *m, size_t classes)
     m->classes = classes;
     if (!classes) return CLV_OK;
     m->confusion = clv_zalloc(classes * classes, sizeof *m->confusion);
-    return m->confusion ? CLV_OK
-                        : clv_fail(CLV_E_MEMORY, "no memory for a matrix of %zu classes", classes);
+    return m->confusion
+               ? CLV_OK
+               : clv_fail(CLV_E_MEMORY, "no memory for a confusion matrix of %zu classes", classes);
 }
 
 void cli_metrics_clear(cli_metrics *m)
@@ -109,7 +110,8 @@ void cli_metrics_tell(const cli_metrics *m, const char *set, char *const *names)
     if (m->classes) cli_say(stderr, ", macro F1 %.6f", cli_metrics_macro_f1(m));
     fputc('\n', stderr);
     if (!m->classes || m->classes > MOST_TOLD) return;
-    cli_say(stderr, "%*s  texts with this label that the model puts in class 0, 1, ...\n",
+    cli_say(stderr,
+            "%*s  number of texts with this label that the model puts into class 0, 1, ...\n",
             NAME_WIDTH, "label");
     for (size_t c = 0; c < m->classes; ++c) {
         char name[NAME_WIDTH + 1];

@@ -122,8 +122,10 @@ static clv_status resume(const cli_train_plan *p, clv_trainer *trainer)
     const char *found = clv_tensors_metadata(file, "cleave.run");
     clv_status status = CLV_OK;
     if (!found || strcmp(found, run) != 0)
-        status = clv_fail(CLV_E_FORMAT, "%s belongs to another run: \"%s\", this one is \"%s\"",
-                          p->state, found ? found : "", run);
+        status = clv_fail(
+            CLV_E_FORMAT,
+            "%s belongs to another run: its options are \"%s\", those of this run are \"%s\"",
+            p->state, found ? found : "", run);
     clv_tensors_close(file);
     return status ? status : clv_trainer_restore(trainer, p->state);
 }
@@ -192,8 +194,8 @@ static clv_status one_step(const cli_train_plan *p, clv_trainer *trainer, const 
                              p->examples->labels ? b->labels : NULL, rate, &r));
     if (!isfinite(r.loss))
         return clv_fail(CLV_E_ARGUMENT,
-                        "step %" PRIu64 ": the loss is %g, no number any more; nothing is written. "
-                        "A lower --lr may help, or --clip",
+                        "step %" PRIu64 ": the loss has become %g, so the training has diverged; "
+                        "nothing is written. A lower --lr or --clip may help",
                         step + 1, r.loss);
     if (step == facts->resumed_at) facts->first_loss = r.loss;
     facts->last_loss = r.loss;
@@ -225,9 +227,8 @@ static clv_status end_epoch(const cli_train_plan *p, clv_trainer *trainer, const
 
 static clv_status interrupted(const cli_train_plan *p, uint64_t done)
 {
-    return clv_fail(CLV_E_CANCELLED,
-                    "interrupted behind step %" PRIu64 "; --resume goes on from %s", done,
-                    p->state);
+    return clv_fail(CLV_E_CANCELLED, "interrupted after step %" PRIu64 "; --resume goes on from %s",
+                    done, p->state);
 }
 
 /* Runs between steps. Saves the state before a validation, which may take long, fail or be interrupted. */

@@ -97,7 +97,7 @@ void generate_summarize(const generate_state *s, const clv_written *w)
         cli_say(stderr, "; %.0f MB", (double)bytes * 1e-6);
     else
         cli_say(stderr, " plain C");
-    if (w->guessed) cli_say(stderr, "; %zu of %zu guessed tokens came so", w->hits, w->guessed);
+    if (w->guessed) cli_say(stderr, "; %zu of %zu guessed tokens were right", w->hits, w->guessed);
     if (s->sampling.temperature > 0)
         cli_say(stderr, "; seed %llu", (unsigned long long)s->sampling.seed);
     fputc('\n', stderr);
@@ -219,7 +219,7 @@ clv_status generate_print_info(const generate_state *s)
     cli_say(stdout, "Heads         %zu of width %zu; %zu of keys and values\n", i.heads,
             i.head_width, i.kv_heads);
     cli_say(stdout, "Context       %zu tokens\n", i.context);
-    cli_say(stdout, "Vocabulary    %zu tokens; texts end with", i.vocabulary);
+    cli_say(stdout, "Vocabulary    %zu tokens; end of text:", i.vocabulary);
     for (size_t k = 0; k < i.end_count; ++k) {
         const char *piece = clv_tokenizer_piece(t, i.ends[k]);
         cli_say(stdout, "%s %d %s", k ? "," : "", (int)i.ends[k], piece ? piece : "");

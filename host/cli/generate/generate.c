@@ -117,7 +117,8 @@ static int make_context(generate_state *s, double started)
                        clv_language_get_share(s->language, i, &share) == CLV_OK;
          ++i)
         if (!share.int8)
-            cli_warn(&cli_generate, "%s: --activations int8 is for CPUs; it computes in float32",
+            cli_warn(&cli_generate,
+                     "%s: --activations int8 is for CPUs only; this device computes in float32",
                      share.device);
     return opened ? opened : -1;
 }
@@ -189,17 +190,18 @@ static int check(const generate_args *a)
         return cli_error(&cli_generate, CLI_USAGE,
                          "--prompt, --prompt-file, --input and --ids exclude each other");
     if (a->input && (a->logits_top || a->lookup || !a->tokens || a->stream))
+        return cli_error(&cli_generate, CLI_USAGE,
+                         "--input generates several texts together; it cannot be combined with "
+                         "--logits-top, --lookup, --stream or --max-tokens 0");
+    if (a->chat && a->ids)
+        return cli_error(&cli_generate, CLI_USAGE,
+                         "--chat needs a text; it cannot be combined with --ids");
+    if (a->system && !a->chat && prompts)
+        return cli_error(&cli_generate, CLI_USAGE, "--system needs --chat");
+    if (!a->info && !prompts && !a->chat && !isatty(STDIN_FILENO))
         return cli_error(
             &cli_generate, CLI_USAGE,
-            "--input makes several texts together: it takes no --logits-top, --lookup, "
-            "--stream or --max-tokens 0");
-    if (a->chat && a->ids)
-        return cli_error(&cli_generate, CLI_USAGE, "--chat takes a text, not --ids");
-    if (a->system && !a->chat && prompts)
-        return cli_error(&cli_generate, CLI_USAGE, "--system is for --chat");
-    if (!a->info && !prompts && !a->chat && !isatty(STDIN_FILENO))
-        return cli_error(&cli_generate, CLI_USAGE,
-                         "no prompt: try --prompt TEXT, --prompt - for standard input, or --chat");
+            "there is no prompt; try --prompt TEXT, --prompt - for standard input, or --chat");
     if (a->json && !a->info && !prompts)
         return cli_error(&cli_generate, CLI_USAGE, "--json needs a prompt");
     return -1;

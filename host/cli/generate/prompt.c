@@ -22,7 +22,8 @@ static clv_status read_stdin(clv_text *out)
     while ((got = fread(part, 1, sizeof part, stdin)) > 0) {
         clv_text_bytes(out, part, got);
         if (out->length > MOST_BYTES)
-            return clv_fail(CLV_E_FORMAT, "standard input: more than %d bytes", MOST_BYTES);
+            return clv_fail(CLV_E_FORMAT, "standard input: the prompt has more than %d bytes",
+                            MOST_BYTES);
     }
     if (ferror(stdin))
         return clv_fail(CLV_E_IO, "standard input: cannot read: %s", strerror(errno));
@@ -58,10 +59,10 @@ static clv_status read_ids(generate_state *s)
         snprintf(number, sizeof number, "%.*s", (int)CLV_MIN(span, sizeof number - 1), at);
         if (span >= sizeof number || !clv_parse_u64(number, &id) || id >= info.vocabulary)
             return clv_fail(CLV_E_ARGUMENT,
-                            "--ids: \"%s\" given, expected token numbers from 0 to %zu", number,
+                            "--ids is \"%s\", but it must be token numbers from 0 to %zu", number,
                             info.vocabulary - 1);
         if (!clv_reserve(&rows->ids, &rows->id_room, rows->tokens + 1, sizeof *rows->ids))
-            return clv_fail(CLV_E_MEMORY, "--ids: no memory");
+            return clv_fail(CLV_E_MEMORY, "--ids: out of memory");
         rows->ids[rows->tokens++] = (int32_t)id;
         at += span + (at[span] == ',');
     }
@@ -81,7 +82,7 @@ static clv_status ask(generate_state *s, const clv_text *text)
     clv_chat_message messages[2];
     size_t count = 0;
     if (memchr(text->data, '\0', text->length))
-        return clv_fail(CLV_E_FORMAT, "the prompt: a NUL byte, but --chat takes text");
+        return clv_fail(CLV_E_FORMAT, "the prompt has a NUL byte, but --chat needs text");
     if (s->args->system) messages[count++] = (clv_chat_message){ "system", s->args->system };
     messages[count++] = (clv_chat_message){ "user", text->data };
     return generate_render(s, messages, count);
@@ -94,7 +95,7 @@ static clv_status tokenize(generate_state *s, const clv_text *text)
     CLV_TRY(clv_tokenize(clv_language_tokenizer(s->language), &bytes, &text->length, 1, &options,
                          &s->prompt));
     if (s->prompt.replaced && !s->args->common.quiet)
-        cli_warn(cli_running(), "%zu byte%s of the prompt %s not UTF-8, replaced by U+FFFD",
+        cli_warn(cli_running(), "%zu byte%s of the prompt %s not UTF-8 and became U+FFFD",
                  s->prompt.replaced, s->prompt.replaced == 1 ? "" : "s",
                  s->prompt.replaced == 1 ? "is" : "are");
     return CLV_OK;
@@ -103,9 +104,8 @@ static clv_status tokenize(generate_state *s, const clv_text *text)
 static clv_status expect_tokens(const generate_state *s)
 {
     if (s->prompt.tokens) return CLV_OK;
-    return clv_fail(CLV_E_ARGUMENT,
-                    "the prompt is empty, and this model puts no token in front of a "
-                    "text: there is nothing to go on from");
+    return clv_fail(CLV_E_ARGUMENT, "the prompt is empty, and this model starts no text with a "
+                                    "token of its own; give a prompt of at least one token");
 }
 
 static clv_status take_text(generate_state *s, const clv_text *text)

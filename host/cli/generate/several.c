@@ -34,7 +34,7 @@ static clv_status read_prompts(generate_state *s, clv_lines *lines, prompts *p)
         if (!lines->count) break;
         for (size_t i = 0; i < lines->count; ++i) {
             if (p->count == MOST_PROMPTS)
-                return clv_fail(CLV_E_FORMAT, "%s: more than %d prompts", lines->path,
+                return clv_fail(CLV_E_FORMAT, "%s: there are more than %d prompts", lines->path,
                                 MOST_PROMPTS);
             if (!clv_reserve(&p->rows, &p->room, p->count + 1, sizeof *p->rows))
                 return clv_fail(CLV_E_MEMORY, "no memory for the prompts");

@@ -58,7 +58,8 @@ static clv_status render(talk *t)
         CLV_TRY(generate_render(t->s, t->messages, t->count));
         if (t->s->prompt.tokens + 8 <= info.room) return CLV_OK;
         if (t->count - first < 3)
-            return clv_fail(CLV_E_SHAPE, "the message has %zu tokens, the context room for %zu",
+            return clv_fail(CLV_E_SHAPE,
+                            "the message has %zu tokens, but the context has room for only %zu",
                             t->s->prompt.tokens, info.room);
         if (!t->told_full)
             cli_warn(cli_running(),
@@ -134,8 +135,10 @@ static bool obey(talk *t, const char *order)
         if (system) drop(t, 0, 1);
         if (put(t, 0, "system", order + 8)) cli_warn(cli_running(), "%s", clv_error_message());
     } else {
-        cli_warn(cli_running(), "no order %.40s; there are /clear, /system TEXT, /stats and /exit",
-                 order);
+        cli_warn(
+            cli_running(),
+            "there is no command %.40s; the commands are /clear, /system TEXT, /stats and /exit",
+            order);
     }
     return true;
 }

@@ -386,7 +386,9 @@ static clv_status write_zsh(const char *folder)
 static int run(int argc, char **argv)
 {
     char pages[4096];
-    if (argc != 2) return cli_error(&cli_documents, CLI_USAGE, "expected one folder");
+    if (argc != 2)
+        return cli_error(&cli_documents, CLI_USAGE,
+                         "expected exactly one argument, the folder to write to");
     snprintf(pages, sizeof pages, "%s/man1", argv[1]);
     clv_status status = clv_dir_make(pages);
     if (!status) status = write_pages(argv[1]);

@@ -26,11 +26,9 @@ static void print_help(FILE *out)
     cli_say(out, "\nOptions:\n");
     cli_print_options(out, cli_global_options);
     cli_print_options(out, cli_main_options);
-    cli_say(
-        out,
-        "\n`cleave COMMAND --help` explains a command. You may give --icd several times, or with\n"
-        "a comma list; without it Cleave takes the installed drivers, or, where none is\n"
-        "installed, those that it finds in the usual folders.\n\nExit codes:\n");
+    cli_say(out, "\n`cleave COMMAND --help` explains a command. You may give --icd several times, "
+                 "or with\na comma list; without it Cleave uses the installed drivers, or, if none "
+                 "is\ninstalled, those that it finds in the usual folders.\n\nExit codes:\n");
     for (const cli_exit_code *e = cli_exit_codes; e->text; ++e)
         cli_say(out, "  %-4d %s\n", e->code, e->text);
 }
@@ -82,8 +80,8 @@ static int unknown(const char *name)
     size_t count = 0;
     if (*name == '-') {
         cli_say(stderr,
-                "cleave: there is no option %s before a command; options of a command stand behind "
-                "its name: cleave COMMAND %s\n",
+                "cleave: there is no option %s before a command; put the options of a command "
+                "after its name: cleave COMMAND %s\n",
                 name, name);
         return CLI_USAGE;
     }

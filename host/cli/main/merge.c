@@ -39,7 +39,7 @@ static int run(int argc, char **argv)
     if (code >= 0) return code;
     if (operands < 1)
         return cli_error(&cli_merge, CLI_USAGE,
-                         "RECORD is missing: the files that --record has written, all of them");
+                         "RECORD is missing: give all of the files that --record has written");
     code = cli_input_status(&cli_merge, cli_share_merge((const char *const *)argv + 1,
                                                         (size_t)operands, &count, &arguments));
     if (code) return code;

@@ -83,56 +83,55 @@ static unsigned radius_of_area(uint64_t area)
 int paco_check_args(paco_args *a)
 {
     if (!a->output)
-        return cli_error(cli_running(), CLI_USAGE,
-                         "-o DIR is missing: the folder where the maps go");
+        return cli_error(cli_running(), CLI_USAGE, "-o DIR is missing: the folder for the maps");
     if (a->radius_given && (a->radius < 2 || a->radius > 6))
-        return cli_error(cli_running(), CLI_USAGE, "--radius: %llu given, expected 2 to 6",
+        return cli_error(cli_running(), CLI_USAGE, "--radius is %llu, but it must be 2 to 6",
                          (unsigned long long)a->radius);
     if (a->patch_area) {
         const unsigned radius = radius_of_area(a->patch_area);
         if (!radius)
-            return cli_error(
-                cli_running(), CLI_USAGE,
-                "--patch-area: %llu given, expected 13, 29, 49, 81 or 113 (discs of radius 2 to 6)",
-                (unsigned long long)a->patch_area);
+            return cli_error(cli_running(), CLI_USAGE,
+                             "--patch-area is %llu, but it must be 13, 29, 49, 81 or 113 (discs of "
+                             "radius 2 to 6)",
+                             (unsigned long long)a->patch_area);
         if (a->radius_given && a->radius != radius)
             return cli_error(
                 cli_running(), CLI_USAGE,
-                "--radius %llu and --patch-area %llu disagree: %llu pixels are radius %u",
+                "--radius %llu and --patch-area %llu disagree: %llu pixels are a disc of radius %u",
                 (unsigned long long)a->radius, (unsigned long long)a->patch_area,
                 (unsigned long long)a->patch_area, radius);
         a->radius = radius;
     }
     if (a->fwhm_given && !(a->fwhm > 0))
-        return cli_error(cli_running(), CLI_USAGE, "--fwhm: %g given, expected a positive number",
+        return cli_error(cli_running(), CLI_USAGE, "--fwhm is %g, but it must be a positive number",
                          a->fwhm);
     if (a->centre && strcmp(a->centre, "auto") != 0 && strcmp(a->centre, "middle") != 0 &&
         !paco_parse_place(a->centre, &a->centre_x, &a->centre_y))
         return cli_error(cli_running(), CLI_USAGE,
-                         "--center: \"%s\" given, expected two numbers X,Y, or auto, or middle",
+                         "--center is \"%s\", but it must be two numbers X,Y, auto or middle",
                          a->centre);
     for (size_t i = 0; a->at.items[i]; ++i) {
         double x, y;
         if (!paco_parse_place(a->at.items[i], &x, &y))
             return cli_error(cli_running(), CLI_USAGE,
-                             "--at: \"%s\" given, expected two numbers X,Y", a->at.items[i]);
+                             "--at is \"%s\", but it must be two numbers X,Y", a->at.items[i]);
     }
     if (a->scale_given && !(a->pixel_scale > 0))
         return cli_error(cli_running(), CLI_USAGE,
-                         "--pixel-scale: %g given, expected a positive number", a->pixel_scale);
+                         "--pixel-scale is %g, but it must be a positive number", a->pixel_scale);
     if (a->star_given && !(a->star_flux > 0))
         return cli_error(cli_running(), CLI_USAGE,
-                         "--star-flux: %g given, expected a positive number", a->star_flux);
+                         "--star-flux is %g, but it must be a positive number", a->star_flux);
     if (a->ratio_given && !(a->star_ratio > 0))
         return cli_error(cli_running(), CLI_USAGE,
-                         "--star-ratio: %g given, expected a positive number", a->star_ratio);
+                         "--star-ratio is %g, but it must be a positive number", a->star_ratio);
     if (a->ratio_given && a->star_given)
-        return cli_error(
-            cli_running(), CLI_USAGE,
-            "--star-flux and --star-ratio both say how bright the star is: leave one out");
+        return cli_error(cli_running(), CLI_USAGE,
+                         "--star-flux and --star-ratio both give the brightness of the star; leave "
+                         "one of them out");
     if (a->contrast && !(a->threshold > 0))
         return cli_error(cli_running(), CLI_USAGE,
-                         "--threshold: %g given, --contrast needs a positive number", a->threshold);
+                         "--threshold is %g, but --contrast needs a positive number", a->threshold);
     const int code = paco_asdi_check(a);
     return code >= 0 ? code : paco_contrast_check(a);
 }

@@ -38,11 +38,12 @@ int paco_asdi_check(const paco_args *a)
         return cli_error(cli_running(), CLI_USAGE, "%s needs --wavelengths",
                          spectra ? "--spectrum" : "--star-temperature");
     if (spectra > MOST_SPECTRA)
-        return cli_error(cli_running(), CLI_USAGE, "--spectrum: %zu given, expected at most %d",
+        return cli_error(cli_running(), CLI_USAGE,
+                         "--spectrum is given %zu times, but at most %d times are possible",
                          spectra, MOST_SPECTRA);
     if (a->temperature_given && !(a->star_temperature > 0))
         return cli_error(cli_running(), CLI_USAGE,
-                         "--star-temperature: %g given, expected a positive number of kelvin",
+                         "--star-temperature is %g, but it must be a positive number of kelvin",
                          a->star_temperature);
     if (!a->wavelengths) return -1;
     if (a->channel && strcmp(a->channel, "all") != 0)
@@ -51,9 +52,8 @@ int paco_asdi_check(const paco_args *a)
                          a->channel);
     if (a->no_subtract)
         return cli_error(cli_running(), CLI_USAGE,
-                         "--wavelengths measures companions and takes them out; leave out "
-                         "--no-subtract, or search "
-                         "channel by channel without --wavelengths");
+                         "--wavelengths measures companions and subtracts them; leave out "
+                         "--no-subtract, or search channel by channel without --wavelengths");
     return -1;
 }
 
@@ -97,7 +97,7 @@ static int to_micrometres(const paco_args *a, double *values, size_t count)
     for (size_t i = 0; i < count; ++i)
         values[i] *= unit;
     if (unit != 1 && !a->common.quiet)
-        cli_say(stderr, "wavelengths taken for %s: %.4g to %.4g micrometres\n",
+        cli_say(stderr, "wavelengths read as %s: %.4g to %.4g micrometres\n",
                 unit < 1 ? "nanometres" : "metres", values[0], values[count - 1]);
     return CLI_OK;
 }
@@ -117,10 +117,10 @@ static int read_wavelengths(const paco_args *a, paco_inputs *in)
         }
     }
     if (count != in->channels)
-        return cli_error(
-            cli_running(), CLI_USAGE,
-            "--wavelengths: %zu given, the cube has %zu channel%s; expected one for each [C,T,H,W]",
-            count, in->channels, in->channels == 1 ? "" : "s");
+        return cli_error(cli_running(), CLI_USAGE,
+                         "--wavelengths has %zu values, but the cube has %zu channel%s; expected "
+                         "one for each channel of [C,T,H,W]",
+                         count, in->channels, in->channels == 1 ? "" : "s");
     return to_micrometres(a, in->wavelengths, count);
 }
 
@@ -152,12 +152,12 @@ static int add_file(const char *path, size_t channels, double *spectrum)
         sum = values[l] >= 0 && isfinite(values[l]) ? sum + values[l] : NAN;
     if (count != channels)
         code = cli_error(cli_running(), CLI_USAGE,
-                         "--spectrum %s: %zu fluxes given, the cube has %zu channels", path, count,
-                         channels);
+                         "--spectrum %s: the file has %zu fluxes, but the cube has %zu channels",
+                         path, count, channels);
     else if (!(sum > 0))
         code = cli_error(cli_running(), CLI_USAGE,
                          "--spectrum %s: a flux is negative or not finite, or all are 0; expected "
-                         "numbers from 0",
+                         "numbers of 0 or more, at least one above 0",
                          path);
     else
         memcpy(spectrum, values, count * sizeof *spectrum);
@@ -212,10 +212,10 @@ int paco_asdi_read(const paco_args *a, paco_inputs *in)
     int code = read_wavelengths(a, in);
     if (!code) code = make_spectra(a, in);
     if (!code && in->psf_count == 1 && in->channels > 1 && !a->common.quiet)
-        cli_say(
-            stderr,
-            "one PSF given: it is used in all %zu channels; [%zu,n,n] would give each its own\n",
-            in->channels, in->channels);
+        cli_say(stderr,
+                "one PSF given: using it for all %zu channels (an array [%zu,n,n] gives each "
+                "channel its own)\n",
+                in->channels, in->channels);
     return code;
 }
 

@@ -37,18 +37,18 @@ int paco_contrast_check(const paco_args *a)
         return cli_error(cli_running(), CLI_USAGE, "%s needs --contrast",
                          a->contrast_radii ? "--contrast-radii" : "--contrast-injections");
     if (a->contrast && (a->psf_mode || a->conv))
-        return cli_error(
-            cli_running(), CLI_USAGE,
-            "--contrast hides planets between pixels by the paper's formulas; leave out %s",
-            a->psf_mode ? "--psf-mode fixed" : "--conv vip");
+        return cli_error(cli_running(), CLI_USAGE,
+                         "--contrast is only possible with the paper's formulas and the PSF "
+                         "shifted to sub-pixel positions; leave out %s",
+                         a->psf_mode ? "--psf-mode fixed" : "--conv vip");
     if (a->contrast_radii && !parse_radii(a->contrast_radii, radii))
-        return cli_error(
-            cli_running(), CLI_USAGE,
-            "--contrast-radii: \"%s\" given, expected up to %d numbers above 0 such as 8,12.5,20",
-            a->contrast_radii, MOST_RADII);
+        return cli_error(cli_running(), CLI_USAGE,
+                         "--contrast-radii is \"%s\", but it must be up to %d numbers above 0, "
+                         "such as 8,12.5,20",
+                         a->contrast_radii, MOST_RADII);
     if (a->contrast_injections > 100000)
         return cli_error(cli_running(), CLI_USAGE,
-                         "--contrast-injections: %llu given, expected at most 100000",
+                         "--contrast-injections is %llu, but it must be at most 100000",
                          (unsigned long long)a->contrast_injections);
     return -1;
 }
@@ -87,7 +87,7 @@ clv_status paco_contrast_run(const paco_args *a, const paco_inputs *in, clv_cont
                              clv_report *report)
 {
     double *places = clv_alloc(2 * count + 1, sizeof *places);
-    if (!places) return clv_fail(CLV_E_MEMORY, "no memory for places");
+    if (!places) return clv_fail(CLV_E_MEMORY, "no memory for positions");
     for (size_t k = 0; k < count; ++k)
         places[2 * k] = known[k].x, places[2 * k + 1] = known[k].y;
     const clv_contrast_options wanted = { .size = sizeof wanted,

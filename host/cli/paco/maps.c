@@ -47,12 +47,11 @@ int paco_check_maps(const paco_maps *m)
                               ? "patches with NaN or inf"
                           : n->constant >= n->outside ? "patches with pixels that never change"
                                                       : "arcs that leave the frame";
-        return cli_error(
-            cli_running(), CLI_FAILED,
-            "no position of the map has a value: %zu have arcs that leave the frame, %zu "
-            "patches with NaN or inf, "
-            "%zu pixels that never change; mask less, or use a smaller --radius (mostly %s)",
-            n->outside, n->not_finite, n->constant, why);
+        return cli_error(cli_running(), CLI_FAILED,
+                         "no position of the map has a value: %zu positions have arcs that leave "
+                         "the frame, %zu have patches with NaN or infinity, %zu have pixels that "
+                         "never change; mask less, or use a smaller --radius (main cause: %s)",
+                         n->outside, n->not_finite, n->constant, why);
     }
     return CLI_OK;
 }

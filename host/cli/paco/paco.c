@@ -108,7 +108,7 @@ static int compute_together(const paco_args *a, const paco_inputs *in, clv_conte
     code = compute(a, in, context, bar, report, maps); /* finds out why there is no value */
     if (!code && maps->counts.valid)
         code = cli_error(&cli_paco, CLI_FAILED,
-                         "no position of the map has a value in all of %zu channels", in->channels);
+                         "no position of the map has a value in all %zu channels", in->channels);
     return code;
 }
 
@@ -173,7 +173,7 @@ static clv_status measure_at(const paco_args *a, const paco_inputs *in, clv_cont
                                    : NAN;
         at.false_alarm = 0.5 * erfc(at.snr / sqrt(2)); /* of this position alone */
         if (!clv_reserve(&maps->at, &maps->at_capacity, maps->at_count + 1, sizeof *maps->at))
-            return clv_fail(CLV_E_MEMORY, "no memory for places");
+            return clv_fail(CLV_E_MEMORY, "no memory for positions");
         maps->at[maps->at_count++] = (paco_found){ c, at };
     }
     return CLV_OK;

@@ -78,10 +78,10 @@ static int judge_frames(const paco_args *a, paco_inputs *in)
     }
     clv_free(one);
     if (!code && !automatic && !none && !mark_list(a->reject, in->quality, in->frames))
-        code = cli_error(
-            cli_running(), CLI_USAGE,
-            "--reject-frames: \"%s\" given, expected auto, none, or frames 0 to %zu such as 3,7-9",
-            a->reject, in->frames - 1);
+        code = cli_error(cli_running(), CLI_USAGE,
+                         "--reject-frames is \"%s\", but it must be auto, none, or frames from 0 "
+                         "to %zu, such as 3,7-9",
+                         a->reject, in->frames - 1);
     return code;
 }
 
@@ -110,9 +110,9 @@ static int weigh_frames(const paco_args *a, paco_inputs *in)
     }
     if (in->lowered && a->weights == ROBUST && !a->common.quiet)
         cli_say(stderr,
-                "%zu of %zu frames count less than the others, the least is frame %zu (weight "
-                "%.2g, %.3g times the "
-                "usual deviation); frames.csv lists all (--frame-weights none: all count alike)\n",
+                "%zu of %zu frames have a reduced weight; the lowest is that of frame %zu (weight "
+                "%.2g, %.3g times the usual deviation). frames.csv lists all; --frame-weights none "
+                "weights all frames equally\n",
                 in->lowered, in->frames, least, in->weights_read[least], in->quality[least].scale);
     return CLI_OK;
 }
@@ -134,15 +134,14 @@ static int drop_frames(const paco_args *a, const char *cube, paco_inputs *in)
     if (kept == in->frames) return CLI_OK;
     if (kept < 2)
         return cli_error(cli_running(), CLI_FAILED,
-                         "%s: %zu of %zu frames can be used, but statistics over time need at "
-                         "least 2; the others are "
-                         "mostly NaN or unlike the rest (--reject-frames none keeps them)",
+                         "%s: only %zu of %zu frames can be used, but statistics over time need at "
+                         "least 2; the others are mostly NaN or very different from the rest "
+                         "(--reject-frames none keeps them)",
                          cube, kept, in->frames);
     if (!a->common.quiet)
         cli_say(stderr,
-                "%zu of %zu frames left out, the first is frame %zu (%.3g times the usual "
-                "deviation, %.0f %% "
-                "missing); frames.csv lists all\n",
+                "%zu of %zu frames are left out, frame %zu first (%.3g times the usual deviation, "
+                "%.0f %% of its pixels missing); frames.csv lists all\n",
                 in->frames - kept, in->frames, first, in->quality[first].scale,
                 100 * in->quality[first].missing);
     float *to = in->cube;
@@ -171,7 +170,7 @@ static int mend(const paco_args *a, paco_inputs *in)
     }
     if (in->mended && !a->common.quiet)
         cli_say(stderr,
-                "%zu pixels that were NaN or inf filled in from their neighbours (--nan mask "
+                "%zu pixels were NaN or infinite: filled in from their neighbours (--nan mask "
                 "leaves them out)\n",
                 in->mended);
     return CLI_OK;
@@ -191,13 +190,13 @@ static int find_star(paco_args *a, paco_inputs *in)
     if (!star.found) {
         if (!a->common.quiet)
             cli_say(stderr,
-                    "no star that is symmetric enough was found: taking (%g, %g) for its place "
-                    "(--center)\n",
+                    "no sufficiently symmetric star was found: using (%g, %g) as its position "
+                    "(--center sets it)\n",
                     middle_x, middle_y);
     } else if (hypot(star.x - middle_x, star.y - middle_y) > far) {
         cli_warn(cli_running(),
-                 "the star is at (%.2f, %.2f), not at (%g, %g): using that place (--center middle "
-                 "does not)",
+                 "the star is at (%.2f, %.2f), not at (%g, %g): using the measured position "
+                 "(--center middle uses the middle of the frame)",
                  star.x, star.y, middle_x, middle_y);
         a->centre_x = star.x, a->centre_y = star.y;
     }
@@ -211,11 +210,11 @@ static int check_places(const paco_args *a, const paco_inputs *in)
         double x, y;
         if (!paco_parse_place(a->at.items[i], &x, &y) || !(x >= 0 && y >= 0) ||
             x > (double)(in->width - 1) || y > (double)(in->height - 1))
-            return cli_error(cli_running(), CLI_USAGE,
-                             "--at: \"%s\" is outside the frames of %zux%zu: expected X from 0 to "
-                             "%zu and Y from 0 to "
-                             "%zu, the column and row of a pixel, not a distance from the star",
-                             a->at.items[i], in->width, in->height, in->width - 1, in->height - 1);
+            return cli_error(
+                cli_running(), CLI_USAGE,
+                "--at is \"%s\", which is outside the frames of %zux%zu; expected X from 0 to %zu "
+                "and Y from 0 to %zu, the column and row of a pixel, not a distance from the star",
+                a->at.items[i], in->width, in->height, in->width - 1, in->height - 1);
     }
     return CLI_OK;
 }

@@ -37,7 +37,7 @@ static int read_cube(const paco_args *a, const char *path, paco_inputs *in)
         clv_file_array_clear(&cube);
         return cli_error(cli_running(), CLI_USAGE,
                          "CUBE: %s has the shape %s, but it must be frames [T,H,W] or channels of "
-                         "frames [C,T,H,W]: is the order CUBE ANGLES PSF?",
+                         "frames [C,T,H,W]. Is the order CUBE ANGLES PSF?",
                          path, shape);
     }
     const size_t *dims = cube.shape + cube.rank - 3;
@@ -52,8 +52,8 @@ static int read_cube(const paco_args *a, const char *path, paco_inputs *in)
         uint64_t k;
         if (!clv_parse_u64(a->channel, &k) || k >= in->channels)
             return cli_error(cli_running(), CLI_USAGE,
-                             "--channel: \"%s\" given, %s has channels 0 to %zu", a->channel, path,
-                             in->channels - 1);
+                             "--channel is \"%s\", but %s has the channels 0 to %zu", a->channel,
+                             path, in->channels - 1);
         in->first_channel = (size_t)k;
         in->channels_used = 1;
     }
@@ -66,14 +66,15 @@ static int read_angles(const paco_args *a, const char *path, paco_inputs *in)
     const clv_status status = clv_column_read(path, a->angle_column, &in->angles, &count);
     if (status) return bad_input("ANGLES", status);
     if (count != in->frames && in->channels > 1 && count == in->channels)
-        return cli_error(cli_running(), CLI_USAGE,
-                         "%s: %zu angles given, the cube has %zu channels of %zu frames: it looks "
-                         "like [T,C,H,W], but the channels come first, [C,T,H,W] (numpy: "
-                         "cube.swapaxes(0, 1))",
-                         path, count, in->channels, in->frames);
+        return cli_error(
+            cli_running(), CLI_USAGE,
+            "%s: there are %zu angles, but the cube has %zu channels of %zu frames; it looks like "
+            "[T,C,H,W], but the channels come first, [C,T,H,W] (numpy: cube.swapaxes(0, 1))",
+            path, count, in->channels, in->frames);
     if (count != in->frames)
-        return cli_error(cli_running(), CLI_USAGE, "%s: %zu angles given, the cube has %zu frames",
-                         path, count, in->frames);
+        return cli_error(cli_running(), CLI_USAGE,
+                         "%s: there are %zu angles, but the cube has %zu frames", path, count,
+                         in->frames);
     for (size_t i = 0; i < count; ++i)
         if (!isfinite(in->angles[i]))
             return cli_error(cli_running(), CLI_USAGE, "%s: angle %zu is not finite", path, i);
@@ -113,9 +114,8 @@ static void warn_about_psf(const char *path, const float *psf, size_t size)
     border /= (double)(4 * (size - 1));
     if (border > 0.05 * psf[peak])
         cli_warn(cli_running(),
-                 "%s: the PSF's border is at %.0f %% of its peak: was the background subtracted? "
-                 "(a rest of it "
-                 "lowers the S/N)",
+                 "%s: the border of the PSF is at %.0f %% of its peak. Was the background "
+                 "subtracted? A remaining background lowers the S/N",
                  path, 100 * border / psf[peak]);
 }
 
@@ -130,11 +130,12 @@ static void recentre(const char *path, paco_inputs *in, bool quiet)
         const double middle = (double)(in->psf_size / 2);
         if (hypot(dx, dy) > 1)
             cli_warn(cli_running(),
-                     "%s: the PSF peaks at (%.2f, %.2f), expected the centre (%g, %g): moved there",
+                     "%s: the PSF peaks at (%.2f, %.2f) instead of the centre (%g, %g); it was "
+                     "moved to the centre",
                      path, middle + dx, middle + dy, middle, middle);
         else
             cli_say(stderr,
-                    "the PSF's centre was at (%.2f, %.2f); it was moved to pixel (%g, %g)\n",
+                    "the centre of the PSF was at (%.2f, %.2f); it was moved to pixel (%g, %g)\n",
                     middle + dx, middle + dy, middle, middle);
     }
 }
@@ -150,7 +151,8 @@ static void choose_radius(paco_args *a, const paco_inputs *in)
     a->measure_radius = CLV_MIN(CLV_MIN(a->radius + 1, 6), (uint64_t)most);
     if (!a->common.quiet)
         cli_say(stderr,
-                "patch radius %llu for a FWHM of %.2f px, %llu to measure companions (--radius)\n",
+                "patch radius %llu px for a FWHM of %.2f px; %llu px to measure companions "
+                "(--radius sets it)\n",
                 (unsigned long long)a->radius, in->fwhm, (unsigned long long)a->measure_radius);
 }
 
@@ -174,17 +176,18 @@ static int take_star(paco_args *a, const char *path, const paco_inputs *in, cons
     double after = 0;
     if (!a->ratio_given) return CLI_OK;
     if (in->psf_count > 1 && in->channels_used > 1 && a->psf_norm)
-        return cli_error(cli_running(), CLI_USAGE,
-                         "--star-ratio: %s holds %zu PSFs, whose units differ unless --psf-norm is "
-                         "none",
-                         path, in->psf_count);
+        return cli_error(
+            cli_running(), CLI_USAGE,
+            "--star-ratio: %s has %zu PSFs, which share a unit only with --psf-norm none", path,
+            in->psf_count);
     for (size_t i = 0; i < in->psf_size * in->psf_size; ++i)
         after += (double)psf[i];
     a->star_flux = a->star_ratio * before / after, a->star_given = true;
     if (!(a->star_flux > 0) || !isfinite(a->star_flux))
         return cli_error(cli_running(), CLI_USAGE,
-                         "--star-ratio: the PSF of %s sums up to %g; give --star-flux", path,
-                         before);
+                         "--star-ratio: the pixels of the PSF %s add up to %g, so that the star's "
+                         "flux is unknown; give --star-flux",
+                         path, before);
     if (!a->common.quiet)
         cli_say(stderr, "the star's flux is %.6g in units of the PSF (--star-ratio)\n",
                 a->star_flux);
@@ -214,8 +217,8 @@ static int read_psf(paco_args *a, const char *path, paco_inputs *in)
     if (in->psf_size < 2 * a->radius + 1)
         return cli_error(
             cli_running(), CLI_USAGE,
-            "%s: a PSF of %zux%zu is smaller than the patch of %llux%llu (radius %llu)", path,
-            in->psf_size, in->psf_size, (unsigned long long)(2 * a->radius + 1),
+            "%s: the PSF of %zux%zu pixels is smaller than the patch of %llux%llu (radius %llu)",
+            path, in->psf_size, in->psf_size, (unsigned long long)(2 * a->radius + 1),
             (unsigned long long)(2 * a->radius + 1), (unsigned long long)a->radius);
     const size_t pixels = in->psf_size * in->psf_size;
     const bool per_channel = in->channels > 1 && in->psf_count == in->channels;
@@ -224,15 +227,15 @@ static int read_psf(paco_args *a, const char *path, paco_inputs *in)
         return cli_error(
             cli_running(), CLI_USAGE,
             "PSF: %s has the shape %s, which looks like a sequence of frames (those of CUBE are "
-            "%zux%zu); it must be one off-axis image of the star, [n,n], or several "
-            "of them, [k,n,n], smaller than a frame: is the order CUBE ANGLES PSF?",
+            "%zux%zu); it must be one off-axis image of the star, [n,n], or several of them, "
+            "[k,n,n], smaller than a frame. Is the order CUBE ANGLES PSF?",
             path, clv_shape_text(rank, psf.shape, shape), in->width, in->height);
     if (in->psf_count > 1 && !per_channel) {
         if (!take_median(in->psf, in->psf_count, pixels))
             return cli_error(cli_running(), CLI_FAILED, "%s: no memory", path);
         if (!a->common.quiet)
-            cli_say(stderr, "%s: %zu images of the PSF: taking their median, pixel by pixel\n",
-                    path, in->psf_count);
+            cli_say(stderr, "%s: %zu images of the PSF: using their median, pixel by pixel\n", path,
+                    in->psf_count);
         in->psf_count = 1;
     }
     bool dark = true;
@@ -273,7 +276,7 @@ static int check_geometry(const paco_args *a, const char *cube, const paco_input
     const size_t patch = 2 * (size_t)a->radius + 1;
     if (in->frames < 2)
         return cli_error(cli_running(), CLI_USAGE,
-                         "%s: %zu frame given; statistics over time need at least 2", cube,
+                         "%s: there is %zu frame, but statistics over time need at least 2", cube,
                          in->frames);
     if (in->height < patch || in->width < patch)
         return cli_error(
@@ -328,19 +331,19 @@ static void tell_rotation(const paco_args *a, const char *angles, const paco_inp
     const double edge = 0.5 * (double)CLV_MIN(in->height, in->width) - (double)a->radius;
     if (!(turn > 0))
         cli_warn(cli_running(),
-                 "%s: all angles are alike: where the field does not rotate, or the frames are "
-                 "derotated, a planet cannot be told from the star's light",
+                 "%s: all angles are the same. If the field does not rotate, or the frames have "
+                 "been derotated, a planet cannot be distinguished from the star's light",
                  angles);
     else if (radius > edge)
-        cli_warn(
-            cli_running(),
-            "the field rotates by %.3g degrees only: a planet moves by one FWHM (%.2f px) from "
-            "%.0f px on, but the frame ends at %.0f px; a planet will hide itself",
-            turn, in->fwhm, radius, edge);
+        cli_warn(cli_running(),
+                 "the field rotates by only %.3g degrees: a planet moves by one FWHM (%.2f px) "
+                 "only if it is at least %.0f px from the star, but the frame ends at %.0f px; the "
+                 "method will subtract part of the planet's own light",
+                 turn, in->fwhm, radius, edge);
     else if (!a->common.quiet)
         cli_say(stderr,
-                "rotation %.2f degrees, FWHM %.2f px: inside %.1f px from the star a planet moves "
-                "by less than one FWHM\n",
+                "rotation %.2f degrees, FWHM %.2f px: a planet closer than %.1f px to the star "
+                "moves by less than one FWHM\n",
                 turn, in->fwhm, radius);
 }
 

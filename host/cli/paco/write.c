@@ -104,8 +104,8 @@ static void tell_older(const written *w)
     }
     if (told.length)
         cli_warn(cli_running(),
-                 "%s: of an earlier run, and no part of this one: %s (remove them, or choose "
-                 "another folder)",
+                 "%s: the folder has files of an earlier run that do not belong to this one: %s "
+                 "(remove them, or choose another folder)",
                  w->folder, clv_text_get(&told));
     clv_text_clear(&told);
 }

@@ -178,16 +178,18 @@ static int read_options(const probe_args *args, clv_probe_options *options)
         else if (strcmp(args->bench, "full") == 0)
             options->bench = CLV_BENCH_FULL;
         else
-            return cli_error(&cli_probe, CLI_USAGE, "--bench: \"%s\" given, expected quick or full",
-                             args->bench);
+            return cli_error(&cli_probe, CLI_USAGE,
+                             "--bench is \"%s\", but it must be quick or full", args->bench);
     }
     if (args->timeout_s < 0 || args->timeout_s > 86400)
-        return cli_error(&cli_probe, CLI_USAGE, "--timeout: expected 0 (the default) to 86400 s");
+        return cli_error(&cli_probe, CLI_USAGE,
+                         "--timeout must be 0 (the default) to 86400 seconds");
     if (args->scenario && !args->simulate)
         return cli_error(&cli_probe, CLI_USAGE, "--scenario needs --simulate FILE");
     if (args->simulate && (args->check || args->bench || args->measure_free))
-        return cli_error(&cli_probe, CLI_USAGE,
-                         "a simulated machine cannot be checked or measured");
+        return cli_error(
+            &cli_probe, CLI_USAGE,
+            "a simulated machine cannot be checked or measured; leave out --check and --bench");
     if (args->json + args->list + args->print_mode > 1)
         return cli_error(&cli_probe, CLI_USAGE,
                          "--json, --list and --print-mode exclude each other");

@@ -94,7 +94,7 @@ static clv_status make_piece(const specfit_table *t, const specfit_input *in,
     const size_t n = in->desi.wavelength[arm].shape[0], from = in->from[arm];
     const size_t flat[] = { 1, n }, deep[] = { 1, in->diagonals, n };
     if (from > s->pixels || n > s->pixels - from)
-        return clv_fail(CLV_E_FORMAT, "%s: the file has changed while it was read", in->path);
+        return clv_fail(CLV_E_FORMAT, "%s: the file changed while it was read", in->path);
     double *room = clv_alloc(n, sizeof *room);
     if (!room) return clv_fail(CLV_E_MEMORY, "%s: no memory", in->path);
     const double unit = p->unit[arm] = unit_of(s->error + from, n, room);

@@ -28,10 +28,11 @@ typedef struct names {
 static int add_name(names *n, const char *path)
 {
     if (n->count == SPECFIT_MOST_FILES)
-        return cli_error(cli_running(), CLI_USAGE, "more than %d files given", SPECFIT_MOST_FILES);
+        return cli_error(cli_running(), CLI_USAGE, "there are more than %d input files",
+                         SPECFIT_MOST_FILES);
     if (!clv_reserve(&n->items, &n->capacity, n->count + 1, sizeof *n->items) ||
         !(n->items[n->count] = clv_strdup(path)))
-        return cli_error(cli_running(), CLI_FAILED, "no memory for names of files");
+        return cli_error(cli_running(), CLI_FAILED, "no memory for the names of files");
     ++n->count;
     return CLI_OK;
 }
@@ -52,8 +53,8 @@ static int add_list(names *n, const char *path)
         if (*line && *line != '#') code = add_name(n, line);
     }
     if (!code && n->count == before)
-        code = cli_error(cli_running(), CLI_USAGE,
-                         "%s: no paths in it, which stand on lines of their own", path);
+        code =
+            cli_error(cli_running(), CLI_USAGE, "%s: has no paths; write one path per line", path);
     clv_free(text);
     return code;
 }
@@ -66,9 +67,9 @@ static int add_pattern(names *n, const char *pattern)
     if (!strpbrk(pattern, "*?[") || access(pattern, F_OK) == 0) return add_name(n, pattern);
     const int result = glob(pattern, 0, NULL, &found);
     if (result == GLOB_NOMATCH)
-        code = cli_error(cli_running(), CLI_USAGE, "%s: no file has such a name", pattern);
+        code = cli_error(cli_running(), CLI_USAGE, "%s: no file matches this name", pattern);
     else if (result)
-        code = cli_error(cli_running(), CLI_FAILED, "%s: the pattern cannot be followed", pattern);
+        code = cli_error(cli_running(), CLI_FAILED, "%s: the pattern cannot be expanded", pattern);
     for (size_t i = 0; !code && i < found.gl_pathc; ++i)
         code = add_name(n, found.gl_pathv[i]);
     if (!result) globfree(&found);
@@ -98,11 +99,11 @@ clv_status specfit_read_single(const specfit_args *a, const char *path, clv_one_
     if (isnan(velocity)) velocity = s->barycentric;
     if (isnan(velocity)) {
         clv_one_spectrum_clear(s);
-        return clv_fail(
-            CLV_E_FORMAT,
-            "%s: --barycentric header, but its headers have none of VHELIO, BARYCORR, BERV, VBARY, "
-            "BARYVEL, VCORR, HELCORR, nor a column VHELIO; give the velocity in km/s instead",
-            path);
+        return clv_fail(CLV_E_FORMAT,
+                        "%s: has no velocity for --barycentric header: its headers have none of "
+                        "VHELIO, BARYCORR, BERV, VBARY, BARYVEL, VCORR, HELCORR, nor a column "
+                        "VHELIO; give the velocity in km/s instead",
+                        path);
     }
     const double b = velocity / light_kms, stretch = sqrt((1 + b) / (1 - b));
     for (size_t k = 0; k < s->pixels; ++k) {
@@ -138,7 +139,7 @@ static void tell_single(const specfit_args *a, const char *path, const clv_one_s
     if (a->common.quiet) return;
     if (s->estimated)
         cli_warn(cli_running(),
-                 "%s has no errors: they are taken from the scatter between neighbouring pixels",
+                 "%s has no errors: estimating them from the scatter between neighbouring pixels",
                  path);
     if (s->unplaced)
         cli_warn(cli_running(), "%s: %zu of its pixels have no wavelength and are left out", path,
@@ -150,16 +151,16 @@ static void tell_single(const specfit_args *a, const char *path, const clv_one_s
                  path);
     else if (!has_good_pixels(s))
         cli_warn(cli_running(),
-                 "%s: no pixel has an error and is not masked: there is nothing to fit", path);
+                 "%s: every pixel is masked or has no error: there is nothing to fit", path);
     if (s->guessed_um)
         cli_warn(cli_running(),
-                 "%s tells no unit of its wavelengths, which are below 100: taken for micrometres",
+                 "%s gives no unit for its wavelengths, which are below 100: reading them as "
+                 "micrometres",
                  path);
     if (!a->medium && s->medium == CLV_MEDIUM_UNTOLD)
         cli_warn(cli_running(),
-                 "%s does not say if its wavelengths are those in vacuum or in air: taken for "
-                 "vacuum (--wavelengths "
-                 "air or vacuum)",
+                 "%s does not say whether its wavelengths are in vacuum or in air: assuming vacuum "
+                 "(--wavelengths air or vacuum chooses)",
                  path);
 }
 
@@ -173,11 +174,10 @@ static int open_single(const specfit_args *a, specfit_input *in)
         status = clv_fail(CLV_E_MEMORY, "%s: no memory", in->path);
     if (!status && a->resolution == 1 && !s.lsf) {
         clv_one_spectrum_clear(&s);
-        return cli_error(
-            cli_running(), CLI_USAGE,
-            "--resolution on: %s does not tell its line-spread function (a column WDISP); give "
-            "--resolving-power R, or leave out --resolution",
-            in->path);
+        return cli_error(cli_running(), CLI_USAGE,
+                         "--resolution on: %s has no line-spread function (a column WDISP); give "
+                         "--resolving-power R, or leave out --resolution",
+                         in->path);
     }
     if (!status) {
         in->desi.rows = 1;
@@ -250,12 +250,13 @@ int specfit_check_kinds(const specfit_args *a, const specfit_table *t)
     for (size_t i = 0; i < CLV_LEN(options) && desi; ++i) {
         if (!options[i].given) continue;
         if (!single)
-            return cli_error(cli_running(), CLI_USAGE,
-                             "%s is for single spectra, but %s is a DESI file, which %s; leave the "
-                             "option out",
-                             options[i].option, desi->path, options[i].why);
+            return cli_error(
+                cli_running(), CLI_USAGE,
+                "%s is for single spectra, but %s is a DESI file, which %s; leave out the option",
+                options[i].option, desi->path, options[i].why);
         if (!a->common.quiet)
-            cli_warn(cli_running(), "%s is for single spectra and does not concern %s, a DESI file",
+            cli_warn(cli_running(),
+                     "%s is for single spectra and has no effect on the DESI file %s",
                      options[i].option, desi->path);
     }
     return CLI_OK;
@@ -362,7 +363,7 @@ static int find_takers(const specfit_args *a, const clv_speclib *lib, bool sdss,
     }
     if (!*count && a->arm)
         return cli_error(cli_running(), CLI_USAGE,
-                         "--arm %s: %s has no arm of that name; its first is %s", a->arm,
+                         "--arm %s: %s has no arm of that name; its first arm is %s", a->arm,
                          a->library, lib->library.arms[0].name);
     qsort(takers, *count, sizeof *takers, by_low);
     for (size_t i = 1; i < *count; ++i) {
@@ -371,9 +372,8 @@ static int find_takers(const specfit_args *a, const clv_speclib *lib, bool sdss,
             fmin(takers[i].high - takers[i].low, takers[i - 1].high - takers[i - 1].low);
         if (shared > 0.5 * shorter)
             return cli_error(cli_running(), CLI_USAGE,
-                             "%s: its arms %s and %s cover the same wavelengths; say by --arm NAME "
-                             "which one the spectra "
-                             "belong to",
+                             "%s: its arms %s and %s cover the same wavelengths; choose the arm of "
+                             "the spectra with --arm NAME",
                              a->library, lib->library.arms[takers[i - 1].arm].name,
                              lib->library.arms[takers[i].arm].name);
     }
@@ -413,7 +413,7 @@ static int match_single(const specfit_args *a, const clv_speclib *lib, specfit_i
     clv_one_spectrum s = { 0 };
     size_t count, used = 0, piece = 0;
     if (lib->library.arm_count > CLV_LEN(takers))
-        return cli_error(cli_running(), CLI_USAGE, "%s: more than %zu arms", a->library,
+        return cli_error(cli_running(), CLI_USAGE, "%s: there are more than %zu arms", a->library,
                          CLV_LEN(takers));
     int code = cli_input_status(cli_running(), specfit_read_single(a, in->path, &s));
     if (!code)
@@ -450,13 +450,13 @@ static int match_single(const specfit_args *a, const clv_speclib *lib, specfit_i
                          ". If they are in %s, the file has to say so: a line of names such as "
                          "\"wave[%s] flux error\", or the column's unit (TUNIT)",
                          unit, unit);
-        code = cli_error(cli_running(), CLI_USAGE,
-                         "%s: none of its wavelengths, %.1f to %.1f Angstrom, are in the library, "
-                         "which begins with %.1f "
-                         "to %.1f (arm %s) at velocities up to %g km/s%s",
-                         in->path, s.wavelength[0], last, takers[0].low, takers[0].high,
-                         lib->library.arms[takers[0].arm].name,
-                         fmax(fabs(a->min_vel), fabs(a->max_vel)), hint.data ? hint.data : "");
+        code =
+            cli_error(cli_running(), CLI_USAGE,
+                      "%s: none of its wavelengths, %.1f to %.1f Angstrom, are in the library, "
+                      "whose first range is %.1f to %.1f (arm %s), at velocities up to %g km/s%s",
+                      in->path, s.wavelength[0], last, takers[0].low, takers[0].high,
+                      lib->library.arms[takers[0].arm].name,
+                      fmax(fabs(a->min_vel), fabs(a->max_vel)), hint.data ? hint.data : "");
         clv_text_clear(&hint);
     }
     if (!code && used < s.pixels && !a->common.quiet)

@@ -183,11 +183,11 @@ static clv_status check_identity(const char *path, const unsigned char *bytes, s
 {
     uint64_t told = 0;
     if (length < MAGIC + sizeof told || memcmp(bytes, magic, MAGIC) != 0)
-        return clv_fail(CLV_E_FORMAT, "%s: not a journal of cleave specfit", path);
+        return clv_fail(CLV_E_FORMAT, "%s: is not a journal of cleave specfit", path);
     memcpy(&told, bytes + MAGIC, sizeof told);
     *at = MAGIC + sizeof told;
     if (told > MAX_IDENTITY || told > length - *at)
-        return clv_fail(CLV_E_FORMAT, "%s: a damaged journal; remove it to begin again", path);
+        return clv_fail(CLV_E_FORMAT, "%s: the journal is damaged; remove it to start again", path);
     if (told == strlen(identity) && memcmp(bytes + *at, identity, told) == 0) {
         *at += (size_t)told;
         return CLV_OK;
@@ -198,7 +198,7 @@ static clv_status check_identity(const char *path, const unsigned char *bytes, s
     first_difference(identity, other, key);
     clv_free(other);
     return clv_fail(CLV_E_FORMAT,
-                    "%s is the journal of another run (not the same: %s); remove it to begin again",
+                    "%s is the journal of another run (these differ: %s); remove it to start again",
                     path, key);
 }
 
@@ -316,7 +316,10 @@ static clv_status append(const specfit_journal *j, const void *data, size_t byte
 static clv_status begin(const specfit_journal *j, const char *identity)
 {
     const uint64_t length = strlen(identity);
-    if (length > MAX_IDENTITY) return clv_fail(CLV_E_ARGUMENT, "%s: too much to tell", j->path);
+    if (length > MAX_IDENTITY)
+        return clv_fail(CLV_E_ARGUMENT,
+                        "%s: the options and inputs of this run have too much text for the journal",
+                        j->path);
     if (ftruncate(j->file, 0) || lseek(j->file, 0, SEEK_SET) < 0) return io_error("begin", j->path);
     clv_text head = { 0 };
     clv_text_bytes(&head, magic, MAGIC);
@@ -340,7 +343,7 @@ clv_status specfit_journal_open(const char *path, const char *identity, bool wit
     j->file = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
     clv_status status = j->file < 0 ? io_error("open", path) : CLV_OK;
     if (!status && flock(j->file, LOCK_EX | LOCK_NB))
-        status = clv_fail(CLV_E_IO, "%s: another run writes this journal", path);
+        status = clv_fail(CLV_E_IO, "%s: another run is writing this journal", path);
     if (!status && fstat(j->file, &facts)) status = io_error("read", path);
     if (!status && !S_ISREG(facts.st_mode)) status = clv_fail(CLV_E_FORMAT, "%s: not a file", path);
     if (!status && facts.st_size > 0)

@@ -50,7 +50,7 @@ static int take_list(const char *option, const char *list, bool fix, clv_star_pr
         if (length >= sizeof word || !take_word(word, fix, p))
             return cli_error(
                 cli_running(), CLI_USAGE,
-                "%s: \"%s\" given, expected %s; the names are vrad, vsini, teff, logg, feh and "
+                "%s is \"%s\", but it must be %s; the names are vrad, vsini, teff, logg, feh and "
                 "alpha",
                 option, list,
                 fix ? "values such as vsini=0,alpha=0.2"
@@ -98,10 +98,10 @@ static int check_lines(const specfit_args *a, const specfit_table *t, bool by_ta
 {
     for (size_t i = 1; i < count; ++i)
         if (strcmp(lines[i].key, lines[i - 1].key) == 0)
-            return cli_error(cli_running(), CLI_USAGE,
-                             "%s: two rows name %s; keep one of them (a row may hold several "
-                             "parameters)",
-                             a->priors, lines[i].key);
+            return cli_error(
+                cli_running(), CLI_USAGE,
+                "%s: two rows name %s; keep one of them (one row can hold several parameters)",
+                a->priors, lines[i].key);
     size_t *star = clv_zalloc(CLV_MAX(count, (size_t)1), sizeof *star);
     int code = star ? CLI_OK : cli_error(cli_running(), CLI_FAILED, "no memory for priors");
     for (size_t i = 0; i < t->count && !code && !by_target; ++i) {
@@ -112,9 +112,10 @@ static int check_lines(const specfit_args *a, const specfit_table *t, bool by_ta
         const char *other =
             *first ? t->inputs[t->places[t->rows[*first - 1].first].input].path : path;
         if (strcmp(other, path) != 0)
-            code = cli_error(cli_running(), CLI_USAGE,
-                             "%s: %s may be %s or %s; write the paths as they are given", a->priors,
-                             line->key, other, path);
+            code = cli_error(
+                cli_running(), CLI_USAGE,
+                "%s: %s could be %s or %s; write the paths as they are on the command line",
+                a->priors, line->key, other, path);
         *first = i + 1;
     }
     clv_free(star);
@@ -142,7 +143,7 @@ static int fill_lines(const char *path, const clv_csv_table *csv, size_t key, st
     for (size_t c = 0; c < clv_csv_columns(csv); ++c)
         for (size_t b = 0; b < c; ++b)
             if (strcasecmp(clv_csv_name(csv, b), clv_csv_name(csv, c)) == 0)
-                return cli_error(cli_running(), CLI_USAGE, "%s: two columns are called %s", path,
+                return cli_error(cli_running(), CLI_USAGE, "%s: two columns have the name %s", path,
                                  clv_csv_name(csv, c));
     for (int k = 0; k < UNKNOWNS; ++k) {
         char name[32];
@@ -167,11 +168,11 @@ static int fill_lines(const char *path, const clv_csv_table *csv, size_t key, st
         }
     }
     if (!used)
-        return cli_error(cli_running(), CLI_USAGE,
-                         "%s: none of the columns VRAD, VSINI, TEFF, LOGG, FEH and ALPHAFE (with "
-                         "VRAD_SIGMA, ... for priors; "
-                         "without them values are fixed)",
-                         path);
+        return cli_error(
+            cli_running(), CLI_USAGE,
+            "%s: there is none of the columns VRAD, VSINI, TEFF, LOGG, FEH and ALPHAFE (with "
+            "VRAD_SIGMA, ... they are priors; without it they are fixed values)",
+            path);
     return CLI_OK;
 }
 
@@ -187,7 +188,7 @@ static int read_table(const specfit_args *a, specfit_table *t)
     star_line *lines = clv_zalloc(CLV_MAX(rows, (size_t)1), sizeof *lines);
     if (!by_target && !by_file)
         code = cli_error(cli_running(), CLI_USAGE,
-                         "%s: no column TARGETID or FILE that names the stars", a->priors);
+                         "%s: there is no column TARGETID or FILE to name the stars", a->priors);
     else if (!lines)
         code = cli_error(cli_running(), CLI_FAILED, "no memory for priors");
     if (!code) code = fill_lines(a->priors, csv, key, lines);
@@ -206,10 +207,10 @@ static int read_table(const specfit_args *a, specfit_table *t)
     }
     if (!code && !found && t->count)
         code = cli_error(cli_running(), CLI_USAGE,
-                         "%s: none of its %zu rows names one of the %zu stars by %s", a->priors,
-                         rows, t->count, by_target ? "TARGETID" : "FILE");
+                         "%s: none of its %zu rows names one of the %zu stars (looked up by %s)",
+                         a->priors, rows, t->count, by_target ? "TARGETID" : "FILE");
     else if (!code && found < t->count && !a->common.quiet)
-        cli_warn(cli_running(), "%s: %zu of %zu stars are in it", a->priors, found, t->count);
+        cli_warn(cli_running(), "%s: it has rows for %zu of %zu stars", a->priors, found, t->count);
     for (size_t r = 0; lines && r < rows; ++r)
         clv_free(lines[r].key);
     clv_free(lines), clv_csv_free(csv);
@@ -244,8 +245,8 @@ static bool hold_single(const specfit_args *a, const specfit_table *t, clv_star_
         all->fixed[2 + k] = any = true, all->sigma[2 + k] = 0;
         all->value[2 + k] = k ? node : pow(10, node);
         if (!a->common.quiet)
-            cli_warn(cli_running(), "%s has templates of %s = %g alone: held there", a->library,
-                     names[2 + k], all->value[2 + k]);
+            cli_warn(cli_running(), "%s has templates for only %s = %g, so this value is held",
+                     a->library, names[2 + k], all->value[2 + k]);
     }
     return any;
 }

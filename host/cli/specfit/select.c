@@ -100,15 +100,17 @@ static int read_redshifts(const specfit_args *a, specfit_table *t)
     if (!a->redshifts && !a->zbest_include && !a->zbest_select) return CLI_OK;
     if (t->input_count > 1 || t->inputs[0].single)
         return cli_error(cli_running(), CLI_USAGE,
-                         "--redshifts, --zbest_include and --zbest_select go with one DESI file; "
-                         "run the files one by one");
+                         "--redshifts, --zbest_include and --zbest_select are possible with a "
+                         "single DESI file only; run the files one by one");
     specfit_input *in = &t->inputs[0];
     t->redshift_file = a->redshifts ? clv_strdup(a->redshifts) : clv_redshifts_beside(in->path);
     if (t->redshift_file)
         return cli_input_status(cli_running(),
                                 clv_redshifts_read(t->redshift_file, &in->desi, &in->redshifts));
     if (a->redshifts) return cli_error(cli_running(), CLI_FAILED, "no memory");
-    cli_warn(cli_running(), "%s: no redrock- or zbest- file beside it: fitted without", in->path);
+    cli_warn(cli_running(),
+             "%s: there is no redrock- or zbest- file beside it: fitting without redshifts",
+             in->path);
     return CLI_OK;
 }
 

@@ -59,9 +59,9 @@ int specfit_read_config(specfit_args *a)
             *to = number;
     }
     if (!settings && !code)
-        code = cli_error(cli_running(), CLI_USAGE,
-                         "%s: no settings in it, which are lines such as \"max_vel: 1000\"",
-                         a->config);
+        code = cli_error(
+            cli_running(), CLI_USAGE,
+            "%s: there are no settings in it; expected lines such as \"max_vel: 1000\"", a->config);
     clv_free(text);
     return code;
 }
@@ -104,7 +104,7 @@ int specfit_read_columns(specfit_args *a)
                                  a->names.of[other]);
         if (!role || !name || name >= sizeof a->names.of[role])
             return cli_error(cli_running(), CLI_USAGE,
-                             "--columns: \"%.*s\" given, expected ROLE=NAME,... such as "
+                             "--columns has \"%.*s\", but it must be ROLE=NAME,... such as "
                              "wave=LAM,flux=COUNTS,error=RMS with names of at most %zu characters; "
                              "the roles are wave, loglam, flux, error, ivar, var, mask and wdisp",
                              part, at, sizeof a->names.of[0] - 1);
@@ -137,12 +137,11 @@ int specfit_read_ignored(specfit_args *a, const specfit_table *t)
         if (length >= sizeof part || !colon || !clv_parse_double(part, &range[0]) ||
             !clv_parse_double(colon + 1, &range[1]) || !(range[0] < range[1]))
             return cli_error(cli_running(), CLI_USAGE,
-                             "--ignore: \"%s\" given, but it must be \"none\" or ranges of "
-                             "wavelengths in Angstrom with the smaller one first, such as "
-                             "4300:4450,7590:7700",
+                             "--ignore is \"%s\", but it must be \"none\" or ranges of wavelengths "
+                             "in Angstrom with the smaller one first, such as 4300:4450,7590:7700",
                              a->ignore);
         if (++a->ignored_count == SPECFIT_IGNORED && comma)
-            return cli_error(cli_running(), CLI_USAGE, "--ignore: more than %d ranges given",
+            return cli_error(cli_running(), CLI_USAGE, "--ignore has more than %d ranges",
                              SPECFIT_IGNORED);
         at = comma ? comma + 1 : NULL;
     }
@@ -157,10 +156,10 @@ int specfit_read_barycentric(specfit_args *a)
         a->velocity_added = NAN;
     else if (!clv_parse_double(a->barycentric, &a->velocity_added) ||
              fabs(a->velocity_added) > 1000)
-        return cli_error(
-            cli_running(), CLI_USAGE,
-            "--barycentric: \"%s\" given, expected a velocity of at most 1000 km/s, or \"header\"",
-            a->barycentric);
+        return cli_error(cli_running(), CLI_USAGE,
+                         "--barycentric is \"%s\", but it must be a velocity of at most 1000 km/s, "
+                         "or \"header\"",
+                         a->barycentric);
     return CLI_OK;
 }
 

@@ -100,37 +100,36 @@ static int check_args(const specfit_args *a)
             "--library DIR is missing: the folder of templates (`cleave demo` makes one)");
     if (!a->output)
         return cli_error(&cli_specfit, CLI_USAGE,
-                         "-o FILE is missing: where the table goes, such as -o stars.csv");
+                         "-o FILE is missing: the file for the table, such as -o stars.csv");
     if (a->starts < 1 || a->starts > 8)
-        return cli_error(&cli_specfit, CLI_USAGE, "--starts: %llu given, expected 1 to 8",
+        return cli_error(&cli_specfit, CLI_USAGE, "--starts is %llu, but it must be 1 to 8",
                          (unsigned long long)a->starts);
     if (a->npoly < 1 || a->npoly > CLV_SPECTRA_MAX_TERMS)
-        return cli_error(&cli_specfit, CLI_USAGE, "--npoly: %llu given, expected 1 to %d",
+        return cli_error(&cli_specfit, CLI_USAGE, "--npoly is %llu, but it must be 1 to %d",
                          (unsigned long long)a->npoly, CLV_SPECTRA_MAX_TERMS);
     if (a->reject != 0 && !(a->reject >= 3))
-        return cli_error(&cli_specfit, CLI_USAGE, "--reject: %g given, expected 0 or at least 3",
+        return cli_error(&cli_specfit, CLI_USAGE, "--reject is %g, but it must be 0 or at least 3",
                          a->reject);
     if (a->save_every < 1 || a->save_every > BLOCK_ROWS)
-        return cli_error(&cli_specfit, CLI_USAGE, "--save-every: %llu given, expected 1 to %d",
+        return cli_error(&cli_specfit, CLI_USAGE, "--save-every is %llu, but it must be 1 to %d",
                          (unsigned long long)a->save_every, BLOCK_ROWS);
     if (a->resume && a->common.shard)
         return cli_error(&cli_specfit, CLI_USAGE,
-                         "--resume and --shard exclude each other: run a shard that did not end "
-                         "again, or make more of them");
+                         "--resume and --shard exclude each other; run an unfinished shard again, "
+                         "or use more shards");
     if (a->resume && cli_is_stream(a->output))
         return cli_error(&cli_specfit, CLI_USAGE,
-                         "--resume needs -o FILE: the journal is beside it");
+                         "--resume needs -o FILE, because the journal lies beside that file");
     if (a->resolving_power_given && !(a->resolving_power >= 10 && isfinite(a->resolving_power)))
-        return cli_error(
-            &cli_specfit, CLI_USAGE,
-            "--resolving-power: %g given, expected wavelength / FWHM, which is at least 10; leave "
-            "the option out if the spectra are not to be seen through a resolution",
-            a->resolving_power);
+        return cli_error(&cli_specfit, CLI_USAGE,
+                         "--resolving-power is %g, but it is wavelength / FWHM and must be at "
+                         "least 10; leave out the option if the templates are not to be broadened",
+                         a->resolving_power);
     if (!(a->max_vel > a->min_vel))
-        return cli_error(
-            &cli_specfit, CLI_USAGE,
-            "--max-vel is %g, but it must be above the smallest velocity, which is %g km/s%s",
-            a->max_vel, a->min_vel, a->max_vel < 0 ? " (without --min-vel it is -max-vel)" : "");
+        return cli_error(&cli_specfit, CLI_USAGE,
+                         "--max-vel is %g, but it must be above the smallest velocity, %g km/s%s",
+                         a->max_vel, a->min_vel,
+                         a->max_vel < 0 ? " (the default is the negative of --max-vel)" : "");
     const struct {
         const char *name;
         double value;
@@ -281,7 +280,7 @@ static int open_journal(const specfit_args *a, run_state *s, size_t *done)
         status = specfit_journal_open(path.data, identity.data, a->models != NULL, &s->table,
                                       a->models ? &s->models : NULL, &s->journal, done);
     if (!status && *done && !a->common.quiet)
-        cli_say(stderr, "cleave specfit: goes on after %zu of %zu stars\n", *done, s->table.count);
+        cli_say(stderr, "cleave specfit: resuming after %zu of %zu stars\n", *done, s->table.count);
     clv_text_clear(&path), clv_text_clear(&identity);
     return cli_status(&cli_specfit, status); /* an unwritable journal is a failed output */
 }
@@ -317,7 +316,7 @@ static int fit_all(const specfit_args *a, run_state *s)
     cli_bar_end(&s->progress.bar);
     if (!code) code = cli_input_status(&cli_specfit, cli_share_end());
     if (code && s->journal.file >= 0 && from)
-        cli_warn(&cli_specfit, "%zu of %zu stars are kept in %s", from, s->table.count,
+        cli_warn(&cli_specfit, "%zu of %zu stars are saved in %s", from, s->table.count,
                  s->journal.path);
     return code;
 }
@@ -351,7 +350,7 @@ static int make_context(specfit_args *a, char *batch, char *devices, run_state *
         memcpy(devices, list.data, list.length + 1);
         a->common.device = devices;
     } else if (!a->common.quiet && !a->common.device) {
-        cli_warn(&cli_specfit, "no such GPU here: the other devices do the work");
+        cli_warn(&cli_specfit, "this machine has no such GPU: the other devices do the work");
     }
     clv_text_clear(&list);
     const int code = cli_common_context(&cli_specfit, &a->common, &s->context);

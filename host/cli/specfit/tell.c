@@ -45,10 +45,8 @@ void specfit_tell(const specfit_args *a, const specfit_table *t, const clv_repor
         size_t spectra = 0;
         for (size_t i = 0; i < t->input_count; ++i)
             spectra += t->inputs[i].desi.rows;
-        cli_say(
-            out,
-            "none of the file's %zu spectra is a star that was asked for: the table has no rows\n",
-            spectra);
+        cli_say(out, "none of the file's %zu spectra is a selected star: the table has no rows\n",
+                spectra);
         return;
     }
     cli_say(out, "%zu stars in %s (%.1f stars/s) on", t->count, clv_format_seconds(seconds, took),

@@ -270,7 +270,7 @@ static clv_status publish(const build *b)
     while (moved < count && move(b, names[moved], false))
         ++moved;
     if (moved == count) return CLV_OK;
-    const clv_status status = clv_fail(CLV_E_IO, "%s: cannot put %s there: %s", b->args->output,
+    const clv_status status = clv_fail(CLV_E_IO, "%s: cannot move %s there: %s", b->args->output,
                                        names[moved], strerror(errno));
     while (moved)
         (void)move(b, names[--moved], true);

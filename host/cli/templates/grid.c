@@ -112,15 +112,15 @@ int templates_make_grid(const templates_models *m, templates_grid *g)
     for (size_t i = 0; i < m->count; ++i)
         if (!(m->items[i].parameter[0] > 0))
             return cli_error(cli_running(), CLI_USAGE,
-                             "%s: a temperature of %g K, above 0 expected", m->items[i].path,
-                             m->items[i].parameter[0]);
+                             "%s: the temperature is %g K, but it must be above 0",
+                             m->items[i].path, m->items[i].parameter[0]);
     for (int k = 0; k < CLV_SPECTRA_PARAMETERS; ++k) {
         if (!make_axis(m, k, g))
             return cli_error(cli_running(), CLI_FAILED, "no memory for a grid");
         if (g->nodes[k] > TEMPLATES_NODES / g->all)
             return cli_error(cli_running(), CLI_USAGE,
                              "the models' parameters take more than %d different combinations: "
-                             "they do not stand on a regular grid",
+                             "they do not form a regular grid",
                              TEMPLATES_NODES);
         g->all *= g->nodes[k];
     }
@@ -130,11 +130,11 @@ int templates_make_grid(const templates_models *m, templates_grid *g)
     if (code) return code;
     count_cells(g);
     if (!g->whole_cells)
-        return cli_error(
-            cli_running(), CLI_USAGE,
-            "no cell of the %zu x %zu x %zu x %zu grid of %zu models has all of its corners, and "
-            "templates between models need one: add the missing models, or narrow --select",
-            g->nodes[0], g->nodes[1], g->nodes[2], g->nodes[3], m->count);
+        return cli_error(cli_running(), CLI_USAGE,
+                         "no cell of the %zu x %zu x %zu x %zu grid of %zu models has models at "
+                         "all its corners, but interpolation needs at least one: add the missing "
+                         "models, or narrow --select",
+                         g->nodes[0], g->nodes[1], g->nodes[2], g->nodes[3], m->count);
     return CLI_OK;
 }
 

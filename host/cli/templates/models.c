@@ -81,11 +81,11 @@ static clv_status read_header(const char *path, double parameter[CLV_SPECTRA_PAR
     for (int k = 0; k < CLV_SPECTRA_PARAMETERS && !status; ++k)
         if (!hdus->count || !clv_fits_hdu_number(&hdus->item[0], keys[k], &parameter[k]) ||
             !isfinite(parameter[k]))
-            status = clv_fail(CLV_E_FORMAT,
-                              "%s: its header has no number %s, as PHOENIX's spectra have; other "
-                              "models are named in a CSV table with columns FILE, TEFF, LOGG, FEH "
-                              "and ALPHA",
-                              path, keys[k]);
+            status = clv_fail(
+                CLV_E_FORMAT,
+                "%s: its header has no number %s, which the spectra of PHOENIX have; for other "
+                "models, give a CSV table with the columns FILE, TEFF, LOGG, FEH and ALPHA",
+                path, keys[k]);
     if (hdus) clv_fits_hdus_clear(hdus);
     clv_free(hdus);
     return status;
@@ -98,9 +98,10 @@ static clv_status read_wave(templates_models *m)
     clv_status status = clv_file_array_convert(&array, m->wave, CLV_F64);
     const size_t n = clv_file_array_count(&array);
     if (!status && (array.rank != 1 || n < 16))
-        status =
-            clv_fail(CLV_E_FORMAT, "%s: %zu numbers of rank %zu, expected a vector of wavelengths",
-                     m->wave, n, array.rank);
+        status = clv_fail(
+            CLV_E_FORMAT,
+            "%s: has %zu numbers in an array of rank %zu; expected a vector of wavelengths",
+            m->wave, n, array.rank);
     if (!status && !(m->wavelength = clv_alloc(n, sizeof(double))))
         status = clv_fail(CLV_E_MEMORY, "%s: no memory", m->wave);
     if (!status) memcpy(m->wavelength, array.data, n * sizeof(double)), m->points = n;
@@ -131,11 +132,12 @@ static int find_phoenix(const templates_args *a, templates_models *m)
     if (found.failed)
         code = no_memory();
     else if (!found.count)
-        code = cli_error(cli_running(), CLI_USAGE, "%s: no .fits files in it or in its folders",
-                         a->models);
+        code = cli_error(cli_running(), CLI_USAGE,
+                         "%s: there are no .fits files in it or in its subfolders", a->models);
     else if (!m->wave)
         code = cli_error(cli_running(), CLI_USAGE,
-                         "%s: no wavelengths (%s) in it or beside it; --wave FILE names them",
+                         "%s: there is no file of wavelengths (%s) in it or beside it; give one "
+                         "with --wave FILE",
                          a->models, wave_name);
     for (size_t i = 0; i < found.count && !code; ++i) {
         double parameter[CLV_SPECTRA_PARAMETERS];
@@ -174,15 +176,15 @@ static int find_in_table(const templates_args *a, templates_models *m)
     if (code) return code;
     const size_t rows = clv_csv_rows(csv);
     if (!find_column(csv, "FILE", "PATH", &file))
-        code = cli_error(
-            cli_running(), CLI_USAGE,
-            "%s: no column FILE; a table of models has the columns FILE, TEFF, LOGG, FEH and ALPHA",
-            a->models);
+        code = cli_error(cli_running(), CLI_USAGE,
+                         "%s: there is no column FILE; a table of models has the columns FILE, "
+                         "TEFF, LOGG, FEH and ALPHA",
+                         a->models);
     for (int k = 0; k < CLV_SPECTRA_PARAMETERS && !code; ++k) {
         if (!find_column(csv, templates_parameters[k], others[k], &column[k]))
             code = cli_error(cli_running(), CLI_USAGE,
-                             "%s: no column %s; a table of models has the columns FILE, TEFF, "
-                             "LOGG, FEH and ALPHA",
+                             "%s: there is no column %s; a table of models has the columns FILE, "
+                             "TEFF, LOGG, FEH and ALPHA",
                              a->models,
                              k == 3   ? "ALPHA"
                              : k == 2 ? "FEH"
@@ -225,14 +227,14 @@ int templates_find(const templates_args *a, templates_models *m)
     struct stat info;
     const bool folder = stat(a->models, &info) == 0 && S_ISDIR(info.st_mode);
     if (a->wave && !folder)
-        return cli_error(
-            cli_running(), CLI_USAGE,
-            "--wave goes with a folder of PHOENIX; files of a table have wavelengths of their own");
+        return cli_error(cli_running(), CLI_USAGE,
+                         "--wave is for a folder of PHOENIX models; the files that a table names "
+                         "have their own wavelengths");
     int code = folder ? find_phoenix(a, m) : find_in_table(a, m);
     if (code) return code;
     if (!m->count)
         return cli_error(cli_running(), CLI_USAGE, "%s: no models%s", a->models,
-                         m->left_out ? " that --select wants" : " in it");
+                         m->left_out ? " that --select selects" : " in it");
     qsort(m->items, m->count, sizeof *m->items, by_parameters);
     return CLI_OK;
 }
@@ -252,8 +254,9 @@ static clv_status read_phoenix(const templates_models *m, const char *path, floa
     clv_status status = clv_file_array_convert(&array, path, CLV_F32);
     const size_t n = clv_file_array_count(&array);
     if (!status && (array.rank != 1 || n != m->points))
-        status = clv_fail(CLV_E_FORMAT, "%s: %zu fluxes of rank %zu, %s has %zu wavelengths", path,
-                          n, array.rank, m->wave, m->points);
+        status = clv_fail(CLV_E_FORMAT,
+                          "%s: has %zu fluxes in an array of rank %zu, but %s has %zu wavelengths",
+                          path, n, array.rank, m->wave, m->points);
     if (!status && !(*flux = clv_alloc(n, sizeof(float))))
         status = clv_fail(CLV_E_MEMORY, "%s: no memory", path);
     if (!status) memcpy(*flux, array.data, n * sizeof(float));

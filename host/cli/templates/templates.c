@@ -24,9 +24,9 @@ static const templates_arm desi_arms[] = {
 static int bad_arm(const char *text)
 {
     return cli_error(&cli_templates, CLI_USAGE,
-                     "--arm: \"%s\" given, expected NAME=FROM:TO:STEP in Angstrom, such as "
-                     "red=8400:8900:0.1, and after another colon the arm's own sigma in Angstrom, "
-                     "or R and a resolving power (red=8400:8900:0.1:R11500)",
+                     "--arm is \"%s\", but it must be NAME=FROM:TO:STEP in Angstrom, such as "
+                     "red=8400:8900:0.1, optionally followed by a colon and the arm's own sigma in "
+                     "Angstrom, or R and a resolving power (red=8400:8900:0.1:R11500)",
                      text);
 }
 
@@ -80,13 +80,11 @@ static int read_select(templates_args *a)
         good = k < CLV_SPECTRA_PARAMETERS && clv_parse_double(equals + 1, &a->low[k]) &&
                clv_parse_double(colon + 1, &a->high[k]) && a->low[k] <= a->high[k];
     }
-    return good
-               ? CLI_OK
-               : cli_error(
-                     &cli_templates, CLI_USAGE,
-                     "--select: \"%s\" given, expected ranges of teff, logg, feh and alpha such as "
-                     "teff=4000:8000,feh=-2:0.5",
-                     a->select);
+    return good ? CLI_OK
+                : cli_error(&cli_templates, CLI_USAGE,
+                            "--select is \"%s\", but it must be ranges of teff, logg, feh and "
+                            "alpha such as teff=4000:8000,feh=-2:0.5",
+                            a->select);
 }
 
 static int read_arms(templates_args *a)
@@ -99,7 +97,7 @@ static int read_arms(templates_args *a)
         if (code) return code;
         for (size_t k = 0; k < i; ++k)
             if (strcmp(a->arms[k].name, a->arms[i].name) == 0)
-                return cli_error(&cli_templates, CLI_USAGE, "--arm: %s is given twice",
+                return cli_error(&cli_templates, CLI_USAGE, "--arm: the arm %s is given twice",
                                  a->arms[k].name);
     }
     for (size_t i = 0; !a->arm_texts.items[0] && i < CLV_LEN(desi_arms); ++i) {
@@ -127,7 +125,7 @@ static int check_args(templates_args *a)
                          "-o DIR is missing: the folder for the library");
     if (a->sigma_given && a->resolving_power_given)
         return cli_error(&cli_templates, CLI_USAGE,
-                         "--sigma and --resolving-power: give one of them");
+                         "--sigma and --resolving-power exclude each other; give one of them");
     for (size_t i = 0; i < CLV_LEN(ranges); ++i)
         if (!(ranges[i].value >= ranges[i].low && ranges[i].value <= ranges[i].high))
             return cli_error(&cli_templates, CLI_USAGE, "%s is %g, but it must be %g to %g",
@@ -147,7 +145,7 @@ static int check_absent(const templates_args *a, const char *name, const char *w
     const bool there = !path.failed && access(path.data, F_OK) == 0;
     clv_text_clear(&path);
     return there ? cli_error(&cli_templates, CLI_USAGE,
-                             "%s has %s already (%s): remove it, or give another folder", a->output,
+                             "%s already has %s (%s); remove it, or give another folder", a->output,
                              what, name)
                  : CLI_OK;
 }
@@ -164,17 +162,17 @@ static void tell(const templates_args *a, const templates_models *m, const templ
 {
     if (a->common.quiet) return;
     if (m->left_out)
-        cli_warn(&cli_templates, "%zu of %zu models are left out by --select", m->left_out,
+        cli_warn(&cli_templates, "--select leaves out %zu of %zu models", m->left_out,
                  m->left_out + m->count);
     if (g->missing)
         cli_warn(&cli_templates,
-                 "%zu of %zu nodes of the grid have no model: %zu of %zu cells are whole; in the "
-                 "others the nearest model stands for all of it, and fits turn back",
+                 "%zu of %zu nodes of the grid have no model, so %zu of %zu cells are complete; "
+                 "elsewhere the nearest model is used, and a fit cannot move there",
                  g->missing, g->all, g->whole_cells, g->cells);
     for (int k = 0; k < CLV_SPECTRA_PARAMETERS; ++k)
         if (g->single[k])
             cli_warn(&cli_templates,
-                     "all models have %s = %g: fits with this library hold it there",
+                     "all models have %s = %g: fits with this library hold this value",
                      templates_parameters[k], m->items[0].parameter[k]);
 }
 

@@ -82,8 +82,8 @@ static clv_status take(void *user, const clv_token_rows *rows, const float *vect
             if (p[i] > p[best]) best = i;
         if (!isfinite(p[best]))
             return clv_fail(CLV_E_FORMAT,
-                            "text %llu: its probabilities are not finite: the model "
-                            "holds weights that are not",
+                            "text %llu: its probabilities are not finite, because the model has "
+                            "weights that are not",
                             (unsigned long long)(s->encode.counts.texts + r + 1));
         const char *name = clv_classes_name(s->classes, best);
         ++s->found[best];
@@ -159,8 +159,8 @@ static clv_status check_names(const classify_state *s)
     for (size_t i = 0; !is_csv(s->args) && i < clv_classes_count(s->classes); ++i)
         if (strpbrk(clv_classes_name(s->classes, i), "\t\r\n"))
             return clv_fail(CLV_E_FORMAT,
-                            "%s: the name of class %zu has a tab or a line's end, which TSV has no "
-                            "place for; --format csv has",
+                            "%s: the name of class %zu has a tab or a newline, which TSV cannot "
+                            "hold; use --format csv",
                             s->encode.folder, i);
     return CLV_OK;
 }
@@ -179,8 +179,8 @@ static int classify(classify_state *s)
         code = cli_input_status(&cli_classify, clv_classes_open(e->model, e->folder, &s->classes));
     if (!code && clv_classes_count(s->classes) < 2)
         code = cli_error(&cli_classify, CLI_USAGE,
-                         "%s has one score, not classes; expected a model of two classes or more "
-                         "(`cleave rank` scores pairs of texts by such a model)",
+                         "%s gives a single score, not classes; expected a model of two classes or "
+                         "more (`cleave rank` scores pairs of texts with such a model)",
                          e->folder);
     if (!code) code = cli_input_status(&cli_classify, check_names(s));
     if (!code) {

@@ -40,7 +40,7 @@ static clv_status add_token(state *s, int64_t id)
     const char *text;
     size_t length;
     if (id < 0 || id > INT32_MAX)
-        return clv_fail(CLV_E_FORMAT, "%s: text %zu: %lld is no token number", s->args->input,
+        return clv_fail(CLV_E_FORMAT, "%s: text %zu: %lld is not a token number", s->args->input,
                         s->texts, (long long)id);
     const clv_status status = clv_detokenizer_add(s->detokenizer, (int32_t)id, &text, &length);
     if (status == CLV_E_ARGUMENT)
@@ -66,7 +66,7 @@ static clv_status add_list(state *s, const clv_json *list)
     for (size_t i = 0; i < clv_json_count(list); ++i) {
         const clv_json *id = clv_json_at(list, i);
         if (!clv_json_is_int(id))
-            return clv_fail(CLV_E_FORMAT, "%s: text %zu: element %zu is no whole number",
+            return clv_fail(CLV_E_FORMAT, "%s: text %zu: element %zu is not a whole number",
                             s->args->input, s->texts, i);
         CLV_TRY(add_token(s, clv_json_int(id, -1)));
     }
@@ -85,7 +85,7 @@ static clv_status from_json(state *s, const char *text, size_t length)
         const clv_json *list = clv_json_at(root, i);
         status = clv_json_is_array(list)
                      ? add_list(s, list)
-                     : clv_fail(CLV_E_FORMAT, "%s: element %zu is no list of token numbers",
+                     : clv_fail(CLV_E_FORMAT, "%s: element %zu is not a list of token numbers",
                                 s->args->input, i);
     }
     clv_json_free(root);
@@ -98,8 +98,8 @@ static clv_status from_lines(state *s, const char *text, size_t length)
     bool any = false;
     if (strlen(text) < length)
         return clv_fail(CLV_E_FORMAT,
-                        "%s: byte %zu is 0, expected token numbers as text: a JSON list of lists, "
-                        "or a text a line, as `cleave tokenize` writes them",
+                        "%s: byte %zu is 0, but token numbers are text: a JSON list of lists, or "
+                        "one text per line, as `cleave tokenize` writes them",
                         s->args->input, strlen(text));
     for (const char *at = text; *at;) {
         if (*at == '\n') {
@@ -115,7 +115,7 @@ static clv_status from_lines(state *s, const char *text, size_t length)
         errno = 0;
         const long long id = strtoll(at, &end, 10);
         if (end == at || errno)
-            return clv_fail(CLV_E_FORMAT, "%s: line %zu: \"%.12s\" is no token number",
+            return clv_fail(CLV_E_FORMAT, "%s: line %zu: \"%.12s\" is not a token number",
                             s->args->input, s->texts + 1, at);
         CLV_TRY(add_token(s, id));
         any = true, at = end;

@@ -101,11 +101,11 @@ static int run(int argc, char **argv)
     if (code >= 0) return code;
     if (!a.output)
         return cli_error(&cli_embed, CLI_USAGE,
-                         "-o FILE is missing: where the vectors go, such as -o vectors.npy");
+                         "-o FILE is missing: the file for the vectors, such as -o vectors.npy");
     if (cli_is_stream(a.output) && binary_format(&a) && isatty(STDOUT_FILENO))
         return cli_error(&cli_embed, CLI_USAGE,
-                         "-o -: %s is no text for a terminal; expected a file, a pipe or --format "
-                         "csv",
+                         "-o -: %s is binary and cannot go to a terminal; expected a file, a pipe "
+                         "or --format csv",
                          binary_format(&a));
     embed_state s = { .args = &a,
                       .encode = { .command = &cli_embed,

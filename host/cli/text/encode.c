@@ -38,7 +38,7 @@ int cli_encode_parse(const cli_command *command, cli_encode_args *a, const cli_o
     if (code >= 0) return code;
     if ((code = cli_check_operands(command, operand, operands, argv + 1)) >= 0) return code;
     if (a->batch_tokens > 1 << 24)
-        return cli_error(command, CLI_USAGE, "--batch-tokens: %llu given, expected at most %d",
+        return cli_error(command, CLI_USAGE, "--batch-tokens is %llu, but it must be at most %d",
                          (unsigned long long)a->batch_tokens, 1 << 24);
     return -1;
 }
@@ -52,9 +52,10 @@ static clv_status check_fit(const cli_encode *e)
     const clv_model_config *config = clv_model_get_config(e->model);
     clv_tokenizer_get_info(e->tokenizer, &info);
     if (info.vocabulary <= config->vocabulary) return CLV_OK;
-    return clv_fail(CLV_E_FORMAT,
-                    "%s: the tokenizer has ids up to %zu, the model's word table %zu rows",
-                    e->folder, info.vocabulary - 1, config->vocabulary);
+    return clv_fail(
+        CLV_E_FORMAT,
+        "%s: the tokenizer has ids up to %zu, but the model's word table has only %zu rows",
+        e->folder, info.vocabulary - 1, config->vocabulary);
 }
 
 /* Chooses the prompt that is put before every text, and prints it. */
@@ -66,13 +67,12 @@ static int choose_prompt(cli_encode *e, cli_texts *texts)
     clv_status status = clv_model_prompt(e->model, a->prompt, &prompt);
     if (!status && !prompt && clv_model_get_config(e->model)->skips_prompt)
         status = clv_fail(CLV_E_UNSUPPORTED,
-                          "%s: the pooling leaves the prompt's tokens out (include_prompt is "
-                          "false), which is not "
-                          "supported; leave --prompt out",
+                          "%s: the pooling leaves out the tokens of the prompt (include_prompt is "
+                          "false), which is not supported; leave out --prompt",
                           e->folder);
     if (!status) texts->prefix = prompt ? prompt : a->prompt;
     if (!status && *texts->prefix && !a->common.quiet)
-        cli_say(stderr, "the prompt \"%.200s\" stands before every text%s\n", texts->prefix,
+        cli_say(stderr, "the prompt \"%.200s\" is put before every text%s\n", texts->prefix,
                 a->prompt ? "" : " (the model's default; --prompt \"\" leaves it out)");
     if (status == CLV_E_UNSUPPORTED)
         return cli_error(e->command, CLI_USAGE, "%s", clv_error_message());

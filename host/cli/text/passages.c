@@ -39,11 +39,10 @@ int cli_passages_check(cli_passages *p, size_t rows, bool quiet)
     size_t count;
     const int code = each_text(p, quiet, NULL, NULL, &count);
     if (code || count == rows) return code;
-    return cli_error(
-        p->command, CLI_USAGE,
-        "--passages %s: %zu texts, but VECTORS has %zu rows; expected the file that was "
-        "embedded",
-        p->path, count, rows);
+    return cli_error(p->command, CLI_USAGE,
+                     "--passages %s has %zu texts, but VECTORS has %zu rows; expected the file "
+                     "that was embedded",
+                     p->path, count, rows);
 }
 
 static int compare(const void *a, const void *b)
@@ -95,7 +94,7 @@ int cli_passages_fetch(cli_passages *p, const int64_t *rows, size_t count)
     sort_rows(p);
     const int code = each_text(p, true, keep_wanted, &f, &there);
     if (!code && f.next < p->count)
-        return cli_error(p->command, CLI_FAILED, "%s: it changed while it was read", p->path);
+        return cli_error(p->command, CLI_FAILED, "%s: the file changed while it was read", p->path);
     return code;
 }
 

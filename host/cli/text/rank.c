@@ -152,14 +152,13 @@ static clv_status open_ranker(rank_state *s)
     CLV_TRY(clv_ranker_open(s->context, s->folder, &options, &s->ranker));
     s->each = clv_classes_count(clv_ranker_classes(s->ranker));
     if (!s->args->pairs && s->each > 1)
-        return clv_fail(
-            CLV_E_ARGUMENT,
-            "%s gives %zu scores a pair; passages are sorted by one: --pairs writes all "
-            "of them",
-            s->folder, s->each);
+        return clv_fail(CLV_E_ARGUMENT,
+                        "%s gives %zu scores per pair, but passages can be sorted by one only; "
+                        "--pairs writes all scores",
+                        s->folder, s->each);
     return s->each <= MOST_SCORES
                ? CLV_OK
-               : clv_fail(CLV_E_ARGUMENT, "%s gives %zu scores a pair, expected at most %d",
+               : clv_fail(CLV_E_ARGUMENT, "%s gives %zu scores per pair, expected at most %d",
                           s->folder, s->each, MOST_SCORES);
 }
 
@@ -186,8 +185,8 @@ static clv_status score(rank_state *s)
     for (size_t i = 0; i < s->pair_count * s->each; ++i)
         if (s->scores[i] != s->scores[i])
             return clv_fail(CLV_E_FORMAT,
-                            "pair %zu: its score is not a number: the model holds weights that are "
-                            "not finite",
+                            "pair %zu: its score is not a number, because the model has weights "
+                            "that are not finite",
                             i / s->each + 1);
     s->shown = s->pair_count;
     if (a->pairs) return CLV_OK;
@@ -262,7 +261,7 @@ static int end(rank_state *s, FILE *out)
     const int code = cli_write_report(&cli_rank, common, s->context, s->report);
     if (code || common->quiet) return code;
     if (s->truncated)
-        cli_warn(&cli_rank, "%zu of %zu pairs cut at %zu tokens", s->truncated, s->pair_count,
+        cli_warn(&cli_rank, "%zu of %zu pairs were cut at %zu tokens", s->truncated, s->pair_count,
                  clv_ranker_max_length(s->ranker));
     cli_say(out, "%zu pair%s in %s\n", s->pair_count, s->pair_count == 1 ? "" : "s",
             clv_format_seconds(s->seconds, took));
@@ -299,22 +298,23 @@ static int check_args(const rank_args *a)
 {
     const cli_texts *t = &a->encode.texts;
     if (a->encode.common.shard)
-        return cli_error(
-            &cli_rank, CLI_USAGE,
-            "--shard: ranks have no shards, because they compare all passages; use MPI");
-    if (!a->query == !a->pairs)
-        return cli_error(
-            &cli_rank, CLI_USAGE,
-            "%s; expected --query TEXT with passages to sort, or --pairs with lines of "
-            "two texts",
-            a->query ? "--query and --pairs were given" : "what to score is missing");
-    if (a->pairs && (a->top || t->column || t->field || t->format))
         return cli_error(&cli_rank, CLI_USAGE,
-                         "--pairs: %s does not go with it: every line is a text, a tab and a text",
-                         a->top      ? "--top"
-                         : t->column ? "--column"
-                         : t->field  ? "--field"
-                                     : "--input-format");
+                         "--shard is not possible with rank, which compares all passages with each "
+                         "other; use MPI");
+    if (!a->query == !a->pairs)
+        return cli_error(&cli_rank, CLI_USAGE,
+                         "%s; expected either --query TEXT with passages to sort, or --pairs with "
+                         "lines of two texts",
+                         a->query ? "both --query and --pairs are given"
+                                  : "there is nothing to score");
+    if (a->pairs && (a->top || t->column || t->field || t->format))
+        return cli_error(
+            &cli_rank, CLI_USAGE,
+            "--pairs cannot be combined with %s: every line is a text, a tab and a text",
+            a->top      ? "--top"
+            : t->column ? "--column"
+            : t->field  ? "--field"
+                        : "--input-format");
     return -1;
 }
 

@@ -71,7 +71,8 @@ static int check_width(const search_state *s, const char *what, size_t width)
 {
     if (width == s->file.width) return 0;
     return cli_error(&cli_search, CLI_USAGE,
-                     "%s has vectors of %zu numbers, %s of %zu; expected vectors of the same model",
+                     "%s has vectors of %zu numbers, but %s has vectors of %zu; expected vectors "
+                     "of the same model",
                      what, width, s->vectors, s->file.width);
 }
 
@@ -240,7 +241,7 @@ static void warn_of_missing(const search_state *s)
     for (size_t q = 0; q < s->query_count && expected; ++q)
         fewer += s->rows[q * top + expected - 1] < 0;
     if (fewer)
-        cli_warn(&cli_search, "%s holds NaN: %zu of %zu queries found fewer than %zu rows",
+        cli_warn(&cli_search, "%s has NaN values: %zu of %zu queries found fewer than %zu rows",
                  s->vectors, fewer, s->query_count, expected);
 }
 
@@ -280,14 +281,13 @@ static int search(search_state *s)
 static int check_args(const search_args *a)
 {
     if (!a->model && !a->queries)
-        return cli_error(
-            &cli_search, CLI_USAGE,
-            "what to search for is missing: --model MODEL_DIR with texts (-i FILE), or "
-            "--queries FILE.npy");
+        return cli_error(&cli_search, CLI_USAGE,
+                         "there is nothing to search for; give --model MODEL_DIR with texts (-i "
+                         "FILE), or --queries FILE.npy");
     if (a->queries && !cli_is_stream(a->encode.texts.input))
         return cli_error(
             &cli_search, CLI_USAGE,
-            "-i %s and --queries %s were given; expected one of them: texts, or vectors",
+            "both -i %s and --queries %s are given; expected one of them: texts or vectors",
             a->encode.texts.input, a->queries);
     if (a->model && a->queries)
         return cli_error(
@@ -309,7 +309,7 @@ static int check_args(const search_args *a)
             (unsigned long long)a->rescore, (unsigned long long)(CLV_SEARCH_TOP_MOST / a->top),
             (unsigned long long)a->top);
     if (!a->top || a->top > CLV_SEARCH_TOP_MOST)
-        return cli_error(&cli_search, CLI_USAGE, "--top: %llu given, expected 1 to %d",
+        return cli_error(&cli_search, CLI_USAGE, "--top is %llu, but it must be 1 to %d",
                          (unsigned long long)a->top, CLV_SEARCH_TOP_MOST);
     return -1;
 }

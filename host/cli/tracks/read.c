@@ -31,33 +31,34 @@ int tracks_find_units(tracks_found *f)
     char unit[sizeof u->space] = "";
     *u = (tracks_units){ .scale = { 1, 1, 1 }, .interval = 1 };
     if (a->pixel_size && a->voxel_size)
-        return cli_error(cli_running(), CLI_USAGE,
-                         "--voxel-size and --pixel-size both tell how large a pixel is: give one");
+        return cli_error(
+            cli_running(), CLI_USAGE,
+            "--voxel-size and --pixel-size both give the size of a pixel; leave one of them out");
     if (a->pixel_size && !cli_parse_size(a->pixel_size, &u->scale[2], unit, sizeof unit))
         return cli_error(cli_running(), CLI_USAGE,
-                         "--pixel-size: \"%s\" given, expected a size such as 0.1um",
+                         "--pixel-size is \"%s\", but it must be a size such as 0.1um",
                          a->pixel_size);
     if (a->pixel_size) u->scale[0] = u->scale[1] = u->scale[2];
     if (a->voxel_size && !cli_parse_voxel(a->voxel_size, u->scale, unit, sizeof unit))
         return cli_error(cli_running(), CLI_USAGE,
-                         "--voxel-size: \"%s\" given, expected the sides along z, y and x, such "
+                         "--voxel-size is \"%s\", but it must be the sides along z, y and x, such "
                          "as 0.3,0.1,0.1um",
                          a->voxel_size);
     if (a->pixel_size || a->voxel_size) {
         cli_unit_word(unit, u->space, sizeof u->space);
         u->physical = u->space[0] != '\0';
         if (!u->physical)
-            return cli_error(cli_running(), CLI_USAGE,
-                             "%s %s has no unit, after which columns are called: give one, such "
-                             "as %sum",
-                             a->pixel_size ? "--pixel-size" : "--voxel-size",
-                             a->pixel_size ? a->pixel_size : a->voxel_size,
-                             a->pixel_size ? a->pixel_size : a->voxel_size);
+            return cli_error(
+                cli_running(), CLI_USAGE,
+                "%s %s has no unit, but the names of columns contain it; add one, such as %sum",
+                a->pixel_size ? "--pixel-size" : "--voxel-size",
+                a->pixel_size ? a->pixel_size : a->voxel_size,
+                a->pixel_size ? a->pixel_size : a->voxel_size);
     } else {
         clv_copy_string(u->space, sizeof u->space, "px");
     }
     if (a->interval_given && !(a->interval > 0))
-        return cli_error(cli_running(), CLI_USAGE, "--interval: %g given, expected more than 0",
+        return cli_error(cli_running(), CLI_USAGE, "--interval is %g, but it must be more than 0",
                          a->interval);
     if (a->interval_given) u->interval = a->interval;
     clv_copy_string(u->time, sizeof u->time, a->interval_given ? "s" : "frame");
@@ -76,7 +77,7 @@ static bool find_physical(source *s)
     s->unit = unit;
     if (!a->quiet)
         cli_say(stderr,
-                "places in %s, from the columns y_%s and x_%s (--columns y=NAME,x=NAME takes "
+                "positions in %s, from the columns y_%s and x_%s (--columns y=NAME,x=NAME chooses "
                 "others)\n",
                 unit, unit, unit);
     return true;
@@ -100,8 +101,8 @@ static clv_status find_columns(source *s)
 static clv_status no_whole_number(const source *s, size_t row, int role, double value)
 {
     return clv_fail(CLV_E_FORMAT,
-                    "%s: row %zu: the %s, column '%s', is %g, which is no whole number "
-                    "(--columns %s=NAME takes another column)",
+                    "%s: row %zu: the %s in column '%s' is %g, which is not a whole number "
+                    "(--columns %s=NAME chooses another column)",
                     s->path, row + 1, role == COLUMN_FRAME ? "frame" : "particle",
                     clv_csv_name(s->table, s->column[role]), value,
                     role == COLUMN_FRAME ? "frame" : "particle");
@@ -128,10 +129,11 @@ static clv_status read_particles(source *s, size_t count)
         clv_csv_cells(s->table, i, cells);
         const clv_csv_cell *cell = &cells[s->column[COLUMN_PARTICLE]];
         if (cell->length && !clv_csv_cell_double(s->table, cell, &value))
-            status = clv_fail(CLV_E_FORMAT,
-                              "%s: row %zu: the particle, column '%s', is no number; tracks have "
-                              "whole numbers (--columns particle=NAME takes another column)",
-                              s->path, i + 1, clv_csv_name(s->table, s->column[COLUMN_PARTICLE]));
+            status =
+                clv_fail(CLV_E_FORMAT,
+                         "%s: row %zu: the particle in column '%s' is not a number, but tracks "
+                         "have whole numbers (--columns particle=NAME chooses another column)",
+                         s->path, i + 1, clv_csv_name(s->table, s->column[COLUMN_PARTICLE]));
         else if (value != floor(value) || fabs(value) > 9e15)
             status = no_whole_number(s, i, COLUMN_PARTICLE, value);
         else
@@ -191,7 +193,7 @@ static clv_status read_interval(source *s, size_t count)
     s->f->units.interval = interval;
     clv_copy_string(s->f->units.time, sizeof s->f->units.time, "s");
     if (!s->f->a->quiet)
-        cli_say(stderr, "%.6g s between frames, from the column t_s (--interval says otherwise)\n",
+        cli_say(stderr, "%.6g s between frames, from the column t_s (--interval overrides it)\n",
                 interval);
     return CLV_OK;
 }
@@ -200,8 +202,8 @@ static void tell_units(const tracks_found *f)
 {
     if (f->a->quiet) return;
     if (!f->units.physical)
-        cli_say(stderr, "places are in pixels, or whatever the table has (--pixel-size 0.1um "
-                        "gives micrometres)\n");
+        cli_say(stderr, "positions are in the units of the table, usually pixels (--pixel-size "
+                        "0.1um converts pixels to micrometres)\n");
     if (strcmp(f->units.time, "frame") == 0)
         cli_say(stderr, "times are in frames (--interval 0.05 gives seconds)\n");
 }

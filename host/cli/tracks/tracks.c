@@ -39,12 +39,12 @@ static clv_status find_drift(tracks_found *f)
     const uint64_t frames = (uint64_t)(f->last - f->first) + 1;
     if (frames > most_frames(f)) {
         if (!f->a->drift && !f->a->subtract_drift) return CLV_OK; /* reported at the end */
-        return clv_fail(CLV_E_ARGUMENT,
-                        "the frames go from %lld to %lld, but a drift of %zu spots is found over "
-                        "at most %llu frames: leave out spots that are far from the others",
-                        (long long)f->first, (long long)f->last,
-                        clv_tracks_spots(f->tracks, NULL, NULL, NULL),
-                        (unsigned long long)most_frames(f));
+        return clv_fail(
+            CLV_E_ARGUMENT,
+            "the frames go from %lld to %lld, but with %zu spots a drift can be measured over at "
+            "most %llu frames; leave out the spots whose frame numbers are far from the others",
+            (long long)f->first, (long long)f->last, clv_tracks_spots(f->tracks, NULL, NULL, NULL),
+            (unsigned long long)most_frames(f));
     }
     f->drift = clv_alloc((size_t)frames, 3 * sizeof *f->drift);
     if (!f->drift)
@@ -98,8 +98,8 @@ static void tell_drift(const tracks_found *f, FILE *news)
     if (f->last < f->first) return;
     if (!f->drift) {
         cli_say(news,
-                "drift: not looked for, since the frames go from %lld to %lld, more than %llu "
-                "apart\n",
+                "drift: not measured, because the frames go from %lld to %lld, which is more than "
+                "%llu frames\n",
                 (long long)f->first, (long long)f->last, (unsigned long long)most_frames(f));
         return;
     }
@@ -116,8 +116,8 @@ static void tell_drift(const tracks_found *f, FILE *news)
                 (long long)f->first, (long long)f->last);
     else if (f->drifts)
         cli_say(news,
-                "drift: %s from frame %lld to %lld, which D and the mean squared displacements "
-                "contain (--subtract-drift takes it away)\n",
+                "drift: %s from frame %lld to %lld, which is included in D and in the mean squared "
+                "displacements (--subtract-drift removes it)\n",
                 places, (long long)f->first, (long long)f->last);
 }
 
@@ -138,11 +138,13 @@ static void tell(const tracks_found *f, FILE *news)
             d->d / f->units.interval, d->d_error / f->units.interval, f->units.space, f->units.time,
             f->axes, d->displacements);
     if (f->a->position_error_given)
-        cli_say(news, "; positions known to %.4g %s\n", f->a->position_error, f->units.space);
+        cli_say(news, "; position errors of %.4g %s, as given\n", f->a->position_error,
+                f->units.space);
     else if (d->position_variance > 0)
-        cli_say(news, "; positions good to %.3g %s\n", sqrt(d->position_variance), f->units.space);
+        cli_say(news, "; estimated position errors of %.3g %s\n", sqrt(d->position_variance),
+                f->units.space);
     else
-        cli_say(news, "; errors of positions are too small to be seen\n");
+        cli_say(news, "; the position errors are too small to be estimated\n");
 }
 
 static int check(const tracks_args *a)
@@ -161,10 +163,10 @@ static int check(const tracks_args *a)
             return cli_error(&cli_tracks, CLI_USAGE, "%s: %g given, expected %s", numbers[i].option,
                              numbers[i].value, numbers[i].most == 1 ? "0 to 1" : "0 or more");
     if (!a->lags || a->lags > 1000000)
-        return cli_error(&cli_tracks, CLI_USAGE, "--lags: %llu given, expected 1 to 1000000",
+        return cli_error(&cli_tracks, CLI_USAGE, "--lags is %llu, but it must be 1 to 1000000",
                          (unsigned long long)a->lags);
     if (a->smooth_given && !a->smooth)
-        return cli_error(&cli_tracks, CLI_USAGE, "--smooth: 0 given, expected 1 or more frames");
+        return cli_error(&cli_tracks, CLI_USAGE, "--smooth is 0, but it must be 1 or more frames");
     return cli_check_columns(&cli_tracks, a->columns, true);
 }
 

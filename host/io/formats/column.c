@@ -132,11 +132,11 @@ static clv_status no_column(const table *t, const char *wanted)
                              clv_printable(t->names[i].at, t->names[i].length, name, sizeof name));
     if (!wanted)
         return clv_fail(CLV_E_FORMAT,
-                        "%s: a table of %zu columns (%s): none is called PA, PARANG... or "
-                        "ANGLE...; name one of them",
+                        "%s: none of the %zu columns (%s) is called PA, PARANG... or ANGLE...; "
+                        "give the name of one of them",
                         t->path, t->count, used ? list : "without names");
-    return clv_fail(CLV_E_FORMAT, "%s: no column \"%s\" in a table of %zu columns (%s)", t->path,
-                    wanted, t->count, used ? list : "without names");
+    return clv_fail(CLV_E_FORMAT, "%s: there is no column \"%s\" among the %zu columns (%s)",
+                    t->path, wanted, t->count, used ? list : "without names");
 }
 
 /* Chooses the column to read, once the first row of numbers is known. */
@@ -163,8 +163,8 @@ static clv_status take_row(table *t)
     double value;
     const cell *c = &t->cells[t->column];
     if (t->column >= t->count)
-        return clv_fail(CLV_E_FORMAT, "%s: line %zu has %zu cells, column %zu is wanted", t->path,
-                        t->line, t->count, t->column + 1);
+        return clv_fail(CLV_E_FORMAT, "%s: line %zu has %zu cells, but column %zu was asked for",
+                        t->path, t->line, t->count, t->column + 1);
     if (!number_in(c, &value))
         return clv_fail(CLV_E_FORMAT, "%s: line %zu, cell %zu: \"%s\" is not a finite number",
                         t->path, t->line, t->column + 1,
@@ -206,7 +206,7 @@ static clv_status read_table(table *t, const char *wanted)
         CLV_TRY(take_line(t, wanted, t->at, stop));
         t->at = stop + 1;
     }
-    return t->value_count ? CLV_OK : clv_fail(CLV_E_FORMAT, "%s: holds no numbers", t->path);
+    return t->value_count ? CLV_OK : clv_fail(CLV_E_FORMAT, "%s: the file has no numbers", t->path);
 }
 
 static clv_status read_file(const char *path, const char *column, table *t)

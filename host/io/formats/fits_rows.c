@@ -40,7 +40,8 @@ clv_status clv_fits_rows_begin(const char *path, clv_fits_table *head, const clv
 {
     *r = (clv_fits_rows){ .path = path, .file = -1, .count = count };
     if (count > CLV_FITS_MOST_IMAGES)
-        return clv_fail(CLV_E_ARGUMENT, "%s: %zu images are too many", path, count);
+        return clv_fail(CLV_E_ARGUMENT, "%s: %zu images are more than a FITS file can hold", path,
+                        count);
     CLV_TRY(clv_file_begin(path, &r->temporary));
     clv_status status = CLV_OK;
     r->file = open(r->temporary, O_WRONLY | O_CLOEXEC);

@@ -99,7 +99,7 @@ static clv_status unpack_member(unpacker *u)
             return clv_fail(CLV_E_FORMAT, "%s: damaged gzip file: %s", u->input->path,
                             z->msg ? z->msg : zError(result));
         if (z->avail_out && last && (!z->avail_in || result == Z_BUF_ERROR))
-            return clv_fail(CLV_E_FORMAT, "%s: the gzip file ends too early", u->input->path);
+            return clv_fail(CLV_E_FORMAT, "%s: the gzip file is truncated", u->input->path);
     }
 }
 
@@ -148,7 +148,7 @@ clv_status clv_unpack_zlib(const char *path, const void *in, size_t length, void
     enum { EITHER = 32 + MAX_WBITS };
     z_stream z = { .next_in = in };
     if (length > UINT32_MAX || wanted >= UINT32_MAX)
-        return clv_fail(CLV_E_FORMAT, "%s: %zu bytes are more than a chunk may have", path,
+        return clv_fail(CLV_E_FORMAT, "%s: a chunk of %zu bytes is larger than supported", path,
                         length > UINT32_MAX ? length : wanted);
     if (inflateInit2(&z, EITHER) != Z_OK)
         return clv_fail(CLV_E_MEMORY, "%s: no memory to unpack it", path);
@@ -158,7 +158,8 @@ clv_status clv_unpack_zlib(const char *path, const void *in, size_t length, void
     inflateEnd(&z);
     if (result == Z_MEM_ERROR) return clv_fail(CLV_E_MEMORY, "%s: no memory to unpack it", path);
     if (result != Z_STREAM_END || got != wanted)
-        return clv_fail(CLV_E_FORMAT, "%s: damaged zlib data, or not %zu bytes when unpacked", path,
+        return clv_fail(CLV_E_FORMAT,
+                        "%s: the zlib data are damaged, or do not unpack to %zu bytes", path,
                         wanted);
     return CLV_OK;
 }
@@ -169,14 +170,20 @@ clv_status clv_gunzip(clv_input *input, char **bytes, size_t *length)
 {
     *bytes = NULL;
     *length = 0;
-    return clv_fail(CLV_E_FORMAT, "%s: this Cleave was built without gzip", input->path);
+    return clv_fail(CLV_E_FORMAT,
+                    "%s: the file is compressed with gzip, but this Cleave was built without gzip "
+                    "support; unpack it first",
+                    input->path);
 }
 
 clv_status clv_unpack_zlib(const char *path, const void *in, size_t length, void *out,
                            size_t wanted)
 {
     (void)in, (void)length, (void)out, (void)wanted;
-    return clv_fail(CLV_E_FORMAT, "%s: is packed by zlib, and this Cleave was built without", path);
+    return clv_fail(
+        CLV_E_FORMAT,
+        "%s: the data are compressed with zlib, but this Cleave was built without zlib support",
+        path);
 }
 
 #endif

@@ -63,16 +63,15 @@ static clv_status make_stacks(clv_movie *movie, const clv_movie_options *options
     if (!options->stacks || movie->stacked) return CLV_OK;
     if (options->axes == CLV_MOVIE_ZYX) f->depth = CLV_MAX(f->frames, (size_t)1);
     if (options->axes == CLV_MOVIE_TZYX && f->depth == 1)
-        return clv_fail(
-            CLV_E_ARGUMENT,
-            "%s: does not tell how many planes a stack has; its %zu planes can be taken as one "
-            "stack (ZYX) or as frames in time (TYX)",
-            movie->path, f->frames);
+        return clv_fail(CLV_E_ARGUMENT,
+                        "%s: does not say how many planes a stack has; its %zu planes can be read "
+                        "as one stack (--axes ZYX) or as frames in time (--axes TYX)",
+                        movie->path, f->frames);
     const size_t stacks = f->frames / f->depth;
     if (stacks * f->depth == f->frames) return CLV_OK;
     if (!stacks)
-        return clv_fail(CLV_E_FORMAT, "%s: %zu planes are there, less than a stack of %zu",
-                        movie->path, f->frames, f->depth);
+        return clv_fail(CLV_E_FORMAT, "%s: has %zu planes, fewer than a stack of %zu", movie->path,
+                        f->frames, f->depth);
     clv_movie_notice(movie,
                      "%zu planes are %zu stacks of %zu and a part of one, which is left out\n",
                      f->frames, stacks, f->depth);
@@ -99,13 +98,13 @@ static clv_status open_movie(const char *path, const char *const *paths, size_t 
     size_t plane = 0;
     if (!status && (!clv_size_mul(movie->facts.height, movie->facts.width, &plane) ||
                     !clv_size_mul(plane, clv_type_size(movie->facts.type), &movie->frame_bytes)))
-        status = clv_fail(CLV_E_SHAPE, "%s: frames larger than any memory", path);
+        status = clv_fail(CLV_E_SHAPE, "%s: its frames are larger than any memory", path);
     if (!status && (!plane || !movie->facts.frames))
-        status = clv_fail(CLV_E_SHAPE, "%s: [%zu,%zu,%zu] holds no pixels", path,
+        status = clv_fail(CLV_E_SHAPE, "%s: a movie of [%zu,%zu,%zu] has no pixels", path,
                           movie->facts.frames, movie->facts.height, movie->facts.width);
     size_t unit = 0; /* a frame or a stack, whichever is held as a whole */
     if (!status && !clv_size_mul(movie->frame_bytes, movie->facts.depth, &unit))
-        status = clv_fail(CLV_E_SHAPE, "%s: stacks larger than any memory", path);
+        status = clv_fail(CLV_E_SHAPE, "%s: its stacks are larger than any memory", path);
     if (!status)
         status =
             clv_io_need(path, movie->facts.depth > 1 ? "for one stack" : "for one frame", unit);
@@ -143,7 +142,8 @@ char *const *clv_movie_files(const clv_movie *movie, size_t *count)
 clv_status clv_movie_read(clv_movie *movie, size_t first, size_t count, void *pixels)
 {
     if (first > movie->facts.frames || count > movie->facts.frames - first)
-        return clv_fail(CLV_E_ARGUMENT, "%s: frames %zu to %zu asked for, there are %zu",
+        return clv_fail(CLV_E_ARGUMENT,
+                        "%s: frames %zu to %zu were asked for, but there are %zu, counted from 0",
                         movie->path, first, first + count, movie->facts.frames);
     for (size_t i = 0; i < count; ++i)
         CLV_TRY(movie->read(movie, first + i, (char *)pixels + i * movie->frame_bytes));

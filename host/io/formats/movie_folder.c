@@ -103,12 +103,12 @@ static clv_status open_file(const clv_movie *movie, size_t file, clv_movie **one
     const clv_movie_facts *is = &(*one)->facts, *all = &movie->facts;
     clv_status status = CLV_OK;
     if (is->frames != 1 && !f->first)
-        status = clv_fail(CLV_E_FORMAT, "%s: holds %zu frames, but %s", f->path[file], is->frames,
-                          f->why);
+        status =
+            clv_fail(CLV_E_FORMAT, "%s: has %zu frames, but %s", f->path[file], is->frames, f->why);
     else if (movie->stacked && is->depth != all->depth)
         status = clv_fail(CLV_E_SHAPE,
                           "%s: has %zu planes per stack, but the first file has %zu; --axes TYX "
-                          "takes all planes as frames in time",
+                          "reads all planes as frames in time",
                           f->path[file], is->depth, all->depth);
     else if (all->height &&
              (is->height != all->height || is->width != all->width || is->type != all->type))
@@ -153,7 +153,8 @@ static clv_status read_folder(clv_movie *movie, size_t frame, void *pixels)
         f->open_file = file;
     }
     if (at >= f->open->facts.frames)
-        return clv_fail(CLV_E_FORMAT, "%s: has become shorter than it was", f->path[file]);
+        return clv_fail(CLV_E_FORMAT, "%s: the file became shorter while it was read",
+                        f->path[file]);
     return f->open->read(f->open, at, pixels);
 }
 
@@ -242,13 +243,13 @@ clv_status clv_movie_open_pattern(clv_movie *movie, const clv_movie_options *opt
     glob_t found = { 0 };
     CLV_TRY(begin(movie, options, opener, &f));
     const int code = glob(movie->path, GLOB_NOSORT, NULL, &found);
-    clv_status status = code == GLOB_NOSPACE ? clv_fail(CLV_E_MEMORY, "%s: no memory", movie->path)
-                        : code || !found.gl_pathc
-                            ? clv_fail(CLV_E_IO,
-                                       "%s: there is no such file, and no file that this "
-                                       "pattern fits",
-                                       movie->path)
-                            : CLV_OK;
+    clv_status status =
+        code == GLOB_NOSPACE ? clv_fail(CLV_E_MEMORY, "%s: no memory", movie->path)
+        : code || !found.gl_pathc
+            ? clv_fail(CLV_E_IO,
+                       "%s: there is no file of this name, and none matches it as a pattern",
+                       movie->path)
+            : CLV_OK;
     for (size_t i = 0; !status && i < found.gl_pathc; ++i)
         status = add_path(f, "", found.gl_pathv[i]);
     globfree(&found);
@@ -267,16 +268,15 @@ clv_status clv_movie_open_folder(clv_movie *movie, const clv_movie_options *opti
     size_t others = 0;
     CLV_TRY(begin(movie, options, opener, &f));
     if (options->raw.given)
-        return clv_fail(CLV_E_ARGUMENT, "%s: is a folder, but --raw tells what one file holds",
+        return clv_fail(CLV_E_ARGUMENT, "%s: is a folder, but --raw describes a single file",
                         movie->path);
     f->why = "of a folder each file is one frame; give the files themselves";
     CLV_TRY(list(movie->path, f, &others));
     if (!f->count)
         return clv_fail(
             CLV_E_FORMAT,
-            "%s: a folder without .tif, .tiff, .png or .npy files; each of them would be "
-            "a frame (%zu other files "
-            "are there; other pictures can be saved as TIFF, for example in Fiji)",
+            "%s: the folder has no .tif, .tiff, .png or .npy files, each of which would be a frame "
+            "(it has %zu other files; Fiji, for example, can save other image formats as TIFF)",
             movie->path, others);
     CLV_TRY(look(movie, f, false));
     clv_copy_string(movie->facts.format, sizeof movie->facts.format, "folder");

@@ -33,8 +33,8 @@ static clv_status add_line(listed *l, size_t number, const char *line, size_t le
     char shown[SHOWN + 4];
     if (memchr(line, '\0', length))
         return clv_fail(CLV_E_FORMAT,
-                        "%s: line %zu has a byte of 0; a list of files is text with one path per "
-                        "line (raw pixels need --raw)",
+                        "%s: line %zu has a NUL byte, but a list of files is text with one path "
+                        "per line (raw pixels need --raw)",
                         l->list, number);
     const int folder = *line == '/' ? 0 : folder_length(l->list);
     const size_t bytes = (size_t)folder + length + 1;
@@ -50,8 +50,8 @@ static clv_status add_line(listed *l, size_t number, const char *line, size_t le
     if (stat(path, &info) == 0) return CLV_OK;
     clv_printable((const unsigned char *)line, CLV_MIN(length, (size_t)SHOWN), shown, sizeof shown);
     return clv_fail(CLV_E_FORMAT,
-                    "%s: line %zu is \"%s\", and there is no such file; a list of files has one "
-                    "path per line, counted from the folder of the list or from the working folder",
+                    "%s: line %zu is \"%s\", but there is no such file; a list of files has one "
+                    "path per line, relative to the folder of the list or to the working folder",
                     l->list, number, shown);
 }
 
@@ -72,7 +72,7 @@ static clv_status read_lines(listed *l, const char *text, size_t length)
         text = stop < end ? stop + 1 : end;
     }
     if (l->count) return CLV_OK;
-    return clv_fail(CLV_E_FORMAT, "%s: lists no file; one path per line is expected", l->list);
+    return clv_fail(CLV_E_FORMAT, "%s: the list has no files; expected one path per line", l->list);
 }
 
 clv_status clv_movie_open_listed(clv_movie *movie, const clv_movie_options *options,
@@ -83,8 +83,8 @@ clv_status clv_movie_open_listed(clv_movie *movie, const clv_movie_options *opti
     size_t length = 0;
     if (options->listed)
         return clv_fail(CLV_E_FORMAT,
-                        "%s: is a list of files inside a list of files, which is not "
-                        "read; name the files themselves",
+                        "%s: is a list of files inside a list of files, which is not supported; "
+                        "list the files themselves",
                         l.list);
     clv_movie_options each = *options;
     each.listed = true;

@@ -54,9 +54,7 @@ static clv_status check_length(clv_movie *movie, npy_movie *npy, bool partial)
     const uint64_t there = npy->input.length - npy->data;
     const uint64_t wanted = (uint64_t)frame * npy->step * movie->facts.frames;
     if (there > wanted)
-        return clv_fail(CLV_E_FORMAT,
-                        "%s: %llu bytes of data, expected %llu: not what the header "
-                        "says",
+        return clv_fail(CLV_E_FORMAT, "%s: has %llu bytes of data, but its header promises %llu",
                         movie->path, (unsigned long long)there, (unsigned long long)wanted);
     if (there == wanted) return CLV_OK;
     const size_t planes = (size_t)(there / frame),
@@ -93,17 +91,19 @@ clv_status clv_movie_open_npy(clv_movie *movie, const clv_movie_options *options
                stacks = h->rank == 4 && options->stacks && !plane;
     if (h->rank < 2 || (h->rank > 3 && !stacks && !plane))
         return clv_fail(CLV_E_FORMAT,
-                        "%s: an array %s, expected a frame [H,W] or a movie [T,H,W]%s", movie->path,
-                        clv_shape_text(h->rank, h->shape, shape),
+                        "%s: the array is %s; expected a frame [H,W] or a movie [T,H,W]%s",
+                        movie->path, clv_shape_text(h->rank, h->shape, shape),
                         options->stacks ? " or stacks [T,Z,H,W]" : "");
     if (stacks &&
         (options->axes == CLV_MOVIE_TYX || (options->axes == CLV_MOVIE_ZYX && h->shape[0] != 1)))
-        return clv_fail(CLV_E_ARGUMENT,
-                        "%s: an array %s has four axes, T, Z, Y and X, but three were asked for",
-                        movie->path, clv_shape_text(h->rank, h->shape, shape));
+        return clv_fail(
+            CLV_E_ARGUMENT,
+            "%s: the array is %s with the four axes T, Z, Y and X, but three were asked for",
+            movie->path, clv_shape_text(h->rank, h->shape, shape));
     if (plane && options->z >= h->shape[1])
-        return clv_fail(CLV_E_ARGUMENT, "%s: plane %zu asked for, there are %zu", movie->path,
-                        options->z, h->shape[1]);
+        return clv_fail(CLV_E_ARGUMENT,
+                        "%s: plane %zu was asked for, but there are %zu, counted from 0",
+                        movie->path, options->z, h->shape[1]);
     clv_movie_options others = *options;
     if (plane) others.z_given = false;
     CLV_TRY(clv_movie_only_one(movie->path, &others));

@@ -75,9 +75,10 @@ clv_status clv_movie_short(const char *path, const char *what, size_t whole_fram
 {
     if (!whole_frames)
         return clv_fail(CLV_E_FORMAT, "%s: %s; not one frame can be read", path, what);
-    return clv_fail(CLV_E_FORMAT,
-                    "%s: %s; the last readable frame is %zu (--partial takes the frames up to it)",
-                    path, what, whole_frames - 1);
+    return clv_fail(
+        CLV_E_FORMAT,
+        "%s: %s; the last readable frame is %zu (--partial processes the frames up to it)", path,
+        what, whole_frames - 1);
 }
 
 clv_status clv_movie_only_one(const char *path, const clv_movie_options *options)

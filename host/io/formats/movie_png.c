@@ -27,7 +27,7 @@ static clv_status read_png(clv_movie *movie, size_t frame, void *pixels)
     clv_status status = CLV_OK;
     if (p.height != movie->facts.height || p.width != movie->facts.width ||
         p.wide != (movie->facts.type == CLV_U16) || m->sample >= p.samples)
-        status = clv_fail(CLV_E_FORMAT, "%s: changed while it was read", movie->path);
+        status = clv_fail(CLV_E_FORMAT, "%s: the file changed while it was read", movie->path);
     const size_t size = p.wide ? 2 : 1;
     for (size_t i = 0; !status && i < p.height * p.width; ++i)
         memcpy((char *)pixels + i * size, (const char *)p.data + (i * p.samples + m->sample) * size,
@@ -45,17 +45,18 @@ clv_status clv_movie_open_png(clv_movie *movie, const clv_movie_options *options
     movie->state = m, movie->close = close_png, movie->read = read_png;
     CLV_TRY(clv_png_read(movie->path, true, &p));
     if (p.samples > 1 && !options->channel_given)
-        return clv_fail(CLV_E_FORMAT,
-                        "%s: colour (RGB) with %zu samples a pixel; --channel 0 to %zu "
-                        "chooses one",
-                        movie->path, p.samples, p.samples - 1);
+        return clv_fail(
+            CLV_E_FORMAT,
+            "%s: has colour (RGB) with %zu samples per pixel; choose one with --channel 0 to %zu",
+            movie->path, p.samples, p.samples - 1);
     clv_movie_options others = *options;
     if (p.samples > 1) others.channel_given = false;
     CLV_TRY(clv_movie_only_one(movie->path, &others));
     m->sample = options->channel_given ? options->channel : 0;
     if (m->sample >= p.samples)
-        return clv_fail(CLV_E_FORMAT, "%s: channel %zu asked for, there are %zu", movie->path,
-                        m->sample, p.samples);
+        return clv_fail(CLV_E_FORMAT,
+                        "%s: channel %zu was asked for, but there are %zu, counted from 0",
+                        movie->path, m->sample, p.samples);
     f->frames = 1, f->height = p.height, f->width = p.width;
     f->type = p.wide ? CLV_U16 : CLV_U8;
     clv_copy_string(f->format, sizeof f->format, "PNG");

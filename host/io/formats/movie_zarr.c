@@ -151,21 +151,22 @@ static clv_status find_axes(const clv_movie *movie, zarr_movie *m, const clv_jso
         return CLV_OK;
     }
     if (clv_json_count(axes) != rank)
-        return clv_fail(CLV_E_FORMAT, "%s: %zu axes are named, but the array has %zu", movie->path,
-                        clv_json_count(axes), rank);
+        return clv_fail(CLV_E_FORMAT, "%s: the metadata name %zu axes, but the array has %zu",
+                        movie->path, clv_json_count(axes), rank);
     for (size_t i = 0; i < rank; ++i) {
         const clv_json *one = clv_json_at(axes, i);
         const char *name =
             clv_json_string(clv_json_is_string(one) ? one : clv_json_get(one, "name"), "");
         const char *at = strlen(name) == 1 ? strchr(names, *name) : NULL;
         if (!at || m->axis[at - names] >= 0)
-            return clv_fail(CLV_E_FORMAT,
-                            "%s: an axis \"%.20s\", expected t, c, z, y and x once each",
-                            movie->path, name);
+            return clv_fail(
+                CLV_E_FORMAT,
+                "%s: there is an axis \"%.20s\"; expected t, c, z, y and x, each at most once",
+                movie->path, name);
         m->axis[at - names] = (int)i;
     }
     if (m->axis[Y] < 0 || m->axis[X] < 0)
-        return clv_fail(CLV_E_FORMAT, "%s: no axes y and x", movie->path);
+        return clv_fail(CLV_E_FORMAT, "%s: the array lacks the axes y and x", movie->path);
     return CLV_OK;
 }
 
@@ -206,7 +207,8 @@ static clv_status start(clv_movie *movie, zarr_movie *m, const clv_movie_options
                              .order = "CZT" };
     size_t pages = 0;
     if (!clv_size_mul(m->channels, m->planes, &pages) || !clv_size_mul(pages, story.frames, &pages))
-        return clv_fail(CLV_E_SHAPE, "%s: more planes than any memory holds", movie->path);
+        return clv_fail(CLV_E_SHAPE, "%s: there are more planes than any memory holds",
+                        movie->path);
     CLV_TRY(clv_tiff_choose(movie->path, &story, options, pages, &m->choice));
     f->frames = m->choice.frames, f->depth = m->choice.planes;
     f->height = l->shape[m->axis[Y]], f->width = l->shape[m->axis[X]];
@@ -219,7 +221,7 @@ static clv_status start(clv_movie *movie, zarr_movie *m, const clv_movie_options
     if (!clv_size_mul(bytes, f->height, &bytes) || !clv_size_mul(bytes, f->width, &bytes) ||
         !clv_size_mul(bytes, of_role(m, l->chunk, T), &bytes) ||
         !clv_size_mul(bytes, of_role(m, l->chunk, Z), &bytes))
-        return clv_fail(CLV_E_SHAPE, "%s: chunks larger than any memory", movie->path);
+        return clv_fail(CLV_E_SHAPE, "%s: its chunks are larger than any memory", movie->path);
     CLV_TRY(
         clv_io_need(movie->path, "for the chunks of one frame", bytes + l->chunk_elements * size));
     m->slab = clv_alloc(bytes, 1), m->chunk = clv_alloc(l->chunk_elements, size);
@@ -237,7 +239,8 @@ static clv_status open_image(clv_movie *movie, zarr_movie *m, const char *folder
                    *level = clv_json_at(clv_json_get(image, "datasets"), 0);
     const char *name = clv_json_string(clv_json_get(level, "path"), NULL);
     if (!name || !*name || *name == '/' || strstr(name, ".."))
-        return clv_fail(CLV_E_FORMAT, "%s: its first image has no array in this folder", folder);
+        return clv_fail(CLV_E_FORMAT,
+                        "%s: the first image that it names has no array in this folder", folder);
     char *path = clv_zarr_path(folder, name);
     if (!path) return clv_fail(CLV_E_MEMORY, "%s: no memory", folder);
     clv_status status = clv_zarr_open(path, &m->array);
@@ -291,11 +294,10 @@ static clv_status open_group(clv_movie *movie, zarr_movie *m, const char *folder
     } else {
         status = clv_zarr_open(folder, &m->array);
         if (status == CLV_E_FORMAT && !clv_json_get(root, "shape"))
-            status =
-                clv_fail(CLV_E_FORMAT,
-                         "%s: a Zarr group without an OME image (no \"multiscales\"); give the "
-                         "folder of an image or of an array in it",
-                         folder);
+            status = clv_fail(CLV_E_FORMAT,
+                              "%s: is a Zarr group without an OME image (it has no "
+                              "\"multiscales\"); give the folder of an image or of an array in it",
+                              folder);
         if (!status) status = find_axes(movie, m, NULL, clv_zarr_look(m->array)->rank);
         if (!status) status = start(movie, m, options);
     }

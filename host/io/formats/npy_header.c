@@ -158,7 +158,8 @@ static clv_status parse_shape(parser *p, clv_npy_header *out)
         size_t extent = 0;
         CLV_TRY(parse_extent(p, &extent));
         if (out->rank == CLV_MAX_RANK)
-            return clv_fail(CLV_E_SHAPE, "%s: more than %d axes", p->path, CLV_MAX_RANK);
+            return clv_fail(CLV_E_SHAPE, "%s: the array has more than %d axes", p->path,
+                            CLV_MAX_RANK);
         out->shape[out->rank++] = extent;
         comma = accept(p, ',');
     }
@@ -216,6 +217,7 @@ clv_status clv_npy_header_parse(const char *path, const char *text, size_t lengt
     if (peek(&p) || p.at < p.end) return bad_header(&p, "nothing after \"}\"");
     for (size_t m = 0; m < CLV_LEN(members); ++m)
         if (!seen[m])
-            return clv_fail(CLV_E_FORMAT, "%s: NPY header: no key '%s'", path, members[m].key);
+            return clv_fail(CLV_E_FORMAT, "%s: NPY header: the key '%s' is missing", path,
+                            members[m].key);
     return CLV_OK;
 }

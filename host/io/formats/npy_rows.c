@@ -15,17 +15,17 @@ static clv_status check(const clv_npy_rows *f)
     char shape[CLV_SHAPE_TEXT];
     clv_shape_text(h->rank, h->shape, shape);
     if (h->rank != 2 || !h->shape[1])
-        return clv_fail(CLV_E_SHAPE, "%s: shape %s given, [rows, width] expected", path, shape);
+        return clv_fail(CLV_E_SHAPE, "%s: the array is %s; expected [rows, width]", path, shape);
     const bool halves = h->dtype->widen == CLV_NPY_FROM_HALF;
     if (!halves && h->dtype->type != CLV_F32 && h->dtype->type != CLV_F64)
-        return clv_fail(CLV_E_FORMAT, "%s: %s given, float32, float16 or float64 expected", path,
+        return clv_fail(CLV_E_FORMAT,
+                        "%s: the array is of %s; expected float32, float16 or float64", path,
                         h->dtype->code);
     if (h->fortran && h->shape[0] > 1 && h->shape[1] > 1)
-        return clv_fail(
-            CLV_E_FORMAT,
-            "%s: Fortran order given, C order expected (save numpy.ascontiguousarray of "
-            "the array)",
-            path);
+        return clv_fail(CLV_E_FORMAT,
+                        "%s: the array is in Fortran order; expected C order (save "
+                        "numpy.ascontiguousarray of the array)",
+                        path);
     size_t bytes;
     return clv_npy_check_length(&f->input, h, &bytes);
 }

@@ -120,7 +120,7 @@ clv_status clv_array_read(const char *path, clv_file_array *array, clv_fits_card
         status = clv_fits_read_extension(file, extension, array, cards);
     else if (!status)
         status = clv_fail(CLV_E_FORMAT,
-                          "%s: format not supported (%s); expected NPY (.npy) or FITS "
+                          "%s: its format is not supported (%s); expected NPY (.npy) or FITS "
                           "(.fits, .fits.gz, .fits.fz)",
                           file, name);
     clv_free(file);
@@ -160,7 +160,7 @@ static clv_status read_column(const char *path, const char *extension, const cha
     case NPY:
         if (column)
             return clv_fail(CLV_E_FORMAT,
-                            "%s: an array has no column %s; expected a table, text or FITS", path,
+                            "%s: an array has no column %s; give a table: text or FITS", path,
                             column);
         return read_npy_vector(path, values, count);
     case FITS:
@@ -170,10 +170,10 @@ static clv_status read_column(const char *path, const char *extension, const cha
     default:
         break;
     }
-    return clv_fail(CLV_E_FORMAT,
-                    "%s: format not supported (%s); expected text, NPY (.npy) or FITS "
-                    "(.fits)",
-                    path, name);
+    return clv_fail(
+        CLV_E_FORMAT,
+        "%s: its format is not supported (%s); expected text, NPY (.npy) or FITS (.fits)", path,
+        name);
 }
 
 clv_status clv_column_read(const char *path, const char *column, double **values, size_t *count)

@@ -108,7 +108,7 @@ clv_status clv_text_vector_read(const char *path, double **values, size_t *count
     r.line_begin = r.at;
 
     clv_status status = read_all(&r);
-    if (!status && !r.count) status = clv_fail(CLV_E_FORMAT, "%s: holds no numbers", path);
+    if (!status && !r.count) status = clv_fail(CLV_E_FORMAT, "%s: the file has no numbers", path);
     if (!status) {
         *values = r.values;
         *count = r.count;

@@ -119,8 +119,8 @@ static clv_status find_type(tiff_movie *t)
             return CLV_OK;
         }
     return clv_fail(CLV_E_FORMAT,
-                    "%s: pixels of %u bits and sample format %u, expected integers of 8 to 64 bits "
-                    "or floats of 16 to 64",
+                    "%s: its pixels have %u bits and sample format %u; expected integers of 8 to "
+                    "64 bits or floats of 16 to 64",
                     t->path, t->bits, t->format);
 }
 
@@ -169,9 +169,10 @@ static clv_status check_pages(clv_movie *movie, tiff_movie *t, bool partial)
         look_at_page(t);
         if (t->width != width || t->height != height || t->bits != bits || t->format != format ||
             t->samples != samples)
-            return clv_fail(CLV_E_FORMAT,
-                            "%s: page %zu has %ux%u pixels of %u bits, page 0 %ux%u of %u",
-                            movie->path, good, t->width, t->height, t->bits, width, height, bits);
+            return clv_fail(
+                CLV_E_FORMAT,
+                "%s: page %zu has %ux%u pixels of %u bits, but page 0 has %ux%u pixels of %u bits",
+                movie->path, good, t->width, t->height, t->bits, width, height, bits);
         if (!page_is_there(t, t->input.length)) {
             damage = "truncated: it ends before a page's pixels do";
             break;
@@ -225,16 +226,19 @@ static clv_status check_promise(clv_movie *movie, const clv_tiff_story *story, s
 static clv_status choose_sample(tiff_movie *t, const clv_movie_options *options)
 {
     if (t->photometric == PHOTOMETRIC_PALETTE)
-        return clv_fail(CLV_E_FORMAT, "%s: a picture with a palette: its numbers are no brightness",
+        return clv_fail(CLV_E_FORMAT,
+                        "%s: the image has a palette, so its pixel values are not intensities; "
+                        "convert it to greyscale",
                         t->path);
     if (t->samples == 1) return CLV_OK;
     if (!options->channel_given)
         return clv_fail(CLV_E_FORMAT,
-                        "%s: %s with %u samples a pixel; --channel 0 to %u chooses one", t->path,
-                        t->photometric == PHOTOMETRIC_RGB ? "colour (RGB)" : "pixels", t->samples,
-                        t->samples - 1u);
+                        "%s: is %s with %u samples per pixel; choose one with --channel 0 to %u",
+                        t->path, t->photometric == PHOTOMETRIC_RGB ? "colour (RGB)" : "pixels",
+                        t->samples, t->samples - 1u);
     if (options->channel >= t->samples)
-        return clv_fail(CLV_E_FORMAT, "%s: channel %zu asked for, there are %u", t->path,
+        return clv_fail(CLV_E_FORMAT,
+                        "%s: channel %zu was asked for, but there are %u, counted from 0", t->path,
                         options->channel, t->samples);
     t->sample = options->channel;
     return CLV_OK;
@@ -371,7 +375,7 @@ static clv_status open_pages(clv_movie *movie, tiff_movie *t, const clv_movie_op
     if (!t->width || !t->height || t->bits < 8)
         return clv_fail(
             CLV_E_FORMAT,
-            "%s: %ux%u pixels of %u bits; expected at least one pixel, of at least 8 bits",
+            "%s: has %ux%u pixels of %u bits; expected at least one pixel, of at least 8 bits",
             movie->path, t->width, t->height, t->bits);
     CLV_TRY(find_type(t));
     CLV_TRY(choose_sample(t, options));
@@ -426,7 +430,9 @@ clv_status clv_movie_open_tiff(clv_movie *movie, const clv_movie_options *option
 clv_status clv_movie_open_tiff(clv_movie *movie, const clv_movie_options *options)
 {
     (void)options;
-    return clv_fail(CLV_E_FORMAT, "%s: this Cleave was built without TIFF", movie->path);
+    return clv_fail(CLV_E_FORMAT,
+                    "%s: is a TIFF file, but this Cleave was built without TIFF support",
+                    movie->path);
 }
 
 #endif

@@ -110,7 +110,7 @@ static clv_status follow(walker *w, clv_tiff_chain *chain)
     size_t room = 0, backwards = 0;
     uint64_t highest = 0, work = 0;
     if (w->input.length < head || !at(w, 0, bytes, head))
-        return clv_fail(CLV_E_FORMAT, "%s: a TIFF header and nothing else", w->input.path);
+        return clv_fail(CLV_E_FORMAT, "%s: has a TIFF header and nothing else", w->input.path);
     uint64_t offset = number(w, bytes + head - word, word);
     while (offset) {
         if (chain->count && seen_before(chain, highest, offset)) {
@@ -140,14 +140,14 @@ static clv_status follow(walker *w, clv_tiff_chain *chain)
         work += bytes_of_page(w, (size_t)entries);
         if (work > FREE_BYTES && work / 4 > w->input.length)
             return clv_fail(CLV_E_FORMAT,
-                            "%s: the first %zu pages describe themselves with %llu bytes, in a "
-                            "file of %llu: it is damaged, or made to do damage",
+                            "%s: the descriptions of the first %zu pages take %llu bytes, but the "
+                            "file has %llu: it is damaged or malicious",
                             w->input.path, chain->count + 1, (unsigned long long)work,
                             (unsigned long long)w->input.length);
         if (chain->count == MOST_PAGES)
             return clv_fail(CLV_E_FORMAT,
-                            "%s: has more than %d pages, and no more can be read; split it, or "
-                            "write it as .npy",
+                            "%s: has more than %d pages, which is the most that can be read; split "
+                            "it, or save it as .npy",
                             w->input.path, MOST_PAGES);
         if (!clv_reserve(&chain->offset, &room, chain->count + 1, sizeof *chain->offset))
             return clv_fail(CLV_E_MEMORY, "%s: no memory for %zu pages", w->input.path,
@@ -177,7 +177,7 @@ clv_status clv_tiff_follow(const char *path, clv_tiff_chain *chain)
     clv_free(w.entries);
     if (!status && !chain->count)
         status = clv_fail(CLV_E_FORMAT, "%s: %s", path,
-                          chain->damage ? chain->damage : "a TIFF file without a page");
+                          chain->damage ? chain->damage : "the TIFF file has no pages");
     if (status) {
         clv_free(chain->offset);
         *chain = (clv_tiff_chain){ 0 };
@@ -310,8 +310,8 @@ clv_status clv_tiff_read_story(const char *path, const char *description, clv_ti
     if (!story->absurd) return CLV_OK;
     const char *number = story->absurd + (*story->absurd == '\n');
     return clv_fail(CLV_E_FORMAT,
-                    "%s: its description promises %.*s; expected a whole number of planes, at most "
-                    "%d: the file is damaged or malicious",
+                    "%s: its description promises %.*s, but the number of planes must be whole and "
+                    "at most %d; the file is damaged or malicious",
                     path, (int)CLV_MIN(strcspn(number, "\n >"), (size_t)60), number, MOST_PROMISED);
 }
 
@@ -334,19 +334,19 @@ clv_status clv_tiff_choose(const char *path, const clv_tiff_story *s,
     *choice = (clv_tiff_choice){ .step = 1, .frames = pages, .planes = 1 };
     if (channels == 1 && slices == 1) return CLV_OK;
     if (channels > 1 && !options->channel_given)
-        return clv_fail(CLV_E_FORMAT, "%s: %zu channels; --channel 0 to %zu chooses one", path,
-                        channels, channels - 1);
+        return clv_fail(CLV_E_FORMAT, "%s: has %zu channels; choose one with --channel 0 to %zu",
+                        path, channels, channels - 1);
     if (slices > 1 && !options->z_given && !stacks)
-        return clv_fail(CLV_E_FORMAT, "%s: %zu planes in depth; --z 0 to %zu chooses one%s", path,
-                        slices, slices - 1,
-                        options->stacks ? ", and --axes TZYX takes them all, in three dimensions"
-                                        : "");
+        return clv_fail(
+            CLV_E_FORMAT, "%s: has %zu planes in depth; choose one with --z 0 to %zu%s", path,
+            slices, slices - 1,
+            options->stacks ? ", or read all of them in three dimensions with --axes TZYX" : "");
     const size_t channel = options->channel_given ? options->channel : 0,
                  z = options->z_given ? options->z : 0;
     if (channel >= channels || z >= slices)
         return clv_fail(CLV_E_FORMAT,
-                        "%s: channel %zu and plane %zu asked for, there are %zu and "
-                        "%zu",
+                        "%s: channel %zu and plane %zu were asked for, but there are %zu channels "
+                        "and %zu planes, counted from 0",
                         path, channel, z, channels, slices);
     /* axes from the fastest to the slowest */
     const size_t frames = CLV_MAX(s->frames, (size_t)1);
@@ -368,9 +368,10 @@ clv_status clv_tiff_choose(const char *path, const clv_tiff_story *s,
            choice->first + whole * choice->step + (slices - 1) * choice->plane_step < pages)
         ++whole;
     if (!whole)
-        return clv_fail(CLV_E_FORMAT,
-                        "%s: %zu planes in depth are promised, but only %zu pages are there", path,
-                        slices, pages);
+        return clv_fail(
+            CLV_E_FORMAT,
+            "%s: its description promises %zu planes in depth, but it has only %zu pages", path,
+            slices, pages);
     choice->frames = whole * slices;
     return CLV_OK;
 }

@@ -13,13 +13,13 @@ clv_status clv_unpack_blosc(const char *path, const void *in, size_t length, voi
 {
     size_t bytes = 0;
     if (length < BLOSC_MIN_HEADER_LENGTH || blosc_cbuffer_validate(in, length, &bytes) < 0)
-        return clv_fail(CLV_E_FORMAT, "%s: damaged Blosc data", path);
+        return clv_fail(CLV_E_FORMAT, "%s: the Blosc data are damaged", path);
     if (bytes != wanted)
-        return clv_fail(CLV_E_FORMAT, "%s: %zu bytes when unpacked, expected %zu", path, bytes,
+        return clv_fail(CLV_E_FORMAT, "%s: the data unpack to %zu bytes, expected %zu", path, bytes,
                         wanted);
     const int got = blosc_decompress_ctx(in, out, wanted, 1);
     if (got < 0 || (size_t)got != wanted)
-        return clv_fail(CLV_E_FORMAT, "%s: damaged Blosc data", path);
+        return clv_fail(CLV_E_FORMAT, "%s: the Blosc data are damaged", path);
     return CLV_OK;
 }
 
@@ -29,8 +29,10 @@ clv_status clv_unpack_blosc(const char *path, const void *in, size_t length, voi
                             size_t wanted)
 {
     (void)in, (void)length, (void)out, (void)wanted;
-    return clv_fail(CLV_E_FORMAT, "%s: is packed by Blosc, and this Cleave was built without",
-                    path);
+    return clv_fail(
+        CLV_E_FORMAT,
+        "%s: the data are compressed with Blosc, but this Cleave was built without Blosc support",
+        path);
 }
 
 #endif

@@ -83,7 +83,8 @@ clv_status clv_unpack_snappy(const char *path, const void *in, size_t length, vo
     while (good && s.at < s.end)
         good = put_element(&s);
     if (!good || s.made != wanted)
-        return clv_fail(CLV_E_FORMAT, "%s: damaged Snappy data, or not %zu bytes when unpacked",
-                        path, wanted);
+        return clv_fail(CLV_E_FORMAT,
+                        "%s: the Snappy data are damaged, or do not unpack to %zu bytes", path,
+                        wanted);
     return CLV_OK;
 }

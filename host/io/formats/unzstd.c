@@ -13,10 +13,10 @@ clv_status clv_unpack_zstd(const char *path, const void *in, size_t length, void
 {
     const size_t got = ZSTD_decompress(out, wanted, in, length);
     if (ZSTD_isError(got))
-        return clv_fail(CLV_E_FORMAT, "%s: damaged Zstandard data: %s", path,
+        return clv_fail(CLV_E_FORMAT, "%s: the Zstandard data are damaged: %s", path,
                         ZSTD_getErrorName(got));
     if (got != wanted)
-        return clv_fail(CLV_E_FORMAT, "%s: %zu bytes when unpacked, expected %zu", path, got,
+        return clv_fail(CLV_E_FORMAT, "%s: the data unpack to %zu bytes, expected %zu", path, got,
                         wanted);
     return CLV_OK;
 }
@@ -27,7 +27,9 @@ clv_status clv_unpack_zstd(const char *path, const void *in, size_t length, void
                            size_t wanted)
 {
     (void)in, (void)length, (void)out, (void)wanted;
-    return clv_fail(CLV_E_FORMAT, "%s: is packed by Zstandard, and this Cleave was built without",
+    return clv_fail(CLV_E_FORMAT,
+                    "%s: the data are compressed with Zstandard, but this Cleave was built without "
+                    "Zstandard support",
                     path);
 }
 

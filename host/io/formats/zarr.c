@@ -46,7 +46,8 @@ static clv_status check_sum(const clv_zarr *z, const char *path, const unsigned 
                         *length);
     *length -= CHECKSUM;
     if (crc32c(z, bytes, *length) != little(bytes + *length, CHECKSUM))
-        return clv_fail(CLV_E_FORMAT, "%s: damaged: its data do not match their checksum (CRC-32C)",
+        return clv_fail(CLV_E_FORMAT,
+                        "%s: the file is damaged: its data do not match their checksum (CRC-32C)",
                         path);
     return CLV_OK;
 }
@@ -113,8 +114,10 @@ static clv_status read_bytes(clv_zarr *z, const clv_input *input, uint64_t offse
     /* no codec makes data much longer than before */
     const uint64_t most = 2 * (uint64_t)z->layout.chunk_elements * z->element + (1 << 20);
     if (length > most || length > input->length || offset > input->length - length)
-        return clv_fail(CLV_E_FORMAT, "%s: damaged: a chunk of %llu bytes at %llu", input->path,
-                        (unsigned long long)length, (unsigned long long)offset);
+        return clv_fail(
+            CLV_E_FORMAT,
+            "%s: damaged: the index has a chunk of %llu bytes at byte %llu, outside the file",
+            input->path, (unsigned long long)length, (unsigned long long)offset);
     if (!clv_reserve(&z->bytes, &z->bytes_room, (size_t)length + 1, 1))
         return clv_fail(CLV_E_MEMORY, "%s: no memory for %llu bytes", input->path,
                         (unsigned long long)length);
@@ -128,8 +131,8 @@ static clv_status read_index(clv_zarr *z, const clv_input *input)
     if (z->indexed.data && strcmp(z->indexed.data, input->path) == 0) return CLV_OK;
     clv_text_restart(&z->indexed);
     if (bytes > input->length)
-        return clv_fail(CLV_E_FORMAT, "%s: %llu bytes, too short for its index", input->path,
-                        (unsigned long long)input->length);
+        return clv_fail(CLV_E_FORMAT, "%s: the file has %llu bytes, too few for its index",
+                        input->path, (unsigned long long)input->length);
     if (!clv_reserve(&z->index, &z->index_room, (size_t)bytes, 1))
         return clv_fail(CLV_E_MEMORY, "%s: no memory", input->path);
     CLV_TRY(clv_input_read_at(input, z->index_first ? 0 : input->length - bytes, z->index,

@@ -77,8 +77,8 @@ static clv_status find_type(clv_zarr *z, const char *text)
             return CLV_OK;
         }
     return clv_fail(CLV_E_FORMAT,
-                    "%s: pixels of the type \"%.40s\", expected integers of 8 to 64 bits or floats "
-                    "of 16 to 64",
+                    "%s: its pixels are of the type \"%.40s\"; expected integers of 8 to 64 bits "
+                    "or floats of 16 to 64",
                     z->path, text);
 }
 
@@ -103,7 +103,7 @@ static clv_status read_shape(clv_zarr *z, const clv_json *shape)
 {
     z->layout.rank = clv_json_count(shape);
     if (!clv_json_is_array(shape) || z->layout.rank < 2 || z->layout.rank > CLV_ZARR_RANK)
-        return clv_fail(CLV_E_FORMAT, "%s: an array of %zu axes, expected 2 to %d", z->path,
+        return clv_fail(CLV_E_FORMAT, "%s: the array has %zu axes; expected 2 to %d", z->path,
                         z->layout.rank, CLV_ZARR_RANK);
     return read_sizes(z, "its shape", shape, z->layout.rank, z->layout.shape);
 }
@@ -119,7 +119,8 @@ static clv_status measure_chunk(clv_zarr *z, bool first_axis_fastest)
         if (!clv_size_mul(elements, l->chunk[axis], &elements)) elements = SIZE_MAX;
     }
     if (!clv_size_mul(elements, z->element, &bytes) || bytes > MOST_CHUNK)
-        return clv_fail(CLV_E_FORMAT, "%s: chunks of more than %d bytes", z->path, MOST_CHUNK);
+        return clv_fail(CLV_E_FORMAT, "%s: its chunks have more than %d bytes", z->path,
+                        MOST_CHUNK);
     l->chunk_elements = elements;
     return CLV_OK;
 }
@@ -142,7 +143,7 @@ static clv_status read_fill(clv_zarr *z, const clv_json *value)
     const uint64_t bits = (uint64_t)whole;
     if (z->layout.narrow == CLV_NARROW_HALF) {
         if (number != 0 && isfinite(number))
-            return clv_fail(CLV_E_FORMAT, "%s: a fill value of %g for float16, expected 0 or NaN",
+            return clv_fail(CLV_E_FORMAT, "%s: the fill value for float16 is %g; expected 0 or NaN",
                             z->path, number);
         const uint16_t half = isnan(number) ? 0x7E00
                               : number > 0  ? 0x7C00
@@ -173,14 +174,16 @@ static clv_status find_codec(clv_zarr *z, const char *name)
     for (size_t i = 0; i < CLV_LEN(known); ++i)
         if (strcmp(known[i].name, name) == 0) {
             if (z->unpack)
-                return clv_fail(CLV_E_FORMAT, "%s: chunks are packed twice, which is not read",
+                return clv_fail(CLV_E_FORMAT,
+                                "%s: its chunks are compressed twice, which is not supported",
                                 z->path);
             z->unpack = known[i].unpack;
             return CLV_OK;
         }
-    return clv_fail(CLV_E_FORMAT,
-                    "%s: chunks are packed by \"%.40s\", expected blosc, zstd, gzip or zlib",
-                    z->path, name);
+    return clv_fail(
+        CLV_E_FORMAT,
+        "%s: its chunks are compressed with \"%.40s\"; expected blosc, zstd, gzip or zlib", z->path,
+        name);
 }
 
 /* ---- version 2 --------------------------------------------------------------------------------- */
@@ -197,7 +200,8 @@ static clv_status read_old(clv_zarr *z, const clv_json *root)
                        z->layout.chunk));
     CLV_TRY(measure_chunk(z, *order == 'F'));
     if (clv_json_count(filters))
-        return clv_fail(CLV_E_FORMAT, "%s: chunks were filtered by \"%.40s\", which is not read",
+        return clv_fail(CLV_E_FORMAT,
+                        "%s: its chunks are filtered with \"%.40s\", which is not supported",
                         z->path, clv_json_string(clv_json_get(clv_json_at(filters, 0), "id"), "?"));
     if (clv_json_is_object(packed))
         CLV_TRY(find_codec(z, clv_json_string(clv_json_get(packed, "id"), "?")));
@@ -220,8 +224,10 @@ static clv_status read_shards(clv_zarr *z, const clv_json *how)
         z->shard[i] = shard[i] / z->layout.chunk[i];
         if (!z->shard[i] || shard[i] % z->layout.chunk[i] ||
             !clv_size_mul(z->per_shard, z->shard[i], &z->per_shard) || z->per_shard > MOST_JSON)
-            return clv_fail(CLV_E_FORMAT, "%s: shards of %zu along axis %zu in chunks of %zu",
-                            z->path, shard[i], i, z->layout.chunk[i]);
+            return clv_fail(
+                CLV_E_FORMAT,
+                "%s: shards of %zu elements along axis %zu cannot be divided into chunks of %zu",
+                z->path, shard[i], i, z->layout.chunk[i]);
     }
     z->index_first =
         strcmp(clv_json_string(clv_json_get(how, "index_location"), "end"), "start") == 0;
@@ -234,8 +240,10 @@ static clv_status read_shards(clv_zarr *z, const clv_json *how)
         if (strcmp(name, "crc32c") == 0)
             z->index_sum = true;
         else if (strcmp(name, "bytes") != 0 || big)
-            return clv_fail(CLV_E_FORMAT, "%s: the index of shards is coded by \"%.40s\"%s",
-                            z->path, name, big ? ", big-endian" : "");
+            return clv_fail(
+                CLV_E_FORMAT,
+                "%s: the index of its shards is encoded with \"%.40s\"%s, which is not supported",
+                z->path, name, big ? ", big-endian" : "");
     }
     return read_codecs(z, clv_json_get(how, "codecs"), true);
 }
@@ -309,7 +317,8 @@ clv_status clv_zarr_open(const char *path, clv_zarr **out)
             status = read_old(z, root);
         else if (!status)
             status =
-                clv_fail(CLV_E_FORMAT, "%s: no Zarr array (neither zarr.json nor .zarray)", path);
+                clv_fail(CLV_E_FORMAT,
+                         "%s: the folder has no Zarr array (neither zarr.json nor .zarray)", path);
     }
     clv_json_free(root);
     if (status) {

@@ -168,7 +168,8 @@ clv_status clv_chart_draw(const clv_chart_curve *curves, size_t count, const clv
                           clv_image *image)
 {
     if (count > MOST_CURVES)
-        return clv_fail(CLV_E_ARGUMENT, "chart: %zu curves; at most %d", count, MOST_CURVES);
+        return clv_fail(CLV_E_ARGUMENT, "chart: got %zu curves, but at most %d are possible", count,
+                        MOST_CURVES);
     double x0 = INFINITY, x1 = -INFINITY, y0 = INFINITY, y1 = -INFINITY;
     for (size_t k = 0; k < count; ++k)
         for (size_t i = 0; i < curves[k].count; ++i) {

@@ -265,7 +265,8 @@ clv_status clv_map_draw(const float *values, size_t height, size_t width,
     interval range;
     *image = (clv_image){ 0 };
     if (!height || !width || height > MAX_SIDE || width > MAX_SIDE)
-        return clv_fail(CLV_E_ARGUMENT, "a map of %zu x %zu cannot be drawn; sides of 1 to %d can",
+        return clv_fail(CLV_E_ARGUMENT,
+                        "a map of %zu x %zu pixels cannot be drawn; its sides must be 1 to %d",
                         height, width, MAX_SIDE);
     CLV_TRY(find_range(values, height * width, style, &range));
 

@@ -38,8 +38,8 @@ static clv_status find_between(const char *path, const char *text, char *between
     }
     if (!most || most != second) return CLV_OK;
     return clv_fail(CLV_E_FORMAT,
-                    "%s: the header has commas, semicolons or tabs in equal number, so what stands "
-                    "between the columns is open; write one kind only, or quote the names",
+                    "%s: the header has equal numbers of commas, semicolons or tabs, so the "
+                    "separator of the columns is unclear; use one kind only, or quote the names",
                     path);
 }
 

@@ -27,11 +27,10 @@ typedef struct records {
 
 static clv_status wrong(const records *r, const char *why)
 {
-    return clv_fail(
-        CLV_E_FORMAT,
-        "%s: %s; of .npy files, tables are records of numbers and text, such as numpy.save of a "
-        "structured array or of DataFrame.to_records(index=False)",
-        r->path, why);
+    return clv_fail(CLV_E_FORMAT,
+                    "%s: %s; a table in a .npy file must be records of numbers and text, such as "
+                    "from numpy.save of a structured array or of DataFrame.to_records(index=False)",
+                    r->path, why);
 }
 
 static bool accept(records *r, char wanted)
@@ -218,8 +217,8 @@ static clv_status write_rows(const records *r, const unsigned char *data, clv_te
         for (size_t i = 0; i < r->count && !status; data += r->fields[i].size, ++i)
             if (!add_value(&csv, &r->fields[i], data) && !csv.text.failed)
                 status = clv_fail(CLV_E_FORMAT,
-                                  "%s: row %zu, column %s: the text has a NUL byte, which no table "
-                                  "may hold; expected text without it",
+                                  "%s: row %zu, column %s: the text has a NUL byte, which a table "
+                                  "cannot hold; remove it",
                                   r->path, row + 1, r->fields[i].name);
         if (!status && !csv.text.failed) /* else a cell may be missing */
             clv_csv_end_row(&csv);
@@ -244,9 +243,9 @@ clv_status clv_npy_records(const char *path, const char *data, size_t length, cl
     clv_status status = read_header(&r);
     size_t need = 0;
     if (!status && (!clv_size_mul(r.rows, r.row_bytes, &need) || need != length - begin - header))
-        status =
-            clv_fail(CLV_E_FORMAT, "%s: has %zu bytes of records, its header says %zu times %zu",
-                     path, length - begin - header, r.rows, r.row_bytes);
+        status = clv_fail(CLV_E_FORMAT,
+                          "%s: has %zu bytes of records, but its header says %zu times %zu", path,
+                          length - begin - header, r.rows, r.row_bytes);
     if (!status) status = write_rows(&r, bytes + begin + header, text);
     if (!status && !(*codes = clv_zalloc(r.count, sizeof **codes)))
         status = clv_fail(CLV_E_MEMORY, "%s: no memory", path);

@@ -204,9 +204,9 @@ static clv_status add_name(const source *s, names *n, const pair *p)
     const size_t slot = slot_of(n, p);
     if (n->slots[slot]) return CLV_OK;
     if (n->count == MOST_NAMES)
-        return clv_fail(CLV_E_FORMAT, "%s: more than %d columns", s->path, MOST_NAMES);
+        return clv_fail(CLV_E_FORMAT, "%s: there are more than %d columns", s->path, MOST_NAMES);
     if (memchr(p->name, '\0', p->name_length))
-        return clv_fail(CLV_E_FORMAT, "%s: the name of column %zu holds a byte 0", s->path,
+        return clv_fail(CLV_E_FORMAT, "%s: the name of column %zu has a NUL byte", s->path,
                         n->count + 1);
     if (!clv_reserve(&n->items, &n->room, n->count + 1, sizeof name) ||
         !(name = clv_zalloc(p->name_length + 1, 1)))
@@ -228,12 +228,12 @@ static clv_status find_names(source *s, names *n)
         ++rows, values += s->count;
         if (rows * n->count > values + MOST_EMPTY + EMPTY_EACH * values)
             return clv_fail(CLV_E_FORMAT,
-                            "%s: of the %zu values of %zu rows and %zu columns only %zu are there; "
-                            "%d may be absent, and beyond that %d for each that is there",
+                            "%s: of the %zu values (%zu rows, %zu columns) only %zu are present; "
+                            "at most %d may be absent, plus %d for each value that is present",
                             s->path, rows * n->count, rows, n->count, values, MOST_EMPTY,
                             EMPTY_EACH);
     }
-    return n->count ? CLV_OK : clv_fail(CLV_E_FORMAT, "%s: holds no row", s->path);
+    return n->count ? CLV_OK : clv_fail(CLV_E_FORMAT, "%s: the table has no rows", s->path);
 }
 
 static clv_status add_value(const source *s, const pair *p, clv_csv *csv)
@@ -265,7 +265,7 @@ static clv_status write_rows(source *s, const names *n, clv_csv *csv)
         for (size_t i = 0; i < s->count && !status; ++i) {
             const size_t column = n->slots[slot_of(n, &s->pairs[i])] - 1u;
             if (cells[column])
-                status = clv_fail(CLV_E_FORMAT, "%s: row %zu: '%s' is there twice", s->path,
+                status = clv_fail(CLV_E_FORMAT, "%s: row %zu: the key '%s' occurs twice", s->path,
                                   csv->rows + 1, n->items[column]);
             cells[column] = &s->pairs[i];
         }

@@ -111,7 +111,8 @@ static clv_status read_header(cursor *c, clv_csv_table *table)
     do {
         CLV_TRY(read_field(c, &f));
         if (table->columns == MAX_COLUMNS)
-            return clv_fail(CLV_E_FORMAT, "%s: more than %d columns", c->path, MAX_COLUMNS);
+            return clv_fail(CLV_E_FORMAT, "%s: there are more than %d columns", c->path,
+                            MAX_COLUMNS);
         char *name = NULL;
         if (!clv_reserve(&table->names, &table->names_capacity, table->columns + 1, sizeof name) ||
             !(name = unquoted(&f)))
@@ -132,10 +133,11 @@ static clv_status read_rows(cursor *c, clv_csv_table *table)
             ++fields;
         } while (!f.last);
         if (fields != table->columns)
-            return clv_fail(CLV_E_FORMAT, "%s: line %zu has %zu field%s, the header has %zu",
+            return clv_fail(CLV_E_FORMAT, "%s: line %zu has %zu field%s, but the header has %zu",
                             c->path, line, fields, fields == 1 ? "" : "s", table->columns);
         if (!clv_reserve(&table->rows, &table->capacity, table->count + 1, sizeof *table->rows))
-            return clv_fail(CLV_E_MEMORY, "%s: no memory after %zu rows", c->path, table->count);
+            return clv_fail(CLV_E_MEMORY, "%s: out of memory after %zu rows", c->path,
+                            table->count);
         table->rows[table->count++] = begin;
     }
     return CLV_OK;
@@ -154,7 +156,7 @@ clv_status clv_csv_take(const char *path, char *text, size_t length, char betwee
     table->text = text, table->length = length, table->between = between, table->decimal = '.';
     clv_status status = CLV_OK;
     if (memchr(text, '\0', length))
-        status = clv_fail(CLV_E_FORMAT, "%s: holds a NUL byte; expected text", path);
+        status = clv_fail(CLV_E_FORMAT, "%s: has a NUL byte; expected text", path);
     if (!status) {
         cursor c = { path, text, text + length, 1, between };
         if (clv_starts_with(text, "\xEF\xBB\xBF")) c.at += 3; /* byte-order mark */
@@ -212,16 +214,17 @@ clv_status clv_csv_find(const clv_csv_table *table, const char *name, size_t *co
         if (strcmp(table->names[i], name) == 0 && ++found == 1) *column = i;
     if (found == 1) return CLV_OK;
     if (found)
-        return clv_fail(CLV_E_FORMAT, "%s: %zu columns are called '%s'", table->path, found, name);
+        return clv_fail(CLV_E_FORMAT, "%s: %zu columns have the name '%s'", table->path, found,
+                        name);
 
     char there[200];
     size_t length;
     const char *header = clv_csv_header(table, &length);
     const bool other =
         table->columns == 1 && (memchr(header, ';', length) || memchr(header, '\t', length));
-    return clv_fail(CLV_E_FORMAT, "%s: no column '%s'; the columns are %s%s", table->path, name,
-                    clv_printable(header, length, there, sizeof there),
-                    other ? " (commas must stand between them)" : "");
+    return clv_fail(CLV_E_FORMAT, "%s: there is no column '%s'; the columns are %s%s", table->path,
+                    name, clv_printable(header, length, there, sizeof there),
+                    other ? " (they must be separated by commas)" : "");
 }
 
 /* Returns what is between two offsets, without trailing line ends. */

@@ -32,8 +32,8 @@ static clv_status read_numbers(const clv_desi *d, const char *table, const char 
     if (*found && out->shape[0] != d->rows && d->rows) {
         const size_t rows = out->shape[0];
         clv_file_array_clear(out);
-        return clv_fail(CLV_E_FORMAT, "%s: %s has %zu rows, FIBERMAP has %zu", d->path, table, rows,
-                        d->rows);
+        return clv_fail(CLV_E_FORMAT, "%s: %s has %zu rows, but FIBERMAP has %zu", d->path, table,
+                        rows, d->rows);
     }
     return CLV_OK;
 }
@@ -67,7 +67,8 @@ static clv_status read_fibermap(clv_desi *d)
     bool found;
     CLV_TRY(clv_fits_read_column(d->path, "FIBERMAP", "TARGETID", CLV_I64, &a, &found));
     if (!found)
-        return clv_fail(CLV_E_FORMAT, "%s: no table FIBERMAP with a column TARGETID", d->path);
+        return clv_fail(CLV_E_FORMAT, "%s: there is no table FIBERMAP with a column TARGETID",
+                        d->path);
     d->rows = a.shape[0];
     d->row = clv_zalloc(CLV_MAX(d->rows, (size_t)1), sizeof *d->row);
     bool *is_bad = clv_zalloc(CLV_MAX(d->rows, (size_t)1), sizeof *is_bad);
@@ -191,8 +192,8 @@ clv_status clv_desi_open(const char *path, clv_desi *d)
         any |= d->present[k];
     if (!status && !any)
         status = clv_fail(CLV_E_FORMAT,
-                          "%s: no B_, R_ or Z_WAVELENGTH, nor a frame's WAVELENGTH with a card "
-                          "CAMERA: not a file of DESI spectra",
+                          "%s: is not a file of DESI spectra: it has no B_, R_ or Z_WAVELENGTH, "
+                          "nor a frame's WAVELENGTH with a card CAMERA",
                           path);
     if (status) clv_desi_clear(d);
     return status;
@@ -218,8 +219,9 @@ static clv_status read_image(const clv_desi *d, size_t arm, const char *what, cl
     if (!found) return may_miss ? CLV_OK : clv_fail(CLV_E_FORMAT, "%s: no image %s", d->path, name);
     if (out->rank != rank || out->shape[0] != b->count ||
         out->shape[rank - 1] != d->wavelength[arm].shape[0])
-        return clv_fail(CLV_E_FORMAT, "%s: %s has shape %s, its wavelengths are %zu", d->path, name,
-                        clv_shape_text(out->rank, out->shape, shape), d->wavelength[arm].shape[0]);
+        return clv_fail(CLV_E_FORMAT, "%s: %s has the shape %s, but there are %zu wavelengths",
+                        d->path, name, clv_shape_text(out->rank, out->shape, shape),
+                        d->wavelength[arm].shape[0]);
     if (type == CLV_F32) return clv_file_array_convert(out, d->path, CLV_F32);
     if (out->type == CLV_I32 || out->type == CLV_U32) return CLV_OK; /* values above 0 are bad */
     clv_file_array read = *out;

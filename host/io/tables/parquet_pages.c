@@ -23,7 +23,7 @@ typedef struct header {
 
 clv_status clv_parquet_damaged(const clv_parquet_file *s, const char *what)
 {
-    return clv_fail(CLV_E_FORMAT, "%s: a damaged Parquet file: %s", s->path, what);
+    return clv_fail(CLV_E_FORMAT, "%s: the Parquet file is damaged: %s", s->path, what);
 }
 
 void clv_parquet_place_clear(clv_parquet_place *p)

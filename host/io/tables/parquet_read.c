@@ -172,8 +172,8 @@ static clv_status add_value(const source *s, const column *of, uint64_t row,
     const bool text = of->type == PARQUET_BYTE_ARRAY;
     if (text && value->length && memchr(value->at, 0, value->length))
         return clv_fail(CLV_E_FORMAT,
-                        "%s: row %llu, column %s: the text has a NUL byte, which no table may "
-                        "hold; expected text without it",
+                        "%s: row %llu, column %s: the text has a NUL byte, which a table cannot "
+                        "hold; remove it",
                         s->path, (unsigned long long)row + 1, of->name);
     if (text) /* an empty cell by itself would be no row at all */
         clv_csv_text(csv, value->at ? (const char *)value->at : "", value->length);
@@ -233,10 +233,11 @@ static clv_status read_columns(source *s, clv_text *text, char (**codes)[3])
     for (uint64_t row = 0; row < s->rows && !status && !s->other && !csv.text.failed; ++row) {
         status = add_row(s, places, row, &csv);
         if (!status && csv.text.length > most_text(s))
-            status = clv_fail(CLV_E_FORMAT,
-                              "%s: its table has more than %zu bytes as text, which is more than "
-                              "Cleave reads from a file of %zu bytes; split it into several files",
-                              s->path, most_text(s), s->length);
+            status =
+                clv_fail(CLV_E_FORMAT,
+                         "%s: its table would have more than %zu bytes as text, which is more than "
+                         "Cleave accepts from a file of %zu bytes; split it into several files",
+                         s->path, most_text(s), s->length);
     }
     if (!status && csv.text.failed)
         status = clv_fail(CLV_E_MEMORY, "%s: no memory for its table", s->path);
@@ -249,7 +250,7 @@ static clv_status read_columns(source *s, clv_text *text, char (**codes)[3])
         *text = csv.text;
         csv.text = (clv_text){ 0 };
         if (s->missing_texts)
-            clv_log(CLV_LOG_WARN, "%s: %llu missing texts in its columns are read as empty ones",
+            clv_log(CLV_LOG_WARN, "%s: %llu missing texts in its columns are read as empty texts",
                     s->path, (unsigned long long)s->missing_texts);
     }
 cleanup:
@@ -275,14 +276,13 @@ clv_status clv_parquet_records(const char *path, const char *data, size_t length
     clv_status status = read_footer(&s, &c);
     if (!status && !s.other) status = read_columns(&s, text, codes);
     if (!status && s.other)
-        status =
-            clv_fail(CLV_E_FORMAT,
-                     "%s: a Parquet file with %s, which Cleave does not read; expected columns of "
-                     "numbers, texts or truth values, plain or with dictionaries, not packed or "
-                     "packed by Snappy, gzip or Zstandard: "
-                     "pandas.read_parquet(...).to_csv(..., index=False) makes a table that it "
-                     "reads",
-                     path, s.other);
+        status = clv_fail(
+            CLV_E_FORMAT,
+            "%s: a Parquet file with %s, which is not supported; expected columns of numbers, "
+            "texts or booleans, plain or with dictionaries, uncompressed or compressed with "
+            "Snappy, gzip or Zstandard. pandas.read_parquet(...).to_csv(..., index=False) makes a "
+            "table that can be read",
+            path, s.other);
     clv_free(s.columns), clv_free(s.chunks);
     if (status) clv_free(*codes), *codes = NULL;
     return status;

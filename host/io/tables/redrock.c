@@ -38,8 +38,10 @@ static clv_status read_columns(const char *path, columns *c)
     const size_t rows = found ? c->target.shape[0] : 0;
     if (!found || c->z.shape[0] != rows || c->type.shape[0] != rows ||
         (subtype && c->subtype.shape[0] != rows))
-        return clv_fail(CLV_E_FORMAT,
-                        "%s: no table REDSHIFTS or ZBEST with TARGETID, Z and SPECTYPE", path);
+        return clv_fail(
+            CLV_E_FORMAT,
+            "%s: there is no table REDSHIFTS or ZBEST with the columns TARGETID, Z and SPECTYPE",
+            path);
     return CLV_OK;
 }
 

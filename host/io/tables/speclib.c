@@ -74,8 +74,9 @@ static clv_status read_array(const char *folder, const char *part, const char *f
     if (!status) status = clv_file_array_convert(array, path.data, type);
     if (!status && (array->rank != (columns ? 2u : 1u) || (rows && array->shape[0] != rows) ||
                     (columns && array->shape[1] != columns)))
-        status = clv_fail(CLV_E_SHAPE, "%s: shape %s, expected %zu rows (0: any) of %zu", path.data,
-                          clv_shape_text(array->rank, array->shape, shape), rows, columns);
+        status =
+            clv_fail(CLV_E_SHAPE, "%s: the array is %s; expected %zu rows (0: any number) of %zu",
+                     path.data, clv_shape_text(array->rank, array->shape, shape), rows, columns);
     if (status) clv_file_array_clear(array);
     clv_text_clear(&path);
     return status;
@@ -99,13 +100,14 @@ static clv_status read_layers(const char *folder, const char *path, const clv_js
     const clv_json *layers = clv_json_get(json, "layers");
     const size_t n = clv_json_count(layers);
     if (!clv_json_is_array(layers) || n < 2 || n > CLV_SPECTRA_MAX_LAYERS + 1)
-        return clv_fail(CLV_E_FORMAT, "%s: \"layers\" of %s: 2 to %d widths expected", path,
+        return clv_fail(CLV_E_FORMAT, "%s: \"layers\" of %s must have 2 to %d widths", path,
                         m->name, CLV_SPECTRA_MAX_LAYERS + 1);
     for (size_t i = 0; i < n; ++i) {
         const int64_t width = clv_json_int(clv_json_at(layers, i), 0);
         if (width < 1 || width > 1 << 24)
-            return clv_fail(CLV_E_FORMAT, "%s: \"layers\" of %s: width %lld", path, m->name,
-                            (long long)width);
+            return clv_fail(CLV_E_FORMAT,
+                            "%s: \"layers\" of %s has a width of %lld, but widths must be positive",
+                            path, m->name, (long long)width);
         arm->width[i] = (size_t)width;
     }
     arm->layers = n - 1;
@@ -140,7 +142,7 @@ static clv_status read_rows(const char *folder, const char *part, const size_t n
     if (!status) status = clv_file_array_convert(&read, path.data, CLV_F64);
     if (!status && (read.rank != 4 || memcmp(read.shape, nodes, 4 * sizeof *nodes) != 0)) {
         char shape[CLV_SHAPE_TEXT];
-        status = clv_fail(CLV_E_SHAPE, "%s: shape %s, expected [%zu,%zu,%zu,%zu]", path.data,
+        status = clv_fail(CLV_E_SHAPE, "%s: the array is %s; expected [%zu,%zu,%zu,%zu]", path.data,
                           clv_shape_text(read.rank, read.shape, shape), nodes[0], nodes[1],
                           nodes[2], nodes[3]);
     }
@@ -148,8 +150,8 @@ static clv_status read_rows(const char *folder, const char *part, const size_t n
     for (size_t i = 0; !status && i < clv_file_array_count(&read); ++i) {
         const double row = ((const double *)read.data)[i];
         if (!(row >= -1 && row < MAX_NODES) || row != floor(row))
-            status = clv_fail(CLV_E_FORMAT, "%s: number %zu is %g, a row or -1 expected", path.data,
-                              i, row);
+            status = clv_fail(CLV_E_FORMAT, "%s: number %zu is %g; expected a row number or -1",
+                              path.data, i, row);
         else
             ((int32_t *)array->data)[i] = (int32_t)row;
     }
@@ -165,13 +167,13 @@ static clv_status read_grid(const char *folder, const char *path, const clv_json
     const clv_json *nodes = clv_json_get(json, "nodes");
     size_t all = 1;
     if (!clv_json_is_array(nodes) || clv_json_count(nodes) != 4)
-        return clv_fail(CLV_E_FORMAT, "%s: \"nodes\" of %s: four numbers expected", path, m->name);
+        return clv_fail(CLV_E_FORMAT, "%s: \"nodes\" of %s must be four numbers", path, m->name);
     for (size_t k = 0; k < 4; ++k) {
         const int64_t n = clv_json_int(clv_json_at(nodes, k), 0);
         if (n < 2 || n > MAX_NODES / (int64_t)all)
             return clv_fail(CLV_E_FORMAT,
-                            "%s: \"nodes\" of %s: %lld; at least 2, and no more than 2^24 in all "
-                            "expected",
+                            "%s: \"nodes\" of %s has %lld; expected at least 2 along each axis and "
+                            "at most 2^24 in all",
                             path, m->name, (long long)n);
         arm->nodes[k] = (size_t)n, all *= (size_t)n;
     }
@@ -193,8 +195,8 @@ static clv_status read_grid(const char *folder, const char *path, const clv_json
     arm->grid_log_flux = spectra->data, arm->grid_spectra = spectra->shape[0];
     for (size_t i = 0; i < all; ++i)
         if (arm->grid[i] >= 0 && (size_t)arm->grid[i] >= arm->grid_spectra)
-            return clv_fail(CLV_E_SHAPE, "%s: node %zu of %s has spectrum %d of %zu", path, i,
-                            m->name, (int)arm->grid[i], arm->grid_spectra);
+            return clv_fail(CLV_E_SHAPE, "%s: node %zu of %s names spectrum %d, but there are %zu",
+                            path, i, m->name, (int)arm->grid[i], arm->grid_spectra);
     return CLV_OK;
 }
 
@@ -204,8 +206,8 @@ static clv_status read_network(const char *folder, const char *path, const clv_j
 {
     CLV_TRY(read_layers(folder, path, json, m, arm));
     if (arm->width[0] != 4 || arm->width[arm->layers] != arm->points)
-        return clv_fail(CLV_E_FORMAT, "%s: layers of %s: from 4 to %zu expected", path, m->name,
-                        arm->points);
+        return clv_fail(CLV_E_FORMAT, "%s: the layers of %s must go from 4 inputs to %zu outputs",
+                        path, m->name, arm->points);
     static const char *const inputs[] = { "mean", "std" };
     for (int i = 0; i < 2; ++i) {
         clv_file_array a = { 0 };
@@ -253,11 +255,12 @@ static clv_status read_all(const char *folder, const char *path, const clv_json 
     const clv_json *arms = clv_json_get(root, "arms");
     const size_t count = clv_json_count(arms);
     if (!clv_json_is_object(arms) || !count || count > MAX_ARMS)
-        return clv_fail(CLV_E_FORMAT, "%s: \"arms\": an object of 1 to %d arms expected", path,
+        return clv_fail(CLV_E_FORMAT, "%s: \"arms\" must be an object with 1 to %d arms", path,
                         MAX_ARMS);
     const char *activation = clv_json_string(clv_json_get(root, "activation"), "SiLU");
     if (strcmp(activation, "SiLU") != 0)
-        return clv_fail(CLV_E_FORMAT, "%s: activation \"%s\", expected SiLU", path, activation);
+        return clv_fail(CLV_E_FORMAT, "%s: the activation is \"%s\"; expected SiLU", path,
+                        activation);
     clv_speclib_memory *m = lib->memory = clv_zalloc(1, sizeof *m);
     if (m) m->arms = clv_zalloc(count, sizeof *m->arms), m->of = clv_zalloc(count, sizeof *m->of);
     if (!m || !m->arms || !m->of) return clv_fail(CLV_E_MEMORY, "%s: no memory", path);
@@ -265,13 +268,14 @@ static clv_status read_all(const char *folder, const char *path, const clv_json 
     CLV_TRY(read_array(folder, "", "ccf_params", CLV_F64, 0, 4, &m->parameters));
     const size_t templates = m->parameters.shape[0];
     if (!templates || templates > 1 << 16)
-        return clv_fail(CLV_E_FORMAT, "%s: %zu start templates", folder, templates);
+        return clv_fail(CLV_E_FORMAT, "%s: there are %zu start templates; expected 1 to 65536",
+                        folder, templates);
     const char *name = NULL;
     for (size_t i = 0; i < count; ++i) {
         name = clv_json_next_key(arms, name);
         if (!name || !is_plain(name))
-            return clv_fail(CLV_E_FORMAT, "%s: an arm's name may have letters, digits, _ and -",
-                            path);
+            return clv_fail(CLV_E_FORMAT,
+                            "%s: the name of an arm may have only letters, digits, _ and -", path);
         clv_copy_string(m->of[i].name, MAX_NAME, name);
         CLV_TRY(
             read_arm(folder, path, clv_json_get(arms, name), templates, &m->of[i], &m->arms[i]));

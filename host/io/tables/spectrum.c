@@ -75,8 +75,8 @@ static clv_status read_fits(const char *path, const clv_spectrum_names *names,
     clv_status status = clv_spectrum_read_table(path, &hdus, names, out, &found);
     if (!status && !found && *wanted)
         status = clv_fail(CLV_E_FORMAT,
-                          "%s: no table in it has the columns that were named (%s), besides those "
-                          "for wavelength and flux",
+                          "%s: no table in it has the columns that you named (%s) together with "
+                          "columns for wavelength and flux",
                           path, wanted);
     if (!status && !found) status = clv_spectrum_read_image(path, &hdus, out, &found);
     if (!status && !found)

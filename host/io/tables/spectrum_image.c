@@ -56,11 +56,10 @@ static clv_status find_axis(const char *path, const clv_fits_hdu *h, axis *a, bo
     if (clv_fits_hdu_text(h, "CTYPE1", text, sizeof text)) {
         if (strncasecmp(text, "RA--", 4) == 0 || strncasecmp(text, "DEC-", 4) == 0) return CLV_OK;
         if (is_other_quantity(text) || clv_ends_with(text, "-TAB"))
-            return clv_fail(
-                CLV_E_FORMAT,
-                "%s: its pixels stand along \"%s\" (CTYPE1), expected wavelengths; make "
-                "a table with columns WAVELENGTH, FLUX and ERROR",
-                path, text);
+            return clv_fail(CLV_E_FORMAT,
+                            "%s: its pixel axis is \"%s\" (CTYPE1), but it must be wavelength; "
+                            "make a table with columns WAVELENGTH, FLUX and ERROR",
+                            path, text);
         a->apogee = strcasecmp(text, "LOG-LINEAR") == 0;
         if (strncasecmp(text, "AWAV", 4) == 0) a->medium = CLV_MEDIUM_AIR;
         if (strncasecmp(text, "WAVE", 4) == 0 && text[4] != 'L') a->medium = CLV_MEDIUM_VACUUM;
@@ -72,11 +71,10 @@ static clv_status find_axis(const char *path, const clv_fits_hdu *h, axis *a, bo
     if (clv_fits_hdu_text(h, "CUNIT1", text, sizeof text)) {
         a->angstrom = *text ? clv_angstrom_in(text) : 1;
         if (a->angstrom == 0)
-            return clv_fail(
-                CLV_E_FORMAT,
-                "%s: the unit of its wavelengths (CUNIT1) is \"%s\", expected Angstrom, "
-                "nm, um or m",
-                path, text);
+            return clv_fail(CLV_E_FORMAT,
+                            "%s: the unit of its wavelengths (CUNIT1) is \"%s\"; expected "
+                            "Angstrom, nm, um or m",
+                            path, text);
     }
     /* an undeclared logarithm: 3.0 to 4.6 are 1000 to 40000 Angstrom */
     if (!a->log10 && !a->log_e && a->angstrom == 1 && a->first > 2.5 && a->first < 5 &&
@@ -151,11 +149,10 @@ static clv_status take_rows(const char *path, const clv_file_array *image, const
     } else if (rank == 3 && image->shape[0] == IRAF_BANDS && image->shape[1] == 1) {
         c->value[CLV_ROLE_ERROR] = all + 3 * n; /* IRAF: optimal, plain, sky, error */
     } else if (rows != 1) {
-        return clv_fail(
-            CLV_E_FORMAT,
-            "%s: an image with %zu rows; expected one spectrum, or one spectrum with four bands as "
-            "IRAF writes it. Give each spectrum a file of its own",
-            path, rows);
+        return clv_fail(CLV_E_FORMAT,
+                        "%s: the image has %zu rows; expected one spectrum, or one spectrum with "
+                        "four bands as IRAF writes it. Put each spectrum into a file of its own",
+                        path, rows);
     }
     return CLV_OK;
 }
@@ -170,7 +167,7 @@ static clv_status read_one(const char *path, const clv_fits_hdus *hdus, size_t n
     c.per_hertz = clv_is_per_hertz(unit);
     clv_status status = clv_fits_read(path, (int)number, &image, NULL);
     if (!status) status = clv_file_array_convert(&image, path, CLV_F64);
-    if (!status && !image.rank) status = clv_fail(CLV_E_FORMAT, "%s: an image without axes", path);
+    if (!status && !image.rank) status = clv_fail(CLV_E_FORMAT, "%s: the image has no axes", path);
     if (!status) status = take_rows(path, &image, a, &c);
     if (!status) status = read_beside(path, hdus, number, a->apogee, CLV_ROLE_ERROR, beside, &c);
     double *wave = status ? NULL : clv_alloc(CLV_MAX(c.count, (size_t)1), sizeof *wave);
@@ -236,11 +233,11 @@ clv_status clv_spectrum_read_image(const char *path, const clv_fits_hdus *hdus,
         if (!h->has_image) continue;
         if (clv_fits_hdu_text(h, "CTYPE1", type, sizeof type) &&
             strncasecmp(type, "MULTISPE", 8) == 0)
-            return clv_fail(CLV_E_UNSUPPORTED,
-                            "%s: IRAF's multispec coordinates are not read; make a file with one "
-                            "dispersion for all "
-                            "pixels, or a table with columns WAVELENGTH, FLUX and ERROR",
-                            path);
+            return clv_fail(
+                CLV_E_UNSUPPORTED,
+                "%s: IRAF's multispec coordinates are not supported; make a file with one "
+                "dispersion for all pixels, or a table with columns WAVELENGTH, FLUX and ERROR",
+                path);
         CLV_TRY(find_axis(path, h, &a, found));
         if (*found) return read_one(path, hdus, i, &a, out);
     }

@@ -226,11 +226,10 @@ static clv_status order(const char *path, clv_one_spectrum *s)
     for (size_t k = 0; k < n; ++k)
         if (!isfinite(s->wavelength[k]) || !(s->wavelength[k] > 0) ||
             (k && !(s->wavelength[k] > s->wavelength[k - 1])))
-            return clv_fail(
-                CLV_E_FORMAT,
-                "%s: the wavelengths neither rise nor fall throughout: pixel %zu has %g "
-                "Angstrom behind %g",
-                path, k, s->wavelength[k], k ? s->wavelength[k - 1] : 0.0);
+            return clv_fail(CLV_E_FORMAT,
+                            "%s: the wavelengths neither rise nor fall throughout: pixel %zu has "
+                            "%g Angstrom after %g",
+                            path, k, s->wavelength[k], k ? s->wavelength[k - 1] : 0.0);
     return CLV_OK;
 }
 
@@ -248,7 +247,7 @@ static clv_status drop_unplaced(const char *path, clv_one_spectrum *s)
     s->unplaced = s->pixels - kept, s->pixels = kept;
     return kept < LEAST_PIXELS
                ? clv_fail(CLV_E_FORMAT,
-                          "%s: only %zu of its %zu pixels have a wavelength, expected at least %d",
+                          "%s: only %zu of its %zu pixels have a wavelength; expected at least %d",
                           path, kept, kept + s->unplaced, LEAST_PIXELS)
                : CLV_OK;
 }
@@ -259,7 +258,7 @@ clv_status clv_spectrum_assemble(const char *path, const clv_spectrum_columns *c
     const size_t n = c->count;
     const double *log_wave = c->value[CLV_ROLE_LOG_WAVE], *wave = c->value[CLV_ROLE_WAVE];
     if (n < LEAST_PIXELS || n > MOST_PIXELS)
-        return clv_fail(CLV_E_FORMAT, "%s: a spectrum of %zu pixels, expected %d to %d", path, n,
+        return clv_fail(CLV_E_FORMAT, "%s: the spectrum has %zu pixels; expected %d to %d", path, n,
                         LEAST_PIXELS, MOST_PIXELS);
     s->pixels = n;
     s->wavelength = clv_alloc(n, sizeof(double)), s->flux = clv_alloc(n, sizeof(double));

@@ -67,8 +67,8 @@ static clv_status read_columns(const char *path, int number, const table *t,
         const size_t n = cells[role].shape[0];
         if (!c->count) c->count = n;
         if (n != c->count)
-            return clv_fail(CLV_E_FORMAT, "%s: column %s has %zu values, others have %zu", path,
-                            t->name[role], n, c->count);
+            return clv_fail(CLV_E_FORMAT, "%s: column %s has %zu values, but the others have %zu",
+                            path, t->name[role], n, c->count);
         c->value[role] = cells[role].data;
     }
     return CLV_OK;
@@ -96,7 +96,7 @@ static clv_status read_one(const char *path, const clv_fits_hdu *hdu, int number
     clv_status status = CLV_OK;
     if (*t.unit[CLV_ROLE_WAVE] && c.angstrom == 0)
         status = clv_fail(CLV_E_FORMAT,
-                          "%s: the unit of column %s is \"%s\", expected Angstrom, nm, um or m",
+                          "%s: the unit of column %s is \"%s\"; expected Angstrom, nm, um or m",
                           path, wave, t.unit[CLV_ROLE_WAVE]);
     if (!status) status = read_columns(path, number, &t, cells, &c);
     *found =

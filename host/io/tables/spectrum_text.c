@@ -199,7 +199,7 @@ static clv_status take_line(reader *r, const char *at, size_t length, uint64_t l
         r->value[c][r->rows] = row[c];
     }
     return ++r->rows > MOST_LINES
-               ? clv_fail(CLV_E_FORMAT, "%s: more than %d lines", r->path, MOST_LINES)
+               ? clv_fail(CLV_E_FORMAT, "%s: there are more than %d lines", r->path, MOST_LINES)
                : CLV_OK;
 }
 
@@ -231,20 +231,18 @@ static clv_status assemble(const reader *r, clv_one_spectrum *out)
     if (!has_all(r)) {
         char wanted[256];
         clv_spectrum_list_names(r->names, wanted, sizeof wanted);
-        return clv_fail(
-            CLV_E_FORMAT,
-            "%s: no line before its numbers has the names of columns that were given (%s), "
-            "besides those for wavelength and flux; names with blanks need commas, semicolons, "
-            "tabs "
-            "or | between them",
-            r->path, wanted);
+        return clv_fail(CLV_E_FORMAT,
+                        "%s: no line before its numbers has the column names that you gave (%s) "
+                        "together with names for wavelength and flux; names with blanks need "
+                        "commas, semicolons, tabs or | between them",
+                        r->path, wanted);
     }
     if (!r->named && r->columns > CLV_LEN(usual))
-        return clv_fail(CLV_E_FORMAT,
-                        "%s: %zu columns without a line of names before them; expected 2 to 4 "
-                        "(wavelength, flux, "
-                        "error, mask), or names such as \"wavelength flux error\"",
-                        r->path, r->columns);
+        return clv_fail(
+            CLV_E_FORMAT,
+            "%s: there are %zu columns without a line of names before them; expected 2 to 4 "
+            "(wavelength, flux, error, mask), or names such as \"wavelength flux error\"",
+            r->path, r->columns);
     for (size_t k = 0; k < r->columns; ++k) {
         const clv_spectrum_role role = r->named ? r->role[k] : usual[k];
         if (role && !c.value[role]) c.value[role] = r->value[k];

@@ -26,7 +26,7 @@ clv_status clv_activation_enqueue(clv_queue *queue, const clv_buffer *x, const c
     const size_t each = f.lanes > 1 ? CORE_VECTORS : 1, item = each * f.lanes;
     if (!count) return CLV_OK;
     if (count > UINT32_MAX - item * f.local)
-        return clv_fail(CLV_E_SHAPE, "activation: %zu numbers at once", count);
+        return clv_fail(CLV_E_SHAPE, "activation: %zu numbers are too many for one call", count);
     const clv_launch launch = describe(queue, "clv_activation", (count + item - 1) / item, 0);
     const clv_arg args[] = { clv_arg_buffer(x),        clv_arg_buffer(g ? g : x),
                              clv_arg_buffer(y),        clv_gemm_u32(count),

@@ -20,7 +20,7 @@ clv_status clv_decoder_open(clv_context *context, const char *path, size_t posit
                             clv_decoder **out)
 {
     clv_language_options options = CLV_INIT(clv_language_options);
-    if (!out) return clv_fail(CLV_E_ARGUMENT, "decoder: nowhere to put it");
+    if (!out) return clv_fail(CLV_E_ARGUMENT, "decoder: out is NULL");
     *out = NULL;
     if (!context || !path) return clv_fail(CLV_E_ARGUMENT, "decoder: context or path is NULL");
     clv_decoder *d = clv_zalloc(1, sizeof *d);
@@ -64,10 +64,11 @@ clv_status clv_decoder_feed(clv_decoder *d, size_t first, const int32_t *ids, si
                             float *scores)
 {
     if (!d || !ids || !scores || !count)
-        return clv_fail(CLV_E_ARGUMENT, "decoder: a NULL, or no token");
+        return clv_fail(CLV_E_ARGUMENT, "decoder: an argument is NULL, or there is no token");
     if (first > d->sequence->count)
-        return clv_fail(CLV_E_ARGUMENT, "decoder: tokens behind the first %zu, %zu are kept", first,
-                        d->sequence->count);
+        return clv_fail(CLV_E_ARGUMENT,
+                        "decoder: asked to continue after the first %zu tokens, but %zu are kept",
+                        first, d->sequence->count);
     CLV_TRY(clv_sequence_rewind(d->sequence, first));
     return clv_sequence_feed(d->sequence, ids, count, scores);
 }

@@ -50,7 +50,7 @@ static clv_status find_devices(opening *o)
         candidate *c = &o->all[o->count];
         if (!o->options.split && is_double(o, device)) continue;
         if (clv_queue_create(device, &c->queue)) {
-            clv_log(CLV_LOG_WARN, "%s takes no model: %s", clv_device_label(device),
+            clv_log(CLV_LOG_WARN, "%s cannot hold a model: %s", clv_device_label(device),
                     clv_error_message());
             continue;
         }
@@ -98,7 +98,7 @@ static void tell_split(const opening *o)
     for (size_t i = 0; i < o->count && o->count > 1; ++i) {
         const clv_lm_place *p = &o->all[i].place;
         clv_log(alone ? CLV_LOG_INFO : CLV_LOG_WARN,
-                "%s: %zu of %zu layers; its memory moves %.1f GB/s, and has room for %.0f MB%s",
+                "%s: gets %zu of %zu layers; its memory reads %.1f GB/s and has room for %.0f MB%s",
                 clv_device_label(clv_queue_device(o->all[i].queue)), p->layers, layers,
                 p->speed * 1e-9, (double)p->room * 1e-6,
                 !alone ? "; the model does not fit on one device"
@@ -116,7 +116,7 @@ static clv_status split_as_told(opening *o)
     const size_t layers = o->l->model->config.layers;
     size_t given = 0;
     if (o->options.split_count > o->count)
-        return clv_fail(CLV_E_ARGUMENT, "a split for %zu devices, but %zu work",
+        return clv_fail(CLV_E_ARGUMENT, "the split is for %zu devices, but %zu devices work",
                         o->options.split_count, o->count);
     for (size_t i = 0; i < o->options.split_count; ++i) {
         o->all[i].place.first = given;
@@ -125,7 +125,7 @@ static clv_status split_as_told(opening *o)
         given += o->options.split[i];
     }
     if (given == layers) return CLV_OK;
-    return clv_fail(CLV_E_ARGUMENT, "the parts of the split must sum up to the model's %zu layers",
+    return clv_fail(CLV_E_ARGUMENT, "the parts of the split must add up to the model's %zu layers",
                     layers);
 }
 
@@ -173,9 +173,8 @@ static clv_status split(opening *o, size_t *context)
         room += o->all[i].place.room;
     return clv_fail(
         CLV_E_DEVICE_MEMORY,
-        "%s: %.0f MB of weights and %zu tokens of context do not fit into the %.0f MB "
-        "that the devices have room for; try a shorter context, halves in its cache, or a "
-        "larger --mem-limit",
+        "%s: %.0f MB of weights and %zu tokens of context do not fit into the %.0f MB that the "
+        "devices have room for; try a shorter context, a cache in float16, or a larger --mem-limit",
         m->path, (double)m->bytes * 1e-6, *context, (double)room * 1e-6);
 }
 
@@ -223,7 +222,8 @@ static clv_status choose_context(const opening *o, size_t *context)
                : o->options.context           ? o->options.context
                                               : CLV_MIN(most, (size_t)USUAL_CONTEXT);
     if (*context <= most) return CLV_OK;
-    return clv_fail(CLV_E_ARGUMENT, "%s: a context of %zu tokens asked for, the model has %zu",
+    return clv_fail(CLV_E_ARGUMENT,
+                    "%s: a context of %zu tokens was asked for, but the model has %zu",
                     o->l->model->path, *context, most);
 }
 
@@ -240,24 +240,28 @@ static clv_status open_all(opening *o)
     }
     l->room = context;
     if (context < wanted)
-        clv_log(CLV_LOG_WARN, "the context is %zu tokens: there is no memory for %zu", context,
-                wanted);
+        clv_log(CLV_LOG_WARN, "the context is limited to %zu tokens: there is no memory for %zu",
+                context, wanted);
     return CLV_OK;
 }
 
 static clv_status check_options(const clv_language_options *o)
 {
     if (o->cache > CLV_LANGUAGE_CACHE_F16)
-        return clv_fail(CLV_E_ARGUMENT, "clv_language_open: cache is %d", (int)o->cache);
+        return clv_fail(CLV_E_ARGUMENT,
+                        "clv_language_open: cache is %d, which is not one of its enumerators",
+                        (int)o->cache);
     if (o->activations > CLV_LANGUAGE_INT8)
-        return clv_fail(CLV_E_ARGUMENT, "clv_language_open: activations is %d",
+        return clv_fail(CLV_E_ARGUMENT,
+                        "clv_language_open: activations is %d, which is not one of its enumerators",
                         (int)o->activations);
     if (o->chunk > MOST_CHUNK)
         return clv_fail(CLV_E_ARGUMENT, "clv_language_open: chunk is %zu, expected at most %d",
                         o->chunk, MOST_CHUNK);
     if (o->split_count > MOST_PARTS || (o->split_count && !o->split) ||
         (o->split && !o->split_count))
-        return clv_fail(CLV_E_ARGUMENT, "clv_language_open: a split of %zu parts, expected 1 to %d",
+        return clv_fail(CLV_E_ARGUMENT,
+                        "clv_language_open: the split has %zu parts; expected 1 to %d",
                         o->split_count, MOST_PARTS);
     return CLV_OK;
 }
@@ -325,7 +329,7 @@ static clv_status give(const char *function, const void *own, size_t bytes, void
 
 clv_status clv_language_get_info(const clv_language *l, clv_language_info *info)
 {
-    if (!l || !info) return clv_fail(CLV_E_ARGUMENT, "clv_language_get_info: a NULL");
+    if (!l || !info) return clv_fail(CLV_E_ARGUMENT, "clv_language_get_info: an argument is NULL");
     const clv_lm_model *m = l->model;
     const clv_lm_config *c = &m->config;
     const clv_language_info all = { .size = sizeof all,
@@ -353,10 +357,13 @@ clv_status clv_language_get_info(const clv_language *l, clv_language_info *info)
 
 clv_status clv_language_get_share(const clv_language *l, size_t index, clv_language_share *share)
 {
-    if (!l || !share) return clv_fail(CLV_E_ARGUMENT, "clv_language_get_share: a NULL");
+    if (!l || !share)
+        return clv_fail(CLV_E_ARGUMENT, "clv_language_get_share: an argument is NULL");
     if (index >= l->part_count)
-        return clv_fail(CLV_E_ARGUMENT, "clv_language_get_share: device %zu, there are %zu", index,
-                        l->part_count);
+        return clv_fail(
+            CLV_E_ARGUMENT,
+            "clv_language_get_share: device %zu was asked for, but there are %zu, counted from 0",
+            index, l->part_count);
     const clv_lm_part *p = &l->parts[index];
     const clv_language_share all = {
         .size = sizeof all,

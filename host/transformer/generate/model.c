@@ -33,8 +33,9 @@ static clv_status check_vocabulary(const clv_lm_model *m)
     clv_tokenizer_info info = { .size = sizeof info };
     clv_tokenizer_get_info(m->tokenizer, &info);
     if (info.vocabulary <= m->config.vocabulary) return CLV_OK;
-    return clv_fail(CLV_E_FORMAT, "%s: the vocabulary has %zu tokens, the word table %zu rows",
-                    m->path, info.vocabulary, m->config.vocabulary);
+    return clv_fail(CLV_E_FORMAT,
+                    "%s: the vocabulary has %zu tokens, but the word table has %zu rows", m->path,
+                    info.vocabulary, m->config.vocabulary);
 }
 
 /* ---- reading --------------------------------------------------------------------------------------- */
@@ -131,10 +132,10 @@ static clv_status open_all(const char *path, clv_lm_model *m)
 {
     struct stat info;
     if (stat(path, &info))
-        return clv_fail(CLV_E_IO,
-                        "%s: no such model: %s; expected a GGUF file or a folder with "
-                        "config.json",
-                        path, strerror(errno));
+        return clv_fail(
+            CLV_E_IO,
+            "%s: cannot open the model: %s; expected a GGUF file or a folder with config.json",
+            path, strerror(errno));
     CLV_TRY(S_ISDIR(info.st_mode) ? clv_lm_read_folder(m) : clv_lm_read_gguf(m));
     if (m->texts) CLV_TRY(check_vocabulary(m));
     if (m->texts) CLV_TRY(add_known_ends(m));

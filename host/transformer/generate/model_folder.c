@@ -55,10 +55,10 @@ static clv_status take_kind(const reader *r, clv_lm_config *c)
     for (size_t i = 0; i < CLV_LEN(known); ++i)
         found = found || strcmp(known[i], type) == 0;
     if (!found)
-        return clv_fail(CLV_E_UNSUPPORTED,
-                        "%s: model_type is \"%.40s\", not supported; llama, mistral, qwen2 and "
-                        "qwen3 are",
-                        r->path, type);
+        return clv_fail(
+            CLV_E_UNSUPPORTED,
+            "%s: model_type is \"%.40s\"; only llama, mistral, qwen2 and qwen3 are supported",
+            r->path, type);
     if (strcmp(act, "silu") != 0)
         return clv_fail(CLV_E_UNSUPPORTED, "%s: hidden_act is \"%.40s\"; only silu is supported",
                         r->path, act);
@@ -117,7 +117,7 @@ static clv_status take_scaling(const reader *r, clv_lm_config *c)
     if (clv_folder_absent(s)) s = clv_json_get(r->config, "rope_parameters");
     if (!clv_folder_absent(s)) CLV_TRY(take_number(r, s, "partial_rotary_factor", part, &part));
     if (part != 1)
-        return clv_fail(CLV_E_UNSUPPORTED, "%s: partial_rotary_factor is %g, not supported; 1 is",
+        return clv_fail(CLV_E_UNSUPPORTED, "%s: partial_rotary_factor is %g; only 1 is supported",
                         r->path, part);
     if (clv_folder_absent(s)) return CLV_OK;
     CLV_TRY(take_number(r, s, "rope_theta", c->base, &c->base));
@@ -136,8 +136,8 @@ static clv_status take_scaling(const reader *r, clv_lm_config *c)
     if (strcmp(kind, "yarn") == 0) return take_yarn(r, s);
     if (strcmp(kind, "dynamic") == 0) return take_dynamic(r, s, c);
     return clv_fail(CLV_E_UNSUPPORTED,
-                    "%s: rope_scaling is \"%.40s\", not supported; default, linear, dynamic, yarn "
-                    "and llama3 are",
+                    "%s: rope_scaling is \"%.40s\"; only default, linear, dynamic, yarn and llama3 "
+                    "are supported",
                     r->path, kind);
 }
 
@@ -229,12 +229,13 @@ static clv_status open_shards(clv_lm_model *m, const clv_json *map)
             ++i;
         if (i < count) continue;
         if (count == MOST_SHARDS)
-            return clv_fail(CLV_E_FORMAT, "%s: more than %d files of weights", m->path,
+            return clv_fail(CLV_E_FORMAT, "%s: there are more than %d files of weights", m->path,
                             MOST_SHARDS);
         names[count++] = file;
     }
     if (!count)
-        return clv_fail(CLV_E_FORMAT, "%s/model.safetensors.index.json: no weight_map", m->path);
+        return clv_fail(CLV_E_FORMAT, "%s/model.safetensors.index.json: there is no weight_map",
+                        m->path);
     m->shards = clv_zalloc(count, sizeof *m->shards);
     if (!m->shards) return clv_fail(CLV_E_MEMORY, "%s: no memory", m->path);
     for (size_t i = 0; i < count; ++i)
@@ -272,7 +273,7 @@ static clv_status take_type(const clv_lm_model *m, const clv_tensor *t, clv_quan
     default:
         return clv_fail(
             CLV_E_UNSUPPORTED,
-            "%s: tensor \"%s\" is of type %s, not supported; F32, F16, BF16 and F64 are", m->path,
+            "%s: tensor \"%s\" is of type %s; only F32, F16, BF16 and F64 are supported", m->path,
             t->name, t->type_name);
     }
 }
@@ -289,9 +290,10 @@ static clv_status take_tensor(clv_lm_model *m, const char *name, const clv_lm_ne
     const bool vector = need->rows == 1;
     if (t->rank != (vector ? 1u : 2u) || t->count != need->rows * need->columns ||
         t->shape[t->rank - 1] != need->columns)
-        return clv_fail(CLV_E_FORMAT,
-                        "%s: tensor \"%s\" has %zu weights in rank %zu, config.json says [%zu,%zu]",
-                        m->path, name, t->count, t->rank, need->rows, need->columns);
+        return clv_fail(
+            CLV_E_FORMAT,
+            "%s: tensor \"%s\" has %zu weights in rank %zu, but config.json says [%zu,%zu]",
+            m->path, name, t->count, t->rank, need->rows, need->columns);
     *out = (clv_lm_tensor){ .name = t->name,
                             .rows = need->rows,
                             .columns = need->columns,
@@ -310,7 +312,8 @@ static clv_status take_tensors(clv_lm_model *m)
         head += clv_tensors_find(m->shards[i], "lm_head.weight") != NULL;
     }
     if (c->layers > there)
-        return clv_fail(CLV_E_FORMAT, "%s: %zu layers of %zu tensors", m->path, c->layers, there);
+        return clv_fail(CLV_E_FORMAT, "%s: there are too many tensors: %zu layers of %zu tensors",
+                        m->path, c->layers, there);
     if (!head) c->tied = true;
     m->layers = clv_zalloc(c->layers, sizeof *m->layers);
     if (!m->layers) return clv_fail(CLV_E_MEMORY, "%s: no memory", m->path);

@@ -42,7 +42,7 @@ static clv_status take_size(const reader *r, const char *key, size_t most, size_
         return fallback ? CLV_OK
                         : clv_fail(CLV_E_FORMAT, "%s: the key %s is missing", r->path, full);
     if (!is_whole(v.type))
-        return clv_fail(CLV_E_FORMAT, "%s: %s is no whole number", r->path, full);
+        return clv_fail(CLV_E_FORMAT, "%s: %s is not a whole number", r->path, full);
     if (v.whole < 1 || (uint64_t)v.whole > most)
         return clv_fail(CLV_E_FORMAT, "%s: %s is %lld, expected 1 to %zu", r->path, full,
                         (long long)v.whole, most);
@@ -86,11 +86,11 @@ static clv_status take_architecture(reader *r)
             return CLV_OK;
         }
     if (v.type != CLV_GGUF_STRING)
-        return clv_fail(CLV_E_FORMAT, "%s: general.architecture is no text", r->path);
-    return clv_fail(CLV_E_UNSUPPORTED,
-                    "%s: the architecture is \"%.*s\", not supported; llama, mistral, qwen2 and "
-                    "qwen3 are",
-                    r->path, (int)CLV_MIN(v.length, (size_t)40), v.text);
+        return clv_fail(CLV_E_FORMAT, "%s: general.architecture is not a string", r->path);
+    return clv_fail(
+        CLV_E_UNSUPPORTED,
+        "%s: the architecture is \"%.*s\"; only llama, mistral, qwen2 and qwen3 are supported",
+        r->path, (int)CLV_MIN(v.length, (size_t)40), v.text);
 }
 
 /* Reads YaRN's parameters from the keys that llama.cpp uses. */
@@ -108,7 +108,7 @@ static clv_status take_yarn(const reader *r, double factor)
     CLV_TRY(take_number(r, "rope.scaling.yarn_log_multiplier", 1e-30, &multiplier));
     if (extent != 1)
         return clv_fail(CLV_E_UNSUPPORTED,
-                        "%s: %s.rope.scaling.yarn_ext_factor is %g, not supported; 1 is", r->path,
+                        "%s: %s.rope.scaling.yarn_ext_factor is %g; only 1 is supported", r->path,
                         r->architecture, extent);
     y.original = (double)original;
     y.swell = swell * clv_lm_yarn_swell(factor, 1) / clv_lm_yarn_swell(factor, multiplier);
@@ -124,7 +124,7 @@ static clv_status take_scaling(const reader *r, clv_lm_config *c)
     double factor;
     const bool typed = look_up(r, "rope.scaling.type", full, &v);
     if (typed && v.type != CLV_GGUF_STRING)
-        return clv_fail(CLV_E_FORMAT, "%s: %s is no text", r->path, full);
+        return clv_fail(CLV_E_FORMAT, "%s: %s is not a string", r->path, full);
     if (typed && text_is(&v, "none")) return CLV_OK;
     CLV_TRY(take_number(r, "rope.scale_linear", 1, &factor));
     CLV_TRY(take_number(r, "rope.scaling.factor", factor > 0 ? factor : 1, &factor));
@@ -135,7 +135,7 @@ static clv_status take_scaling(const reader *r, clv_lm_config *c)
     }
     if (text_is(&v, "yarn")) return take_yarn(r, factor);
     return clv_fail(CLV_E_UNSUPPORTED,
-                    "%s: %s is \"%.*s\", not supported; none, linear and yarn are", r->path, full,
+                    "%s: %s is \"%.*s\"; only none, linear and yarn are supported", r->path, full,
                     (int)CLV_MIN(v.length, (size_t)40), v.text);
 }
 
@@ -150,12 +150,13 @@ static clv_status refuse_others(const reader *r)
     clv_gguf_value v;
     for (size_t i = 0; i < CLV_LEN(keys); ++i)
         if (look_up(r, keys[i], full, &v) && v.number != 0)
-            return clv_fail(CLV_E_UNSUPPORTED, "%s: %s is %g, not supported", r->path, full,
-                            v.number);
+            return clv_fail(CLV_E_UNSUPPORTED, "%s: %s is %g, which is not supported", r->path,
+                            full, v.number);
     if (clv_gguf_get(r->file, "split.count", &v) && v.number > 1)
-        return clv_fail(CLV_E_UNSUPPORTED,
-                        "%s: one of %g parts of a split file, not supported; join them first",
-                        r->path, v.number);
+        return clv_fail(
+            CLV_E_UNSUPPORTED,
+            "%s: is one of %g parts of a split file, which is not supported; join the parts first",
+            r->path, v.number);
     return CLV_OK;
 }
 
@@ -170,8 +171,8 @@ static clv_status take_heads(const reader *r, clv_lm_config *c)
     CLV_TRY(take_size(r, "rope.dimension_count", CLV_LM_MOST, c->head, &c->turned));
     if (values != c->head)
         return clv_fail(CLV_E_UNSUPPORTED,
-                        "%s: heads of %zu terms with values of %zu, not supported: they must be "
-                        "equal",
+                        "%s: the heads have keys of %zu terms and values of %zu, which is not "
+                        "supported; they must be equal",
                         r->path, c->head, values);
     return CLV_OK;
 }
@@ -200,8 +201,8 @@ static clv_status take_config(reader *r)
         return clv_fail(CLV_E_FORMAT, "%s: tensor \"token_embd.weight\" is missing%s", r->path,
                         clv_gguf_tensor_count(r->file) ? "" : ": the file holds a vocabulary only");
     if (words->extent[1] > CLV_LM_MOST)
-        return clv_fail(CLV_E_FORMAT, "%s: a word table of %llu rows, expected at most %d", r->path,
-                        (unsigned long long)words->extent[1], CLV_LM_MOST);
+        return clv_fail(CLV_E_FORMAT, "%s: the word table has %llu rows; expected at most %d",
+                        r->path, (unsigned long long)words->extent[1], CLV_LM_MOST);
     c->vocabulary = (size_t)words->extent[1];
     c->neighbours =
         strcmp(r->architecture, "llama") == 0 || strcmp(r->architecture, "mistral") == 0;
@@ -231,8 +232,9 @@ static clv_status take_tensor(const reader *r, const char *name, const clv_lm_ne
                         need->columns, need->rows);
     const clv_quant_facts *facts = clv_quant_get_facts(t->type);
     if (!facts->supported)
-        return clv_fail(CLV_E_UNSUPPORTED, "%s: tensor \"%s\" is of type %s (%u), not supported",
-                        r->path, name, facts->name, (unsigned)t->type);
+        return clv_fail(CLV_E_UNSUPPORTED,
+                        "%s: tensor \"%s\" is of type %s (%u), which is not supported", r->path,
+                        name, facts->name, (unsigned)t->type);
     if (vector && t->type != CLV_QUANT_F32 && t->type != CLV_QUANT_F16 && t->type != CLV_QUANT_BF16)
         return clv_fail(CLV_E_UNSUPPORTED, "%s: tensor \"%s\" is of type %s, expected F32", r->path,
                         name, facts->name);
@@ -251,8 +253,8 @@ static clv_status take_tensors(reader *r)
     const clv_lm_config *c = &m->config;
     /* each layer has a dozen tensors, so the file's number of tensors bounds the memory taken here */
     if (c->layers > clv_gguf_tensor_count(r->file))
-        return clv_fail(CLV_E_FORMAT, "%s: %zu layers of %zu tensors", r->path, c->layers,
-                        clv_gguf_tensor_count(r->file));
+        return clv_fail(CLV_E_FORMAT, "%s: there are too many tensors: %zu layers of %zu tensors",
+                        r->path, c->layers, clv_gguf_tensor_count(r->file));
     m->layers = clv_zalloc(c->layers, sizeof *m->layers);
     if (!m->layers) return clv_fail(CLV_E_MEMORY, "%s: no memory", r->path);
     for (clv_lm_role role = 0; role < CLV_LM_MODEL_ROLES; ++role) {
@@ -298,7 +300,7 @@ static clv_status take_template(const reader *r)
     clv_gguf_value v;
     if (!clv_gguf_get(r->file, "tokenizer.chat_template", &v)) return CLV_OK;
     if (v.type != CLV_GGUF_STRING || memchr(v.text, 0, v.length))
-        return clv_fail(CLV_E_FORMAT, "%s: tokenizer.chat_template is no text", r->path);
+        return clv_fail(CLV_E_FORMAT, "%s: tokenizer.chat_template is not a string", r->path);
     r->m->chat_template = clv_alloc(v.length + 1, 1);
     if (!r->m->chat_template) return clv_fail(CLV_E_MEMORY, "%s: no memory", r->path);
     memcpy(r->m->chat_template, v.text, v.length);

@@ -37,15 +37,18 @@ clv_lm_need clv_lm_needed(const clv_lm_config *c, clv_lm_role role)
 clv_status clv_lm_check_config(const char *path, const clv_lm_config *c)
 {
     if (c->heads % c->kv_heads)
-        return clv_fail(CLV_E_FORMAT, "%s: %zu heads of keys for %zu heads, expected a divisor",
-                        path, c->kv_heads, c->heads);
-    if (!c->head || c->head > CLV_LM_HEAD_MOST || c->head % 2)
-        return clv_fail(CLV_E_FORMAT, "%s: heads of width %zu, expected an even number up to %d",
-                        path, c->head, CLV_LM_HEAD_MOST);
-    if (!c->turned || c->turned > c->head || c->turned % 2)
         return clv_fail(CLV_E_FORMAT,
-                        "%s: rotary positions of %zu terms, expected an even number up to %zu",
-                        path, c->turned, c->head);
+                        "%s: there are %zu key heads for %zu heads; expected a divisor", path,
+                        c->kv_heads, c->heads);
+    if (!c->head || c->head > CLV_LM_HEAD_MOST || c->head % 2)
+        return clv_fail(CLV_E_FORMAT,
+                        "%s: the heads have the width %zu; expected an even number up to %d", path,
+                        c->head, CLV_LM_HEAD_MOST);
+    if (!c->turned || c->turned > c->head || c->turned % 2)
+        return clv_fail(
+            CLV_E_FORMAT,
+            "%s: the rotary positions have %zu terms; expected an even number up to %zu", path,
+            c->turned, c->head);
     if (!(c->eps > 0 && c->eps < 1))
         return clv_fail(CLV_E_FORMAT,
                         "%s: the epsilon of the norms is %g, expected above 0 and "
@@ -66,8 +69,9 @@ clv_status clv_lm_add_end(clv_lm_model *m, int64_t id)
 {
     if (id < 0) return CLV_OK;
     if ((uint64_t)id >= m->config.vocabulary)
-        return clv_fail(CLV_E_FORMAT, "%s: a text ends with token %lld, expected an id below %zu",
-                        m->path, (long long)id, m->config.vocabulary);
+        return clv_fail(CLV_E_FORMAT,
+                        "%s: the token that ends a text is %lld; expected an id below %zu", m->path,
+                        (long long)id, m->config.vocabulary);
     for (size_t i = 0; i < m->end_count; ++i)
         if (m->ends[i] == id) return CLV_OK;
     if (m->end_count < CLV_LM_ENDS_MOST) m->ends[m->end_count++] = (int32_t)id;

@@ -63,7 +63,7 @@ static clv_status check_room(const clv_lm_model *m, const clv_lm_plain *p)
                 needed += (double)bytes_of(&m->layers[k][i]);
     if (needed <= (double)there) return CLV_OK;
     char free_now[16];
-    return clv_fail(CLV_E_MEMORY, "%s: its weights take %.3g bytes, but %s of memory are free",
+    return clv_fail(CLV_E_MEMORY, "%s: its weights take %.3g bytes, but only %s of memory are free",
                     m->path, needed, clv_format_bytes(there, free_now));
 }
 

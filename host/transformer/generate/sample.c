@@ -131,14 +131,14 @@ static size_t narrow(candidate *list, size_t count, const clv_sampling *s, doubl
 static clv_status check(const clv_sampling *s)
 {
     if (!(s->temperature >= 0) || isinf(s->temperature))
-        return clv_fail(CLV_E_ARGUMENT, "sampling: a temperature of %g, expected 0 or more",
+        return clv_fail(CLV_E_ARGUMENT, "sampling: the temperature is %g, but it must be 0 or more",
                         s->temperature);
     if (!(s->top_p >= 0 && s->top_p <= 1))
         return clv_fail(CLV_E_ARGUMENT, "sampling: top_p is %g, expected 0 to 1", s->top_p);
     if (!(s->min_p >= 0 && s->min_p <= 1))
         return clv_fail(CLV_E_ARGUMENT, "sampling: min_p is %g, expected 0 to 1", s->min_p);
     if (!(s->penalty >= 0) || isinf(s->penalty))
-        return clv_fail(CLV_E_ARGUMENT, "sampling: a penalty of %g, expected 0 or more",
+        return clv_fail(CLV_E_ARGUMENT, "sampling: the penalty is %g, but it must be 0 or more",
                         s->penalty);
     return CLV_OK;
 }
@@ -178,7 +178,8 @@ clv_status clv_sample_from(const float *scores, size_t count, const clv_sampling
 {
     clv_sampling s;
     if (!scores || !count || !ids || !probabilities || !kept || (!recent && recent_count))
-        return clv_fail(CLV_E_ARGUMENT, "clv_sample_from: a NULL, or no score");
+        return clv_fail(CLV_E_ARGUMENT,
+                        "clv_sample_from: an argument is NULL, or there is no score");
     candidate *list = clv_alloc(count, sizeof *list);
     if (!list) return clv_fail(CLV_E_MEMORY, "sampling: no memory for %zu scores", count);
     const clv_status status = distribute(scores, count, sampling, recent, recent_count,
@@ -195,7 +196,7 @@ clv_status clv_sample(const float *scores, size_t count, const clv_sampling *sam
     clv_sampling s;
     size_t kept = 0;
     if (!scores || !count || !id || (!recent && recent_count))
-        return clv_fail(CLV_E_ARGUMENT, "clv_sample: a NULL, or no score");
+        return clv_fail(CLV_E_ARGUMENT, "clv_sample: an argument is NULL, or there is no score");
     candidate *list = clv_alloc(count, sizeof *list);
     double *p = clv_alloc(count, sizeof *p), reached = 0;
     clv_status status =

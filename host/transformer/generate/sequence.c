@@ -49,8 +49,9 @@ clv_status clv_sequence_rewind(clv_sequence *s, size_t count)
 {
     if (!s) return clv_fail(CLV_E_ARGUMENT, "clv_sequence_rewind: sequence is NULL");
     if (count > s->count)
-        return clv_fail(CLV_E_ARGUMENT, "clv_sequence_rewind: to %zu tokens, there are %zu", count,
-                        s->count);
+        return clv_fail(CLV_E_ARGUMENT,
+                        "clv_sequence_rewind: asked to rewind to %zu tokens, but there are %zu",
+                        count, s->count);
     s->scored = s->scored && count == s->count;
     s->count = count;
     return CLV_OK;
@@ -58,11 +59,11 @@ clv_status clv_sequence_rewind(clv_sequence *s, size_t count)
 
 clv_status clv_sequence_scores(clv_sequence *s, const float **scores)
 {
-    if (!s || !scores) return clv_fail(CLV_E_ARGUMENT, "clv_sequence_scores: a NULL");
+    if (!s || !scores) return clv_fail(CLV_E_ARGUMENT, "clv_sequence_scores: an argument is NULL");
     *scores = NULL;
     if (!s->scored)
-        return clv_fail(CLV_E_ARGUMENT, "clv_sequence_scores: nothing was fed behind token %zu",
-                        s->count);
+        return clv_fail(CLV_E_ARGUMENT,
+                        "clv_sequence_scores: no token has been fed after token %zu", s->count);
     *scores = s->scores;
     return CLV_OK;
 }
@@ -171,7 +172,7 @@ static clv_status check_ids(const clv_sequence *s, const int32_t *ids, size_t co
     const clv_language *l = s->language;
     const size_t words = l->model->config.vocabulary;
     if (count > l->room || s->count > l->room - count)
-        return clv_fail(CLV_E_SHAPE, "%zu tokens, but the context has room for %zu",
+        return clv_fail(CLV_E_SHAPE, "got %zu tokens, but the context has room for %zu",
                         s->count + count, l->room);
     for (size_t i = 0; i < count; ++i)
         if (ids[i] < 0 || (size_t)ids[i] >= words)
@@ -183,7 +184,8 @@ static clv_status check_ids(const clv_sequence *s, const int32_t *ids, size_t co
 clv_status clv_sequence_feed(clv_sequence *s, const int32_t *ids, size_t count, float *scores)
 {
     if (!s || !ids || !count)
-        return clv_fail(CLV_E_ARGUMENT, "clv_sequence_feed: a NULL, or no token");
+        return clv_fail(CLV_E_ARGUMENT,
+                        "clv_sequence_feed: an argument is NULL, or there is no token");
     CLV_TRY(check_ids(s, ids, count));
     if (!clv_reserve(&s->tokens, &s->token_room, s->count + count, sizeof *s->tokens))
         return clv_fail(CLV_E_MEMORY, "clv_sequence_feed: no memory");
@@ -236,7 +238,7 @@ static clv_status check_together(clv_sequence *const *all, size_t count, const i
         if (!all[i]) return clv_fail(CLV_E_ARGUMENT, "clv_sequences_feed: text %zu is NULL", i);
         if (all[i]->language != all[0]->language)
             return clv_fail(CLV_E_ARGUMENT,
-                            "clv_sequences_feed: text %zu is of another model than text 0", i);
+                            "clv_sequences_feed: text %zu belongs to another model than text 0", i);
         for (size_t k = 0; k < i; ++k)
             if (all[k] == all[i])
                 return clv_fail(CLV_E_ARGUMENT,
@@ -266,7 +268,8 @@ static clv_status run_together(clv_sequence *const *all, size_t count, const int
 clv_status clv_sequences_feed(clv_sequence *const *all, size_t count, const int32_t *ids)
 {
     if (!all || !ids || !count)
-        return clv_fail(CLV_E_ARGUMENT, "clv_sequences_feed: a NULL, or no text");
+        return clv_fail(CLV_E_ARGUMENT,
+                        "clv_sequences_feed: an argument is NULL, or there is no text");
     CLV_TRY(check_together(all, count, ids));
     pthread_mutex_lock(&all[0]->language->lock);
     for (size_t i = 0; i < count; ++i)

@@ -58,7 +58,8 @@ static clv_status take(const clv_chat_message *messages, size_t count, talk *t)
     if (!t->messages || !t->copies) return clv_fail(CLV_E_MEMORY, "no memory for a conversation");
     for (size_t i = 0; i < count; ++i) {
         if (!messages[i].role || !messages[i].content)
-            return clv_fail(CLV_E_ARGUMENT, "clv_language_chat: message %zu has a NULL", i);
+            return clv_fail(CLV_E_ARGUMENT,
+                            "clv_language_chat: message %zu has a role or content that is NULL", i);
         repair(messages[i].content, &t->copies[i]);
         if (t->copies[i].failed) return clv_fail(CLV_E_MEMORY, "no memory for a conversation");
         t->messages[i] = (clv_chat_message){ messages[i].role, clv_text_get(&t->copies[i]) };
@@ -119,10 +120,10 @@ static clv_status render_auto(const clv_lm_model *m, talk *t, rendered *out, con
     snprintf(why, sizeof why, "%s", clv_error_message());
     const char *family = clv_chat_family(m->chat_template);
     if (!family)
-        return clv_fail(CLV_E_UNSUPPORTED, "%s: the chat template is not understood (%s); %s",
+        return clv_fail(CLV_E_UNSUPPORTED, "%s: the chat template is not supported (%s); %s",
                         m->path, why, hint);
     CLV_TRY(render(m, clv_chat_template(family), t, out, note));
-    clv_log(CLV_LOG_INFO, "%s: the chat template is not understood: %s", m->path, why);
+    clv_log(CLV_LOG_INFO, "%s: the chat template is not supported: %s", m->path, why);
     for (size_t i = 0; i < CLV_LEN(taken_as); ++i)
         if (strcmp(taken_as[i][0], family) == 0) *note = taken_as[i][1];
     return CLV_OK;
@@ -147,13 +148,13 @@ clv_status clv_language_chat(const clv_language *l, const clv_chat_message *mess
     if (!note) note = &ignored;
     *note = "";
     if (!l || !messages || !rows || !l->model->tokenizer)
-        return clv_fail(CLV_E_ARGUMENT, "clv_language_chat: a NULL");
+        return clv_fail(CLV_E_ARGUMENT, "clv_language_chat: an argument is NULL");
     const bool own = !family || strcmp(family, "auto") == 0;
     const char *source = own ? NULL : clv_chat_template(family);
     if (!own && !source)
         return clv_fail(CLV_E_ARGUMENT,
-                        "clv_language_chat: no family \"%.40s\"; there are chatml, llama2, llama3, "
-                        "mistral, gemma, phi3 and zephyr",
+                        "clv_language_chat: there is no family \"%.40s\"; the families are chatml, "
+                        "llama2, llama3, mistral, gemma, phi3 and zephyr",
                         family);
     clv_status status = take(messages, count, &t);
     if (!status)

@@ -224,7 +224,7 @@ static clv_status prepare(writer *w, clv_sequence *s, const clv_writing *writing
 {
     enum { FIRST_SIZE = offsetof(clv_written, guessed) }; /* size before guesses were added */
     *w = (writer){ .s = s };
-    if (!s || !written) return clv_fail(CLV_E_ARGUMENT, "clv_sequence_write: a NULL");
+    if (!s || !written) return clv_fail(CLV_E_ARGUMENT, "clv_sequence_write: an argument is NULL");
     if (written->size < FIRST_SIZE)
         return clv_fail(CLV_E_ARGUMENT, "clv_sequence_write: start clv_written with CLV_INIT");
     const clv_written none = { .size = written->size };
@@ -272,7 +272,8 @@ clv_status clv_sequences_write(clv_sequence *const *sequences, size_t count,
                                const clv_writing *const *writings, clv_written *const *written)
 {
     if (!sequences || !count || !writings || !written)
-        return clv_fail(CLV_E_ARGUMENT, "clv_sequences_write: a NULL, or no text");
+        return clv_fail(CLV_E_ARGUMENT,
+                        "clv_sequences_write: an argument is NULL, or there is no text");
     writer *all = clv_zalloc(count, sizeof *all);
     clv_sequence **going = clv_alloc(count, sizeof(clv_sequence *));
     int32_t *ids = clv_alloc(count, sizeof *ids);

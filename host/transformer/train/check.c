@@ -35,7 +35,7 @@ clv_status clv_check_begin(clv_trainer *t, bool *due)
 {
     const clv_status status = t->twin ? CLV_OK : clv_trainer_open_twin(t);
     if (status == CLV_E_MEMORY) {
-        clv_log(CLV_LOG_WARN, "no step is checked against plain C: %s", clv_error_message());
+        clv_log(CLV_LOG_WARN, "the steps are not checked against plain C: %s", clv_error_message());
         t->options.check_every = 0;
         *due = false;
         return CLV_OK;
@@ -122,7 +122,7 @@ clv_status clv_check_gradient(clv_trainer *t, const clv_train_result *found,
     *same = found->counted == expected->counted && losses_same(found->loss, expected->loss);
     if (!*same) return CLV_OK;
     float *got = clv_alloc(CHUNK, sizeof *got);
-    if (!got) return clv_fail(CLV_E_MEMORY, "training: no memory for %d slopes", CHUNK);
+    if (!got) return clv_fail(CLV_E_MEMORY, "training: no memory for %d gradients", CHUNK);
     const clv_status status = compare_gradient(t, got, same);
     clv_free(got);
     return status;

@@ -52,7 +52,8 @@ static clv_status take(clv_train_ops *ops, size_t count, void **memory)
     clv_buffer *buffer = NULL;
     size_t bytes;
     if (!clv_size_mul(CLV_MAX(count, (size_t)1), 4, &bytes))
-        return clv_fail(CLV_E_DEVICE_MEMORY, "training: %zu numbers at once", count);
+        return clv_fail(CLV_E_DEVICE_MEMORY, "training: %zu numbers are too many for one call",
+                        count);
     const clv_status status = clv_buffer_create(device_of(ops), bytes, CLV_BUFFER_DEVICE, &buffer);
     *memory = buffer;
     return status;
@@ -472,7 +473,7 @@ clv_status clv_train_ops_open(clv_context *context, char *label, size_t room, cl
         clv_device *device = clv_context_device(context, i);
         clv_copy_string(label, room, clv_device_label(device));
         if (!open_on(context, device, ops)) return CLV_OK;
-        clv_log(CLV_LOG_WARN, "%s does not train: %s", clv_device_label(device),
+        clv_log(CLV_LOG_WARN, "%s cannot be used for training: %s", clv_device_label(device),
                 clv_error_message());
     }
     clv_copy_string(label, room, "host");

@@ -91,7 +91,7 @@ static clv_status linear(clv_train_ops *ops, const clv_train_linear *l)
 {
     (void)ops;
     float *turned = clv_alloc(l->n * l->k + 1, sizeof *turned);
-    if (!turned) return clv_fail(CLV_E_MEMORY, "training: no memory to turn a matrix");
+    if (!turned) return clv_fail(CLV_E_MEMORY, "training: no memory to transpose a matrix");
     for (size_t j = 0; j < l->n; ++j)
         for (size_t q = 0; q < l->k; ++q)
             turned[q * l->n + j] = at(l->w)[j * l->k + q];

@@ -64,7 +64,7 @@ static clv_status write_state(clv_trainer *t, float *const *host, const char *pa
         all[pairs] = own[pairs];
     for (; metadata && metadata[0] && metadata[1]; metadata += 2) {
         if (pairs + 2 >= CLV_LEN(all))
-            return clv_fail(CLV_E_ARGUMENT, "%s: more than %d entries of metadata", path,
+            return clv_fail(CLV_E_ARGUMENT, "%s: there are more than %d entries of metadata", path,
                             MOST_METADATA - 2);
         all[pairs++] = metadata[0], all[pairs++] = metadata[1];
     }
@@ -105,20 +105,20 @@ static clv_status check_state(clv_trainer *t, const clv_tensors *file, const cha
     const char *count = clv_tensors_metadata(file, "cleave.steps");
     describe(t, rules);
     if (!found || !count || !clv_parse_u64(count, steps))
-        return clv_fail(CLV_E_FORMAT, "%s is no state of a training run", path);
+        return clv_fail(CLV_E_FORMAT, "%s is not the state of a training run", path);
     if (strcmp(found, rules) != 0)
-        return clv_fail(CLV_E_FORMAT,
-                        "%s belongs to another model or other options: \"%s\", not \"%s\"", path,
-                        found, rules);
+        return clv_fail(
+            CLV_E_FORMAT,
+            "%s belongs to another model or other options: it has \"%s\", expected \"%s\"", path,
+            found, rules);
     const char *rest = clv_tensors_metadata(file, "cleave.stays");
     if (t->net.base && (!rest || strcmp(rest, digest_of_rest(t)) != 0))
-        return clv_fail(CLV_E_FORMAT, "%s belongs to a model whose frozen weights are others",
-                        path);
+        return clv_fail(CLV_E_FORMAT, "%s belongs to a model with different frozen weights", path);
     for (size_t i = 0; i < BLOCKS; ++i) {
         const clv_tensor *tensor = clv_tensors_find(file, block_names[i]);
         if (block_of(t, i) &&
             (!tensor || tensor->type != CLV_TENSOR_F32 || tensor->count != t->count))
-            return clv_fail(CLV_E_FORMAT, "%s: no tensor \"%s\" of %zu numbers", path,
+            return clv_fail(CLV_E_FORMAT, "%s: there is no tensor \"%s\" of %zu numbers", path,
                             block_names[i], t->count);
     }
     return CLV_OK;

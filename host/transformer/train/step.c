@@ -62,12 +62,13 @@ static clv_status check_batch(clv_trainer *t, const batch *b)
     const bool pairs = t->options.task == CLV_TRAIN_PAIRS;
     if (!b->offsets || !b->texts || (!b->labels && !pairs) ||
         (b->offsets[b->texts] > b->offsets[0] && !b->ids))
-        return clv_fail(CLV_E_ARGUMENT, "training: a NULL, or no text");
+        return clv_fail(CLV_E_ARGUMENT, "training: an argument is NULL, or there is no text");
     if (pairs && b->texts % 2)
-        return clv_fail(CLV_E_SHAPE, "training: %zu texts given, pairs are even", b->texts);
+        return clv_fail(CLV_E_SHAPE, "training: got %zu texts, but pairs need an even number",
+                        b->texts);
     CLV_TRY(clv_texts_check("training", &t->net.config, b->ids, b->offsets, b->texts));
     if (b->offsets[b->texts] == b->offsets[0])
-        return clv_fail(CLV_E_ARGUMENT, "training: a batch without tokens");
+        return clv_fail(CLV_E_ARGUMENT, "training: the batch has no tokens");
     return CLV_OK;
 }
 
@@ -103,7 +104,7 @@ static void tell_repeat(clv_trainer *t, const char *what)
 {
     ++t->repeated;
     clv_log(CLV_LOG_WARN,
-            "%s: the %s of step %" PRIu64 " differ from those of plain C; the step is taken again",
+            "%s: the %s of step %" PRIu64 " differ from those of plain C; the step is repeated",
             t->device, what, t->steps + 1);
 }
 
@@ -111,9 +112,8 @@ static clv_status give_up(const clv_trainer *t, const char *what)
 {
     return clv_fail(CLV_E_DEVICE,
                     "%s: the %s of step %" PRIu64
-                    " differ from those of plain C, and do so when the step is "
-                    "taken again; the weights are those of the step before. Check the device with "
-                    "`cleave probe "
+                    " differ from those of plain C, and do so when the step is repeated; the "
+                    "weights are those of the step before. Check the device with `cleave probe "
                     "--check`, or compute without it (--mode=reference)",
                     t->device, what, t->steps + 1);
 }
@@ -173,8 +173,8 @@ clv_status clv_trainer_step(clv_trainer *t, const int32_t *ids, const size_t *of
     const batch b = { ids, labels, offsets, texts };
     if (result) *result = (clv_train_result){ 0 };
     if (!(rate >= 0) || isinf(rate))
-        return clv_fail(CLV_E_ARGUMENT, "training: a rate of %g, expected 0 or more", rate);
-    if (!t) return clv_fail(CLV_E_ARGUMENT, "training: a NULL, or no text");
+        return clv_fail(CLV_E_ARGUMENT, "training: the rate is %g, but it must be 0 or more", rate);
+    if (!t) return clv_fail(CLV_E_ARGUMENT, "training: an argument is NULL, or there is no text");
     clv_status status = check_batch(t, &b);
     if (!status) status = forget_all(t);
     if (!status) status = learn(t, &b, rate, &found);
@@ -194,7 +194,7 @@ static clv_status look(clv_trainer *t, const int32_t *ids, const size_t *offsets
     clv_train_result found = { 0 };
     const batch b = { ids, labels, offsets, texts };
     if (result) *result = found;
-    if (!t) return clv_fail(CLV_E_ARGUMENT, "training: a NULL, or no text");
+    if (!t) return clv_fail(CLV_E_ARGUMENT, "training: an argument is NULL, or there is no text");
     clv_status status = check_batch(t, &b);
     if (!status) status = run_for(t, &b, false, scores, &found);
     if (status) return t->ops->fail(t->ops, status);

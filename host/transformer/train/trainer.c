@@ -24,7 +24,8 @@ static clv_status check_numbers(const clv_trainer_options *o)
                   { "scale", o->scale, 1e6 } };
     for (size_t i = 0; i < CLV_LEN(rules); ++i)
         if (!(rules[i].given >= 0 && rules[i].given < rules[i].below))
-            return clv_fail(CLV_E_ARGUMENT, "trainer: %s %g given, expected 0 to less than %g",
+            return clv_fail(CLV_E_ARGUMENT,
+                            "trainer: %s is %g, but it must be from 0 to less than %g",
                             rules[i].name, rules[i].given, rules[i].below);
     return CLV_OK;
 }
@@ -39,34 +40,36 @@ static clv_status read_options(const clv_trainer_options *given, const clv_model
     if (o->scale == 0) o->scale = 20;
     if (!o->check_every && !o->check_every_given) o->check_every = CLV_TRAINER_CHECK_EVERY;
     if (o->task > CLV_TRAIN_PAIRS || o->optimizer > CLV_OPTIMIZER_SGD)
-        return clv_fail(CLV_E_ARGUMENT, "trainer: task %d, optimizer %d are not known",
+        return clv_fail(CLV_E_ARGUMENT,
+                        "trainer: task %d or optimizer %d is not one of the enumerators",
                         (int)o->task, (int)o->optimizer);
     if (o->task == CLV_TRAIN_CLASSES && (o->classes < 2 || o->classes > MOST_CLASSES))
-        return clv_fail(CLV_E_ARGUMENT, "trainer: %zu classes given, expected 2 to %d", o->classes,
+        return clv_fail(CLV_E_ARGUMENT, "trainer: got %zu classes, expected 2 to %d", o->classes,
                         MOST_CLASSES);
     if (o->head != CLV_TRAIN_HEAD_LINEAR && o->head != CLV_TRAIN_HEAD_POOLER)
-        return clv_fail(CLV_E_ARGUMENT, "trainer: head %d is not known", (int)o->head);
+        return clv_fail(CLV_E_ARGUMENT, "trainer: head %d is not one of the enumerators",
+                        (int)o->head);
     if (o->task == CLV_TRAIN_PAIRS) o->classes = 0, o->head = CLV_TRAIN_HEAD_LINEAR;
     CLV_TRY(check_numbers(o));
     if (o->frozen_layers > c->layers)
-        return clv_fail(CLV_E_ARGUMENT, "trainer: %zu layers stay, the model has %zu",
+        return clv_fail(CLV_E_ARGUMENT,
+                        "trainer: %zu layers are to be frozen, but the model has only %zu",
                         o->frozen_layers, c->layers);
     const bool stays = c->layers ? o->frozen_layers == c->layers : o->frozen_embedding;
     if (stays && o->task == CLV_TRAIN_PAIRS)
-        return clv_fail(
-            CLV_E_ARGUMENT,
-            "trainer: %zu layers stay, the model has %zu, and pairs add no layer: nothing "
-            "would learn",
-            o->frozen_layers, c->layers);
+        return clv_fail(CLV_E_ARGUMENT,
+                        "trainer: all %zu layers are frozen, the model has %zu, and pairs add no "
+                        "layer: there is nothing to train",
+                        o->frozen_layers, c->layers);
     const bool pools = c->pooling <= CLV_MODEL_MAX || o->head == CLV_TRAIN_HEAD_POOLER;
     if (c->family != CLV_MODEL_BERT || !pools || c->joined_count || c->step_count)
         return clv_fail(CLV_E_UNSUPPORTED,
-                        "trainer: only models of the family BERT learn, whose pooling is mean, cls "
-                        "or max, without Dense or LayerNorm behind it");
+                        "trainer: only models of the BERT family can be trained, with mean, cls or "
+                        "max pooling and no Dense or LayerNorm after it");
     if (!c->heads || c->width % c->heads || c->width / c->heads > MOST_HEAD_WIDTH)
         return clv_fail(CLV_E_SHAPE,
-                        "trainer: %zu heads of a width of %zu, expected heads that divide it and "
-                        "are %d wide at most",
+                        "trainer: %zu heads for a width of %zu are not supported: the heads must "
+                        "divide the width and be at most %d wide",
                         c->heads, c->width, MOST_HEAD_WIDTH);
     return CLV_OK;
 }
@@ -157,7 +160,7 @@ clv_status clv_trainer_open(clv_context *context, const clv_model *model,
     clv_trainer_options all;
     clv_train_ops *ops;
     char device[sizeof(((clv_trainer *)0)->device)];
-    if (!out) return clv_fail(CLV_E_ARGUMENT, "trainer: nowhere to put it");
+    if (!out) return clv_fail(CLV_E_ARGUMENT, "trainer: out is NULL");
     *out = NULL;
     if (!context || !model) return clv_fail(CLV_E_ARGUMENT, "trainer: context or model is NULL");
     CLV_TRY(read_options(options, clv_model_get_config(model), &all));

@@ -36,15 +36,15 @@ static clv_status again(clv_queue *queue, const clv_buffer *buffer, size_t at, v
         CLV_TRY(look(queue, buffer, at, from ? from : host, bytes, room, &same));
         if (same) return CLV_OK;
         clv_log(CLV_LOG_WARN,
-                "%s: %zu bytes that were %s are others at the second look; they are %s again",
+                "%s: %zu bytes that were %s had changed when they were read a second time; they "
+                "are %s again",
                 clv_device_label(clv_queue_device(queue)), bytes, from ? "written" : "read",
                 from ? "written" : "read");
     }
-    return clv_fail(
-        CLV_E_DEVICE,
-        "%s: %zu bytes are others each time that they are read; the device or its driver is not to "
-        "be trusted (`cleave probe --check`)",
-        clv_device_label(clv_queue_device(queue)), bytes);
+    return clv_fail(CLV_E_DEVICE,
+                    "%s: %zu bytes are different each time they are read; the device or its driver "
+                    "is unreliable (`cleave probe --check` tests it)",
+                    clv_device_label(clv_queue_device(queue)), bytes);
 }
 
 static clv_status transfer(clv_queue *queue, const clv_buffer *buffer, size_t at, void *host,

@@ -36,8 +36,8 @@ static clv_status find_image(clv_fits_source *source, int hdu)
     if (hdu != CLV_FITS_FIRST_IMAGE) {
         CLV_TRY(clv_fits_goto(source, hdu, &more));
         if (!more)
-            return clv_fail(CLV_E_FORMAT, "%s: no HDU %d (0 is the primary one)", source->path,
-                            hdu);
+            return clv_fail(CLV_E_FORMAT, "%s: there is no HDU %d (0 is the primary one)",
+                            source->path, hdu);
         if (!clv_fits_has_image(source))
             return clv_fail(CLV_E_FORMAT, "%s: HDU %d is not an image with data", source->path,
                             hdu);
@@ -49,8 +49,8 @@ static clv_status find_image(clv_fits_source *source, int hdu)
     }
     int number = 0;
     fits_get_hdu_num(source->file, &number);
-    return clv_fail(CLV_E_FORMAT, "%s: no image with data in its %d HDU%s", source->path, number,
-                    number == 1 ? "" : "s");
+    return clv_fail(CLV_E_FORMAT, "%s: none of its %d HDU%s has an image with data", source->path,
+                    number, number == 1 ? "" : "s");
 }
 
 /* The types that hold pixels after BSCALE and BZERO; `blank` is used where BLANK requires a NaN. */
@@ -131,12 +131,13 @@ static clv_status check_length(clv_fits_source *source, const clv_fits_image *im
     const uint64_t there = length > start ? (uint64_t)(length - start) : 0;
     if (!image->compressed && pixels > there)
         return clv_fail(CLV_E_FORMAT,
-                        "%s: truncated: %llu bytes of data, expected %zu for image %s "
-                        "with BITPIX %d",
+                        "%s: truncated: the file has %llu bytes of data, but it must have %zu for "
+                        "image %s with BITPIX %d",
                         path, (unsigned long long)there, pixels, shape, image->bitpix);
     if (image->compressed && pixels / MAX_COMPRESSION > there)
-        return clv_fail(CLV_E_FORMAT, "%s: %llu bytes of compressed data cannot hold image %s",
-                        path, (unsigned long long)there, shape);
+        return clv_fail(CLV_E_FORMAT,
+                        "%s: %llu bytes of compressed data cannot hold an image of %s", path,
+                        (unsigned long long)there, shape);
     return CLV_OK;
 }
 
@@ -149,7 +150,8 @@ static clv_status read_all(clv_fits_source *source, clv_fits_image *image, size_
     for (size_t i = 0; i < image->rank; ++i)
         count *= image->shape[i];
     if (count != pixels)
-        return clv_fail(CLV_E_FORMAT, "%s: a compressed image has two different sizes",
+        return clv_fail(CLV_E_FORMAT,
+                        "%s: the headers give two different sizes for a compressed image",
                         source->path);
     return clv_fits_image_read(source, image, 0, count, data);
 }
@@ -174,8 +176,8 @@ clv_status clv_fits_image_describe(clv_fits_source *source, clv_fits_image *out)
     fits_get_img_paramll(source->file, CLV_MAX_RANK, &out->bitpix, &naxis, naxes, &error);
     if (error) return clv_fits_error(source->path, "read the image's header", error);
     if (naxis > CLV_MAX_RANK)
-        return clv_fail(CLV_E_SHAPE, "%s: the image has %d axes, at most %d expected", source->path,
-                        naxis, CLV_MAX_RANK);
+        return clv_fail(CLV_E_SHAPE, "%s: the image has %d axes, but at most %d are supported",
+                        source->path, naxis, CLV_MAX_RANK);
     out->rank = (size_t)naxis;
     for (size_t i = 0; i < out->rank; ++i)
         out->shape[i] = (size_t)naxes[out->rank - 1 - i]; /* FITS names the innermost axis first */
@@ -300,8 +302,8 @@ static clv_status read_rows(clv_fits_source *source, const char *name, size_t fi
     CLV_TRY(clv_fits_image_describe(source, &image));
     if (!rows) first = 0, rows = image.shape[0];
     if (first > image.shape[0] || rows > image.shape[0] - first)
-        return clv_fail(CLV_E_FORMAT, "%s: %s has %zu rows, %zu to %zu wanted", source->path, name,
-                        image.shape[0], first, first + rows);
+        return clv_fail(CLV_E_FORMAT, "%s: %s has %zu rows, but rows %zu to %zu were asked for",
+                        source->path, name, image.shape[0], first, first + rows);
     size_t row = 1;
     for (size_t i = 1; i < image.rank; ++i)
         row *= image.shape[i];

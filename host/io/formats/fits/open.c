@@ -106,10 +106,10 @@ static clv_status check_start(const char *path, const char *start, size_t length
     char found[48];
     const size_t most = sizeof fits - 1;
     if (length >= most && memcmp(start, fits, most) == 0) return CLV_OK;
-    return clv_fail(CLV_E_FORMAT,
-                    "%s: begins with \"%s\", expected a FITS file (\"SIMPLE  =\") or "
-                    "one compressed by gzip",
-                    path, clv_printable(start, CLV_MIN(length, most), found, sizeof found));
+    return clv_fail(
+        CLV_E_FORMAT,
+        "%s: begins with \"%s\"; expected a FITS file (\"SIMPLE  =\") or one compressed with gzip",
+        path, clv_printable(start, CLV_MIN(length, most), found, sizeof found));
 }
 
 static clv_status open_disk(clv_fits_source *source)
@@ -308,7 +308,7 @@ clv_status clv_fits_goto_extension(clv_fits_source *source, const char *extensio
     }
     return found ? CLV_OK
                  : clv_fail(CLV_E_FORMAT,
-                            "%s: no HDU [%s]; expected a number from 0 (the primary HDU) or an "
-                            "EXTNAME of this file",
+                            "%s: there is no HDU [%s]; expected a number from 0 (the primary HDU) "
+                            "or an EXTNAME of this file",
                             source->path, extension);
 }

@@ -95,7 +95,7 @@ clv_status clv_fits_screen_card(const char *path, char *card, clv_fits_tiles *ti
     if (strcmp(name, "TFIELDS") == 0)
         return check_count(path, name, number_of(card, behind), MOST_COLUMNS);
     if (clv_starts_with(name, "TTYPE") && !has_quotes(card))
-        return clv_fail(CLV_E_FORMAT, "%s: the name of a table's column has no quotes", path);
+        return clv_fail(CLV_E_FORMAT, "%s: the name of a table column is not in quotes", path);
     if (clv_fits_mentions_tiles(card)) tiles->mentioned = true;
     if (strncmp(card, "ZIMAGE ", 7) == 0 && is_true(card, behind)) tiles->found = true;
     if (*name == 'Z') note_tiles(tiles, name, number_of(card, behind));

@@ -120,8 +120,8 @@ static clv_status read_vector_table(clv_fits_source *source, const char *wanted,
     const int column = find_vector_column(source->file, wanted);
     if (column == SEVERAL)
         return clv_fail(CLV_E_FORMAT,
-                        "%s: a table with several columns of numbers, none of which is called PA, "
-                        "PARANG... or ANGLE...; name one of them",
+                        "%s: the table has several columns of numbers, none of which is called PA, "
+                        "PARANG... or ANGLE...; give the name of one of them",
                         source->path);
     const size_t repeat = column ? numbers_in(source->file, column) : 0;
     fits_get_num_rowsll(source->file, &rows, &error);
@@ -168,12 +168,12 @@ static clv_status find_vector(clv_fits_source *source, const char *extension, co
         CLV_TRY(clv_fits_next(source, &more));
     }
     if (column)
-        return clv_fail(CLV_E_FORMAT, "%s: no table%s%s%s has a column %s of numbers", source->path,
+        return clv_fail(CLV_E_FORMAT, "%s: no table%s%s%s has a numeric column %s", source->path,
                         extension ? " [" : "", extension ? extension : "", extension ? "]" : "",
                         column);
     return clv_fail(CLV_E_FORMAT,
-                    "%s: no vector found; expected an image [T], [T,1] or "
-                    "[1,T], or a table with a column of numbers",
+                    "%s: there is no vector; expected an image [T], [T,1] or [1,T], or a table "
+                    "with a numeric column",
                     source->path);
 }
 
@@ -210,7 +210,7 @@ static clv_status read_texts(clv_fits_source *source, int column, size_t rows,
     if (error) return clv_fits_error(path, "read a column", error);
     if (width < 1 || width > 10000)
         return clv_fail(CLV_E_FORMAT,
-                        "%s: a column has texts of %lld characters, 1 to 10000 expected", path,
+                        "%s: a column has texts of %lld characters; expected 1 to 10000", path,
                         (long long)width);
     const size_t shape[] = { rows, (size_t)width + 1 };
     CLV_TRY(clv_file_array_create(array, path, CLV_U8, 2, shape));

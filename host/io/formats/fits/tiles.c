@@ -55,7 +55,7 @@ static clv_status check_sizes(const clv_fits_source *source, size_t *pixels)
     const clv_fits_tiles *t = &source->tiles;
     uint64_t count = 1;
     if (t->rank < 1 || t->rank > CLV_MAX_RANK)
-        return clv_fail(CLV_E_SHAPE, "%s: a compressed image has %lld axes, 1 to %d expected",
+        return clv_fail(CLV_E_SHAPE, "%s: a compressed image has %lld axes; expected 1 to %d",
                         source->path, (long long)t->rank, CLV_MAX_RANK);
     for (int i = 0; i < (int)t->rank; ++i) {
         if (t->axis[i] < 1 || __builtin_mul_overflow(count, (uint64_t)t->axis[i], &count) ||
@@ -169,11 +169,10 @@ static clv_status judge(const clv_fits_source *source, answer *a, size_t pixels,
                  WTERMSIG(how) == SIGKILL || WTERMSIG(how) == SIGXCPU ? "it took too long"
                                                                       : "it crashed",
                  WTERMSIG(how));
-    return clv_fail(
-        CLV_E_FORMAT,
-        "%s: a tile-compressed image is damaged: CFITSIO was to unpack it in a process of "
-        "its own, and %s",
-        source->path, why);
+    return clv_fail(CLV_E_FORMAT,
+                    "%s: a tile-compressed image is damaged: CFITSIO tried to unpack it in a "
+                    "process of its own, and %s",
+                    source->path, why);
 }
 
 clv_status clv_fits_unpack(clv_fits_source *source, clv_fits_reader *reader)
@@ -196,9 +195,10 @@ clv_status clv_fits_unpack(clv_fits_source *source, clv_fits_reader *reader)
         begun = wait_for(child, a, 2.0 * LEAST_SECONDS + (double)pixels / PIXELS_A_SECOND, &how);
     }
     const clv_status status =
-        child < 0 ? clv_fail(CLV_E_IO, "%s: no process to unpack a compressed image in: %s",
-                             source->path, strerror(errno))
-                  : judge(source, a, pixels, begun, how);
+        child < 0
+            ? clv_fail(CLV_E_IO, "%s: cannot start a process to unpack a compressed image: %s",
+                       source->path, strerror(errno))
+            : judge(source, a, pixels, begun, how);
     if (status) {
         munmap(a, bytes);
         return status;

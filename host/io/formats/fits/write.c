@@ -29,7 +29,7 @@ clv_status clv_fits_write(const char *path, const clv_file_array *array,
         return clv_fail(CLV_E_ARGUMENT, "%s: FITS images are written as float32 or float64, not %s",
                         path, clv_type_name(array->type));
     if (!array->rank || !clv_file_array_count(array))
-        return clv_fail(CLV_E_ARGUMENT, "%s: an array without axes or elements", path);
+        return clv_fail(CLV_E_ARGUMENT, "%s: the array has no axes or no elements", path);
     if (cards && cards->failed)
         return clv_fail(CLV_E_MEMORY, "%s: no memory for header cards", path);
     for (size_t i = 0; i < array->rank; ++i)
