@@ -75,7 +75,7 @@ static clv_status judge_all(clv_machine *machine, const clv_probe_options *optio
     bool any = false;
     const size_t count = machine->report.icd_count;
     bool *unknown = clv_zalloc(count, sizeof *unknown);
-    if (!unknown) return clv_fail(CLV_E_MEMORY, "drivers: no memory");
+    if (!unknown) return clv_fail(CLV_E_MEMORY, "drivers: out of memory");
     for (size_t i = 0; i < count; ++i) {
         if (!can_be_left_out(&machine->icds[i])) continue;
         suspects[i].verdict =
@@ -101,7 +101,8 @@ static size_t find_idle(const clv_machine *machine, suspect *suspects)
                 suspects[j].verdict != CLV_VERDICT_GOOD || *suspects[j].repeats || !library ||
                 strcmp(library, suspects[i].repeats) != 0)
                 continue;
-            clv_log(CLV_LOG_INFO, "%s is not loaded: it only has the cores that %s has, too",
+            clv_log(CLV_LOG_INFO,
+                    "%s is not loaded: it offers only the processor cores that %s offers, too",
                     machine->icds[i].library, library);
             suspects[i].idle = true;
             ++idle;
@@ -138,7 +139,7 @@ static clv_status make_folder(const char *name, char *folder, size_t capacity)
     snprintf(folder, capacity, "%s/drivers/%s.d", cache, name);
     if (*cache && clv_dir_make_private(folder) == CLV_OK) return CLV_OK;
     if (clv_temporary_folder("vendors", folder, capacity)) return CLV_OK;
-    return clv_fail(CLV_E_IO, "drivers: no place for a folder: %s", strerror(errno));
+    return clv_fail(CLV_E_IO, "drivers: cannot make a temporary folder: %s", strerror(errno));
 }
 
 /* Writes one .icd file per driver that stays, in the order of the list and with its own name: 001-pocl.icd. */
@@ -173,12 +174,12 @@ clv_status clv_drivers_vet(const clv_probe_options *options, bool lean, char *fo
     char name[32];
     folder[0] = '\0';
     clv_machine *machine = clv_machine_create();
-    if (!machine) return clv_fail(CLV_E_MEMORY, "drivers: no memory");
+    if (!machine) return clv_fail(CLV_E_MEMORY, "drivers: out of memory");
     clv_isolated_list(machine);
     const size_t count = machine->report.icd_count;
     suspect *suspects = clv_zalloc(count, sizeof *suspects);
     clv_status status = suspects ? judge_all(machine, options, lean, suspects)
-                                 : clv_fail(CLV_E_MEMORY, "drivers: no memory");
+                                 : clv_fail(CLV_E_MEMORY, "drivers: out of memory");
     size_t bad = 0;
     for (size_t i = 0; !status && i < count; ++i) {
         if (suspects[i].verdict == CLV_VERDICT_BAD)

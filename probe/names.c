@@ -44,7 +44,7 @@ clv_status clv_mode_parse(const char *name, clv_mode *mode)
             return CLV_OK;
         }
     return clv_fail(CLV_E_ARGUMENT,
-                    "mode: \"%s\" given, expected auto, cpu, gpu, hybrid or reference",
+                    "mode is \"%s\", but it must be auto, cpu, gpu, hybrid or reference",
                     name ? name : "");
 }
 

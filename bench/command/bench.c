@@ -40,37 +40,41 @@ static void make_table(bench_args *a, cli_option *table)
 {
     const cli_option rows[] = {
         { "modes", CLI_TEXT, &a->modes, "LIST",
-          "cpu, gpu, hybrid: the devices of these modes [$CLEAVE_MODE, else those there are]", NULL,
-          "CLEAVE_MODE" },
+          "cpu, gpu, hybrid: measure the devices of these modes [$CLEAVE_MODE, else all that are "
+          "possible]",
+          NULL, "CLEAVE_MODE" },
         { "device", CLI_TEXT, &a->device, "SEL",
           "these devices: gpu, cpu, all, N, P:D, name~TEXT, ...", NULL, "CLEAVE_DEVICE" },
         { "sizes", CLI_TEXT, &a->sizes, "LIST",
           "HEIGHTxWIDTHxFRAMES,... instead of the usual sizes" },
         { "only", CLI_TEXT, &a->only, "TEXT",
-          "only those whose name has this (A|B: or that) in it" },
+          "measure only entries whose name contains TEXT (A|B: A or B)" },
         { "library", CLI_TEXT, &a->library, "DIR",
-          "specfit: templates as `cleave specfit` has them, in place of made-up ones" },
-        { "coadd", CLI_TEXT, &a->coadd, "FILE", "specfit: the stars to fit by that library" },
+          "specfit: templates as `cleave specfit` has them, instead of synthetic ones" },
+        { "coadd", CLI_TEXT, &a->coadd, "FILE", "specfit: the stars to fit with that library" },
         { "model", CLI_TEXT, &a->model, "MODEL",
           "generate: the language model, a GGUF file or a folder [$CLEAVE_MODEL]", NULL,
           "CLEAVE_MODEL" },
-        { "full", CLI_FLAG, &a->full, NULL, "larger sizes too (minutes)" },
-        { "repeats", CLI_UINT, &a->repeats, "N", "of everything that is quick enough [5]" },
+        { "full", CLI_FLAG, &a->full, NULL, "also measure larger sizes (takes minutes)" },
+        { "repeats", CLI_UINT, &a->repeats, "N",
+          "repeat everything that is quick enough N times [5]" },
         { "turns", CLI_UINT, &a->turns, "N",
-          "in which everybody takes these, one after the other [1; with --peers 2]" },
+          "measure everything in N rounds, one after the other [1; with --peers 2]" },
         { "patience", CLI_DOUBLE, &a->patience_s, "SECONDS",
-          "for one figure; what takes longer is left out [20; full: 120]", &a->patience_given },
-        { "no-files", CLI_FLAG, &a->no_files, NULL, "not the whole command, files to files" },
-        { "no-cold", CLI_FLAG, &a->no_cold, NULL, "not with empty caches" },
+          "time limit of one figure; what takes longer is left out [20; full: 120]",
+          &a->patience_given },
+        { "no-files", CLI_FLAG, &a->no_files, NULL,
+          "do not measure the whole command, from files to files" },
+        { "no-cold", CLI_FLAG, &a->no_cold, NULL, "do not measure with empty caches" },
         { "json", CLI_TEXT, &a->json, "FILE", "write all figures (schema cleave.bench/1)" },
         { "html", CLI_TEXT, &a->html, "FILE", "write one page with tables and plots" },
         { "markdown", CLI_TEXT, &a->markdown, "FILE", "write the tables as Markdown" },
         { "compare", CLI_TEXT, &a->compare, "OLD.json",
-          "say what became slower or faster than in that result of --json" },
+          "report what became slower or faster than in an earlier result of --json" },
         { "peers", CLI_OPTIONAL, &a->peers, "DIR",
-          "outside programs too, by DIR/run.py [bench/peers]" },
+          "also measure outside programs, by DIR/run.py [bench/peers]" },
         { "peers-env", CLI_TEXT, &a->environments, "DIRS",
-          "their Python environments, by colons [$CLEAVE_PEERS_ENV]" },
+          "their Python environments, separated by colons [$CLEAVE_PEERS_ENV]" },
         { "q,quiet", CLI_FLAG, &a->quiet, NULL, "no progress on stderr" },
         { NULL },
     };
@@ -106,11 +110,13 @@ static int read_sizes(const char *text, bench_sizes *sizes)
         size_t *size = sizes->given[sizes->given_count];
         if (sizes->given_count == CLV_LEN(sizes->given) || !read_size(at, length, size))
             return cli_error(&cli_bench, CLI_USAGE,
-                             "--sizes: \"%s\" given, expected at most %zu of HEIGHTxWIDTHxFRAMES",
+                             "--sizes is \"%s\", but it must be at most %zu of HEIGHTxWIDTHxFRAMES",
                              text, CLV_LEN(sizes->given));
         if (size[0] < 9 || size[1] < 9 || size[2] < 2)
             return cli_error(&cli_bench, CLI_USAGE,
-                             "--sizes: \"%s\" given; sides begin at 9, frames at 2", text);
+                             "--sizes is \"%s\", but heights and widths must be at least 9, and "
+                             "frames at least 2",
+                             text);
         ++sizes->given_count;
         at += length + (at[length] == ',');
     }
@@ -131,9 +137,9 @@ static int choose_workloads(bench *b, int count, char **names)
                                                               : NULL;
         if (!flag || *flag)
             return cli_error(&cli_bench, CLI_USAGE,
-                             "\"%s\" given%s, expected paco, blobs, link, arrays, transformer, "
-                             "specfit, generate or runtime",
-                             names[k], flag ? " twice" : "");
+                             "\"%s\" is %s; expected paco, blobs, link, arrays, "
+                             "transformer, specfit, generate or runtime",
+                             names[k], flag ? "given twice" : "not a benchmark");
         *flag = true;
     }
     for (size_t i = 0; i < CLV_LEN(workloads); ++i)
@@ -488,13 +494,12 @@ const cli_command cli_bench = {
     .operands =
         "[paco] [blobs] [link] [arrays] [transformer] [specfit] [generate] [runtime] [OPTION...]",
     .description =
-        "Measures each device alone and the devices of each mode together: kernels, a computation\n"
-        "from memory to memory, the whole command from files to files with warm and with empty\n"
-        "caches; the same for the plain C reference and, with --peers, for outside programs on "
-        "the\n"
-        "same files. Tables on the terminal; figures, a page with plots and Markdown into files.\n"
-        "Best on a machine that does nothing else.\n\n"
-        "Exit codes: 0 done; 1 something could not be measured, or became slower (--compare);\n"
-        "2 wrong usage; 3 a device or mode that was asked for is not there.",
+        "Measures each device alone and the devices of each mode together: kernels, a "
+        "computation\nfrom memory to memory, the whole command from files to files with warm and "
+        "with empty\ncaches; the same for the plain C reference and, with --peers, for outside "
+        "programs on the\nsame files. Tables on the terminal; figures, a page with plots and "
+        "Markdown into files.\nBest on a machine that does nothing else.\n\nExit codes: 0 done; 1 "
+        "something could not be measured, or became slower (--compare);\n2 wrong usage; 3 a device "
+        "or mode that was asked for is missing.",
     .run = run,
 };

@@ -103,7 +103,8 @@ static clv_status add_modes(bench *b, const char *modes, const char *selection, 
         if (length >= sizeof name || clv_mode_parse(name, &mode) ||
             (mode != CLV_MODE_CPU && mode != CLV_MODE_GPU && mode != CLV_MODE_HYBRID))
             return clv_fail(CLV_E_ARGUMENT,
-                            "--modes: \"%s\" given, expected a list of cpu, gpu and hybrid", modes);
+                            "--modes is \"%s\", but it must be a list of cpu, gpu and hybrid",
+                            modes);
         const clv_status status = clv_choose_devices(b->probe, mode, selection, chosen, &count);
         if (status && modes) return status;
         if (!status) add_group(b, chosen, count, clv_mode_name(mode));

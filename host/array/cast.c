@@ -125,7 +125,9 @@ clv_status clv_array_from(clv_context *context, const float *host, size_t rank, 
                           clv_array **out)
 {
     if (out) *out = NULL;
-    if (!host) return clv_fail(CLV_E_ARGUMENT, "array: host is NULL, expected memory to copy from");
+    if (!host)
+        return clv_fail(CLV_E_ARGUMENT,
+                        "array: host is NULL, but it must point to the memory to copy from");
     clv_array *made;
     CLV_TRY(clv_array_create(context, rank, shape, out ? &made : NULL));
     return give(clv_array_fill_from(made, host), made, out);

@@ -52,7 +52,7 @@ static bool take(parser *p, const char *token)
 static clv_status put(parser *p, const char *at, clv_step step, double flops, unsigned *out)
 {
     if (p->out->count >= EXPRESSION_STEPS)
-        return wrong(p, at, "the expression is too long: at most 256 steps expected");
+        return wrong(p, at, "the expression is too long; at most 256 steps are possible");
     p->out->flops += flops;
     p->out->step[p->out->count] = step;
     *out = p->out->count++;
@@ -117,7 +117,7 @@ static clv_status call(parser *p, const char *start, unsigned which, unsigned *o
     const clv_function *f = &clv_functions[which];
     clv_step step = { .kind = STEP_CALL, .which = which };
     char expected[80];
-    if (!take(p, "(")) return wrong(p, p->at, "\"(\" expected behind a function's name");
+    if (!take(p, "(")) return wrong(p, p->at, "\"(\" expected after the name of a function");
     for (unsigned i = 0; i < f->arguments; ++i) {
         snprintf(expected, sizeof expected, "%s takes %u argument%s: \"%s\" expected", f->name,
                  f->arguments, f->arguments == 1 ? "" : "s", i + 1 < f->arguments ? "," : ")");
@@ -202,7 +202,8 @@ static clv_status unary(parser *p, unsigned *out)
 {
     skip_space(p);
     const char *at = p->at;
-    if (++p->depth > DEEPEST) return wrong(p, at, "nested too deep: at most 100 levels expected");
+    if (++p->depth > DEEPEST)
+        return wrong(p, at, "nested too deeply; at most 100 levels are possible");
     clv_status status;
     if (*at == '-' || (*at == '!' && at[1] != '=')) {
         unsigned a = 0;
@@ -266,7 +267,7 @@ static clv_status ternary(parser *p, unsigned *out)
 {
     unsigned yes = 0, no = 0;
     if (++p->depth > DEEPEST)
-        return wrong(p, p->at, "nested too deep: at most 100 levels expected");
+        return wrong(p, p->at, "nested too deeply; at most 100 levels are possible");
     CLV_TRY(binary(p, 0, out));
     skip_space(p);
     const char *at = p->at;

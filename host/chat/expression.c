@@ -23,9 +23,9 @@ chat_node *chat_parse_fail(chat_parser *p, const char *expected)
 {
     p->run->line = p->t->line;
     if (p->t->kind == CHAT_T_LAST)
-        chat_fail(p->run, CLV_E_FORMAT, "the template ends, expected %s", expected);
+        chat_fail(p->run, CLV_E_FORMAT, "the template ends where %s was expected", expected);
     else
-        chat_fail(p->run, CLV_E_FORMAT, "\"%.*s\" found, expected %s",
+        chat_fail(p->run, CLV_E_FORMAT, "found \"%.*s\", expected %s",
                   (int)CLV_MIN(p->t->length, (size_t)40), p->t->start, expected);
     return NULL;
 }

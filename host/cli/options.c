@@ -32,7 +32,7 @@ const cli_exit_code cli_exit_codes[] = {
     { CLI_OK, "done" },
     { CLI_FAILED, "failed while running: an output cannot be written, no memory, a driver fails" },
     { CLI_USAGE, "wrong usage or bad input: an option, a variable, a name or a file is wrong" },
-    { CLI_NOT_THERE, "a device or mode that was asked for is not there" },
+    { CLI_NOT_THERE, "a device or mode that was asked for is missing" },
     { CLI_ICD_BROKEN, "cleave probe --strict: a driver crashed or hung" },
     { CLI_WRONG, "a device gave wrong results" },
     { CLI_INTERRUPTED, "interrupted" },

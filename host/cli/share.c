@@ -39,10 +39,12 @@ void cli_share_table(cli_common *c, cli_option *table)
 {
     const cli_option rows[] = {
         { "shard", CLI_TEXT, &c->shard, "I/N",
-          "do part I of N, from 1, and write its results to --record for `cleave merge`" },
-        { "record", CLI_TEXT, &c->record, "FILE", "with --shard: where its results go" },
+          "compute only part I of N, counted from 1, and write its results to --record for `cleave "
+          "merge`" },
+        { "record", CLI_TEXT, &c->record, "FILE",
+          "with --shard: file for the results of this part" },
         { "devices-per-rank", CLI_UINT, &c->devices_per_rank, "N",
-          "under MPI: each rank of a machine takes N devices of its own [all]" },
+          "under MPI: each rank on a machine uses N devices of its own [all]" },
         { NULL },
     };
     _Static_assert(sizeof rows / sizeof *rows == CLI_SHARE_OPTIONS + 1, "CLI_SHARE_OPTIONS");

@@ -19,20 +19,21 @@ void cli_texts_table(cli_texts *t, cli_option *table)
           "texts: lines, a table or JSON lines (.csv, .tsv, .parquet, .jsonl); - is standard input "
           "[-]",
           NULL },
-        { "input-format", CLI_CHOICE, &t->format, "auto,lines,csv,tsv,jsonl", "[by the name's end]",
-          NULL },
+        { "input-format", CLI_CHOICE, &t->format, "auto,lines,csv,tsv,jsonl",
+          "format of the input [by the ending of its name]", NULL },
         { "column", CLI_TEXT, &t->column, "NAME|N",
-          "of tables, the column of that name; the N-th field of every row, or between tabs of "
-          "every line",
+          "the column of a table by its name, or the N-th field of every row (of plain lines: "
+          "between tabs)",
           NULL },
-        { "field", CLI_TEXT, &t->field, "NAME", "of JSON lines, the member that holds the text",
+        { "field", CLI_TEXT, &t->field, "NAME", "the member of JSON lines that holds the text",
           NULL },
         { "max-length", CLI_UINT, &t->max_length, "N",
-          "most tokens of a text, [CLS] and [SEP] included [the model's]", &t->max_length_given },
+          "cut texts to N tokens, including [CLS] and [SEP] [the limit of the model]",
+          &t->max_length_given },
         { "invalid", CLI_CHOICE, &t->invalid, "error,drop,replace",
-          "what becomes of bytes that are not UTF-8; replace: U+FFFD [error]", NULL },
+          "what to do with bytes that are not UTF-8; replace inserts U+FFFD [error]", NULL },
         { "threads", CLI_UINT, &t->threads, "N",
-          "threads that tokenize [all cores that we may use]", NULL },
+          "number of threads that tokenize [all available cores]", NULL },
         { NULL },
     };
     _Static_assert(sizeof rows / sizeof *rows == CLI_TEXT_OPTIONS + 1, "CLI_TEXT_OPTIONS");

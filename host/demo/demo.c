@@ -48,7 +48,7 @@ static void make_table(demo_args *a, cli_option *table)
 {
     const cli_option rows[] = {
         { "o,output", CLI_TEXT, &a->output, "DIR",
-          "where pictures and inputs go (made when missing) [cleave-demo]" },
+          "folder for pictures and inputs (created if missing) [cleave-demo]" },
         { NULL },
     };
     _Static_assert(sizeof rows / sizeof *rows == OWN_OPTIONS + 1, "OWN_OPTIONS");
@@ -293,11 +293,10 @@ const cli_command cli_demo = {
     .summary = "a first look: this machine, every workload on a small input, pictures",
     .operands = "[OPTION...]",
     .description =
-        "Shows the devices and the mode, then runs every workload on a small input that is made\n"
-        "up, on all devices of the mode, finds what was hidden in it and compares with the plain "
-        "C\n"
-        "reference. Pictures and inputs go into DIR.\n\n"
-        "Exit codes: 0 all is as it should be; 1 could not be done; 2 wrong usage; 3 a device or\n"
-        "mode that was asked for is not there; 5 something was computed wrongly or not found.",
+        "Shows the devices and the mode, then runs every workload on a small synthetic input\non "
+        "all devices of the mode, finds what was hidden in the input and compares the results "
+        "with\nthe plain C reference. Pictures and inputs go into DIR.\n\nExit codes: 0 all "
+        "results are correct; 1 could not be done; 2 wrong usage; 3 a device or\nmode that was "
+        "asked for is not there; 5 something was computed wrongly or not found.",
     .run = run,
 };

@@ -444,12 +444,12 @@ static const char *mistaken_for(const unsigned char *start, uint64_t size)
     if (size >= 8 && memcmp(start, "version ", 8) == 0)
         return "a Git LFS pointer, not the file that it stands for: fetch it with git lfs pull";
     if (memcmp(start, "PK\3\4", 4) == 0 || (start[0] == 0x80 && start[1] >= 2 && start[1] <= 5))
-        return "a PyTorch pickle, expected GGUF or a folder with safetensors: convert it";
+        return "a PyTorch pickle; expected GGUF or a folder with safetensors, so convert it";
     if (memcmp(start, "lmgg", 4) == 0 || memcmp(start, "fmgg", 4) == 0 ||
         memcmp(start, "tjgg", 4) == 0)
         return "a GGML file, which came before GGUF: convert it";
     if (size >= 9 && start[8] == '{')
-        return "a safetensors file, expected GGUF, or the folder that holds this file and "
+        return "a safetensors file; expected GGUF, or the folder that holds this file and "
                "config.json";
     return NULL;
 }

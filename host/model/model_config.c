@@ -138,7 +138,7 @@ clv_status clv_model_config_parse(const char *what, const clv_json *root, clv_mo
 {
     int traits = 0;
     *out = (clv_model_config){ .size = sizeof(clv_model_config), .pooling = CLV_MODEL_MEAN };
-    if (!clv_json_is_object(root)) return clv_fail(CLV_E_FORMAT, "%s: no object", what);
+    if (!clv_json_is_object(root)) return clv_fail(CLV_E_FORMAT, "%s: not a JSON object", what);
     CLV_TRY(take_family(what, root, out, &traits));
     CLV_TRY(expect_word(what, root, "position_embedding_type", "absolute", false));
     if (clv_json_bool(clv_json_get(root, "is_decoder"), false))

@@ -59,7 +59,7 @@ static clv_status take_type(const char *path, const char *name, const clv_json *
     const char *text = clv_json_string(value, NULL);
     if (!text)
         return clv_fail(CLV_E_FORMAT, "%s: tensor \"%s\": dtype is %s, expected text such as F32",
-                        path, brief(name, shown), value ? "no text" : "missing");
+                        path, brief(name, shown), value ? "not a string" : "missing");
     for (size_t i = 0; i < CLV_LEN(types); ++i)
         if (strcmp(types[i].name, text) == 0) {
             tensor->type_name = types[i].name;
@@ -82,7 +82,7 @@ static clv_status take_shape(const char *path, const char *name, const clv_json 
     brief(name, shown);
     if (!clv_json_is_array(value))
         return clv_fail(CLV_E_FORMAT, "%s: tensor \"%s\": shape is %s, expected a list", path,
-                        shown, value ? "no list" : "missing");
+                        shown, value ? "not a list" : "missing");
     tensor->rank = clv_json_count(value);
     if (tensor->rank > CLV_TENSOR_RANK_MAX)
         return clv_fail(CLV_E_SHAPE, "%s: tensor \"%s\": %zu dimensions, expected at most %d", path,

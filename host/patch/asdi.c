@@ -34,20 +34,22 @@ typedef struct state {
 
 static clv_status check(const clv_paco_input *channels, size_t count, const clv_asdi_options *o)
 {
-    if (!count) return clv_fail(CLV_E_ARGUMENT, "asdi: no channel given; expected at least one");
+    if (!count) return clv_fail(CLV_E_ARGUMENT, "asdi: there is no channel; expected at least one");
     if (!(o->fwhm_px > 0) || !isfinite(o->fwhm_px) || isnan(o->threshold))
-        return clv_fail(CLV_E_ARGUMENT,
-                        "asdi: FWHM %g, threshold %g; expected a positive and a finite number",
-                        o->fwhm_px, o->threshold);
+        return clv_fail(
+            CLV_E_ARGUMENT,
+            "asdi: the FWHM is %g and the threshold %g; expected a positive and a finite number",
+            o->fwhm_px, o->threshold);
     if (o->spectrum_count > MOST_SPECTRA || (o->spectrum_count && !o->spectra))
-        return clv_fail(CLV_E_ARGUMENT, "asdi: %zu spectra given, expected up to %d",
+        return clv_fail(CLV_E_ARGUMENT, "asdi: got %zu spectra, expected at most %d",
                         o->spectrum_count, MOST_SPECTRA);
     for (size_t l = 1; l < count; ++l)
         if (channels[l].frames != channels[0].frames || channels[l].height != channels[0].height ||
             channels[l].width != channels[0].width)
             return clv_fail(CLV_E_SHAPE,
-                            "asdi: channel %zu is [%zu,%zu,%zu], channel 0 is [%zu,%zu,%zu]", l,
-                            channels[l].frames, channels[l].height, channels[l].width,
+                            "asdi: channel %zu is [%zu,%zu,%zu], but channel 0 is [%zu,%zu,%zu]; "
+                            "all must have the same shape",
+                            l, channels[l].frames, channels[l].height, channels[l].width,
                             channels[0].frames, channels[0].height, channels[0].width);
     for (size_t k = 0; k < o->spectrum_count; ++k) {
         double sum = 0;
@@ -56,12 +58,14 @@ static clv_status check(const clv_paco_input *channels, size_t count, const clv_
             if (!(g >= 0) || !isfinite(g))
                 return clv_fail(
                     CLV_E_ARGUMENT,
-                    "asdi: spectrum %zu is %g in channel %zu; expected finite fluxes from 0", k, g,
-                    l);
+                    "asdi: spectrum %zu is %g in channel %zu; expected finite fluxes of 0 or more",
+                    k, g, l);
             sum += g;
         }
         if (!(sum > 0))
-            return clv_fail(CLV_E_ARGUMENT, "asdi: spectrum %zu is 0 in all channels", k);
+            return clv_fail(
+                CLV_E_ARGUMENT,
+                "asdi: spectrum %zu is 0 in all channels; expected at least one flux above 0", k);
     }
     return CLV_OK;
 }
@@ -252,9 +256,8 @@ clv_status clv_paco_asdi(clv_context *context, const clv_paco_input *channels, s
 {
     if (found) *found = (clv_asdi_companions){ 0 };
     if (!context || !channels || !wanted || !a || !b || !snr || !found)
-        return clv_fail(
-            CLV_E_ARGUMENT,
-            "asdi: context, channels, options, a map or a place for the result is NULL");
+        return clv_fail(CLV_E_ARGUMENT,
+                        "asdi: context, channels, options, a map or result is NULL");
     CLV_TRY(check(channels, count, wanted));
     const size_t plane = channels->height * channels->width,
                  spectra = wanted->spectrum_count ? wanted->spectrum_count : 1;

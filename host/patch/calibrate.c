@@ -327,12 +327,12 @@ clv_status clv_paco_calibrate(const float *snr, const float *noise, size_t heigh
                               const double *masked_xy, size_t masked_count, float *calibrated)
 {
     if (!snr || !calibrated || (masked_count && !masked_xy))
-        return clv_fail(CLV_E_ARGUMENT, "calibrate: a map or the list of masked places is NULL");
+        return clv_fail(CLV_E_ARGUMENT, "calibrate: a map or the list of masked positions is NULL");
     if (!(fwhm_px > 0) || !isfinite(fwhm_px) || !isfinite(centre_x) || !isfinite(centre_y))
-        return clv_fail(
-            CLV_E_ARGUMENT,
-            "calibrate: FWHM %g, centre (%g, %g); expected finite numbers, FWHM above 0", fwhm_px,
-            centre_x, centre_y);
+        return clv_fail(CLV_E_ARGUMENT,
+                        "calibrate: the FWHM is %g and the centre (%g, %g); expected finite "
+                        "numbers and a FWHM above 0",
+                        fwhm_px, centre_x, centre_y);
     if (!height || !width) return CLV_OK;
     bool *masked = clv_zalloc(height * width, sizeof *masked);
     if (!masked) return clv_fail(CLV_E_MEMORY, "calibrate: no memory for a mask");

@@ -310,12 +310,12 @@ clv_status clv_paco_characterize(clv_context *context, const clv_paco_input *inp
     if (!context || !companions)
         return clv_fail(CLV_E_ARGUMENT, "characterize: context or companions is NULL");
     if (!(fwhm_px > 0) || !isfinite(fwhm_px))
-        return clv_fail(CLV_E_ARGUMENT, "characterize: FWHM %g; expected a positive number",
+        return clv_fail(CLV_E_ARGUMENT, "characterize: the FWHM is %g; expected a positive number",
                         fwhm_px);
     for (size_t k = 0; k < count; ++k)
         if (!isfinite(companions[k].x) || !isfinite(companions[k].y))
             return clv_fail(CLV_E_ARGUMENT,
-                            "characterize: the place of companion %zu is not finite", k);
+                            "characterize: the position of companion %zu is not finite", k);
     CLV_TRY(clv_measure(context, input, options, fwhm_px, keep_places, companions, count, report));
     /* the errors need the cube without the companions */
     clv_paco_plan *plan;

@@ -149,7 +149,9 @@ static clv_status factorise(double *S, size_t n, double samples, double independ
             S[i * n + j] *= 1 - rho;
     return clv_cholesky(S, n)
                ? CLV_OK
-               : clv_fail(CLV_E_ARGUMENT, "combine: the channels' noise has no covariance");
+               : clv_fail(
+                     CLV_E_ARGUMENT,
+                     "combine: the covariance of the channels' noise is not positive definite");
 }
 
 clv_status clv_whitening_create(const clv_combination *c, const double *a, const double *b,

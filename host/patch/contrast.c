@@ -189,19 +189,22 @@ static clv_status check(const clv_contrast_options *w, const clv_paco_plan *plan
                         const clv_contrast_point *points, size_t count)
 {
     if (!(fwhm > 0) || !isfinite(fwhm) || !(w->snr >= 0) || !isfinite(w->snr))
-        return clv_fail(CLV_E_ARGUMENT, "contrast: FWHM %g, S/N %g; expected positive numbers",
-                        fwhm, w->snr);
+        return clv_fail(CLV_E_ARGUMENT,
+                        "contrast: the FWHM is %g and the S/N %g; expected positive numbers", fwhm,
+                        w->snr);
     if ((w->known_count && !w->known_xy) || (count && !points))
         return clv_fail(CLV_E_ARGUMENT, "contrast: the known companions or the points are NULL");
     if (w->injections > 100000)
-        return clv_fail(CLV_E_ARGUMENT, "contrast: %zu planets at each separation; at most 100000",
+        return clv_fail(CLV_E_ARGUMENT,
+                        "contrast: got %zu planets per separation, expected at most 100000",
                         w->injections);
     const double most = hypot((double)plan->in.height, (double)plan->in.width);
     for (size_t i = 0; i < count; ++i)
         if (!(points[i].separation_px > 0) || points[i].separation_px > most)
-            return clv_fail(CLV_E_ARGUMENT,
-                            "contrast: separation %g; expected more than 0 and at most %.0f pixels",
-                            points[i].separation_px, most);
+            return clv_fail(
+                CLV_E_ARGUMENT,
+                "contrast: a separation is %g; expected more than 0 and at most %.0f pixels",
+                points[i].separation_px, most);
     return CLV_OK;
 }
 

@@ -37,14 +37,15 @@ clv_status clv_paco_detect(const float *snr, const float *flux, const float *sig
                            double threshold, clv_detection **detections, size_t *count)
 {
     size_t capacity = 0;
-    if (!detections || !count) return clv_fail(CLV_E_ARGUMENT, "detect: no place for the result");
+    if (!detections || !count) return clv_fail(CLV_E_ARGUMENT, "detect: result is NULL");
     *detections = NULL;
     *count = 0;
     if (!snr || !flux || !sigma) return clv_fail(CLV_E_ARGUMENT, "detect: a map is NULL");
     if (!(fwhm_px > 0) || !isfinite(threshold))
-        return clv_fail(CLV_E_ARGUMENT,
-                        "detect: FWHM %g, threshold %g; expected a positive and a finite number",
-                        fwhm_px, threshold);
+        return clv_fail(
+            CLV_E_ARGUMENT,
+            "detect: the FWHM is %g and the threshold %g; expected a positive and a finite number",
+            fwhm_px, threshold);
     if (!width) return CLV_OK; /* an empty map */
     for (size_t i = 0; i < height * width; ++i) {
         if (!(snr[i] > threshold) || !is_peak(snr, height, width, i / width, i % width, fwhm_px))

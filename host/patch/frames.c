@@ -90,7 +90,8 @@ clv_status clv_paco_frame_weights(const clv_paco_frame *frames, size_t count,
 {
     if (!frames || !weights) return clv_fail(CLV_E_ARGUMENT, "frames: frames or weights is NULL");
     if (weighting != CLV_WEIGHTS_ROBUST && weighting != CLV_WEIGHTS_VARIANCE)
-        return clv_fail(CLV_E_ARGUMENT, "frames: weighting %d; expected robust (0) or variance (1)",
+        return clv_fail(CLV_E_ARGUMENT,
+                        "frames: the weighting is %d; expected robust (0) or variance (1)",
                         (int)weighting);
     const bool robust = weighting == CLV_WEIGHTS_ROBUST;
     for (size_t l = 0; l < count; ++l) {
@@ -152,7 +153,8 @@ clv_status clv_paco_mend(float *cube, size_t frames, size_t height, size_t width
 {
     if (!cube || !mended) return clv_fail(CLV_E_ARGUMENT, "mend: cube or result is NULL");
     if (!(fwhm_px > 0) || !isfinite(fwhm_px))
-        return clv_fail(CLV_E_ARGUMENT, "mend: FWHM %g; expected a positive number", fwhm_px);
+        return clv_fail(CLV_E_ARGUMENT, "mend: the FWHM is %g; expected a positive number",
+                        fwhm_px);
     const size_t plane = height * width;
     size_t wrong = 0;
     *mended = 0;

@@ -42,8 +42,10 @@ clv_status clv_paco_commit(const clv_slot *slot, size_t first, size_t count, voi
     const clv_paco_layout l = *shape;
     if (l.map_pitch < width || l.map_pitch > 2 * width + MOST_PADDING ||
         l.state_pitch < l.state_pad + width || l.state_pitch > 2 * width + MOST_PADDING)
-        return clv_fail(CLV_E_FORMAT, "paco: a chunk's rows are %zu and %zu long, the image's %zu",
-                        l.map_pitch, l.state_pitch, width);
+        return clv_fail(
+            CLV_E_FORMAT,
+            "paco: the rows of a chunk are %zu and %zu long, but those of the image %zu",
+            l.map_pitch, l.state_pitch, width);
     CLV_TRY(clv_slot_take(slot, CLV_PACO_STATE, c.band_rows * l.state_pitch, &state));
     for (size_t y = 0; y < c.rows; ++y)
         for (size_t x = 0; x < width; ++x)

@@ -18,38 +18,41 @@ static clv_status check_input(const clv_paco_input *in, unsigned radius)
     if (!in->cube || !in->angles || !in->psf)
         return clv_fail(CLV_E_ARGUMENT, "paco: cube, angles or PSF is NULL");
     if (radius < 2 || radius > CLV_PACO_MAX_RADIUS)
-        return clv_fail(CLV_E_ARGUMENT, "paco: radius %u; expected 2 to %d", radius,
+        return clv_fail(CLV_E_ARGUMENT, "paco: the radius is %u; expected 2 to %d", radius,
                         CLV_PACO_MAX_RADIUS);
     if (in->frames < 2)
-        return clv_fail(CLV_E_SHAPE, "paco: %zu frame%s; statistics over time need at least 2",
+        return clv_fail(CLV_E_SHAPE,
+                        "paco: got %zu frame%s, but statistics over time need at least 2",
                         in->frames, in->frames == 1 ? "" : "s");
     if (in->height < patch || in->width < patch)
-        return clv_fail(CLV_E_SHAPE, "paco: frames of %zux%zu are smaller than a patch of %zux%zu",
+        return clv_fail(CLV_E_SHAPE,
+                        "paco: the frames of %zux%zu are smaller than a patch of %zux%zu",
                         in->width, in->height, patch, patch);
     if (in->psf_size < patch)
         return clv_fail(CLV_E_SHAPE,
-                        "paco: PSF of %zux%zu is smaller than a patch of %zux%zu (radius %u)",
+                        "paco: the PSF of %zux%zu is smaller than a patch of %zux%zu (radius %u)",
                         in->psf_size, in->psf_size, patch, patch, radius);
     if (in->psf_size > CLV_PACO_MAX_PSF)
-        return clv_fail(CLV_E_SHAPE, "paco: PSF of %zux%zu; at most %d pixels a side", in->psf_size,
-                        in->psf_size, CLV_PACO_MAX_PSF);
+        return clv_fail(CLV_E_SHAPE,
+                        "paco: the PSF has %zux%zu pixels; expected at most %d per side",
+                        in->psf_size, in->psf_size, CLV_PACO_MAX_PSF);
     if (in->width > 32768 || in->height > 32768)
-        return clv_fail(CLV_E_SHAPE, "paco: frames of %zux%zu; at most 32768 pixels a side",
+        return clv_fail(CLV_E_SHAPE,
+                        "paco: the frames have %zux%zu pixels; expected at most 32768 per side",
                         in->width, in->height);
     /* the kernels use 32-bit offsets inside a chunk */
     if ((in->width + 128) > (size_t)INT32_MAX / 16 / in->frames)
-        return clv_fail(CLV_E_SHAPE, "paco: %zu frames of width %zu are too many", in->frames,
-                        in->width);
+        return clv_fail(CLV_E_SHAPE, "paco: %zu frames of width %zu are more than can be addressed",
+                        in->frames, in->width);
     for (size_t l = 0; l < in->frames; ++l)
         if (!isfinite(in->angles[l]))
             return clv_fail(CLV_E_ARGUMENT, "paco: angle %zu is not finite", l);
     for (size_t l = 0; in->weights && l < in->frames; ++l)
         if (!(in->weights[l] > 0) || !isfinite(in->weights[l]))
-            return clv_fail(
-                CLV_E_ARGUMENT,
-                "paco: weight %zu is %g; expected a number above 0: leave out the frame "
-                "that shall not count",
-                l, in->weights[l]);
+            return clv_fail(CLV_E_ARGUMENT,
+                            "paco: weight %zu is %g; expected a number above 0 (to ignore a frame, "
+                            "leave it out)",
+                            l, in->weights[l]);
     return CLV_OK;
 }
 
@@ -71,7 +74,8 @@ static clv_status resolve(clv_paco_plan *plan, const clv_paco_input *input,
     plan->vip = o->convention == CLV_PACO_VIP;
     plan->margin = plan->radius + (plan->vip ? 1 : 0);
     if (in->height <= 2 * plan->margin || in->width <= 2 * plan->margin)
-        return clv_fail(CLV_E_SHAPE, "paco: frames of %zux%zu hold no patch with a margin of %zu",
+        return clv_fail(CLV_E_SHAPE,
+                        "paco: the frames of %zux%zu have no room for a patch with a margin of %zu",
                         in->width, in->height, plan->margin);
     const bool truncate =
         o->rounding == CLV_ROUND_TRUNC || (o->rounding == CLV_ROUND_DEFAULT && plan->vip);
@@ -80,7 +84,8 @@ static clv_status resolve(clv_paco_plan *plan, const clv_paco_input *input,
     plan->centre_y = o->centre_given ? o->centre_y : (double)(in->height / 2);
     if (!(plan->centre_x >= 0 && plan->centre_x <= (double)(in->width - 1) && plan->centre_y >= 0 &&
           plan->centre_y <= (double)(in->height - 1)))
-        return clv_fail(CLV_E_ARGUMENT, "paco: centre (%g, %g) is outside frames of %zux%zu",
+        return clv_fail(CLV_E_ARGUMENT,
+                        "paco: the centre (%g, %g) is outside the frames of %zux%zu",
                         plan->centre_x, plan->centre_y, in->width, in->height);
     return CLV_OK;
 }
@@ -226,7 +231,7 @@ clv_status clv_paco_plan_create(const clv_paco_input *input, const clv_paco_opti
     CLV_TRY(clv_take_struct(&o, sizeof o, options, "clv_paco", "clv_paco_options"));
     const size_t vectors = o.psf_vectors ? o.psf_vectors : 10;
     if (vectors != 5 && vectors != 10 && vectors != 15)
-        return clv_fail(CLV_E_ARGUMENT, "paco: %zu PSF vectors; expected 5, 10 or 15", vectors);
+        return clv_fail(CLV_E_ARGUMENT, "paco: got %zu PSF vectors; expected 5, 10 or 15", vectors);
 
     clv_paco_plan *plan = clv_zalloc(1, sizeof *plan);
     if (!plan) return clv_fail(CLV_E_MEMORY, "paco: no memory");

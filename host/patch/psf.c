@@ -43,7 +43,8 @@ static double normal_equations(const float *psf, size_t size, const double *p, d
 static clv_status fit_gaussian(const float *psf, size_t size, double *p)
 {
     if (size < 5)
-        return clv_fail(CLV_E_SHAPE, "psf: %zux%zu is too small to measure its width", size, size);
+        return clv_fail(CLV_E_SHAPE, "psf: the image of %zux%zu is too small to measure its width",
+                        size, size);
     const double middle = (double)(size / 2);
     double low = psf[0], high = psf[0];
     for (size_t i = 0; i < size * size; ++i) {
@@ -130,15 +131,16 @@ static double aperture_flux(const float *psf, size_t size, double fwhm)
 
 clv_status clv_psf_normalize(float *psf, size_t size, clv_psf_norm norm, double fwhm_px)
 {
-    if (!psf || !size) return clv_fail(CLV_E_ARGUMENT, "psf: nothing to normalise");
+    if (!psf || !size) return clv_fail(CLV_E_ARGUMENT, "psf: the image is NULL or has no pixels");
     if (norm == CLV_PSF_NORM_NONE) return CLV_OK;
     static const char *const names[] = { "", "peak", "sum", "aperture flux" };
     double by = 0;
     if ((unsigned)norm > CLV_PSF_NORM_APERTURE)
-        return clv_fail(CLV_E_ARGUMENT, "psf: no normalisation %d", (int)norm);
+        return clv_fail(CLV_E_ARGUMENT, "psf: %d is not one of the normalisations", (int)norm);
     if (norm == CLV_PSF_NORM_APERTURE) {
         if (!(fwhm_px > 0))
-            return clv_fail(CLV_E_ARGUMENT, "psf: FWHM %g; expected a positive number", fwhm_px);
+            return clv_fail(CLV_E_ARGUMENT, "psf: the FWHM is %g; expected a positive number",
+                            fwhm_px);
         by = aperture_flux(psf, size, fwhm_px);
     } else {
         for (size_t i = 0; i < size * size; ++i)

@@ -115,8 +115,9 @@ clv_status clv_psf_move(float *psf, size_t size, double fy, double fx)
     double *work = clv_alloc(size * size + size, sizeof *work), *line;
     if (size > CLV_PACO_MAX_PSF || !work) {
         clv_free(work);
-        return work ? clv_fail(CLV_E_SHAPE, "psf: %zux%zu; at most %d pixels a side", size, size,
-                               CLV_PACO_MAX_PSF)
+        return work ? clv_fail(CLV_E_SHAPE,
+                               "psf: the image has %zux%zu pixels; expected at most %d per side",
+                               size, size, CLV_PACO_MAX_PSF)
                     : clv_fail(CLV_E_MEMORY, "psf: no memory");
     }
     double kernel[2 * CLV_PACO_MAX_PSF], unused[2 * CLV_PACO_MAX_PSF];

@@ -101,7 +101,8 @@ clv_status clv_paco_star(const clv_paco_input *given, double fwhm_px, clv_star *
     CLV_TRY(clv_take_struct(&in, sizeof in, given, "clv_paco_star", "clv_paco_input"));
     if (!in.cube) return clv_fail(CLV_E_ARGUMENT, "star: the cube is NULL");
     if (!(fwhm_px > 0) || !isfinite(fwhm_px))
-        return clv_fail(CLV_E_ARGUMENT, "star: FWHM %g; expected a positive number", fwhm_px);
+        return clv_fail(CLV_E_ARGUMENT, "star: the FWHM is %g; expected a positive number",
+                        fwhm_px);
     *star = (clv_star){ .x = (double)(input->width / 2),
                         .y = (double)(input->height / 2),
                         .asymmetry = 2 };

@@ -24,12 +24,14 @@ static clv_status check(const clv_context *context, const float *queries, size_t
     if (!context || !queries || !out)
         return clv_fail(CLV_E_ARGUMENT, "search: context, queries or search is NULL");
     if (!count || !width || count > INT32_MAX || width > INT32_MAX || count > SIZE_MAX / 64 / width)
-        return clv_fail(CLV_E_SHAPE,
-                        "search: queries [%zu,%zu]; both extents must lie between 1 and 2^31 - 1",
-                        count, width);
+        return clv_fail(
+            CLV_E_SHAPE,
+            "search: the queries are [%zu,%zu], but both extents must lie between 1 and 2^31 - 1",
+            count, width);
     if (o->top > CLV_SEARCH_TOP_MOST)
-        return clv_fail(CLV_E_ARGUMENT, "search: top is %zu; at most %d rows per query are found",
-                        o->top, CLV_SEARCH_TOP_MOST);
+        return clv_fail(CLV_E_ARGUMENT,
+                        "search: top is %zu, but at most %d rows per query are possible", o->top,
+                        CLV_SEARCH_TOP_MOST);
     if ((unsigned)o->similarity > CLV_SIMILARITY_DOT)
         return clv_fail(CLV_E_ARGUMENT, "search: similarity %d is not one of clv_similarity",
                         (int)o->similarity);
@@ -138,8 +140,10 @@ clv_status clv_search_add(clv_search *s, const float *rows, size_t count, size_t
                                         "(clv_search_add_codes), and rows when it is rescored");
     if (!stride) stride = s->width;
     if (stride < s->width)
-        return clv_fail(CLV_E_SHAPE, "search: stride %zu is below the width of the queries, %zu",
-                        stride, s->width);
+        return clv_fail(
+            CLV_E_SHAPE,
+            "search: the stride is %zu, which is less than the width of the queries, %zu", stride,
+            s->width);
     if (count > INT32_MAX || (count && stride > SIZE_MAX / 8 / count))
         return clv_fail(CLV_E_SHAPE, "search: %zu rows in one call; at most 2^31 - 1 are accepted",
                         count);

@@ -230,10 +230,11 @@ static clv_status check_turns(const clv_search_chunk *c, size_t count)
     const size_t turns = CLV_MAX(selected, c->plan->codes ? c->plan->stride : 0);
     if (c->way.cores || device->loop_limit == CLV_UNKNOWN || turns < device->loop_limit)
         return CLV_OK;
-    return clv_fail(
-        CLV_E_UNSUPPORTED,
-        "search: %zu rows per query need %zu loop turns, %s computes rightly up to %llu",
-        c->search->top, turns, clv_device_label(device), (unsigned long long)device->loop_limit);
+    return clv_fail(CLV_E_UNSUPPORTED,
+                    "search: %zu rows per query need %zu loop iterations, but %s computes "
+                    "correctly only up to %llu",
+                    c->search->top, turns, clv_device_label(device),
+                    (unsigned long long)device->loop_limit);
 }
 
 clv_status clv_search_enqueue(clv_slot *slot, size_t first, size_t count, void *user)

@@ -206,7 +206,7 @@ static clv_status make_file(maker *m, char path[], size_t room)
     snprintf(path, room, "%.200s/cleave-selftest-XXXXXX", base && *base ? base : "/tmp");
     const int descriptor = mkstemp(path);
     m->file = descriptor < 0 ? NULL : fdopen(descriptor, "wb");
-    if (!m->file) return clv_fail(CLV_E_IO, "%s: cannot create a model there", path);
+    if (!m->file) return clv_fail(CLV_E_IO, "%s: cannot create a model in this folder", path);
     put_all(m);
     const bool bad = ferror(m->file) != 0;
     return fclose(m->file) || bad ? clv_fail(CLV_E_IO, "%s: cannot write a model", path) : CLV_OK;
@@ -244,7 +244,8 @@ static void run_model(selftest *test, clv_context *plain, maker m, const char *w
         largest = fmax(largest, fabs((double)want[i]));
     }
     if (!status && !(largest > 0.1))
-        status = clv_fail(CLV_E_INTERNAL, "the made-up model scores nothing: %g", largest);
+        status = clv_fail(CLV_E_INTERNAL,
+                          "the synthetic model gives a score of %g, which is not usable", largest);
     selftest_end(test, status, worst / fmax(largest, 1e-30), 1e-5);
 }
 

@@ -78,8 +78,8 @@ static clv_status open_context(const session *s, char *selection, size_t room, s
     test->device = clv_context_device(test->context, 0);
     const clv_probe_device *found = clv_device_facts(test->device);
     if (!found->name || !device->name || strcmp(found->name, device->name) != 0)
-        return clv_fail(CLV_E_DEVICE, "device %zu is \"%s\" now; it was \"%s\"", s->index,
-                        found->name ? found->name : "", device->name ? device->name : "");
+        return clv_fail(CLV_E_DEVICE, "device %zu is now \"%s\", but it was \"%s\" before",
+                        s->index, found->name ? found->name : "", device->name ? device->name : "");
     return CLV_OK;
 }
 
@@ -266,14 +266,13 @@ static int run_all(session *s, const bool *chosen)
     if (code) return code;
     clv_format_seconds(clv_now() - started, took);
     if (!devices)
-        cli_say(stdout,
-                "No OpenCL device on this machine: the plain C path computes everything, and it is "
-                "what devices are held against. `cleave probe` tells more.\n");
+        cli_say(stdout, "No OpenCL device on this machine: the plain C path, which devices are "
+                        "compared with, computes everything. `cleave probe` shows more.\n");
     else if (failed)
         cli_say(stdout, "%zu of %zu checks on %zu device%s failed; %s\n", failed, done, devices,
                 devices == 1 ? "" : "s", took);
     else
-        cli_say(stdout, "%zu checks on %zu device%s, all good; %s\n", done, devices,
+        cli_say(stdout, "%zu checks on %zu device%s passed; %s\n", done, devices,
                 devices == 1 ? "" : "s", took);
     return failed ? CLI_WRONG : CLI_OK;
 }
@@ -293,7 +292,7 @@ static int run(int argc, char **argv)
     if ((code = cli_check_operands(&cli_selftest, "", operands, argv + 1)) >= 0) return code;
     if (!(args.timeout_s > 0))
         return cli_error(&cli_selftest, CLI_USAGE,
-                         "--timeout: %g given, expected a number of seconds above 0",
+                         "--timeout is %g, but it must be a number of seconds above 0",
                          args.timeout_s);
     const cli_file output = { "--json", args.json, NULL, CLI_JSON | CLI_NO_STREAM };
     if ((code = cli_check_files(&cli_selftest, NULL, NULL, 0, &output, 1)) >= 0) return code;
@@ -328,12 +327,10 @@ const cli_command cli_selftest = {
     .summary = "check every operation on every device against its reference",
     .operands = "[OPTION...]",
     .description =
-        "Runs transfers, kernels, jobs and every operation on each device alone and compares with\n"
-        "the plain C reference. Each device has a process of its own: a driver that crashes or\n"
-        "hangs is a failed check. Entries that show the same hardware twice are tested when\n"
-        "--device names them.\n\n"
-        "Exit codes: 0 all good; 1 could not be done; 2 wrong usage; 3 a device that was asked "
-        "for\n"
-        "is not there; 5 a check failed.",
+        "Runs transfers, kernels, jobs and every operation on each device alone and compares "
+        "the\nresults with the plain C reference. Each device has a process of its own: a driver "
+        "that crashes or\nhangs is a failed check. Entries that show the same hardware again are "
+        "tested only\nif --device names them.\n\nExit codes: 0 all checks passed; 1 could not be "
+        "done; 2 wrong usage; 3 a device that was asked for\nis not there; 5 a check failed.",
     .run = run,
 };

@@ -81,7 +81,7 @@ clv_status clv_specfit_at(clv_context *context, const clv_spectra_library *libra
                           clv_report *report)
 {
     if (!points || !count || count > 1024)
-        return clv_fail(CLV_E_ARGUMENT, "specfit: %zu points a star given, expected 1 to 1024",
+        return clv_fail(CLV_E_ARGUMENT, "specfit: got %zu points per star, expected 1 to 1024",
                         points ? count : 0);
     const order at = { .name = "specfit_at", .points = points, .count = count };
     return run(context, library, stars, &at, options, results, report);
@@ -96,8 +96,8 @@ clv_status clv_specfit_scan(clv_context *context, const clv_spectra_library *lib
     if (!points || !values || !count || count > 16384 || !(step_kms > 0) ||
         !(velocity_kms > -10000) || !(last < 10000))
         return clv_fail(CLV_E_ARGUMENT,
-                        "specfit: points, values, and 1 to 16384 rising velocities within "
-                        "+-10000 km/s expected; %zu from %g by %g given",
+                        "specfit: points or values is NULL, or the velocities (%zu from %g by %g "
+                        "km/s) are not 1 to 16384 rising values within +-10000 km/s",
                         count, velocity_kms, step_kms);
     const order scan = { .name = "specfit_scan",
                          .points = points,

@@ -15,8 +15,10 @@ enum { MIN_PIXELS = 16, MIN_POINTS = 64, MAX_SIDE = 1 << 24, MOST_IGNORED = 16 }
 static clv_status check_rest(const clv_spectra_arm *a, const char *name)
 {
     if (!(a->first > 0) || !(a->last > a->first) || !isfinite(a->last))
-        return clv_fail(CLV_E_ARGUMENT, "specfit: arm %s: wavelengths %g to %g", name, a->first,
-                        a->last);
+        return clv_fail(
+            CLV_E_ARGUMENT,
+            "specfit: arm %s: the wavelengths go from %g to %g, but they must rise and be positive",
+            name, a->first, a->last);
     if (!a->ccf || a->ccf_points < MIN_POINTS || a->ccf_points > MAX_SIDE ||
         !(a->ccf_log1 > a->ccf_log0) || !(a->ccf_spline_kms > 0))
         return clv_fail(CLV_E_ARGUMENT, "specfit: arm %s has no start templates", name);
@@ -30,22 +32,28 @@ static clv_status check_arm(const clv_spectra_library *lib, size_t index)
     const bool grid = clv_is_grid(a);
     if (grid) CLV_TRY(clv_grid_check(a));
     if (grid && (a->layers || a->points < MIN_POINTS || a->points > MAX_SIDE))
-        return clv_fail(CLV_E_SHAPE, "specfit: arm %s: a grid with %zu layers and %zu points", name,
-                        a->layers, a->points);
+        return clv_fail(CLV_E_SHAPE,
+                        "specfit: arm %s: a library has either a grid or layers, but this arm has "
+                        "%zu layers and %zu points of a grid",
+                        name, a->layers, a->points);
     if (grid) return check_rest(a, name);
     if (!a->layers || a->layers > CLV_SPECTRA_MAX_LAYERS)
         return clv_fail(CLV_E_ARGUMENT, "specfit: arm %s has %zu layers, expected 1 to %d", name,
                         a->layers, CLV_SPECTRA_MAX_LAYERS);
     if (a->width[0] != 4 || a->width[a->layers] != a->points || a->points < MIN_POINTS ||
         a->points > MAX_SIDE)
-        return clv_fail(CLV_E_SHAPE, "specfit: arm %s: a network of 4 to %zu values expected", name,
+        return clv_fail(CLV_E_SHAPE,
+                        "specfit: arm %s: the network must have 4 inputs and %zu outputs", name,
                         a->points);
     for (size_t i = 0; i < a->layers; ++i)
         if (!a->weight[i] || !a->bias[i] || !a->width[i] || a->width[i] > MAX_SIDE)
             return clv_fail(CLV_E_ARGUMENT, "specfit: arm %s: layer %zu is empty", name, i);
     for (int k = 0; k < 4; ++k)
         if (!(a->std[k] > 0) || !isfinite(a->std[k]) || !isfinite(a->mean[k]))
-            return clv_fail(CLV_E_ARGUMENT, "specfit: arm %s: mean and std of the inputs", name);
+            return clv_fail(CLV_E_ARGUMENT,
+                            "specfit: arm %s: the means of the inputs must be finite and their "
+                            "standard deviations positive",
+                            name);
     return check_rest(a, name);
 }
 
@@ -53,13 +61,15 @@ clv_status clv_plan_check(const clv_spectra_library *lib, const clv_spectra_star
                           const clv_specfit_options *o)
 {
     if (!lib->arms || !lib->arm_count || (stars->count && !stars->items))
-        return clv_fail(CLV_E_ARGUMENT, "specfit: NULL given");
+        return clv_fail(CLV_E_ARGUMENT, "specfit: an argument is NULL");
     if (!stars->spectra || stars->spectra > CLV_SPECTRA_MAX_SPECTRA)
-        return clv_fail(CLV_E_SHAPE, "specfit: %zu spectra a star given, expected 1 to %d",
+        return clv_fail(CLV_E_SHAPE, "specfit: got %zu spectra per star, expected 1 to %d",
                         stars->spectra, CLV_SPECTRA_MAX_SPECTRA);
     if (o->terms > CLV_SPECTRA_MAX_TERMS || o->starts > 8)
-        return clv_fail(CLV_E_ARGUMENT, "specfit: %u continuum terms (1 to %d), %u starts (1 to 8)",
-                        o->terms, CLV_SPECTRA_MAX_TERMS, o->starts);
+        return clv_fail(
+            CLV_E_ARGUMENT,
+            "specfit: got %u continuum terms (possible: 1 to %d) and %u starts (possible: 1 to 8)",
+            o->terms, CLV_SPECTRA_MAX_TERMS, o->starts);
     const double v[] = { o->max_velocity_kms - o->min_velocity_kms, o->velocity_step_kms,
                          o->max_vsini_kms, o->library_sigma };
     for (size_t i = 0; i < CLV_LEN(v); ++i)
@@ -73,7 +83,7 @@ clv_status clv_plan_check(const clv_spectra_library *lib, const clv_spectra_star
                         o->reject_sigma);
     if (o->ignored_count > MOST_IGNORED || (o->ignored_count && !o->ignored))
         return clv_fail(CLV_E_ARGUMENT,
-                        "specfit: %zu ranges of wavelengths to ignore given, expected at most %d",
+                        "specfit: got %zu ranges of wavelengths to ignore, expected at most %d",
                         o->ignored_count, MOST_IGNORED);
     for (size_t i = 0; i < o->ignored_count; ++i)
         if (!(o->ignored[2 * i] < o->ignored[2 * i + 1]))
@@ -116,9 +126,8 @@ clv_status clv_plan_check_spectrum(const clv_spectra_plan *plan, size_t star, si
         x->wavelength && x->flux && x->ivar)
         return CLV_OK;
     return clv_fail(CLV_E_ARGUMENT,
-                    "specfit: star %zu, spectrum %zu: an arm of the library, at least %d pixels, "
-                    "wavelengths, flux and "
-                    "ivar expected",
+                    "specfit: star %zu, spectrum %zu: it must name an arm of the library and have "
+                    "at least %d pixels, wavelengths, flux and ivar",
                     star, spectrum, MIN_PIXELS);
 }
 
@@ -157,16 +166,14 @@ clv_status clv_plan_check_priors(const clv_spectra_plan *plan)
             const double x = p->value[k], sigma = p->sigma[k];
             if (!isfinite(x) || !(sigma >= 0) || !isfinite(sigma) || (sigma > 0 && sigma < 1e-6))
                 return clv_fail(CLV_E_ARGUMENT,
-                                "specfit: star %zu: the prior of %s is %g +- %g; finite numbers "
-                                "with a sigma of 0 (no "
-                                "prior) or at least 1e-6 expected",
+                                "specfit: star %zu: the prior of %s is %g +- %g, but the numbers "
+                                "must be finite and sigma must be 0 (no prior) or at least 1e-6",
                                 i, names[k], x, sigma);
             if (p->fixed[k] && !(x >= plan->box.low[k] - rounding(plan, k) &&
                                  x <= plan->box.high[k] + rounding(plan, k)))
                 return clv_fail(CLV_E_ARGUMENT,
-                                "specfit: star %zu: %s is to be fixed at %g, outside of %g to %g, "
-                                "which the library and "
-                                "the limits allow",
+                                "specfit: star %zu: %s is to be fixed at %g, but the library and "
+                                "the limits allow only %g to %g",
                                 i, names[k], x, plan->box.low[k], plan->box.high[k]);
         }
     }

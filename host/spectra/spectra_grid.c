@@ -22,8 +22,8 @@ clv_status clv_grid_check(const clv_spectra_arm *a)
     for (int k = 0; k < AXES; ++k) {
         if (a->nodes[k] < 2 || a->nodes[k] > MOST / count || !a->axis[k])
             return clv_fail(CLV_E_SHAPE,
-                            "specfit: arm %s: axis %d of its grid has %zu nodes; at least 2, and "
-                            "less than 2^24 in all, expected",
+                            "specfit: arm %s: axis %d of its grid has %zu nodes; expected at least "
+                            "2, and less than 2^24 in all",
                             name, k, a->nodes[k]);
         for (size_t i = 0; i < a->nodes[k]; ++i)
             if (!isfinite(a->axis[k][i]) || (i && !(a->axis[k][i] > a->axis[k][i - 1])))
@@ -34,14 +34,16 @@ clv_status clv_grid_check(const clv_spectra_arm *a)
         count *= a->nodes[k];
     }
     if (!a->grid || !a->grid_log_flux || !a->grid_spectra || a->grid_spectra > MOST)
-        return clv_fail(CLV_E_ARGUMENT, "specfit: arm %s: a grid without spectra", name);
+        return clv_fail(CLV_E_ARGUMENT, "specfit: arm %s: its grid has no spectra", name);
     for (size_t i = 0; i < count; ++i) {
         if (a->grid[i] >= 0 && (size_t)a->grid[i] >= a->grid_spectra)
-            return clv_fail(CLV_E_SHAPE, "specfit: arm %s: node %zu has spectrum %d of %zu", name,
+            return clv_fail(CLV_E_SHAPE,
+                            "specfit: arm %s: node %zu names spectrum %d, but there are %zu", name,
                             i, (int)a->grid[i], a->grid_spectra);
         there += a->grid[i] >= 0;
     }
-    return there ? CLV_OK : clv_fail(CLV_E_ARGUMENT, "specfit: arm %s: no node is there", name);
+    return there ? CLV_OK
+                 : clv_fail(CLV_E_ARGUMENT, "specfit: arm %s: its grid has no nodes", name);
 }
 
 static size_t node_of(const clv_spectra_arm *a, const size_t at[AXES])

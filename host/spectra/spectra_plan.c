@@ -34,15 +34,15 @@ static clv_status find_grids(clv_spectra_plan *plan)
                                !memcmp(x->wavelength, g->wavelength, x->pixels * sizeof(double)));
             if (!same)
                 return clv_fail(CLV_E_SHAPE,
-                                "specfit: spectrum %zu of star %zu has other "
-                                "wavelengths than that of the stars before",
+                                "specfit: spectrum %zu of star %zu has wavelengths that differ "
+                                "from those of the stars before it",
                                 i, n);
             if (!x->resolution) continue;
             if (x->diagonals % 2 == 0 || x->diagonals > 63 ||
                 (plan->sizes.diagonals && plan->sizes.diagonals != x->diagonals))
                 return clv_fail(CLV_E_SHAPE,
-                                "specfit: resolution with %zu diagonals; an odd "
-                                "number below 64, the same for all, expected",
+                                "specfit: the resolution has %zu diagonals; expected an odd number "
+                                "below 64, the same for all",
                                 x->diagonals);
             plan->sizes.diagonals = x->diagonals;
         }
@@ -70,8 +70,8 @@ static clv_status find_grids(clv_spectra_plan *plan)
         g->ccf_reach = (size_t)ceil(clv_plan_fastest(&plan->options) / g->ccf_step) + 1;
         if (g->ccf_reach > CLV_SPECTRA_MAX_START_LAGS || g->ccf_reach >= g->ccf_points / 2)
             return clv_fail(CLV_E_ARGUMENT,
-                            "specfit: arm %s: %g km/s are %zu lags of the start "
-                            "templates",
+                            "specfit: arm %s: a velocity range of %g km/s needs %zu lags of the "
+                            "start templates, which is too many",
                             arm->name, clv_plan_fastest(&plan->options), g->ccf_reach);
         plan->sizes.ccf_lags =
             CLV_MAX(plan->sizes.ccf_lags, clv_round_up(2 * g->ccf_reach + 1, LANES));
@@ -218,7 +218,10 @@ static clv_status build(clv_spectra_plan *plan)
         (size_t)((o->max_velocity_kms - o->min_velocity_kms) / o->velocity_step_kms) + 1;
     return plan->sizes.velocities > 1 && plan->sizes.velocities < 20000
                ? CLV_OK
-               : clv_fail(CLV_E_ARGUMENT, "specfit: %zu velocities", plan->sizes.velocities);
+               : clv_fail(CLV_E_ARGUMENT,
+                          "specfit: the range and step of velocities give %zu velocities; expected "
+                          "2 to 19999",
+                          plan->sizes.velocities);
 }
 
 clv_status clv_spectra_plan_create(const clv_spectra_library *library,
@@ -239,7 +242,7 @@ clv_status clv_spectra_plan_create(const clv_spectra_library *library,
     if (!plan) return clv_fail(CLV_E_MEMORY, "specfit: no memory");
     if (!clv_mutex_init(&plan->run.lock)) {
         clv_free(plan);
-        return clv_fail(CLV_E_MEMORY, "specfit: no lock");
+        return clv_fail(CLV_E_MEMORY, "specfit: cannot create a lock");
     }
     plan->own_library = own, plan->library = &plan->own_library;
     plan->stars = own_stars, plan->options = o;

@@ -131,7 +131,7 @@ static clv_status make_weights(clv_template_maker *m, const clv_template_source 
         if (!(wanted > there))
             return clv_fail(CLV_E_ARGUMENT,
                             "templates: at %.1f Angstrom the source has a FWHM of %.4g Angstrom, "
-                            "the arm is to have %.4g: more is expected",
+                            "but the arm is to have %.4g, which must be larger",
                             lam, there * sigmas_in_fwhm, wanted * sigmas_in_fwhm);
         CLV_TRY(add_point(m, s, n, sqrt(wanted * wanted - there * there)));
         m->base = CLV_MIN(m->base, (size_t)m->from[n]);
@@ -148,31 +148,32 @@ static clv_status make_weights(clv_template_maker *m, const clv_template_source 
 static clv_status check(const clv_template_source *s, const clv_template_arm *arm)
 {
     if (!(arm->first > 0 && arm->last > arm->first && arm->last < 1e7 && arm->step > 0))
-        return clv_fail(CLV_E_ARGUMENT,
-                        "templates: %g to %g by %g Angstrom given, expected rising numbers above 0",
-                        arm->first, arm->last, arm->step);
-    if (!(arm->sigma >= 0 && arm->resolving_power >= 0) ||
-        (arm->sigma > 0) == (arm->resolving_power > 0))
         return clv_fail(
             CLV_E_ARGUMENT,
-            "templates: sigma %g and resolving power %g given, expected one of them above 0",
-            arm->sigma, arm->resolving_power);
+            "templates: the range is %g to %g by %g Angstrom; expected rising numbers above 0",
+            arm->first, arm->last, arm->step);
+    if (!(arm->sigma >= 0 && arm->resolving_power >= 0) ||
+        (arm->sigma > 0) == (arm->resolving_power > 0))
+        return clv_fail(CLV_E_ARGUMENT,
+                        "templates: sigma is %g and the resolving power %g; expected exactly one "
+                        "of them above 0",
+                        arm->sigma, arm->resolving_power);
     if (!(arm->margin_kms >= 0 && arm->margin_kms < 1e5 && s->resolving_power >= 0))
         return clv_fail(CLV_E_ARGUMENT,
-                        "templates: a margin of %g km/s, a source of resolving power %g; expected "
-                        "0 to 1e5, and 0 or more",
+                        "templates: the margin is %g km/s and the resolving power of the source "
+                        "%g; expected 0 to 1e5, and 0 or more",
                         arm->margin_kms, s->resolving_power);
     if (!s->wavelength || s->points < 16 || s->points > INT32_MAX / 4)
         return clv_fail(
             CLV_E_ARGUMENT,
-            "templates: %zu points of a source%s; expected at least 16, with wavelengths",
+            "templates: the source has %zu points%s; expected at least 16, with wavelengths",
             s->points, s->wavelength ? "" : " without wavelengths");
     for (size_t i = 1; i < s->points; ++i)
         if (!(s->wavelength[i] > s->wavelength[i - 1]) || !(s->wavelength[0] > 0) ||
             !isfinite(s->wavelength[i]))
             return clv_fail(CLV_E_SHAPE,
-                            "templates: wavelength %zu of the source is %g behind %g, expected "
-                            "rising ones above 0",
+                            "templates: wavelength %zu of the source is %g after %g; expected "
+                            "rising wavelengths above 0",
                             i, s->wavelength[i], s->wavelength[i - 1]);
     return CLV_OK;
 }
@@ -186,7 +187,7 @@ static clv_status make_grid(clv_template_maker *m, const clv_template_source *s,
     const double points = ceil((high - low) / step), pixels = (arm->last - arm->first) / arm->step;
     if (!(points >= LEAST_POINTS && points <= MOST_POINTS))
         return clv_fail(CLV_E_ARGUMENT,
-                        "templates: %g to %g by %g Angstrom are %.0f points, expected %d to %d",
+                        "templates: %g to %g by %g Angstrom are %.0f points; expected %d to %d",
                         arm->first, arm->last, arm->step, points, LEAST_POINTS, MOST_POINTS);
     clv_template_grid *g = &m->grid;
     g->points = (size_t)points, g->sigma = sigma_at(arm, middle);
@@ -208,8 +209,8 @@ static clv_status make_grid(clv_template_maker *m, const clv_template_source *s,
                  right = g->last + reach_sigmas * sigma_at(arm, g->last) + arm->step;
     if (s->wavelength[0] > left || s->wavelength[s->points - 1] < right)
         return clv_fail(CLV_E_SHAPE,
-                        "templates: the source has %.2f to %.2f Angstrom, %.2f to %.2f are needed "
-                        "for %.2f to %.2f with a margin for velocities and smoothing",
+                        "templates: the source covers %.2f to %.2f Angstrom, but %.2f to %.2f are "
+                        "needed for %.2f to %.2f with a margin for velocities and smoothing",
                         s->wavelength[0], s->wavelength[s->points - 1], left, right, arm->first,
                         arm->last);
     return clv_continuum_create(m->wavelength, g->points, g->ccf_spline_kms, &m->continuum);
@@ -291,10 +292,10 @@ static clv_status pack(const clv_template_maker *m, const float *flux, size_t co
         }
         const double middle = status ? 1 : clv_median(room, m->used);
         if (!(middle > 0))
-            status = clv_fail(
-                CLV_E_FORMAT,
-                "templates: the median flux of spectrum %zu is %g in this arm, above 0 expected", s,
-                middle);
+            status = clv_fail(CLV_E_FORMAT,
+                              "templates: the median flux of spectrum %zu in this arm is %g, but "
+                              "it must be above 0",
+                              s, middle);
         float *block = blocks + s / LANES * m->used * LANES + s % LANES;
         for (size_t i = 0; i < m->used && !status; ++i)
             block[i * LANES] = (float)((double)x[i] / middle);
@@ -313,8 +314,8 @@ static clv_status take_logarithm(const clv_template_maker *m, size_t spectrum, c
     for (size_t i = 0; i < n; ++i) {
         if (!(block[i * LANES] > 0))
             return clv_fail(CLV_E_FORMAT,
-                            "templates: spectrum %zu: the flux at %.2f Angstrom is %g of its "
-                            "median after smoothing, above 0 expected",
+                            "templates: spectrum %zu: the flux at %.2f Angstrom after smoothing is "
+                            "%g of its median, but it must be above 0",
                             spectrum, m->wavelength[i], (double)block[i * LANES]);
         room[i] = (double)block[i * LANES];
     }
@@ -341,7 +342,8 @@ clv_status clv_template_maker_run(const clv_template_maker *m, clv_context *cont
 {
     if (!m || !context || !flux || !log_flux || !count)
         return clv_fail(CLV_E_ARGUMENT, "templates: %s",
-                        count ? "maker, context, flux or log_flux is NULL" : "no spectra given");
+                        count ? "maker, context, flux or log_flux is NULL"
+                              : "there are no spectra");
     const size_t blocks = (count + LANES - 1) / LANES, n = m->grid.points;
     if (blocks > UINT32_MAX || blocks > SIZE_MAX / sizeof(float) / LANES / CLV_MAX(n, m->used))
         return clv_fail(CLV_E_MEMORY, "templates: no memory for %zu spectra", count);

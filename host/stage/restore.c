@@ -34,10 +34,13 @@ clv_status clv_stage_restore(const float *in, size_t height, size_t width, doubl
                              float *out)
 {
     if (!in || !out || !isfinite(y) || !isfinite(x))
-        return clv_fail(CLV_E_ARGUMENT, "stage_restore: a NULL image, or a shift of (%g, %g)", y,
-                        x);
+        return clv_fail(CLV_E_ARGUMENT,
+                        "stage_restore: image is NULL, or the shift (%g, %g) is not finite", y, x);
     if (!height || !width)
-        return clv_fail(CLV_E_SHAPE, "stage_restore: an image of [%zu,%zu]", height, width);
+        return clv_fail(
+            CLV_E_SHAPE,
+            "stage_restore: the image is [%zu,%zu], but both extents must be at least 1", height,
+            width);
     for (size_t i = 0; i < height; ++i) {
         size_t rows[4], columns[4];
         float by_row[4], by_column[4];

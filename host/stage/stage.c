@@ -159,13 +159,13 @@ clv_status clv_stage_open(const clv_blob_frames *frames, const clv_stage_options
         return clv_fail(CLV_E_ARGUMENT, "stage: type %d is not one of clv_blob_pixel", (int)f.type);
     if (f.height < LEAST_EXTENT || f.width < LEAST_EXTENT || f.height > 65535 || f.width > 65535)
         return clv_fail(CLV_E_SHAPE,
-                        "stage: frames of [%zu,%zu], expected at least %d and at most 65535 rows "
-                        "and columns",
+                        "stage: the frames are [%zu,%zu]; expected at least %d and at most 65535 "
+                        "rows and columns",
                         f.height, f.width, LEAST_EXTENT);
     if (!f.row_stride) f.row_stride = f.width;
     if (!f.frame_stride) f.frame_stride = f.height * f.row_stride;
     if (f.row_stride < f.width)
-        return clv_fail(CLV_E_SHAPE, "stage: a row stride of %zu, at least %zu expected",
+        return clv_fail(CLV_E_SHAPE, "stage: the row stride is %zu, but it must be at least %zu",
                         f.row_stride, f.width);
     clv_stage *s = clv_zalloc(1, sizeof *s);
     if (!s) return clv_fail(CLV_E_MEMORY, "stage: no memory");

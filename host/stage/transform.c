@@ -119,8 +119,9 @@ clv_status clv_transform_create(size_t height, size_t width, bool inverse, clv_t
 {
     (void)height, (void)width, (void)inverse;
     *out = NULL;
-    return clv_fail(CLV_E_UNSUPPORTED, "this Cleave was built without KISS FFT (Debian: "
-                                       "libkissfft-dev), which measures drifts of the stage");
+    return clv_fail(CLV_E_UNSUPPORTED,
+                    "this Cleave was built without KISS FFT (Debian: libkissfft-dev), which is "
+                    "needed to measure the drift of the stage");
 }
 
 void clv_transform_free(clv_transform *t)

@@ -110,7 +110,7 @@ static clv_status take(const clv_point *points, const double *z, const int64_t *
         const double deep = z ? z[i] : 0;
         if (particle[i] < 0) continue;
         if (!(fabs(points[i].y) <= most && fabs(points[i].x) <= most && fabs(deep) <= most))
-            return clv_fail(CLV_E_ARGUMENT, "link: the place of spot %zu is not finite", i);
+            return clv_fail(CLV_E_ARGUMENT, "link: the position of spot %zu is not finite", i);
         spots[n++] =
             (spot){ points[i].frame, particle[i], deep, points[i].y, points[i].x, i, false, false };
     }
@@ -135,10 +135,10 @@ clv_status clv_link_branches(const clv_point *points, const double *z, const int
                         "link_branches: points, particle, branches or found is NULL");
     *found = 0;
     if (!(range >= 1e-150 && range <= 1e150))
-        return clv_fail(CLV_E_ARGUMENT, "link_branches: the range is %g, expected more than 0",
-                        range);
+        return clv_fail(CLV_E_ARGUMENT,
+                        "link_branches: the range is %g, but it must be more than 0", range);
     if (count >= UINT32_MAX / 2)
-        return clv_fail(CLV_E_ARGUMENT, "link_branches: %zu spots are too many", count);
+        return clv_fail(CLV_E_ARGUMENT, "link_branches: got %zu spots, which is too many", count);
     clv_watch watch = clv_watch_begin("link", NULL, NULL, count);
     clv_groups groups = { .range = range, .watch = &watch };
     size_t taken = 0;

@@ -164,14 +164,15 @@ static clv_status check(const clv_diffusion_options *o)
 {
     if (!(o->position_error >= 0 && isfinite(o->position_error)))
         return clv_fail(CLV_E_ARGUMENT,
-                        "tracks_diffusion: position_error is %g, but it has to be 0 or more",
+                        "tracks_diffusion: position_error is %g, but it must be 0 or more",
                         o->position_error);
     if (!(o->exposure >= 0 && o->exposure <= 1))
-        return clv_fail(CLV_E_ARGUMENT, "tracks_diffusion: exposure is %g, but it is from 0 to 1",
+        return clv_fail(CLV_E_ARGUMENT,
+                        "tracks_diffusion: exposure is %g, but it must be from 0 to 1",
                         o->exposure);
     if (!(o->drift_share >= 0 && o->drift_share <= 1))
         return clv_fail(CLV_E_ARGUMENT,
-                        "tracks_diffusion: drift_share is %g, but it is from 0 to 1",
+                        "tracks_diffusion: drift_share is %g, but it must be from 0 to 1",
                         o->drift_share);
     return CLV_OK;
 }

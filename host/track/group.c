@@ -17,17 +17,16 @@
 
 static clv_status no_memory(void)
 {
-    return clv_fail(CLV_E_MEMORY, "link: no memory");
+    return clv_fail(CLV_E_MEMORY, "link: out of memory");
 }
 
 clv_status clv_groups_add(clv_groups *g, uint32_t from, uint32_t to, double cost)
 {
     if (g->count == NOBODY)
-        return clv_fail(
-            CLV_E_ARGUMENT,
-            "link: 2^32 pairs of spots of one frame and those before it are within the search "
-            "range %g; less expected",
-            g->range);
+        return clv_fail(CLV_E_ARGUMENT,
+                        "link: 2^32 or more pairs of spots in one frame and the frames before it "
+                        "are within the search range %g; give a smaller search range",
+                        g->range);
     if (!clv_reserve(&g->edges, &g->room, g->count + 1, sizeof *g->edges)) return no_memory();
     g->edges[g->count++] = (clv_edge){ from, to, cost };
     return CLV_OK;
@@ -97,9 +96,9 @@ static clv_status solve(clv_groups *g, double range, size_t particles, const clv
     if ((double)m * (double)m * (double)columns > MOST_STEPS)
         return clv_fail(
             CLV_E_ARGUMENT,
-            "link: %zu spots of frame %lld compete for %zu particles within the search "
-            "range %g of each other: their best assignment takes %.2g steps, and at most "
-            "%.2g are done; give a smaller search range, or one that adapts (adaptive_stop)",
+            "link: %zu spots of frame %lld compete for %zu particles within the search range %g of "
+            "each other: their best assignment takes %.2g steps, but at most %.2g are allowed; "
+            "give a smaller search range, or one that adapts (adaptive_stop)",
             m, (long long)g->frame, n, range, (double)m * (double)m * (double)columns, MOST_STEPS);
     if (!work_for(g, m, columns)) return no_memory();
     for (size_t i = 0; i < m; ++i)
@@ -122,9 +121,9 @@ static clv_status put_off(clv_groups *g, double range, const uint32_t *next, uin
     if (range <= g->adaptive.stop)
         return clv_fail(
             CLV_E_ARGUMENT,
-            "link: in frame %lld %zu particles compete for spots within the range %g, to which "
-            "adaptive_stop %g lets it shrink, and groups of at most %zu are assigned "
-            "(adaptive_group); give a smaller adaptive_stop or a larger adaptive_group",
+            "link: in frame %lld %zu particles compete for spots within the range %g, the smallest "
+            "that adaptive_stop %g allows, but groups may have at most %zu (adaptive_group); give "
+            "a smaller adaptive_stop or a larger adaptive_group",
             (long long)g->frame, n, range, g->adaptive.stop, g->adaptive.largest);
     const double shorter = range * g->adaptive.step;
     for (uint32_t e = first; e != NOBODY; e = next[e])

@@ -65,7 +65,7 @@ static double z_of(const linker *l, size_t index)
 
 static clv_status no_memory(void)
 {
-    return clv_fail(CLV_E_MEMORY, "link: no memory");
+    return clv_fail(CLV_E_MEMORY, "link: out of memory");
 }
 
 static clv_status sort_points(linker *l, size_t count)
@@ -245,15 +245,13 @@ static clv_status check_adaptive(const clv_link_options *o)
 {
     if (o->adaptive_stop == 0) {
         if (o->adaptive_step == 0 && o->adaptive_group == 0) return CLV_OK;
-        return clv_fail(
-            CLV_E_ARGUMENT,
-            "link: adaptive_step and adaptive_group say how the search range adapts, which "
-            "adaptive_stop, the shortest range, turns on");
+        return clv_fail(CLV_E_ARGUMENT, "link: adaptive_step and adaptive_group have no effect "
+                                        "without adaptive_stop, the shortest search range");
     }
     if (!(o->adaptive_stop > 0 && o->adaptive_stop <= o->search_range))
         return clv_fail(
             CLV_E_ARGUMENT,
-            "link: adaptive_stop is %g, expected more than 0 and at most the search range %g",
+            "link: adaptive_stop is %g, but it must be more than 0 and at most the search range %g",
             o->adaptive_stop, o->search_range);
     if (o->adaptive_step != 0 && !(o->adaptive_step > 0 && o->adaptive_step < 1))
         return clv_fail(CLV_E_ARGUMENT,
@@ -282,7 +280,7 @@ static clv_status check_prediction(const clv_link_options *o)
             return clv_fail(CLV_E_ARGUMENT, "link: guess_velocity is %g, but it has to be finite",
                             o->guess_velocity[axis]);
     if (o->guesses && !(o->guess_places && o->guess_velocities))
-        return clv_fail(CLV_E_ARGUMENT, "link: %zu guesses, but %s is NULL", o->guesses,
+        return clv_fail(CLV_E_ARGUMENT, "link: there are %zu guesses, but %s is NULL", o->guesses,
                         o->guess_places ? "guess_velocities" : "guess_places");
     for (size_t i = 0; i < 3 * o->guesses; ++i)
         if (!(fabs(o->guess_places[i]) <= most && fabs(o->guess_velocities[i]) <= most))
@@ -308,17 +306,18 @@ clv_status clv_link(const clv_point *points, size_t count, const clv_link_option
         return clv_fail(CLV_E_ARGUMENT, "link: points, options or particle is NULL");
     if (!(o.search_range >= least && o.search_range <= most))
         return clv_fail(CLV_E_ARGUMENT,
-                        "link: search range %g given, expected more than 0 (%g to %g)",
+                        "link: the search range is %g, but it must be more than 0 (%g to %g)",
                         o.search_range, least, most);
-    if (count >= NOBODY / 2) return clv_fail(CLV_E_ARGUMENT, "link: %zu spots are too many", count);
+    if (count >= NOBODY / 2)
+        return clv_fail(CLV_E_ARGUMENT, "link: got %zu spots, which is too many", count);
     for (size_t i = 0; i < count; ++i)
         if (!(fabs(points[i].y) <= most && fabs(points[i].x) <= most) ||
             (o.z && !(fabs(o.z[i]) <= most)))
             return o.z ? clv_fail(CLV_E_ARGUMENT,
-                                  "link: the place of spot %zu is not finite (%g, %g, %g)", i,
+                                  "link: the position of spot %zu is not finite (%g, %g, %g)", i,
                                   o.z[i], points[i].y, points[i].x)
                        : clv_fail(CLV_E_ARGUMENT,
-                                  "link: the place of spot %zu is not finite (%g, %g)", i,
+                                  "link: the position of spot %zu is not finite (%g, %g)", i,
                                   points[i].y, points[i].x);
     CLV_TRY(check_prediction(&o));
     CLV_TRY(check_adaptive(&o));

@@ -36,11 +36,10 @@ static clv_status take_points(const clv_point *points, const double *z, const in
         const double place[3] = { z ? z[i] : 0, points[i].y, points[i].x };
         for (int axis = 0; axis < 3; ++axis)
             if (!(fabs(place[axis]) <= most_place))
-                return clv_fail(
-                    CLV_E_ARGUMENT,
-                    "tracks: point %zu is at z %g, y %g, x %g, but positions have to be "
-                    "finite, and at most 1e150",
-                    i, place[0], place[1], place[2]);
+                return clv_fail(CLV_E_ARGUMENT,
+                                "tracks: point %zu is at z %g, y %g, x %g, but positions must be "
+                                "finite and at most 1e150",
+                                i, place[0], place[1], place[2]);
         if (points[i].frame > most_frame || points[i].frame < -most_frame)
             return clv_fail(CLV_E_ARGUMENT,
                             "tracks: point %zu has the frame %lld, but at most 2^61 is possible", i,

@@ -44,7 +44,8 @@ clv_status clv_helper_find(const char *wanted, char *path, size_t capacity)
                  here.dli_fname, up[i], strrchr(CLEAVE_HELPER_PATH, '/') + 1);
         if (access(path, X_OK) == 0) return CLV_OK;
     }
-    return clv_fail(CLV_E_IO, "probe: no helper program at %s; name one, or look in-process",
+    return clv_fail(CLV_E_IO,
+                    "probe: there is no helper program at %s; name one, or probe in this process",
                     CLEAVE_HELPER_PATH);
 }
 
@@ -272,7 +273,8 @@ clv_status clv_tasks_run(clv_task *tasks, size_t count, const clv_patience *pati
         children[i] = &tasks[i].child;
     const bool finished = clv_children_run(children, count, patience);
     clv_free(children);
-    return finished ? CLV_OK : clv_fail(CLV_E_CANCELLED, "probe: given up (%s)", patience->doing);
+    return finished ? CLV_OK
+                    : clv_fail(CLV_E_CANCELLED, "probe: stopped early (%s)", patience->doing);
 }
 
 static clv_status ask(clv_machine *machine, const clv_probe_options *options, const bool *wanted,

@@ -27,7 +27,7 @@ clv_status clv_nest_open(clv_nest *nest)
         if (places[i] && *places[i] == '/' &&
             clv_temporary_folder_in(places[i], "probe", nest->base, sizeof nest->base))
             return CLV_OK;
-    return clv_fail(CLV_E_IO, "probe: no place for a temporary folder: %s", strerror(errno));
+    return clv_fail(CLV_E_IO, "probe: cannot make a temporary folder: %s", strerror(errno));
 }
 
 void clv_nest_close(clv_nest *nest)

@@ -202,7 +202,7 @@ static clv_status refuse(const choice *c, const char *needs)
     const clv_mode_order *order = c->order;
     char *summary = clv_devices_summary(&c->machine->report);
     const clv_status status =
-        clv_fail(CLV_E_NO_DEVICE, "mode \"%s\" (by %s) needs %s%s%s; there is %s",
+        clv_fail(CLV_E_NO_DEVICE, "mode \"%s\" (set by %s) needs %s%s%s; this machine has %s",
                  clv_mode_name(order->mode), order->mode_by, needs, order->chosen ? " among " : "",
                  order->chosen ? order->devices : "", summary ? summary : "");
     clv_free(summary);

@@ -182,11 +182,11 @@ clv_status clv_check_selection(const char *selection)
     item it;
     for (const char *at = selection; at;)
         if (!next_item(&at, &it))
-            return clv_fail(
-                CLV_E_ARGUMENT,
-                "cannot read the devices \"%s\": write a comma list of gpu, cpu, all, N, "
-                "P:D, name~TEXT, pci=ADDRESS or uuid=..., each with ! in front to exclude",
-                selection);
+            return clv_fail(CLV_E_ARGUMENT,
+                            "the list of devices \"%s\" is not valid; expected a comma-separated "
+                            "list of gpu, cpu, all, N, P:D, name~TEXT, pci=ADDRESS or uuid=..., "
+                            "each with ! in front to exclude",
+                            selection);
     return CLV_OK;
 }
 

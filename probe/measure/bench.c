@@ -253,7 +253,8 @@ static clv_status measure_read(meter *m, unsigned lanes, double *rate)
                               .local = { m->local } };
     cl_kernel kernel = NULL;
     double seconds = 0;
-    if (!turns || turns > 4 * MOST_TURNS) return clv_fail(CLV_E_SHAPE, "no room to measure memory");
+    if (!turns || turns > 4 * MOST_TURNS)
+        return clv_fail(CLV_E_SHAPE, "not enough memory to measure the memory bandwidth");
     snprintf(options, sizeof options, "-DREAD -DREAL=float -DLANES=%u", lanes);
     CLV_TRY(clv_rig_build(&m->rig, &clv_cl_probe_bench, options));
     CLV_TRY(clv_rig_buffer(&m->rig, 0, bytes, NULL));

@@ -91,7 +91,7 @@ static clv_status look_around(const campaign *c, const char *doing, size_t index
     const char *name = c->machine->devices[index].name_clean;
     snprintf(line, sizeof line, "%s %zu (%.80s)", doing, index, name ? name : "");
     if (c->options->progress && c->options->progress(line, c->options->progress_user))
-        return clv_fail(CLV_E_CANCELLED, "probe: given up (%s)", line);
+        return clv_fail(CLV_E_CANCELLED, "probe: stopped early (%s)", line);
     return CLV_OK;
 }
 

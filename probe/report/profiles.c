@@ -130,7 +130,8 @@ static clv_status add(clv_machine *machine, const clv_json *profiles, const char
 {
     char where[160];
     const clv_json *profile = find_by_id(profiles, id);
-    if (!profile) return clv_fail(CLV_E_FORMAT, "%s: no device profile \"%.60s\"", name, id);
+    if (!profile)
+        return clv_fail(CLV_E_FORMAT, "%s: there is no device profile \"%.60s\"", name, id);
     snprintf(where, sizeof where, "%.80s: %.60s", name, id);
     if (!same_platform || !machine->report.platform_count) {
         clv_probe_platform *platform = clv_machine_add_platform(machine);
@@ -158,9 +159,10 @@ static clv_status no_scenario(const clv_json *root, const char *scenario, const 
         clv_text_add(&ids, "%s%.40s", i ? ", " : "",
                      clv_json_string(clv_json_get(clv_json_at(list, i), "id"), "?"));
     const clv_status status =
-        scenario ? clv_fail(CLV_E_ARGUMENT, "%s: no scenario or device \"%s\"; scenarios: %s", name,
-                            scenario, clv_text_get(&ids))
-                 : clv_fail(CLV_E_ARGUMENT, "%s: name one of its scenarios: %s", name,
+        scenario ? clv_fail(CLV_E_ARGUMENT,
+                            "%s: there is no scenario or device \"%s\"; the scenarios are: %s",
+                            name, scenario, clv_text_get(&ids))
+                 : clv_fail(CLV_E_ARGUMENT, "%s: choose one of its scenarios: %s", name,
                             clv_text_get(&ids));
     clv_text_clear(&ids);
     return status;
@@ -188,7 +190,7 @@ clv_status clv_profiles_read(clv_machine *machine, const clv_json *root, const c
     const clv_json *ids = clv_json_get(chosen, "devices");
     const bool same_platform = clv_json_bool(clv_json_get(chosen, "same_platform"), false);
     if (clv_json_count(ids) > MOST_DEVICES)
-        return clv_fail(CLV_E_FORMAT, "%s: %s: too many devices", name, scenario);
+        return clv_fail(CLV_E_FORMAT, "%s: %s: there are too many devices", name, scenario);
     const int64_t available = clv_json_int(clv_json_get(chosen, "host_available_bytes"), -1);
     if (available >= 0) machine->report.host.memory_available_bytes = (uint64_t)available;
     for (size_t i = 0; i < clv_json_count(ids); ++i) {

@@ -16,7 +16,8 @@ static clv_status check_list(const clv_json *list, const char *what, const char 
     if (list && !clv_json_is_array(list))
         return clv_fail(CLV_E_FORMAT, "%s: %s: expected a list", what, name);
     if (clv_json_count(list) > MOST_ENTRIES)
-        return clv_fail(CLV_E_FORMAT, "%s: %s: more than %d entries", what, name, MOST_ENTRIES);
+        return clv_fail(CLV_E_FORMAT, "%s: %s: there are more than %d entries", what, name,
+                        MOST_ENTRIES);
     return CLV_OK;
 }
 
@@ -51,7 +52,7 @@ static clv_status check_place(const clv_machine *machine, const char *where)
     for (size_t i = 0; i < last; ++i)
         if (machine->devices[i].platform == device->platform &&
             machine->devices[i].ordinal == device->ordinal)
-            return clv_fail(CLV_E_FORMAT, "%s.ordinal: its platform has a device %u already", where,
+            return clv_fail(CLV_E_FORMAT, "%s.ordinal: its platform already has a device %u", where,
                             device->ordinal);
     return CLV_OK;
 }
@@ -113,7 +114,8 @@ clv_status clv_report_read_facts(clv_machine *machine, const clv_json *root, siz
     const clv_json *devices = clv_json_get(root, "devices");
     const size_t first_platform = machine->report.platform_count;
     if (!clv_json_is_object(opencl) || !clv_json_is_array(devices))
-        return clv_fail(CLV_E_FORMAT, "%s: not a report: no opencl or no devices in it", what);
+        return clv_fail(CLV_E_FORMAT, "%s: is not a report: it lacks \"opencl\" or \"devices\"",
+                        what);
     CLV_TRY(check_list(platforms, what, "platforms"));
     CLV_TRY(check_list(devices, what, "devices"));
     read_loader(machine, clv_json_get(opencl, "loader"));

@@ -22,8 +22,8 @@ clv_status clv_snapshot_read(clv_machine *machine, const char *name, const char 
             clv_machine_text(machine, "%s, scenario %s", name, scenario ? scenario : "");
     } else if (strcmp(schema, "cleave.probe/1") != 0) {
         status = clv_fail(CLV_E_FORMAT,
-                          "%s: schema \"%.40s\" given, expected cleave.probe/1 (a saved report) or "
-                          "cleave.probe.device-profiles/1",
+                          "%s: the schema is \"%.40s\"; expected cleave.probe/1 (a saved report) "
+                          "or cleave.probe.device-profiles/1",
                           name, schema);
     } else if (scenario) {
         status = clv_fail(CLV_E_ARGUMENT, "%s: a saved report has no scenarios", name);

@@ -37,8 +37,8 @@ class _Call:
                       for i, (arg, value) in enumerate(zip(self.args, arguments))]
         self.items = self._count_items(items)
         if not self.outputs:
-            raise ArgumentError(f"map {kernel.name}: no Out among the arguments: nothing would "
-                                "come back")
+            raise ArgumentError(f"map {kernel.name}: there is no Out among the arguments, so the "
+                                "call would have no result")
         self.results = [np.empty((self.items, *out.shape), out.dtype) for _, out in self.outputs]
         if self.items:
             self._point()

@@ -115,12 +115,15 @@ clv_status clv_gemm_enqueue(clv_queue *queue, const clv_gemm_form *form, const c
 {
     if (done) *done = NULL;
     if (gemm->m > UINT32_MAX || gemm->n > UINT32_MAX || gemm->k > UINT32_MAX)
-        return clv_fail(CLV_E_SHAPE, "gemm: %zu x %zu x %zu given, extents end below 2^32", gemm->m,
-                        gemm->n, gemm->k);
+        return clv_fail(CLV_E_SHAPE,
+                        "gemm: the extents are %zu x %zu x %zu, but each must be below 2^32",
+                        gemm->m, gemm->n, gemm->k);
     if (gemm->c.col != 1)
-        return clv_fail(CLV_E_SHAPE, "gemm: columns of C are %zu apart, 1 expected", gemm->c.col);
+        return clv_fail(CLV_E_SHAPE,
+                        "gemm: the columns of C are %zu apart, but they must be 1 apart",
+                        gemm->c.col);
     if ((gemm->a_packed || gemm->b_packed || gemm->b_blocks) && form->provider != CLV_GEMM_ROWS)
-        return clv_fail(CLV_E_ARGUMENT, "gemm: %s takes no packed matrices", form->name);
+        return clv_fail(CLV_E_ARGUMENT, "gemm: %s does not support packed matrices", form->name);
     if (!gemm->m || !gemm->n) return CLV_OK;
     if (clv_gemm_is_few(form, gemm)) return clv_gemm_few_enqueue(queue, form, gemm, scratch, done);
     if (form->provider == CLV_GEMM_ROWS)

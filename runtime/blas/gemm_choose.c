@@ -84,7 +84,7 @@ static clv_status trial_open(trial *t)
     uint32_t state = 7;
     const clv_gemm g = product(t);
     t->host = clv_alloc(a + b + 2 * c, sizeof(float));
-    if (!t->host) return clv_fail(CLV_E_MEMORY, "gemm: no memory to choose");
+    if (!t->host) return clv_fail(CLV_E_MEMORY, "gemm: no memory to choose a variant");
     for (size_t i = 0; i < a + b; ++i)
         t->host[i] = number(&state);
     CLV_TRY(clv_buffer_create(device, a * sizeof(float), CLV_BUFFER_DEVICE, &t->a));
@@ -247,8 +247,9 @@ static clv_status measure(clv_queue *queue, size_t class_index, clv_gemm_form *f
     if (best > 0) snprintf(note, room, "%s  #%s", form->name, clv_text_get(&figures));
     clv_text_clear(&figures);
     return best > 0 ? CLV_OK
-           : status ? status
-                    : clv_fail(CLV_E_DEVICE, "gemm: no form works on %s", clv_device_label(device));
+           : status
+               ? status
+               : clv_fail(CLV_E_DEVICE, "gemm: no variant works on %s", clv_device_label(device));
 }
 
 /* Takes the first form that is right, without measuring. */
@@ -277,7 +278,8 @@ static clv_status rehearse(clv_queue *queue, size_t class_index, bool all, clv_g
         if (!found) *form = candidate;
         found = true;
     }
-    return found ? CLV_OK : clv_fail(CLV_E_DEVICE, "gemm: no form for %s", device->label);
+    return found ? CLV_OK
+                 : clv_fail(CLV_E_DEVICE, "gemm: there is no variant for %s", device->label);
 }
 
 /* Measures on a queue with event times, also on cards whose own queues have none. */

@@ -100,7 +100,7 @@ clv_status clv_gemm_clblast_enqueue(clv_queue *queue, const clv_gemm *g, clv_eve
     if (queue->rehearsing)
         return follows ? clv_gemm_finish_enqueue(queue, g, own ? 0 : g->beta, done) : CLV_OK;
     if (!orient(&g->a, g->m, g->k, &ta, &lda) || !orient(&g->b, g->k, g->n, &tb, &ldb))
-        return clv_fail(CLV_E_ARGUMENT, "gemm: strides that CLBlast does not know");
+        return clv_fail(CLV_E_ARGUMENT, "gemm: CLBlast does not support these strides");
     const CLBlastStatusCode code =
         g->batch > 1
             ? sgemm_batched(CLBlastLayoutRowMajor, ta, tb, g->m, g->n, g->k, g->alpha,
@@ -111,7 +111,7 @@ clv_status clv_gemm_clblast_enqueue(clv_queue *queue, const clv_gemm *g, clv_eve
                     g->a.offset, lda, g->b.buffer->mem, g->b.offset, ldb, beta, g->c.buffer->mem,
                     g->c.offset, g->c.row, &queue->cl, &event);
     if (code != CLBlastSuccess)
-        return clv_fail(CLV_E_DEVICE, "%s: CLBlast ended with %d",
+        return clv_fail(CLV_E_DEVICE, "%s: CLBlast failed with status %d",
                         clv_device_label(clv_queue_device(queue)), (int)code);
     const clv_buffer *used[] = { g->a.buffer, g->b.buffer, g->c.buffer };
     for (size_t i = 0; i < CLV_LEN(used) && event; ++i)
@@ -136,6 +136,6 @@ bool clv_gemm_clblast_can(const clv_gemm *gemm)
 clv_status clv_gemm_clblast_enqueue(clv_queue *queue, const clv_gemm *gemm, clv_event **done)
 {
     (void)queue, (void)gemm, (void)done;
-    return clv_fail(CLV_E_ARGUMENT, "gemm: built without CLBlast");
+    return clv_fail(CLV_E_ARGUMENT, "gemm: this Cleave was built without CLBlast");
 }
 #endif

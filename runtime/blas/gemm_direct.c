@@ -29,7 +29,7 @@ static clv_arg pair(size_t first, size_t second)
 clv_status clv_gemm_direct_enqueue(clv_queue *queue, const clv_gemm_form *f, const clv_gemm *g,
                                    clv_event **done)
 {
-    if (g->b_half) return clv_fail(CLV_E_ARGUMENT, "gemm: %s takes no halves", f->name);
+    if (g->b_half) return clv_fail(CLV_E_ARGUMENT, "gemm: %s does not support float16", f->name);
     const bool more = g->bias || g->beta != 0;
     const clv_matrix add = g->add.buffer ? g->add : g->c;
     const size_t panels = (g->m + f->rows - 1) / f->rows, batch = CLV_MAX(g->batch, (size_t)1);

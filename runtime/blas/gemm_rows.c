@@ -141,10 +141,12 @@ static clv_status pack_b(clv_queue *queue, const clv_gemm_form *f, bool half, si
                          size_t packed_offset)
 {
     if (f->provider != CLV_GEMM_ROWS)
-        return clv_fail(CLV_E_ARGUMENT, "gemm: %s takes B as it is", f->name);
+        return clv_fail(CLV_E_ARGUMENT, "gemm: %s needs B unpacked", f->name);
     if (half && packed_offset % 16)
-        return clv_fail(CLV_E_ARGUMENT, "gemm: halves packed to %zu, a multiple of 16 expected",
-                        packed_offset);
+        return clv_fail(
+            CLV_E_ARGUMENT,
+            "gemm: the offset of packed float16 values is %zu, but it must be a multiple of 16",
+            packed_offset);
     if (!n || !k) return CLV_OK;
     const clv_launch launch =
         describe(f, "clv_gemm_pack_b", half, false, panels(n, tile_columns(f)),
@@ -178,7 +180,7 @@ clv_status clv_gemm_pack_a_enqueue(clv_queue *queue, const clv_gemm_form *f, siz
                                    size_t batch, const clv_matrix *a, clv_buffer *packed)
 {
     if (f->provider != CLV_GEMM_ROWS)
-        return clv_fail(CLV_E_ARGUMENT, "gemm: %s takes A as it is", f->name);
+        return clv_fail(CLV_E_ARGUMENT, "gemm: %s needs A unpacked", f->name);
     if (!m || !k) return CLV_OK;
     const clv_launch launch = describe(f, "clv_gemm_pack_a", false, false, panels(m, f->rows),
                                        blocks_of(f, k), CLV_MAX(batch, (size_t)1));
@@ -195,11 +197,11 @@ clv_status clv_gemm_rows_enqueue(clv_queue *queue, const clv_gemm_form *f, const
     const layout l = lay_out(f, g);
     const size_t batch = CLV_MAX(g->batch, (size_t)1);
     if (g->b_half && !g->b_packed)
-        return clv_fail(CLV_E_ARGUMENT, "gemm: %s takes halves packed only", f->name);
+        return clv_fail(CLV_E_ARGUMENT, "gemm: %s needs float16 values packed", f->name);
     if (g->b_blocks && (g->batch > 1 || f->block % CLV_MAX(g->b_block, (size_t)1)))
         return clv_fail(CLV_E_ARGUMENT,
-                        "gemm: %s takes blocks of %zu weights in no batch, and in "
-                        "whole ones of its own %zu",
+                        "gemm: %s supports blocks of %zu weights only without a batch, and only in "
+                        "whole blocks of its own %zu",
                         f->name, g->b_block, f->block);
     clv_matrix b = g->b;
     if (!g->b_packed && !g->b_blocks && !l.split.packs_b) {

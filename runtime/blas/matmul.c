@@ -70,12 +70,14 @@ static clv_status check_reach(const product *t)
         !span(t->k, t->b_row, t->n, t->b_col, t->batch, t->b_batch, &b) ||
         !span(t->m, t->c_row, t->n, 1, t->batch, t->c_batch, &c) ||
         !span(t->m, t->c_row, t->n, 1, 1, 0, &one) || !clv_size_mul(t->m * t->n, t->batch, &all))
-        return clv_fail(CLV_E_SHAPE, "matmul: strides reach beyond what can be addressed");
+        return clv_fail(CLV_E_SHAPE, "matmul: the strides reach beyond what can be addressed");
     const bool behind = t->c_batch >= one, /* or row by row in turns */
         between = t->c_batch >= t->n && t->c_row >= (t->batch - 1) * t->c_batch + t->n;
     if (t->batch > 1 && c && !behind && !between)
-        return clv_fail(CLV_E_SHAPE, "matmul: matrices of C are %zu apart and [%zu,%zu]",
-                        t->c_batch, t->m, t->n);
+        return clv_fail(
+            CLV_E_SHAPE,
+            "matmul: the matrices of C are %zu elements apart and overlap, since each is [%zu,%zu]",
+            t->c_batch, t->m, t->n);
     const bool with_a = t->a && a == (t->a_batch ? t->batch : 1) * t->m * t->k,
                with_b = t->b && b == (t->b_batch ? t->batch : 1) * t->k * t->n;
     if (c && c == all &&
@@ -123,8 +125,9 @@ static clv_status read_call(size_t m, size_t n, size_t k, const float *a, const 
     clv_matmul_options o = { .size = sizeof(clv_matmul_options) };
     CLV_TRY(clv_take_struct(&o, sizeof o, given, "clv_matmul", "clv_matmul_options"));
     if (m > UINT32_MAX || n > UINT32_MAX || k > UINT32_MAX || o.batch > UINT32_MAX)
-        return clv_fail(CLV_E_SHAPE, "matmul: %zu x %zu x %zu given, extents end below 2^32", m, n,
-                        k);
+        return clv_fail(CLV_E_SHAPE,
+                        "matmul: the extents are %zu x %zu x %zu, but each must be below 2^32", m,
+                        n, k);
     *out = (product){ .m = m,
                       .n = n,
                       .k = k,
@@ -147,15 +150,18 @@ static clv_status read_call(size_t m, size_t n, size_t k, const float *a, const 
     size_t c_col = o.c_row || o.c_col ? o.c_col : 1;
     if (c_col != 1 && n > 1) {
         if (out->c_row != 1 && m > 1)
-            return clv_fail(CLV_E_SHAPE, "matmul: C has strides %zu and %zu, one of them must be 1",
+            return clv_fail(CLV_E_SHAPE,
+                            "matmul: C has the strides %zu and %zu, but one of them must be 1",
                             out->c_row, c_col);
         transpose(out);
         swap(&out->c_row, &c_col);
     }
     const size_t rows = out->m, columns = out->n; /* elements of C may not share a place */
     if (rows > 1 && out->c_row < columns)
-        return clv_fail(CLV_E_SHAPE, "matmul: rows of C are %zu apart and %zu long", out->c_row,
-                        columns);
+        return clv_fail(
+            CLV_E_SHAPE,
+            "matmul: the rows of C are %zu elements apart but %zu long, so they overlap",
+            out->c_row, columns);
     return check_reach(out);
 }
 
@@ -259,7 +265,7 @@ static clv_status on_device(clv_engine *engine, void *user)
     if (!span(t->m, t->a_row, t->k, t->a_col, t->batch, t->a_batch, &a) ||
         !span(t->k, t->b_row, t->n, t->b_col, t->batch, t->b_batch, &b) ||
         !span(t->m, t->c_row, t->n, 1, t->batch, t->c_batch, &c))
-        return clv_fail(CLV_E_SHAPE, "matmul: strides reach beyond what can be addressed");
+        return clv_fail(CLV_E_SHAPE, "matmul: the strides reach beyond what can be addressed");
     CLV_TRY(clv_gemm_choose_once(engine->context, engine->queue, &g, &form));
     CLV_TRY(clv_engine_bring(engine, A, t->a, a * sizeof(float), true, false, &g.a.buffer));
     CLV_TRY(clv_engine_bring(engine, B, t->b, b * sizeof(float), true, false, &g.b.buffer));

@@ -57,8 +57,7 @@ static clv_status check_mode(const clv_probe_report *report, clv_mode mode, cons
         char *here = clv_devices_summary(report);
         const clv_status status = clv_fail(CLV_E_NO_DEVICE,
                                            "mode %s needs %s, but this machine has %s; mode auto "
-                                           "takes what there is, mode reference "
-                                           "needs no OpenCL",
+                                           "uses what is there, and mode reference needs no OpenCL",
                                            clv_mode_name(mode),
                                            mode == CLV_MODE_HYBRID ? "a GPU and a CPU device"
                                            : mode == CLV_MODE_GPU  ? "a GPU that OpenCL shows"

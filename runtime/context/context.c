@@ -54,7 +54,7 @@ static bool copy_path(const char *path, char *out, size_t capacity)
 
 static clv_status too_long(const char *what, const char *path)
 {
-    return clv_fail(CLV_E_ARGUMENT, "%s: a name of %zu bytes given, expected at most %d", what,
+    return clv_fail(CLV_E_ARGUMENT, "%s: the name has %zu bytes, but it may have at most %d", what,
                     strlen(path), CLV_PATH_MOST - 1);
 }
 
@@ -119,7 +119,7 @@ static clv_status choose(clv_context *context, const clv_wishes *wishes, unsigne
 
 clv_status clv_context_create(const clv_context_options *given, clv_context **out)
 {
-    if (!out) return clv_fail(CLV_E_ARGUMENT, "context: nowhere to put it");
+    if (!out) return clv_fail(CLV_E_ARGUMENT, "context: out is NULL");
     *out = NULL;
     clv_context_options options;
     CLV_TRY(clv_take_struct(&options, sizeof options, given, "clv_context_create",
@@ -191,6 +191,6 @@ clv_device *clv_context_device(const clv_context *context, size_t index)
 clv_status clv_context_write_trace(clv_context *context, const char *path)
 {
     if (!context->trace)
-        return clv_fail(CLV_E_ARGUMENT, "the context keeps no trace: set options.trace");
+        return clv_fail(CLV_E_ARGUMENT, "the context records no trace; set options.trace");
     return clv_trace_write(context->trace, path);
 }

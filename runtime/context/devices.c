@@ -177,8 +177,8 @@ clv_status clv_devices_make(clv_context *context, const size_t *chosen, size_t c
     for (size_t i = 0; i < count; ++i)
         total += sub_devices > 1 && clv_is_on_the_cpu(&probe->devices[chosen[i]]) ? sub_devices : 1;
     if (total > CLV_BALANCE_MAX_DEVICES)
-        return clv_fail(CLV_E_ARGUMENT, "%zu devices; at most %d can share a job", total,
-                        CLV_BALANCE_MAX_DEVICES);
+        return clv_fail(CLV_E_ARGUMENT, "there are %zu devices, but at most %d can share a job",
+                        total, CLV_BALANCE_MAX_DEVICES);
     context->devices = clv_zalloc(total, sizeof *context->devices);
     if (!context->devices) return clv_fail(CLV_E_MEMORY, "no memory for %zu devices", total);
     for (size_t i = 0; i < count; ++i) {

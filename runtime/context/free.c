@@ -49,11 +49,10 @@ static void leave(clv_context *context)
 {
     for (size_t i = 0; i < context->device_count; ++i)
         if (!context->devices[i].closed)
-            clv_log(
-                CLV_LOG_ERROR,
-                "%s does not come back from its driver: what its context holds is kept; a later "
-                "clv_context_create or clv_context_free frees it once the driver has returned",
-                context->devices[i].label);
+            clv_log(CLV_LOG_ERROR,
+                    "%s is hanging in its driver, so the memory of its context is kept; a later "
+                    "clv_context_create or clv_context_free frees it once the driver has returned",
+                    context->devices[i].label);
     push(context);
 }
 
@@ -71,7 +70,7 @@ static void free_what_came_back(void)
             push(context);
             continue;
         }
-        clv_log(CLV_LOG_INFO, "%s came back from its driver: its context is freed",
+        clv_log(CLV_LOG_INFO, "%s is no longer hanging in its driver: its context is freed",
                 context->devices[0].label);
         free_now(context);
     }

@@ -65,8 +65,8 @@ static clv_status read_memory(const clv_context_options *options, clv_wishes *w)
     w->memory_bytes = options->memory_bytes;
     w->memory_fraction = fraction;
     if (fraction < 0 || fraction > 1 || fraction != fraction)
-        return clv_fail(CLV_E_ARGUMENT, "memory fraction %g; expected more than 0, at most 1",
-                        fraction);
+        return clv_fail(CLV_E_ARGUMENT,
+                        "the memory fraction is %g; expected more than 0 and at most 1", fraction);
     if (w->memory_bytes || fraction > 0 || options->memory_given || !text) return CLV_OK;
     if (clv_parse_percent(text, &w->memory_fraction)) return CLV_OK;
     if (clv_parse_bytes(text, &w->memory_bytes) && w->memory_bytes) return CLV_OK;

@@ -38,7 +38,8 @@ static clv_status split(clv_device *device)
                         device->parts);
     cl_device_partition_property counts[2 + 64 + 1] = { CL_DEVICE_PARTITION_BY_COUNTS };
     if (device->parts > 64)
-        return clv_fail(CLV_E_ARGUMENT, "%s: more than 64 parts", device->label);
+        return clv_fail(CLV_E_ARGUMENT, "%s: it would be split into more than 64 parts",
+                        device->label);
     for (unsigned i = 0; i < device->parts; ++i)
         counts[1 + i] = (cl_device_partition_property)share;
     counts[1 + device->parts] = CL_DEVICE_PARTITION_BY_COUNTS_LIST_END;
@@ -72,7 +73,8 @@ static clv_status qualify(clv_device *device)
                         found.message);
     clv_device_heed(device, &found.flags);
     if (device->loop_limit != CLV_UNKNOWN)
-        clv_log(CLV_LOG_INFO, "%s: restricted: its work-items stop after %llu loop turns",
+        clv_log(CLV_LOG_INFO,
+                "%s: restricted, because its work-items stop after %llu loop iterations",
                 device->label, (unsigned long long)device->loop_limit);
     return CLV_OK;
 }
@@ -91,7 +93,9 @@ static clv_status open_now(clv_device *device)
 {
     cl_int code;
     if (!device->id)
-        return clv_fail(CLV_E_NO_DEVICE, "%s: only known from a recorded report", device->label);
+        return clv_fail(CLV_E_NO_DEVICE,
+                        "%s: is only known from a recorded report, so it cannot be used",
+                        device->label);
     if (device->check) CLV_TRY(qualify(device));
     if (device->part) CLV_TRY(split(device));
     device->cl = clCreateContext(NULL, 1, &device->id, NULL, NULL, &code);
@@ -125,8 +129,7 @@ void clv_device_quarantine(clv_device *device, clv_status status)
     if (device->state != CLV_DEVICE_QUARANTINED) {
         clv_error_take(&device->trouble, status);
         device->state = CLV_DEVICE_QUARANTINED;
-        clv_log(CLV_LOG_ERROR, "%s is not used any more: %s", device->label,
-                device->trouble.message);
+        clv_log(CLV_LOG_ERROR, "%s is no longer used: %s", device->label, device->trouble.message);
     }
     pthread_mutex_unlock(&device->lock);
 }
@@ -141,7 +144,9 @@ static clv_status echo(clv_device *device, cl_command_queue queue, cl_mem memory
     code = clEnqueueReadBuffer(queue, memory, CL_TRUE, 0, sizeof got, &got, 0, NULL, NULL);
     if (code != CL_SUCCESS) return clv_cl_fail(device, "clEnqueueReadBuffer", "4 bytes", code);
     return got == sent ? CLV_OK
-                       : clv_fail(CLV_E_DEVICE, "%s: 4 bytes came back changed", device->label);
+                       : clv_fail(CLV_E_DEVICE,
+                                  "%s: 4 bytes that were written to it were read back changed",
+                                  device->label);
 }
 
 clv_status clv_device_still_works(clv_device *device)

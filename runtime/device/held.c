@@ -54,9 +54,8 @@ static bool tell(clv_held *h, double now)
     clv_copy_string(name, sizeof name, first ? first : "a command");
     pthread_mutex_unlock(&lock);
     clv_log(CLV_LOG_WARN,
-            "%s: %s has not ended after %.0f s, and may never end; the library waits for it, since "
-            "it may use the "
-            "caller's memory: end the process if it should not take so long",
+            "%s: %s has not ended after %.0f s, and may never end; the library waits for it, "
+            "because it may be using the caller's memory; end the process if this takes too long",
             label, name, waited);
     pthread_mutex_lock(&lock);
     return true;

@@ -14,9 +14,13 @@ clv_status clv_buffer_create(clv_device *device, size_t bytes, clv_buffer_kind k
 {
     *out = NULL;
     CLV_TRY(clv_device_open(device));
-    if (bytes == 0) return clv_fail(CLV_E_ARGUMENT, "%s: a buffer of 0 bytes", device->label);
+    if (bytes == 0)
+        return clv_fail(CLV_E_ARGUMENT,
+                        "%s: a buffer must have at least 1 byte, but 0 were asked for",
+                        device->label);
     if (bytes > SIZE_MAX / 2)
-        return clv_fail(CLV_E_ARGUMENT, "%s: a buffer of %zu bytes", device->label, bytes);
+        return clv_fail(CLV_E_ARGUMENT, "%s: a buffer of %zu bytes is larger than possible",
+                        device->label, bytes);
     return clv_tensors_make_room(device, bytes, kind, out);
 }
 
@@ -55,8 +59,8 @@ void clv_device_lower_budget(clv_device *device, uint64_t floor)
     const uint64_t lower = CLV_MAX(device->pool->stats.used_bytes, floor);
     if (lower < device->budget) {
         char was[16], now[16];
-        clv_log(CLV_LOG_WARN, "%s: out of memory below the budget: %s becomes %s", device->label,
-                clv_format_bytes(device->budget, was), clv_format_bytes(lower, now));
+        clv_log(CLV_LOG_WARN, "%s: ran out of memory below its budget: the budget of %s becomes %s",
+                device->label, clv_format_bytes(device->budget, was), clv_format_bytes(lower, now));
         device->budget = lower; /* for later jobs too */
     }
     pthread_mutex_unlock(&device->lock);
@@ -66,7 +70,8 @@ clv_status clv_device_reserve(clv_device *device, size_t bytes, size_t count)
 {
     clv_status status = CLV_OK;
     if (!device || !bytes || !count)
-        return clv_fail(CLV_E_ARGUMENT, "reserve: a NULL device, 0 bytes or 0 buffers");
+        return clv_fail(CLV_E_ARGUMENT,
+                        "reserve: the device is NULL, or 0 bytes or 0 buffers were asked for");
     clv_buffer **held = clv_zalloc(count, sizeof(clv_buffer *));
     if (!held) return clv_fail(CLV_E_MEMORY, "reserve: no memory for %zu buffers", count);
     for (size_t i = 0; i < count && !status; ++i)
@@ -96,7 +101,8 @@ clv_memory_room clv_device_room(clv_device *device)
 
 clv_status clv_device_utilisation(clv_device *device, double *percent)
 {
-    if (!device || !percent) return clv_fail(CLV_E_ARGUMENT, "utilisation: a NULL device or place");
+    if (!device || !percent)
+        return clv_fail(CLV_E_ARGUMENT, "utilisation: device or result is NULL");
     *percent = -1;
     const clv_probe_device *facts = device->facts;
     if (facts->pci_address) { /* its present value, if the kernel's driver tells */
@@ -105,7 +111,8 @@ clv_status clv_device_utilisation(clv_device *device, double *percent)
         if (busy <= 100) *percent = (double)busy;
     }
     if (*percent < 0) *percent = facts->utilisation_percent; /* when it was probed */
-    return *percent >= 0 ? CLV_OK
-                         : clv_fail(CLV_E_DEVICE, "%s: the driver does not tell how busy it is",
-                                    device->label);
+    return *percent >= 0
+               ? CLV_OK
+               : clv_fail(CLV_E_DEVICE, "%s: the driver does not report how busy the device is",
+                          device->label);
 }

@@ -212,13 +212,14 @@ static clv_status no_room(const clv_device *device, size_t capacity)
     const clv_pool *pool = device->pool;
     char wanted[16], used[16], budget[16], largest[16];
     if (capacity > pool->max_alloc)
-        return clv_fail(CLV_E_DEVICE_MEMORY, "%s: a buffer of %s wanted, the largest is %s",
+        return clv_fail(CLV_E_DEVICE_MEMORY,
+                        "%s: a buffer of %s was asked for, but the largest possible is %s",
                         device->label, clv_format_bytes(capacity, wanted),
                         clv_format_bytes(pool->max_alloc, largest));
-    return clv_fail(CLV_E_DEVICE_MEMORY, "%s: %s wanted, %s of the budget of %s in use",
-                    device->label, clv_format_bytes(capacity, wanted),
-                    clv_format_bytes(pool->stats.used_bytes, used),
-                    clv_format_bytes(device->budget, budget));
+    return clv_fail(
+        CLV_E_DEVICE_MEMORY, "%s: %s were asked for, but %s of the budget of %s are in use",
+        device->label, clv_format_bytes(capacity, wanted),
+        clv_format_bytes(pool->stats.used_bytes, used), clv_format_bytes(device->budget, budget));
 }
 
 static void count_peak(clv_pool *pool)
@@ -282,9 +283,10 @@ clv_status clv_buffer_wrap(clv_device *device, void *host, size_t bytes, clv_buf
 {
     *out = NULL;
     CLV_TRY(clv_device_open(device));
-    if (!host || !bytes) return clv_fail(CLV_E_ARGUMENT, "%s: nothing to wrap", device->label);
+    if (!host || !bytes)
+        return clv_fail(CLV_E_ARGUMENT, "%s: the memory to wrap is NULL or empty", device->label);
     if (!device->zero_copy)
-        return clv_fail(CLV_E_DEVICE, "%s: does not share the host's memory", device->label);
+        return clv_fail(CLV_E_DEVICE, "%s: does not share memory with the host", device->label);
     clv_buffer *buffer = take_shell(device);
     if (!buffer) return clv_fail(CLV_E_MEMORY, "%s: no host memory for a buffer", device->label);
     cl_int code;

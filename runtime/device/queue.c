@@ -177,7 +177,7 @@ static clv_status settle(clv_queue *queue, size_t count)
 
 clv_status clv_queue_wait(clv_queue *queue)
 {
-    if (!queue) return clv_fail(CLV_E_ARGUMENT, "wait: a NULL queue");
+    if (!queue) return clv_fail(CLV_E_ARGUMENT, "wait: queue is NULL");
     CLV_TRY(clv_fork_check(queue->device->born, "wait"));
     return settle(queue, queue->pending_count);
 }

@@ -12,15 +12,16 @@
 static clv_status check_range(const char *what, const clv_queue *queue, const clv_buffer *buffer,
                               size_t offset, size_t bytes)
 {
-    if (!queue || !buffer) return clv_fail(CLV_E_ARGUMENT, "%s: a NULL queue or buffer", what);
+    if (!queue || !buffer) return clv_fail(CLV_E_ARGUMENT, "%s: queue or buffer is NULL", what);
     CLV_TRY(clv_fork_check(queue->device->born, what));
     if (buffer->device != queue->device)
-        return clv_fail(CLV_E_ARGUMENT, "%s: the buffer is of %s, the queue of %s", what,
+        return clv_fail(CLV_E_ARGUMENT, "%s: the buffer belongs to %s, but the queue to %s", what,
                         buffer->device->label, queue->device->label);
     size_t end;
     if (!clv_size_add(offset, bytes, &end) || end > buffer->bytes)
-        return clv_fail(CLV_E_SHAPE, "%s: %zu bytes at %zu of a buffer of %zu", what, bytes, offset,
-                        buffer->bytes);
+        return clv_fail(CLV_E_SHAPE,
+                        "%s: %zu bytes at byte %zu do not fit into a buffer of %zu bytes", what,
+                        bytes, offset, buffer->bytes);
     return CLV_OK;
 }
 
@@ -69,8 +70,10 @@ clv_status clv_fill_enqueue(clv_queue *queue, clv_buffer *buffer, size_t offset_
     if (queue && queue->rehearsing) return CLV_OK;
     CLV_TRY(check_range("fill", queue, buffer, offset_bytes, bytes));
     if (offset_bytes % sizeof pattern || bytes % sizeof pattern)
-        return clv_fail(CLV_E_ARGUMENT, "fill: %zu bytes at %zu are not multiples of 4", bytes,
-                        offset_bytes);
+        return clv_fail(
+            CLV_E_ARGUMENT,
+            "fill: the number of bytes, %zu, and their offset, %zu, must be multiples of 4", bytes,
+            offset_bytes);
     cl_event event = NULL;
     const cl_int code = clEnqueueFillBuffer(queue->cl, buffer->mem, &pattern, sizeof pattern,
                                             offset_bytes, bytes, 0, NULL, &event);

@@ -185,7 +185,7 @@ static clv_status no_room_anywhere(const clv_run *run, const clv_error *error)
     char needed[16];
     const size_t least = CLV_MIN(CLV_MAX(CLV_MAX(job->min_chunk, job->align), 1), job->units);
     return clv_fail(CLV_E_DEVICE_MEMORY,
-                    "job %s: its smallest chunk, %zu units, needs about %s: %s", run->name, least,
+                    "job %s: its smallest chunk of %zu units needs about %s: %s", run->name, least,
                     clv_format_bytes(cost_of(job, 0, least, run->user).memory_bytes, needed),
                     error->message);
 }
@@ -210,7 +210,8 @@ static clv_plain *do_the_rest(clv_run *run)
     clv_status status = check_order(run);
     if (!status && run->job.reference && run->side != CLV_SIDE_DEVICE) {
         if (run->worker_count)
-            clv_log(CLV_LOG_WARN, "job %s: no device is left; the plain C path goes on", run->name);
+            clv_log(CLV_LOG_WARN, "job %s: no device is left; the plain C path continues",
+                    run->name);
         status = clv_plain_start(run, &plain);
     } else if (!status) {
         status = clv_fail(CLV_E_NO_DEVICE, "job %s: no device can run it and %s", run->name,
@@ -248,9 +249,9 @@ static void give_up_hung(clv_run *run)
         if (worker->gone || !clv_balance_get_stats(run->balance, i).out) continue;
         worker->gone = true;
         atomic_store(&worker->device->hung, true);
-        clv_error_take(&worker->error,
-                       clv_fail(CLV_E_DEVICE, "%s: does not end its chunk", worker->device->label));
-        clv_log(CLV_LOG_WARN, "%s: %s: given up", run->name, clv_error_message());
+        clv_error_take(&worker->error, clv_fail(CLV_E_DEVICE, "%s: has not finished its chunk",
+                                                worker->device->label));
+        clv_log(CLV_LOG_WARN, "%s: %s: the device is dropped", run->name, clv_error_message());
         clv_trace_note(run->context->trace, worker->device, clv_now(), "given up: hangs");
     }
 }
@@ -273,7 +274,7 @@ static void watch(clv_run *run)
             continue;
         }
         if (plain && !clv_plain_works(plain)) { /* units are still missing */
-            clv_run_fail(run, clv_fail(CLV_E_MEMORY, "job %s: no memory to go on", run->name));
+            clv_run_fail(run, clv_fail(CLV_E_MEMORY, "job %s: no memory to continue", run->name));
             break;
         }
         /* wakes often enough to notice when this process does not get to run */

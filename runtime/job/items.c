@@ -46,14 +46,15 @@ static clv_status check_arg(const run *r, size_t i)
     switch (a->kind) {
     case CLV_ITEM_INPUT:
     case CLV_ITEM_SHARED:
-        if (!a->data || !a->bytes) wrong = "data and bytes of it expected";
+        if (!a->data || !a->bytes) wrong = "expected data and its size in bytes";
         break;
     case CLV_ITEM_OUTPUT:
-        if (!a->result || !a->bytes) wrong = "memory for results and bytes of it expected";
+        if (!a->result || !a->bytes)
+            wrong = "expected memory for the results and its size in bytes";
         break;
     case CLV_ITEM_VALUE:
         if (!a->data || !a->bytes || a->bytes > sizeof((clv_arg *)0)->value)
-            wrong = "a value of 1 to 16 bytes expected";
+            wrong = "expected a value of 1 to 16 bytes";
         break;
     case CLV_ITEM_LOCAL:
         if (!a->bytes) wrong = "0 bytes of local memory";
@@ -94,7 +95,8 @@ static clv_status check_places(const run *r)
     }
     if (chunks > CLV_MAX_KEYS || shared > CLV_MAX_KEYS)
         return clv_fail(CLV_E_ARGUMENT,
-                        "items %s: %zu inputs and outputs, %zu shared arrays, at most %d of each",
+                        "items %s: got %zu inputs and outputs and %zu shared arrays, but at most "
+                        "%d of each are possible",
                         r->items.kernel, chunks, shared, CLV_MAX_KEYS);
     return CLV_OK;
 }
@@ -163,7 +165,8 @@ static clv_status choose_groups(run *r)
     const bool counted = has(r, CLV_ITEM_COUNT);
     r->axes = t->grid[1] ? 2 : t->grid[0] ? 1 : 0;
     if (t->grid[1] && !t->grid[0])
-        return clv_fail(CLV_E_ARGUMENT, "items %s: grid 0 x %zu: positive extents expected",
+        return clv_fail(CLV_E_ARGUMENT,
+                        "items %s: the grid is 0 x %zu, but its extents must be positive",
                         t->kernel, t->grid[1]);
     r->automatic = !t->local[0] && !t->local[1] && !t->local[2];
     r->adapt = r->automatic && !r->axes && !counted;
@@ -173,7 +176,7 @@ static clv_status choose_groups(run *r)
         else
             r->local[i] = r->automatic ? GROUP : t->local[i];
         if (!r->local[i])
-            return clv_fail(CLV_E_ARGUMENT, "items %s: local: %zu positive extents expected",
+            return clv_fail(CLV_E_ARGUMENT, "items %s: local must have %zu positive extents",
                             t->kernel, r->axes + 1);
         if (i < r->axes && t->grid[i] % r->local[i])
             return clv_fail(CLV_E_ARGUMENT,
@@ -193,19 +196,20 @@ static clv_status check(run *r)
 {
     const clv_items *t = &r->items;
     if (!t->source || !t->source->text || !t->kernel || (!r->args && r->count))
-        return clv_fail(CLV_E_ARGUMENT, "items: a NULL source, kernel or argument list");
+        return clv_fail(CLV_E_ARGUMENT, "items: source, kernel or argument list is NULL");
     if (r->count > CLV_ITEMS_ARGUMENTS)
-        return clv_fail(CLV_E_ARGUMENT, "items %s: %zu arguments, at most %d expected", t->kernel,
-                        r->count, CLV_ITEMS_ARGUMENTS);
+        return clv_fail(CLV_E_ARGUMENT, "items %s: got %zu arguments, but at most %d are possible",
+                        t->kernel, r->count, CLV_ITEMS_ARGUMENTS);
     if (t->items > UINT32_MAX)
-        return clv_fail(CLV_E_ARGUMENT, "items %s: %zu items, expected 0 to 2^32 - 1", t->kernel,
-                        t->items);
+        return clv_fail(CLV_E_ARGUMENT, "items %s: got %zu items, expected 0 to 2^32 - 1",
+                        t->kernel, t->items);
     for (size_t i = 0; i < r->count && t->items; ++i)
         CLV_TRY(check_arg(r, i));
     if (!has(r, CLV_ITEM_OUTPUT))
-        return clv_fail(CLV_E_ARGUMENT,
-                        "items %s: no output among the arguments: nothing would come back",
-                        t->kernel);
+        return clv_fail(
+            CLV_E_ARGUMENT,
+            "items %s: there is no output among the arguments, so the call would have no result",
+            t->kernel);
     CLV_TRY(check_places(r));
     return choose_groups(r);
 }
@@ -379,7 +383,8 @@ static clv_status reference(clv_slot *slot, size_t first, size_t count, void *us
 clv_status clv_items_run(clv_context *context, const clv_items *items, const clv_item_arg *args,
                          size_t count, void *user, clv_report *report)
 {
-    if (!context || !items) return clv_fail(CLV_E_ARGUMENT, "items: a NULL context or description");
+    if (!context || !items)
+        return clv_fail(CLV_E_ARGUMENT, "items: context or description is NULL");
     run r = { .args = args, .count = count, .user = user };
     CLV_TRY(clv_take_struct(&r.items, sizeof r.items, items, "clv_items_run", "clv_items"));
     char signature[96];

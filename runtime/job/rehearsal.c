@@ -119,6 +119,6 @@ clv_status clv_job_note_kernels(clv_run *run)
         clv_cond_wait_until(&run->changed, &run->lock, clv_now() + look_s);
     run->over = true;
     pthread_mutex_unlock(&run->lock);
-    return clv_fail(CLV_E_CANCELLED, "job %s: nothing was computed, its kernels were noted",
+    return clv_fail(CLV_E_CANCELLED, "job %s: nothing was computed; only its kernels were recorded",
                     run->name);
 }

@@ -26,7 +26,7 @@ struct clv_report {
 
 clv_status clv_report_create(clv_report **out)
 {
-    if (!out) return clv_fail(CLV_E_ARGUMENT, "report: nowhere to put it");
+    if (!out) return clv_fail(CLV_E_ARGUMENT, "report: out is NULL");
     *out = NULL;
     clv_report *report = clv_zalloc(1, sizeof *report);
     if (!report) return clv_fail(CLV_E_MEMORY, "no memory for a report");

@@ -20,7 +20,8 @@ static clv_status find_or_add(clv_keyed *keyed, size_t *count, unsigned key, clv
     *out = find(keyed, *count, key);
     if (*out) return CLV_OK;
     if (*count == CLV_MAX_KEYS)
-        return clv_fail(CLV_E_ARGUMENT, "job memory: key %u is one too many (at most %d)", key,
+        return clv_fail(CLV_E_ARGUMENT,
+                        "job memory: key %u is one key too many (at most %d are possible)", key,
                         CLV_MAX_KEYS);
     *out = &keyed[(*count)++];
     **out = (clv_keyed){ .key = key };
@@ -56,7 +57,8 @@ static clv_status need(clv_device *device, clv_keyed *k, size_t bytes)
 
 static clv_status lookup(clv_keyed *k, unsigned key, clv_buffer **buffer)
 {
-    if (!k || !k->buffer) return clv_fail(CLV_E_ARGUMENT, "job memory: nothing under key %u", key);
+    if (!k || !k->buffer)
+        return clv_fail(CLV_E_ARGUMENT, "job memory: there is no memory with the key %u", key);
     *buffer = k->buffer;
     return CLV_OK;
 }
@@ -132,8 +134,8 @@ clv_status clv_slot_input(clv_slot *slot, unsigned key, const clv_box *box, clv_
                          (box->extent[1] > 1 && box->stride[1] < box->extent[2]);
     if (!box->host || !box->element_bytes || box->stride[2] != 1 || repeats ||
         !box_span(box, &span) || !clv_size_mul(span, box->element_bytes, &bytes))
-        return clv_fail(CLV_E_SHAPE, "job input: no data, an empty box, rows that share elements, "
-                                     "or columns that are not neighbours");
+        return clv_fail(CLV_E_SHAPE, "job input: the data are NULL, the box is empty, rows "
+                                     "overlap, or columns are not contiguous");
     CLV_TRY(find_or_add(slot->keyed, &slot->keyed_count, key, &k));
     if (device->zero_copy) {
         drop(k);

@@ -39,8 +39,8 @@ void clv_jobs_unlock(clv_context *context)
 clv_status clv_jobs_refuse(const char *what)
 {
     return clv_fail(CLV_E_BUSY,
-                    "%s: called by a function of another call in this context, which has the "
-                    "devices until it returns",
+                    "%s: called from inside another call on this context, which holds the devices "
+                    "until it returns",
                     what);
 }
 

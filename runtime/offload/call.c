@@ -53,7 +53,8 @@ static clv_status by_device(clv_context *context, clv_call *call)
     /* a job has let the host help already */
     if (!status || call->told.of.forced || call->job || call->spent || status == CLV_E_CANCELLED)
         return status;
-    clv_log(CLV_LOG_WARN, "%s: the host computes, since: %s", call->operation, clv_error_message());
+    clv_log(CLV_LOG_WARN, "%s: the host computes it, because: %s", call->operation,
+            clv_error_message());
     fall_back(context, call, clv_error_message());
     return clv_carry_to_host(context, call);
 }

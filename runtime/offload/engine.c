@@ -39,8 +39,8 @@ static void open_queue(clv_engine *engine)
     for (size_t i = 0; i < context->device_count && !engine->queue; ++i) {
         clv_device *device = &context->devices[i];
         if (clv_queue_create(device, &engine->queue))
-            clv_log(CLV_LOG_WARN, "%s takes no flat calls: %s", clv_device_label(device),
-                    clv_error_message());
+            clv_log(CLV_LOG_WARN, "%s cannot be used for single calls: %s",
+                    clv_device_label(device), clv_error_message());
     }
 }
 

@@ -88,7 +88,8 @@ static clv_call_orders *to_order(void)
 {
     clv_call_orders *mine = clv_call_orders_here();
     if (!mine)
-        clv_log(CLV_LOG_ERROR, "offload: no memory to keep what this thread orders: it is ignored");
+        clv_log(CLV_LOG_ERROR,
+                "offload: no memory to record the choice of this thread: it is ignored");
     return mine;
 }
 
@@ -114,10 +115,10 @@ bool clv_offload_dry(bool on)
 clv_status clv_offload_last(clv_offload *decision)
 {
     clv_call_orders *mine = clv_call_orders_here();
-    if (!decision) return clv_fail(CLV_E_ARGUMENT, "offload: a NULL decision");
+    if (!decision) return clv_fail(CLV_E_ARGUMENT, "offload: decision is NULL");
     *decision = (clv_offload){ 0 };
     if (!mine || !mine->latest.of.side)
-        return clv_fail(CLV_E_ARGUMENT, "offload: no call of this thread made a decision");
+        return clv_fail(CLV_E_ARGUMENT, "offload: no call of this thread has made a decision yet");
     clv_decision_explain(&mine->latest);
     *decision = mine->latest.of;
     return CLV_OK;

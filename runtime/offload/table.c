@@ -349,7 +349,8 @@ clv_status clv_offload_decide(clv_context *context, clv_call *call)
         clv_decision_guess(NULL, call->operation, &call->work, &call->told);
     }
     if (side == CLV_SIDE_DEVICE && !device)
-        return clv_fail(CLV_E_NO_DEVICE, "%s: forced to a device, and none works", call->operation);
+        return clv_fail(CLV_E_NO_DEVICE, "%s: a device was demanded, but none works",
+                        call->operation);
     if (why)
         settle(call, side, true, why);
     else if (!device)

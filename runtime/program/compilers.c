@@ -162,7 +162,8 @@ static void tell_failures(const campaign *c)
         const clv_child *child = &c->tasks[i].child;
         if (child->end != CLV_CHILD_EXITED || child->code)
             if (clv_child_failure(child, patience_s, message, sizeof message))
-                clv_log(CLV_LOG_INFO, "%s: a helper that compiled: %s", c->device->label, message);
+                clv_log(CLV_LOG_INFO, "%s: a helper process failed to compile: %s",
+                        c->device->label, message);
     }
 }
 

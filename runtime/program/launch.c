@@ -119,8 +119,10 @@ static clv_status check_geometry(const clv_launch *launch, const clv_kernel *ker
     }
     if (!*dimensions) return clv_fail(CLV_E_ARGUMENT, "%s: global size 0", launch->kernel);
     if (group > kernel->max_group)
-        return clv_fail(CLV_E_ARGUMENT, "%s: work-groups of %zu, the device takes %zu at most",
-                        launch->kernel, group, kernel->max_group);
+        return clv_fail(
+            CLV_E_ARGUMENT,
+            "%s: a work-group would have %zu work-items, but the device allows at most %zu",
+            launch->kernel, group, kernel->max_group);
     return CLV_OK;
 }
 
@@ -144,7 +146,7 @@ static clv_status set_argument(clv_queue *queue, clv_kernel *kernel, size_t nth,
     const cl_int code = clSetKernelArg(kernel->cl, (cl_uint)nth, arg->bytes, value);
     if (code == CL_INVALID_ARG_SIZE)
         return clv_fail(CLV_E_ARGUMENT,
-                        "%s: argument %zu has %zu bytes, the kernel expects another size",
+                        "%s: argument %zu has %zu bytes, but the kernel expects a different size",
                         kernel->name, nth, arg->bytes);
     if (code != CL_SUCCESS) return clv_cl_fail(queue->device, "clSetKernelArg", kernel->name, code);
     *set = (clv_argument){ .kind = arg->kind, .bytes = arg->bytes };
@@ -159,13 +161,13 @@ static clv_status set_arguments(clv_queue *queue, const clv_launch *launch, clv_
                                 const clv_arg *args, size_t count)
 {
     if (count != kernel->arg_count)
-        return clv_fail(CLV_E_ARGUMENT, "%s: %zu arguments given, %u expected", launch->kernel,
-                        count, (unsigned)kernel->arg_count);
+        return clv_fail(CLV_E_ARGUMENT, "%s: got %zu arguments, expected %u", launch->kernel, count,
+                        (unsigned)kernel->arg_count);
     uint64_t local = kernel->local_bytes;
     for (size_t i = 0; i < count; ++i)
         if (args[i].kind == CLV_ARG_LOCAL) local += args[i].bytes;
     if (local > queue->device->facts->local_bytes) /* some drivers end the process for this */
-        return clv_fail(CLV_E_ARGUMENT, "%s: %llu bytes of local memory, %s has %llu",
+        return clv_fail(CLV_E_ARGUMENT, "%s: needs %llu bytes of local memory, but %s has %llu",
                         launch->kernel, (unsigned long long)local, queue->device->label,
                         (unsigned long long)queue->device->facts->local_bytes);
     for (size_t i = 0; i < count; ++i) {
@@ -267,7 +269,7 @@ clv_status clv_launch_enqueue(clv_queue *queue, const clv_launch *launch, const 
         launch = &own;
     }
     if (!queue || !launch || !launch->source || !launch->kernel)
-        return clv_fail(CLV_E_ARGUMENT, "launch: a NULL queue, source or kernel name");
+        return clv_fail(CLV_E_ARGUMENT, "launch: queue, source or kernel name is NULL");
     CLV_TRY(clv_fork_check(queue->device->born, launch->kernel));
     if (queue->rehearsing) return clv_ahead_note(queue->device, launch, args, arg_count);
     clv_kernel *kernel = NULL;

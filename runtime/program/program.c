@@ -184,7 +184,7 @@ static cl_program from_disk(clv_device *device, const char *key, const char *opt
         clBuildProgram(program, 1, &device->id, options, NULL, NULL) == CL_SUCCESS)
         return program;
     if (program && code == CL_SUCCESS) clReleaseProgram(program);
-    clv_log(CLV_LOG_INFO, "%s: the driver refused a kept binary; building from source",
+    clv_log(CLV_LOG_INFO, "%s: the driver refused a cached binary; building from source",
             device->label);
     clv_cache_drop(cache, key);
     return NULL;

@@ -59,7 +59,7 @@ static clv_status include(expansion *x, const clv_cl_source *from, const char *n
     for (size_t i = 0; i < x->seen_count; ++i)
         if (x->seen[i] == header->name) return CLV_OK;
     if (depth >= MAX_DEPTH || x->seen_count == MAX_HEADERS)
-        return clv_fail(CLV_E_ARGUMENT, "%s: includes nested too deep", from->name);
+        return clv_fail(CLV_E_ARGUMENT, "%s: its includes are nested too deeply", from->name);
     x->seen[x->seen_count++] = header->name;
     return expand(x, header, depth + 1);
 }

@@ -52,7 +52,7 @@ class FirstLook(unittest.TestCase):
 
     def test_selftest_notices_a_wrong_kernel(self):
         good = self.run_cleave("selftest", "--device", "0")
-        self.assertIn("all good", good.stdout)
+        self.assertIn("passed", good.stdout)
         wrong = os.path.join(self.folder, "cl")
         shutil.copytree(KERNELS, wrong)
         for name, good, bad in (("patch/centre.cl", "- mean", "- 1.5f * mean"),
@@ -87,7 +87,7 @@ class FirstLook(unittest.TestCase):
             (2, ["demo", "--sched", "fair"], "fair"),
             (2, ["demo", "--batch", "-1"], "-1"),
             (2, ["fly"], "fly"),
-            (2, ["bench", "fly"], '"fly" given, expected paco'),
+            (2, ["bench", "fly"], '"fly" is not a benchmark; expected paco'),
             (2, ["bench", "paco", "paco"], '"paco" given twice'),
             (1, ["bench", "--html", "no folder/page.html"], "no folder/page.html"),
             (1, ["selftest", "--json", "."], "--json: . is a directory"),

@@ -244,7 +244,7 @@ def wrong_calls_are_refused(tool):
     tool.refuses("-o DIR is missing", phoenix, *arm)
     tool.refuses("has a library already", phoenix, "-o", tool.path("library"), *arm)
     tool.refuses("are needed for 4000.00 to 5150.00", phoenix, *none, "--arm", "green=4000:5150:0.2")
-    tool.refuses("more is expected", phoenix, *none, *arm, "--resolving-power", "600000")
+    tool.refuses("must be larger", phoenix, *none, *arm, "--resolving-power", "600000")
     tool.refuses("no models that --select selects", phoenix, *none, *arm, "--select", "teff=9000:9900")
     tool.refuses("must be NAME=FROM:TO:STEP", phoenix, *none, "--arm", "green=5050:5150")
     tool.refuses("give one of them", phoenix, *none, *arm, "--sigma", "1", "--resolving-power", "5000")

@@ -66,7 +66,7 @@ static void wrong_usage_is_named(void **state)
     expect(PROBE("--timeout=-1"), 2, "", "--timeout");
     expect(PROBE("--bench=slow"), 2, "", "must be quick or full");
     expect(PROBE("--mode=fast"), 2, "", "expected auto, cpu, gpu, hybrid or reference");
-    expect(PROBE("--device=graphics"), 2, "", "cannot read the devices \"graphics\"");
+    expect(PROBE("--device=graphics"), 2, "", "the list of devices \"graphics\" is not valid");
     expect(PROBE("--scenario=x"), 2, "", "--scenario needs --simulate");
     expect(PROBE("--json", "--list"), 2, "", "exclude each other");
     expect(SIMULATE("two-gb", "--check"), 2, "", "cannot be checked");

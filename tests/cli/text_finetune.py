@@ -167,7 +167,7 @@ def check_refused(folder, model, data):
         (2, "--epochs: 0 given", ["--data", data, "--epochs=0"]),
         (2, "--lr: 0 given", ["--data", data, "--lr=0"]),
         (2, "--warmup: 1 given", ["--data", data, "--warmup=1"]),
-        (2, "--batch-size: 1 given, expected 2", ["--data", data, "--batch-size=1", "--task=pairs"]),
+        (2, "--batch-size is 1, but it must be 2", ["--data", data, "--batch-size=1", "--task=pairs"]),
         (2, "line 2: byte 1 of the label (0xFF)", ["--data", latin1]),
         (2, "there is no", ["--data", data, "--resume"]),
         (2, "--data FILE is missing", []),

@@ -65,8 +65,9 @@ static void bad_words_are_shown_with_their_place(void **state)
         { "1,,2", "line 1, column 3: \",\" has no number before it" },
         { ",1", "line 1, column 1: \",\" has no number" },
         { "1\n;", "line 2, column 1: \";\" has no number" },
-        { "1 2\n3 4\n", "line 2, column 1: \"3\" makes a table; one column or one row" },
-        { "1\n2\n3 4\n", "line 3, column 3: \"4\" makes a table" },
+        { "1 2\n3 4\n",
+          "line 2, column 1: \"3\" makes it a table; expected one column or one row" },
+        { "1\n2\n3 4\n", "line 3, column 3: \"4\" makes it a table" },
         { "\xEF\xBB\xBFx", "line 1, column 1: \"x\"" },
         { "1\n\xC3\xA9", "\"\\xC3\\xA9\" is not" },
     };

@@ -230,7 +230,7 @@ static void faults_are_placed(void **state)
         { "get_global_id(0)", "the name of an input or of a function expected", 0 },
         { "x[0]", "an operator or the end expected", 1 },
         { "\"x\"", "a number, a name or", 0 },
-        { "sin", "\"(\" expected behind a function's name", 3 },
+        { "sin", "\"(\" expected after the name of a function", 3 },
         { "0x10", "a number expected", 0 },
         { "x \xc3\x97 2", "the end expected, found a character that is not printable ASCII", 2 },
         { "\x01", "found a character that is not printable ASCII", 0 },
@@ -250,9 +250,9 @@ static void faults_are_placed(void **state)
     char deep[600];
     memset(deep, '(', sizeof deep);
     deep[sizeof deep - 1] = '\0';
-    EXPECT_FAIL(CLV_E_FORMAT, "nested too deep", clv_map_check(deep, names, 2, NULL));
+    EXPECT_FAIL(CLV_E_FORMAT, "nested too deeply", clv_map_check(deep, names, 2, NULL));
     memset(deep, '-', sizeof deep - 1);
-    EXPECT_FAIL(CLV_E_FORMAT, "nested too deep", clv_map_check(deep, names, 2, NULL));
+    EXPECT_FAIL(CLV_E_FORMAT, "nested too deeply", clv_map_check(deep, names, 2, NULL));
 }
 
 static void operators_bind_as_in_python(void **state)

@@ -64,14 +64,15 @@ static void call_the_host(world *w)
     EXPECT_OK(clv_convolve_2d(w->context, w->a, N, N, kernel, 3, 3, NULL, out, NULL));
     assert_memory_equal(out, w->a, sizeof *out * N * N);
     EXPECT_OK(clv_sync(w->context));
-    EXPECT_FAIL(CLV_E_BUSY, "nothing: called by a function of another call",
+    EXPECT_FAIL(CLV_E_BUSY, "nothing: called from inside another call",
                 clv_job_run(w->context, &nothing, NULL, NULL));
     (void)clv_offload_force(CLV_SIDE_DEVICE);
-    EXPECT_FAIL(CLV_E_BUSY, "matmul: called by",
+    EXPECT_FAIL(CLV_E_BUSY, "matmul: called from inside",
                 clv_matmul_f32(w->context, N, N, N, w->a, w->b, out));
     (void)clv_offload_force(before);
     if (w->there)
-        EXPECT_FAIL(CLV_E_BUSY, "an array's contents: called by", clv_array_get(w->there, out));
+        EXPECT_FAIL(CLV_E_BUSY, "an array's contents: called from inside",
+                    clv_array_get(w->there, out));
     clv_free(out);
     atomic_fetch_add(&w->inside, 1);
 }

@@ -281,9 +281,9 @@ static void wrong_use_says_what_is_wrong(void **state)
         clv_item_arg arg;
         const char *why;
     } cases[] = {
-        { fine, { CLV_ITEM_INPUT, .bytes = 4 }, "argument 1: data and bytes" },
-        { fine, { CLV_ITEM_SHARED, .data = in }, "argument 1: data and bytes" },
-        { fine, { CLV_ITEM_OUTPUT, .bytes = 4 }, "argument 1: memory for results" },
+        { fine, { CLV_ITEM_INPUT, .bytes = 4 }, "argument 1: expected data" },
+        { fine, { CLV_ITEM_SHARED, .data = in }, "argument 1: expected data" },
+        { fine, { CLV_ITEM_OUTPUT, .bytes = 4 }, "argument 1: expected memory for" },
         { fine, { CLV_ITEM_OUTPUT, .bytes = SIZE_MAX / 2, .result = out }, "more bytes than" },
         { fine, { CLV_ITEM_VALUE, .bytes = 17, .data = in }, "1 to 16 bytes" },
         { fine, { CLV_ITEM_LOCAL }, "0 bytes of local" },
@@ -303,8 +303,8 @@ static void wrong_use_says_what_is_wrong(void **state)
           "2 positive extents" },
         { { .source = &source, .kernel = "k", .items = 9, .grid = { 0, 4 } },
           { CLV_ITEM_FIRST },
-          "grid 0 x 4" },
-        { { .kernel = "k", .items = 9 }, { CLV_ITEM_FIRST }, "NULL source" },
+          "the grid is 0 x 4" },
+        { { .kernel = "k", .items = 9 }, { CLV_ITEM_FIRST }, "argument list is NULL" },
         { { .source = &source, .kernel = "k", .items = (size_t)UINT32_MAX + 1 },
           { CLV_ITEM_FIRST },
           "2^32 - 1" },
@@ -316,13 +316,14 @@ static void wrong_use_says_what_is_wrong(void **state)
         EXPECT_FAIL(CLV_E_ARGUMENT, cases[i].why,
                     clv_items_run(context, &items, args, 2, NULL, NULL));
     }
-    EXPECT_FAIL(CLV_E_ARGUMENT, "nothing would come back",
+    EXPECT_FAIL(CLV_E_ARGUMENT, "the call would have no result",
                 clv_items_run(context, &fine, NULL, 0, NULL, NULL));
-    EXPECT_FAIL(CLV_E_ARGUMENT, "NULL context", clv_items_run(NULL, &fine, &good, 1, NULL, NULL));
+    EXPECT_FAIL(CLV_E_ARGUMENT, "description is NULL",
+                clv_items_run(NULL, &fine, &good, 1, NULL, NULL));
     clv_item_arg many[33];
     for (size_t i = 0; i < CLV_LEN(many); ++i)
         many[i] = (clv_item_arg){ CLV_ITEM_OUTPUT, .bytes = 4, .result = out + 9 * i };
-    EXPECT_FAIL(CLV_E_ARGUMENT, "33 inputs and outputs, 0 shared arrays, at most 32 of each",
+    EXPECT_FAIL(CLV_E_ARGUMENT, "33 inputs and outputs and 0 shared arrays, but at most 32 of each",
                 clv_items_run(context, &fine, many, CLV_LEN(many), NULL, NULL));
     clv_items nothing = fine;
     nothing.items = 0;

@@ -41,7 +41,7 @@ static void check_copies(test_device *device)
     for (size_t i = 0; i < COUNT; ++i)
         if (out[i] != (i >= 200 && i < 500 ? in[i - 100] : 7u))
             fail_msg("%s: number %zu is %u", device->name, i, out[i]);
-    EXPECT_FAIL(CLV_E_SHAPE, "of a buffer of 4000",
+    EXPECT_FAIL(CLV_E_SHAPE, "into a buffer of 4000",
                 clv_write_enqueue(device->queue, a, BYTES - 4, in, 8, &done)); /* beyond its end */
     assert_null(done);
     EXPECT_OK(clv_queue_wait(device->queue));

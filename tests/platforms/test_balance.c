@@ -159,7 +159,7 @@ static void a_second_failure_in_a_row_ends_a_device(void **state)
     EXPECT_LEAVE(clv_balance_next(b, 0, 0.4));
     assert_true(clv_balance_get_stats(b, 0).out);
     assert_true(clv_balance_stuck(b));
-    expect_reason(b, 0, "given up after a failure");
+    expect_reason(b, 0, "dropped after a failure");
     clv_balance_free(b);
 }
 
@@ -263,7 +263,7 @@ static void a_hanging_device_is_given_up(void **state)
         assert_true(isinf(until));
         assert_true(clv_balance_get_stats(b, 0).out);
         assert_true(clv_balance_stuck(b));
-        expect_reason(b, 0, "did not end a chunk");
+        expect_reason(b, 0, "did not finish a chunk");
         assert_false(clv_balance_done(b, 0, lease.id, 601, true));
         EXPECT_LEAVE(clv_balance_next(b, 0, 601));
         clv_balance_free(b);

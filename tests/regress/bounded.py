@@ -236,7 +236,7 @@ def shared_strips(name, pages, strips):
 
 
 def check_shared():
-    kit.expect(2, "the descriptions of the first", "blobs", shared_strips("shared.tif", 4000, 100000), "-o", "spots.csv",
+    kit.expect(2, "descriptions of the first", "blobs", shared_strips("shared.tif", 4000, 100000), "-o", "spots.csv",
                "--mode", "reference")
     # few pages may do so
     kit.expect(0, None, "blobs", shared_strips("few.tif", 3, 100), "-o", "spots.csv", "--mode", "reference", "-q")

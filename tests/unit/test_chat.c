@@ -231,7 +231,7 @@ static void what_is_wrong_is_named(void **state)
         const char *source, *part;
     } wrong[] = {
         { CLV_E_FORMAT, "a\n{{ x", "line 2: a tag without an end" },
-        { CLV_E_FORMAT, "{% if x %}", "the template ends, expected endif" },
+        { CLV_E_FORMAT, "{% if x %}", "the template ends where endif was expected" },
         { CLV_E_FORMAT, "{% endif %}", "\"{%\" found, expected the end of the template" },
         { CLV_E_FORMAT, "{% for x y %}{% endfor %}", "\"y\" found, expected in" },
         { CLV_E_FORMAT, "{{ 1 + }}", "expected a value" },

@@ -48,9 +48,9 @@ static void operations_read_what_callers_have(void **state)
 static void nowhere_is_an_error(void **unused)
 {
     (void)unused;
-    EXPECT_FAIL(CLV_E_ARGUMENT, "context: nowhere", clv_context_create(NULL, NULL));
-    EXPECT_FAIL(CLV_E_ARGUMENT, "report: nowhere", clv_report_create(NULL));
-    EXPECT_FAIL(CLV_E_ARGUMENT, "NULL queue", clv_queue_wait(NULL));
+    EXPECT_FAIL(CLV_E_ARGUMENT, "context: out is NULL", clv_context_create(NULL, NULL));
+    EXPECT_FAIL(CLV_E_ARGUMENT, "report: out is NULL", clv_report_create(NULL));
+    EXPECT_FAIL(CLV_E_ARGUMENT, "queue is NULL", clv_queue_wait(NULL));
 }
 
 /* Names longer than there is room for are not cut, and a trace that cannot be written is told. */
@@ -63,7 +63,7 @@ static void places_that_cannot_be_are_told(void **unused)
                                       .mode = CLV_MODE_REFERENCE,
                                       .cache_dir = name };
     clv_context *context;
-    EXPECT_FAIL(CLV_E_ARGUMENT, "cache_dir: a name of 2000 bytes given, expected at most 1023",
+    EXPECT_FAIL(CLV_E_ARGUMENT, "cache_dir: the name has 2000 bytes, but it may have at most 1023",
                 clv_context_create(&far, &context));
     assert_null(context);
     setenv("CLEAVE_TRACE", name, 1);

@@ -201,7 +201,7 @@ static void r0_orders_are_obeyed_or_refused(void **state)
     };
     EXPECT_FAIL(CLV_E_NO_DEVICE, "needs a usable GPU among cpu", clv_decide(m, &orders));
     orders = (clv_orders){ .devices = "nonsense", .devices_by = "--device" };
-    EXPECT_FAIL(CLV_E_ARGUMENT, "cannot read", clv_decide(m, &orders));
+    EXPECT_FAIL(CLV_E_ARGUMENT, "is not valid", clv_decide(m, &orders));
     clv_machine_free(m);
 }
 

@@ -167,8 +167,8 @@ static void wrong_answers_change_nothing(void **state)
     } cases[] = {
         { "", "not valid JSON" },
         { "{\"opencl\":{}", "not valid JSON" },
-        { "[]", "no opencl or no devices" },
-        { "{\"opencl\":{},\"devices\":{}}", "no opencl or no devices" },
+        { "[]", "lacks \"opencl\" or \"devices\"" },
+        { "{\"opencl\":{},\"devices\":{}}", "lacks \"opencl\" or \"devices\"" },
         { "{\"opencl\":{\"platforms\":3},\"devices\":[]}", "platforms: expected a list" },
         { "{\"opencl\":{\"platforms\":[1]},\"devices\":[]}", "platforms[0]: expected an object" },
         { "{\"opencl\":{\"platforms\":[{\"name\":1}]},\"devices\":[]}", "name: expected a text" },
@@ -188,7 +188,7 @@ static void wrong_answers_change_nothing(void **state)
         { "{\"opencl\":{\"platforms\":[{}]},\"devices\":[{\"platform\":0,\"extensions\":[1]}]}",
           "a list of texts" },
         { "{\"opencl\":{\"platforms\":[{}]},\"devices\":[{\"platform\":0},{\"platform\":0}]}",
-          "devices[1].ordinal: its platform has a device 0 already" },
+          "devices[1].ordinal: its platform already has a device 0" },
     };
     for (size_t i = 0; i < CLV_LEN(cases); ++i) {
         clv_machine *m = clv_machine_create();

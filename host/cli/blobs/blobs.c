@@ -451,12 +451,10 @@ const cli_command cli_blobs = {
     .summary = "find spots in a movie, and tracks (LoG or DoG, sub-pixel)",
     .operands = "MOVIE... -o SPOTS.csv [OPTION...]",
     .description =
-        "Finds bright (--invert: dark) spots of several sizes in every frame of a movie, a TIFF, "
-        "NPY,\n"
-        "PNG or OME-Zarr file of any length (or several files, in order, or a list of them in a "
-        ".txt\n"
-        "file), to a fraction of a pixel. Of the thresholds, one given alone rules alone, of\n"
-        "--threshold and --threshold-rel the stricter; --preview N shows what they would give.\n"
-        "--link R joins spots of successive frames into tracks.",
+        "Finds bright (--invert: dark) spots of several sizes in every frame of a movie: a TIFF, "
+        "NPY,\nPNG or OME-Zarr file of any length (or several files, in order, or a list of them "
+        "in a .txt\nfile), and measures their positions to a fraction of a pixel. If you give both "
+        "--threshold\nand --threshold-rel, the stricter one decides; --preview N shows how many "
+        "spots they give.\n--link R joins spots of successive frames into tracks.",
     .run = run,
 };

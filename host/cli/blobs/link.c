@@ -288,41 +288,46 @@ static int run(int argc, char **argv)
         { "o,output", CLI_TEXT, &a.output, "FILE",
           "the table with particles: .csv .tsv .json .npy .parquet .xml; - is standard output",
           NULL },
-        { "search", CLI_DOUBLE, &a.search, "R", "longest way from frame to frame",
-          &a.search_given },
-        { "memory", CLI_UINT, &a.memory, "M", "frames that a particle may stay unseen [0]", NULL },
+        { "search", CLI_DOUBLE, &a.search, "R",
+          "farthest that a particle may move from one frame to the next", &a.search_given },
+        { "memory", CLI_UINT, &a.memory, "M",
+          "number of frames for which a particle may disappear [0]", NULL },
         { "predict", CLI_CHOICE, &a.predict, "none,velocity,drift,channel",
-          "looks for particles where the velocity of the nearest one, of all, or of those as far "
-          "across a channel "
-          "carries them [none]",
+          "search at the position predicted by the velocity of the nearest particle, of all, or of "
+          "those at the same place across a channel [none]",
           NULL },
         { "channel-bin", CLI_DOUBLE, &a.bin, "B",
-          "width of the strips of a channel that have one velocity", NULL },
-        { "channel-axis", CLI_CHOICE, &a.channel, "x,y", "the channel goes along it [x]", NULL },
-        { "adaptive-stop", CLI_DOUBLE, &a.stop, "R",
-          "shorter search ranges down to R where particles are crowded [0: not]", NULL },
-        { "adaptive-step", CLI_DOUBLE, &a.step, "F",
-          "factor of the search range in each step [0.95]", NULL },
-        { "adaptive-group", CLI_UINT, &a.group, "N", "most particles that are not crowded [15]",
+          "width of the strips of a channel that share one velocity", NULL },
+        { "channel-axis", CLI_CHOICE, &a.channel, "x,y", "axis along which the channel runs [x]",
           NULL },
+        { "adaptive-stop", CLI_DOUBLE, &a.stop, "R",
+          "shorten the search range down to R where particles are crowded [0: never]", NULL },
+        { "adaptive-step", CLI_DOUBLE, &a.step, "F",
+          "factor by which each step shortens the search range [0.95]", NULL },
+        { "adaptive-group", CLI_UINT, &a.group, "N",
+          "largest group of particles that does not count as crowded [15]", NULL },
         { "branches", CLI_DOUBLE, &a.branch, "R",
-          "tracks split and merge within R: columns parent and child, edges in .xml",
+          "let tracks split and merge within R; adds the columns parent and child, or edges in "
+          ".xml",
           &a.branch_given },
         { "stage-drift", CLI_TEXT, &a.stage_drift, "FILE",
-          "subtracts the drift, in pixels, that `cleave blobs --stage-drift` wrote", NULL },
-        { "min-length", CLI_UINT, &a.min_length, "L", "shortest track [1]", NULL },
-        { "fill-gaps", CLI_FLAG, &a.fill_gaps, NULL, "rows in between where one was unseen", NULL },
+          "subtract the drift, in pixels, that `cleave blobs --stage-drift` wrote", NULL },
+        { "min-length", CLI_UINT, &a.min_length, "L",
+          "leave out tracks with fewer than L spots [1]", NULL },
+        { "fill-gaps", CLI_FLAG, &a.fill_gaps, NULL,
+          "add interpolated rows where a particle was not seen", NULL },
         { "pixel-size", CLI_TEXT, &a.pixel_size, "S[UNIT]",
-          "such as 0.1um, for .xml [columns such as x_um]", NULL },
-        { "interval", CLI_DOUBLE, &a.interval, "S", "seconds between frames, for .xml [t_s]",
-          &a.interval_given },
+          "side of a pixel, such as 0.1um, for .xml [from columns such as x_um]", NULL },
+        { "interval", CLI_DOUBLE, &a.interval, "S",
+          "seconds between frames, for .xml [from the column t_s]", &a.interval_given },
         { "columns", CLI_TEXT, &a.columns, "ROLE=NAME,...",
           "names of the columns frame, y, x, z [by their names]", NULL },
         { "decimal", CLI_CHOICE, &a.decimal, "auto,point,comma",
-          "decimal sign of numbers in text [as the numbers tell]", NULL },
-        { "particle", CLI_TEXT, &a.particle, "NAME", "of the new column [particle]", NULL },
-        { "replace", CLI_FLAG, &a.replace, NULL, "a column of that name is dropped", NULL },
-        { "q,quiet", CLI_FLAG, &a.quiet, NULL, "no messages but errors", NULL },
+          "decimal sign of the numbers in text files [detected]", NULL },
+        { "particle", CLI_TEXT, &a.particle, "NAME", "name of the new column [particle]", NULL },
+        { "replace", CLI_FLAG, &a.replace, NULL, "overwrite a column that already has this name",
+          NULL },
+        { "q,quiet", CLI_FLAG, &a.quiet, NULL, "print no messages except errors", NULL },
         { NULL },
     };
     const cli_option *const tables[] = { own, NULL };
@@ -388,13 +393,11 @@ const cli_command cli_link = {
     .name = "link",
     .summary = "join spots of successive frames into tracks",
     .operands = "SPOTS.csv -o TRACKS.csv --search R [OPTION...]",
-    .description =
-        "Takes any table with the frame, y and x of spots, and z if there is one (-: from "
-        "standard\n"
-        "input), finds which rows are the same particle, and writes the table with a column\n"
-        "\"particle\". Tables are text with commas, semicolons or tabs, NumPy records, JSON, or\n"
-        "TrackMate's CSV and XML. Places are in one unit: z in the unit of y and x. The "
-        "assignment\n"
-        "between frames is the best possible one, in every group of up to some 2000 spots.",
+    .description = "Takes any table with the frame, y and x of spots, and z if there is one (-: "
+                   "from standard\ninput), finds which rows are the same particle, and writes the "
+                   "table with a column\n\"particle\". Tables are text with commas, semicolons or "
+                   "tabs, NumPy records, JSON, or\nTrackMate's CSV and XML. Positions share one "
+                   "unit: z has the unit of y and x. The assignment\nbetween frames is the best "
+                   "possible one, in every group of up to about 2000 spots.",
     .run = run,
 };

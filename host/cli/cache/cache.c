@@ -125,8 +125,8 @@ const cli_command cli_cache = {
     .name = "cache",
     .summary = "what is kept on disk between runs: show it, or forget it",
     .operands = "[stat|clear|path]",
-    .description =
-        "stat lists what is kept (the default), clear removes it, path prints the folder. All of\n"
-        "it can be made again: the next run compiles and measures anew.",
+    .description = "Shows or clears the cache of compiled kernels and measured times: stat lists "
+                   "its contents\n(the default), clear deletes them, path prints the folder. "
+                   "Nothing is lost: the next run\ncompiles and measures again.",
     .run = run,
 };

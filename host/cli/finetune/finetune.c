@@ -62,7 +62,7 @@ static int check_numbers(const finetune_args *a)
     };
     for (size_t i = 0; i < CLV_LEN(rules); ++i)
         if (!rules[i].good)
-            return cli_error(&cli_finetune, CLI_USAGE, "%s: %.12g given, expected %s",
+            return cli_error(&cli_finetune, CLI_USAGE, "%s is %.12g, but it must be %s",
                              rules[i].option, rules[i].given, rules[i].expected);
     return -1;
 }
@@ -355,43 +355,45 @@ static int run(int argc, char **argv)
                         .clip = 1,
                         .scale = 20 };
     const cli_option own[] = {
-        { "data", CLI_TEXT, &a.data, "FILE", "examples, one a line: text TAB label, or two texts",
-          NULL },
-        { "o,output", CLI_TEXT, &a.output, "FOLDER", "where the model goes", NULL },
+        { "data", CLI_TEXT, &a.data, "FILE",
+          "examples, one per line: text TAB label, or text TAB text", NULL },
+        { "o,output", CLI_TEXT, &a.output, "FOLDER", "folder for the trained model", NULL },
         { "task", CLI_CHOICE, &a.task, "classes,pairs",
-          "labels, or texts that belong together [classes]", NULL },
-        { "epochs", CLI_UINT, &a.epochs, "N", "how often every example is seen [3]", NULL },
-        { "batch-size", CLI_UINT, &a.batch_size, "N", "examples of a step [16]", NULL },
+          "learn labels, or pairs of texts that belong together [classes]", NULL },
+        { "epochs", CLI_UINT, &a.epochs, "N", "number of passes over the examples [3]", NULL },
+        { "batch-size", CLI_UINT, &a.batch_size, "N", "number of examples per step [16]", NULL },
         { "lr", CLI_DOUBLE, &a.rate, "RATE", "highest learning rate [5e-5]", NULL },
-        { "warmup", CLI_DOUBLE, &a.warmup, "PART", "of the steps, in which the rate rises [0.1]",
-          NULL },
+        { "warmup", CLI_DOUBLE, &a.warmup, "PART",
+          "share of the steps during which the learning rate rises [0.1]", NULL },
         { "schedule", CLI_CHOICE, &a.schedule, "linear,constant",
-          "of the rate behind that [linear]", NULL },
-        { "optimizer", CLI_CHOICE, &a.optimizer, "adamw,sgd", "rule of the steps [adamw]", NULL },
-        { "momentum", CLI_DOUBLE, &a.momentum, "M", "of sgd [0]", NULL },
-        { "weight-decay", CLI_DOUBLE, &a.decay, "D", "of matrices and tables [0.01]", NULL },
-        { "clip", CLI_DOUBLE, &a.clip, "LENGTH", "shorten longer gradients; 0: never [1]", NULL },
-        { "scale", CLI_DOUBLE, &a.scale, "S", "of the cosines of pairs [20]", NULL },
-        { "freeze", CLI_UINT, &a.freeze, "N", "the embeddings and first N layers stay [0: none]",
+          "how the learning rate changes after that [linear]", NULL },
+        { "optimizer", CLI_CHOICE, &a.optimizer, "adamw,sgd", "optimizer [adamw]", NULL },
+        { "momentum", CLI_DOUBLE, &a.momentum, "M", "momentum of sgd [0]", NULL },
+        { "weight-decay", CLI_DOUBLE, &a.decay, "D", "weight decay of matrices and tables [0.01]",
           NULL },
-        { "seed", CLI_UINT, &a.seed, "N", "of the order and the first weights [0]", NULL },
-        { "val", CLI_TEXT, &a.validation, "FILE", "examples to test with behind every epoch",
+        { "clip", CLI_DOUBLE, &a.clip, "LENGTH", "clip gradients to this norm; 0: never [1]",
           NULL },
+        { "scale", CLI_DOUBLE, &a.scale, "S", "factor for the cosines of pairs [20]", NULL },
+        { "freeze", CLI_UINT, &a.freeze, "N",
+          "keep the embeddings and the first N layers fixed [0: none]", NULL },
+        { "seed", CLI_UINT, &a.seed, "N",
+          "seed of the order of examples and of the initial weights [0]", NULL },
+        { "val", CLI_TEXT, &a.validation, "FILE", "examples to test with after every epoch", NULL },
         { "test", CLI_TEXT, &a.test, "FILE", "examples to test the final model with", NULL },
         { "header", CLI_CHOICE, &a.header, "auto,yes,no",
-          "is the first line of each file a header [auto: by its words]", NULL },
+          "whether the first line of each file is a header [auto: judged by its words]", NULL },
         { "checkpoint", CLI_UINT, &a.save_every, "N",
-          "steps from state to state on disk [0: an epoch]", NULL },
-        { "check", CLI_UINT, &a.check, "N",
-          "steps from one that is compared with plain C to the next; 0: none is [200]",
+          "number of steps between two saved states [0: one epoch]", NULL },
+        { "check", CLI_UINT, &a.check, "N", "compare every N-th step with plain C; 0: never [200]",
           &a.check_given },
-        { "resume", CLI_FLAG, &a.resume, NULL, "go on from the state in FOLDER", NULL },
+        { "resume", CLI_FLAG, &a.resume, NULL, "continue from the state in FOLDER", NULL },
         { "max-length", CLI_UINT, &a.texts.max_length, "N",
-          "most tokens of a text, [CLS] and [SEP] included [the model's]",
+          "cut texts to N tokens, including [CLS] and [SEP] [the limit of the model]",
           &a.texts.max_length_given },
         { "invalid", CLI_CHOICE, &a.texts.invalid, "error,drop",
-          "what becomes of bytes that are not UTF-8 [error]", NULL },
-        { "threads", CLI_UINT, &a.texts.threads, "N", "threads that tokenize [all cores]", NULL },
+          "what to do with bytes that are not UTF-8 [error]", NULL },
+        { "threads", CLI_UINT, &a.texts.threads, "N",
+          "number of threads that tokenize [all available cores]", NULL },
         { NULL },
     };
     cli_option common[CLI_COMMON_OPTIONS + 1];
@@ -418,19 +420,16 @@ const cli_command cli_finetune = {
     .summary = "a BERT model learns from examples",
     .operands = "MODEL_DIR --data FILE -o FOLDER [OPTION...]",
     .description =
-        "All weights of an encoder learn, on the first device that works: with --task classes\n"
-        "(lines of text, tab, label) the model's pooler and a linear layer tell the class of a\n"
-        "text; with --task pairs (lines of two texts) vectors of texts that belong together move\n"
-        "together, and away from the second texts of the other pairs of the batch. One line a "
-        "step\n"
-        "and one an epoch go to standard output; loss, accuracy, macro F1 and the confusion "
-        "matrix\n"
-        "of --val and --test go to standard error and into the report. FOLDER gets what MODEL_DIR\n"
-        "has, with new weights. A model of classes is a BertForSequenceClassification, which\n"
-        "`cleave classify` and transformers read with the same results. A first line that names\n"
-        "columns is left out. A run that was interrupted leaves checkpoint.safetensors in FOLDER;\n"
-        "--resume goes on from there and ends with the same bytes. Same seed, device and data: "
-        "same\n"
-        "bytes.",
+        "Trains all weights of an encoder on the first device that works. With --task "
+        "classes\n(lines of text, tab, label), the model's pooler and a linear layer learn the "
+        "class of a\ntext. With --task pairs (lines of two texts), the vectors of texts that "
+        "belong together\nlearn to be similar, and different from the second texts of the other "
+        "pairs of the batch.\nOne line per step and one per epoch go to standard output; loss, "
+        "accuracy, macro F1 and the confusion matrix\nof --val and --test go to standard error and "
+        "into the report. FOLDER gets the files of\nMODEL_DIR with new weights. A model with "
+        "classes is a BertForSequenceClassification, which\n`cleave classify` and transformers "
+        "read with the same results. A first line with the\nnames of columns is left out. A run "
+        "that was interrupted leaves checkpoint.safetensors in FOLDER;\n--resume continues from "
+        "there and ends with the same bytes. The same seed, device and data\ngive the same bytes.",
     .run = run,
 };

@@ -184,7 +184,7 @@ static int check(const generate_args *a)
         (a->prompt != NULL) + (a->prompt_file != NULL) + (a->input != NULL) + (a->ids != NULL);
     for (size_t i = 0; i < CLV_LEN(rules); ++i)
         if (!rules[i].good)
-            return cli_error(&cli_generate, CLI_USAGE, "%s: %.12g given, expected %s",
+            return cli_error(&cli_generate, CLI_USAGE, "%s is %.12g, but it must be %s",
                              rules[i].option, rules[i].given, rules[i].expected);
     if (prompts > 1)
         return cli_error(&cli_generate, CLI_USAGE,
@@ -239,50 +239,57 @@ static int run(int argc, char **argv)
         { "prompt-file", CLI_TEXT, &a.prompt_file, "FILE", "a file with the prompt", NULL },
         { "i,input", CLI_TEXT, &a.input, "FILE",
           "several prompts: lines, or a table or JSON lines (.csv, .tsv, .jsonl); their texts are "
-          "made together, each a line",
+          "generated together, one line each",
           NULL },
         { "ids", CLI_TEXT, &a.ids, "IDS", "the prompt as token numbers, such as 1,2,3", NULL },
-        { "chat", CLI_FLAG, &a.chat, NULL, "the prompt is a question, put as the model expects it",
-          NULL },
-        { "system", CLI_TEXT, &a.system, "TEXT", "what the model is told before a conversation",
-          NULL },
+        { "chat", CLI_FLAG, &a.chat, NULL,
+          "the prompt is a message to a chat model, in the format that the model expects", NULL },
+        { "system", CLI_TEXT, &a.system, "TEXT",
+          "system message: instructions for the model before a conversation", NULL },
         { "template", CLI_TEXT, &a.family, "NAME",
-          "auto, chatml, llama2, llama3, mistral, gemma, phi3, zephyr or none [auto: the model's]",
+          "auto, chatml, llama2, llama3, mistral, gemma, phi3, zephyr or none [auto: the model's "
+          "own]",
           NULL },
-        { "n,max-tokens", CLI_UINT, &a.tokens, "N", "most tokens that are made [256]", NULL },
+        { "n,max-tokens", CLI_UINT, &a.tokens, "N", "largest number of tokens to generate [256]",
+          NULL },
         { "temperature", CLI_DOUBLE, &p->temperature, "T",
-          "how evenly tokens are drawn; 0: the likeliest [0.8]", NULL },
+          "how random the choice of tokens is; 0: always the likeliest [0.8]", NULL },
         { "top-k", CLI_UINT, &a.top_k, "K", "draw from the K likeliest tokens; 0: from all [40]",
           NULL },
         { "top-p", CLI_DOUBLE, &p->top_p, "P",
-          "draw from the fewest tokens that have this probability together [0.95]", NULL },
+          "draw from the smallest set of tokens with at least this total probability [0.95]",
+          NULL },
         { "min-p", CLI_DOUBLE, &p->min_p, "P",
-          "leave out tokens below this part of the likeliest one's probability [0.05]", NULL },
+          "leave out tokens below this share of the probability of the likeliest one [0.05]",
+          NULL },
         { "repeat-penalty", CLI_DOUBLE, &p->penalty, "R",
-          "lower the scores of recent tokens; 1: do not [1]", NULL },
-        { "repeat-last", CLI_UINT, &a.repeat_last, "N", "how many tokens are recent [64]", NULL },
+          "divide the scores of recent tokens by R; 1: do not [1]", NULL },
+        { "repeat-last", CLI_UINT, &a.repeat_last, "N",
+          "number of tokens that count as recent [64]", NULL },
         { "seed", CLI_UINT, &p->seed, "N", "the same seed gives the same text [a random one]",
           &a.seeded },
         { "stop", CLI_TEXTS, &a.stops, "TEXT", "end before this text; may be repeated", NULL },
-        { "ignore-eos", CLI_FLAG, &a.ignore_eos, NULL, "go on where the model would end", NULL },
+        { "ignore-eos", CLI_FLAG, &a.ignore_eos, NULL, "continue where the model would end", NULL },
         { "context", CLI_UINT, &a.context, "N",
-          "most tokens of prompt and text together [the model's, at most 4096]", NULL },
+          "largest number of tokens of prompt and text together [that of the model, at most 4096]",
+          NULL },
         { "lookup", CLI_UINT, &a.lookup, "N",
-          "guess up to N tokens (7 at most) from what followed before: the same text, sooner where "
-          "it repeats [0: do not]",
+          "guess up to N tokens (at most 7) from earlier text: the result is the same, but faster "
+          "where text repeats [0: do not]",
           NULL },
         { "cache-type", CLI_CHOICE, &a.cache, "fp32,fp16",
-          "how keys and values are kept; fp16 takes half the memory [fp32]", NULL },
+          "type of the cached keys and values; fp16 needs half the memory [fp32]", NULL },
         { "activations", CLI_CHOICE, &a.activations, "fp32,int8",
-          "what matrices are multiplied with when tokens are made; int8 is faster on CPUs with "
-          "AVX2 (PoCL), and changes scores by up to 0.8 [fp32]",
+          "type of the activations in matrix products; int8 is faster on CPUs with AVX2 (PoCL), "
+          "and changes scores by up to 0.8 [fp32]",
           NULL },
-        { "stream", CLI_FLAG, &a.stream, NULL, "write the text as it is made (the default)", NULL },
+        { "stream", CLI_FLAG, &a.stream, NULL, "write the text while it is generated (the default)",
+          NULL },
         { "no-stream", CLI_FLAG, &a.no_stream, NULL, "write the text when it is complete", NULL },
-        { "json", CLI_FLAG, &a.json, NULL, "write one JSON object in place of the text", NULL },
+        { "json", CLI_FLAG, &a.json, NULL, "write one JSON object instead of the text", NULL },
         { "logits-top", CLI_UINT, &a.logits_top, "K",
-          "with --json: the K highest scores behind the prompt", NULL },
-        { "info", CLI_FLAG, &a.info, NULL, "say what the model is, and end", NULL },
+          "with --json: write the K highest scores after the prompt", NULL },
+        { "info", CLI_FLAG, &a.info, NULL, "describe the model, and end", NULL },
         { NULL },
     };
     cli_option common[CLI_COMMON_OPTIONS + 1];
@@ -311,20 +318,14 @@ const cli_command cli_generate = {
     .summary = "text from a language model",
     .operands = "MODEL [--prompt TEXT] [--chat] [OPTION...]",
     .description =
-        "Continues a text, or answers questions, with a language model on the devices of this\n"
-        "machine. MODEL is a GGUF file or a Hugging Face folder (config.json, safetensors,\n"
-        "tokenizer.json) of the architectures llama, mistral, qwen2 or qwen3. Quantised weights "
-        "stay\n"
-        "quantised on the devices; everything else is computed in single precision. A model that\n"
-        "does not fit on one device is cut between layers. Text goes to standard output, "
-        "everything\n"
-        "else to standard error.\n\n"
-        "Without a prompt, and on a terminal, you have a conversation: a line is a message, a "
-        "line\n"
-        "that ends in \\ goes on in the next one. /clear forgets the conversation, /system TEXT "
-        "sets\n"
-        "what the model is told first, /stats shows the speed, /exit or Ctrl-D ends. Ctrl-C stops "
-        "an\n"
-        "answer.",
+        "Continues a text, or answers questions, with a language model on the devices of "
+        "this\nmachine. MODEL is a GGUF file or a Hugging Face folder (config.json, "
+        "safetensors,\ntokenizer.json) of the architectures llama, mistral, qwen2 or qwen3. "
+        "Quantised weights stay\nquantised on the devices; everything else is computed in single "
+        "precision. A model that\ndoes not fit on one device is cut between layers. Text goes to "
+        "standard output, everything\nelse to standard error.\n\nWithout a prompt, and on a "
+        "terminal, you have a conversation: each line is a message; a\nline that ends in \\ "
+        "continues on the next one. /clear forgets the conversation, /system TEXT sets\nthe system "
+        "message, /stats shows the speed, /exit or Ctrl-D ends it. Ctrl-C stops an\nanswer.",
     .run = run,
 };

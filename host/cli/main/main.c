@@ -57,7 +57,8 @@ static int take_icds(int *argc, char **argv, const char **icds, size_t room, siz
             icds[(*count)++] = alone ? argv[++i] : argv[i] + strlen("--icd=");
         } else {
             cli_say(stderr,
-                    "cleave: --icd is given more than %zu times; one --icd takes a comma list\n",
+                    "cleave: --icd is given more than %zu times; give one --icd with a "
+                    "comma-separated list\n",
                     room);
             return CLI_USAGE;
         }

@@ -31,8 +31,9 @@ static void tell(int shards, int argc, char **argv)
 static int run(int argc, char **argv)
 {
     bool quiet = false;
-    const cli_option own[] = { { "q,quiet", CLI_FLAG, &quiet, NULL, "no messages but errors" },
-                               { NULL } };
+    const cli_option own[] = {
+        { "q,quiet", CLI_FLAG, &quiet, NULL, "print no messages except errors" }, { NULL }
+    };
     const cli_option *const tables[] = { own, NULL };
     char **arguments;
     int operands, code = cli_parse(&cli_merge, tables, argc, argv, &operands), count;
@@ -56,10 +57,9 @@ const cli_command cli_merge = {
     .summary = "put the records of shards together",
     .operands = "RECORD...",
     .description =
-        "Takes the records that `cleave COMMAND --shard I/N --record RECORD` has written, all N "
-        "of\n"
-        "them in any order, checks that they are complete, undamaged and of one command and one\n"
-        "set of inputs, and writes the outputs of that command, with the same bytes as without\n"
+        "Reads all N records that `cleave COMMAND --shard I/N --record RECORD` has written, in "
+        "any\norder, and checks that they are complete, undamaged, and from one command and one "
+        "set of\ninputs. Then writes the outputs of that command, with the same bytes as without "
         "shards. It needs the same inputs in the same places: run it in the same folder.",
     .run = run,
 };

@@ -429,13 +429,11 @@ const cli_command cli_paco = {
     .summary = "find exoplanets in an ADI sequence (patch covariances)",
     .operands = "CUBE ANGLES PSF -o DIR [OPTION...]",
     .description =
-        "Searches a sequence of star-centred frames, taken while the field rotates, for faint\n"
-        "companions. CUBE is [T,H,W] or [C,T,H,W], ANGLES the T parallactic angles in degrees, "
-        "PSF\n"
-        "an off-axis image of the star; each a FITS or NPY file, angles also text. Finds the "
-        "star,\n"
-        "leaves out bad frames, then measures every companion and takes it out of the data until\n"
-        "none is left above the threshold. Writes the maps a, b, snr, snr_raw, flux and sigma,\n"
-        "detections.csv, frames.csv, pictures and report.json into DIR.",
+        "Searches a sequence of star-centred frames, taken while the field rotates, for "
+        "faint\ncompanions. CUBE is [T,H,W] or [C,T,H,W], ANGLES the T parallactic angles in "
+        "degrees, PSF\nan off-axis image of the star; each a FITS or NPY file, angles also text. "
+        "Finds the star,\nleaves out bad frames, then measures every companion and subtracts it "
+        "from the data\nuntil none is left above the threshold. Writes the maps a, b, snr, "
+        "snr_raw, flux and sigma,\ndetections.csv, frames.csv, pictures and report.json into DIR.",
     .run = run,
 };

@@ -33,7 +33,7 @@ static void make_table(probe_args *a, cli_option *table)
         { "bench", CLI_OPTIONAL, &a->bench, "LEVEL",
           "measure every device: quick (3 s each) or full" },
         { "measure-free", CLI_FLAG, &a->measure_free, NULL,
-          "fill each card's memory to see how much is free" },
+          "fill the memory of each card to measure how much is free" },
         { "device", CLI_TEXT, &a->device, "SEL",
           "these devices: gpu, cpu, all, N, P:D, name~TEXT...", NULL, "CLEAVE_DEVICE" },
         { "mode", CLI_TEXT, &a->mode, "MODE",
@@ -42,13 +42,14 @@ static void make_table(probe_args *a, cli_option *table)
           "limit for each driver [10; check 60; bench 120]" },
         { "strict", CLI_FLAG, &a->strict, NULL, "exit code 4 when a driver crashed or hung" },
         { "simulate", CLI_TEXT, &a->simulate, "FILE",
-          "take the machine from a saved report or profiles" },
-        { "scenario", CLI_TEXT, &a->scenario, "ID", "which scenario of a profile file" },
+          "simulate the machine of a saved report or device profiles" },
+        { "scenario", CLI_TEXT, &a->scenario, "ID", "the scenario of the profiles to simulate" },
         { "save", CLI_TEXT, &a->save, "FILE", "write the JSON report to a file as well" },
         { "reproducible", CLI_FLAG, &a->reproducible, NULL, "leave out times and free memory" },
         { "in-process", CLI_FLAG, &a->in_process, NULL,
-          "load the drivers here, not in helpers (to debug)" },
-        { "v,verbose", CLI_FLAG, &a->verbose, NULL, "quirks with reasons, whole paths" },
+          "load the drivers in this process, for debugging" },
+        { "v,verbose", CLI_FLAG, &a->verbose, NULL,
+          "show quirks with their reasons, and full paths" },
         { "q,quiet", CLI_FLAG, &a->quiet, NULL, "no progress, no warnings on stderr" },
         { NULL },
     };
@@ -236,11 +237,11 @@ const cli_command cli_probe = {
     .summary = "what this machine can compute with, and which mode to take",
     .operands = "[OPTION...]",
     .description =
-        "Lists processors, memory and OpenCL devices, merges those that several drivers\n"
-        "show, and recommends a mode: cpu, hybrid or gpu. Every driver is loaded in a\n"
-        "process of its own: one that crashes or hangs is reported and left out.\n\n"
-        "Exit codes: 0 report made, also without any OpenCL; 1 failed; 2 wrong usage;\n"
-        "3 a device or mode that was asked for is not there; 4 a driver crashed or hung\n"
-        "(with --strict); 5 a device gave wrong results (with --check).",
+        "Lists processors, memory and OpenCL devices, merges those that several drivers\nshow, and "
+        "recommends a mode: cpu, hybrid or gpu. Every driver is loaded in a\nprocess of its own: "
+        "one that crashes or hangs is reported and left out.\n\nExit codes: 0 report made, also "
+        "without any OpenCL; 1 failed; 2 wrong usage;\n3 a device or mode that was asked for is "
+        "missing; 4 a driver crashed or hung\n(with --strict); 5 a device gave wrong results (with "
+        "--check).",
     .run = run,
 };

@@ -23,13 +23,16 @@ enum { OWN_OPTIONS = 36, BLOCK_ROWS = 512 };
 static void make_table(specfit_args *a, cli_option *table)
 {
     const cli_option rows[] = {
-        { "library", CLI_TEXT, &a->library, "DIR", "folder with lib.json" },
-        { "o,output", CLI_TEXT, &a->output, "FILE", "the table, .fits or .csv; - for CSV here" },
-        { "config", CLI_TEXT, &a->config, "FILE", "rvspecfit's settings (key: value lines)" },
+        { "library", CLI_TEXT, &a->library, "DIR",
+          "folder with the library of templates (lib.json)" },
+        { "o,output", CLI_TEXT, &a->output, "FILE",
+          "the table, .fits or .csv; - writes CSV to standard output" },
+        { "config", CLI_TEXT, &a->config, "FILE",
+          "a settings file of rvspecfit (lines of key: value)" },
         { "resolution", CLI_CHOICE, &a->resolution, "off,on",
           "use the resolution matrices of the file [off]" },
         { "resolving-power", CLI_DOUBLE, &a->resolving_power, "R",
-          "templates are convolved to wavelength / FWHM = R; not for DESI files",
+          "convolve the templates to wavelength / FWHM = R; not for DESI files",
           &a->resolving_power_given },
         { "combine", CLI_CHOICE, &a->combine, "none,target,all",
           "fit spectra together: those of a TARGETID or OBJECT, or all of them [none]" },
@@ -39,51 +42,61 @@ static void make_table(specfit_args *a, cli_option *table)
           "names of the columns wave (or loglam), flux, error (or ivar, var), mask and wdisp of "
           "tables and of text [the usual ones]" },
         { "wavelengths", CLI_CHOICE, &a->medium, "auto,vacuum,air",
-          "of single spectra; auto: as the file says, else vacuum [auto]" },
+          "whether the wavelengths of single spectra are in vacuum or air; auto: as the file says, "
+          "else vacuum [auto]" },
         { "barycentric", CLI_TEXT, &a->barycentric, "KMS|header",
-          "velocity to be added to those of single spectra, or the header's (VHELIO, BARYCORR, "
-          "BERV, ...) [0]" },
+          "add this velocity to those of single spectra, or take it from the header (VHELIO, "
+          "BARYCORR, BERV, ...) [0]" },
         { "starts", CLI_UINT, &a->starts, "N",
-          "starts for each star, 1 to 8 [1; 2 with priors or fixed parameters]", &a->starts_given },
-        { "models", CLI_TEXT, &a->models, "FILE", "write the best fits as FITS" },
-        { "plot", CLI_TEXT, &a->plots, "DIR", "write a picture of each star, and a summary" },
-        { "npoly", CLI_UINT, &a->npoly, "N", "continuum terms, 1 to 15 [10]" },
-        { "max-vel", CLI_DOUBLE, &a->max_vel, "KMS", "velocities up to KMS [1000]" },
-        { "min-vel", CLI_DOUBLE, &a->min_vel, "KMS", "velocities from KMS [-max-vel]" },
-        { "vel-step", CLI_DOUBLE, &a->vel_step, "KMS", "of the start's grid [5]" },
-        { "max-vsini", CLI_DOUBLE, &a->max_vsini, "KMS", "fastest rotation [500]" },
+          "number of starting points of each fit, 1 to 8 [1; 2 with priors or fixed parameters]",
+          &a->starts_given },
+        { "models", CLI_TEXT, &a->models, "FILE", "write the best-fit models as FITS" },
+        { "plot", CLI_TEXT, &a->plots, "DIR",
+          "write a plot of each star and its best fit, and a summary" },
+        { "npoly", CLI_UINT, &a->npoly, "N", "number of continuum terms, 1 to 15 [10]" },
+        { "max-vel", CLI_DOUBLE, &a->max_vel, "KMS", "largest velocity [1000]" },
+        { "min-vel", CLI_DOUBLE, &a->min_vel, "KMS",
+          "smallest velocity [the negative of --max-vel]" },
+        { "vel-step", CLI_DOUBLE, &a->vel_step, "KMS",
+          "step of the velocity grid on which a fit starts [5]" },
+        { "max-vsini", CLI_DOUBLE, &a->max_vsini, "KMS",
+          "largest rotation velocity v sin i [500]" },
         { "prior", CLI_TEXT, &a->prior, "NAME=X:S,...",
-          "normal priors X with standard deviation S, such as teff=5800:100; vrad, vsini, teff, "
-          "logg, feh, alpha" },
-        { "fix", CLI_TEXT, &a->fix, "NAME=X,...", "hold at X, such as vsini=0,alpha=0.2" },
+          "Gaussian priors of mean X and standard deviation S, such as teff=5800:100; vrad, vsini, "
+          "teff, logg, feh, alpha" },
+        { "fix", CLI_TEXT, &a->fix, "NAME=X,...",
+          "hold parameters at X, such as vsini=0,alpha=0.2" },
         { "priors", CLI_TEXT, &a->priors, "FILE",
-          "the same of each star: CSV with TARGETID or FILE, TEFF, TEFF_SIGMA, ...; a sigma of 0 "
-          "holds" },
+          "priors of each star: CSV with the columns TARGETID or FILE, TEFF, TEFF_SIGMA, ...; a "
+          "sigma of 0 holds the value" },
         { "ignore", CLI_TEXT, &a->ignore, "A:B,...",
-          "leave out wavelengths from A to B Angstrom; none: leave out nothing [4300:4450 in DESI "
-          "files, whose dichroic is there; none in others]" },
+          "leave out wavelengths from A to B Angstrom; none: leave out nothing [4300:4450 for DESI "
+          "files, because of the dichroic; none for others]" },
         { "reject", CLI_DOUBLE, &a->reject, "SIGMA",
-          "leave out pixels further than SIGMA from the best fit and fit again; 0: none [6]" },
-        { "targets", CLI_TEXT, &a->targets, "ID,...", "only these TARGETIDs" },
-        { "targets-file", CLI_TEXT, &a->targets_file, "FILE", "only the TARGETIDs in FILE" },
-        { "minsn", CLI_DOUBLE, &a->min_sn, "S/N", "only spectra with some arm above it",
-          &a->min_sn_given },
-        { "minexpid", CLI_INT, &a->min_expid, "N", "only exposures after EXPID N",
+          "leave out pixels that are more than SIGMA away from the best fit, and fit again; 0: "
+          "never [6]" },
+        { "targets", CLI_TEXT, &a->targets, "ID,...", "fit only these TARGETIDs" },
+        { "targets-file", CLI_TEXT, &a->targets_file, "FILE", "fit only the TARGETIDs in FILE" },
+        { "minsn", CLI_DOUBLE, &a->min_sn, "S/N",
+          "fit only spectra with at least one arm above this S/N", &a->min_sn_given },
+        { "minexpid", CLI_INT, &a->min_expid, "N", "fit only exposures after EXPID N",
           &a->min_expid_given },
-        { "maxexpid", CLI_INT, &a->max_expid, "N", "only exposures up to EXPID N",
+        { "maxexpid", CLI_INT, &a->max_expid, "N", "fit only exposures up to EXPID N",
           &a->max_expid_given },
         { "redshifts", CLI_TEXT, &a->redshifts, "FILE",
-          "redrock's table, for RR_Z, RR_SPECTYPE and RR_SUBTYPE" },
+          "table of redrock, for the columns RR_Z, RR_SPECTYPE and RR_SUBTYPE" },
         { "zbest_include", CLI_FLAG, &a->zbest_include, NULL,
-          "the same from redrock-X or zbest-X beside coadd-X" },
+          "use the table redrock-X or zbest-X beside coadd-X" },
         { "zbest_select", CLI_FLAG, &a->zbest_select, NULL,
-          "only what redrock says is a star or below 1500 km/s" },
+          "fit only spectra that redrock classifies as stars or below 1500 km/s" },
         { "resume", CLI_FLAG, &a->resume, NULL,
-          "keep finished stars in OUTPUT.journal; go on after a run that was killed" },
-        { "save-every", CLI_UINT, &a->save_every, "N", "with --resume: after N stars [512]" },
-        { "use_gpu", CLI_FLAG, &a->use_gpu, NULL, "on GPUs, on the rest where there is none", NULL,
-          "CLEAVE_MODE" },
-        { "gpu_batch_size", CLI_UINT, &a->gpu_batch_size, "N", "stars at once, as --batch" },
+          "keep finished stars in OUTPUT.journal, and continue a run that was killed" },
+        { "save-every", CLI_UINT, &a->save_every, "N",
+          "with --resume: save after every N stars [512]" },
+        { "use_gpu", CLI_FLAG, &a->use_gpu, NULL, "use GPUs, or the other devices if there is none",
+          NULL, "CLEAVE_MODE" },
+        { "gpu_batch_size", CLI_UINT, &a->gpu_batch_size, "N",
+          "number of stars computed at once, like --batch" },
         { "gpu_devices", CLI_TEXT, &a->gpu_devices, "LIST", "GPUs by number, such as 0,1,2,3", NULL,
           "CLEAVE_MODE" },
         { NULL },
@@ -464,11 +477,11 @@ const cli_command cli_specfit = {
     .summary = "velocities and parameters of stars from their spectra",
     .operands = "SPECTRA... --library DIR -o FILE [OPTION...]",
     .description =
-        "Fits velocity, rotation, temperature, gravity and abundances of every star in DESI's\n"
-        "coadd- or spectra- files, or of single spectra (SDSS, JWST, specutils and other FITS\n"
-        "tables, IRAF and log-lambda images, text), by a library of templates, and writes\n"
-        "rvspecfit's columns with the value of the likelihood and all covariances added.\n"
-        "SPECTRA are files, patterns in quotes, or @FILE with a path on each line.\n"
-        "Spectra that cannot be fitted keep their row, with RVS_WARN = 32.",
+        "Fits velocity, rotation, temperature, gravity and abundances of every star in "
+        "DESI's\ncoadd- or spectra- files, or of single spectra (SDSS, JWST, specutils and other "
+        "FITS\ntables, IRAF and log-lambda images, text), with a library of templates. Writes "
+        "the\ncolumns of rvspecfit, and adds the value of the likelihood and all "
+        "covariances.\nSPECTRA are files, patterns in quotes, or @FILE with a path on each "
+        "line.\nSpectra that cannot be fitted keep their row, with RVS_WARN = 32.",
     .run = run,
 };

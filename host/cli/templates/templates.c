@@ -184,28 +184,33 @@ static int run(int argc, char **argv)
     clv_context *context = NULL;
     clv_report *report = NULL;
     const cli_option own[] = {
-        { "o,output", CLI_TEXT, &a.output, "DIR", "the library; a folder that has none yet" },
+        { "o,output", CLI_TEXT, &a.output, "DIR",
+          "folder for the library, which must not have one yet" },
         { "arm", CLI_TEXTS, &a.arm_texts, "NAME=FROM:TO:STEP[:SIGMA]",
-          "an arm and its templates' step in Angstrom; may be repeated [DESI's b, r and z]" },
+          "an arm and the step of its templates in Angstrom; may be repeated [b, r and z of "
+          "DESI]" },
         { "sigma", CLI_DOUBLE, &a.sigma, "A",
-          "standard deviation in Angstrom of the Gaussian that templates are as sharp as [0.5]",
+          "standard deviation, in Angstrom, of the Gaussian line profile of the templates [0.5]",
           &a.sigma_given },
         { "resolving-power", CLI_DOUBLE, &a.resolving_power, "R",
-          "in place of --sigma: wavelength / FWHM of that Gaussian", &a.resolving_power_given },
+          "instead of --sigma: wavelength / FWHM of that Gaussian", &a.resolving_power_given },
         { "model-power", CLI_DOUBLE, &a.model_power, "R",
           "wavelength / FWHM of the models themselves [500000 for PHOENIX, else infinite]",
           &a.model_power_given },
         { "wave", CLI_TEXT, &a.wave, "FILE",
-          "PHOENIX's wavelengths [WAVE_*.fits in the folder or beside it]" },
-        { "select", CLI_TEXT, &a.select, "RANGES", "only these models: teff=4000:8000,feh=-2:0.5" },
+          "the file with PHOENIX's wavelengths [WAVE_*.fits in the folder or beside it]" },
+        { "select", CLI_TEXT, &a.select, "RANGES",
+          "use only these models, such as teff=4000:8000,feh=-2:0.5" },
         { "wavelengths", CLI_CHOICE, &a.medium, "auto,vacuum,air",
-          "of the models of a table [auto: as files say, else vacuum]" },
+          "whether the models of a table are in vacuum or air [auto: as the files say, else "
+          "vacuum]" },
         { "starts", CLI_UINT, &a.starts, "N",
-          "about how many models start the search for velocities [300]" },
+          "about how many templates the search for velocities begins with [300]" },
         { "margin", CLI_DOUBLE, &a.margin_kms, "KMS",
-          "how far templates reach beyond an arm [1000]" },
+          "how far the templates extend beyond an arm, as a velocity [1000]" },
         { "keep-slope", CLI_FLAG, &a.keep_slope, NULL,
-          "do not divide by a line through the medians of both halves" },
+          "keep the slope of the spectra: do not divide by a line through the medians of both "
+          "halves" },
         { NULL },
     };
     cli_option common[CLI_COMMON_OPTIONS + 1];
@@ -246,10 +251,10 @@ const cli_command cli_templates = {
     .summary = "libraries of template spectra for specfit, from models of stars",
     .operands = "MODELS -o DIR [OPTION...]",
     .description =
-        "Smooths model spectra to an instrument's resolution, puts them on the grids that\n"
-        "specfit uses, and writes them as a library. MODELS is a folder of PHOENIX's published\n"
-        "HiRes FITS files (Husser et al. 2013) with their file of wavelengths, or a CSV table\n"
-        "with the columns FILE, TEFF, LOGG, FEH and ALPHA that names spectra of any kind that\n"
-        "specfit reads. The models stand on a grid of these parameters; some may be missing.",
+        "Smooths model spectra to the resolution of an instrument, resamples them to the "
+        "grids\nthat specfit uses, and writes them as a library. MODELS is a folder of PHOENIX's "
+        "published\nHiRes FITS files (Husser et al. 2013) with their file of wavelengths, or a CSV "
+        "table\nwith the columns FILE, TEFF, LOGG, FEH and ALPHA that names spectra of any kind "
+        "that\nspecfit reads. The models stand on a grid of these parameters; some may be missing.",
     .run = run,
 };

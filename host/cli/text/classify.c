@@ -200,9 +200,10 @@ static int run(int argc, char **argv)
     classify_args a = { .output = "-", .encode.texts.input = "-" };
     const cli_option own[] = {
         { "o,output", CLI_TEXT, &a.output, "FILE", "the classes; - is standard output [-]", NULL },
-        { "format", CLI_CHOICE, &a.format, "auto,tsv,csv", "[by the name's end, else tsv]", NULL },
-        { "all", CLI_FLAG, &a.all, NULL, "the probability of every class, not the best's alone",
-          NULL },
+        { "format", CLI_CHOICE, &a.format, "auto,tsv,csv",
+          "format of the output [by the ending of its name, else tsv]", NULL },
+        { "all", CLI_FLAG, &a.all, NULL,
+          "write the probability of every class, not only of the most probable", NULL },
         { NULL },
     };
     int code = cli_encode_parse(&cli_classify, &a.encode, own, "MODEL_DIR", argc, argv);
@@ -227,12 +228,11 @@ const cli_command cli_classify = {
     .summary = "the class of every text, by a model that learnt classes",
     .operands = "MODEL_DIR [-i TEXTS] [-o CLASSES.tsv] [OPTION...]",
     .description =
-        "Every line of the input becomes one row: the most probable class and its probability.\n"
-        "MODEL_DIR is what `cleave finetune` wrote, or a BertForSequenceClassification of\n"
-        "transformers; the names of the classes are id2label in config.json. The next lines are\n"
-        "tokenized while devices work, results are written as they come: memory does not grow "
-        "with\n"
-        "the input. Formats: TSV (a header with --all alone), CSV. The report has the number of\n"
-        "texts of each class.",
+        "Every line of the input becomes one row: the most probable class and its "
+        "probability.\nMODEL_DIR is what `cleave finetune` wrote, or a "
+        "BertForSequenceClassification of\ntransformers; the names of the classes are id2label in "
+        "config.json. Lines are\ntokenized while the devices compute, and results are written as "
+        "they come, so memory does\nnot grow with the input. Formats: TSV (with a header only for "
+        "--all), CSV. The report has the number of\ntexts in each class.",
     .run = run,
 };

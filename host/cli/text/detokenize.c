@@ -158,13 +158,15 @@ static int run(int argc, char **argv)
     detokenize_args a = { .input = "-", .output = "-" };
     const cli_option own[] = {
         { "i,input", CLI_TEXT, &a.input, "FILE",
-          "JSON list of lists, or numbers, a text a line; - is standard input [-]", NULL },
-        { "o,output", CLI_TEXT, &a.output, "FILE", "where the texts go; - is standard output [-]",
+          "a JSON list of lists, or numbers with one text per line; - is standard input [-]",
           NULL },
-        { "null", CLI_FLAG, &a.null, NULL, "texts end at NUL bytes, not at line ends", NULL },
+        { "o,output", CLI_TEXT, &a.output, "FILE", "file for the texts; - is standard output [-]",
+          NULL },
+        { "null", CLI_FLAG, &a.null, NULL, "separate texts by NUL bytes instead of newlines",
+          NULL },
         { "special", CLI_FLAG, &a.control, NULL,
           "show special tokens as the vocabulary writes them", NULL },
-        { "q,quiet", CLI_FLAG, &a.quiet, NULL, "no messages but errors", NULL },
+        { "q,quiet", CLI_FLAG, &a.quiet, NULL, "print no messages except errors", NULL },
         { NULL },
     };
     const cli_option *const tables[] = { own, NULL };
@@ -192,11 +194,10 @@ const cli_command cli_detokenize = {
     .summary = "token numbers of a model back to texts",
     .operands = "MODEL [-i IDS.json] [-o TEXTS] [OPTION...]",
     .description =
-        "The way back from `cleave tokenize`. MODEL is a GGUF file or a folder with "
-        "tokenizer.json.\n"
-        "Bytes that do not make whole characters become U+FFFD. Special tokens are left out "
-        "unless\n"
-        "--special is given. Texts of byte-level vocabularies (GPT-2, SmolLM, Llama 3) come back\n"
-        "exactly; Qwen2's in the composed normal form, and BERT's without what its rules dropped.",
+        "Turns token numbers into texts: the reverse of `cleave tokenize`. MODEL is a GGUF file "
+        "or\na folder with tokenizer.json. Bytes that do not make whole characters become U+FFFD. "
+        "Special\ntokens are left out unless you give --special. Texts of byte-level vocabularies "
+        "(GPT-2, SmolLM, Llama 3) come back\nexactly, those of Qwen2 in Unicode's composed form "
+        "(NFC), and those of BERT without what\nits rules remove.",
     .run = run,
 };

@@ -86,13 +86,13 @@ static int run(int argc, char **argv)
     const cli_option own[] = {
         { "o,output", CLI_TEXT, &a.output, "FILE", "the vectors; - is standard output", NULL },
         { "format", CLI_CHOICE, &a.format, "auto,npy,csv,tsv,safetensors,parquet",
-          "[by the name's end, else npy]", NULL },
+          "format of the output [by the ending of its name, else npy]", NULL },
         { "prompt", CLI_ANY_TEXT, &a.encode.prompt, "NAME|TEXT",
-          "put this prompt of the model, or this text, before every text; \"\": nothing [the "
-          "model's default]",
+          "put this prompt of the model, or this text, before every text; \"\": none [the default "
+          "of the model]",
           NULL },
         { "normalize", CLI_FLAG, &a.normalize, NULL,
-          "vectors of length 1, also where the model does not say so", NULL },
+          "scale every vector to length 1, even if the model does not", NULL },
         { "tokens-out", CLI_TEXT, &a.tokens_output, "FILE", "write the token numbers as JSON",
           NULL },
         { NULL },
@@ -124,14 +124,12 @@ const cli_command cli_embed = {
     .summary = "texts to vectors by an encoder (BERT, RoBERTa and their kin)",
     .operands = "MODEL_DIR [-i TEXTS] -o VECTORS.npy [OPTION...]",
     .description =
-        "Every text of the input becomes one row of float32: the pooled output of the encoder, of\n"
-        "length 1 where the model says so. Texts are lines, or a column of a table (.csv, .tsv), "
-        "or\n"
-        "a member of JSON lines (.jsonl). MODEL_DIR is a folder as sentence-transformers writes\n"
-        "it: config.json, model.safetensors, tokenizer.json or vocab.txt. The next lines are\n"
-        "tokenized while devices work, results are written as they come: memory does not grow "
-        "with\n"
-        "the input. Formats: NPY, CSV (with a header), TSV (without), safetensors (one tensor,\n"
-        "embeddings), Parquet (a column for each number: v0, v1, ...).",
+        "Every text of the input becomes one row of float32: the pooled output of the encoder, "
+        "of\nlength 1 if the model normalises its vectors. Texts are lines, or a column of a table "
+        "(.csv, .tsv), or\na member of JSON lines (.jsonl). MODEL_DIR is a folder in the form of "
+        "sentence-\ntransformers: config.json, model.safetensors, tokenizer.json or vocab.txt. "
+        "Lines are\ntokenized while the devices compute, and results are written as they come, so "
+        "memory does\nnot grow with the input. Formats: NPY, CSV (with a header), TSV (without), "
+        "safetensors (one tensor,\nembeddings), Parquet (a column for each number: v0, v1, ...).",
     .run = run,
 };

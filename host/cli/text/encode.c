@@ -22,9 +22,9 @@ int cli_encode_parse(const cli_command *command, cli_encode_args *a, const cli_o
 {
     const cli_option encoder[] = {
         { "precision", CLI_CHOICE, &a->precision, "fp32,fp16",
-          "of the weights on the device; sums are fp32", NULL },
-        { "batch-tokens", CLI_UINT, &a->batch_tokens, "N", "tokens worked on together [1536]",
-          NULL },
+          "precision of the weights on the device; sums are fp32", NULL },
+        { "batch-tokens", CLI_UINT, &a->batch_tokens, "N",
+          "largest number of tokens computed together [1536]", NULL },
         { NULL },
     };
     cli_option input[CLI_TEXT_OPTIONS + 1], common[CLI_COMMON_OPTIONS + 1],

@@ -322,16 +322,16 @@ static int run(int argc, char **argv)
 {
     rank_args a = { .output = "-", .encode = { .texts.input = "-" } };
     const cli_option own[] = {
-        { "query", CLI_ANY_TEXT, &a.query, "TEXT", "sort the passages by how well they answer this",
-          NULL },
+        { "query", CLI_ANY_TEXT, &a.query, "TEXT",
+          "sort the passages by how well they match this text", NULL },
         { "pairs", CLI_FLAG, &a.pairs, NULL, "score lines of two texts with a tab between them",
           NULL },
-        { "top", CLI_UINT, &a.top, "N", "best passages to write [0: all]", NULL },
+        { "top", CLI_UINT, &a.top, "N", "number of best passages to write [0: all]", NULL },
         { "activation", CLI_CHOICE, &a.activation, "model,none,sigmoid,softmax",
-          "of the scores [model: as config.json says]", NULL },
+          "function that is applied to the scores [model: as config.json says]", NULL },
         { "o,output", CLI_TEXT, &a.output, "FILE", "the table; - is standard output [-]", NULL },
-        { "format", CLI_CHOICE, &a.format, "auto,tsv,csv,json", "[by the name's end, else tsv]",
-          NULL },
+        { "format", CLI_CHOICE, &a.format, "auto,tsv,csv,json",
+          "format of the output [by the ending of its name, else tsv]", NULL },
         { NULL },
     };
     int code = cli_encode_parse(&cli_rank, &a.encode, own, "MODEL_DIR", argc, argv);
@@ -351,16 +351,13 @@ const cli_command cli_rank = {
     .summary = "passages sorted by how well they answer a query, by a cross-encoder",
     .operands = "MODEL_DIR --query TEXT [-i PASSAGES] [OPTION...]",
     .description =
-        "A cross-encoder reads two texts together and scores how well they belong together: more\n"
-        "exact than comparing vectors, and slower. With --query the passages of the input (lines, "
-        "or\n"
-        "a column of a table) are written from the highest score to the lowest: rank, row from 0,\n"
-        "score, text. With --pairs every line of the input is a text, a tab and a text; their\n"
-        "scores are written in the same order. MODEL_DIR is a model for sequence classification "
-        "as\n"
-        "sentence-transformers' CrossEncoder saves it (BERT, DistilBERT, ELECTRA, RoBERTa,\n"
-        "XLM-RoBERTa, MPNet or ALBERT), with the same scores. A pair that is too long loses the "
-        "end\n"
-        "of its longer text. Formats: TSV, CSV, JSON.",
+        "A cross-encoder reads two texts together and scores how well they belong together. This "
+        "is\nmore accurate than comparing vectors, but slower. With --query the passages of the "
+        "input (lines, or\na column of a table) are written from the highest score to the lowest: "
+        "rank, row from 0,\nscore, text. With --pairs every line of the input is a text, a tab and "
+        "a text; their\nscores are written in the same order. MODEL_DIR is a model for sequence "
+        "classification as the\nCrossEncoder of sentence-transformers saves it (BERT, DistilBERT, "
+        "ELECTRA, RoBERTa,\nXLM-RoBERTa, MPNet or ALBERT), with the same scores. A pair that is "
+        "too long loses the end\nof its longer text. Formats: TSV, CSV, JSON.",
     .run = run,
 };

@@ -318,9 +318,12 @@ static int run(int argc, char **argv)
 {
     search_args a = { .output = "-", .top = 10, .encode = { .texts.input = "-", .prompts = true } };
     const cli_option own[] = {
-        { "model", CLI_TEXT, &a.model, "MODEL_DIR", "the model that makes vectors of the texts",
+        { "model", CLI_TEXT, &a.model, "MODEL_DIR",
+          "the model that computes the vectors of the texts", NULL },
+        { "queries", CLI_TEXT, &a.queries, "FILE", "vectors to search for (NPY), instead of texts",
           NULL },
-        { "queries", CLI_TEXT, &a.queries, "FILE", "vectors to search for (NPY), in place of texts",
+        { "top", CLI_UINT, &a.top, "N", "number of rows to find for each query [10]", NULL },
+        { "similarity", CLI_CHOICE, &a.similarity, "cosine,dot", "measure of similarity [cosine]",
           NULL },
         { "top", CLI_UINT, &a.top, "N", "rows to find for each query [10]", NULL },
         { "similarity", CLI_CHOICE, &a.similarity, "cosine,dot", "of two vectors [cosine]", NULL },
@@ -333,14 +336,15 @@ static int run(int argc, char **argv)
         { "rescore", CLI_UINT, &a.rescore, "N",
           "with --first-pass: compare N rows exactly for each that is wanted [10]", NULL },
         { "passages", CLI_TEXT, &a.passages, "FILE",
-          "the texts that VECTORS was made of: the table shows those that were found", NULL },
+          "the texts that VECTORS was made from; the table then shows the texts that were found",
+          NULL },
         { "prompt", CLI_ANY_TEXT, &a.encode.prompt, "NAME|TEXT",
-          "put this prompt of the model, or this text, before every text; \"\": nothing [the "
-          "model's default]",
+          "put this prompt of the model, or this text, before every text; \"\": none [the default "
+          "of the model]",
           NULL },
         { "o,output", CLI_TEXT, &a.output, "FILE", "the table; - is standard output [-]", NULL },
-        { "format", CLI_CHOICE, &a.format, "auto,tsv,csv,json", "[by the name's end, else tsv]",
-          NULL },
+        { "format", CLI_CHOICE, &a.format, "auto,tsv,csv,json",
+          "format of the output [by the ending of its name, else tsv]", NULL },
         { NULL },
     };
     int code = cli_encode_parse(&cli_search, &a.encode, own, "VECTORS", argc, argv);

@@ -58,15 +58,16 @@ static int run(int argc, char **argv)
 {
     tokenize_args a = { .output = "-", .texts = { .input = "-" } };
     const cli_option own[] = {
-        { "o,output", CLI_TEXT, &a.output, "FILE", "where the tokens go; - is standard output [-]",
+        { "o,output", CLI_TEXT, &a.output, "FILE", "file for the tokens; - is standard output [-]",
           NULL },
         { "format", CLI_CHOICE, &a.format, "json,ids,tokens",
-          "a list of lists, lines of numbers, lines of pieces [json]", NULL },
+          "json: a list of lists; ids: lines of numbers; tokens: lines of pieces [json]", NULL },
         { "no-limit", CLI_FLAG, &a.no_limit, NULL, "do not cut long texts", NULL },
-        { "null", CLI_FLAG, &a.null, NULL, "texts end at NUL bytes, not at line ends", NULL },
+        { "null", CLI_FLAG, &a.null, NULL, "separate texts by NUL bytes instead of newlines",
+          NULL },
         { "no-bos", CLI_FLAG, &a.texts.bare, NULL,
-          "without the tokens that the model puts in front of a text and behind it", NULL },
-        { "q,quiet", CLI_FLAG, &a.quiet, NULL, "no messages but errors", NULL },
+          "leave out the tokens that the model adds at the start and end of a text", NULL },
+        { "q,quiet", CLI_FLAG, &a.quiet, NULL, "print no messages except errors", NULL },
         { NULL },
     };
     cli_option input[CLI_TEXT_OPTIONS + 1];
@@ -113,16 +114,12 @@ const cli_command cli_tokenize = {
     .summary = "texts to the token numbers of a model",
     .operands = "MODEL [-i TEXTS] [-o IDS.json] [OPTION...]",
     .description =
-        "Splits every line of the input into the tokens of a model. MODEL is a folder with\n"
-        "tokenizer.json or vocab.txt, or a GGUF file (one that holds only a vocabulary will do).\n"
-        "BERT's WordPiece, byte-level BPE (GPT-2, SmolLM, Llama 3, Qwen2) and SentencePiece (Llama "
-        "2,\n"
-        "Mistral) are known. The numbers are exactly those of the Hugging Face library "
-        "tokenizers,\n"
-        "with the tokens that the model puts around a text ([CLS] and [SEP], a token that begins "
-        "a\n"
-        "text). Lines end at LF; memory does not grow with the input. `cleave detokenize` goes "
-        "the\n"
-        "other way.",
+        "Splits every line of the input into the tokens of a model. MODEL is a folder "
+        "with\ntokenizer.json or vocab.txt, or a GGUF file (one that holds only a vocabulary will "
+        "do).\nBERT's WordPiece, byte-level BPE (GPT-2, SmolLM, Llama 3, Qwen2) and SentencePiece "
+        "(Llama 2,\nMistral) are supported. The numbers are exactly those of the Hugging Face "
+        "library tokenizers,\nwith the tokens that the model puts around a text ([CLS] and [SEP], "
+        "a token that begins a\ntext). Lines end at LF; memory does not grow with the input. "
+        "`cleave detokenize` does the\nreverse.",
     .run = run,
 };

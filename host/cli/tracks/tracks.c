@@ -160,8 +160,9 @@ static int check(const tracks_args *a)
                     { "--max-displacement", a->max_displacement, INFINITY } };
     for (size_t i = 0; i < CLV_LEN(numbers); ++i)
         if (!(numbers[i].value >= 0 && numbers[i].value <= numbers[i].most))
-            return cli_error(&cli_tracks, CLI_USAGE, "%s: %g given, expected %s", numbers[i].option,
-                             numbers[i].value, numbers[i].most == 1 ? "0 to 1" : "0 or more");
+            return cli_error(&cli_tracks, CLI_USAGE, "%s is %g, but it must be %s",
+                             numbers[i].option, numbers[i].value,
+                             numbers[i].most == 1 ? "0 to 1" : "0 or more");
     if (!a->lags || a->lags > 1000000)
         return cli_error(&cli_tracks, CLI_USAGE, "--lags is %llu, but it must be 1 to 1000000",
                          (unsigned long long)a->lags);
@@ -176,49 +177,55 @@ static int run(int argc, char **argv)
     const cli_option results[] = {
         { "o,output", CLI_TEXT, &a.output, "FILE",
           "one row for each track, with its D: .csv .tsv .json; - is standard output", NULL },
-        { "summary", CLI_TEXT, &a.summary, "FILE", "one row about all of them", NULL },
-        { "msd", CLI_TEXT, &a.msd, "FILE", "mean squared displacements of all, by lag", NULL },
-        { "track-msd", CLI_TEXT, &a.track_msd, "FILE", "the same of each track", NULL },
-        { "drift", CLI_TEXT, &a.drift, "FILE", "the common motion, by frame", NULL },
+        { "summary", CLI_TEXT, &a.summary, "FILE", "write one row about all tracks", NULL },
+        { "msd", CLI_TEXT, &a.msd, "FILE",
+          "write the mean squared displacements of all tracks, by lag", NULL },
+        { "track-msd", CLI_TEXT, &a.track_msd, "FILE",
+          "write the mean squared displacements of each track, by lag", NULL },
+        { "drift", CLI_TEXT, &a.drift, "FILE", "write the common motion, by frame", NULL },
         { "positions", CLI_TEXT, &a.positions, "FILE",
-          "the spots of the tracks that stay, drift subtracted if so asked", NULL },
-        { "plot", CLI_TEXT, &a.plot, "FILE.png", "mean squared displacements, with the fit", NULL },
+          "write the spots of the selected tracks (after --subtract-drift, if given)", NULL },
+        { "plot", CLI_TEXT, &a.plot, "FILE.png", "plot the mean squared displacements with the fit",
+          NULL },
         { NULL },
     };
     const cli_option filters[] = {
-        { "min-length", CLI_UINT, &a.min_length, "L", "spots of the shortest track that stays [1]",
+        { "min-length", CLI_UINT, &a.min_length, "L", "select tracks with at least L spots [1]",
           NULL },
-        { "max-length", CLI_UINT, &a.max_length, "L", "of the longest [none]", NULL },
+        { "max-length", CLI_UINT, &a.max_length, "L",
+          "select tracks with at most L spots [no limit]", NULL },
         { "min-extent", CLI_DOUBLE, &a.min_extent, "R",
-          "diagonal of the box around a track, at least [0]", NULL },
+          "select tracks whose bounding box has a diagonal of at least R [0]", NULL },
         { "max-extent", CLI_DOUBLE, &a.max_extent, "R", "at most [none]", NULL },
         { "min-displacement", CLI_DOUBLE, &a.min_displacement, "R",
-          "from the first spot to the last, at least [0]", NULL },
+          "select tracks whose first and last spots are at least R apart [0]", NULL },
         { "max-displacement", CLI_DOUBLE, &a.max_displacement, "R", "at most [none]", NULL },
         { NULL },
     };
     const cli_option own[] = {
         { "stage-drift", CLI_TEXT, &a.stage_drift, "FILE",
-          "subtracts the drift that `cleave blobs --stage-drift` wrote", NULL },
+          "subtract the drift that `cleave blobs --stage-drift` wrote", NULL },
         { "subtract-drift", CLI_FLAG, &a.subtract_drift, NULL,
-          "takes the common motion of the tracks that stay out of them", NULL },
-        { "smooth", CLI_UINT, &a.smooth, "N", "the drift is averaged over N frames [1]",
+          "subtract the common motion of the selected tracks", NULL },
+        { "smooth", CLI_UINT, &a.smooth, "N", "average the drift over N frames [1]",
           &a.smooth_given },
         { "lags", CLI_UINT, &a.lags, "N", "largest lag, in frames [100]", NULL },
-        { "pixel-size", CLI_TEXT, &a.pixel_size, "S[UNIT]", "such as 0.1um [pixels]", NULL },
+        { "pixel-size", CLI_TEXT, &a.pixel_size, "S[UNIT]",
+          "side of a pixel, such as 0.1um [positions stay in pixels]", NULL },
         { "voxel-size", CLI_TEXT, &a.voxel_size, "Z,Y,X[UNIT]",
-          "the same with planes apart, such as 0.3,0.1,0.1um", NULL },
-        { "interval", CLI_DOUBLE, &a.interval, "S", "seconds between frames [frames]",
+          "sides of a voxel along z, y and x, such as 0.3,0.1,0.1um", NULL },
+        { "interval", CLI_DOUBLE, &a.interval, "S", "seconds between frames [times stay in frames]",
           &a.interval_given },
         { "position-error", CLI_DOUBLE, &a.position_error, "S",
-          "known standard deviation of y and x [found from the tracks]", &a.position_error_given },
+          "known standard deviation of y and x [estimated from the tracks]",
+          &a.position_error_given },
         { "exposure", CLI_DOUBLE, &a.exposure, "SHARE",
-          "of the interval that light is gathered for, 0 to 1 [0]", NULL },
+          "share of the interval during which light is collected, 0 to 1 [0]", NULL },
         { "columns", CLI_TEXT, &a.columns, "ROLE=NAME,...",
           "names of the columns frame, y, x, z, particle [by their names]", NULL },
         { "decimal", CLI_CHOICE, &a.decimal, "auto,point,comma",
-          "decimal sign of numbers in text [as the numbers tell]", NULL },
-        { "q,quiet", CLI_FLAG, &a.quiet, NULL, "no messages but errors", NULL },
+          "decimal sign of the numbers in text files [detected]", NULL },
+        { "q,quiet", CLI_FLAG, &a.quiet, NULL, "print no messages except errors", NULL },
         { NULL },
     };
     const cli_option *const tables[] = { results, filters, own, NULL };
@@ -259,14 +266,10 @@ const cli_command cli_tracks = {
     .operands = "TRACKS.csv [-o FILE] [OPTION...]",
     .description =
         "Takes any table with the frame, y, x and particle of spots, and z if there is one (-: "
-        "from\n"
-        "standard input), and tells how the particles move: the diffusion coefficient D with its "
-        "error,\n"
-        "the errors of the positions taken out, mean squared displacements, and the drift that all "
-        "share.\n"
-        "Places are in pixels and times in frames, unless the table has columns such as y_um, x_um "
-        "and\n"
-        "t_s, or --pixel-size and --interval are given; lengths of options are in the same unit.\n"
-        "The names of the columns that are written tell the unit.",
+        "from\nstandard input), and measures how the particles move: the diffusion coefficient D "
+        "with its error,\ncorrected for the errors of the positions; mean squared displacements; "
+        "and the common drift.\nPositions are in pixels and times in frames, unless the table has "
+        "columns such as y_um, x_um and\nt_s, or --pixel-size and --interval are given; lengths in "
+        "options have the same unit.\nThe names of the output columns contain the unit.",
     .run = run,
 };

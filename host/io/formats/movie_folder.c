@@ -228,8 +228,8 @@ clv_status clv_movie_open_files(clv_movie *movie, const char *const *paths, size
         if (by_number(&f->path[i - 1], &f->path[i]) > 0) {
             clv_movie_notice(
                 movie,
-                "the files are taken in the order given, %.60s before %.60s; a folder, "
-                "or a pattern in quotes, takes them in the order of their numbers\n",
+                "the files are read in the order given, %.60s before %.60s; with a folder or a "
+                "pattern in quotes they are read in the order of their numbers\n",
                 name_of(f->path[i - 1]), name_of(f->path[i]));
             break;
         }

@@ -54,7 +54,7 @@ static clv_status check_length(clv_movie *movie, const raw_movie *raw, bool part
     const uint64_t wanted = frame * f->frames;
     if (there >= wanted && f->frames) {
         if (there > wanted)
-            clv_movie_notice(movie, "%llu bytes behind the last frame are not looked at\n",
+            clv_movie_notice(movie, "%llu bytes after the last frame are ignored\n",
                              (unsigned long long)(there - wanted));
         return CLV_OK;
     }

@@ -54,7 +54,8 @@ static clv_status read_number(reader *r, const char *word, size_t length)
     ++r->words;
     if (r->words == 1) ++r->lines;
     if (r->lines > 1 && (r->words > 1 || r->words_before > 1))
-        return mistake(r, word, length, "makes a table; one column or one row of numbers expected");
+        return mistake(r, word, length,
+                       "makes it a table; expected one column or one row of numbers");
     if (!clv_reserve(&r->values, &r->capacity, r->count + 1, sizeof *r->values))
         return clv_fail(CLV_E_MEMORY, "%s: no memory after %zu numbers", r->path, r->count);
     r->values[r->count++] = value;

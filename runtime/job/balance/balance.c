@@ -29,10 +29,10 @@ static size_t limit_to(const clv_balance_job *job, size_t units)
 static clv_status check(const clv_balance_job *job, const clv_balance_device *devices, size_t count)
 {
     if (count > CLV_BALANCE_MAX_DEVICES)
-        return clv_fail(CLV_E_ARGUMENT, "balance: %zu devices, expected 0 to %d", count,
+        return clv_fail(CLV_E_ARGUMENT, "balance: got %zu devices, expected 0 to %d", count,
                         CLV_BALANCE_MAX_DEVICES);
     if (job->units > SIZE_MAX / 4 || job->align > SIZE_MAX / 4 || job->min_chunk > SIZE_MAX / 4)
-        return clv_fail(CLV_E_ARGUMENT, "balance: units, align or min_chunk beyond 2^62");
+        return clv_fail(CLV_E_ARGUMENT, "balance: units, align or min_chunk is above 2^62");
     for (size_t i = 0; i < count; ++i)
         if (!devices[i].depth || devices[i].depth > CLV_BALANCE_MAX_DEPTH)
             return clv_fail(CLV_E_ARGUMENT, "balance: device %zu has depth %u, expected 1 to %d", i,

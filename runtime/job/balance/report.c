@@ -68,13 +68,13 @@ static void add_reason(const clv_balance *balance, const clv_member *member, clv
                      balance->job.min_chunk);
         break;
     case CLV_VERDICT_FAILED:
-        clv_text_add(text, "it was given up after a failure");
+        clv_text_add(text, "it was dropped after a failure");
         break;
     case CLV_VERDICT_LOST:
         clv_text_add(text, "it was lost");
         break;
     case CLV_VERDICT_HUNG:
-        clv_text_add(text, "it did not end a chunk and was given up");
+        clv_text_add(text, "it did not finish a chunk and was dropped");
         break;
     }
 }
