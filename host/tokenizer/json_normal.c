@@ -32,7 +32,8 @@ clv_status clv_tokenizer_take_bert(const char *what, const clv_json *n, clv_char
     CLV_TRY(clv_tokenizer_flag(what, n, "handle_chinese_chars", true, &flags->cjk));
     CLV_TRY(clv_tokenizer_flag(what, n, "lowercase", true, &flags->lower));
     CLV_TRY(clv_tokenizer_flag(what, n, "strip_accents", flags->lower, &flags->strip));
-    if (!clean) return clv_fail(CLV_E_FORMAT, "%s: clean_text is false, expected true", what);
+    if (!clean)
+        return clv_fail(CLV_E_FORMAT, "%s: clean_text is false; only true is supported", what);
     return CLV_OK;
 }
 

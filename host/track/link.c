@@ -254,9 +254,10 @@ static clv_status check_adaptive(const clv_link_options *o)
             "link: adaptive_stop is %g, but it must be more than 0 and at most the search range %g",
             o->adaptive_stop, o->search_range);
     if (o->adaptive_step != 0 && !(o->adaptive_step > 0 && o->adaptive_step < 1))
-        return clv_fail(CLV_E_ARGUMENT,
-                        "link: adaptive_step is %g, expected a factor between 0 and 1 (0.95 if 0)",
-                        o->adaptive_step);
+        return clv_fail(
+            CLV_E_ARGUMENT,
+            "link: adaptive_step is %g, but it must be a factor between 0 and 1 (0 means 0.95)",
+            o->adaptive_step);
     return CLV_OK;
 }
 
@@ -266,11 +267,10 @@ static clv_status check_prediction(const clv_link_options *o)
         return clv_fail(CLV_E_ARGUMENT, "link: predict is %d, expected one of clv_link_predict",
                         (int)o->predict);
     if (o->predict == CLV_PREDICT_CHANNEL && !(o->channel_bin >= least && o->channel_bin <= most))
-        return clv_fail(
-            CLV_E_ARGUMENT,
-            "link: channel_bin is %g, expected more than 0: the width of the strips of a channel "
-            "in which particles have one velocity",
-            o->channel_bin);
+        return clv_fail(CLV_E_ARGUMENT,
+                        "link: channel_bin, the width of the strips of a channel that share one "
+                        "velocity, is %g, but it must be more than 0",
+                        o->channel_bin);
     if (o->channel_axis != CLV_CHANNEL_X && o->channel_axis != CLV_CHANNEL_Y)
         return clv_fail(CLV_E_ARGUMENT,
                         "link: channel_axis is %d, expected one of clv_link_channel",

@@ -93,7 +93,7 @@ typedef struct clv_blob_frames {
     size_t frame_stride, row_stride; /**< in elements; 0: dense */
 } clv_blob_frames;
 
-/** Frozen. */
+/** What clv_blobs, or a stream so far, found in a movie. Frozen. */
 typedef struct clv_blob_summary {
     size_t frames, spots, empty_frames;
     size_t bad_pixels;      /**< pixels that are NaN or inf */

@@ -166,7 +166,7 @@ CLV_API clv_status clv_slot_result_create(clv_slot *slot, unsigned key, size_t b
 
 /* ---- reports ------------------------------------------------------------------------------- */
 
-/** Frozen. */
+/** What one device did in the last job of a report. Frozen. */
 typedef struct clv_share {
     const char *device; /**< label, or "host (reference)" */
     size_t units, chunks;

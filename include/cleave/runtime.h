@@ -107,7 +107,7 @@ clv_device_label(const clv_device *device); /**< "AMD EPYC [pocl]"; a sub-device
  *  results. Does nothing if the device is open. CLV_E_DEVICE, CLV_E_WRONG_RESULT: the device stays quarantined. */
 CLV_API clv_status clv_device_open(clv_device *device);
 
-/** Frozen. */
+/** How much device memory the library uses and may use. Frozen. */
 typedef struct clv_memory_stats {
     uint64_t budget_bytes; /**< the most that the library may use */
     uint64_t used_bytes;   /**< in buffers that are in use */

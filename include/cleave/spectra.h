@@ -24,7 +24,7 @@ enum {
  * Frozen.
  */
 typedef struct clv_spectra_arm {
-    const char *name;                            /**< "desi_b" */
+    const char *name;                            /**< name of the arm, such as "desi_b" */
     size_t points;                               /**< of a template, at least 64 */
     double first, last;                          /**< Angstrom */
     size_t layers;                               /**< 1 to CLV_SPECTRA_MAX_LAYERS */

@@ -50,7 +50,7 @@ def as_floats(what: str, value: Any, ndim: int, dtype: Any = np.float32) -> NDAr
 def elements(what: str, value: Any, kinds: str = "iufbV") -> NDArray[Any]:
     """A dense array of numbers, or of structures of them, of its own type, in native byte order."""
     if is_masked(value):
-        raise ShapeError(f"{what}: a masked array given: say by filled() what its holes are")
+        raise ShapeError(f"{what}: a masked array is not supported; fill its masked elements with filled()")
     try:
         array = np.ascontiguousarray(value)
     except ValueError as error:  # rows of several lengths
@@ -90,7 +90,7 @@ def extents(what: str, given: Any, least: int = 1) -> tuple[int, ...]:
     except TypeError:
         raise ShapeError(f"{what}: shape {given!r} given, whole numbers expected") from None
     if any(extent < least for extent in wanted):
-        raise ShapeError(f"{what}: shape {wanted}, extents begin at {least}")
+        raise ShapeError(f"{what}: the shape is {wanted}, but extents must be at least {least}")
     return wanted
 
 

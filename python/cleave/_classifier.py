@@ -37,8 +37,8 @@ class Classifier(Encoding):
         super().__init__(folder, max_length, batch_tokens, half, threads, context)
         if lib.clv_classes_count(self._layer) < 2:
             self.close()
-            raise FormatError(f"{self.folder} has one score, not classes; expected a model of two classes "
-                              "or more (CrossEncoder scores pairs of texts by such a model)")
+            raise FormatError(f"{self.folder} gives a single score, not classes; expected a model of two "
+                              "classes or more (CrossEncoder scores pairs of texts with such a model)")
         self.classes: list[str] = [take_word(lib.clv_classes_name(self._layer, i))
                                    for i in range(lib.clv_classes_count(self._layer))]
         """The names, by number."""
@@ -68,8 +68,8 @@ class Classifier(Encoding):
         found = self.probabilities(texts_of("texts", texts), report=report, progress=progress)
         wrong = ~np.isfinite(found).all(1)
         if wrong.any():
-            raise FormatError(f"classify: text {wrong.argmax()}: its probabilities are not finite: the "
-                              "model holds weights that are not")
+            raise FormatError(f"classify: text {wrong.argmax()}: its probabilities are not finite, "
+                              "because the model has weights that are not")
         return [Class(self.classes[best], float(row[best]))
                 for row, best in zip(found, found.argmax(1))]
 

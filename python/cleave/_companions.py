@@ -67,7 +67,7 @@ def _sequence(cube: Any, angles: Any, psf: Any, weights: Any = None) -> tuple[
 def _frames(cube: NDArray[Any], weights: NDArray[Any] | None = None) -> _abi.PacoInput:
     """Without angles and PSF."""
     if weights is not None and len(weights) != len(cube):
-        raise ShapeError(f"weights: {len(weights)} given, the cube has {len(cube)} frames")
+        raise ShapeError(f"weights: there are {len(weights)}, but the cube has {len(cube)} frames")
     return _abi.PacoInput(
         size=ctypes.sizeof(_abi.PacoInput), cube=address(cube), frames=cube.shape[0], height=cube.shape[1],
         width=cube.shape[2], weights=None if weights is None else address(weights))

@@ -126,8 +126,8 @@ class CrossEncoder(_Folder):
         score per pair."""
         whole("rank: batch_size", batch_size, 1, 1 << 31)
         if len(self.classes) != 1:
-            raise ArgumentError(f"rank: the model gives {len(self.classes)} scores a pair; documents are sorted by "
-                                "one: predict() gives all of them")
+            raise ArgumentError(f"rank: the model gives {len(self.classes)} scores per pair, but documents can "
+                                "be sorted by one only; predict() gives all scores")
         texts = [text("rank: query", query), *texts_of("rank: documents", documents)]
         pairs = np.zeros((len(texts) - 1, 2), np.uintp)
         pairs[:, 1] = np.arange(1, len(texts))

@@ -226,7 +226,7 @@ def _whole(name: str, value: Any, dtype: np.dtype[Any]) -> int:
     if dtype.kind != "b":
         limits = np.iinfo(dtype)
         if not limits.min <= value <= limits.max:
-            raise OverflowError(f"{name}: {value} is no {dtype}")
+            raise OverflowError(f"{name}: {value} cannot be stored as {dtype}")
     number = int(value)
     return number - (1 << 64) if number >= 1 << 63 else number
 

@@ -57,8 +57,8 @@ def encoded(what: str, texts: list[str]) -> list[bytes]:
         return [text.encode() for text in texts]
     except UnicodeEncodeError as error:
         at = texts.index(error.object)
-        raise ArgumentError(f"{what}: text {at}: character {error.start}: half of a surrogate pair, no "
-                            "Unicode") from None
+        raise ArgumentError(f"{what}: text {at}: character {error.start}: half of a surrogate pair, "
+                            "which is not valid Unicode") from None
 
 
 def _tokens(tokenizer: int, texts: list[str],
@@ -284,7 +284,7 @@ class Encoder(Encoding):
                                     "config_sentence_transformers.json lists them, and prompt= takes any text")
             return found.value.decode()
         if text("prompt", prompt) and lib.clv_model_get_config(model).contents.skips_prompt:
-            raise ArgumentError("encode: prompt: the pooling of this model leaves a prompt's tokens out "
+            raise ArgumentError("encode: prompt: the pooling of this model leaves out the tokens of a prompt "
                                 "(include_prompt is false), which is not supported")
         return prompt
 

@@ -121,15 +121,15 @@ def _classes(labels: list[Label]) -> dict[Label, int]:
     """Numbers by the order of the names (by their bytes) or numbers, whatever that of the texts."""
     names = sorted(set(labels), key=lambda one: one.encode() if isinstance(one, str) else one)
     if len(names) < 2:
-        raise FormatError(f"finetune: every text has the label {names[0]!r}, two are needed"
-                          if names else "finetune: no text")
+        raise FormatError(f"finetune: every text has the label {names[0]!r}, but two labels are needed"
+                          if names else "finetune: there is no text")
     return {name: i for i, name in enumerate(names)}
 
 
 def _numbers(labels: list[Label], classes: dict[Label, int]) -> NDArray[np.int32]:
     for label in labels:
         if label not in classes:
-            raise FormatError(f"finetune: validation: no example to learn from has the label {label!r}")
+            raise FormatError(f"finetune: validation: the label {label!r} is not in the training data")
     return np.array([classes[label] for label in labels], np.int32)
 
 
@@ -174,19 +174,19 @@ def _check_output(folder: str, output: str, state: str, resume: bool) -> None:
         if not os.path.isdir(output):
             raise ArgumentError(f"finetune: {output} is not a folder")
         if os.path.samefile(folder, output):
-            raise ArgumentError(f"finetune: {output} is the model's own folder")
+            raise ArgumentError(f"finetune: {output} is the folder of the model that is trained")
         for name in _COPIED:
             there, here = (os.path.exists(os.path.join(path, name)) for path in (output, folder))
             if there and not here:
-                raise ArgumentError(f"finetune: {output} has a file {name}, and the model none: it "
-                                    "would rule the new model; expected another folder, or one "
-                                    "without it")
+                raise ArgumentError(f"finetune: {output} has a file {name}, which the trained "
+                                    "model does not have and which would change how it works; "
+                                    "give another folder, or remove the file")
         if not os.access(output, os.W_OK | os.X_OK):
             raise FileError(f"finetune: cannot write to the folder {output}")
     there = os.path.exists(state)
     if there and not resume:
-        raise ArgumentError(f"finetune: {state} is there, of a run that did not end: resume=True goes "
-                            "on from it; remove it to begin again")
+        raise ArgumentError(f"finetune: {state} exists from a run that did not finish; "
+                            "resume=True continues it, or remove the file to start again")
     if resume and not there:
         raise ArgumentError(f"finetune: resume: there is no {state}")
 
@@ -195,11 +195,11 @@ def _metadata(path: str) -> dict[str, str]:
     with open(path, "rb") as file:
         length = int.from_bytes(file.read(8), "little")
         if not 0 < length <= os.path.getsize(path):
-            raise FormatError(f"{path} is no state of a run")
+            raise FormatError(f"{path} is not the state of a run")
         try:
             return json.loads(file.read(length)).get("__metadata__") or {}
         except ValueError:
-            raise FormatError(f"{path} is no state of a run") from None
+            raise FormatError(f"{path} is not the state of a run") from None
 
 
 def _evaluate(trainer: Trainer, examples: _Examples, batch: int, watch: Watch,
@@ -245,8 +245,8 @@ def _learn(plan: _Plan, trainer: Trainer, examples: _Examples, validation: _Exam
         rows, labels = examples.batch(order[first:first + plan.batch])
         result = trainer.run_rows(rows, labels, plan.rate_of(step))
         if not math.isfinite(result.loss):
-            raise ArgumentError(f"finetune: step {step + 1}: the loss is {result.loss:g}, no number any "
-                                "more; nothing is written. A lower rate may help, or clip")
+            raise ArgumentError(f"finetune: step {step + 1}: the loss has become {result.loss:g}, so "
+                                "the training has diverged; nothing is written. A lower rate or clip may help")
         losses.append(result.loss)
         ended, last = trainer.steps % plan.each == 0, trainer.steps == plan.steps
         due = ended or (save_every and trainer.steps % save_every == 0)
@@ -345,7 +345,8 @@ def finetune(folder: str | os.PathLike[str], texts: Sequence[str], targets: Sequ
         if resume:
             found = _metadata(state).get("cleave.run", "")
             if found != run:
-                raise FormatError(f"{state} belongs to another run: \"{found}\", this one is \"{run}\"")
+                raise FormatError(f"{state} belongs to another run: its options are \"{found}\", "
+                                  f"those of this run are \"{run}\"")
             trainer.restore(state)
         os.makedirs(target, exist_ok=True)
         resumed = trainer.steps
@@ -360,8 +361,8 @@ def finetune(folder: str | os.PathLike[str], texts: Sequence[str], targets: Sequ
             if watch.failure or trainer.steps < plan.steps:
                 watch.done(0)  # what the progress function raised, or the interrupt
                 if not watch.signals:
-                    raise CancelledError(f"finetune: cancelled behind step {trainer.steps} of "
-                                         f"{plan.steps}; resume=True goes on from {state}")
+                    raise CancelledError(f"finetune: cancelled after step {trainer.steps} of "
+                                         f"{plan.steps}; resume=True continues from {state}")
         names = [str(name) for name in classes]
         try:
             _write_folder(source, target, names, trainer)

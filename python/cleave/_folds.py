@@ -149,7 +149,7 @@ def _place(what: str, a: Array, axis: Any, keepdims: bool) -> Array:
     else:
         at, flat = axis_of(what, axis, a.ndim), a
     if not flat.shape[at]:
-        raise ShapeError(f"{what}: of no elements")
+        raise ShapeError(f"{what} is not defined for an empty array")
     if a.dtype.kind == "c":
         raise ArgumentError(f"{what}: complex numbers have no order")
     best = _extreme(what[3:], flat, at, True)

@@ -269,7 +269,7 @@ def _write(target: Array, value: Any) -> None:
     if target.size:
         if is_number(value) and target.dtype.kind in "biu":
             if isinstance(value, complex):
-                raise TypeError(f"array: {value} is no {target.dtype}")
+                raise TypeError(f"array: {value} cannot be stored as {target.dtype}")
             value = bool(value) if target.dtype == BOOL else int(value)
         apply("copy", _fitting(value, target), out=target)
 

@@ -161,13 +161,13 @@ def scalar(value: Any, what: str, parameter: Parameter | None) -> Any:
     if isinstance(value, np.ndarray) and value.ndim == 0:
         value = value[()]
     if isinstance(value, (bool, np.bool_)):
-        raise ArgumentError("map: a bool is no kernel argument: pass np.int32")
+        raise ArgumentError("map: a bool cannot be a kernel argument; pass np.int32")
     if parameter and isinstance(value, (int, float, np.number)):
         value = as_parameter(what, parameter, value)
     if isinstance(value, np.generic):  # np.float64 is a Python float as well
         kind = _SCALARS.get(value.dtype)
         if kind is None:
-            raise ArgumentError(f"map: {value.dtype} is no kernel argument")
+            raise ArgumentError(f"map: {value.dtype} cannot be a kernel argument")
         return kind(value.item())
     if isinstance(value, int):
         if not -2**31 <= value < 2**31:

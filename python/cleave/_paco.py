@@ -69,9 +69,9 @@ def _describe(cube: NDArray[Any], strides: tuple[int, int], angles: NDArray[Any]
               weights: NDArray[Any] | None) -> _abi.PacoInput:
     """Borrows all of them."""
     if len(angles) != len(cube):
-        raise ShapeError(f"angles: {len(angles)} given, the cube has {len(cube)} frames")
+        raise ShapeError(f"angles: there are {len(angles)}, but the cube has {len(cube)} frames")
     if weights is not None and len(weights) != len(cube):
-        raise ShapeError(f"weights: {len(weights)} given, the cube has {len(cube)} frames")
+        raise ShapeError(f"weights: there are {len(weights)}, but the cube has {len(cube)} frames")
     return _abi.PacoInput(
         size=ctypes.sizeof(_abi.PacoInput), cube=address(cube), frames=cube.shape[0], height=cube.shape[1],
         width=cube.shape[2], frame_stride=strides[0], row_stride=strides[1], angles=address(angles),

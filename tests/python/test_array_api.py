@@ -51,7 +51,7 @@ def test_types_are_promoted_as_numpys(side):
     small = cleave.array(numbers.astype(np.int8), context=side)
     assert (small + 1).dtype == np.int8 and (small * 1.5).dtype == np.float64 and (2 ** small).dtype == np.int8
     assert (cleave.array(numbers.astype(np.float32), context=side) * 1.5).dtype == np.float32
-    with pytest.raises(OverflowError, match="300 is no int8"):
+    with pytest.raises(OverflowError, match="300 cannot be stored as int8"):
         small + 300
     with pytest.raises(TypeError, match="does not fit into int8"):
         small += 0.5

@@ -45,7 +45,7 @@ def test_ranks(model, reference):
     texts = [second for _, second in GOLDEN["pairs"]]
     with cleave.CrossEncoder(model, context=reference) as encoder:
         if model.name == "three":
-            with pytest.raises(cleave.ArgumentError, match="3 scores a pair"):
+            with pytest.raises(cleave.ArgumentError, match="3 scores per pair"):
                 encoder.rank("the cats", texts)
             return
         with pytest.warns(UserWarning, match="cut"):
@@ -68,5 +68,5 @@ def test_what_is_refused(model, reference):
     with pytest.raises(cleave.ArgumentError, match="closed"):
         encoder.predict([("a", "b")])
     if model.name == "one":
-        with pytest.raises(cleave.FormatError, match="one score, not classes"):
+        with pytest.raises(cleave.FormatError, match="a single score, not classes"):
             cleave.Classifier(model, context=reference)

@@ -196,7 +196,7 @@ def test_wrong_use_says_what_is_wrong(device_context):
         ((SCALE, x, np.ones(5), cleave.Out()), {}, "has 5 items, 4 expected"),
         ((SCALE, x, 2**31, cleave.Out()), {}, "does not fit an int"),
         ((SCALE, x, True, cleave.Out()), {}, "pass np.int32"),
-        ((SCALE, x, np.complex64(1), cleave.Out()), {}, "complex64 is no kernel argument"),
+        ((SCALE, x, np.complex64(1), cleave.Out()), {}, "complex64 cannot be a kernel argument"),
         ((SCALE, x, "text", cleave.Out()), {}, "array of numbers expected"),
         ((SCALE, x, cleave.Out()), {"local": (64,)}, "must include COUNT"),
         ((SCALE, x, cleave.Out()), {"local": (1, 1)}, "one positive extent"),

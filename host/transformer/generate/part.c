@@ -124,7 +124,8 @@ clv_status clv_lm_cache_grow(clv_lm_part *p, clv_lm_cache *cache, size_t used, s
     if (!cache->keys) {
         cache->keys = clv_zalloc(p->count + 1, sizeof *cache->keys);
         cache->values = clv_zalloc(p->count + 1, sizeof *cache->values);
-        if (!cache->keys || !cache->values) return clv_fail(CLV_E_MEMORY, "no memory for a cache");
+        if (!cache->keys || !cache->values)
+            return clv_fail(CLV_E_MEMORY, "no memory for the cache of keys and values");
     }
     for (size_t i = 0; i < p->count; ++i) {
         CLV_TRY(move(p, &cache->keys[i], head, used, cache->room, room));
