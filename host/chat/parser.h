@@ -12,7 +12,7 @@ typedef struct chat_parser {
 
 chat_node *chat_node_make(chat_parser *parser, chat_node_kind kind);
 bool chat_parse_failed(const chat_parser *parser);
-/* Fails with the message "X found, expected Y"; returns NULL. */
+/* Fails with the message "found X, expected Y"; returns NULL. */
 chat_node *chat_parse_fail(chat_parser *parser, const char *expected);
 /* Count a level of nesting, which is limited because the parser recurses on the machine's stack. */
 bool chat_parse_enter(chat_parser *parser);

@@ -161,10 +161,10 @@ static int check_clashes(const cli_command *command, const cli_file *inputs, siz
         if (count == MOST_OUTPUTS || !find(out, false, name, &written[count])) continue;
         for (size_t i = 0; i < input_count; ++i)
             if (find(&inputs[i], true, other, &read) && same_place(&read, &written[count]))
-                return cli_error(command, CLI_USAGE,
-                                 "%s: this is the file %s, which %s reads and which would be "
-                                 "overwritten; give another file",
-                                 out->option, name, inputs[i].option);
+                return cli_error(
+                    command, CLI_USAGE,
+                    "%s: %s is a file that %s reads, and would be overwritten; give another file",
+                    out->option, name, inputs[i].option);
         const bool replaces = written[count].there && !out->folder;
         const cli_file *owner = replaces ? find_owner(inputs, input_count, name) : NULL;
         if (owner)
@@ -175,7 +175,7 @@ static int check_clashes(const cli_command *command, const cli_file *inputs, siz
         for (size_t i = 0; i < count; ++i)
             if (same_place(&written[i], &written[count]))
                 return cli_error(command, CLI_USAGE,
-                                 "%s: this is the file %s, which %s also writes; give another file",
+                                 "%s: %s is a file that %s writes, too; give another file",
                                  out->option, name, options[i]);
         options[count++] = out->option;
     }

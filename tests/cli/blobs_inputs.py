@@ -236,7 +236,7 @@ def main():
         write_npy(folder + "/narrow.npy", [one[0][:Y - 1]], (Y - 1, X))
         refuses("first.npy", "but the first file is", "narrow.npy")
         refuses("f2.zarr", "2 channels", "--z", "1")
-        refuses("p82", "--channel 0 to 2 chooses one")
+        refuses("p82", "choose one with --channel 0 to 2")
         first = folder + "/f6.zarr/0/c/0/1/2/0/0"
         data = open(first, "rb").read()
         put(first, data[:-1] + bytes([data[-1] ^ 1]))

@@ -48,7 +48,7 @@ def usage(run, movie):
             ([movie], "-o FILE"), ([], "MOVIE"), ([movie, "absent2.tif", "-o", "-"], "absent2.tif"),
             ([movie, "-o", "-", "--min-sigma", "3", "--max-sigma", "2"], "--max-sigma"),
             ([movie, "-o", "-", "--num-sigma", "0"], "--num-sigma"),
-            ([movie, "-o", "-", "--max-sigma", "1e9"], "--max-sigma: 1e+09 given"),
+            ([movie, "-o", "-", "--max-sigma", "1e9"], "--max-sigma is 1e+09"),
             ([movie, "-o", "-", "--exclude-border", "100"], "leaves nothing of"),
             ([movie, "-o", "-", "--overlap", "2"], "--overlap"),
             ([movie, "-o", "-", "--frames", "4"], "A:B"),

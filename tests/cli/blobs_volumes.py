@@ -121,7 +121,7 @@ def forms(command, work, planes, truth):
     for name in ("ij.tif", "zct.ome.tif", "tcz.ome.tif"):
         done, rows = blobs(command, work, name)
         say(done.returncode == 0 and rows == want, f"{name}: the same spots")
-        say("voxels of 0.4 x 0.1 x 0.1" in done.stderr, f"{name}: the voxel is told")
+        say("voxel size: 0.4 x 0.1 x 0.1" in done.stderr, f"{name}: the voxel is told")
     done, rows = blobs(command, work, "one.npy", "--axes", "ZYX", "--voxel-size", "0.4,0.1,0.1")
     say(rows == [row for row in want if row["frame"] == "0"], "one.npy as a stack: the first one's spots")
     write_npy(os.path.join(work, "four.npy"), planes[:DEPTH], (1, DEPTH, SIDE, SIDE))
@@ -143,7 +143,7 @@ def forms(command, work, planes, truth):
     for x, z, z_unit in (("µm", "400", "nm"), ("&#181;m", "0.4", "\u03BCm")):
         write_tiff(os.path.join(work, "units.ome.tif"), planes, units % ("XYZCT", STACKS, DEPTH, x, z, z_unit))
         done, rows = blobs(command, work, "units.ome.tif")
-        say(done.returncode == 0 and rows == want and "voxels of 0.4 x 0.1 x 0.1 µm" in done.stderr,
+        say(done.returncode == 0 and rows == want and "voxel size: 0.4 x 0.1 x 0.1 µm" in done.stderr,
             f"planes {z} {z_unit} apart, pixels of 0.1 {x}: the same spots")
     done, rows = blobs(command, work, "stacks.npy", "--frames", "1:2", "--voxel-size", "4,1,1")
     say(rows == [row for row in want if row["frame"] == "1"], "--frames counts stacks")
@@ -237,7 +237,7 @@ def refusals(command, work):
                           (("stacks.npy", "--z", "3", "--channel", "1"), "channel 1 was asked for"),
                           (("ij.tif", "--mem-limit", "50000"), "for one stack"),
                           (("ij.tif", "--voxel-size", "1,1,1um", "--pixel-size", "1um", "--format", "trackmate"),
-                           "give one"),
+                           "leave one of them out"),
                           (("ij.tif", "--axes", "TYX"), "--z 0 to 13"),
                           (("ij.tif", "--frames", "7:9"), "the stacks 0 to 2")):
         done, rows = blobs(command, work, *options)

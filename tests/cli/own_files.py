@@ -86,13 +86,13 @@ def check_names():
     os.symlink("folder", "same")
     for name in "in.txt", "./in.txt", "folder/../in.txt", os.path.abspath("in.txt"), "link.txt", \
             "chain.txt", "hard.txt":
-        refuses("-o: %s is what -i reads" % name, "tokenize", "model", "-i", "in.txt", "-o", name)
-        refuses("-o: %s is what -i reads" % name, "embed", "model", "-i", "in.txt", "-o", name)
-        refuses("-o: %s is what -i reads" % name, "classify", "model", "-i", "in.txt", "-o", name)
-    refuses("is what -i reads", "embed", "model", "-o", "in.txt", stdin="in.txt")
-    refuses("--tokens-out: new.json is what -o writes", "embed", "model", "-i", "in.txt", "-o",
+        refuses("-o: %s is a file that -i reads" % name, "tokenize", "model", "-i", "in.txt", "-o", name)
+        refuses("-o: %s is a file that -i reads" % name, "embed", "model", "-i", "in.txt", "-o", name)
+        refuses("-o: %s is a file that -i reads" % name, "classify", "model", "-i", "in.txt", "-o", name)
+    refuses("is a file that -i reads", "embed", "model", "-o", "in.txt", stdin="in.txt")
+    refuses("--tokens-out: new.json is a file that -o writes", "embed", "model", "-i", "in.txt", "-o",
             "./new.json", "--tokens-out", "new.json")
-    refuses("--report: same/new.npy is what -o writes", "embed", "model", "-i", "in.txt", "-o",
+    refuses("--report: same/new.npy is a file that -o writes", "embed", "model", "-i", "in.txt", "-o",
             "folder/new.npy", "--report", "same/new.npy")
     for arguments in (["-i", "in.txt", "-o", "other.json"], ["-i", "no.json", "-o", "no.json"],
                       ["-i", "/dev/null", "-o", "/dev/null"]):
@@ -114,64 +114,64 @@ def check_model():
     refuses("may belong to the input of MODEL_DIR", "embed", ".", "-i", "../in.txt", "-o", others[0])
     os.chdir("..")
     for name in ("model.safetensors", "tokenizer.json", "config.json", "vocab.txt") + named:
-        refuses("is what MODEL_DIR reads", "embed", "model", "-i", "in.txt", "-o", "model/" + name)
-    refuses("is what MODEL reads", "tokenize", "model", "-i", "in.txt", "-o", "model/vocab.txt")
+        refuses("is a file that MODEL_DIR reads", "embed", "model", "-i", "in.txt", "-o", "model/" + name)
+    refuses("is a file that MODEL reads", "tokenize", "model", "-i", "in.txt", "-o", "model/vocab.txt")
     goes_on("tokenize", "no-model", "-i", "in.txt", "-o", "model/new.json")
 
 
 def check_finetune():
     data = ["finetune", "model", "--data", "in.txt"]
-    refuses("--report: in.txt is what --data reads", *data, "-o", "out", "--report", "in.txt")
-    refuses("--trace: val.txt is what --val reads", *data, "--val", "val.txt", "-o", "out",
+    refuses("--report: in.txt is a file that --data reads", *data, "-o", "out", "--report", "in.txt")
+    refuses("--trace: val.txt is a file that --val reads", *data, "--val", "val.txt", "-o", "out",
             "--trace", "val.txt")
-    refuses("--report: ./folder/config.json is what -o writes", *data, "-o", "folder", "--report",
+    refuses("--report: ./folder/config.json is a file that -o writes", *data, "-o", "folder", "--report",
             "./folder/config.json")
-    refuses("is what --data reads", "finetune", "model", "--data", "folder/vocab.txt", "-o",
+    refuses("is a file that --data reads", "finetune", "model", "--data", "folder/vocab.txt", "-o",
             "folder")
     refuses("is the folder of the model", *data, "-o", "model/../model")
     os.mkdir("linked")
     os.symlink("../model/model.safetensors", "linked/model.safetensors")
-    refuses("-o: linked/model.safetensors is what MODEL_DIR reads", *data, "-o", "linked")
+    refuses("-o: linked/model.safetensors is a file that MODEL_DIR reads", *data, "-o", "linked")
 
 
 def check_others():
-    refuses("-o: in.txt is what SPOTS.csv reads", "link", "in.txt", "-o", "in.txt", "--search", "2")
+    refuses("-o: in.txt is a file that SPOTS.csv reads", "link", "in.txt", "-o", "in.txt", "--search", "2")
     for option in "-o", "--tracks", "--overlay", "--report", "--trace":
-        refuses("is what MOVIE reads", "blobs", "in.txt", "--link", "2", option, "in.txt",
+        refuses("is a file that MOVIE reads", "blobs", "in.txt", "--link", "2", option, "in.txt",
                 *([] if option == "-o" else ["-o", "new.csv"]))
-    refuses("--tracks: new.csv is what -o writes", "blobs", "in.txt", "--link", "2", "-o",
+    refuses("--tracks: new.csv is a file that -o writes", "blobs", "in.txt", "--link", "2", "-o",
             "new.csv", "--tracks", "new.csv")
     for place in range(3):
         inputs = ["in.txt"] * 3
         inputs[place] = "folder/snr.fits"
-        refuses("is what %s reads" % ("CUBE", "ANGLES", "PSF")[place], "paco", *inputs, "-o",
+        refuses("is a file that %s reads" % ("CUBE", "ANGLES", "PSF")[place], "paco", *inputs, "-o",
                 "folder")
     for report in "nowhere/report.json", "./nowhere//report.json":
-        refuses("--report: %s is what -o writes" % report, "paco", "in.txt", "in.txt", "in.txt", "-o",
+        refuses("--report: %s is a file that -o writes" % report, "paco", "in.txt", "in.txt", "in.txt", "-o",
                 "nowhere", "--report", report)
     goes_on("paco", "in.txt", "in.txt", "in.txt", "-o", "nowhere", "--report", "nowhere/others.json")
     spectra = ["specfit", "in.txt", "--library", "folder"]
-    refuses("-o: in.txt is what SPECTRA reads", *spectra, "-o", "in.txt")
-    refuses("--models: in.txt is what SPECTRA reads", *spectra, "-o", "new.csv", "--models", "in.txt")
+    refuses("-o: in.txt is a file that SPECTRA reads", *spectra, "-o", "in.txt")
+    refuses("--models: in.txt is a file that SPECTRA reads", *spectra, "-o", "new.csv", "--models", "in.txt")
     for option in "--targets-file", "--redshifts":
-        refuses("-o: val.txt is what %s reads" % option, *spectra, option, "val.txt", "-o",
+        refuses("-o: val.txt is a file that %s reads" % option, *spectra, option, "val.txt", "-o",
                 "val.txt")
-    refuses("is what --library reads", *spectra, "-o", "folder/lib.json")
+    refuses("is a file that --library reads", *spectra, "-o", "folder/lib.json")
     for name in "folder/array.npy", "new.FITS":
         refuses("but this output cannot be a %s file: use a name that ends in .csv or .fits" %
                 os.path.splitext(name)[1], *spectra, "-o", name)
     for option in "-o", "--tracks":
-        refuses('%s is "new.csv.gz", but Cleave compresses nothing' % option, "blobs", "in.txt",
+        refuses('%s is "new.csv.gz", but Cleave does not write compressed files' % option, "blobs", "in.txt",
                 "--link", "2", option, "new.csv.gz", *([] if option == "-o" else ["-o", "new.csv"]))
-    refuses('-o is "new.npy.gz", but Cleave compresses nothing', "embed", "model", "-i", "in.txt", "-o", "new.npy.gz")
+    refuses('-o is "new.npy.gz", but Cleave does not write compressed files', "embed", "model", "-i", "in.txt", "-o", "new.npy.gz")
     refuses('-o is "new.zip", but', "tokenize", "model", "-i", "in.txt", "-o", "new.zip")
     refuses('-o is "new.zip", but', "link", "in.txt", "-o", "new.zip", "--search", "2")
     refuses('--models is "-", but standard output is not possible', *spectra, "-o", "new.csv", "--models", "-")
-    refuses("-o: redrock-s.fits is what --zbest_include reads", "specfit", "coadd-s.fits", "--library",
+    refuses("-o: redrock-s.fits is a file that --zbest_include reads", "specfit", "coadd-s.fits", "--library",
             "folder", "--zbest_include", "-o", "redrock-s.fits")
-    refuses("--save: in.txt is what --simulate reads", "probe", "--simulate", "in.txt", "--save",
+    refuses("--save: in.txt is a file that --simulate reads", "probe", "--simulate", "in.txt", "--save",
             "in.txt")
-    refuses("--html: new.txt is what --json writes", "bench", "runtime", "--json", "new.txt",
+    refuses("--html: new.txt is a file that --json writes", "bench", "runtime", "--json", "new.txt",
             "--html", "new.txt")
 
 

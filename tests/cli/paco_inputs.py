@@ -126,7 +126,7 @@ class Warns(PacoCase):
     def test_a_field_that_hardly_turns(self):
         still = self.npy("s.npy", [8], [100 + 0.1 * i for i in range(8)], "<f8")
         self.warn(r"rotates by only 0\.7 degrees.* at least 255 px from", self.cube, still, self.psf)
-        self.warn(r"inside \d+\.\d px", self.cube, self.angles, self.psf)
+        self.warn(r"closer than \d+\.\d px", self.cube, self.angles, self.psf)
 
     def test_nothing_left_of_the_map(self):
         masked = [math.nan if i % 5 == 0 else v for i, v in enumerate(self.sequence.cube)]

@@ -161,7 +161,7 @@ def check_refused(folder, model, data):
         (2, "cannot open", ["--data", os.path.join(folder, "f.tsv")]),
         (2, "has the label \"x\"", ["--data", data, "--val",
                                    write(os.path.join(folder, "g.tsv"), ["cat\tx"])]),
-        (2, "--freeze 3: the model has 2 layers", ["--data", data, "--freeze=3"]),
+        (2, "--freeze is 3, but the model has only 2 layers", ["--data", data, "--freeze=3"]),
         (2, "--freeze is 2, which leaves nothing to train",
          ["--data", data, "--freeze=2", "--task=pairs"]),
         (2, "--epochs: 0 given", ["--data", data, "--epochs=0"]),
@@ -178,7 +178,7 @@ def check_refused(folder, model, data):
                                        done.stderr.count(b"\n")))
         expect(part + ": no folder", False, os.path.exists(out))
     same = run(model, "--mode=reference", "--data", data, "-o", model)
-    expect("its own folder", (2, True), (same.returncode, b"own folder" in same.stderr))
+    expect("its own folder", (2, True), (same.returncode, b"is the folder of the model" in same.stderr))
 
 
 def check_rates(folder, model, data):
@@ -323,9 +323,9 @@ def check_headers(folder, model, data):
     whole = os.path.join(folder, "headless")
     rules = ["--mode=reference", "--epochs=1", "--batch-size=4"]
     expect("without a header", 0, run(model, *rules, "--data", data, "-q", "-o", whole).returncode)
-    cases = [("Sentence\tLABEL", [], 2, b"is taken for a header"), ("text\tkind", [], 2, b"taken for a header"),
+    cases = [("Sentence\tLABEL", [], 2, b"looks like a header"), ("text\tkind", [], 2, b"like a header"),
              ("text\tkind", ["--header=no"], 3, None), ("a\tb", [], 3, b"label of line 1 occurs nowhere else"),
-             ("a\tb", ["--header=yes"], 2, b"taken for a header"), ("text\tanimal", [], 2, None)]
+             ("a\tb", ["--header=yes"], 2, b"like a header"), ("text\tanimal", [], 2, None)]
     for i, (first, options, classes, words) in enumerate(cases):
         out = os.path.join(folder, "header%d" % i)
         table = write(os.path.join(folder, "header.tsv"), [first, *lines])
@@ -338,7 +338,7 @@ def check_headers(folder, model, data):
                 os.path.join(whole, "model.safetensors"), os.path.join(out, "model.safetensors"), False))
     pairs = write(os.path.join(folder, "named.tsv"), ["anchor\tpositive", *map("\t".join, zip(ANIMALS, NUMBERS))])
     done = run(model, *rules, "--task=pairs", "--data", pairs, "-o", os.path.join(folder, "named"))
-    expect("pairs with a header", (0, True, True), (done.returncode, b"taken for a header" in done.stderr,
+    expect("pairs with a header", (0, True, True), (done.returncode, b"like a header" in done.stderr,
                                                     b"5 pairs" in done.stderr))
     alone = write(os.path.join(folder, "alone.tsv"), ["text\tlabel"])
     done = run(model, *rules, "--data", alone, "--header=yes", "-o", os.path.join(folder, "none"))

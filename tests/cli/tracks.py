@@ -148,7 +148,7 @@ def refused(command, work):
     for arguments, part in (((table, "-o", "x.npy"), "-o is"), ((table, "--plot", "x.csv"), "--plot"),
                             ((table, "--pixel-size", "0.1"), "no unit"), ((table, "--pixel-size", "um"), "expected"),
                             ((table, "--voxel-size", "1,2um"), "--voxel-size"),
-                            ((table, "--voxel-size", "1,2,2um", "--pixel-size", "1um"), "give one"),
+                            ((table, "--voxel-size", "1,2,2um", "--pixel-size", "1um"), "leave one of them out"),
                             ((table, "--interval", "0"), "--interval"), ((table, "--exposure", "1.5"), "0 to 1"),
                             ((table, "--position-error", "-1"), "0 or more"), ((table, "--lags", "0"), "--lags"),
                             ((table, "--smooth", "0"), "--smooth"), ((table, "--columns", "track=a"), "particle"),

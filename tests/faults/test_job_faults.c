@@ -82,7 +82,7 @@ static void no_room_at_all_says_what_is_needed(void **state)
     outcome o = { .job = { .no_reference = true, .min_chunk = 50 } };
     run(&o, "budget=100");
     assert_int_equal(o.status, CLV_E_DEVICE_MEMORY);
-    assert_non_null(strstr(clv_error_message(), "smallest chunk, 50 units, needs about 25.6 kB"));
+    assert_non_null(strstr(clv_error_message(), "smallest chunk of 50 units needs about 25.6 kB"));
     job_test_free(&o.job);
     end(&o);
 

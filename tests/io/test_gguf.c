@@ -27,7 +27,7 @@ static const struct {
     { "version_1", "of GGUF version 1; expected 2 or 3", CLV_E_UNSUPPORTED },
     { "cut_header", "but the 4 bytes after it hold at most 0", CLV_E_FORMAT },
     { "cut_metadata", "tokenizer.ggml.tokens", CLV_E_FORMAT },
-    { "cut_infos", "was cut", CLV_E_FORMAT },
+    { "cut_infos", "is truncated", CLV_E_FORMAT },
     { "cut_data", "of the data, but the file has", CLV_E_FORMAT },
     { "kv_count_huge", "of pairs of metadata at byte 16 is 1152921504606846976, but",
       CLV_E_FORMAT },

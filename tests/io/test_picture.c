@@ -361,8 +361,8 @@ static void a_failed_write_leaves_nothing(void **state)
     EXPECT_FAIL(CLV_E_IO, "a.png: cannot write", clv_png_write(io_temp("out/a.png"), &image));
     io_limit_files(0);
     EXPECT_FAIL(CLV_E_IO, "cannot create", clv_png_write(io_temp("nowhere/a.png"), &image));
-    EXPECT_FAIL(CLV_E_FORMAT, "picture of 0 x 2", clv_png_write(io_temp("out/a.png"), &empty));
-    EXPECT_FAIL(CLV_E_FORMAT, "picture of 1000001", clv_png_write(io_temp("out/a.png"), &wide));
+    EXPECT_FAIL(CLV_E_FORMAT, "image of 0 x 2", clv_png_write(io_temp("out/a.png"), &empty));
+    EXPECT_FAIL(CLV_E_FORMAT, "image of 1000001", clv_png_write(io_temp("out/a.png"), &wide));
     assert_int_equal(io_files_in(io_temp("out")), 0);
     assert_true(io_without_memory(write_subject, nothing_written) >= 2);
 }

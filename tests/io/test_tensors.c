@@ -43,12 +43,12 @@ static const struct {
     { "negative_offset", "data_offsets -16 to 0" },
     { "offset_2_64", "not valid JSON" },
     { "offset_float", "not a list of two whole numbers" },
-    { "shape_mismatch", "hold 16 bytes, 4 elements of F64 need 32" },
+    { "shape_mismatch", "span 16 bytes, but 4 elements of F64 need 32" },
     { "shape_overflow", "overflows" },
     { "shape_overflow2", "are not a whole number of bytes" },
     { "negative_dim", "dimension 0 is not a whole number of 0 or more" },
     { "unknown_dtype", "dtype \"F31\" is unknown" },
-    { "dtype_number", "dtype is no text" },
+    { "dtype_number", "dtype is not a string" },
     { "no_shape", "shape is missing" },
     { "one_offset", "not a list of two whole numbers" },
     { "duplicate_name", "not valid JSON" },
@@ -168,7 +168,7 @@ static void ranks_and_bits_are_checked(void **state)
     EXPECT_FAIL(CLV_E_SHAPE, "9 dimensions",
                 clv_tensors_open(with_header(nine, strlen(nine), 1), &file));
     static const char loose[] = "{\"w\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,8]}}";
-    EXPECT_FAIL(CLV_E_FORMAT, "hold 8 bytes, 1 elements of F32 need 4",
+    EXPECT_FAIL(CLV_E_FORMAT, "span 8 bytes, but 1 elements of F32 need 4",
                 clv_tensors_open(with_header(loose, strlen(loose), 8), &file));
     static const char odd[] = "{\"w\":{\"dtype\":\"F4\",\"shape\":[3],\"data_offsets\":[0,2]}}";
     EXPECT_FAIL(CLV_E_FORMAT, "not a whole number of bytes",

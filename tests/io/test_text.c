@@ -364,7 +364,7 @@ static void columns_of_tables_are_read(void **state)
         { "a b\n1 2\n", "c", "there is no column \"c\" among the 2 columns (a, b)" },
         { "a b\n1 2\n", "3", "no column \"3\"" },
         { "1 2\n3 4\n", "x", "2 columns (without names)" },
-        { "a pa\n1 2\n3\n", NULL, "line 3 has 1 cells, column 2 is wanted" },
+        { "a pa\n1 2\n3\n", NULL, "line 3 has 1 cells, but column 2 was asked for" },
         { "a pa\n1 2\n3 y\n", NULL, "line 3, cell 2: \"y\" is not a finite number" },
         { "pa\n", NULL, "has no numbers" },
         { "1 2\n3 4\n", NULL, "makes a table" },

@@ -319,7 +319,7 @@ static void pieces_are_whole_characters(void **state)
     /* control tokens give nothing, unless they are asked for */
     EXPECT_OK(clv_detokenizer_add(d, 2, &piece, &length));
     assert_int_equal(length, 0);
-    EXPECT_FAIL(CLV_E_ARGUMENT, "id 300 given", clv_detokenizer_add(d, 300, &piece, &length));
+    EXPECT_FAIL(CLV_E_ARGUMENT, "id 300 is not", clv_detokenizer_add(d, 300, &piece, &length));
     clv_detokenizer_free(d);
     const int32_t end = 2;
     clv_text shown = text_of(t, &end, 1, true);
@@ -421,7 +421,7 @@ static void rules_of_tokenizer_json(void **state)
     static const struct {
         const char *from, *to, *part;
     } wrong[] = {
-        { "\\\\p{N}{1,3}", "\\\\p{N}{1,4}", "splits by \"(?i:'s|" },
+        { "\\\\p{N}{1,3}", "\\\\p{N}{1,4}", "splits texts by \"(?i:'s|" },
         { "\"Isolated\"", "\"Removed\"", "(Removed), which is not supported" },
         { "\"type\":\"Split\"", "\"type\":\"Whitespace\"", "pre_tokenizer is Whitespace" },
         { "\"normalizer\":null", "\"normalizer\":{\"type\":\"Nmt\"}", "normalizer is Nmt" },

@@ -226,7 +226,7 @@ static void bad_filters_are_refused(void **state)
     clv_context *context = test_plain_context();
     EXPECT_FAIL(CLV_E_SHAPE, "every extent must be at least 1",
                 clv_convolve_2d(context, in, 0, 4, in, 1, 1, NULL, out, NULL));
-    EXPECT_FAIL(CLV_E_SHAPE, "at least 4 expected",
+    EXPECT_FAIL(CLV_E_SHAPE, "at least 4",
                 clv_convolve_2d(context, in, 4, 4, in, 1, 1, &narrow, out, NULL));
     EXPECT_FAIL(CLV_E_SHAPE, "larger than any memory",
                 clv_convolve_2d(context, in, 4, 4, in, 1, 1, &far, out, NULL));

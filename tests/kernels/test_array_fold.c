@@ -276,7 +276,8 @@ static void rejects_what_makes_no_sense(void **state)
     assert_true(got[0] == 0 && got[1] == 0 && got[2] == 0);
     EXPECT_FAIL(CLV_E_SHAPE, "index 3 (number 1 of the indices) is out of range for an axis of 2",
                 clv_array_take(c, row, 0, places, two_more));
-    EXPECT_FAIL(CLV_E_SHAPE, "6 elements for 2 slices", clv_array_put_at(c, a, 1, places, a));
+    EXPECT_FAIL(CLV_E_SHAPE, "got 6 elements, but there are 2 slices",
+                clv_array_put_at(c, a, 1, places, a));
     EXPECT_FAIL(CLV_E_ARGUMENT, "places of float32", clv_array_put_at(c, row, 0, row, row));
     EXPECT_FAIL(CLV_E_ARGUMENT, "must be int64", clv_array_order(c, row, 0, 0, row));
     EXPECT_FAIL(CLV_E_ARGUMENT, "only sum and prod", clv_array_scan(c, CLV_FOLD_MAX, a, 0, a));

@@ -113,7 +113,7 @@ static void products(clv_context *context, const test_device *device)
             want += a[i / 5 * 4 + k] * b[i % 5 * 4 + k];
         assert_true(c[i] == want);
     }
-    EXPECT_FAIL(CLV_E_SHAPE, "product: 2 of [3,4] and 1 of [5,4] into 2 of [3,5]",
+    EXPECT_FAIL(CLV_E_SHAPE, "2 matrices [3,4] times 1 matrices [5,4] into 2 matrices [3,5]",
                 clv_product(context, aa, ab, NULL, ac));
     EXPECT_FAIL(CLV_E_ARGUMENT, "are the same array", clv_product(context, aa, aa, NULL, aa));
     clv_array_free(aa), clv_array_free(ab), clv_array_free(ac);
@@ -187,7 +187,7 @@ static void regress(clv_context *context, const test_device *device)
     }
     assert_memory_equal(plain, weights, w.count * sizeof *plain);
     EXPECT_FAIL(CLV_E_SHAPE, "x must be [n,d]", clv_linear_step(context, x, aw, y, al, ag));
-    EXPECT_FAIL(CLV_E_ARGUMENT, "rate 0", clv_linear_train(context, x, y, aw, 0, 3, NULL));
+    EXPECT_FAIL(CLV_E_ARGUMENT, "the rate is 0", clv_linear_train(context, x, y, aw, 0, 3, NULL));
     assert_true(gx.rank == 2);
     clv_array *all[] = { x, y, aw, al, ag, as, ap };
     for (size_t i = 0; i < CLV_LEN(all); ++i)

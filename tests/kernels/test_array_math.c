@@ -387,7 +387,7 @@ static void a_sum_is_compensated(void **state)
     clv_array *in = wrap(context, x, MANY, 0), *to = wrap(context, &out, 0, 0);
     EXPECT_OK(clv_reduce(context, CLV_REDUCE_SUM, in, -1, to));
     assert_true(fabs((double)out - want) <= 1e-6 * fabs(want) + 2e6 * 0x1p-40);
-    EXPECT_FAIL(CLV_E_SHAPE, "axis 1, -1 to 0 expected",
+    EXPECT_FAIL(CLV_E_SHAPE, "axis 1 is out of range",
                 clv_reduce(context, CLV_REDUCE_SUM, in, 1, to));
     EXPECT_FAIL(CLV_E_SHAPE, "without axis", clv_reduce(context, CLV_REDUCE_SUM, to, -1, in));
     clv_reduction what;

@@ -199,7 +199,8 @@ static void check_bad(test_device *device)
                 clv_encoder_open(device->context, NULL, weights, NULL, &encoder));
     EXPECT_OK(clv_encoder_open(device->context, config, weights, NULL, &encoder));
     EXPECT_FAIL(CLV_E_ARGUMENT, "vocabulary has 60", clv_encode(encoder, wrong, two, 1, out, NULL));
-    EXPECT_FAIL(CLV_E_ARGUMENT, "begins at 2", clv_encode(encoder, wrong, falls, 1, out, NULL));
+    EXPECT_FAIL(CLV_E_ARGUMENT, "before its first token 2",
+                clv_encode(encoder, wrong, falls, 1, out, NULL));
     EXPECT_FAIL(CLV_E_SHAPE, "41 tokens", clv_encode(encoder, zeros, many, 1, out, NULL));
     EXPECT_OK(clv_encode(encoder, NULL, NULL, 0, NULL, NULL));
     clv_encoder_close(encoder);

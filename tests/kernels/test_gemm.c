@@ -408,7 +408,7 @@ static void check_bad_calls(test_device *device)
     EXPECT_FAIL(CLV_E_SHAPE, "apart", clv_matmul(device->context, 2, 2, 1, x, x, &shared, x));
     EXPECT_FAIL(CLV_E_SHAPE, "beyond what can be addressed",
                 clv_matmul(device->context, 2, 2, 2, x, x, &far, y));
-    EXPECT_FAIL(CLV_E_SHAPE, "matrices of C are 3 apart",
+    EXPECT_FAIL(CLV_E_SHAPE, "matrices of C are 3 elements apart",
                 clv_matmul(device->context, 2, 2, 2, x, x, &near, y));
     EXPECT_OK(clv_matmul(device->context, 2, 2, 2, x, x, &turns, y)); /* rows in turns */
     EXPECT_FAIL(CLV_E_ARGUMENT, "C shares memory with A or B",

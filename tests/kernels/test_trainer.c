@@ -219,10 +219,10 @@ static void check_short_loops(test_device *device)
     while (clv_attention_check(device->device, LONGEST, D / HEADS))
         ++*limit;
     EXPECT_OK(clv_trainer_evaluate(t, run_ids, run_offsets, TEXTS / 2, run_labels, &r));
-    EXPECT_FAIL(CLV_E_DEVICE, "6 keys given",
+    EXPECT_FAIL(CLV_E_DEVICE, "got 6 keys",
                 clv_trainer_step(t, run_ids, run_offsets, TEXTS / 2, run_labels, 1, &r));
     --*limit;
-    EXPECT_FAIL(CLV_E_DEVICE, "6 keys given",
+    EXPECT_FAIL(CLV_E_DEVICE, "got 6 keys",
                 clv_trainer_evaluate(t, run_ids, run_offsets, TEXTS / 2, run_labels, &r));
     assert_int_equal(clv_trainer_steps(t), 0);
     runs_take(t, 0, 0, &second_run);

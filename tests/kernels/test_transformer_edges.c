@@ -136,7 +136,7 @@ static void check_many_classes(test_device *device)
     expect_near("gradient", &dx, gradient, (size_t)ROWS * CLASSES, 1e-6);
     test_device_disguise(device, device->facts->device_class);
     device->disguise.flags.loop_limit = 3 * (CLASSES / 8 + 7); /* too few for the last eight */
-    EXPECT_FAIL(CLV_E_DEVICE, "50257 classes given",
+    EXPECT_FAIL(CLV_E_DEVICE, "got 50257 classes",
                 clv_cross_entropy_enqueue(device->queue, dx.buffer, dlabels.buffer, ROWS, CLASSES,
                                           1, dloss.buffer, dx.buffer));
     device->disguise.flags.loop_limit = 3 * (CLASSES / 8 + 1) + 24;
@@ -266,7 +266,7 @@ static void check_many_keys(test_device *device)
     EXPECT_OK(attend(device, CLV_SIDE_AUTO, WIDEST, x, o));
     expect_attended(x, WIDEST, o);
     if (device->facts->flags.loop_limit)
-        EXPECT_FAIL(CLV_E_DEVICE, "2100 keys given", attend(device, CLV_SIDE_DEVICE, WIDEST, x, o));
+        EXPECT_FAIL(CLV_E_DEVICE, "got 2100 keys", attend(device, CLV_SIDE_DEVICE, WIDEST, x, o));
     clv_free(x);
 }
 

@@ -166,7 +166,7 @@ static void an_unknown_scenario_is_refused(void **state)
     clv_machine *m = clv_machine_create();
     EXPECT_FAIL(CLV_E_ARGUMENT, "scenarios: none, pocl-only",
                 clv_snapshot_read(m, "devices.json", text, length, "nowhere"));
-    EXPECT_FAIL(CLV_E_ARGUMENT, "name one of its scenarios",
+    EXPECT_FAIL(CLV_E_ARGUMENT, "choose one of its scenarios",
                 clv_snapshot_read(m, "devices.json", text, length, NULL));
     clv_machine_free(m);
 }

@@ -232,8 +232,8 @@ static void what_is_wrong_is_named(void **state)
     } wrong[] = {
         { CLV_E_FORMAT, "a\n{{ x", "line 2: a tag without an end" },
         { CLV_E_FORMAT, "{% if x %}", "the template ends where endif was expected" },
-        { CLV_E_FORMAT, "{% endif %}", "\"{%\" found, expected the end of the template" },
-        { CLV_E_FORMAT, "{% for x y %}{% endfor %}", "\"y\" found, expected in" },
+        { CLV_E_FORMAT, "{% endif %}", "found \"{%\", expected the end of the template" },
+        { CLV_E_FORMAT, "{% for x y %}{% endfor %}", "found \"y\", expected in" },
         { CLV_E_FORMAT, "{{ 1 + }}", "expected a value" },
         { CLV_E_FORMAT, "{{ (1 }}", "expected )" },
         { CLV_E_FORMAT, "{{ 'a }}", "a text without an end" },
@@ -311,7 +311,7 @@ static void arguments_are_checked(void **state)
                 clv_chat_render("x", &bad, 1, NULL, &text, NULL, &length));
     EXPECT_FAIL(CLV_E_ARGUMENT, "message 0 has a role or content",
                 clv_chat_render("x", &none, 1, NULL, &text, NULL, &length));
-    EXPECT_FAIL(CLV_E_ARGUMENT, "a NULL",
+    EXPECT_FAIL(CLV_E_ARGUMENT, "messages is NULL",
                 clv_chat_render(NULL, NULL, 0, NULL, &text, NULL, &length));
     EXPECT_FAIL(CLV_E_ARGUMENT, "CLV_INIT(clv_chat_options)",
                 clv_chat_render("x", NULL, 0, &old, &text, NULL, &length));

@@ -182,7 +182,7 @@ static void r0_orders_are_obeyed_or_refused(void **state)
     clv_machine *m = machine();
     add_gpu(m, "Card", 8 * GB);
     clv_orders orders = { .mode = CLV_MODE_CPU, .mode_by = "--mode" };
-    EXPECT_FAIL(CLV_E_NO_DEVICE, "mode \"cpu\" (by --mode) needs an OpenCL CPU device",
+    EXPECT_FAIL(CLV_E_NO_DEVICE, "mode \"cpu\" (set by --mode) needs an OpenCL CPU device",
                 clv_decide(m, &orders));
     add_pocl(m);
     clv_probe_mode mode = decide(m, (clv_orders){ .mode = CLV_MODE_CPU });

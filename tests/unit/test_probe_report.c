@@ -218,7 +218,7 @@ static void only_known_schemas_are_replayed(void **state)
 {
     (void)state;
     clv_machine *m = clv_machine_create();
-    EXPECT_FAIL(CLV_E_FORMAT, "schema \"other/1\" given",
+    EXPECT_FAIL(CLV_E_FORMAT, "the schema is \"other/1\"",
                 clv_snapshot_read(m, "f", "{\"schema\":\"other/1\"}", 20, NULL));
     EXPECT_FAIL(CLV_E_FORMAT, "not valid JSON", clv_snapshot_read(m, "f", "{", 1, NULL));
     EXPECT_FAIL(CLV_E_ARGUMENT, "no scenarios",

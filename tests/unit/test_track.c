@@ -194,7 +194,7 @@ static void odd_input_is_an_error_or_nothing(void **unused)
         CLV_E_ARGUMENT, "search range",
         clv_link(&p, 1, &(clv_link_options){ .size = sizeof(clv_link_options) }, &particle, NULL));
     EXPECT_FAIL(
-        CLV_E_ARGUMENT, "search range 1e+200 given",
+        CLV_E_ARGUMENT, "search range is 1e+200",
         clv_link(&p, 1,
                  &(clv_link_options){ .size = sizeof(clv_link_options), .search_range = 1e200 },
                  &particle, NULL));
