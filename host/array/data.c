@@ -16,7 +16,7 @@ static clv_status read_shape(const char *what, size_t most_axes, size_t rank, co
     if (rank > most_axes)
         return clv_fail(CLV_E_SHAPE, "%s: the array has %zu axes, but at most %zu are supported",
                         what, rank, most_axes);
-    if (rank && !shape) return clv_fail(CLV_E_ARGUMENT, "%s: a NULL shape", what);
+    if (rank && !shape) return clv_fail(CLV_E_ARGUMENT, "%s: shape is NULL", what);
     size_t elements = 1, span = 1;
     for (size_t i = 0; i < rank; ++i) {
         /* extents of 0 do not hide extents that no memory has */
@@ -63,7 +63,7 @@ static clv_status check_new(const char *what, const clv_context *context, clv_dt
 {
     if (!out) return clv_fail(CLV_E_ARGUMENT, "%s: the pointer for the new array is NULL", what);
     *out = NULL;
-    if (!context) return clv_fail(CLV_E_ARGUMENT, "%s: a NULL context", what);
+    if (!context) return clv_fail(CLV_E_ARGUMENT, "%s: context is NULL", what);
     if (!clv_dtype_bytes(type))
         return clv_fail(CLV_E_ARGUMENT, "%s: %d is not one of clv_dtype", what, (int)type);
     return CLV_OK;

@@ -66,8 +66,8 @@ static clv_status run(clv_context *context, clv_fusion *f)
 static clv_status check_type(const char *what, size_t i, clv_dtype is, clv_dtype wanted)
 {
     return is == wanted ? CLV_OK
-                        : clv_fail(CLV_E_ARGUMENT, "fuse: %s %zu is %s, %s expected", what, i,
-                                   clv_dtype_name(is), clv_dtype_name(wanted));
+                        : clv_fail(CLV_E_ARGUMENT, "fuse: %s %zu is of %s, but it must be of %s",
+                                   what, i, clv_dtype_name(is), clv_dtype_name(wanted));
 }
 
 static clv_status check_outputs(const clv_fusion *f)
@@ -80,7 +80,8 @@ static clv_status check_outputs(const clv_fusion *f)
             memcmp(out[i]->shape, out[0]->shape, sizeof out[0]->shape) != 0)
             return clv_fail(CLV_E_SHAPE, "fuse: outputs 0 and %zu have different shapes", i);
         if (out[i]->elements && clv_array_repeats(out[i]))
-            return clv_fail(CLV_E_ARGUMENT, "fuse: elements of output %zu share memory", i);
+            return clv_fail(CLV_E_ARGUMENT,
+                            "fuse: output %zu is a view in which elements share memory", i);
         for (size_t k = 0; k < i; ++k)
             if (out[i] == out[k] || clv_array_meets(out[i], out[k]))
                 return clv_fail(CLV_E_ARGUMENT, "fuse: outputs %zu and %zu share memory", k, i);
@@ -130,10 +131,11 @@ clv_status clv_fuse_run(clv_context *context, const clv_fused *program, const cl
                         size_t input_count, clv_array *const *outputs, size_t output_count)
 {
     if (!context || !program || (input_count && !inputs) || !outputs)
-        return clv_fail(CLV_E_ARGUMENT, "fuse: a NULL context, program, input or output");
+        return clv_fail(CLV_E_ARGUMENT, "fuse: context, program, an input or an output is NULL");
     if (input_count != program->inputs || output_count != program->outputs)
-        return clv_fail(CLV_E_ARGUMENT, "fuse: %zu inputs and %zu outputs, %zu and %zu expected",
-                        input_count, output_count, program->inputs, program->outputs);
+        return clv_fail(CLV_E_ARGUMENT,
+                        "fuse: got %zu inputs and %zu outputs, expected %zu and %zu", input_count,
+                        output_count, program->inputs, program->outputs);
     clv_fusion f = { .program = program };
     for (size_t i = 0; i < input_count; ++i)
         f.operand[i] = inputs[i], f.array[i] = inputs[i].array;

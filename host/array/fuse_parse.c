@@ -127,7 +127,7 @@ static clv_status check_name(const clv_fuse_name *names, size_t i)
     const clv_parser none = { 0 };
     clv_dtype type;
     if (!w.length || text[w.length] || w.length > LONGEST_NAME)
-        return clv_fail(CLV_E_ARGUMENT, "fuse: name %zu: letters, digits and _ expected", i);
+        return clv_fail(CLV_E_ARGUMENT, "fuse: name %zu must consist of letters, digits and _", i);
     if (!clv_dtype_bytes(names[i].type) || (unsigned)names[i].role > CLV_FUSE_TYPE)
         return clv_fail(CLV_E_ARGUMENT, "fuse: %s has role %d and type %d, which do not exist",
                         text, (int)names[i].role, (int)names[i].type);
@@ -135,7 +135,7 @@ static clv_status check_name(const clv_fuse_name *names, size_t i)
         return clv_fail(CLV_E_ARGUMENT, "fuse: \"%s\" is the name of a type", text);
     for (size_t k = 0; k < i; ++k)
         if (!strcmp(names[k].name, text))
-            return clv_fail(CLV_E_ARGUMENT, "fuse: \"%s\" stands for two things", text);
+            return clv_fail(CLV_E_ARGUMENT, "fuse: \"%s\" is the name of two values", text);
     return CLV_OK;
 }
 
@@ -152,14 +152,15 @@ static clv_status add_names(clv_parser *p)
         };
         if (n->role == CLV_FUSE_OUTPUT) {
             if (f->outputs == CLV_FUSE_OUTPUTS)
-                return clv_fail(CLV_E_ARGUMENT, "fuse: at most %d outputs expected",
+                return clv_fail(CLV_E_ARGUMENT, "fuse: at most %d outputs are possible",
                                 CLV_FUSE_OUTPUTS);
             v->output = (int)f->outputs;
             f->output_type[f->outputs++] = n->type;
             continue;
         }
         if (f->inputs == CLV_FUSE_INPUTS)
-            return clv_fail(CLV_E_ARGUMENT, "fuse: at most %d inputs expected", CLV_FUSE_INPUTS);
+            return clv_fail(CLV_E_ARGUMENT, "fuse: at most %d inputs are possible",
+                            CLV_FUSE_INPUTS);
         v->input = v->assigned = true;
         v->term = (clv_fuse_term){ .is = TERM_VALUE, .value = (unsigned)f->count };
         f->value[f->count++] =
@@ -167,7 +168,7 @@ static clv_status add_names(clv_parser *p)
         f->input_type[f->inputs++] = n->type;
     }
     return f->outputs ? CLV_OK
-                      : clv_fail(CLV_E_ARGUMENT, "fuse: no output given, 1 to %d expected",
+                      : clv_fail(CLV_E_ARGUMENT, "fuse: there is no output; expected 1 to %d",
                                  CLV_FUSE_OUTPUTS);
 }
 
@@ -196,13 +197,14 @@ clv_status clv_fuse_parse(const char *text, const clv_fuse_name *names, size_t c
     if (position) *position = 0;
     if (program) *program = NULL;
     if (!text || !names || !program)
-        return clv_fail(CLV_E_ARGUMENT, "fuse: a NULL text, list of names or result");
+        return clv_fail(CLV_E_ARGUMENT, "fuse: text, names or result is NULL");
     if (count > CLV_FUSE_NAMES)
-        return clv_fail(CLV_E_ARGUMENT, "fuse: %zu names, at most %d expected", count,
+        return clv_fail(CLV_E_ARGUMENT, "fuse: got %zu names, but at most %d are possible", count,
                         CLV_FUSE_NAMES);
     if (strlen(text) > LONGEST)
-        return clv_fail(CLV_E_FORMAT, "fuse: %zu bytes, at most %d expected", strlen(text),
-                        LONGEST);
+        return clv_fail(CLV_E_FORMAT,
+                        "fuse: the program has %zu bytes, but at most %d are possible",
+                        strlen(text), LONGEST);
     clv_parser *p = clv_zalloc(1, sizeof *p);
     clv_fused *made = clv_zalloc(1, sizeof *made);
     clv_status status = CLV_OK;

@@ -15,7 +15,8 @@ static clv_status spread(const char *what, size_t which, const clv_array *in, co
         const size_t wanted = i < out->rank ? out->shape[out->rank - 1 - i] : 1;
         if (extent != 1 && extent != wanted)
             return clv_fail(CLV_E_SHAPE,
-                            "%s: operand %zu has %zu elements in its axis %zu, the result %zu",
+                            "%s: operand %zu has %zu elements along its axis %zu, but the result "
+                            "needs 1 or %zu",
                             what, which, extent, in->rank - 1 - i, wanted);
         if (i < out->rank) stride[out->rank - 1 - i] = in->stride[in->rank - 1 - i];
     }

@@ -261,7 +261,7 @@ static void missing_texts_are_told(void **unused)
     (void)unused;
     static const char *const wanted[][2] = {
         { "none_1", "a.parquet: 15 missing texts in its columns are read as empty "
-                    "ones" }, /* 6 and 9 in two columns */
+                    "texts" }, /* 6 and 9 in two columns */
         { "nothing", "a.parquet: 3 missing texts in its columns are read as empty texts" },
         { "pandas", "" },
     };

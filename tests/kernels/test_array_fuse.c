@@ -300,13 +300,13 @@ static void runs_check_their_operands(void **state)
     clv_array *n = make(c, CLV_I32, whole, 1, &four), *x = make(c, CLV_F32, real, 1, &four);
     clv_array *z = make(c, CLV_F32, NULL, 1, &three), *empty = make(c, CLV_F32, NULL, 1, &none);
     const clv_operand wrong = { .array = n }, right = { .array = x }, no = { .array = empty };
-    EXPECT_FAIL(CLV_E_ARGUMENT, "input 0 is int32, float32 expected",
+    EXPECT_FAIL(CLV_E_ARGUMENT, "input 0 is of int32, but it must be of float32",
                 clv_fuse_run(c, program, &wrong, 1, &x, 1));
-    EXPECT_FAIL(CLV_E_ARGUMENT, "output 0 is int32, float32 expected",
+    EXPECT_FAIL(CLV_E_ARGUMENT, "output 0 is of int32, but it must be of float32",
                 clv_fuse_run(c, program, &right, 1, &n, 1));
     EXPECT_FAIL(CLV_E_SHAPE, "operand 0 has 4 elements",
                 clv_fuse_run(c, program, &right, 1, &z, 1));
-    EXPECT_FAIL(CLV_E_ARGUMENT, "1 and 1 expected", clv_fuse_run(c, program, &right, 1, &z, 2));
+    EXPECT_FAIL(CLV_E_ARGUMENT, "expected 1 and 1", clv_fuse_run(c, program, &right, 1, &z, 2));
     EXPECT_OK(clv_fuse_run(c, program, &no, 1, &empty, 1));
     clv_array_free(n), clv_array_free(x), clv_array_free(z), clv_array_free(empty);
     clv_fuse_free(program);
