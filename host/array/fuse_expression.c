@@ -185,7 +185,7 @@ static clv_status prefixed(clv_parser *p, clv_fuse_term *out)
 static clv_status unary(clv_parser *p, clv_fuse_term *out)
 {
     if (++p->depth > FUSE_DEPTH)
-        return clv_parser_wrong(p, p->at, "nested too deep: at most 100 levels expected");
+        return clv_parser_wrong(p, p->at, "nested too deeply; at most 100 levels are possible");
     const clv_status status = prefixed(p, out);
     --p->depth;
     return status;
@@ -251,7 +251,7 @@ clv_status clv_parser_expression(clv_parser *p, clv_fuse_term *out)
 {
     clv_fuse_term term[3];
     if (++p->depth > FUSE_DEPTH)
-        return clv_parser_wrong(p, p->at, "nested too deep: at most 100 levels expected");
+        return clv_parser_wrong(p, p->at, "nested too deeply; at most 100 levels are possible");
     CLV_TRY(binary(p, 0, &term[0]));
     clv_parser_skip(p);
     const char *at = p->at;
