@@ -15,7 +15,7 @@
 
 CLV_BEGIN_DECLS
 
-enum { CLV_ARRAY_RANK = 8 /**< most axes of an array */ };
+enum { CLV_ARRAY_RANK = 8 /**< largest number of axes of an array */ };
 
 /** Element types. The numbers never change. float16 is a type to store: it is computed as float32 and rounded. */
 typedef enum clv_dtype {

@@ -30,9 +30,10 @@ typedef enum clv_language_activations {
 
 /** Start with CLV_INIT. */
 typedef struct clv_language_options {
-    size_t size;    /**< sizeof(clv_language_options) */
-    size_t context; /**< most tokens of a text, the prompt included; 0: as many as the model
-                         allows, at most 4096, and as memory has room for */
+    size_t size; /**< sizeof(clv_language_options) */
+    /** Largest number of tokens of a text, the prompt included; 0: as many as the model allows, at most 4096, and as
+     *  memory has room for. */
+    size_t context;
     clv_language_cache cache; /**< how keys and values are kept */
     size_t chunk;             /**< tokens of a prompt that are computed together; 0: 512 */
     /** Number of layers for each of the context's devices, in their order; NULL: chosen by measured speed and free
@@ -49,9 +50,9 @@ typedef struct clv_language_info {
     const char *name;         /**< what the file calls the model; "": it has no name */
     const char *template_;    /**< the chat template; NULL: none */
     size_t layers, width, heads, kv_heads, head_width, ffn;
-    size_t vocabulary;   /**< number of scores, one for each token */
-    size_t context;      /**< longest text, in tokens, that the model was trained for */
-    size_t room;         /**< most tokens of a text with these options and this memory */
+    size_t vocabulary; /**< number of scores, one for each token */
+    size_t context;    /**< longest text, in tokens, that the model was trained for */
+    size_t room;       /**< largest number of tokens of a text with these options and this memory */
     uint64_t parameters; /**< number of weights */
     uint64_t bytes;      /**< size of its weights in the files */
     const int32_t *ends; /**< tokens that end a text */
@@ -208,17 +209,17 @@ typedef int clv_piece(const char *text, size_t length, int32_t id, void *user);
 
 /** Start with CLV_INIT. */
 typedef struct clv_writing {
-    size_t size;                  /**< sizeof(clv_writing) */
-    size_t tokens;                /**< most new tokens; 0: until something else ends the text */
+    size_t size;   /**< sizeof(clv_writing) */
+    size_t tokens; /**< largest number of new tokens; 0: until something else ends the text */
     const clv_sampling *sampling; /**< NULL: always take the token with the highest score */
     /** Texts that end the text and are left out of it; the list ends with NULL; may be NULL. */
     const char *const *stops;
     bool ignore_end;  /**< go on after tokens that would end the text */
     clv_piece *piece; /**< may be NULL */
     void *user;
-    /** Most tokens to guess ahead, 0 (none) to 7. If the last tokens occurred earlier in the text, the guess is what
-     *  followed them there. One step checks all guesses together. Tokens, text and scores have the same bits as without
-     *  guesses, but texts that repeat themselves are written faster. */
+    /** Largest number of tokens to guess ahead, 0 (none) to 7. If the last tokens occurred earlier in the text, the
+     *  guess is what followed them there. One step checks all guesses together. Tokens, text and scores have the same
+     *  bits as without guesses, but texts that repeat themselves are written faster. */
     size_t lookup;
 } clv_writing;
 
@@ -266,7 +267,7 @@ typedef struct clv_decoder_config {
     size_t layers;
     size_t ffn;        /**< intermediate_size */
     size_t vocabulary; /**< V */
-    size_t positions;  /**< most tokens of a text, prompt included */
+    size_t positions;  /**< largest number of tokens of a text, prompt included */
     float eps;         /**< rms_norm_eps */
     double rope_base;  /**< rope_theta */
     bool tied;         /**< the word table also computes the scores */
@@ -277,7 +278,7 @@ typedef struct clv_decoder clv_decoder;
 
 typedef struct clv_generate_options {
     size_t size;        /**< sizeof(clv_generate_options) */
-    size_t tokens;      /**< most new tokens */
+    size_t tokens;      /**< largest number of new tokens */
     double temperature; /**< 0: always take the token with the highest score; else draw from
                              softmax(scores / temperature) */
     size_t top_k;       /**< draw from this many of the highest scores; 0: from all */

@@ -72,13 +72,14 @@ typedef struct clv_model_config {
     size_t layers;     /**< encoder layers */
     size_t ffn;        /**< F, intermediate_size */
     size_t vocabulary; /**< V, rows of the word table */
-    size_t positions; /**< most tokens of a text; the position table has first_position rows more */
-    size_t types;     /**< rows of the token type table */
-    float eps;        /**< added to the variance in every layer norm */
+    /** Largest number of tokens of a text; the position table has first_position rows more. */
+    size_t positions;
+    size_t types;       /**< rows of the token type table */
+    float eps;          /**< added to the variance in every layer norm */
     clv_activation act; /**< between the two linear layers of a feed-forward part */
     clv_model_pooling pooling;
     bool normalize;    /**< pooled vectors are divided by their length */
-    size_t max_length; /**< most tokens of a text, at most `positions` */
+    size_t max_length; /**< largest number of tokens of a text, at most `positions` */
     /** The model's pooling leaves out a prompt's tokens (include_prompt: false). Cleave does not support that: use such
      *  a model for texts without prompts only. */
     bool skips_prompt;

@@ -121,8 +121,8 @@ typedef struct clv_probe_check {
     bool done, ok;
     bool crashed; /**< its helper crashed or hung: do not load the binaries built there */
     double build_s, run_s, max_error;
-    uint64_t loop_limit; /**< most loop iterations for which a work-item is right; CLV_UNKNOWN = no
-                              limit found */
+    /** Largest number of loop iterations for which a work-item is right; CLV_UNKNOWN = no limit found. */
+    uint64_t loop_limit;
     clv_tristate finish_waits; /**< clFinish returns only when the kernels are done */
     clv_tristate event_times;  /**< profiling times agree with the host's clock */
     const char *message;
@@ -196,7 +196,8 @@ typedef struct clv_probe_device {
     clv_tristate fp64_emulated, dot8, float_atomics, kernel_timeout;
     uint64_t timer_resolution_ns, printf_bytes;
     const char *svm, *il_versions;
-    unsigned partition_max; /**< most sub-devices that the driver offers by counts; 0 or 1 = none */
+    /** Largest number of sub-devices that the driver offers by counts; 0 or 1 = none. */
+    unsigned partition_max;
     bool partition_by_counts;
 
     double utilisation_percent;
@@ -264,7 +265,7 @@ typedef int clv_probe_progress(const char *doing, void *user);
 typedef struct clv_probe_options {
     size_t size;         /**< sizeof(clv_probe_options) */
     clv_mode mode;       /**< an order; CLV_MODE_AUTO: $CLEAVE_MODE, else the rules decide */
-    const char *devices; /**< an order ("gpu,!name~Iris"); NULL: $CLEAVE_DEVICE */
+    const char *devices; /**< the devices to use, such as "gpu,!name~Iris"; NULL: $CLEAVE_DEVICE */
     /** The field of that name counts even if it is zero: its environment variable is not read. */
     bool mode_given, devices_given;
     const char *mode_by, *devices_by; /**< who gave the order, for messages; NULL: "the caller" */

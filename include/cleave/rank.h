@@ -20,7 +20,7 @@ typedef enum clv_rank_activation {
 /** Zero fields mean the default. */
 typedef struct clv_ranker_options {
     size_t size; /**< sizeof(clv_ranker_options) */
-    /** Most tokens of a pair, those around and between the texts included; 0: the model's limit. */
+    /** Largest number of tokens of a pair, those around and between the texts included; 0: the model's limit. */
     size_t max_length;
     size_t batch_tokens; /**< as in clv_encoder_options */
     size_t threads;      /**< threads that tokenize, as in clv_tokenize_options */

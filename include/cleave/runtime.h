@@ -39,13 +39,14 @@ typedef struct clv_context_options {
     double memory_fraction; /**< share of a device's memory, in (0,1]; 0: 0.85 (GPU), 0.5 (CPU) */
     clv_schedule schedule;  /**< ADAPTIVE: $CLEAVE_SCHED */
     unsigned sub_devices;   /**< split every CPU device into this many parts; 0, 1: do not split */
-    size_t batch;           /**< most units in one chunk of a job; 0: automatic */
+    size_t batch;           /**< largest number of units in one chunk of a job; 0: automatic */
     const char *cache_dir;  /**< NULL: the usual place (cleave cache path); "": no disk cache */
     bool no_tuning;         /**< do not time kernel variants: take the built-in choice */
     bool trace;             /**< keep records for clv_context_write_trace */
     bool no_qualification;  /**< use devices without checking first that their results are right */
-    uint64_t tensor_bytes;  /**< most bytes of unused weights that each device keeps (weights in use
-                                 come on top); 0: its whole budget, unless something else needs it */
+    /** Largest number of bytes of unused weights that each device keeps (weights in use come on top); 0: its whole
+     *  budget, unless something else needs it. */
+    uint64_t tensor_bytes;
     /** Lets the library bind threads to cores; by default it never does. If the driver of a whole CPU device has
      *  exactly one unbound thread per core of this process, the library binds each of these threads to one core. This
      *  happens once per process and is not undone. If the driver also computes on the calling thread, the library

@@ -28,7 +28,7 @@ typedef struct clv_spectra_arm {
     size_t points;                               /**< of a template, at least 64 */
     double first, last;                          /**< Angstrom */
     size_t layers;                               /**< 1 to CLV_SPECTRA_MAX_LAYERS */
-    size_t width[CLV_SPECTRA_MAX_LAYERS + 1];    /**< 4, ..., points */
+    size_t width[CLV_SPECTRA_MAX_LAYERS + 1];    /**< widths of the layers: first 4, last points */
     const float *weight[CLV_SPECTRA_MAX_LAYERS]; /**< [width[i + 1],width[i]] */
     const float *bias[CLV_SPECTRA_MAX_LAYERS];   /**< [width[i + 1]] */
     double mean[CLV_SPECTRA_PARAMETERS], std[CLV_SPECTRA_PARAMETERS];

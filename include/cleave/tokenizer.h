@@ -19,9 +19,10 @@ typedef struct clv_tokenizer clv_tokenizer;
 
 /** Zero fields mean the default. */
 typedef struct clv_tokenizer_options {
-    size_t size;       /**< sizeof(clv_tokenizer_options) */
-    size_t max_length; /**< most tokens of a text, [CLS] and [SEP] included; 0: the model's limit */
-    bool unlimited;    /**< no limit at all */
+    size_t size; /**< sizeof(clv_tokenizer_options) */
+    /** Largest number of tokens of a text, [CLS] and [SEP] included; 0: the model's limit. */
+    size_t max_length;
+    bool unlimited;       /**< no limit at all */
     bool replace_invalid; /**< replace each part that is not UTF-8 by U+FFFD, which BERT's rules
                                drop; else such a part is an error */
     bool drop_invalid;    /**< leave such a part out */
@@ -50,7 +51,7 @@ typedef enum clv_token_type {
 typedef struct clv_tokenizer_info {
     size_t size;                      /**< in: sizeof(clv_tokenizer_info) */
     size_t vocabulary;                /**< one more than the largest id */
-    size_t max_length;                /**< most tokens of a text; SIZE_MAX: no limit */
+    size_t max_length;                /**< largest number of tokens of a text; SIZE_MAX: no limit */
     int32_t unk, cls, sep, pad, mask; /**< ids; -1 where the vocabulary has none */
     bool lower_case;
     clv_tokenizer_kind kind;

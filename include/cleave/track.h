@@ -29,10 +29,10 @@ typedef enum clv_link_channel { CLV_CHANNEL_X, CLV_CHANNEL_Y } clv_link_channel;
 
 /** Options of clv_link. You must set search_range; all other fields may be zero. */
 typedef struct clv_link_options {
-    size_t size;            /**< sizeof(clv_link_options) */
-    double search_range;    /**< longest link, in the unit of the positions */
-    size_t memory;          /**< most frames in a row in which a particle may be missing */
-    size_t min_length;      /**< tracks with fewer spots get no identifier; 0: 1 */
+    size_t size;         /**< sizeof(clv_link_options) */
+    double search_range; /**< longest link, in the unit of the positions */
+    size_t memory;     /**< largest number of frames in a row in which a particle may be missing */
+    size_t min_length; /**< tracks with fewer spots get no identifier; 0: 1 */
     clv_progress *progress; /**< NULL: none; units are spots; at most 10 calls per second */
     void *progress_user;
     /** NULL, or the third coordinate of each point [count], in the unit of y and x: search_range is then a distance in
