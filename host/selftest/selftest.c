@@ -327,10 +327,11 @@ const cli_command cli_selftest = {
     .summary = "check every operation on every device against its reference",
     .operands = "[OPTION...]",
     .description =
-        "Runs transfers, kernels, jobs and every operation on each device alone and compares "
-        "the\nresults with the plain C reference. Each device has a process of its own: a driver "
-        "that crashes or\nhangs is a failed check. Entries that show the same hardware again are "
-        "tested only\nif --device names them.\n\nExit codes: 0 all checks passed; 1 could not be "
-        "done; 2 wrong usage; 3 a device that was asked for\nis not there; 5 a check failed.",
+        "Runs transfers, kernels, jobs and every operation on each device alone and compares the\n"
+        "results with the plain C reference. Each device has a process of its own: a driver that\n"
+        "crashes or hangs is a failed check. Entries that show the same hardware again are tested\n"
+        "only if --device names them.\n\n"
+        "Exit codes: 0 all checks passed; 1 could not be done; 2 wrong usage; 3 a device that was\n"
+        "asked for is not there; 5 a check failed.",
     .run = run,
 };

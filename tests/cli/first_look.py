@@ -88,7 +88,7 @@ class FirstLook(unittest.TestCase):
             (2, ["demo", "--batch", "-1"], "-1"),
             (2, ["fly"], "fly"),
             (2, ["bench", "fly"], '"fly" is not a benchmark; expected paco'),
-            (2, ["bench", "paco", "paco"], '"paco" given twice'),
+            (2, ["bench", "paco", "paco"], '"paco" is given twice'),
             (1, ["bench", "--html", "no folder/page.html"], "no folder/page.html"),
             (1, ["selftest", "--json", "."], "--json: . is a directory"),
             (1, ["demo", "--report", "no folder/report.json"], "no folder/report.json"),

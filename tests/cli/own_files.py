@@ -163,7 +163,7 @@ def check_others():
     for option in "-o", "--tracks":
         refuses('%s is "new.csv.gz", but Cleave does not write compressed files' % option, "blobs", "in.txt",
                 "--link", "2", option, "new.csv.gz", *([] if option == "-o" else ["-o", "new.csv"]))
-    refuses('-o is "new.npy.gz", but Cleave does not write compressed files', "embed", "model", "-i", "in.txt", "-o", "new.npy.gz")
+    refuses('-o is "new.npy.gz", but Cleave does not write', "embed", "model", "-i", "in.txt", "-o", "new.npy.gz")
     refuses('-o is "new.zip", but', "tokenize", "model", "-i", "in.txt", "-o", "new.zip")
     refuses('-o is "new.zip", but', "link", "in.txt", "-o", "new.zip", "--search", "2")
     refuses('--models is "-", but standard output is not possible', *spectra, "-o", "new.csv", "--models", "-")

@@ -335,7 +335,7 @@ class Prepares(PacoCase):
     def test_places_outside_the_frames_are_told(self):
         for place in ("-3,5", "3,-5", "50,10", "10,49.5", "1e9,1"):
             result = self.run_paco(self.cube, self.angles, self.psf, f"--at={place}", code=2)
-            self.assertIn(f'--at: "{place}" is outside the frames of', result.stderr)
+            self.assertIn(f'--at is "{place}", which is outside the frames of', result.stderr)
 
     def test_frames_are_chosen_by_hand(self):
         self.companions("--reject-frames", "0,3-5", "--no-subtract")

@@ -426,7 +426,7 @@ def named_columns(tool, lines):
     tool.refuses("the column names that you gave (Q)", tool.path("odd.txt"), "--columns", "wave=Q")
     tool.refuses("the roles are wave", names[0], "--columns", "lux=COUNTS")
     tool.refuses("the roles are wave", names[0], "--columns", "flux")
-    tool.refuses('"lux=COUNTS" given', names[0], "--columns", "wave=LAM_OBS,lux=COUNTS")
+    tool.refuses('"lux=COUNTS", but', names[0], "--columns", "wave=LAM_OBS,lux=COUNTS")
     tool.refuses("flux is given twice", names[0], "--columns", "flux=COUNTS,flux=RMS")
     tool.refuses("given for two roles", names[0], "--columns", "flux=COUNTS,error=counts")
     with open(tool.path("blanks.csv"), "w", encoding="ascii") as file:
@@ -495,7 +495,7 @@ def refusals(tool, lines):
     done = tool.run(tool.path("nan.txt"), "-o", tool.path("nan.csv"))
     expect(f"a flux of NaN: {done.stderr}", "its flux is NaN or infinite in every pixel" in done.stderr)
     save(tool.path("hertz.fits"), image([("CTYPE1", "FREQ"), ("CRVAL1", 5e14), ("CDELT1", 1e11)], [1.0] * 100))
-    tool.refuses('along "FREQ"', tool.path("hertz.fits"))
+    tool.refuses('axis is "FREQ"', tool.path("hertz.fits"))
     tool.refuses("--arm", tool.path("three.txt"), "--arm", "nothing")
     tool.refuses("none of VHELIO", tool.path("three.txt"), "--barycentric", "header")
     tool.refuses("is 0, but it is wavelength / FWHM", tool.path("three.txt"), "--resolving-power", "0")

@@ -65,7 +65,7 @@ static void wrong_usage_is_named(void **state)
     expect(PROBE("--timeout=soon"), 2, "", "soon\", but it must be a number");
     expect(PROBE("--timeout=-1"), 2, "", "--timeout");
     expect(PROBE("--bench=slow"), 2, "", "must be quick or full");
-    expect(PROBE("--mode=fast"), 2, "", "expected auto, cpu, gpu, hybrid or reference");
+    expect(PROBE("--mode=fast"), 2, "", "must be auto, cpu, gpu, hybrid or reference");
     expect(PROBE("--device=graphics"), 2, "", "the list of devices \"graphics\" is not valid");
     expect(PROBE("--scenario=x"), 2, "", "--scenario needs --simulate");
     expect(PROBE("--json", "--list"), 2, "", "exclude each other");
@@ -88,7 +88,7 @@ static void a_machine_without_opencl_is_a_good_report(void **state)
 static void what_is_not_there_is_exit_code_3(void **state)
 {
     (void)state;
-    expect(PROBE("--mode=gpu"), 3, "", "mode \"gpu\" (by --mode) needs a usable GPU");
+    expect(PROBE("--mode=gpu"), 3, "", "mode \"gpu\" (set by --mode) needs a usable GPU");
     expect(PROBE("--device=gpu"), 3, "", "no OpenCL device at all");
     expect(probe((const char *const[]){ "--list", NULL }, "CLEAVE_DEVICE=0"), 3, "", "\"0\"");
     expect(probe((const char *const[]){ "--list", NULL }, "CLEAVE_MODE=hybrid"), 3, "",
@@ -165,7 +165,7 @@ static void a_saved_report_can_be_replayed(void **state)
     expect(PROBE("--simulate", path), 0, "saved.json; no driver was touched", NULL);
     test_write("{\"schema\":\"cleave.probe/1\",\"opencl\":{}}", "bad.json");
     snprintf(path, sizeof path, "%s/bad.json", test_temp_dir());
-    expect(PROBE("--simulate", path), 2, "", "bad.json: not a report");
+    expect(PROBE("--simulate", path), 2, "", "bad.json: is not a report");
     expect(PROBE("--save", "/nonexistent/x.json"), 1, NULL, "/nonexistent/x.json");
 }
 

@@ -215,7 +215,7 @@ def check_refusals(folder, model, weights, more):
     with_tensors("\"classifier.weight\" is 3x7", classifier__weight=([3, 7], [0] * 21))
     with_tensors("\"classifier.weight\" is 24x0 (rank 1)", classifier__weight=([24], [0] * 24))
     with_tensors("\"classifier.bias\" has 2 numbers, expected 3", classifier__bias=([2], [0] * 2))
-    with_tensors("without \"bert.pooler.dense\"", bert__pooler__dense__weight=None)
+    with_tensors("lacks \"bert.pooler.dense\"", bert__pooler__dense__weight=None)
     with_tensors("text 1: its probabilities are not finite", classifier__bias=([3], [math.nan] * 3))
     write_weights(bad, {**weights, **more})
     for part, changes in (

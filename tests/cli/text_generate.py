@@ -185,7 +185,7 @@ def check_several():
     guessed = answer(model, "--prompt", prompts[0], *how, "--lookup", "7")
     expect("--lookup", alone[0], guessed["tokens"])
     expect("--lookup: counts", True, guessed["guessed"] >= guessed["guessed_right"] >= 0)
-    refuses(2, "--lookup: 8 given", model, "--prompt", "x", "--lookup", "8")
+    refuses(2, "--lookup is 8", model, "--prompt", "x", "--lookup", "8")
     refuses(2, "--input generates several", model, "--input", "-", "--lookup", "2")
 
 

@@ -91,7 +91,7 @@ def vectors():
            [3, ROWS, WIDTH, 100, "cosine"])
     rows[3][2] = math.nan
     done = run(write_npy("nan.npy", rows), "--queries", "q.npy", "--top", "100")
-    holds("a row with NaN", len(table(done.stdout)) == 3 * (ROWS - 1) and b"nan.npy holds NaN: 3 of 3" in done.stderr)
+    holds("a row with NaN", len(table(done.stdout)) == 3 * (ROWS - 1) and b"has NaN values: 3 of 3" in done.stderr)
 
 
 def blocks():
@@ -188,10 +188,10 @@ def refusals():
     for words, arguments in (
             ("there is nothing to search for", ["rows.npy"]),
             ("both --model and --queries are given", ["rows.npy", "--queries", "q.npy", "--model", "model"]),
-            ("-i two.txt and --queries q.npy were given", ["rows.npy", "--queries", "q.npy", "-i", "two.txt"]),
+            ("-i two.txt and --queries q.npy are given", ["rows.npy", "--queries", "q.npy", "-i", "two.txt"]),
             ("--top is 0, but it must be 1 to 16384", ["rows.npy", "--queries", "q.npy", "--top", "0"]),
             ("VECTORS is missing", ["--queries", "q.npy"]),
-            ("wide.npy has vectors of 8 numbers, rows.npy of 7", ["rows.npy", "--queries", "wide.npy"]),
+            ("wide.npy has vectors of 8 numbers, but rows.npy has vectors of 7", ["rows.npy", "--queries", "wide.npy"]),
             ("model has vectors of", ["rows.npy", "--model", "model"]),
             ("element 0 of query 0 is nan", ["rows.npy", "--queries", "nan.npy"]),
             ("is of i4; expected float32, float16 or float64", ["ints.npy", "--queries", "q.npy"]),

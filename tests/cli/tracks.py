@@ -84,7 +84,7 @@ def results(command, work, table):
 def forms(command, work, rows):
     plain = run(command, write(os.path.join(work, "plain.csv"), ("frame", "y", "x", "particle"), rows), "-o", "-")
     lines = plain.stdout
-    say("in pixels" in plain.stderr and "in frames" in plain.stderr, "units that are not known are told")
+    say("usually pixels" in plain.stderr and "in frames" in plain.stderr, "units that are not known are told")
     shuffled = [(row[3], row[0], row[2], row[1]) for row in rows]
     random.Random(1).shuffle(shuffled)
     other = write(os.path.join(work, "other.txt"), ("TRACK_ID", "t", "x [px]", "y [px]"), shuffled, ";")
@@ -146,7 +146,7 @@ def rows_of_output(done):
 def refused(command, work):
     table = write(os.path.join(work, "r.csv"), ("frame", "y", "x", "particle"), [(0, 1, 1, 0), (1, 1, 2, 0)])
     for arguments, part in (((table, "-o", "x.npy"), "-o is"), ((table, "--plot", "x.csv"), "--plot"),
-                            ((table, "--pixel-size", "0.1"), "no unit"), ((table, "--pixel-size", "um"), "expected"),
+                            ((table, "--pixel-size", "0.1"), "no unit"), ((table, "--pixel-size", "um"), "a size"),
                             ((table, "--voxel-size", "1,2um"), "--voxel-size"),
                             ((table, "--voxel-size", "1,2,2um", "--pixel-size", "1um"), "leave one of them out"),
                             ((table, "--interval", "0"), "--interval"), ((table, "--exposure", "1.5"), "0 to 1"),

@@ -79,7 +79,7 @@ static void gzip_files_have_members_and_sums(void **state)
                     clv_fits_read(io_make("m.fits", packed, used), -1, &array, NULL));
     }
     const size_t other = gzip_append(packed, 0, ROOM, text, 14);
-    EXPECT_FAIL(CLV_E_FORMAT, "begins with \"no FITS a\", expected a FITS",
+    EXPECT_FAIL(CLV_E_FORMAT, "begins with \"no FITS a\"; expected a FITS",
                 clv_fits_read(io_make("m.fits", packed, other), -1, &array, NULL));
     const size_t nothing = gzip_append(packed, 0, ROOM, text, 0);
     EXPECT_FAIL(CLV_E_FORMAT, "begins with \"\"",
@@ -196,7 +196,7 @@ static void claimed_sizes_are_checked(void **state)
           CLV_E_FORMAT,
           "" }, /* no END */
         { { "SIMPLE  =                    F" }, CLV_E_FORMAT, "" },
-        { { "XTENSION= 'IMAGE   '" }, CLV_E_FORMAT, "begins with \"XTENSION=\", expected a FITS" },
+        { { "XTENSION= 'IMAGE   '" }, CLV_E_FORMAT, "begins with \"XTENSION=\"; expected a FITS" },
     };
 #undef START
     for (size_t i = 0; i < CLV_LEN(cases); ++i) {

@@ -20,8 +20,8 @@ static const struct {
     const char *name, *part;
     clv_status status;
 } wrong[] = {
-    { "empty", "0 bytes, a GGUF file has at least 24", CLV_E_FORMAT },
-    { "magic_only", "the version at byte 4 needs 4 bytes, the file has 0 left", CLV_E_FORMAT },
+    { "empty", "0 bytes, but a GGUF file has at least 24", CLV_E_FORMAT },
+    { "magic_only", "the version at byte 4 needs 4 bytes, but the file has 0 left", CLV_E_FORMAT },
     { "bad_magic", "begins with the bytes 47 47 4D 4C, expected 47 47 55 46", CLV_E_FORMAT },
     { "big_endian", "a big-endian GGUF file", CLV_E_UNSUPPORTED },
     { "version_1", "of GGUF version 1; expected 2 or 3", CLV_E_UNSUPPORTED },

@@ -364,13 +364,13 @@ static void broken_tables_and_json_lines(void **state)
           "row 3: a quoted field has no closing quote" },
         { CLV_LINES_CSV, "a\n", NULL, 2, "row 1 has no column 2" },
         { CLV_LINES_JSON, "{\"a\": \"x\", \"b\": \"y\"}\n", NULL, 0,
-          "which member holds the texts?" },
+          "which member holds the texts; there are" },
         { CLV_LINES_JSON, "{\"text\": \"x\"}\n{\"a\": \"y\"}\n", NULL, 0,
           "line 2: the member \"text\" is missing" },
         { CLV_LINES_JSON, "{\"text\": \"x\"}\n{\"text\": 4}\n", NULL, 0,
           "is something else, expected a string" },
-        { CLV_LINES_JSON, "{\"text\": \"x\"}\nplain\n", NULL, 0, "line 2: not valid JSON" },
-        { CLV_LINES_JSON, "\n{\"text\": \"x\"}\n \nplain\n", NULL, 0, "line 4: not valid JSON" },
+        { CLV_LINES_JSON, "{\"text\": \"x\"}\nplain\n", NULL, 0, "line 2: is not valid JSON" },
+        { CLV_LINES_JSON, "\n{\"text\": \"x\"}\n \nplain\n", NULL, 0, "line 4: is not valid JSON" },
         { CLV_LINES_JSON, "[1]\n", NULL, 0, "line 1: not a JSON object" },
     };
     (void)state;

@@ -360,9 +360,10 @@ static void wrong_weights_are_named(void **state)
     const size_t up = index_of(&s, "encoder.layer.0.intermediate.dense.weight");
     s.list[up].shape[0] = 8, s.list[up].shape[1] = 12; /* transposed */
     save(folder, &s);
-    EXPECT_FAIL(CLV_E_FORMAT,
-                "\"encoder.layer.0.intermediate.dense.weight\" is [8,12], config.json says [12,8]",
-                clv_model_open(folder, &m));
+    EXPECT_FAIL(
+        CLV_E_FORMAT,
+        "\"encoder.layer.0.intermediate.dense.weight\" is [8,12], but config.json says [12,8]",
+        clv_model_open(folder, &m));
     s = load(folder);
     s.list[up].shape[0] = 12, s.list[up].shape[1] = 8;
     const size_t word = index_of(&s, "embeddings.word_embeddings.weight");

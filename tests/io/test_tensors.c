@@ -194,7 +194,8 @@ static void values_are_read_at_any_address(void **state)
     assert_true(value == 0);
     assert_null(clv_tensors_find(file, "v"));
     assert_null(clv_tensors_at(file, 1));
-    EXPECT_FAIL(CLV_E_ARGUMENT, "2 elements from 0", clv_tensors_read_f32(file, w, 0, 2, &value));
+    EXPECT_FAIL(CLV_E_ARGUMENT, "2 elements from element 0",
+                clv_tensors_read_f32(file, w, 0, 2, &value));
     EXPECT_FAIL(CLV_E_ARGUMENT, "has 4 bytes", clv_tensors_read(file, w, &value, 3));
     clv_tensors_close(file);
 

@@ -53,7 +53,7 @@ static void bad_words_are_shown_with_their_place(void **state)
     static const struct {
         const char *text, *part;
     } cases[] = {
-        { "", "text: has no numbers" },
+        { "", "text: the file has no numbers" },
         { "# only this\n", "has no numbers" },
         { "1\n2\nthree\n", "text: line 3, column 1: \"three\" is not a finite number" },
         { "1, 2, 3x\n", "line 1, column 7: \"3x\"" },
@@ -212,7 +212,7 @@ static void tables_are_read_by_column_name(void **state)
     EXPECT_OK(clv_csv_doubles(table, column, values));
     assert_true(values[0] == 2 && values[1] == 300 && values[2] == 5);
     EXPECT_FAIL(CLV_E_FORMAT,
-                "text: no column 'z'; the columns are frame,\"y, px\",\"x\"\"q\"\"\",note",
+                "text: there is no column 'z'; the columns are frame,\"y, px\",\"x\"\"q\"\"\",note",
                 clv_csv_find(table, "z", &column));
     EXPECT_OK(clv_csv_find(table, "note", &column));
     EXPECT_FAIL(CLV_E_FORMAT, "text: line 2, column 'note': \"a,\\x0Ab\" is not a finite number",
@@ -367,7 +367,7 @@ static void columns_of_tables_are_read(void **state)
         { "a pa\n1 2\n3\n", NULL, "line 3 has 1 cells, but column 2 was asked for" },
         { "a pa\n1 2\n3 y\n", NULL, "line 3, cell 2: \"y\" is not a finite number" },
         { "pa\n", NULL, "has no numbers" },
-        { "1 2\n3 4\n", NULL, "makes a table" },
+        { "1 2\n3 4\n", NULL, "makes it a table" },
     };
     for (size_t i = 0; i < CLV_LEN(bad); ++i) {
         double *values;

@@ -174,7 +174,7 @@ static void other_rules_beside_are_told(void **state)
           "do_lower_case is false in tokenizer_config.json" },
         { UNCASED, "{\"strip_accents\": false}",
           "strip_accents is false in tokenizer_config.json" },
-        { UNCASED, "{\"tokenize_chinese_chars\": false}", "and true in tokenizer.json" },
+        { UNCASED, "{\"tokenize_chinese_chars\": false}", "but true in tokenizer.json" },
         { UNCASED, "{}", NULL },
         { UNCASED, "{\"do_lower_case\": false, \"tokenizer_class\": \"PreTrainedTokenizerFast\"}",
           NULL },

@@ -268,7 +268,8 @@ static void rejects_what_makes_no_sense(void **state)
     EXPECT_FAIL(CLV_E_ARGUMENT, "shares memory", clv_array_fold(c, CLV_FOLD_SUM, a, 0, a));
     EXPECT_FAIL(CLV_E_SHAPE, "max is not defined for an empty array",
                 clv_array_fold(c, CLV_FOLD_MAX, empty, 1, out));
-    EXPECT_FAIL(CLV_E_UNSUPPORTED, "sum: of bool", clv_array_fold(c, CLV_FOLD_SUM, a, 3, truth));
+    EXPECT_FAIL(CLV_E_UNSUPPORTED, "sum: a result of bool",
+                clv_array_fold(c, CLV_FOLD_SUM, a, 3, truth));
     EXPECT_FAIL(CLV_E_UNSUPPORTED, "max is not defined for the type complex64",
                 clv_array_fold(c, CLV_FOLD_MAX, pair, 0, number));
     EXPECT_OK(clv_array_fold(c, CLV_FOLD_SUM, empty, 1, out));
@@ -278,7 +279,7 @@ static void rejects_what_makes_no_sense(void **state)
                 clv_array_take(c, row, 0, places, two_more));
     EXPECT_FAIL(CLV_E_SHAPE, "got 6 elements, but there are 2 slices",
                 clv_array_put_at(c, a, 1, places, a));
-    EXPECT_FAIL(CLV_E_ARGUMENT, "places of float32", clv_array_put_at(c, row, 0, row, row));
+    EXPECT_FAIL(CLV_E_ARGUMENT, "indices are of float32", clv_array_put_at(c, row, 0, row, row));
     EXPECT_FAIL(CLV_E_ARGUMENT, "must be int64", clv_array_order(c, row, 0, 0, row));
     EXPECT_FAIL(CLV_E_ARGUMENT, "only sum and prod", clv_array_scan(c, CLV_FOLD_MAX, a, 0, a));
     clv_array_free(a), clv_array_free(row), clv_array_free(empty), clv_array_free(places);

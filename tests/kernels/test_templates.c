@@ -215,7 +215,7 @@ static void wrong_calls_are_refused(void **state)
     arm = good, arm.step = 0;
     EXPECT_FAIL(CLV_E_ARGUMENT, "rising numbers", clv_template_maker_create(&source, &arm, &maker));
     arm = good, arm.step = 5;
-    EXPECT_FAIL(CLV_E_ARGUMENT, "points, expected 64",
+    EXPECT_FAIL(CLV_E_ARGUMENT, "points; expected 64",
                 clv_template_maker_create(&source, &arm, &maker));
     arm = good, arm.last = 5190;
     EXPECT_FAIL(CLV_E_SHAPE, "are needed for 5040.00 to 5190.00",

@@ -171,7 +171,7 @@ static void tell_header(const finetune_state *s, const char *path, const cli_exa
     if (s->args->common.quiet || (!e->header && !e->doubt)) return;
     if (e->header)
         cli_say(stderr,
-                "%s: line 1 looks like a header and is left out: \"%s\" (--header no reads it as "
+                "%s: line 1 is treated as a header and left out: \"%s\" (--header no reads it as "
                 "an example)\n",
                 path, e->first_line);
     else
@@ -420,16 +420,19 @@ const cli_command cli_finetune = {
     .summary = "a BERT model learns from examples",
     .operands = "MODEL_DIR --data FILE -o FOLDER [OPTION...]",
     .description =
-        "Trains all weights of an encoder on the first device that works. With --task "
-        "classes\n(lines of text, tab, label), the model's pooler and a linear layer learn the "
-        "class of a\ntext. With --task pairs (lines of two texts), the vectors of texts that "
-        "belong together\nlearn to be similar, and different from the second texts of the other "
-        "pairs of the batch.\nOne line per step and one per epoch go to standard output; loss, "
-        "accuracy, macro F1 and the confusion matrix\nof --val and --test go to standard error and "
-        "into the report. FOLDER gets the files of\nMODEL_DIR with new weights. A model with "
-        "classes is a BertForSequenceClassification, which\n`cleave classify` and transformers "
-        "read with the same results. A first line with the\nnames of columns is left out. A run "
-        "that was interrupted leaves checkpoint.safetensors in FOLDER;\n--resume continues from "
-        "there and ends with the same bytes. The same seed, device and data\ngive the same bytes.",
+        "Trains all weights of an encoder on the first device that works. With --task classes\n"
+        "(lines of text, tab, label), the model's pooler and a linear layer learn the class of a\n"
+        "text. With --task pairs (lines of two texts), the vectors of texts that belong together\n"
+        "learn to be similar, and different from the second texts of the other pairs of the "
+        "batch.\n"
+        "One line per step and one per epoch go to standard output; loss, accuracy, macro F1 and\n"
+        "the confusion matrix of --val and --test go to standard error and into the report. "
+        "FOLDER\n"
+        "gets the files of MODEL_DIR with new weights. A model with classes is a\n"
+        "BertForSequenceClassification, which `cleave classify` and transformers read with the "
+        "same\n"
+        "results. A first line with the names of columns is left out. A run that was interrupted\n"
+        "leaves checkpoint.safetensors in FOLDER; --resume continues from there and ends with the\n"
+        "same bytes. The same seed, device and data give the same bytes.",
     .run = run,
 };

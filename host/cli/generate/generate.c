@@ -318,14 +318,15 @@ const cli_command cli_generate = {
     .summary = "text from a language model",
     .operands = "MODEL [--prompt TEXT] [--chat] [OPTION...]",
     .description =
-        "Continues a text, or answers questions, with a language model on the devices of "
-        "this\nmachine. MODEL is a GGUF file or a Hugging Face folder (config.json, "
-        "safetensors,\ntokenizer.json) of the architectures llama, mistral, qwen2 or qwen3. "
-        "Quantised weights stay\nquantised on the devices; everything else is computed in single "
-        "precision. A model that\ndoes not fit on one device is cut between layers. Text goes to "
-        "standard output, everything\nelse to standard error.\n\nWithout a prompt, and on a "
-        "terminal, you have a conversation: each line is a message; a\nline that ends in \\ "
-        "continues on the next one. /clear forgets the conversation, /system TEXT sets\nthe system "
-        "message, /stats shows the speed, /exit or Ctrl-D ends it. Ctrl-C stops an\nanswer.",
+        "Continues a text, or answers questions, with a language model on the devices of this\n"
+        "machine. MODEL is a GGUF file or a Hugging Face folder (config.json, safetensors,\n"
+        "tokenizer.json) of the architectures llama, mistral, qwen2 or qwen3. Quantised weights\n"
+        "stay quantised on the devices; everything else is computed in single precision. A model\n"
+        "that does not fit on one device is cut between layers. Text goes to standard output,\n"
+        "everything else to standard error.\n\n"
+        "Without a prompt, and on a terminal, you have a conversation: each line is a message; a\n"
+        "line that ends in \\ continues on the next one. /clear forgets the conversation, /system\n"
+        "TEXT sets the system message, /stats shows the speed, /exit or Ctrl-D ends it. Ctrl-C\n"
+        "stops an answer.",
     .run = run,
 };

@@ -58,8 +58,10 @@ const cli_command cli_merge = {
     .operands = "RECORD...",
     .description =
         "Reads all N records that `cleave COMMAND --shard I/N --record RECORD` has written, in "
-        "any\norder, and checks that they are complete, undamaged, and from one command and one "
-        "set of\ninputs. Then writes the outputs of that command, with the same bytes as without "
-        "shards. It needs the same inputs in the same places: run it in the same folder.",
+        "any\n"
+        "order, and checks that they are complete, undamaged, and from one command and one set of\n"
+        "inputs. Then writes the outputs of that command, with the same bytes as without shards. "
+        "It\n"
+        "needs the same inputs in the same places: run it in the same folder.",
     .run = run,
 };

@@ -228,11 +228,11 @@ const cli_command cli_classify = {
     .summary = "the class of every text, by a model that learnt classes",
     .operands = "MODEL_DIR [-i TEXTS] [-o CLASSES.tsv] [OPTION...]",
     .description =
-        "Every line of the input becomes one row: the most probable class and its "
-        "probability.\nMODEL_DIR is what `cleave finetune` wrote, or a "
-        "BertForSequenceClassification of\ntransformers; the names of the classes are id2label in "
-        "config.json. Lines are\ntokenized while the devices compute, and results are written as "
-        "they come, so memory does\nnot grow with the input. Formats: TSV (with a header only for "
-        "--all), CSV. The report has the number of\ntexts in each class.",
+        "Every line of the input becomes one row: the most probable class and its probability.\n"
+        "MODEL_DIR is what `cleave finetune` wrote, or a BertForSequenceClassification of\n"
+        "transformers; the names of the classes are id2label in config.json. Lines are tokenized\n"
+        "while the devices compute, and results are written as they come, so memory does not grow\n"
+        "with the input. Formats: TSV (with a header only for --all), CSV. The report has the\n"
+        "number of texts in each class.",
     .run = run,
 };

@@ -195,9 +195,10 @@ const cli_command cli_detokenize = {
     .operands = "MODEL [-i IDS.json] [-o TEXTS] [OPTION...]",
     .description =
         "Turns token numbers into texts: the reverse of `cleave tokenize`. MODEL is a GGUF file "
-        "or\na folder with tokenizer.json. Bytes that do not make whole characters become U+FFFD. "
-        "Special\ntokens are left out unless you give --special. Texts of byte-level vocabularies "
-        "(GPT-2, SmolLM, Llama 3) come back\nexactly, those of Qwen2 in Unicode's composed form "
-        "(NFC), and those of BERT without what\nits rules remove.",
+        "or\n"
+        "a folder with tokenizer.json. Bytes that do not make whole characters become U+FFFD.\n"
+        "Special tokens are left out unless you give --special. Texts of byte-level vocabularies\n"
+        "(GPT-2, SmolLM, Llama 3) come back exactly, those of Qwen2 in Unicode's composed form\n"
+        "(NFC), and those of BERT without what its rules remove.",
     .run = run,
 };

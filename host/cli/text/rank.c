@@ -352,12 +352,15 @@ const cli_command cli_rank = {
     .operands = "MODEL_DIR --query TEXT [-i PASSAGES] [OPTION...]",
     .description =
         "A cross-encoder reads two texts together and scores how well they belong together. This "
-        "is\nmore accurate than comparing vectors, but slower. With --query the passages of the "
-        "input (lines, or\na column of a table) are written from the highest score to the lowest: "
-        "rank, row from 0,\nscore, text. With --pairs every line of the input is a text, a tab and "
-        "a text; their\nscores are written in the same order. MODEL_DIR is a model for sequence "
-        "classification as the\nCrossEncoder of sentence-transformers saves it (BERT, DistilBERT, "
-        "ELECTRA, RoBERTa,\nXLM-RoBERTa, MPNet or ALBERT), with the same scores. A pair that is "
-        "too long loses the end\nof its longer text. Formats: TSV, CSV, JSON.",
+        "is\n"
+        "more accurate than comparing vectors, but slower. With --query the passages of the input\n"
+        "(lines, or a column of a table) are written from the highest score to the lowest: rank,\n"
+        "row from 0, score, text. With --pairs every line of the input is a text, a tab and a "
+        "text;\n"
+        "their scores are written in the same order. MODEL_DIR is a model for sequence\n"
+        "classification as the CrossEncoder of sentence-transformers saves it (BERT, DistilBERT,\n"
+        "ELECTRA, RoBERTa, XLM-RoBERTa, MPNet or ALBERT), with the same scores. A pair that is "
+        "too\n"
+        "long loses the end of its longer text. Formats: TSV, CSV, JSON.",
     .run = run,
 };

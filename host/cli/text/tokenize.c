@@ -114,12 +114,13 @@ const cli_command cli_tokenize = {
     .summary = "texts to the token numbers of a model",
     .operands = "MODEL [-i TEXTS] [-o IDS.json] [OPTION...]",
     .description =
-        "Splits every line of the input into the tokens of a model. MODEL is a folder "
-        "with\ntokenizer.json or vocab.txt, or a GGUF file (one that holds only a vocabulary will "
-        "do).\nBERT's WordPiece, byte-level BPE (GPT-2, SmolLM, Llama 3, Qwen2) and SentencePiece "
-        "(Llama 2,\nMistral) are supported. The numbers are exactly those of the Hugging Face "
-        "library tokenizers,\nwith the tokens that the model puts around a text ([CLS] and [SEP], "
-        "a token that begins a\ntext). Lines end at LF; memory does not grow with the input. "
-        "`cleave detokenize` does the\nreverse.",
+        "Splits every line of the input into the tokens of a model. MODEL is a folder with\n"
+        "tokenizer.json or vocab.txt, or a GGUF file (one that holds only a vocabulary will do).\n"
+        "BERT's WordPiece, byte-level BPE (GPT-2, SmolLM, Llama 3, Qwen2) and SentencePiece "
+        "(Llama\n"
+        "2, Mistral) are supported. The numbers are exactly those of the Hugging Face library\n"
+        "tokenizers, with the tokens that the model puts around a text ([CLS] and [SEP], a token\n"
+        "that begins a text). Lines end at LF; memory does not grow with the input. `cleave\n"
+        "detokenize` does the reverse.",
     .run = run,
 };

@@ -266,10 +266,12 @@ const cli_command cli_tracks = {
     .operands = "TRACKS.csv [-o FILE] [OPTION...]",
     .description =
         "Takes any table with the frame, y, x and particle of spots, and z if there is one (-: "
-        "from\nstandard input), and measures how the particles move: the diffusion coefficient D "
-        "with its error,\ncorrected for the errors of the positions; mean squared displacements; "
-        "and the common drift.\nPositions are in pixels and times in frames, unless the table has "
-        "columns such as y_um, x_um and\nt_s, or --pixel-size and --interval are given; lengths in "
-        "options have the same unit.\nThe names of the output columns contain the unit.",
+        "from\n"
+        "standard input), and measures how the particles move: the diffusion coefficient D with "
+        "its\n"
+        "error, corrected for the errors of the positions; mean squared displacements; and the\n"
+        "common drift. Positions are in pixels and times in frames, unless the table has columns\n"
+        "such as y_um, x_um and t_s, or --pixel-size and --interval are given; lengths in options\n"
+        "have the same unit. The names of the output columns contain the unit.",
     .run = run,
 };
