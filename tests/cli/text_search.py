@@ -199,11 +199,11 @@ def refusals():
             ("truncated: the file has 53 bytes of data, expected 56", ["short.npy", "--queries", "q.npy"]),
             ("3 texts, but VECTORS has 2 rows", ["rows.npy", "--queries", "q.npy", "--passages", "two.txt"]),
             ("cannot open", ["rows.npy", "--queries", "none.npy"]),
-            ("--codes codes.npy was given without --first-pass",
+            ("--codes codes.npy needs --first-pass",
              ["rows.npy", "--queries", "q.npy", "--codes", "codes.npy"]),
-            ("--similarity dot were given", ["rows.npy", "--queries", "q.npy", "--first-pass", "int8",
+            ("--similarity dot exclude each other", ["rows.npy", "--queries", "q.npy", "--first-pass", "int8",
                                              "--similarity", "dot"]),
-            ("--rescore: 1639 given, expected at most 1638", ["rows.npy", "--queries", "q.npy", "--first-pass", "int8",
+            ("--rescore is 1639, but it must be at most", ["rows.npy", "--queries", "q.npy", "--first-pass", "int8",
                                                               "--rescore", "1639"]),
             ("int8 [2, 7] expected", ["rows.npy", "--queries", "q.npy", "--first-pass", "int8",
                                                           "--codes", "bits.npy"]),
@@ -212,7 +212,7 @@ def refusals():
             ("codes in int8 or uint8 expected", ["rows.npy", "--queries", "q.npy", "--first-pass", "int8",
                                                  "--codes", "ints.npy"]),
             ("codes.txt", ["rows.npy", "--queries", "q.npy", "--first-pass", "int8", "--codes", "codes.txt"]),
-            ("rows.npy is what VECTORS reads", ["rows.npy", "--queries", "q.npy", "-o", "rows.npy"])):
+            ("rows.npy is a file that VECTORS reads", ["rows.npy", "--queries", "q.npy", "-o", "rows.npy"])):
         done = run(*arguments)
         told = done.stderr.decode()
         holds("%s: %d, %r" % (words, done.returncode, told),

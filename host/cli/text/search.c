@@ -292,22 +292,21 @@ static int check_args(const search_args *a)
     if (a->model && a->queries)
         return cli_error(
             &cli_search, CLI_USAGE,
-            "--model and --queries were given; expected one of them: texts, or vectors");
+            "both --model and --queries are given; expected one of them: texts or vectors");
     if (a->codes && !a->first_pass)
         return cli_error(&cli_search, CLI_USAGE,
-                         "--codes %s was given without --first-pass; expected --first-pass int8 or "
-                         "binary with it",
-                         a->codes);
+                         "--codes %s needs --first-pass int8 or --first-pass binary", a->codes);
     if (a->first_pass && a->similarity == CLV_SIMILARITY_DOT)
-        return cli_error(&cli_search, CLI_USAGE,
-                         "--first-pass and --similarity dot were given; a first pass compares "
-                         "directions, expected --similarity cosine, which is the same for vectors "
-                         "of length 1");
-    if (a->first_pass && a->top && a->rescore > CLV_SEARCH_TOP_MOST / a->top)
         return cli_error(
-            &cli_search, CLI_USAGE, "--rescore: %llu given, expected at most %llu with --top %llu",
-            (unsigned long long)a->rescore, (unsigned long long)(CLV_SEARCH_TOP_MOST / a->top),
-            (unsigned long long)a->top);
+            &cli_search, CLI_USAGE,
+            "--first-pass and --similarity dot exclude each other, because a first pass compares "
+            "directions; use --similarity cosine, which is the same for vectors of length 1");
+    if (a->first_pass && a->top && a->rescore > CLV_SEARCH_TOP_MOST / a->top)
+        return cli_error(&cli_search, CLI_USAGE,
+                         "--rescore is %llu, but it must be at most %llu with --top %llu",
+                         (unsigned long long)a->rescore,
+                         (unsigned long long)(CLV_SEARCH_TOP_MOST / a->top),
+                         (unsigned long long)a->top);
     if (!a->top || a->top > CLV_SEARCH_TOP_MOST)
         return cli_error(&cli_search, CLI_USAGE, "--top is %llu, but it must be 1 to %d",
                          (unsigned long long)a->top, CLV_SEARCH_TOP_MOST);
@@ -325,8 +324,6 @@ static int run(int argc, char **argv)
         { "top", CLI_UINT, &a.top, "N", "number of rows to find for each query [10]", NULL },
         { "similarity", CLI_CHOICE, &a.similarity, "cosine,dot", "measure of similarity [cosine]",
           NULL },
-        { "top", CLI_UINT, &a.top, "N", "rows to find for each query [10]", NULL },
-        { "similarity", CLI_CHOICE, &a.similarity, "cosine,dot", "of two vectors [cosine]", NULL },
         { "first-pass", CLI_CHOICE, &a.first_pass, "none,int8,binary",
           "compare short codes of all vectors first, then only the best of them exactly: faster, "
           "and may miss some rows [none]",
@@ -334,7 +331,7 @@ static int run(int argc, char **argv)
         { "codes", CLI_TEXT, &a.codes, "FILE",
           "the codes of --first-pass (NPY); a file that does not exist is written", NULL },
         { "rescore", CLI_UINT, &a.rescore, "N",
-          "with --first-pass: compare N rows exactly for each that is wanted [10]", NULL },
+          "with --first-pass: compare N rows exactly for each row that is wanted [10]", NULL },
         { "passages", CLI_TEXT, &a.passages, "FILE",
           "the texts that VECTORS was made from; the table then shows the texts that were found",
           NULL },
