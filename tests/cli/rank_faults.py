@@ -77,7 +77,7 @@ def check_killed(name):
     lines = [word for word in STARS if word != "-q"]
     done = kit.run(*lines, before=mpi.launcher(name, 3))
     kit.same(f"{name}: resumed", done, wanted)
-    if b"goes on after" not in done.stderr:
+    if b"resuming after" not in done.stderr:
         kit.wrong(f"{name}: the journal was not used: {done.stderr.decode()}")
 
 
