@@ -11,6 +11,8 @@
 #include <stdio.h>
 #include <string.h>
 
+static const double most_bytes = 96e6; /* of all operands, in trials */
+
 static clv_status lay_out(clv_apply *a)
 {
     return clv_layout_make(clv_op_name(a->op), a->out, a->array, APPLY_ARRAYS, &a->layout);
@@ -39,30 +41,78 @@ static const char *why_host(clv_context *context, const clv_apply *a)
     return doubles ? clv_array_why_no_fp64(context) : NULL;
 }
 
-static clv_status run(clv_context *context, clv_apply *a)
+static clv_status sample(clv_context *context, const clv_call *like, double amount,
+                         clv_sample *out);
+
+/* Names the kind of calls with equal costs: operation, types, and which operands repeat. */
+static void name_kind(const clv_apply *a, char kind[64])
 {
-    char kind[64];
-    snprintf(kind, sizeof kind, "apply %d %d a%zu", (int)a->op, (int)a->compute, a->layout.axes);
+    int used = snprintf(kind, 64, "apply %s %s a%zu", clv_op_name(a->op),
+                        clv_dtype_name(a->out->type), a->layout.axes);
+    for (size_t i = 0; i < a->inputs; ++i) {
+        const bool repeats = a->array[i] && !a->layout.stride[i][a->layout.axes - 1];
+        used += snprintf(kind + used, 64 - (size_t)used, " %d%s",
+                         a->array[i] ? (int)a->array[i]->type : -1, repeats ? "r" : "");
+    }
+}
+
+/* Fills in the call; `kind` has to live as long as it does. */
+static void describe(clv_apply *a, clv_array_call *c, clv_context *context)
+{
     const double elements = (double)a->out->elements;
-    clv_array_call c = { .count = 0, .shares = true };
-    c.call = (clv_call){ .operation = clv_op_name(a->op),
-                         .work = { .kind = kind,
-                                   .amount = elements,
-                                   .flops = 2 * elements,
-                                   .host_flops = 2e9,
-                                   .least = 1024,
-                                   .most = 1 << 23 } };
-    c.call.host_only = why_host(context, a);
-    c.device = on_device;
-    c.host = on_host;
-    c.user = a;
+    double bytes = (double)clv_dtype_bytes(a->out->type);
+    bool flat = true;
+    name_kind(a, a->kind);
+    for (size_t i = 0; i < APPLY_ARRAYS; ++i) {
+        flat &= clv_layout_is_flat(&a->layout, i);
+        if (a->array[i]) bytes += (double)clv_dtype_bytes(a->array[i]->type);
+    }
+    c->shares = true;
+    c->call = (clv_call){ .operation = clv_op_name(a->op),
+                          .work = { .kind = a->kind,
+                                    .amount = elements,
+                                    .flops = 2 * elements,
+                                    .host_flops = 2e9,
+                                    .least = 1024,
+                                    .most = most_bytes / bytes },
+                          .sample = flat ? sample : NULL };
+    c->call.host_only = why_host(context, a);
+    c->device = on_device;
+    c->host = on_host;
+    c->user = a;
     for (size_t i = 0; i < a->inputs; ++i)
-        if (a->array[i]) clv_array_call_add(&c, a->array[i], true, false);
+        if (a->array[i]) clv_array_call_add(c, a->array[i], true, false);
     /* what a view does not cover has to be there, too */
     const clv_storage *storage = a->out->storage;
     const bool keeps =
         !clv_array_is_whole(a->out) && (!clv_storage_is_empty(storage) || storage->planned);
-    clv_array_call_add(&c, a->out, keeps, true);
+    clv_array_call_add(c, a->out, keeps, true);
+}
+
+/* Makes a sample: the same operation on dense arrays of the same types. */
+static clv_status sample(clv_context *context, const clv_call *like, double amount, clv_sample *out)
+{
+    const clv_apply *a = ((const clv_array_call *)like->user)->user;
+    clv_array_sample *s = clv_array_sample_begin(context, a, sizeof *a);
+    if (!s) return clv_fail(CLV_E_MEMORY, "%s: no memory for a trial", clv_op_name(a->op));
+    clv_apply *mine = (clv_apply *)s->user;
+    const size_t elements = (size_t)amount;
+    clv_status status = CLV_OK;
+    for (size_t i = 0; i < APPLY_ARRAYS && !status; ++i)
+        if (a->array[i])
+            status = clv_array_sample_add_typed(
+                s, a->array[i]->type, a->layout.stride[i][0] ? elements : 1, &mine->array[i]);
+    mine->out = mine->array[CLV_OP_INPUTS];
+    if (!status) status = lay_out(mine);
+    if (!status) describe(mine, &s->call, context);
+    *out = (clv_sample){ 0 };
+    return clv_array_sample_end(s, status, out);
+}
+
+static clv_status run(clv_context *context, clv_apply *a)
+{
+    clv_array_call c = { .count = 0 };
+    describe(a, &c, context);
     return clv_array_call_run(context, &c);
 }
 

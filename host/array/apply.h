@@ -15,6 +15,7 @@ typedef struct clv_apply {
     clv_array *out;
     clv_dtype compute, result;
     clv_layout layout;
+    char kind[64]; /* of calls with equal costs */
 } clv_apply;
 
 /* ---- types: apply_types.c ---- */

@@ -39,7 +39,7 @@ typedef struct clv_array_sample {
     clv_array_call call;
     clv_context *context;
     clv_array *array[CALL_ARRAYS];
-    float *memory[CALL_ARRAYS];
+    void *memory[CALL_ARRAYS];
     size_t count;
     max_align_t user[]; /* a copy of the operation's struct */
 } clv_array_sample;
@@ -49,6 +49,9 @@ clv_array_sample *clv_array_sample_begin(clv_context *context, const void *user,
 /* Adds an array of these extents in host memory, filled with numbers from `low` on, up to 1000 steps of `step`. */
 clv_status clv_array_sample_add(clv_array_sample *sample, size_t rank, const size_t *shape,
                                 float low, float step, clv_array **out);
+/* Adds an array of one axis of any type, filled with whole numbers from 1 to 7. */
+clv_status clv_array_sample_add_typed(clv_array_sample *sample, clv_dtype type, size_t elements,
+                                      clv_array **out);
 /* Closes the sample's call and hands the sample over; after a failure, frees it and returns `status`. */
 clv_status clv_array_sample_end(clv_array_sample *sample, clv_status status, clv_sample *out);
 

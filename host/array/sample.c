@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Samples for timing an operation on arrays: a copy of its struct, with arrays of its own. */
+#include "host/array/apply.h"
 #include "host/array/call.h"
 
 #include "base/alloc.h"
@@ -29,6 +30,25 @@ clv_status clv_array_sample_add(clv_array_sample *s, size_t rank, const size_t *
         memory[i] = low + (float)(i * 37 % 997) * step;
     s->memory[s->count] = memory;
     CLV_TRY(clv_array_wrap(s->context, memory + off, rank, shape, out));
+    s->array[s->count++] = *out;
+    return CLV_OK;
+}
+
+clv_status clv_array_sample_add_typed(clv_array_sample *s, clv_dtype type, size_t elements,
+                                      clv_array **out)
+{
+    enum { SOME = 997 };
+    const size_t bytes = clv_dtype_bytes(type), off = 16 * s->count; /* as above */
+    char *memory = clv_alloc_pages((elements + off) * bytes);
+    float numbers[SOME];
+    if (!memory) return clv_fail(CLV_E_MEMORY, "no memory for a trial of %zu elements", elements);
+    s->memory[s->count] = memory;
+    for (size_t i = 0; i < SOME; ++i) /* every type has them */
+        numbers[i] = (float)(1 + i * 37 % SOME % 7);
+    for (size_t i = 0; i < elements + off; i += SOME)
+        clv_apply_store(KIND_FLOAT, type, numbers, CLV_MIN(elements + off - i, (size_t)SOME),
+                        memory + i * bytes, 1);
+    CLV_TRY(clv_array_make_wrap(s->context, type, memory + off * bytes, 1, &elements, out));
     s->array[s->count++] = *out;
     return CLV_OK;
 }

@@ -115,3 +115,12 @@ def test_errors_say_where_and_what(context):
         kernel("float x", "float z", "z = x")(n)
     with pytest.raises(OverflowError):
         add(n, 300)
+
+
+def test_calls_of_every_type_are_timed(device_context):
+    with cleave.offload("host"):
+        n = cleave.array(np.arange(1 << 16, dtype=np.int16), context=device_context) + 1
+        z = n.astype(np.complex64) * 2
+    for call in (lambda: n * 3, lambda: n > n, lambda: z * z):
+        plan = cleave.explain(call)
+        assert plan.measured and plan.host_s > 0 and plan.device_s > 0 and not plan.forced
