@@ -11,7 +11,7 @@
 
 enum {
     ANGLES = 16,
-    RINGS = 3,
+    RINGS = CLV_BLOB_RING_PIXELS / ANGLES,
     ALONG = 4,
     FEWEST = 6 /* pixels on either side, at a corner of the frame */
 };
@@ -42,27 +42,45 @@ static bool inside(const clv_blob_plan *plan, double y, double x)
     return y >= 0 && x >= 0 && y < (double)plan->shape.height && x < (double)plan->shape.width;
 }
 
-/* Reads the pixels of the rings around the peak that are in the frame; returns how many. */
-static size_t read_rings(const clv_blob_plan *plan, size_t frame, const clv_blob_peak *p,
-                         double sigma, pixel *pixels)
+/* The directions of the angles. */
+static double way(size_t angle, bool along_x)
 {
-    /* sine and cosine of the angles */
+    /* sines of multiples of 22.5 degrees */
     static const double s1 = 0.3826834323650898, s2 = 0.7071067811865476, s3 = 0.9238795325112867;
-    const double way[ANGLES + ANGLES / 4] = { 0,   s1,  s2, s3,  1,   s3,  s2, s1, 0,  -s1,
-                                              -s2, -s3, -1, -s3, -s2, -s1, 0,  s1, s2, s3 };
-    size_t count = 0;
-    for (size_t a = 0; a < ANGLES; ++a) {
-        const double uy = way[a], ux = way[a + ANGLES / 4];
-        for (size_t r = 0; r < RINGS; ++r) {
-            const int64_t y = (int64_t)p->y + lrint(ring[r] * sigma * uy),
-                          x = (int64_t)p->x + lrint(ring[r] * sigma * ux);
-            if (y < 0 || x < 0 || y >= (int64_t)plan->shape.height ||
-                x >= (int64_t)plan->shape.width)
-                continue;
-            const double value =
-                (double)plan->gain * clv_blob_pixel_at(plan, frame, (size_t)y, (size_t)x);
-            if (isfinite(value)) pixels[count++] = (pixel){ value, uy, ux };
+    const double sine[ANGLES + ANGLES / 4] = { 0,   s1,  s2, s3,  1,   s3,  s2, s1, 0,  -s1,
+                                               -s2, -s3, -1, -s3, -s2, -s1, 0,  s1, s2, s3 };
+    return sine[angle + (along_x ? ANGLES / 4 : 0)];
+}
+
+void clv_blob_edge_plan(clv_blob_plan *plan)
+{
+    for (size_t k = 0; k < plan->scales; ++k)
+        for (size_t i = 0; i < ANGLES * RINGS; ++i) {
+            const double far = ring[i % RINGS] * plan->sigma[k];
+            plan->ring[k][i][0] = (int32_t)lrint(far * way(i / RINGS, false));
+            plan->ring[k][i][1] = (int32_t)lrint(far * way(i / RINGS, true));
         }
+}
+
+/* Reads the pixels of the rings around the peak that are in the frame; returns how many. */
+static size_t read_rings(const clv_blob_plan *plan, size_t frame, const clv_blob_peak *p, size_t k,
+                         pixel *pixels)
+{
+    size_t count = 0;
+    double value[ANGLES * RINGS];
+    /* in a loop of their own, so that the loads do not wait for each other */
+    for (size_t i = 0; i < ANGLES * RINGS; ++i) {
+        const int64_t y = (int64_t)p->y + plan->ring[k][i][0],
+                      x = (int64_t)p->x + plan->ring[k][i][1];
+        const bool there =
+            y >= 0 && x >= 0 && y < (int64_t)plan->shape.height && x < (int64_t)plan->shape.width;
+        value[i] = there ? clv_blob_pixel_at(plan, frame, (size_t)y, (size_t)x) : NAN;
+    }
+    for (size_t a = 0; a < ANGLES; ++a) {
+        const double uy = way(a, false), ux = way(a, true);
+        for (size_t i = a * RINGS; i < (a + 1) * RINGS; ++i)
+            if (isfinite(value[i]))
+                pixels[count++] = (pixel){ (double)plan->gain * value[i], uy, ux };
     }
     return count;
 }
@@ -75,7 +93,8 @@ static bool find_jump(const pixel *pixels, size_t count, double noise, double *u
     size_t brights = 0, darks = 0;
     double mean = 0, y = 0, x = 0;
     for (size_t i = 0; i < count; ++i)
-        mean += pixels[i].value / (double)count;
+        mean += pixels[i].value;
+    mean /= (double)CLV_MAX(count, (size_t)1);
     for (size_t i = 0; i < count; ++i)
         y += (pixels[i].value - mean) * pixels[i].uy, x += (pixels[i].value - mean) * pixels[i].ux;
     const double length = sqrt(y * y + x * x);
@@ -103,7 +122,7 @@ clv_blob_edge clv_blob_edge_at(const clv_blob_plan *plan, size_t frame, size_t k
     double uy, ux;
     size_t count = 0;
     const double sigma = plan->sigma[k];
-    const size_t read = read_rings(plan, frame, p, sigma, pixels);
+    const size_t read = read_rings(plan, frame, p, k, pixels);
     if (!find_jump(pixels, read, noise * sqrt(variance), &uy, &ux)) return edge;
     for (int i = 0; i < 2 * ALONG; ++i) {
         const double far = (i & 1 ? -1 : 1) * along[i / 2] * sigma;

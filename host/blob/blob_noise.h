@@ -18,7 +18,7 @@ typedef struct clv_blob_sums {
 clv_blob_sums clv_blob_sums_of(const double *g, size_t g_radius, const double *q, size_t q_radius);
 
 /* Maxima are listed above this fraction of the threshold for white noise; see blob_judge.c. */
-#define CLV_BLOB_LISTED 0.5
+#define CLV_BLOB_LISTED 0.55
 #define CLV_BLOB_ROUNDING 0.2887 /* standard deviation of the rounding to integers */
 
 /* Computes cells, steps and factors of a plan that already has its ladder, taps and thresholds. */
@@ -51,6 +51,9 @@ void clv_blob_responses_around(const clv_blob_plan *plan, size_t frame, size_t k
                                size_t x, float around[9]);
 
 /* ---- blob_edge.c ---- */
+
+/* Computes the offsets of the pixels in which edges are looked for. */
+void clv_blob_edge_plan(clv_blob_plan *plan);
 
 /* What an edge beside a peak contributes to the response there (0: there is none, or it contributes nothing), and the
  * noise of the pixels on its bright side. */

@@ -7,21 +7,6 @@
 #include <math.h>
 #include <string.h>
 
-double clv_blob_pixel_at(const clv_blob_plan *plan, size_t frame, size_t y, size_t x)
-{
-    const size_t at = frame * plan->shape.frame_stride + y * plan->shape.row_stride + x;
-    switch (plan->shape.type) {
-    case CLV_BLOB_U8:
-        return ((const uint8_t *)plan->pixels)[at];
-    case CLV_BLOB_U16:
-        return ((const uint16_t *)plan->pixels)[at];
-    case CLV_BLOB_I16:
-        return ((const int16_t *)plan->pixels)[at];
-    default:
-        return (double)((const float *)plan->pixels)[at];
-    }
-}
-
 void clv_blob_pixel_row(const clv_blob_plan *plan, size_t frame, size_t y, size_t x, size_t count,
                         float *out)
 {

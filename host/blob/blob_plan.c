@@ -223,6 +223,7 @@ clv_status clv_blob_plan_create(const clv_blob_frames *shape, const clv_blob_opt
     plan->floor = (float)(plan->by_noise ? 0 : plan->options.threshold);
     plan->relative = plan->by_noise ? 0 : (float)plan->options.threshold_rel;
     clv_blob_noise_plan(plan);
+    clv_blob_edge_plan(plan);
     status = make_results(plan);
     if (!status && clv_blob_waves_pay(plan)) {
         status = clv_blob_waves_create(plan, &plan->waves);

@@ -16,6 +16,7 @@ enum {
     /* room allocated from the start: spots per frame, frames per push */
     CLV_BLOB_USUAL_SPOTS = 256,
     CLV_BLOB_USUAL_FRAMES = 256,
+    CLV_BLOB_RING_PIXELS = 48, /* pixels around a peak in which an edge is looked for */
 };
 
 /* A maximum as the kernels and the reference store it; cl/blob/blob.clh describes the layout. */
@@ -55,8 +56,10 @@ typedef struct clv_blob_plan {
     double norm
         [CLV_BLOB_MAX_SCALES]; /* deviation of the response to independent pixels of deviation 1 */
     double cubes[CLV_BLOB_MAX_SCALES]; /* sum of the third powers of its weights */
-    clv_blob_tail tail;                /* thresholds where the pixels' noise is skewed */
-    clv_blob_sizes sizes;              /* spot widths from responses of neighbouring scales */
+    /* offsets (y, x) of these pixels for each scale: see blob_edge.c */
+    int32_t ring[CLV_BLOB_MAX_SCALES][CLV_BLOB_RING_PIXELS][2];
+    clv_blob_tail tail;   /* thresholds where the pixels' noise is skewed */
+    clv_blob_sizes sizes; /* spot widths from responses of neighbouring scales */
 
     /* ---- of one push ---- */
     const void *pixels;
@@ -92,7 +95,20 @@ static inline size_t clv_blob_mirror(int64_t at, size_t size)
 }
 
 /* Returns a pixel's value; NaN and inf stay as they are. */
-double clv_blob_pixel_at(const clv_blob_plan *plan, size_t frame, size_t y, size_t x);
+static inline double clv_blob_pixel_at(const clv_blob_plan *plan, size_t frame, size_t y, size_t x)
+{
+    const size_t at = frame * plan->shape.frame_stride + y * plan->shape.row_stride + x;
+    switch (plan->shape.type) {
+    case CLV_BLOB_U8:
+        return ((const uint8_t *)plan->pixels)[at];
+    case CLV_BLOB_U16:
+        return ((const uint16_t *)plan->pixels)[at];
+    case CLV_BLOB_I16:
+        return ((const int16_t *)plan->pixels)[at];
+    default:
+        return (double)((const float *)plan->pixels)[at];
+    }
+}
 
 /* Reads the pixels [x, x + count) of a row; NaN and inf stay as they are. */
 void clv_blob_pixel_row(const clv_blob_plan *plan, size_t frame, size_t y, size_t x, size_t count,
