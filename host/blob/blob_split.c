@@ -14,9 +14,9 @@ enum { STEPS = 4, APART = 2 }; /* moves of a climb; least distance of two spots 
 static const double round_enough = 0.6; /* from this roundness on a peak is certainly one spot */
 static const double alike = 0.4;        /* least ratio of the smaller response to the larger one */
 /* Least dip between the two parts, in deviations. Round spots rarely show such a dip, so the value only separates pairs
- * from elongated spots: 0.5 finds 0.67 of the pairs of sigma 1.5 that are 4 pixels apart with peaks of 8 times the
- * noise (2 finds 0.43), and splits 0.05 of ellipses of sigmas 3 and 1.5 (2: 0.01). */
-static const double certain = 0.5;
+ * from elongated spots: 0.3 finds 0.65 of the pairs of sigma 1.5 that are 4 pixels apart with peaks of 8 times the
+ * noise (0.5 finds 0.61, 2 finds 0.43), and splits 0.08 of ellipses of sigmas 3 and 1.5 (0.5: 0.07, 2: 0.01). */
+static const double certain = 0.3;
 
 /* Returns the weakest curvature over the strongest (1 if round), and the direction of the weakest. */
 static double roundness(const float v[9], double *dy, double *dx)
