@@ -47,14 +47,15 @@ clv_status clv_codes_make(clv_codes codes, const float *rows, size_t count, size
 {
     const size_t bytes = clv_codes_bytes(codes, width);
     if (codes != CLV_CODES_INT8 && codes != CLV_CODES_BINARY)
-        return clv_fail(CLV_E_ARGUMENT,
-                        "codes: %d given, CLV_CODES_INT8 or CLV_CODES_BINARY expected", (int)codes);
+        return clv_fail(CLV_E_ARGUMENT, "codes: %d is neither CLV_CODES_INT8 nor CLV_CODES_BINARY",
+                        (int)codes);
     if (count && (!rows || !out)) return clv_fail(CLV_E_ARGUMENT, "codes: rows or out is NULL");
     if (!stride) stride = width;
     if (!width || stride < width)
-        return clv_fail(CLV_E_SHAPE,
-                        "codes: width %zu and stride %zu given; 0 < width <= stride expected",
-                        width, stride);
+        return clv_fail(
+            CLV_E_SHAPE,
+            "codes: the width is %zu and the stride %zu, but they must satisfy 0 < width <= stride",
+            width, stride);
     for (size_t r = 0; r < count; ++r)
         if (codes == CLV_CODES_INT8)
             make_bytes(rows + r * stride, width, (int8_t *)out + r * bytes);

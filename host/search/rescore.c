@@ -156,7 +156,7 @@ clv_status clv_search_rescore(clv_search *s, const float *rows, size_t count, si
     clv_rescore *r = s->rescore;
     const size_t left = list(r, r->next, NULL);
     if (count > left)
-        return clv_fail(CLV_E_SHAPE, "search: %zu rows given, but %zu candidates are left", count,
+        return clv_fail(CLV_E_SHAPE, "search: got %zu rows, but %zu candidates are left", count,
                         left);
     for (size_t i = 0; i < count; ++i) {
         const int64_t row = r->all[r->next].row;

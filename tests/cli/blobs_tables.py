@@ -306,7 +306,7 @@ def linked_units(command, work):
     done = [run(command, "link", path["u.csv"], "-o", path["a.xml"], "--search", "4"),
             run(command, "link", path["p.csv"], "-o", path["b.xml"], "--search", "4", *scaled),
             run(command, "link", path["p.csv"], "-o", path["c.xml"], "--search", "4")]
-    say("pixels of 0.25 um" in done[0].stderr and done[1].stderr == "", "units that are taken from columns are told")
+    say("pixel size: 0.25 um" in done[0].stderr and done[1].stderr == "", "units that are taken from columns are told")
     own, columns, options, plain = (model(path[name]) for name in ("own.xml", "a.xml", "b.xml", "c.xml"))
     for found in columns, options:
         say(found[0] == own[0] == ["um", "sec"] and found[2] == own[2] and

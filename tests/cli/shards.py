@@ -62,7 +62,7 @@ def check_refusals():
     shard("search", 2, 4, "quarter")
     rest = ["-q", "part-1", "part-3"]
     refuses("RECORD is missing", "merge")
-    refuses("2 of 3 shards are given; missing: 2", "merge", *rest)
+    refuses("only 2 of the 3 shards are given; missing: 2", "merge", *rest)
     refuses("shard 1 of 3 is given twice", "merge", *rest, "part-2", "part-1")
     refuses("come from different commands", "merge", *rest, "other")
     refuses("they do not belong together", "merge", *rest, "quarter")

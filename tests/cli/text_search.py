@@ -209,7 +209,7 @@ def refusals():
                                                           "--codes", "bits.npy"]),
             ("row 1 is not the code", ["rows.npy", "--queries", "q.npy", "--first-pass", "binary", "--codes",
                                        "bits.npy"]),
-            ("codes in int8 or uint8 expected", ["rows.npy", "--queries", "q.npy", "--first-pass", "int8",
+            ("expected codes in int8 or uint8", ["rows.npy", "--queries", "q.npy", "--first-pass", "int8",
                                                  "--codes", "ints.npy"]),
             ("codes.txt", ["rows.npy", "--queries", "q.npy", "--first-pass", "int8", "--codes", "codes.txt"]),
             ("rows.npy is a file that VECTORS reads", ["rows.npy", "--queries", "q.npy", "-o", "rows.npy"])):

@@ -12,13 +12,14 @@ static clv_status check(const clv_input *input, const clv_npy_header *h)
     char shape[CLV_SHAPE_TEXT];
     clv_shape_text(h->rank, h->shape, shape);
     if (h->rank != 2 || !h->shape[1])
-        return clv_fail(CLV_E_SHAPE, "%s: shape %s given, [rows, bytes] expected", input->path,
+        return clv_fail(CLV_E_SHAPE, "%s: the array is %s; expected [rows, bytes]", input->path,
                         shape);
     if (h->dtype->size != 1)
-        return clv_fail(CLV_E_FORMAT, "%s: %s given, codes in int8 or uint8 expected", input->path,
-                        h->dtype->code);
+        return clv_fail(CLV_E_FORMAT, "%s: the array is of %s; expected codes in int8 or uint8",
+                        input->path, h->dtype->code);
     if (h->fortran && h->shape[0] > 1 && h->shape[1] > 1)
-        return clv_fail(CLV_E_FORMAT, "%s: Fortran order given, C order expected", input->path);
+        return clv_fail(CLV_E_FORMAT, "%s: the array is in Fortran order; expected C order",
+                        input->path);
     size_t bytes;
     return clv_npy_check_length(input, h, &bytes);
 }
