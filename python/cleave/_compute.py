@@ -12,8 +12,9 @@ import numpy as np
 from . import _abi
 from ._check import FLOAT32_MAX, given as given_as, real32, whole
 from ._context import Context
-from ._device_array import Array, Operands, array, out_of
+from ._device_array import Array, array
 from ._library import check, lib
+from ._operands import Operands, out_of
 from ._probe import choice
 from ._watch import Progress, Watch
 from .errors import ArgumentError, ArgumentTypeError, CancelledError, FormatError, ShapeError

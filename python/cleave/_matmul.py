@@ -13,8 +13,9 @@ from ._arrays import address, numbers
 from ._check import real32
 from ._compute import product
 from ._context import Context, chosen
-from ._device_array import Array, out_of
+from ._device_array import Array
 from ._library import check, has, lib
+from ._operands import out_of
 from ._watch import Watch
 from .errors import ArgumentError, LibraryError, ShapeError
 

@@ -130,7 +130,7 @@ class Operators:
 
     def _folded(self, what: str, axis: Any, keepdims: bool, out: Any = None, **named: Any) -> Array:
         from . import _folds
-        from ._device_array import out_of
+        from ._operands import out_of
         made: Array = getattr(_folds, what)(self, axis=axis, keepdims=keepdims, **named)
         if out is None:
             return made
