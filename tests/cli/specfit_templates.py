@@ -242,7 +242,7 @@ def wrong_calls_are_refused(tool):
     phoenix, arm = tool.path("phoenix"), ["--arm", "green=%g:%g:%g" % ARM]
     none = ["-o", tool.path("none")]
     tool.refuses("-o DIR is missing", phoenix, *arm)
-    tool.refuses("has a library already", phoenix, "-o", tool.path("library"), *arm)
+    tool.refuses("has already has a library", phoenix, "-o", tool.path("library"), *arm)
     tool.refuses("are needed for 4000.00 to 5150.00", phoenix, *none, "--arm", "green=4000:5150:0.2")
     tool.refuses("must be larger", phoenix, *none, *arm, "--resolving-power", "600000")
     tool.refuses("no models that --select selects", phoenix, *none, *arm, "--select", "teff=9000:9900")
@@ -316,7 +316,7 @@ def nothing_stays(tool):
     expect(f"after the ended runs: {done.stderr}, {left}", done.returncode == 0 and left == [
         "ccf_params.npy", "ccf_vsinis.npy", "green", "lib.json", "mine.txt"])
     os.remove(os.path.join(out, "lib.json"))
-    tool.refuses("a folder of that arm already (green)", *good[1:])
+    tool.refuses("already has a folder of that arm (green)", *good[1:])
 
 
 def write(tool, name, text):
