@@ -279,7 +279,7 @@ static void bad_arguments_are_refused(void **state)
     EXPECT_OK(clv_search_candidates(search, NULL, &count));
     assert_in_range(count, 4, 8);
     EXPECT_OK(clv_search_add_codes(search, c.codes, 3, NULL)); /* the list is made anew */
-    EXPECT_FAIL(CLV_E_SHAPE, "20 rows given", clv_search_rescore(search, c.x, 20, 0));
+    EXPECT_FAIL(CLV_E_SHAPE, "got 20 rows", clv_search_rescore(search, c.x, 20, 0));
     EXPECT_OK(clv_search_rescore(search, c.x, 1, 0));
     EXPECT_FAIL(CLV_E_ARGUMENT, "rescored", clv_search_add_codes(search, c.codes, 3, NULL));
     clv_search_free(search), clv_search_free(exact);
