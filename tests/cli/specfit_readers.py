@@ -420,7 +420,7 @@ def named_columns(tool, lines):
         file.write("FILE,TEFF\nodd.fits,5450\n")
     row, = tool.fit(names[0], *option, "--priors", tool.path("priors.csv"))
     expect(f"priors by name: {row['TEFF']}", float(row["TEFF"]) == 5450)
-    tool.refuses("odd.fits may be", *names, *option, "--priors", tool.path("priors.csv"))
+    tool.refuses("odd.fits could be", *names, *option, "--priors", tool.path("priors.csv"))
     tool.refuses("no spectrum found", names[0])
     tool.refuses("the columns that you named (Q)", names[0], "--columns", "flux=Q")
     tool.refuses("the column names that you gave (Q)", tool.path("odd.txt"), "--columns", "wave=Q")

@@ -282,7 +282,7 @@ static void bad_arguments_are_refused(void **state)
     EXPECT_OK(clv_search_create(plain, q, 2, 4, NULL, &search));
     assert_int_equal(clv_search_top(search), 10);
     EXPECT_FAIL(CLV_E_ARGUMENT, "NULL", clv_search_add(search, NULL, 1, 0, NULL));
-    EXPECT_FAIL(CLV_E_SHAPE, "stride 3", clv_search_add(search, q, 1, 3, NULL));
+    EXPECT_FAIL(CLV_E_SHAPE, "the stride is 3", clv_search_add(search, q, 1, 3, NULL));
     EXPECT_OK(clv_search_add(search, NULL, 0, 0, NULL));
     int64_t found[20];
     EXPECT_OK(clv_search_result(search, found, NULL));

@@ -174,7 +174,7 @@ def test_what_is_refused_leaves_nothing(folder, reference, tmp_path):
         ((folder, TEXTS, LABELS, output), {"freeze": -1}, "freeze: -1 given, expected 0 to"),
         ((folder, TEXTS, LABELS, output), {"save_every": -1}, "save_every: -1 given, expected 0 to"),
         ((folder, TEXTS, LABELS, output), {"epochs": 1.5}, "epochs: 1.5 given, an integer expected"),
-        ((folder, TEXTS, LABELS, output), {"clip": -2.0}, "clip -2 given"),
+        ((folder, TEXTS, LABELS, output), {"clip": -2.0}, "clip is -2"),
         ((folder, FRUIT, ROCKS, output), {"task": "pairs", "freeze": 1},
          "all 1 layers are frozen, .* nothing to train"),
         ((folder, TEXTS, LABELS, output), {"resume": True}, "there is no"),
