@@ -266,7 +266,7 @@ static void refuses_what_does_not_fit(void **state)
     o = (clv_trainer_options){ .size = sizeof(clv_trainer_options),
                                .classes = CLASSES,
                                .frozen_layers = 3 };
-    EXPECT_FAIL(CLV_E_ARGUMENT, "the model has 2", clv_trainer_open(context, model, &o, &t));
+    EXPECT_FAIL(CLV_E_ARGUMENT, "the model has only 2", clv_trainer_open(context, model, &o, &t));
     o = (clv_trainer_options){ .size = sizeof(clv_trainer_options),
                                .task = CLV_TRAIN_PAIRS,
                                .frozen_layers = 2 };

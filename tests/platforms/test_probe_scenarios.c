@@ -164,7 +164,7 @@ static void an_unknown_scenario_is_refused(void **state)
 {
     (void)state;
     clv_machine *m = clv_machine_create();
-    EXPECT_FAIL(CLV_E_ARGUMENT, "scenarios: none, pocl-only",
+    EXPECT_FAIL(CLV_E_ARGUMENT, "the scenarios are: none, pocl-only",
                 clv_snapshot_read(m, "devices.json", text, length, "nowhere"));
     EXPECT_FAIL(CLV_E_ARGUMENT, "choose one of its scenarios",
                 clv_snapshot_read(m, "devices.json", text, length, NULL));
