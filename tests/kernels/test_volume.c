@@ -378,7 +378,7 @@ static void wrong_stacks_are_refused(void **unused)
     EXPECT_FAIL(CLV_E_ARGUMENT, "NULL",
                 clv_volumes(plain, &shape, NULL, NULL, &spots, &count, NULL, NULL));
     shape.depth = 0;
-    EXPECT_FAIL(CLV_E_SHAPE, "sides",
+    EXPECT_FAIL(CLV_E_SHAPE, "every extent must be",
                 clv_volumes(plain, &shape, pixels, NULL, &spots, &count, NULL, NULL));
     clv_context_free(plain);
 }
