@@ -70,7 +70,7 @@ static clv_status read_memory(const clv_context_options *options, clv_wishes *w)
     if (w->memory_bytes || fraction > 0 || options->memory_given || !text) return CLV_OK;
     if (clv_parse_percent(text, &w->memory_fraction)) return CLV_OK;
     if (clv_parse_bytes(text, &w->memory_bytes) && w->memory_bytes) return CLV_OK;
-    return clv_environment_refuse("CLEAVE_MEM_LIMIT", "a size such as 2G or a part such as 50%");
+    return clv_environment_refuse("CLEAVE_MEM_LIMIT", "a size such as 2G or a share such as 50%");
 }
 
 static clv_status read_compilers(const clv_context_options *options, clv_wishes *w)
