@@ -65,7 +65,7 @@ def test_paco_options_reach_the_library(reference, sequence):
     assert not np.array_equal(moved.a, base.a, equal_nan=True)
     with pytest.raises(cleave.ArgumentError, match="psf_mode: 'round' given, expected one of"):
         cleave.paco(cube, angles, psf, psf_mode="round", context=reference)
-    with pytest.raises(cleave.ShapeError, match="angles: 3 given"):
+    with pytest.raises(cleave.ShapeError, match="angles: there are 3"):
         cleave.paco(cube, angles[:3], psf, context=reference)
     with pytest.raises(cleave.ShapeError, match="numbers expected"):
         cleave.paco(cube.astype(str), angles, psf, context=reference)
