@@ -231,7 +231,7 @@ static void limits_are_bytes_or_parts(void **state)
     assert_int_equal(unsetenv("CLEAVE_MEM_LIMIT"), 0);
     const clv_context_options more = { .size = sizeof(clv_context_options),
                                        .memory_fraction = 1.5 };
-    EXPECT_FAIL(CLV_E_ARGUMENT, "memory fraction 1.5", clv_context_create(&more, &context));
+    EXPECT_FAIL(CLV_E_ARGUMENT, "memory fraction is 1.5", clv_context_create(&more, &context));
     assert_null(context);
 }
 
@@ -247,7 +247,8 @@ static void a_device_may_tell_how_busy_it_is(void **state)
     device.device->facts = &facts;
     facts.pci_address = NULL;
     facts.utilisation_percent = -1;
-    EXPECT_FAIL(CLV_E_DEVICE, "does not tell", clv_device_utilisation(device.device, &percent));
+    EXPECT_FAIL(CLV_E_DEVICE, "does not report how busy",
+                clv_device_utilisation(device.device, &percent));
     assert_true(percent == -1);
     facts.utilisation_percent = 37.5;
     EXPECT_OK(clv_device_utilisation(device.device, &percent));

@@ -40,7 +40,8 @@ static void check_room(size_t nth)
     assert_true(fabsf(want[0]) > 0);
     EXPECT_OK(feed_forward(device.context, CLV_SIDE_AUTO, got));
     assert_memory_equal(got, want, sizeof got); /* the host's */
-    EXPECT_FAIL(CLV_E_DEVICE_MEMORY, "wanted", feed_forward(device.context, CLV_SIDE_DEVICE, got));
+    EXPECT_FAIL(CLV_E_DEVICE_MEMORY, "were asked for",
+                feed_forward(device.context, CLV_SIDE_DEVICE, got));
     test_device_close(&device);
 }
 
@@ -75,8 +76,10 @@ static void orders_are_followed(void **state)
     EXPECT_OK(attend(context, CLV_SIDE_AUTO, got));
     EXPECT_OK(attend(context, CLV_SIDE_HOST, want));
     assert_memory_equal(got, want, sizeof got);
-    EXPECT_FAIL(CLV_E_NO_DEVICE, "attention: forced", attend(context, CLV_SIDE_DEVICE, got));
-    EXPECT_FAIL(CLV_E_NO_DEVICE, "ffn: forced", feed_forward(context, CLV_SIDE_DEVICE, got));
+    EXPECT_FAIL(CLV_E_NO_DEVICE, "attention: a device was demanded",
+                attend(context, CLV_SIDE_DEVICE, got));
+    EXPECT_FAIL(CLV_E_NO_DEVICE, "ffn: a device was demanded",
+                feed_forward(context, CLV_SIDE_DEVICE, got));
     clv_context_free(context);
 }
 
