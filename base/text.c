@@ -128,6 +128,30 @@ static bool leading_double(const char *text, double *out, const char **end)
     return true;
 }
 
+size_t clv_decimal_length(const char *text)
+{
+    const char *end = text;
+    while (isdigit((unsigned char)*end) || *end == '.')
+        ++end;
+    if ((*end == 'e' || *end == 'E') &&
+        (isdigit((unsigned char)end[1]) ||
+         ((end[1] == '+' || end[1] == '-') && isdigit((unsigned char)end[2])))) {
+        end += 2;
+        while (isdigit((unsigned char)*end))
+            ++end;
+    }
+    return (size_t)(end - text);
+}
+
+size_t clv_name_length(const char *text)
+{
+    size_t length = 0;
+    if (!isalpha((unsigned char)*text) && *text != '_') return 0;
+    while (isalnum((unsigned char)text[length]) || text[length] == '_')
+        ++length;
+    return length;
+}
+
 bool clv_parse_double(const char *text, double *out)
 {
     double value;

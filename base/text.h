@@ -29,6 +29,10 @@ void clv_text_restart(clv_text *text); /* empties it but keeps its memory */
 bool clv_parse_double(const char *text, double *out); /* finite only */
 bool clv_parse_u64(const char *text, uint64_t *out);  /* decimal digits only */
 bool clv_parse_i64(const char *text, int64_t *out);
+/* Return how many bytes at the start of a text are a decimal number without sign (digits, points and an exponent; it
+ * may still have two points), and how many are a name (letters, digits and '_', no digit first). */
+size_t clv_decimal_length(const char *text);
+size_t clv_name_length(const char *text);
 /* Reads "4096", "256M", "1.5G", "2GiB", "800 MB": k, M, G, T are powers of 1000; Ki, Mi, Gi, Ti powers of
  * 1024. */
 bool clv_parse_bytes(const char *text, uint64_t *out);

@@ -77,34 +77,17 @@ static clv_status unary(parser *p, unsigned *out);
 /* Parses a number of digits, point and exponent: decimal only, and as a whole, so "1.5.2" and "3x" are errors. */
 static clv_status number(parser *p, unsigned *out)
 {
-    const char *start = p->at, *end = start;
+    const char *const start = p->at;
+    const size_t length = clv_decimal_length(start);
+    const char *const end = start + length;
     char word[64];
     double value;
-    while (isdigit((unsigned char)*end) || *end == '.')
-        ++end;
-    if ((*end == 'e' || *end == 'E') &&
-        (isdigit((unsigned char)end[1]) ||
-         ((end[1] == '+' || end[1] == '-') && isdigit((unsigned char)end[2])))) {
-        end += 2;
-        while (isdigit((unsigned char)*end))
-            ++end;
-    }
-    const size_t length = (size_t)(end - start);
     snprintf(word, sizeof word, "%.*s", (int)CLV_MIN(length, sizeof word - 1), start);
     if (length >= sizeof word || isalpha((unsigned char)*end) || *end == '_' ||
         !clv_parse_double(word, &value))
         return wrong(p, start, "a number expected");
     p->at = end;
     return put_number(p, start, value, out);
-}
-
-static size_t word_length(const char *at)
-{
-    size_t length = 0;
-    if (!isalpha((unsigned char)*at) && *at != '_') return 0;
-    while (isalnum((unsigned char)at[length]) || at[length] == '_')
-        ++length;
-    return length;
 }
 
 static bool is_word(const char *at, size_t length, const char *name)
@@ -137,7 +120,7 @@ static clv_status name(parser *p, unsigned *out)
                       { "inf", INFINITY },
                       { "nan", NAN } };
     const char *start = p->at;
-    const size_t length = word_length(start);
+    const size_t length = clv_name_length(start);
     p->at += length;
     for (size_t i = 0; i < p->name_count; ++i)
         if (is_word(start, length, p->names[i]))
@@ -159,7 +142,7 @@ static clv_status primary(parser *p, unsigned *out)
     }
     if (isdigit((unsigned char)*p->at) || (*p->at == '.' && isdigit((unsigned char)p->at[1])))
         return number(p, out);
-    if (word_length(p->at)) return name(p, out);
+    if (clv_name_length(p->at)) return name(p, out);
     return wrong(p, p->at, "a number, a name or \"(\" expected");
 }
 
@@ -285,7 +268,7 @@ static clv_status ternary(parser *p, unsigned *out)
 static clv_status check_names(const char *const *names, size_t count)
 {
     for (size_t i = 0; i < count; ++i) {
-        if (!names[i] || !*names[i] || word_length(names[i]) != strlen(names[i]) ||
+        if (!names[i] || !*names[i] || clv_name_length(names[i]) != strlen(names[i]) ||
             strlen(names[i]) > 63)
             return clv_fail(
                 CLV_E_ARGUMENT,

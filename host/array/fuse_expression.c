@@ -16,18 +16,10 @@ static clv_status unary(clv_parser *p, clv_fuse_term *out);
 /* Parses a decimal number. A letter f behind it, as C writes it, changes nothing. */
 static clv_status number(clv_parser *p, clv_fuse_term *out)
 {
-    const char *start = p->at, *end = start;
+    const char *const start = p->at;
+    const size_t length = clv_decimal_length(start);
+    const char *const end = start + length;
     char digits[64];
-    while (isdigit((unsigned char)*end) || *end == '.')
-        ++end;
-    if ((*end == 'e' || *end == 'E') &&
-        (isdigit((unsigned char)end[1]) ||
-         ((end[1] == '+' || end[1] == '-') && isdigit((unsigned char)end[2])))) {
-        end += 2;
-        while (isdigit((unsigned char)*end))
-            ++end;
-    }
-    const size_t length = (size_t)(end - start);
     snprintf(digits, sizeof digits, "%.*s", (int)CLV_MIN(length, sizeof digits - 1), start);
     const bool whole = length == strspn(digits, "0123456789");
     const bool f = !whole && (*end == 'f' || *end == 'F');

@@ -4,8 +4,8 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/text.h"
 
-#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -76,11 +76,7 @@ bool clv_parser_take(clv_parser *p, char token)
 
 clv_word clv_word_at(const char *at)
 {
-    clv_word w = { .at = at };
-    if (!isalpha((unsigned char)*at) && *at != '_') return w;
-    while (isalnum((unsigned char)at[w.length]) || at[w.length] == '_')
-        ++w.length;
-    return w;
+    return (clv_word){ .at = at, .length = clv_name_length(at) };
 }
 
 bool clv_word_is(clv_word w, const char *name)

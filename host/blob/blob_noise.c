@@ -119,26 +119,24 @@ static size_t row_of(const cell_rows *c, size_t i)
     return c->y + (2 * i + 1) * c->height / (2 * c->rows);
 }
 
-/* Adds up the columns' values in halves, which takes fewer steps than one after the other. */
+/* Adds up the columns' values in halves down to four, which takes fewer steps than one after the other. */
+#define ADD_HALF(v, half)               \
+    for (size_t j = 0; j < (half); ++j) \
+    (v)[j] += (v)[j + (half)]
+#define ADD_HALVES(v)           \
+    ADD_HALF(v, MOST_CELL / 2); \
+    ADD_HALF(v, MOST_CELL / 4); \
+    ADD_HALF(v, MOST_CELL / 8)
+
 static float sum_of(float v[MOST_CELL])
 {
-    for (size_t j = 0; j < MOST_CELL / 2; ++j)
-        v[j] += v[j + MOST_CELL / 2];
-    for (size_t j = 0; j < MOST_CELL / 4; ++j)
-        v[j] += v[j + MOST_CELL / 4];
-    for (size_t j = 0; j < MOST_CELL / 8; ++j)
-        v[j] += v[j + MOST_CELL / 8];
+    ADD_HALVES(v);
     return v[0] + v[2] + (v[1] + v[3]);
 }
 
 static int32_t count_of(int32_t v[MOST_CELL])
 {
-    for (size_t j = 0; j < MOST_CELL / 2; ++j)
-        v[j] += v[j + MOST_CELL / 2];
-    for (size_t j = 0; j < MOST_CELL / 4; ++j)
-        v[j] += v[j + MOST_CELL / 4];
-    for (size_t j = 0; j < MOST_CELL / 8; ++j)
-        v[j] += v[j + MOST_CELL / 8];
+    ADD_HALVES(v);
     return v[0] + v[1] + v[2] + v[3];
 }
 _Static_assert(MOST_CELL / 8 == 4, "the last step adds four values");

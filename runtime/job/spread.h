@@ -7,8 +7,8 @@
  * what the others have computed as if it had computed it itself. So a spread knows no operation, and an operation knows
  * no spread, as long as its commit reads nothing but the slot and what is the same in all processes.
  *
- * A context has no spread unless clv_spread_set gives it one. Only clv_job_run obeys it: what runs inside of a job, such
- * as a trial of kernels, and flat calls stay in this process. */
+ * A context has no spread unless clv_spread_set gives it one. Only clv_job_run obeys it. Flat calls stay in this
+ * process, and so does what runs inside of a job, such as a trial of kernels. */
 #ifndef CLEAVE_RUNTIME_JOB_SPREAD_H
 #define CLEAVE_RUNTIME_JOB_SPREAD_H
 

@@ -9,12 +9,12 @@ CARD is an id of cards.json. $CLEAVE_TEST_ICDS names the folder with pocl.icd.
 """
 import json
 import os
-import shutil
 import subprocess
 import sys
 import tempfile
 
-HERE = os.path.dirname(os.path.abspath(__file__))
+from card_kit import CARDS, NO_LAYERS, environment, skip
+
 # class, mode, quirks that have to be found, quirks that must not be
 EXPECTED = {
     "rtx-3060": ("discrete_gpu", "gpu", {"slow_fp64", "max_alloc_quarter"}, {"few_registers"}),
@@ -27,11 +27,6 @@ EXPECTED = {
 }
 # One of each kind that gets kernels of its own; the others differ from these in sizes alone.
 DEMO = ("rtx-3060", "rx-6700xt", "vega", "iris-xe")
-
-
-def skip(why):
-    print("skipped: " + why)
-    sys.exit(77)
 
 
 def run(env, folder, *command):
@@ -76,21 +71,14 @@ def check_selftest(results, facts):
 
 def main():
     command, layer, card = sys.argv[1:]
-    icds = os.environ.get("CLEAVE_TEST_ICDS", "")
-    if not os.path.exists(os.path.join(icds, "pocl.icd")):
-        skip("CLEAVE_TEST_ICDS has no pocl.icd")
-    cards = os.path.join(HERE, "cards.json")
-    with open(cards, encoding="utf-8") as file:
+    with open(CARDS, encoding="utf-8") as file:
         facts = next(d for d in json.load(file)["devices"] if d["id"] == card)
     with tempfile.TemporaryDirectory() as folder:
-        shutil.copy(os.path.join(icds, "pocl.icd"), os.path.join(folder, "pocl.icd"))
-        env = dict(os.environ, OCL_ICD_VENDORS=folder, OPENCL_LAYERS=layer,
-                   CLEAVE_CARD="%s#%s" % (cards, card), CLEAVE_CACHE_DIR=os.path.join(folder, "cache"))
+        env = environment(folder, layer, card)
         env.pop("CLEAVE_SMOLLM2", None)  # the self-test has language models of its own
-        os.mkdir(env["CLEAVE_CACHE_DIR"], 0o700)
         report = json.loads(run(env, folder, command, "probe", "--json"))
         if any(d["name"].startswith("pthread") for d in report["devices"]):
-            skip("this loader knows no OPENCL_LAYERS")
+            skip(NO_LAYERS)
         check_probe(report, card, facts)
         run(env, folder, command, "selftest", "--json=selftest.json")
         with open(os.path.join(folder, "selftest.json"), encoding="utf-8") as file:

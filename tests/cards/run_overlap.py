@@ -11,26 +11,21 @@ PROGRAM is card_overlap. $CLEAVE_TEST_ICDS names the folder with pocl.icd.
 import collections
 import json
 import os
-import shutil
 import subprocess
 import sys
 import tempfile
 
-CARDS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "cards.json")
+from card_kit import NO_LAYERS, environment, skip
+
 MOST, ATTEMPTS = 0.6, 6
 BYTES, RATE = 1 << 21, 0.1e9  # of an item; per second in each direction
-
-
-def skip(why):
-    print("skipped: " + why)
-    sys.exit(77)
 
 
 def run(program, env, trace):
     """The whole time of the job, and that of its transfers and its kernels, in milliseconds."""
     done = subprocess.run([program, trace], env=env, capture_output=True, text=True)
     if "no GPU" in done.stderr:
-        skip("this loader knows no OPENCL_LAYERS")
+        skip(NO_LAYERS)
     if done.returncode:
         sys.exit("card_overlap: exit code %d\n%s" % (done.returncode, done.stderr))
     with open(trace, encoding="utf-8") as file:
@@ -47,16 +42,9 @@ def run(program, env, trace):
 def main():
     program, layer = sys.argv[1:3]
     card = sys.argv[3] if len(sys.argv) > 3 else "rtx-3060"
-    icds = os.environ.get("CLEAVE_TEST_ICDS", "")
-    if not os.path.exists(os.path.join(icds, "pocl.icd")):
-        skip("CLEAVE_TEST_ICDS has no pocl.icd")
     with tempfile.TemporaryDirectory() as folder:
-        shutil.copy(os.path.join(icds, "pocl.icd"), folder)
-        cache = os.path.join(folder, "cache")
-        os.mkdir(cache, 0o700)
-        env = dict(os.environ, OCL_ICD_VENDORS=folder, OPENCL_LAYERS=layer, CLEAVE_CACHE_DIR=cache,
-                   CLEAVE_CARD="%s#%s" % (CARDS, card), CLEAVE_CARD_GBPS=str(RATE / 1e9),
-                   CLEAVE_CARD_ITEM_NS=str(1e9 * BYTES / RATE), CLEAVE_CARD_LAUNCH_US="10")
+        env = environment(folder, layer, card, CLEAVE_CARD_GBPS=str(RATE / 1e9),
+                          CLEAVE_CARD_ITEM_NS=str(1e9 * BYTES / RATE), CLEAVE_CARD_LAUNCH_US="10")
         for _ in range(ATTEMPTS):
             whole, transfers, kernels = run(program, env, os.path.join(folder, "trace.json"))
             if abs(transfers / kernels - 1) > 0.1:

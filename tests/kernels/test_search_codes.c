@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Search in two passes: candidates by codes, on every device and in both families of kernels, then exact similarities. */
+/* Search in two passes: candidates by codes, then exact similarities, on every device and in both families of
+ * kernels. */
 #include "device.h"
 #include "test.h"
 

@@ -44,8 +44,8 @@ static bool next_word(const char **at, const char *end, char out[WORD])
     return n > 0;
 }
 
-/* Returns what separates the names of a line: if the user's names contain blanks, the first of ',', ';', tab and '|' that
- * is in the line; else 0, which stands for all of them and blanks. */
+/* Returns what separates the names of a line: if the user's names contain blanks, the first of ',', ';', tab and '|'
+ * that is in the line; else 0, which stands for all of them and blanks. */
 static char separator_of(const clv_spectrum_names *names, const char *at, const char *end)
 {
     bool blanks = false;
