@@ -238,17 +238,111 @@ void clv_utf8_compose(const char *text, size_t length, bool compat, clv_text *ou
     out->failed = out->failed || !good;
 }
 
+/* ---- grapheme clusters ----------------------------------------------------------------------------- */
+
+typedef struct range {
+    uint32_t first, last;
+} range;
+
+/* Characters that extend the one before them since Unicode 16 or 17, which the installed utf8proc may not know yet,
+ * and those among them that are spacing marks. */
+static const range extending[] = {
+    { 0x897, 0x897 },     { 0xCC0, 0xCC0 },     { 0xCC7, 0xCC8 },     { 0xCCA, 0xCCB },
+    { 0x1715, 0x1715 },   { 0x1734, 0x1734 },   { 0x1ACF, 0x1ADD },   { 0x1AE0, 0x1AEB },
+    { 0x1B3B, 0x1B3B },   { 0x1B3D, 0x1B3D },   { 0x1B43, 0x1B43 },   { 0x1BAA, 0x1BAA },
+    { 0x1BF2, 0x1BF3 },   { 0xA953, 0xA953 },   { 0x10D69, 0x10D6D }, { 0x10EFA, 0x10EFC },
+    { 0x111C0, 0x111C0 }, { 0x11235, 0x11235 }, { 0x1134D, 0x1134D }, { 0x113B8, 0x113C0 },
+    { 0x113C2, 0x113C2 }, { 0x113C5, 0x113C5 }, { 0x113C7, 0x113CA }, { 0x113CC, 0x113D0 },
+    { 0x113D2, 0x113D2 }, { 0x113E1, 0x113E2 }, { 0x116B6, 0x116B6 }, { 0x1193D, 0x1193D },
+    { 0x11B60, 0x11B67 }, { 0x11F41, 0x11F41 }, { 0x11F5A, 0x11F5A }, { 0x1611E, 0x1612F },
+    { 0x16FF0, 0x16FF1 }, { 0x1D166, 0x1D166 }, { 0x1D16D, 0x1D16D }, { 0x1E5EE, 0x1E5EF },
+    { 0x1E6E3, 0x1E6E3 }, { 0x1E6E6, 0x1E6E6 }, { 0x1E6EE, 0x1E6EF }, { 0x1E6F5, 0x1E6F5 },
+};
+
+static const range spacing[] = {
+    { 0x113B9, 0x113BA }, { 0x113CA, 0x113CA }, { 0x113CC, 0x113CD }, { 0x1171E, 0x1171E },
+    { 0x11B61, 0x11B61 }, { 0x11B65, 0x11B65 }, { 0x11B67, 0x11B67 }, { 0x1612A, 0x1612C },
+};
+
+/* Consonants that a linker (a virama) joins to the consonant behind it, and the linkers: rule GB9c of Unicode 15.1,
+ * with the characters that Unicode 17 gives it. */
+static const range consonants[] = {
+    { 0x915, 0x939 },     { 0x958, 0x95F },     { 0x978, 0x97F },     { 0x995, 0x9A8 },
+    { 0x9AA, 0x9B0 },     { 0x9B2, 0x9B2 },     { 0x9B6, 0x9B9 },     { 0x9DC, 0x9DD },
+    { 0x9DF, 0x9DF },     { 0x9F0, 0x9F1 },     { 0xA95, 0xAA8 },     { 0xAAA, 0xAB0 },
+    { 0xAB2, 0xAB3 },     { 0xAB5, 0xAB9 },     { 0xAF9, 0xAF9 },     { 0xB15, 0xB28 },
+    { 0xB2A, 0xB30 },     { 0xB32, 0xB33 },     { 0xB35, 0xB39 },     { 0xB5C, 0xB5D },
+    { 0xB5F, 0xB5F },     { 0xB71, 0xB71 },     { 0xC15, 0xC28 },     { 0xC2A, 0xC39 },
+    { 0xC58, 0xC5A },     { 0xD15, 0xD3A },     { 0x1000, 0x102A },   { 0x103F, 0x103F },
+    { 0x1050, 0x1055 },   { 0x105A, 0x105D },   { 0x1061, 0x1061 },   { 0x1065, 0x1066 },
+    { 0x106E, 0x1070 },   { 0x1075, 0x1081 },   { 0x108E, 0x108E },   { 0x1780, 0x17B3 },
+    { 0x1A20, 0x1A54 },   { 0x1B0B, 0x1B0C },   { 0x1B13, 0x1B33 },   { 0x1B45, 0x1B4C },
+    { 0x1B83, 0x1BA0 },   { 0x1BAE, 0x1BAF },   { 0x1BBB, 0x1BBD },   { 0xA989, 0xA98B },
+    { 0xA98F, 0xA9B2 },   { 0xA9E0, 0xA9E4 },   { 0xA9E7, 0xA9EF },   { 0xA9FA, 0xA9FE },
+    { 0xAA60, 0xAA6F },   { 0xAA71, 0xAA73 },   { 0xAA7A, 0xAA7A },   { 0xAA7E, 0xAA7F },
+    { 0xAAE0, 0xAAEA },   { 0xABC0, 0xABDA },   { 0x10A00, 0x10A00 }, { 0x10A10, 0x10A13 },
+    { 0x10A15, 0x10A17 }, { 0x10A19, 0x10A35 }, { 0x11103, 0x11126 }, { 0x11144, 0x11144 },
+    { 0x11147, 0x11147 }, { 0x11380, 0x11389 }, { 0x1138B, 0x1138B }, { 0x1138E, 0x1138E },
+    { 0x11390, 0x113B5 }, { 0x11900, 0x11906 }, { 0x11909, 0x11909 }, { 0x1190C, 0x11913 },
+    { 0x11915, 0x11916 }, { 0x11918, 0x1192F }, { 0x11A00, 0x11A00 }, { 0x11A0B, 0x11A32 },
+    { 0x11A50, 0x11A50 }, { 0x11A5C, 0x11A83 }, { 0x11F04, 0x11F10 }, { 0x11F12, 0x11F33 },
+};
+static const uint32_t linkers[] = { 0x94D,   0x9CD,   0xACD,   0xB4D,   0xC4D,   0xD4D,  0x1039,
+                                    0x17D2,  0x1A60,  0x1B44,  0x1BAB,  0xA9C0,  0xAAF6, 0x10A3F,
+                                    0x11133, 0x113D0, 0x1193E, 0x11A47, 0x11A99, 0x11F42 };
+
+static bool within(const range *ranges, size_t count, uint32_t c)
+{
+    size_t low = 0, high = count;
+    while (low < high) {
+        const size_t middle = (low + high) / 2;
+        if (c > ranges[middle].last)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < count && c >= ranges[low].first;
+}
+
+/* Returns a character that breaks as `c` does, and that every version of utf8proc knows. */
+static utf8proc_int32_t alike(uint32_t c)
+{
+    if (within(spacing, CLV_LEN(spacing), c)) return 0x903;
+    if (within(extending, CLV_LEN(extending), c)) return 0x300;
+    if (c == 0x113D1) return 0x600; /* joins what follows */
+    if (c == 0x11A3A) return 'a';   /* no longer does */
+    return (utf8proc_int32_t)c;
+}
+
+/* What of a conjunct ends here. */
+typedef enum conjunct { NO_CONJUNCT, CONSONANT, LINKED } conjunct;
+
+static conjunct advance(conjunct state, uint32_t c, bool joins)
+{
+    if (c < 0x300) return NO_CONJUNCT;
+    if (within(consonants, CLV_LEN(consonants), c)) return CONSONANT;
+    if (!state || !joins || c == 0x200C) return NO_CONJUNCT;
+    for (size_t i = 0; i < CLV_LEN(linkers); ++i)
+        if (c == linkers[i]) return LINKED;
+    const int kind = utf8proc_get_property(alike(c))->boundclass;
+    return kind == UTF8PROC_BOUNDCLASS_EXTEND || kind == UTF8PROC_BOUNDCLASS_ZWJ ? state
+                                                                                 : NO_CONJUNCT;
+}
+
 size_t clv_grapheme_length(const char *text, size_t length)
 {
     uint32_t left = 0, right = 0;
     utf8proc_int32_t state = 0;
     size_t at = clv_utf8_decode(text, length, &left);
     if (!at) return 1;
+    conjunct before = advance(NO_CONJUNCT, left, false);
     for (size_t bytes; at < length; at += bytes, left = right) {
         bytes = clv_utf8_decode(text + at, length - at, &right);
-        if (!bytes || utf8proc_grapheme_break_stateful((utf8proc_int32_t)left,
-                                                       (utf8proc_int32_t)right, &state))
-            break;
+        if (!bytes) break;
+        const bool joins = !utf8proc_grapheme_break_stateful(alike(left), alike(right), &state);
+        const conjunct behind = advance(before, right, joins);
+        if (!joins && !(before == LINKED && behind == CONSONANT)) break;
+        before = behind;
     }
     return at;
 }
