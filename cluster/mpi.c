@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The plugin: tickets from rank 0 and exchanges of results, by MPI.
+/* The plugin: questions to rank 0 and exchanges of results, by MPI.
  *
- * Rank 0 has a thread that answers requests for tickets while the rank computes. All calls of MPI are short and made
+ * Rank 0 has a thread that answers questions while the rank computes. All calls of MPI are short and made
  * under one lock (MPI_THREAD_SERIALIZED is enough): a wait is a loop of tests with pauses, so that a rank which waits
  * takes no core from those that compute. */
 #define _GNU_SOURCE
@@ -19,12 +19,13 @@ enum { REQUEST = 1, REPLY, ROUND = 64 << 20 };
 static const long pause_ns = 100000; /* between two looks; a request takes about as long */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static MPI_Comm messages, groups; /* tickets; exchanges */
+static MPI_Comm messages, groups; /* questions; exchanges */
 static int rank, ranks, windowed, serving;
 static pthread_t server;
 static MPI_Win window;
-static uint64_t *counters;                  /* [2] of rank 0: tickets of even and odd jobs */
-static uint64_t job_now = UINT64_MAX, next; /* of rank 0: the job that runs, its next ticket */
+static uint64_t *counters; /* [2] of rank 0: tickets of even and odd jobs */
+static cleave_cluster_answer *answers;
+static void *answers_self;
 
 static void rest(void)
 {
@@ -44,26 +45,19 @@ static void await(MPI_Request *request, MPI_Status *status)
     }
 }
 
-/* Returns the next ticket of rank 0's own count. The lock is held. */
-static uint64_t take(uint64_t job)
-{
-    if (job != job_now) job_now = job, next = 0;
-    return next++;
-}
-
-/* Answers all requests that have come, and returns whether there was one. The lock is held. */
-static int answer(void)
+/* Answers all questions that have come. The lock is held. */
+static void answer_all(void)
 {
     MPI_Status status;
-    int there = 0, any = 0;
+    int there = 0;
     for (;;) {
         MPI_Iprobe(MPI_ANY_SOURCE, REQUEST, messages, &there, &status);
-        if (!there) return any;
-        uint64_t job, number;
-        MPI_Recv(&job, 1, MPI_UINT64_T, status.MPI_SOURCE, REQUEST, messages, &status);
-        number = take(job);
-        MPI_Send(&number, 1, MPI_UINT64_T, status.MPI_SOURCE, REPLY, messages);
-        any = 1;
+        if (!there) return;
+        uint64_t question[CLEAVE_CLUSTER_QUESTION], answer[CLEAVE_CLUSTER_ANSWER];
+        MPI_Recv(question, CLEAVE_CLUSTER_QUESTION, MPI_UINT64_T, status.MPI_SOURCE, REQUEST,
+                 messages, &status);
+        answers(answers_self, status.MPI_SOURCE, question, answer);
+        MPI_Send(answer, CLEAVE_CLUSTER_ANSWER, MPI_UINT64_T, status.MPI_SOURCE, REPLY, messages);
     }
 }
 
@@ -73,16 +67,18 @@ static void *serve(void *unused)
     for (;;) {
         pthread_mutex_lock(&lock);
         const int goes_on = serving;
-        if (goes_on) answer(); /* with a window, the look alone lets it make progress */
+        if (goes_on) answer_all(); /* with a window, the look alone lets it make progress */
         pthread_mutex_unlock(&lock);
         if (!goes_on) return NULL;
         rest();
     }
 }
 
-static const char *start(int by_window, int *my_rank, int *all_ranks)
+static const char *start(int by_window, cleave_cluster_answer *answer, void *self, int *my_rank,
+                         int *all_ranks)
 {
     int provided = 0;
+    answers = answer, answers_self = self;
     if (MPI_Init_thread(NULL, NULL, MPI_THREAD_SERIALIZED, &provided) != MPI_SUCCESS)
         return "MPI_Init_thread failed";
     if (provided < MPI_THREAD_SERIALIZED) {
@@ -105,40 +101,40 @@ static const char *start(int by_window, int *my_rank, int *all_ranks)
     serving = rank == 0 && ranks > 1;
     if (serving && pthread_create(&server, NULL, serve, NULL)) {
         serving = 0;
-        return "no thread for the tickets";
+        return "no thread for the questions of the ranks";
     }
     return NULL;
 }
 
-static uint64_t fetch(uint64_t job)
+/* Waits with pauses, as everything here does: a flush would take a core from the ranks that compute. */
+static uint64_t ticket(uint64_t job)
 {
     const uint64_t one = 1;
     uint64_t number = 0;
-    pthread_mutex_lock(&lock);
-    MPI_Fetch_and_op(&one, &number, MPI_UINT64_T, 0, (MPI_Aint)(job % 2), MPI_SUM, window);
-    MPI_Win_flush(0, window);
-    pthread_mutex_unlock(&lock);
-    return number;
-}
-
-static uint64_t ticket(uint64_t job)
-{
-    uint64_t number = 0;
     MPI_Request request;
     MPI_Status status;
-    if (windowed) return fetch(job);
-    if (rank == 0) {
-        pthread_mutex_lock(&lock);
-        number = take(job);
-        pthread_mutex_unlock(&lock);
-        return number;
-    }
     pthread_mutex_lock(&lock);
-    MPI_Irecv(&number, 1, MPI_UINT64_T, 0, REPLY, messages, &request);
-    MPI_Send(&job, 1, MPI_UINT64_T, 0, REQUEST, messages);
+    MPI_Rget_accumulate(&one, 1, MPI_UINT64_T, &number, 1, MPI_UINT64_T, 0, (MPI_Aint)(job % 2), 1,
+                        MPI_UINT64_T, MPI_SUM, window, &request);
     pthread_mutex_unlock(&lock);
     await(&request, &status);
     return number;
+}
+
+static void ask(const uint64_t question[CLEAVE_CLUSTER_QUESTION],
+                uint64_t answer[CLEAVE_CLUSTER_ANSWER])
+{
+    MPI_Request request;
+    MPI_Status status;
+    pthread_mutex_lock(&lock);
+    if (rank == 0) {
+        answers(answers_self, 0, question, answer);
+    } else {
+        MPI_Irecv(answer, CLEAVE_CLUSTER_ANSWER, MPI_UINT64_T, 0, REPLY, messages, &request);
+        MPI_Send(question, CLEAVE_CLUSTER_QUESTION, MPI_UINT64_T, 0, REQUEST, messages);
+    }
+    pthread_mutex_unlock(&lock);
+    if (rank) await(&request, &status);
 }
 
 /* Brings each rank's identity and length to all. */
@@ -246,5 +242,5 @@ static void stop(int code)
     MPI_Finalize();
 }
 
-extern const cleave_cluster cleave_cluster_1;
-const cleave_cluster cleave_cluster_1 = { start, ticket, exchange, share, stop };
+extern const cleave_cluster cleave_cluster_2;
+const cleave_cluster cleave_cluster_2 = { start, ask, ticket, exchange, share, stop };

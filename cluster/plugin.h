@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the command needs of MPI, as a table of functions. A plugin, libcleave-mpi-NAME.so, has it under the name
- * cleave_cluster_1. It is built once for each implementation of MPI and loaded at run time, so that neither the library
+ * cleave_cluster_2. It is built once for each implementation of MPI and loaded at run time, so that neither the library
  * nor the command needs MPI. It knows nothing of Cleave. */
 #ifndef CLEAVE_CLUSTER_PLUGIN_H
 #define CLEAVE_CLUSTER_PLUGIN_H
@@ -8,11 +8,23 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define CLEAVE_CLUSTER_SYMBOL "cleave_cluster_1"
+#define CLEAVE_CLUSTER_SYMBOL "cleave_cluster_2"
+
+enum { CLEAVE_CLUSTER_QUESTION = 6, CLEAVE_CLUSTER_ANSWER = 2 }; /* numbers in each */
+
+/* Answers the question of a rank. Only rank 0 calls it, one call at a time, but on any thread. */
+typedef void cleave_cluster_answer(void *self, int rank,
+                                   const uint64_t question[CLEAVE_CLUSTER_QUESTION],
+                                   uint64_t answer[CLEAVE_CLUSTER_ANSWER]);
 
 typedef struct cleave_cluster {
-    /* Starts MPI. Returns NULL, or why it cannot. `window` leases by one-sided fetch-and-add, not by messages. */
-    const char *(*start)(int window, int *rank, int *ranks);
+    /* Starts MPI. Returns NULL, or why it cannot. `window` is for tickets by one-sided fetch-and-add; without it,
+     * rank 0 has `answer` answer questions. */
+    const char *(*start)(int window, cleave_cluster_answer *answer, void *self, int *rank,
+                         int *ranks);
+    /* Asks rank 0. */
+    void (*ask)(const uint64_t question[CLEAVE_CLUSTER_QUESTION],
+                uint64_t answer[CLEAVE_CLUSTER_ANSWER]);
     /* Returns the next ticket of a job, from 0: each number goes to one rank. Jobs are numbered from 0. */
     uint64_t (*ticket)(uint64_t job);
     /* Ends a job: waits for all ranks and gives each the bytes of all. `all` receives memory of malloc with the bytes

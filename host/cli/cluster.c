@@ -4,6 +4,7 @@
 #include "host/cli/cluster.h"
 
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "base/digest.h"
 #include "base/environment.h"
 #include "base/error.h"
@@ -11,6 +12,7 @@
 #include "base/text.h"
 #include "cluster/plugin.h"
 #include "host/cli/cli.h"
+#include "host/cli/ranges.h"
 
 #include <dlfcn.h>
 #include <limits.h>
@@ -20,10 +22,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum {
-    RANGES = 4,    /* a range is that part of what is left for a rank */
-    PATIENCE = 20, /* seconds that a rank which failed waits for the others */
-};
+enum { PATIENCE = 20 }; /* seconds that a rank which failed waits for the others */
 
 /* A chunk among the exchanged bytes. */
 typedef struct piece {
@@ -38,6 +37,10 @@ static struct {
     clv_spread spread;
     /* the job that runs */
     uint64_t job, identity;
+    cli_wish wish;
+    double given_at;        /* when this rank got its last range */
+    cli_division *division; /* of rank 0 */
+    bool windowed;          /* ranges are those of tickets: */
     cli_tickets tickets;
     char *mine; /* packed results of this rank */
     size_t length, room;
@@ -172,6 +175,19 @@ static void *open_plugin(clv_text *tried)
     return NULL;
 }
 
+/* Rank 0 answers the wish of a rank with a range. */
+static void answer_wish(void *self, int rank, const uint64_t question[CLEAVE_CLUSTER_QUESTION],
+                        uint64_t range[CLEAVE_CLUSTER_ANSWER])
+{
+    cli_wish wish;
+    (void)self;
+    _Static_assert(sizeof wish == CLEAVE_CLUSTER_QUESTION * sizeof *question, "cli_wish");
+    memcpy(&wish, question, sizeof wish);
+    range[0] = range[1] = 0;
+    if (cluster.division && rank < cluster.ranks)
+        cli_divide(cluster.division, &wish, (size_t)rank, &range[0], &range[1]);
+}
+
 static clv_status start(void)
 {
     clv_text tried = { 0 };
@@ -191,7 +207,11 @@ static clv_status start(void)
     clv_text_clear(&tried);
     if (status) return status;
     const char *lease = clv_environment("CLEAVE_MPI_LEASE");
-    const char *failed = mpi->start(lease && strcmp(lease, "window") == 0, &rank, &ranks);
+    cluster.windowed = lease && strcmp(lease, "window") == 0;
+    cluster.division = cluster.rank ? NULL : cli_division_create((size_t)cluster.ranks);
+    if (!cluster.rank && !cluster.division)
+        return clv_fail(CLV_E_MEMORY, "no memory for %d ranks", cluster.ranks);
+    const char *failed = mpi->start(cluster.windowed, answer_wish, NULL, &rank, &ranks);
     if (failed) return clv_fail(CLV_E_DEVICE, "MPI: %s", failed);
     cluster.mpi = mpi;
     if (rank == cluster.rank && ranks == cluster.ranks) return CLV_OK;
@@ -227,22 +247,12 @@ void cli_cluster_leave(int code)
     fflush(NULL);
     cluster.mpi->stop(code);
     clv_free(cluster.mine), free(cluster.all), clv_free(cluster.sizes);
+    clv_free(cluster.division);
     cluster.mpi = NULL, cluster.mine = cluster.all = NULL, cluster.sizes = NULL;
+    cluster.division = NULL;
 }
 
 /* ---- jobs ----------------------------------------------------------------------------------------- */
-
-void cli_tickets_find(cli_tickets *t, uint64_t ticket, size_t *first, size_t *count)
-{
-    for (;; ++t->number) {
-        const size_t left = t->units - t->first;
-        size_t length = CLV_MAX(left / (RANGES * t->ranks), CLV_MAX(t->least, (size_t)1));
-        length = CLV_MIN(clv_round_up(length, t->step), left);
-        *first = t->first, *count = length;
-        if (t->number == ticket || !length) return;
-        t->first += length;
-    }
-}
 
 static clv_status begin(void *self, const clv_job *job, bool *shared)
 {
@@ -252,8 +262,11 @@ static clv_status begin(void *self, const clv_job *job, bool *shared)
     uint64_t hash = clv_fnv1a(CLV_FNV1A, job->name, strlen(job->name) + 1);
     if (job->signature) hash = clv_fnv1a(hash, job->signature, strlen(job->signature) + 1);
     cluster.identity = clv_fnv1a(hash, &job->units, sizeof job->units);
+    cluster.wish = (cli_wish){
+        .job = cluster.job, .units = job->units, .step = job->align, .least = job->min_chunk
+    };
     cluster.tickets = (cli_tickets){ .units = job->units,
-                                     .step = CLV_MAX(job->align, (size_t)1),
+                                     .step = job->align,
                                      .least = job->min_chunk,
                                      .ranks = (size_t)cluster.ranks };
     cluster.length = 0, cluster.exchanged = false;
@@ -262,8 +275,20 @@ static clv_status begin(void *self, const clv_job *job, bool *shared)
 
 static clv_status lease(void *self, size_t *first, size_t *count)
 {
+    uint64_t question[CLEAVE_CLUSTER_QUESTION], range[CLEAVE_CLUSTER_ANSWER];
     (void)self;
-    cli_tickets_find(&cluster.tickets, cluster.mpi->ticket(cluster.job), first, count);
+    if (cluster.windowed) {
+        cli_tickets_find(&cluster.tickets, cluster.mpi->ticket(cluster.job), first, count);
+        return CLV_OK;
+    }
+    cluster.wish.ns = (uint64_t)(1e9 * (clv_now() - cluster.given_at));
+    memcpy(question, &cluster.wish, sizeof question);
+    cluster.mpi->ask(question, range);
+    cluster.given_at = clv_now();
+    cluster.wish.done = range[1];
+    *first = (size_t)range[0], *count = (size_t)range[1];
+    /* rank 0 does another job, which the exchange will tell */
+    if (range[0] > cluster.wish.units || range[1] > cluster.wish.units - range[0]) *count = 0;
     return CLV_OK;
 }
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Ranks of an MPI job: who this process is, and the spread that shares jobs among them.
  *
- * All ranks run the same command on the same inputs. The units of a job are leased in ranges: each rank draws tickets
- * from rank 0, and ticket t stands for the same range everywhere. At the end of a job every rank gets all results. Rank
- * 0 writes the outputs and speaks for all; the other ranks write nothing and print nothing but errors. */
+ * All ranks run the same command on the same inputs. The units of a job are leased in ranges, which rank 0 gives to
+ * those who ask (ranges.h). At the end of a job every rank gets all results. Rank 0 writes the outputs and speaks for
+ * all; the other ranks write nothing and print nothing but errors. */
 #ifndef CLEAVE_HOST_CLI_CLUSTER_H
 #define CLEAVE_HOST_CLI_CLUSTER_H
 
@@ -26,16 +26,5 @@ clv_status cli_cluster_spread(const clv_spread **spread);
 void cli_cluster_tell(void *bytes, size_t length);
 /* Ends MPI with the command's exit code. An error ends all ranks. */
 void cli_cluster_leave(int code);
-
-/* The ranges of tickets: the first are large, so that there are few, the last are small, so that ranks end together. */
-typedef struct cli_tickets {
-    size_t units, step,
-        least; /* ranges begin at multiples of `step` and have at least `least` units */
-    size_t ranks;
-    uint64_t number; /* the ticket of the next range */
-    size_t first;    /* where it begins */
-} cli_tickets;
-/* Finds the range of a ticket, which must not be lower than an earlier one. *count is 0 beyond the last unit. */
-void cli_tickets_find(cli_tickets *tickets, uint64_t ticket, size_t *first, size_t *count);
 
 #endif

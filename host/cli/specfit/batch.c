@@ -29,7 +29,8 @@ size_t specfit_batch_length(const specfit_table *t, size_t from, size_t most)
 {
     specfit_slot first[CLV_SPECTRA_MAX_SPECTRA], other[CLV_SPECTRA_MAX_SPECTRA];
     const size_t n = specfit_slots(t, &t->rows[from], first);
-    const size_t rows = CLV_MAX((size_t)1, MOST_ROWS / CLV_MAX(t->rows[from].count, (size_t)1));
+    const size_t rows = CLV_MAX((size_t)1, CLV_MAX(most, (size_t)MOST_ROWS) /
+                                               CLV_MAX(t->rows[from].count, (size_t)1));
     size_t count = 1;
     while (from + count < t->count && count < CLV_MIN(most, rows) &&
            specfit_slots(t, &t->rows[from + count], other) == n && same_slots(first, other, n))

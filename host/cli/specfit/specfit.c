@@ -18,7 +18,12 @@
 #include <malloc.h>
 #endif
 
-enum { OWN_OPTIONS = 36, BLOCK_ROWS = 512 };
+enum {
+    OWN_OPTIONS = 36,
+    BLOCK_ROWS = 512, /* stars of a job, at most, */
+    RANK_ROWS = 16,   /* but so many for each rank, and */
+    RANK_LEAST = 2,   /* at least so many if --save-every asks for fewer */
+};
 
 static void make_table(specfit_args *a, cli_option *table)
 {
@@ -92,7 +97,7 @@ static void make_table(specfit_args *a, cli_option *table)
         { "resume", CLI_FLAG, &a->resume, NULL,
           "keep finished stars in OUTPUT.journal, and continue a run that was killed" },
         { "save-every", CLI_UINT, &a->save_every, "N",
-          "with --resume: save after every N stars [512]" },
+          "with --resume: save after every N stars; with R ranks, after 2 R at least [512]" },
         { "use_gpu", CLI_FLAG, &a->use_gpu, NULL, "use GPUs, or the other devices if there is none",
           NULL, "CLEAVE_MODE" },
         { "gpu_batch_size", CLI_UINT, &a->gpu_batch_size, "N",
@@ -307,6 +312,22 @@ static void give_memory_back(void)
 #endif
 }
 
+/* Returns how many stars are fitted in a job, at most. Ranks share a job, so that it needs some stars for each. */
+static size_t block_length(const specfit_args *a)
+{
+    const size_t ranks = (size_t)cli_cluster_ranks();
+    const size_t usual = a->resume ? (size_t)a->save_every : BLOCK_ROWS;
+    if (ranks < 2) return usual;
+    if (usual == BLOCK_ROWS) return CLV_MAX(usual, RANK_ROWS * ranks);
+    if (usual >= RANK_LEAST * ranks) return usual;
+    if (!a->common.quiet)
+        cli_say(stderr,
+                "cleave specfit: with %zu ranks, finished stars are saved after every %zu, not "
+                "after every %zu, because ranks share the stars between two saves\n",
+                ranks, RANK_LEAST * ranks, usual);
+    return RANK_LEAST * ranks;
+}
+
 static int fit_all(const specfit_args *a, run_state *s)
 {
     int code = CLI_OK;
@@ -316,8 +337,7 @@ static int fit_all(const specfit_args *a, run_state *s)
     s->progress.total = s->table.count;
     cli_bar_start(&s->progress.bar, &a->common, "stars");
     cli_cluster_tell(&from, sizeof from);
-    const size_t most =
-        cli_share_length(a->resume ? (size_t)a->save_every : BLOCK_ROWS, s->table.count);
+    const size_t most = cli_share_length(block_length(a), s->table.count);
     while (from < s->table.count && !code) {
         const size_t to = from + specfit_batch_length(&s->table, from, most);
         if (cli_interrupted())

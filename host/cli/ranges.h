@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How the units of a job are divided among ranks: in ranges that shrink, so that there are few and ranks end together.
+ *
+ * With messages, rank 0 divides. A rank tells with each request how fast it was, and gets a third of its share of what
+ * is left, its share being its speed's part of the speed of all. A rank that has not computed yet gets a small range,
+ * because nobody knows its speed. A slow rank gets no more if the others will have done the rest before it could end
+ * its smallest range. With one-sided operations nobody divides: a rank draws a number, and this ticket
+ * stands for the same range on all ranks, whoever is how fast. */
+#ifndef CLEAVE_HOST_CLI_RANGES_H
+#define CLEAVE_HOST_CLI_RANGES_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* A request for a range, as it goes to rank 0. */
+typedef struct cli_wish {
+    uint64_t job;         /* of which job, from 0 */
+    uint64_t units;       /* which has so many */
+    uint64_t step, least; /* ranges begin at multiples of `step` and have at least `least` units */
+    uint64_t done, ns; /* the rank's last range of this job and how long it took; 0: it had none */
+} cli_wish;
+
+/* What rank 0 knows of the job that runs. */
+typedef struct cli_division {
+    size_t ranks;
+    double
+        *speeds; /* [ranks] in units per second, 0: not known; allocated by cli_division_create */
+    double sum, top;    /* of the known ones: their sum, and the highest */
+    size_t known, gone; /* how many are known, and how many were told that no unit is left */
+    uint64_t job, next; /* the first unit that is left */
+} cli_division;
+
+/* Returns NULL if there is no memory; clv_free() frees what it returns. */
+cli_division *cli_division_create(size_t ranks);
+/* Gives the next range to a rank; *count is 0 if no unit is left. */
+void cli_divide(cli_division *division, const cli_wish *wish, size_t rank, uint64_t *first,
+                uint64_t *count);
+
+/* The ranges of tickets. */
+typedef struct cli_tickets {
+    size_t units, step, least, ranks;
+    uint64_t number; /* the ticket of the next range */
+    size_t first;    /* where it begins */
+} cli_tickets;
+/* Finds the range of a ticket, which must not be lower than an earlier one. *count is 0 beyond the last unit. */
+void cli_tickets_find(cli_tickets *tickets, uint64_t ticket, size_t *first, size_t *count);
+
+#endif
