@@ -18,7 +18,14 @@
 
 static const char magic[16] = "cleave record 1\n";
 static const uint32_t mark = 0x1e7a5d03;
-enum { STEP = 16, MOST_HEAD = 1 << 28, MOST_SHARDS = 100000 };
+/* LEAST_INPUT: bytes of an input in the head: a path, a digest of 64 letters, and their ends. */
+enum {
+    STEP = 16,
+    MOST_HEAD = 1 << 28,
+    MOST_SHARDS = 100000,
+    MOST_ARGUMENTS = 1 << 20,
+    LEAST_INPUT = 66
+};
 _Static_assert(sizeof(cli_record_entry) % STEP == 0, "entries keep results aligned");
 
 static size_t padded(size_t length)
@@ -142,7 +149,7 @@ static clv_status read_head(cli_record *r, cursor c)
             "%s: was written on a machine with the other byte order; merge it on such a machine",
             r->path);
     if (!next_number(&c, MOST_SHARDS, &shard) || !next_number(&c, MOST_SHARDS, &shards) || !shard ||
-        shard > shards || !next_number(&c, room, &argc) || !argc)
+        shard > shards || !next_number(&c, CLV_MIN(room, (uint64_t)MOST_ARGUMENTS), &argc) || !argc)
         return damaged(r, "its head holds impossible numbers");
     r->head.shard = (unsigned)shard, r->head.shards = (unsigned)shards;
     r->head.argv = clv_zalloc((size_t)argc + 1, sizeof *r->head.argv);
@@ -154,7 +161,7 @@ static clv_status read_head(cli_record *r, cursor c)
         if (!r->head.argv[i]) return clv_fail(CLV_E_MEMORY, "%s: no memory", r->path);
         r->head.argc = (int)i + 1;
     }
-    if (!next_number(&c, room, &inputs)) return damaged(r, "inputs are missing");
+    if (!next_number(&c, room / LEAST_INPUT, &inputs)) return damaged(r, "inputs are missing");
     r->head.inputs = clv_zalloc((size_t)inputs + 1, sizeof *r->head.inputs);
     if (!r->head.inputs) return clv_fail(CLV_E_MEMORY, "%s: no memory", r->path);
     for (uint64_t i = 0; i < inputs; ++i) {

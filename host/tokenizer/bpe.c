@@ -63,10 +63,13 @@ static uint64_t pair_of(int32_t left, int32_t right)
     return (uint64_t)(uint32_t)left << 32 | (uint32_t)right;
 }
 
+/* The hash begins with the random seed of the pieces: nobody can make a file whose merges share a slot. */
 static size_t slot_of(const clv_tokenizer *t, uint64_t pair)
 {
     const size_t mask = t->merge_slots - 1;
-    size_t at = (size_t)((pair * 0x9E3779B97F4A7C15u) >> 20) & mask;
+    uint64_t hash = (pair ^ t->pieces.seed) * 0x9E3779B97F4A7C15u;
+    hash = (hash ^ hash >> 32) * 0xD6E8FEB86659FD93u;
+    size_t at = (size_t)(hash >> 32) & mask;
     while (t->merges[at].id >= 0 && t->merges[at].pair != pair)
         at = (at + 1) & mask;
     return at;

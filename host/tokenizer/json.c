@@ -8,15 +8,7 @@
 #include "base/folder.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-
-static int longest_first(const void *left, const void *right)
-{
-    const clv_special *a = left, *b = right;
-    if (a->length != b->length) return a->length > b->length ? -1 : 1;
-    return strcmp(a->text, b->text);
-}
 
 clv_status clv_tokenizer_finish(clv_tokenizer *t, const char *what, const char *tail_mark)
 {
@@ -27,9 +19,6 @@ clv_status clv_tokenizer_finish(clv_tokenizer *t, const char *what, const char *
             t->normal_count = 1;
         }
     CLV_TRY(clv_specials_finish(t, what));
-    if (t->early.count) qsort(t->specials, t->early.count, sizeof *t->specials, longest_first);
-    for (size_t i = 0; i < t->early.count; ++i)
-        t->special_start[(unsigned char)t->specials[i].text[0]] = true;
     for (uint32_t c = 0; c < CLV_CHAR_TABLE; ++c)
         t->rules[c] = clv_char_rule(t->flags, c);
     return CLV_OK;

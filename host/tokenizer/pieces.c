@@ -8,12 +8,23 @@
 #include <string.h>
 #include <sys/random.h>
 
+clv_status clv_pieces_check_length(const char *what, const char *kind, const char *text,
+                                   size_t length)
+{
+    if (length <= CLV_PIECE_BYTES_MAX) return CLV_OK;
+    return clv_fail(CLV_E_FORMAT,
+                    "%s: the %s \"%.40s...\" has %zu bytes; at most %d are supported, because the "
+                    "work for a text grows with the length of the longest",
+                    what, kind, text, length, CLV_PIECE_BYTES_MAX);
+}
+
 clv_status clv_pieces_add(clv_pieces *p, const char *what, const char *text, size_t length,
                           int64_t id)
 {
     if (id < 0 || id > CLV_PIECE_ID_MAX)
         return clv_fail(CLV_E_FORMAT, "%s: piece \"%.60s\" has the id %lld, expected 0 to %d", what,
                         text, (long long)id, CLV_PIECE_ID_MAX);
+    CLV_TRY(clv_pieces_check_length(what, "piece", text, length));
     if (memchr(text, '\0', length))
         return clv_fail(CLV_E_FORMAT, "%s: the piece with id %lld has a NUL byte", what,
                         (long long)id);
@@ -57,6 +68,7 @@ static void file_piece(clv_pieces *p, const char *text, size_t length, int kind,
                                      .text = (uint32_t)(text - p->texts),
                                      .length = (uint32_t)length };
     if (p->longest[kind] < length) p->longest[kind] = length;
+    p->lengths[length] = true;
 }
 
 clv_status clv_pieces_finish(clv_pieces *p, const char *what, const char *mark)

@@ -5,10 +5,14 @@
 
 #include <cleave/status.h>
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-enum { CLV_PIECE_ID_MAX = (1 << 24) - 1 };
+/* CLV_PIECE_BYTES_MAX: a longer piece is refused. Real vocabularies have pieces of up to 1024 bytes (512 spaces, each
+ * written as two bytes). The work for a text grows with its length times that of the longest piece, so that without a
+ * limit a small file could take hours. */
+enum { CLV_PIECE_ID_MAX = (1 << 24) - 1, CLV_PIECE_BYTES_MAX = 4096 };
 
 /* A piece's hash is computed byte by byte, so one pass over a word gives the hashes of all its prefixes. A piece
  * that continues a word ("##ing") is stored without its mark and with another start value of the hash. */
@@ -34,6 +38,7 @@ typedef struct clv_pieces {
     size_t slot_count; /* a power of two */
     uint64_t seed;     /* drawn at random: nobody can make a vocabulary whose pieces share a slot */
     size_t longest[2]; /* bytes of the longest head and tail */
+    bool lengths[CLV_PIECE_BYTES_MAX + 1]; /* in bytes, that heads or tails have */
 
     char tail_mark[16]; /* "##" */
 } clv_pieces;
@@ -45,9 +50,13 @@ static inline uint64_t clv_piece_start(const clv_pieces *p, int kind)
 }
 
 /* Adds a piece. A text that occurs again gets the later id, as in a dictionary. Returns CLV_E_FORMAT if the id is
- * taken or out of range, or if the text contains a NUL. `what` names the file in messages. */
+ * taken or out of range, or if the text contains a NUL or has more than CLV_PIECE_BYTES_MAX bytes. `what` names the
+ * file in messages. */
 clv_status clv_pieces_add(clv_pieces *pieces, const char *what, const char *text, size_t length,
                           int64_t id);
+/* Refuses a piece or an added token of more than CLV_PIECE_BYTES_MAX bytes. `kind` names it: "piece". */
+clv_status clv_pieces_check_length(const char *what, const char *kind, const char *text,
+                                   size_t length);
 /* Builds the hash table; call it once, after the last piece. Pieces that begin with `mark` continue a word; NULL:
  * none do. */
 clv_status clv_pieces_finish(clv_pieces *pieces, const char *what, const char *mark);

@@ -149,9 +149,8 @@ struct clv_tokenizer {
     clv_tokenizer_kind kind;
     clv_pieces pieces;
     unsigned char *types;  /* [pieces.ids]: clv_token_type; NULL: all normal but the special ones */
-    clv_special *specials; /* WORDPIECE: longest first; else sorted by their bytes */
+    clv_special *specials; /* once complete: the early ones, then the late ones, sorted by bytes */
     size_t special_count, special_room;
-    bool special_start[256];     /* bytes with which a special token begins */
     clv_special_set early, late; /* what clv_specials_match searches for */
     int32_t unk, cls, sep, pad, mask, bos, eos;
     int32_t before[CLV_FRAME_MAX], after[CLV_FRAME_MAX]; /* put around a text */

@@ -37,6 +37,7 @@ static void offer_pieces(const clv_tokenizer *t, const char *word, size_t at, si
     bool found = false;
     for (size_t n = 1; n <= most; ++n) {
         hash = clv_piece_step(hash, (unsigned char)word[at + n - 1]);
+        if (!p->lengths[n]) continue;
         if (at + n < length && ((unsigned char)word[at + n] & 0xC0) == 0x80)
             continue; /* inside a character */
         const int32_t id = clv_pieces_match(p, hash, word + at, n);

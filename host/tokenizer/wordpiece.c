@@ -155,18 +155,14 @@ static void add_spelled(work *k, uint32_t c)
     }
 }
 
-/* Takes the special token that begins here; returns its bytes, 0 if there is none. */
-static size_t take_special(work *k, const char *text, size_t length)
+/* Takes the special token that begins at text[at]; returns its bytes, 0 if there is none. */
+static size_t take_special(work *k, const char *text, size_t at, size_t length)
 {
-    for (size_t i = 0; i < k->t->early.count; ++i) { /* longest first */
-        const clv_special *s = &k->t->specials[i];
-        if (s->length <= length && memcmp(s->text, text, s->length) == 0) {
-            end_word(k);
-            emit(k, s->id);
-            return s->length;
-        }
-    }
-    return 0;
+    const clv_special *s = clv_specials_match(&k->t->early, text, at, length, false, NULL);
+    if (!s) return 0;
+    end_word(k);
+    emit(k, s->id);
+    return s->length;
 }
 
 static void take_char(work *k, uint32_t c)
@@ -201,8 +197,8 @@ static clv_status run(work *k, const char *text, size_t length, bool specials, s
     size_t at = 0;
     while (at < length && !k->full && !k->failed) {
         const unsigned char byte = (unsigned char)text[at];
-        if (specials && t->special_start[byte]) {
-            const size_t step = take_special(k, text + at, length - at);
+        if (specials && t->early.start[byte]) {
+            const size_t step = take_special(k, text, at, length);
             at += step;
             if (step) continue;
         }
@@ -258,12 +254,8 @@ static clv_status run_late(work *k, const char *text, size_t length, size_t *bad
 {
     size_t from = 0;
     for (size_t at = 0; at <= length && !k->full && !k->failed; ++at) {
-        const clv_special *s = NULL;
-        const bool begins = at < length && k->t->special_start[(unsigned char)text[at]];
-        for (size_t i = 0; begins && i < k->t->early.count && !s; ++i) /* longest first */
-            if (k->t->specials[i].length <= length - at &&
-                memcmp(k->t->specials[i].text, text + at, k->t->specials[i].length) == 0)
-                s = &k->t->specials[i];
+        const clv_special *s =
+            at < length ? clv_specials_match(&k->t->early, text, at, length, false, NULL) : NULL;
         if (!s && at < length) continue;
         const clv_status status = take_fragment(k, text + from, at - from, bad);
         if (status == CLV_E_FORMAT) *bad += from;

@@ -14,6 +14,10 @@
 - Pages of a TIFF file that share one list of strips made libtiff read the list once for each page.
 - A frame of 3.6 GB in a TIFF file of 300 KB, and weights of 550 GB in a file that is nothing but a hole, were made room
   for, whatever --mem-limit or the machine; and so were those of language models in plain C.
+- The head of a shard's record that was a hole became one argument for each of its bytes.
+- Pages of a Parquet file that unpack to far more than they are, or that columns share, were unpacked without a bound.
+- A piece of 1 MB in a vocabulary was compared with every place of a text, and so was an added token; merges of a
+  vocabulary made for it all had one hash.
 
 usage: bounded.py CLEAVE CLI_TESTS"""
 import gzip
@@ -325,8 +329,113 @@ def check_gguf_head():
         kit.wrong("metadata of a hole took %d MiB" % ((peak() - before) >> 20))
 
 
+def tokenizer(folder, model, added=()):
+    os.makedirs(folder, exist_ok=True)
+    rules = {"normalizer": None, "pre_tokenizer": None, "post_processor": None, "decoder": None, "model": model,
+             "added_tokens": [{"id": i, "content": text, "special": True} for i, text in added]}
+    with open(folder + "/tokenizer.json", "w", encoding="ascii") as file:
+        json.dump(rules, file)
+    return folder
+
+
+def check_vocabularies():
+    def tokenize(code, part, folder, text):
+        started = time.monotonic()
+        kit.expect(code, part, "tokenize", folder, "-i", kit.write("long.txt", text + "\n"), "-o", "ids.json",
+                   "--no-limit", "-q")
+        if time.monotonic() - started > 10:
+            kit.wrong("%s: a text of %d kB took %.0f s" % (folder, len(text) // 1000, time.monotonic() - started))
+
+    def unigram(*pieces):
+        return {"type": "Unigram", "unk_id": 0, "vocab": [["<unk>", 0], ["a", -1]] + [[text, -2] for text in pieces]}
+    text = "a" * 100000
+    too_long = "has %d bytes; at most 4096 are supported"
+    tokenize(0, "", tokenizer("unigram-longest", unigram("a" * 4095 + "b")), text)
+    tokenize(2, too_long % 4097, tokenizer("unigram-longer", unigram("a" * 4096 + "b")), text)
+    tokenize(2, too_long % MIB, tokenizer("unigram-mib", unigram("a" * (MIB - 1) + "b")), text)
+    tokenize(2, too_long % MIB, tokenizer("added-mib", {"type": "BPE", "vocab": {"a": 0}, "merges": []},
+                                        [(1, "a" * (MIB - 1) + "b")]), text)
+    # every left id is a multiple of 16: without a random seed, no hash of a merge would depend on it
+    pieces, merges = {"b": 1}, []
+    for i in range(20000):
+        left = chr(0x4E00 + i)
+        pieces[left], pieces[left + "b"] = 16 * (i + 1), 16 * (i + 1) + 2
+        merges.append([left, "b"])
+    bpe = {"type": "BPE", "vocab": pieces, "merges": merges, "unk_token": None}
+    tokenize(0, "", tokenizer("merges", bpe), (chr(0x4E00 + 19999) + "b") * 500000)
+
+
+def check_record():
+    version = kit.run("--version").stdout.split()[1].decode()
+    before, length = peak(), 1 << 28
+    head = "\0".join((version, "little", "1", "2", str(length - 1000))).encode() + b"\0"
+    if hole("hole.rec", b"cleave record 1\n" + struct.pack("<QQ", length, 0) + head, length):
+        kit.expect(2, "its head holds impossible numbers", "merge", "hole.rec")
+    if peak() > before + 100 * MIB:
+        kit.wrong("a record of holes took %d MiB" % ((peak() - before) >> 20))
+
+
+def varint(value):
+    return bytes([value]) if value < 128 else bytes([value & 127 | 128]) + varint(value >> 7)
+
+
+def thrift(*fields):
+    """A struct of Thrift's compact protocol, of (field, value): a number of 32 bits, or of 64 without its minus sign; a
+    text; a struct; a list of one of these."""
+    def whole(value):
+        return varint(2 * value)
+
+    out, last = b"", 0
+    for field, value in fields:
+        if isinstance(value, int):
+            kind, data = 6 if value < 0 else 5, whole(abs(value))
+        elif isinstance(value, str):
+            kind, data = 8, varint(len(value)) + value.encode()
+        elif isinstance(value, list):
+            inner = 5 if value and isinstance(value[0], int) else 8 if value and isinstance(value[0], str) else 12
+            kind, data = 9, bytes([len(value) << 4 | inner]) + b"".join(
+                whole(v) if inner == 5 else varint(len(v)) + v.encode() if inner == 8 else v for v in value)
+        else:
+            kind, data = 12, value
+        out, last = out + bytes([field - last << 4 | kind]) + data, field
+    return out + b"\0"
+
+
+def parquet(name, pages, groups):
+    """A column of texts; each of the groups of rows names all of the pages."""
+    meta = thrift((1, 6), (2, [0]), (3, ["text"]), (4, 6), (5, -1), (6, -len(pages)), (7, -len(pages)), (9, -4))
+    group = thrift((1, [thrift((3, meta))]), (2, -len(pages)), (3, -1))
+    footer = thrift((1, 1), (2, [thrift((4, "schema"), (5, 1)), thrift((1, 6), (3, 0), (4, "text"))]), (3, -groups),
+                    (4, [group] * groups))
+    return kit.write(name, b"PAR1" + pages + footer + struct.pack("<I", len(footer)) + b"PAR1")
+
+
+def zeros(size):
+    """Packed by Zstandard: runs of 128 KB."""
+    blocks = size >> 17
+    return b"\x28\xb5\x2f\xfd\xe0" + struct.pack("<Q", size) + b"".join(
+        struct.pack("<I", (i + 1 == blocks) | 1 << 1 | 1 << 17 << 3)[:3] + b"\0" for i in range(blocks))
+
+
+def check_parquet():
+    def page(kind, size, field, inner):
+        packed = zeros(size)
+        return thrift((1, kind), (2, size), (3, len(packed)), (field, inner)) + packed
+    data = page(0, 1 << 17, 5, thrift((1, 1), (2, 0), (3, 3), (4, 3)))
+    unused = thrift((1, 1), (2, 0), (3, 5000)) + bytes(5000)
+    bombs = page(2, 64 << 20, 7, thrift((1, 0), (2, 0))) * 30
+    embed = "-o", "v.npy", "--mode", "reference", "-q"
+    kit.expect(0, None, "embed", "model", "-i", parquet("one.parquet", unused + data, 1), *embed)
+    kit.expect(2, "its columns share bytes", "embed", "model", "-i", parquet("shared.parquet", unused + data, 3), *embed)
+    kit.expect(2, "bytes when unpacked, which is more", "embed", "model", "-i", parquet("bombs.parquet", bombs + data, 1),
+               *embed)
+
+
 text_embed.make_model("model")
 kit.write("texts.txt", "the cats\n")
+check_vocabularies()
+check_record()
+check_parquet()
 check_tracks()
 check_gguf_head()
 check_records()

@@ -14,11 +14,12 @@
 #include <string.h>
 #include <sys/stat.h>
 
-enum {
-    CHECKSUM = 4,
-    PLACE = 16
-}; /* bytes of a CRC-32C; of a chunk's offset and length in a shard */
+/* CHECKSUM, PLACE: bytes of a CRC-32C; of a chunk's offset and length in a shard. SEARCHED: looking for a chunk takes as
+ * long as filling so many bytes. TIMES: how many bytes may be absent for each that was read. */
+enum { CHECKSUM = 4, PLACE = 16, SEARCHED = 4096, TIMES = 1000 };
 #define NOWHERE UINT64_MAX
+/* Bytes that may be absent in any case. */
+static const uint64_t most_absent = (uint64_t)8 << 30;
 
 /* Computes CRC-32C (Castagnoli), a byte at a time. */
 static uint32_t crc32c(const clv_zarr *z, const unsigned char *bytes, size_t length)
@@ -62,11 +63,26 @@ static void name_of(const clv_zarr *z, const size_t *index, clv_text *name)
         clv_text_add(name, "%s%zu", i ? z->separator : "", index[i]);
 }
 
-static void fill(const clv_zarr *z, void *out)
+/* Makes a chunk that is in no file. A few bytes of metadata can promise any number of them: the work is bounded. */
+static clv_status fill(clv_zarr *z, void *out)
 {
     const size_t size = z->element;
+    z->absent += CLV_MAX(z->layout.chunk_elements * size, (size_t)SEARCHED);
+    if (z->absent > most_absent && (z->absent - most_absent) / TIMES > z->stored)
+        return clv_fail(
+            CLV_E_FORMAT,
+            "%s: %.1f GB of its pixels are in no file, and %.1f MB were read from files; "
+            "at most %.1f GB and %d times what was read may be absent. Choose frames that "
+            "are there",
+            z->path, (double)z->absent / 1e9, (double)z->stored / 1e6, (double)most_absent / 1e9,
+            TIMES);
+    if (memcmp(z->fill, (const unsigned char[sizeof z->fill]){ 0 }, size) == 0) {
+        memset(out, 0, z->layout.chunk_elements * size);
+        return CLV_OK;
+    }
     for (size_t i = 0; i < z->layout.chunk_elements; ++i)
         memcpy((char *)out + i * size, z->fill, size);
+    return CLV_OK;
 }
 
 /* Undoes the codecs of a chunk, the last one first. `bytes` is a copy that may be overwritten. */
@@ -159,12 +175,10 @@ static clv_status read_opened(clv_zarr *z, const clv_input *input, size_t inner,
     uint64_t offset = 0, length = input->length;
     if (z->per_shard) {
         CLV_TRY(find_in_shard(z, input, inner, &offset, &length));
-        if (offset == NOWHERE && length == NOWHERE) {
-            fill(z, out);
-            return CLV_OK;
-        }
+        if (offset == NOWHERE && length == NOWHERE) return fill(z, out);
     }
     CLV_TRY(read_bytes(z, input, offset, length));
+    z->stored += length;
     return decode(z, input->path, z->bytes, (size_t)length, out);
 }
 
@@ -180,10 +194,7 @@ clv_status clv_zarr_read(clv_zarr *z, const size_t *index, void *out)
     clv_input input;
     bool there;
     CLV_TRY(open_chunk(z->name.data, &input, &there));
-    if (!there) {
-        fill(z, out);
-        return CLV_OK;
-    }
+    if (!there) return fill(z, out);
     const clv_status status = read_opened(z, &input, inner, out);
     clv_input_close(&input);
     return status;

@@ -33,7 +33,7 @@ clv_status clv_zarr_open(const char *path, clv_zarr **zarr);
 const clv_zarr_layout *clv_zarr_look(const clv_zarr *zarr);
 /* Reads chunk `index` along each axis: layout->chunk_elements numbers in their stored type and this machine's byte
  * order. Elements outside the array are undefined. A missing chunk has the array's fill value. Returns CLV_OK;
- * CLV_E_IO; CLV_E_FORMAT if it is damaged. */
+ * CLV_E_IO; CLV_E_FORMAT if it is damaged, or if more than 8 GiB and 1000 times the bytes read so far were missing. */
 clv_status clv_zarr_read(clv_zarr *zarr, const size_t *index, void *out);
 void clv_zarr_close(clv_zarr *zarr); /* accepts NULL */
 

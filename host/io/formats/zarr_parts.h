@@ -22,9 +22,10 @@ struct clv_zarr {
     size_t per_shard;            /* chunks per shard; 0: no shards */
     /* index_first: the shard's index is at its beginning; index_sum: it has a checksum */
     bool index_first, index_sum;
-    clv_text name;        /* name of the last chunk's file */
-    clv_text indexed;     /* path of the shard whose index is in `index`; empty: none */
-    uint32_t crc_of[256]; /* the CRC-32C of each byte */
+    clv_text name;           /* name of the last chunk's file */
+    clv_text indexed;        /* path of the shard whose index is in `index`; empty: none */
+    uint32_t crc_of[256];    /* the CRC-32C of each byte */
+    uint64_t absent, stored; /* bytes of chunks in no file; bytes read from files */
     unsigned char *bytes, *index, *scratch;
     size_t bytes_room, index_room, scratch_room;
 };

@@ -115,6 +115,18 @@ static header read_header(clv_thrift *c)
     return h;
 }
 
+/* Counts work. A few bytes can hold a page of 1 GB, and many chunks can share them. */
+static clv_status count_made(clv_parquet_file *s, uint64_t bytes)
+{
+    s->made += bytes;
+    if (s->made <= s->most_made) return CLV_OK;
+    return clv_fail(
+        CLV_E_FORMAT,
+        "%s: its pages would have more than %llu bytes when unpacked, which is more than "
+        "Cleave accepts from a file of %zu bytes; split it into several files",
+        s->path, (unsigned long long)s->most_made, s->length);
+}
+
 /* Unpacks bytes of the file into *room, and sets *out to them. Without a codec *out is the bytes themselves. */
 static clv_status unpack(clv_parquet_file *s, unsigned codec, clv_thrift in, uint64_t wanted,
                          unsigned char **room, size_t *size, clv_thrift *out)
@@ -133,6 +145,7 @@ static clv_status unpack(clv_parquet_file *s, unsigned codec, clv_thrift in, uin
         return CLV_OK;
     }
     if (wanted > MOST_PAGE) return clv_parquet_damaged(s, "a page of more than 1 GB");
+    CLV_TRY(count_made(s, wanted));
     if (wanted > *size) {
         CLV_TRY(clv_io_need(s->path, "unpacked", wanted));
         clv_free(*room);
@@ -182,6 +195,7 @@ static clv_status read_dictionary(clv_parquet_file *s, const clv_parquet_column 
     const size_t least = of->type == PARQUET_BYTE_ARRAY ? 4 : of->size;
     if (!least || h->values > (uint64_t)(words.end - words.at) / least)
         return clv_parquet_damaged(s, "a dictionary of another length");
+    CLV_TRY(count_made(s, h->values * sizeof *p->entries));
     if (!clv_reserve(&p->entries, &p->entry_room, (size_t)h->values + 1, sizeof *p->entries))
         return clv_fail(CLV_E_MEMORY, "%s: no memory for a dictionary", s->path);
     for (p->entry_count = 0; p->entry_count < h->values; ++p->entry_count)
@@ -249,6 +263,8 @@ static clv_status open_chunk(clv_parquet_file *s, clv_parquet_place *p)
     p->next += s->count;
     if (from->offset > s->length || from->bytes > s->length - from->offset)
         return clv_parquet_damaged(s, "a column lies beyond its end");
+    s->opened += from->bytes;
+    if (s->opened > s->length) return clv_parquet_damaged(s, "its columns share bytes");
     const unsigned char *at = s->data + from->offset;
     p->pages = (clv_thrift){ at, at + from->bytes, false };
     p->left = from->values, p->codec = from->codec;

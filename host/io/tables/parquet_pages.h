@@ -31,7 +31,9 @@ typedef struct clv_parquet_file {
     clv_parquet_chunk *chunks; /* `count` of each group */
     size_t chunk_count, chunk_room;
     uint64_t rows, missing_texts;
-    const char *other; /* a form that is not read; NULL: none */
+    uint64_t opened;          /* bytes of the chunks opened so far */
+    uint64_t made, most_made; /* bytes of unpacked pages and of dictionaries so far; limit */
+    const char *other;        /* a form that is not read; NULL: none */
 } clv_parquet_file;
 
 /* Numbers as runs of equal ones and as groups of bits, which take turns. */

@@ -221,6 +221,7 @@ static clv_status read_columns(source *s, clv_text *text, char (**codes)[3])
     clv_csv csv = { 0 };
     clv_status status = CLV_OK;
     *codes = clv_zalloc(s->count, sizeof **codes);
+    s->most_made = 4 * (uint64_t)most_text(s); /* a number of 8 bytes becomes text of 2 or more */
     if (!names || !places || !*codes) {
         status = clv_fail(CLV_E_MEMORY, "%s: no memory for its columns", s->path);
         goto cleanup;
