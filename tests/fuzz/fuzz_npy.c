@@ -5,6 +5,7 @@
 #include "base/alloc.h"
 #include "host/io/formats/npy.h"
 #include "host/io/formats/npy_codes.h"
+#include "host/io/formats/npy_rows.h"
 
 /* The same file as codes of vectors: all rows can be read, or it is refused. */
 static void as_codes(const char *path, size_t size)
@@ -24,11 +25,26 @@ static void as_codes(const char *path, size_t size)
     clv_npy_codes_close(&file);
 }
 
+static void as_rows(const char *path, size_t size)
+{
+    clv_npy_rows file = { 0 };
+    if (clv_npy_rows_open(&file, path)) return;
+    FUZZ_CHECK(file.width && file.width <= size && file.rows * file.width <= size);
+    float *row = clv_alloc(file.width, sizeof *row);
+    for (size_t r = 0; row && r < file.rows; ++r) {
+        FUZZ_CHECK(fuzz_poor || clv_npy_rows_read(&file, r, 1, row) == CLV_OK);
+        fuzz_touch(row, file.width * sizeof *row);
+    }
+    clv_free(row);
+    clv_npy_rows_close(&file);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     clv_file_array array;
     const char *path = fuzz_file(data, size);
     as_codes(path, size);
+    as_rows(path, size);
     if (clv_npy_read(path, &array)) {
         FUZZ_CHECK(!array.data && !array.rank);
         return 0;

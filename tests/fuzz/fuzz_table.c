@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Any bytes as a text vector (first byte 'v'), as a table of any kind ('a'), or as a CSV table. */
+/* Any bytes as a text vector (first byte 'v'), as a column of a text file ('p', or 'q': the second one), as a table of
+ * any kind ('a'), or as a CSV table. */
 #include "fuzz.h"
 
 #include "base/alloc.h"
+#include "host/io/formats/column.h"
 #include "host/io/formats/table.h"
 #include "host/io/tables/any.h"
 
@@ -20,6 +22,19 @@ static void try_vector(const char *path, size_t size)
     FUZZ_CHECK(count && count <= size);
     for (size_t i = 0; i < count; ++i)
         FUZZ_CHECK(isfinite(values[i]));
+    clv_free(values);
+}
+
+static void try_column(const char *path, size_t size, const char *column)
+{
+    double *values;
+    size_t count;
+    if (clv_text_column_read(path, column, &values, &count)) {
+        FUZZ_CHECK(!values && !count);
+        return;
+    }
+    FUZZ_CHECK(count && count <= size);
+    fuzz_touch(values, count * sizeof *values);
     clv_free(values);
 }
 
@@ -79,6 +94,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     const char *path = fuzz_file(data + 1, size - 1);
     if (*data == 'v')
         try_vector(path, size);
+    else if (*data == 'p' || *data == 'q')
+        try_column(path, size, *data == 'q' ? "2" : NULL);
     else if (*data == 'a')
         try_any(path);
     else
