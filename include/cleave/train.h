@@ -85,14 +85,18 @@ CLV_API void clv_trainer_close(clv_trainer *trainer);
  * @param result  out, may be NULL.
  * @return CLV_OK; CLV_E_ARGUMENT (ids, labels, offsets, rate); CLV_E_SHAPE (a text that is too long,
  *         an odd number of texts); CLV_E_DEVICE_MEMORY; CLV_E_DEVICE. After CLV_E_DEVICE the weights are no longer
- *         usable, with two exceptions: after a failed check (see below) they are those before the step, and a text with
- *         more tokens than the device's loop limit allows (clv_probe_flags) is refused before anything changes.
+ *         usable, with two exceptions: after a failed check (see below) they are those before the step or those of the
+ *         last check, and a text with more tokens than the device's loop limit allows (clv_probe_flags) is refused
+ *         before anything changes.
  *
  * A device's results are read back twice and compared. In addition, the first step and every `check_every`th one after
  * it are compared with plain C: loss, gradient (to 1e-3 of the largest value nearby) and new weights. A step that
  * differs is taken again, and the log says so. If it differs again, you get CLV_E_DEVICE, and the weights are those
- * before the step. A check takes as long as about ten steps, and 16 bytes of host memory per parameter that learns; if
- * there is not enough memory for it, the log says that there are no checks.
+ * before the step. Between two checks, a step is compared as well if its loss is 10 times the largest so far, or if its
+ * gradient is 100 times as long as the longest. With AdamW, you also get CLV_E_DEVICE, at the next check or when the
+ * weights are written, if weights or moments have changed by more than the steps since the last check allow; a check then
+ * restores the weights and the number of steps of the check before. A check takes as long as about ten steps, and 16 bytes
+ * of host memory per parameter that learns; if there is not enough memory for it, the log says that there are no checks.
  *
  * The same calls give the same bits on one device, with and without checks. Threads: one call at a time.
  */

@@ -215,6 +215,97 @@ static void a_wrong_update_is_computed_again(void **state)
     a_wrong_sum_is_computed_again(true);
 }
 
+/* ---- between two checks --------------------------------------------------------------------------- */
+
+enum { LONG = 7 };
+
+static void train_with(clv_context *context, const clv_model *model, size_t wrong_from,
+                       size_t wrong_to, learnt *out)
+{
+    clv_trainer *t = trainer_of(context, model, 100);
+    lie_from(t, false, wrong_from, wrong_to);
+    for (int i = 0; i < LONG; ++i)
+        EXPECT_OK(step(t));
+    take_weights(t, out);
+    tell_truth(t);
+    clv_trainer_close(t);
+}
+
+/* Only the first step is compared with plain C; the gradient of another one is far too long. */
+static void a_wrong_gradient_between_checks_is_noticed(void **state)
+{
+    (void)state;
+    static learnt want, got;
+    size_t runs = 0;
+    clv_model *model = job_test_model(1);
+    clv_context *context = context_of_device();
+    train_with(context, model, 0, 0, &want);
+    assert_int_equal(want.checked, 1);
+    const size_t calls = lie.calls, first = calls / LONG + 1;
+    for (size_t k = first; k <= calls; k += 3, ++runs) {
+        train_with(context, model, k, k + 1, &got);
+        assert_int_equal(got.repeated, 1);
+        assert_int_equal(got.checked, 2);
+        assert_memory_equal(got.weights, want.weights, sizeof got.weights);
+    }
+    printf("%zu wrong gradients in %d steps, each noticed\n", runs, LONG - 1);
+    assert_true(runs >= 10);
+    job_test_close(context);
+    clv_model_close(model);
+}
+
+/* A bit of a weight or moment flips between two steps. The next check notices what AdamW cannot have done, and so does
+ * writing; smaller changes are not noticed. */
+static void flipped_bits_of_memory_are_noticed(void **state)
+{
+    (void)state;
+    enum { EVERY = 4, TRIES = 48 };
+    static learnt before, now;
+    size_t noticed = 0, high = 0;
+    char path[4200];
+    clv_model *model = job_test_model(1);
+    clv_context *context = context_of_device();
+    snprintf(path, sizeof path, "%s/state", test_temp_dir());
+    for (size_t i = 0; i < TRIES; ++i) {
+        clv_trainer *t = trainer_of(context, model, EVERY);
+        void *const blocks[] = { t->net.weights, t->first, t->second };
+        const size_t which = i % 3, at = i * 7919 % t->count, bit = 30 - i / 3 % 8;
+        const uint64_t steps = EVERY + i % EVERY;
+        uint32_t bits;
+        for (uint64_t k = 0; k < EVERY; ++k)
+            EXPECT_OK(step(t));
+        take_weights(t, &before);
+        for (uint64_t k = EVERY; k < steps + 1; ++k)
+            EXPECT_OK(step(t));
+        EXPECT_OK(t->ops->get(t->ops, (clv_mem){ blocks[which], at }, &bits, 1));
+        bits ^= (uint32_t)1 << bit;
+        EXPECT_OK(t->ops->put(t->ops, (clv_mem){ blocks[which], at }, &bits, 1));
+        const clv_status saved = clv_trainer_save(t, path, NULL);
+        clv_status taken = CLV_OK;
+        for (uint64_t k = steps + 1; k <= 2 * EVERY && !taken; ++k)
+            taken = step(t);
+        if (bit == 30) {
+            ++high;
+            assert_int_equal(saved, CLV_E_DEVICE);
+            assert_int_equal(taken, CLV_E_DEVICE);
+        }
+        if (taken) {
+            ++noticed;
+            assert_int_equal(taken, CLV_E_DEVICE);
+            assert_non_null(strstr(clv_error_message(), "more than AdamW can change them"));
+            assert_int_equal(clv_trainer_steps(t), EVERY);
+            take_weights(t, &now);
+            assert_memory_equal(now.weights, before.weights, sizeof now.weights);
+            EXPECT_OK(step(t)); /* goes on from there */
+        }
+        clv_trainer_close(t);
+    }
+    printf("%zu flipped bits, of the exponent, %zu noticed\n", (size_t)TRIES, noticed);
+    assert_true(high >= 6);
+    job_test_close(context);
+    clv_model_close(model);
+}
+
 static void a_device_that_stays_wrong_is_refused(void **state)
 {
     (void)state;
@@ -262,6 +353,8 @@ int main(void)
         cmocka_unit_test(a_wrong_read_changes_no_weight),
         cmocka_unit_test(a_wrong_gradient_is_computed_again),
         cmocka_unit_test(a_wrong_update_is_computed_again),
+        cmocka_unit_test(a_wrong_gradient_between_checks_is_noticed),
+        cmocka_unit_test(flipped_bits_of_memory_are_noticed),
         cmocka_unit_test(a_device_that_stays_wrong_is_refused),
         cmocka_unit_test(all_reads_wrong_are_refused),
     };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Checks a step on a device against the same step in plain C, from the same weights. */
 #include "host/transformer/train/check.h"
+#include "host/transformer/train/watch.h"
 
 #include "base/alloc.h"
 #include "base/error.h"
@@ -31,6 +32,34 @@ bool clv_check_due(const clv_trainer *t)
     return !t->looked || t->steps % t->options.check_every == 0;
 }
 
+/* Returns whether weights and moments may have come from the twin's by the steps since the last check. */
+static clv_status compare_ways(clv_trainer *t, bool *fits)
+{
+    const blocks here = blocks_of(t);
+    float *got = clv_alloc(CHUNK, sizeof *got);
+    clv_status status =
+        got ? CLV_OK : clv_fail(CLV_E_MEMORY, "training: no memory for %d weights", CHUNK);
+    *fits = true;
+    for (size_t i = 0; i < BLOCKS; ++i)
+        for (size_t at = 0; here.all[i] && at < t->count && *fits && !status; at += CHUNK) {
+            const size_t count = CLV_MIN((size_t)CHUNK, t->count - at);
+            status = t->ops->get(t->ops, (clv_mem){ here.all[i], at }, got, count);
+            if (!status) *fits = clv_watch_fits(t, i, at, got, count);
+        }
+    clv_free(got);
+    return status;
+}
+
+static clv_status check_ways(clv_trainer *t)
+{
+    bool fits = true;
+    if (t->looked) CLV_TRY(compare_ways(t, &fits));
+    if (fits) return CLV_OK;
+    const clv_status status = clv_watch_fail(t, "The weights are those before the first of them.");
+    CLV_TRY(clv_check_undo(t));
+    return status;
+}
+
 clv_status clv_check_begin(clv_trainer *t, bool *due)
 {
     const clv_status status = t->twin ? CLV_OK : clv_trainer_open_twin(t);
@@ -41,12 +70,14 @@ clv_status clv_check_begin(clv_trainer *t, bool *due)
         return CLV_OK;
     }
     CLV_TRY(status);
+    CLV_TRY(check_ways(t));
     const blocks here = blocks_of(t), there = blocks_of(t->twin);
     for (size_t i = 0; i < BLOCKS; ++i)
         if (here.all[i])
             CLV_TRY(t->ops->get(t->ops, (clv_mem){ here.all[i], 0 }, there.all[i], t->count));
     t->twin->steps = t->steps;
     t->looked = true;
+    clv_watch_restart(t);
     return CLV_OK;
 }
 
@@ -64,6 +95,7 @@ clv_status clv_check_undo(clv_trainer *t)
         if (here.all[i])
             CLV_TRY(t->ops->put(t->ops, (clv_mem){ here.all[i], 0 }, there.all[i], t->count));
     t->steps = t->twin->steps;
+    clv_watch_restart(t);
     return CLV_OK;
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Lists the trainable parameters, with or without decay, and updates them. */
 #include "host/transformer/train/trainer.h"
+#include "host/transformer/train/watch.h"
 
 #include "base/alloc.h"
 #include "base/error.h"
@@ -103,10 +104,16 @@ clv_train_update clv_trainer_update_of(const clv_trainer *t, const clv_trainable
 
 clv_status clv_trainer_update(clv_trainer *t, double rate, clv_train_result *result)
 {
-    const clv_train_rule rule = clv_trainer_rule(t);
     float scale;
     CLV_TRY(clv_trainer_shorten(t, result, &scale));
+    return clv_trainer_apply(t, rate, scale);
+}
+
+clv_status clv_trainer_apply(clv_trainer *t, double rate, float scale)
+{
+    const clv_train_rule rule = clv_trainer_rule(t);
     ++t->steps;
+    clv_watch_move(t, rate);
     for (size_t i = 0; i < t->part_count; ++i) {
         const clv_train_update u = clv_trainer_update_of(t, &t->parts[i], scale, rate);
         CLV_TRY(t->ops->update(t->ops, &rule, &u));

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Saves and restores a trainer: all that its next step depends on, or the weights by name. */
 #include "host/transformer/train/trainer.h"
+#include "host/transformer/train/watch.h"
 
 #include "base/alloc.h"
 #include "base/digest.h"
@@ -89,6 +90,8 @@ clv_status clv_trainer_save(clv_trainer *t, const char *path, const char *const 
         host[i] = clv_alloc(CLV_MAX(t->count, (size_t)1), sizeof *host[i]);
         status = host[i] ? t->ops->get(t->ops, (clv_mem){ block_of(t, i), 0 }, host[i], t->count)
                          : clv_fail(CLV_E_MEMORY, "%s: no memory for %zu weights", path, t->count);
+        if (!status && !clv_watch_fits(t, i, 0, host[i], t->count))
+            status = clv_watch_fail(t, "Nothing is written.");
     }
     if (!status) status = write_state(t, host, path, metadata);
     for (size_t i = 0; i < BLOCKS; ++i)
@@ -139,6 +142,7 @@ static clv_status read_state(clv_trainer *t, const clv_tensors *file, const char
     }
     clv_free(host);
     if (!status) t->steps = steps;
+    t->looked = t->lost = false; /* nothing is known of these weights */
     return status;
 }
 
@@ -192,6 +196,8 @@ clv_status clv_trainer_write(clv_trainer *t, const char *path, const char *const
     clv_model_layer *layer = clv_alloc(layers + 1, sizeof *layer);
     clv_status status = now && layer ? CLV_OK : clv_fail(CLV_E_MEMORY, "%s: no memory", path);
     if (!status) status = t->ops->get(t->ops, (clv_mem){ t->net.weights, 0 }, now, t->count);
+    if (!status && !clv_watch_fits(t, 0, 0, now, t->count))
+        status = clv_watch_fail(t, "Nothing is written.");
     if (!status) {
         const clv_tensor_source head[] = {
             { .name = "classifier.weight",

@@ -2,6 +2,7 @@
 /* Steps and evaluations of a trainer; a step that a check finds wrong is repeated. */
 #include "host/transformer/train/check.h"
 #include "host/transformer/train/trainer.h"
+#include "host/transformer/train/watch.h"
 
 #include "base/alloc.h"
 #include "base/error.h"
@@ -156,8 +157,14 @@ static clv_status learn(clv_trainer *t, const batch *b, double rate, clv_train_r
     if (due) CLV_TRY(clv_check_begin(t, &due));
     CLV_TRY(run(t, b, true, found));
     if (!due) {
-        CLV_TRY(clv_trainer_update(t, rate, found));
-        return clv_net_forget(&t->net, &t->batch.batch);
+        float scale;
+        CLV_TRY(clv_trainer_shorten(t, found, &scale));
+        due = clv_watch_odd(t, found);
+        if (due) CLV_TRY(clv_check_begin(t, &due));
+        if (!due) {
+            CLV_TRY(clv_trainer_apply(t, rate, scale));
+            return clv_net_forget(&t->net, &t->batch.batch);
+        }
     }
     CLV_TRY(checked_gradient(t, b, found));
     CLV_TRY(checked_update(t, rate, found));
@@ -178,6 +185,7 @@ clv_status clv_trainer_step(clv_trainer *t, const int32_t *ids, const size_t *of
     clv_status status = check_batch(t, &b);
     if (!status) status = forget_all(t);
     if (!status) status = learn(t, &b, rate, &found);
+    if (!status) clv_watch_result(t, &found);
     if (status) {
         t->stale = true;
         clv_check_end(t);

@@ -33,7 +33,12 @@ struct clv_trainer {
     clv_trainer *twin;          /* the same trainer in plain C, for checks; NULL: none yet */
     bool looked;                /* a step was checked since the twin was opened */
     uint64_t checked, repeated; /* numbers of steps */
-    char frozen[65];            /* digest of the frozen parameters; "": not computed yet */
+    /* Of the steps between checks, see watch.h: the largest loss and longest gradient so far; whether one of them was no
+     * number; how far AdamW and its decay may have moved weights since the last check. */
+    double most_loss, most_length;
+    bool lost;
+    double way, shrinking;
+    char frozen[65]; /* digest of the frozen parameters; "": not computed yet */
     clv_batch_rooms batch;
     clv_room pooled, unit, g_pooled, scores, g_scores, labels, losses, g;
     clv_room dense, g_dense;   /* CLV_TRAIN_HEAD_POOLER: P v + p and dL/dv; `unit` is its tanh */
@@ -51,6 +56,8 @@ clv_status clv_head_run(clv_trainer *trainer, const int32_t *labels, bool learns
 /* Lists the parameters that are trained, in parts. */
 clv_status clv_trainer_choose_parts(clv_trainer *trainer);
 clv_status clv_trainer_update(clv_trainer *trainer, double rate, clv_train_result *result);
+/* Does the same with the factor of clv_trainer_shorten. */
+clv_status clv_trainer_apply(clv_trainer *trainer, double rate, float scale);
 /* Computes the factor that shortens the gradient to the length `clip`; the result receives its full length. */
 clv_status clv_trainer_shorten(clv_trainer *trainer, clv_train_result *result, float *scale);
 /* Describes what a step does to parameters [at, at + count) of a part. */
