@@ -83,19 +83,39 @@ static const struct {
     { "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK",
       "OMPI_COMM_WORLD_LOCAL_SIZE", "openmpi" },
     { "PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS", "mpich" },
-    { "PMIX_RANK", "SLURM_NTASKS", "SLURM_LOCALID", "SLURM_NTASKS_PER_NODE", "openmpi" },
+    { "PMIX_RANK", "SLURM_NTASKS", NULL, NULL, "openmpi" },
 };
 
-/* Gives each of the ranks of a machine its part of the cores, if the launcher has bound none of them. */
+/* Asks Slurm which of the ranks of this machine it is, if it started them itself (srun): "4" or "4(x2)" of them. */
+static void ask_slurm(void)
+{
+    const char *text = getenv("SLURM_STEP_TASKS_PER_NODE");
+    cluster.locals = text ? atoi(text) : 0;
+    (void)read_number("SLURM_LOCALID", &cluster.local);
+}
+
+/* Returns how many cores the system lets this process have, whatever it is bound to. */
+static int count_cores(const cpu_set_t *bound)
+{
+    cpu_set_t all;
+    memset(&all, 0xff, sizeof all);
+    if (sched_setaffinity(0, sizeof all, &all)) return CPU_COUNT(bound);
+    const int count = sched_getaffinity(0, sizeof all, &all) ? 0 : CPU_COUNT(&all);
+    (void)sched_setaffinity(0, sizeof *bound, bound);
+    return count;
+}
+
+/* Gives each of the ranks of a machine its part of the cores of the job, if the launcher has bound none of them. */
 static void bind_cores(void)
 {
     cpu_set_t all, mine;
-    const long online = sysconf(_SC_NPROCESSORS_ONLN);
     if (cluster.locals < 2 || cluster.local >= cluster.locals ||
-        sched_getaffinity(0, sizeof all, &all) || CPU_COUNT(&all) < online || online < 2)
+        sched_getaffinity(0, sizeof all, &all))
         return;
-    const int from = (int)(online * cluster.local / cluster.locals);
-    const int to = CLV_MAX((int)(online * (cluster.local + 1) / cluster.locals), from + 1);
+    const int online = CPU_COUNT(&all);
+    if (online < 2 || online < count_cores(&all)) return;
+    const int from = online * cluster.local / cluster.locals;
+    const int to = CLV_MAX(online * (cluster.local + 1) / cluster.locals, from + 1);
     CPU_ZERO(&mine);
     for (int cpu = 0, n = 0; cpu < CPU_SETSIZE; ++cpu) {
         if (!CPU_ISSET(cpu, &all)) continue;
@@ -127,8 +147,9 @@ int cli_cluster_join(bool shares)
             ranks < 2 || rank >= ranks)
             continue;
         cluster.rank = rank, cluster.ranks = ranks, cluster.plugin = launchers[i].plugin;
-        (void)read_number(launchers[i].local, &cluster.local);
-        (void)read_number(launchers[i].locals, &cluster.locals);
+        if (!launchers[i].local || !read_number(launchers[i].local, &cluster.local) ||
+            !read_number(launchers[i].locals, &cluster.locals))
+            ask_slurm();
     }
     if (!cluster.plugin) return -1;
     if (wish && strcmp(wish, "auto") != 0) cluster.plugin = wish;
@@ -147,6 +168,14 @@ int cli_cluster_join(bool shares)
     cli_speak_as(name);
     clv_outputs_discard(true);
     return -1;
+}
+
+bool cli_cluster_copies(int *task, int *tasks)
+{
+    const char *wish = clv_environment("CLEAVE_MPI");
+    return !cluster.plugin && !(wish && strcmp(wish, "off") == 0) &&
+           read_number("SLURM_PROCID", task) && read_number("SLURM_STEP_NUM_TASKS", tasks) &&
+           *tasks > 1;
 }
 
 /* ---- the plugin ----------------------------------------------------------------------------------- */

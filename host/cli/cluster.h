@@ -20,6 +20,10 @@ int cli_cluster_rank(void);
 /* Which of the ranks on this machine it is, from 0. */
 int cli_cluster_local(void);
 
+/* Does Slurm run this command several times in a step (srun), without an interface of MPI (PMI) that makes ranks of
+ * them? *task counts from 0. */
+bool cli_cluster_copies(int *task, int *tasks);
+
 /* Starts MPI at the first call. *spread is NULL if there is one rank. */
 clv_status cli_cluster_spread(const clv_spread **spread);
 /* Gives rank 0's `bytes` to all ranks. Does nothing without MPI. */

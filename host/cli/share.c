@@ -108,6 +108,21 @@ static bool read_shard(const char *text, unsigned *number, unsigned *count)
     return true;
 }
 
+/* Refuses to do the same work several times. */
+static int refuse_copies(const cli_command *command)
+{
+    int task, tasks;
+    if (!cli_cluster_copies(&task, &tasks)) return -1;
+    if (task) return CLI_USAGE; /* the first one speaks */
+    return cli_error(
+        command, CLI_USAGE,
+        "srun runs this command %d times, but its tasks know nothing of each other, so "
+        "that each would do all the work; start them by mpirun, by srun --mpi=pmix "
+        "(Open MPI) or by srun --mpi=pmi2 (MPICH), give each a --shard, or set "
+        "CLEAVE_MPI=off if each task has a command of its own",
+        tasks);
+}
+
 int cli_share_check(const cli_command *command, const cli_common *c)
 {
     if (c->devices_per_rank && c->sub_devices)
@@ -115,7 +130,7 @@ int cli_share_check(const cli_command *command, const cli_common *c)
             command, CLI_USAGE,
             "--devices-per-rank and --sub-devices exclude each other: ranks take whole "
             "devices; leave one of the two out");
-    if (!c->shard && !c->record) return -1;
+    if (!c->shard && !c->record) return refuse_copies(command);
     if (!c->shard || !c->record)
         return cli_error(command, CLI_USAGE, "%s is missing: %s", c->shard ? "--record" : "--shard",
                          c->shard

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """What happens to one of several ranks: it stops for a while, it has no OpenCL, it finds no input, it is killed, its
-disk is full; and which devices it takes.
+disk is full; which devices it takes; what srun tells it; and ranks without work.
 
 usage: rank_faults.py CLEAVE [--all] [FAULT...]
 --all: every fault with Open MPI and with MPICH, and stops of 10 s"""
@@ -126,11 +126,15 @@ def check_without_opencl(name):
     kit.wrong(f"{name}: {parts} are not told: {said}")
 
 
+def usable_devices():
+    probe = subprocess.run([mpi.CLEAVE, "probe", "--json"], env=ENVIRONMENT, capture_output=True, check=True)
+    return sorted({f"{one['platform']}:{one['ordinal']}" for one in json.loads(probe.stdout)["devices"]
+                   if one["usable"]})
+
+
 def check_devices(name):
     """Each rank takes a device of its own, in turn."""
-    probe = subprocess.run([mpi.CLEAVE, "probe", "--json"], env=ENVIRONMENT, capture_output=True, check=True)
-    usable = sorted({f"{one['platform']}:{one['ordinal']}" for one in json.loads(probe.stdout)["devices"]
-                     if one["usable"]})
+    usable = usable_devices()
     kit.fresh("out")
     done = kit.run(*SEARCH, "-v", "--device", ",".join(usable), "--devices-per-rank", "1", env=ENVIRONMENT,
                    before=mpi.launcher(name, len(usable) + 1))
@@ -162,8 +166,59 @@ def check_refusals(name):
             kit.wrong(f"{name}: {what}: {done.returncode} {said[-800:]!r}, expected {part!r}")
 
 
-CHECKS = {"stopped": check_stopped, "killed": check_killed, "full_disk": check_full_disk,
-          "without_opencl": check_without_opencl, "devices": check_devices, "refusals": check_refusals}
+def check_slurm(name):
+    """What srun says of its tasks: with PMI but without the variables of mpirun; and without PMI, where each task would
+    do all the work."""
+    line, wanted = kit.line_of("search", "out"), kit.local("search")
+    alone = {word: text for word, text in os.environ.items() if not word.startswith(("SLURM_", "PMI", "OMPI_COMM"))}
+    step = {**alone, "SLURM_STEP_NUM_TASKS": "3"}
+    for what, environment, arguments, code, said in (
+            ("task 0 of 3", {**step, "SLURM_PROCID": "0"}, [], 2, "srun runs this command 3 times"),
+            ("task 1 of 3", {**step, "SLURM_PROCID": "1"}, [], 2, ""),
+            ("task 1 of 3, alone", {**step, "SLURM_PROCID": "1", "CLEAVE_MPI": "off"}, [], 0, ""),
+            ("task 0 of 1", {**step, "SLURM_PROCID": "0", "SLURM_STEP_NUM_TASKS": "1"}, [], 0, ""),
+            ("a batch script of 3 tasks", {**alone, "SLURM_PROCID": "0", "SLURM_NTASKS": "3"}, [], 0, ""),
+            ("a shard", {**step, "SLURM_PROCID": "0"}, ["--shard", "1/1", "--record", "r"], 0, "")):
+        kit.fresh("out")
+        done = kit.run(*line, *arguments, env=environment)
+        kit.same(f"{name}: {what}", done, {} if code or arguments else wanted, code)
+        if said not in done.stderr.decode() or bool(said) != bool(done.stderr):
+            kit.wrong(f"{name}: {what}: said {done.stderr.decode()!r}, expected {said!r}")
+    rank = "${OMPI_COMM_WORLD_RANK:-$PMI_RANK}"
+    ranks = [*mpi.launcher(name, 2), "sh", "-c", f"export SLURM_LOCALID={rank} SLURM_STEP_TASKS_PER_NODE='2(x3)'; "
+             'unset OMPI_COMM_WORLD_LOCAL_RANK OMPI_COMM_WORLD_LOCAL_SIZE MPI_LOCALRANKID MPI_LOCALNRANKS; '
+             'exec "$@"', "sh"]
+    kit.fresh("out")
+    usable = usable_devices()
+    done = kit.run(*SEARCH, "-v", "--device", ",".join(usable), "--devices-per-rank", "1", env=ENVIRONMENT,
+                   before=ranks)
+    took = [text.split("takes the devices ")[1] for text in done.stderr.decode().splitlines() if "takes the d" in text]
+    if done.returncode or len(set(took)) != min(2, len(usable)):
+        kit.wrong(f"{name}: as ranks of srun, two take {took}: {done.stderr.decode()[-600:]}")
+
+
+def check_odd(name):
+    """More ranks than units; another output of a rank that does not write; an output that nobody can write."""
+    stars = [word for word in STARS if word not in ("--save-every", "2", "--resume")]
+    stars[stars.index("--targets") + 1] = "39600000000000,39600000000001"
+    kit.fresh("out")
+    kit.run(*stars)
+    wanted = kit.files_in("out")
+    kit.fresh("out")
+    kit.same(f"{name}: 5 ranks, 2 stars", kit.run(*stars, before=mpi.launcher(name, 5)), wanted)
+    wanted = kit.local("search")
+    kit.fresh("out")
+    own = mpi.as_rank(1, 'set -- "$@" -o out/other.csv')
+    done = kit.run(*kit.line_of("search", "out"), before=[*mpi.launcher(name, 3), *own])
+    kit.same(f"{name}: another output of rank 1", done, wanted)
+    done = kit.run(*kit.line_of("search", "out"), "-o", "/proc/found.csv", before=mpi.launcher(name, 3))
+    if not done.returncode or done.stderr.decode().count("/proc/found.csv") != 1:
+        kit.wrong(f"{name}: an output in /proc: {done.returncode} {done.stderr.decode()}")
+
+
+CHECKS = {"slurm": check_slurm, "odd": check_odd, "stopped": check_stopped, "killed": check_killed,
+          "full_disk": check_full_disk, "without_opencl": check_without_opencl, "devices": check_devices,
+          "refusals": check_refusals}
 
 
 def main():
