@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The only way to malloc; a test can make the k-th call fail. */
+/* The only file that calls malloc; a test can make the k-th allocation fail. */
 #define _DEFAULT_SOURCE /* madvise */
 #include "base/alloc.h"
 

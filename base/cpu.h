@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Abilities of this machine's cores on which the form of a kernel depends. */
+/* Features of this machine's cores that decide which form of a kernel is used. */
 #ifndef CLEAVE_BASE_CPU_H
 #define CLEAVE_BASE_CPU_H
 

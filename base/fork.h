@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Detects forks. A child has none of its parent's threads, and locks that these held stay locked. OpenCL
- * drivers do not survive that, so whatever used them reports an error in a child instead of waiting for
+ * drivers do not survive that, so whatever used them reports an error in a child instead of waiting
  * ever. */
 #ifndef CLEAVE_BASE_FORK_H
 #define CLEAVE_BASE_FORK_H

@@ -44,7 +44,7 @@ static void make_table(bench_args *a, cli_option *table)
           "possible]",
           NULL, "CLEAVE_MODE" },
         { "device", CLI_TEXT, &a->device, "SEL",
-          "these devices: gpu, cpu, all, N, P:D, name~TEXT, ...", NULL, "CLEAVE_DEVICE" },
+          "use these devices: gpu, cpu, all, N, P:D, name~TEXT, ...", NULL, "CLEAVE_DEVICE" },
         { "sizes", CLI_TEXT, &a->sizes, "LIST",
           "HEIGHTxWIDTHxFRAMES,... instead of the usual sizes" },
         { "only", CLI_TEXT, &a->only, "TEXT",

@@ -10,7 +10,7 @@
  *          offset of bias, instead of R's whether there is one); m, n, k, activation; alpha, beta.
  * Defines  LANES (16 or 8), MR rows of a tile, MORE: there are bias or R (else beta is 0).
  * Needs    OpenCL C 1.2.
- * Order    every sum runs over k upwards by fma from 0, as in blas/gemm_rows.cl. */
+ * Order    every sum runs in ascending order of k by fma from 0, as in blas/gemm_rows.cl. */
 #pragma OPENCL FP_CONTRACT OFF
 
 #include "common/functions.clh"

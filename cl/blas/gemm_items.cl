@@ -8,7 +8,7 @@
  * Launch   3-D: global (columns / RN, rows / RM, batch, both rounded up to whole groups), local (TX, TY, 1).
  * Defines  LANES 1, TX, TY, RM, RN, B_HALF.
  * Needs    OpenCL C 1.2.
- * Order    every sum runs over k upwards by fma from 0, as in blas/gemm_rows.cl; on a device without
+ * Order    every sum runs in ascending order of k by fma from 0, as in blas/gemm_rows.cl; on a device without
  *          fma by products and sums. */
 #pragma OPENCL FP_CONTRACT OFF
 

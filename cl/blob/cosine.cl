@@ -213,7 +213,7 @@ static void untangle(__global float *z, int n, __global const float2 *quarter)
     }
 }
 
-/* The way back: converts the cosine sums p (element k) and q (element n - k) of two lines to the transform's input,
+/* The inverse transform: converts the cosine sums p (element k) and q (element n - k) of two lines to its input,
  * with real and imaginary parts exchanged, so that the same transform inverts. */
 static inline void tangle(wave_t p, wave_t q, __global float *z, int k, int n,
                           __global const float2 *quarter)

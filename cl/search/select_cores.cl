@@ -2,7 +2,7 @@
  *
  * The score of row r is S[q, r] * scale[r]. Each query has a heap, whose root is the worst of the best so far: the
  * lowest score, and among equal ones the highest row. A vector of scores that are all no better than the root costs one
- * comparison. Rows come upwards, so a row whose score equals the root's is never better than it.
+ * comparison. Rows come in ascending order, so a row whose score equals the root's is never better than it.
  *
  * Launch   1-D: global (queries), local 1. The steps of a chunk follow each other and go on with the same heaps.
  * Defines  SCALED 0 or 1.

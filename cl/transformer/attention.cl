@@ -95,6 +95,6 @@ clv_attention(__global const float *restrict Q, ulong q_offset, ulong q_row, ulo
     __global float *to = O + o_offset + (qt + i0) * o_row + h * o_head;
     for (int c = 0; c < DH; ++c)
         to[c] = o[c] * inverse;
-    /* the way back needs the maximum and 1 / sum of each row's exponentials */
+    /* the backward pass needs the maximum and 1 / sum of each row's exponentials */
     if (keep) tops[h * top_head + qt + i0] = (float2)(sum > 0.0f ? top : 0.0f, inverse);
 }

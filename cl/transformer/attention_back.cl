@@ -1,4 +1,4 @@
-/* transformer/attention_back.cl -- the way back through o = softmax(q k^T * scale + mask) v.
+/* transformer/attention_back.cl -- the backward pass of o = softmax(q k^T * scale + mask) v.
  *
  * P is recomputed from the maximum and 1 / sum of every row, which transformer/attention.cl kept. With
  * G = dL/do and delta = sum of G o over a row:

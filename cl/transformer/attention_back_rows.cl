@@ -1,10 +1,10 @@
-/* transformer/attention_back_rows.cl -- the way back through attention for cores: formulas and
+/* transformer/attention_back_rows.cl -- the backward pass of attention for cores: formulas and
  * arguments as in transformer/attention_back.cl, in one walk.
  *
  * A work-item has one text and one head of keys, with all heads of queries that share it. It takes LANES
  * queries and TILE keys at a time; P and S of such a tile are computed once and serve dq (queries in
  * lanes) as well as dk and dv (columns in lanes), which stay in memory between tiles. Sums run over
- * heads, queries and keys upwards.
+ * heads, queries and keys in ascending order.
  *
  * Launch   2-D: global (blocks, heads of k), local (1, 1); blocks that are not the first of their
  *          text end at once.

@@ -12,7 +12,7 @@
  *          ones; on GPUs with few registers 64 and 16, and 32 and 32; BIAS or not.
  * Needs    OpenCL C 1.2; local memory for SHARED_FLOATS + WG + ROWS floats, given as an argument.
  * Memory   keys and values once for ROWS queries; queries once for 32 keys, from cache.
- * Order    sums over elements and keys upwards by fma; of a query's exponentials WG / 64 partial sums. */
+ * Order    sums over elements and keys in ascending order by fma; WG / 64 partial sums of a query's exponentials. */
 #pragma OPENCL FP_CONTRACT OFF
 
 #include "common/functions.clh"

@@ -1,4 +1,4 @@
-/* transformer/elements_back.cl -- activations as a step of their own, and the way back through
+/* transformer/elements_back.cl -- activations as separate kernels, and the backward pass of
  * activations, gates, rotary positions, pooling, and rows divided by their length.
  *
  * Defines  LANES, LOCAL.
@@ -47,7 +47,8 @@ clv_activation(__global const float *restrict x, __global const float *g, __glob
     }
 }
 
-/* The way back of y = act(gate) * up: dgate = g up act'(gate), dup = g act(gate). Rows of x and dx hold gate, then up.
+/* The backward pass of y = act(gate) * up: dgate = g up act'(gate), dup = g act(gate). Rows of x
+ * and dx hold gate, then up.
  * Launch   1-D: global (rows rounded up to LOCAL), local (LOCAL). */
 __kernel __attribute__((reqd_work_group_size(LOCAL, 1, 1))) void
 clv_gate_back(__global const float *restrict x, __global const float *restrict g,

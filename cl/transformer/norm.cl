@@ -13,7 +13,7 @@
 
 #include "transformer/rows.clh"
 
-/* Normalises a row; y may be x. `moments`: the row's mean and 1 / sqrt(var + eps), for the way back. */
+/* Normalises a row; y may be x. `moments`: the row's mean and 1 / sqrt(var + eps), for the backward pass. */
 static void norm_row(__global const float *x, __global float *y, __global const float *weight,
                      __global const float *bias, uint width, float eps, uint rms, float2 *moments)
 {

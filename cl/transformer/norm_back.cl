@@ -1,4 +1,4 @@
-/* transformer/norm_back.cl -- the way back through LayerNorm and RMSNorm, to their input.
+/* transformer/norm_back.cl -- the backward pass of LayerNorm and RMSNorm: gradients of their input.
  *
  * With t = (x - mean) / sqrt(var + eps), the forward pass gave y = t * weight + bias. For G = dL/dy:
  *

@@ -30,8 +30,8 @@ static clv_status wrong(parser *p, const char *at, const char *expected)
         ++length;
     snprintf(seen, sizeof seen, "%.*s", (int)length, at);
     const char *const other = *at ? "a character that is not printable ASCII" : "the end";
-    return clv_fail(CLV_E_FORMAT, "expression: position %zu: %s, found %s%s%s", p->fault, expected,
-                    *seen ? "\"" : "", *seen ? seen : other, *seen ? "\"" : "");
+    return clv_fail(CLV_E_FORMAT, "expression: position %zu: found %s%s%s, but %s", p->fault,
+                    *seen ? "\"" : "", *seen ? seen : other, *seen ? "\"" : "", expected);
 }
 
 static void skip_space(parser *p)
@@ -52,7 +52,7 @@ static bool take(parser *p, const char *token)
 static clv_status put(parser *p, const char *at, clv_step step, double flops, unsigned *out)
 {
     if (p->out->count >= EXPRESSION_STEPS)
-        return wrong(p, at, "the expression is too long; at most 256 steps are possible");
+        return wrong(p, at, "an expression may have at most 256 steps");
     p->out->flops += flops;
     p->out->step[p->out->count] = step;
     *out = p->out->count++;
@@ -85,7 +85,7 @@ static clv_status number(parser *p, unsigned *out)
     snprintf(word, sizeof word, "%.*s", (int)CLV_MIN(length, sizeof word - 1), start);
     if (length >= sizeof word || isalpha((unsigned char)*end) || *end == '_' ||
         !clv_parse_double(word, &value))
-        return wrong(p, start, "a number expected");
+        return wrong(p, start, "a number is expected");
     p->at = end;
     return put_number(p, start, value, out);
 }
@@ -100,10 +100,11 @@ static clv_status call(parser *p, const char *start, unsigned which, unsigned *o
     const clv_function *f = &clv_functions[which];
     clv_step step = { .kind = STEP_CALL, .which = which };
     char expected[80];
-    if (!take(p, "(")) return wrong(p, p->at, "\"(\" expected after the name of a function");
+    if (!take(p, "(")) return wrong(p, p->at, "\"(\" is expected after the name of a function");
     for (unsigned i = 0; i < f->arguments; ++i) {
-        snprintf(expected, sizeof expected, "%s takes %u argument%s: \"%s\" expected", f->name,
-                 f->arguments, f->arguments == 1 ? "" : "s", i + 1 < f->arguments ? "," : ")");
+        snprintf(expected, sizeof expected, "%s takes %u argument%s, so \"%s\" is expected",
+                 f->name, f->arguments, f->arguments == 1 ? "" : "s",
+                 i + 1 < f->arguments ? "," : ")");
         CLV_TRY(ternary(p, &step.argument[i]));
         if (!take(p, i + 1 < f->arguments ? "," : ")")) return wrong(p, p->at, expected);
     }
@@ -130,7 +131,7 @@ static clv_status name(parser *p, unsigned *out)
     for (size_t i = 0; i < CLV_LEN(constants); ++i)
         if (is_word(start, length, constants[i].name))
             return put_number(p, start, constants[i].value, out);
-    return wrong(p, start, "the name of an input or of a function expected");
+    return wrong(p, start, "the name of an input or of a function is expected");
 }
 
 static clv_status primary(parser *p, unsigned *out)
@@ -138,12 +139,12 @@ static clv_status primary(parser *p, unsigned *out)
     skip_space(p);
     if (take(p, "(")) {
         CLV_TRY(ternary(p, out));
-        return take(p, ")") ? CLV_OK : wrong(p, p->at, "\")\" expected");
+        return take(p, ")") ? CLV_OK : wrong(p, p->at, "\")\" is expected");
     }
     if (isdigit((unsigned char)*p->at) || (*p->at == '.' && isdigit((unsigned char)p->at[1])))
         return number(p, out);
     if (clv_name_length(p->at)) return name(p, out);
-    return wrong(p, p->at, "a number, a name or \"(\" expected");
+    return wrong(p, p->at, "a number, a name or \"(\" is expected");
 }
 
 /* Computes whole powers up to 4 with products, all others with pow. */
@@ -167,7 +168,7 @@ static clv_status put_power(parser *p, const char *at, unsigned base, unsigned p
             return put(p, at,
                        (clv_step){ .kind = STEP_CALL, .which = i, .argument = { base, power } },
                        clv_functions[i].flops, out);
-    return clv_fail(CLV_E_INTERNAL, "expression: no pow");
+    return clv_fail(CLV_E_INTERNAL, "expression: the table of functions lacks pow");
 }
 
 static clv_status power(parser *p, unsigned *out)
@@ -186,7 +187,7 @@ static clv_status unary(parser *p, unsigned *out)
     skip_space(p);
     const char *at = p->at;
     if (++p->depth > DEEPEST)
-        return wrong(p, at, "nested too deeply; at most 100 levels are possible");
+        return wrong(p, at, "an expression may be nested at most 100 levels deep");
     clv_status status;
     if (*at == '-' || (*at == '!' && at[1] != '=')) {
         unsigned a = 0;
@@ -250,13 +251,13 @@ static clv_status ternary(parser *p, unsigned *out)
 {
     unsigned yes = 0, no = 0;
     if (++p->depth > DEEPEST)
-        return wrong(p, p->at, "nested too deeply; at most 100 levels are possible");
+        return wrong(p, p->at, "an expression may be nested at most 100 levels deep");
     CLV_TRY(binary(p, 0, out));
     skip_space(p);
     const char *at = p->at;
     if (take(p, "?")) {
         CLV_TRY(ternary(p, &yes));
-        if (!take(p, ":")) return wrong(p, p->at, "\":\" expected");
+        if (!take(p, ":")) return wrong(p, p->at, "\":\" is expected");
         CLV_TRY(ternary(p, &no));
         CLV_TRY(
             put(p, at, (clv_step){ .kind = STEP_CHOOSE, .argument = { *out, yes, no } }, 1, out));
@@ -302,7 +303,7 @@ clv_status clv_expression_parse(const char *text, const char *const *names, size
     unsigned result = 0;
     clv_status status = ternary(&p, &result);
     skip_space(&p);
-    if (!status && *p.at) status = wrong(&p, p.at, "an operator or the end expected");
+    if (!status && *p.at) status = wrong(&p, p.at, "an operator or the end is expected");
     out->result = result;
     if (position) *position = status ? p.fault : 0;
     return status;

@@ -11,7 +11,7 @@
 static clv_status add(clv_fused *f, const clv_fuse_value *value, clv_fuse_term *out)
 {
     if (f->count >= FUSE_VALUES)
-        return clv_fail(CLV_E_FORMAT, "the program is too long: at most %d values expected",
+        return clv_fail(CLV_E_FORMAT, "the program is too long: it may have at most %d values",
                         FUSE_VALUES);
     *out = (clv_fuse_term){ .is = TERM_VALUE, .value = (unsigned)f->count };
     f->value[f->count++] = *value;

@@ -26,7 +26,7 @@ static clv_status number(clv_parser *p, clv_fuse_term *out)
     *out = (clv_fuse_term){ .is = whole ? TERM_WHOLE : TERM_REAL };
     if (length >= sizeof digits || isalnum((unsigned char)end[f]) || end[f] == '_' ||
         !(whole ? clv_parse_i64(digits, &out->whole) : clv_parse_double(digits, &out->real)))
-        return clv_parser_wrong(p, start, "a number expected");
+        return clv_parser_wrong(p, start, "a number is expected");
     p->at = end + f;
     return CLV_OK;
 }
@@ -52,10 +52,10 @@ static clv_status call(clv_parser *p, clv_word name, clv_op op, clv_fuse_term *o
     const size_t count = clamps ? 3 : clv_op_inputs(op);
     char expected[96];
     if (!clv_parser_take(p, '('))
-        return clv_parser_wrong(p, p->at, "\"(\" expected behind a function's name");
+        return clv_parser_wrong(p, p->at, "\"(\" is expected after a function's name");
     for (size_t i = 0; i < count; ++i) {
         const char end = i + 1 < count ? ',' : ')';
-        snprintf(expected, sizeof expected, "%.*s takes %zu argument%s: \"%c\" expected",
+        snprintf(expected, sizeof expected, "%.*s takes %zu argument%s, so \"%c\" is expected",
                  (int)CLV_MIN(name.length, (size_t)40), name.at, count, count == 1 ? "" : "s", end);
         CLV_TRY(clv_parser_expression(p, &term[i]));
         if (!clv_parser_take(p, end)) return clv_parser_wrong(p, p->at, expected);
@@ -97,21 +97,21 @@ static clv_status name(clv_parser *p, clv_fuse_term *out)
     const clv_word w = clv_word_at(p->at);
     const clv_variable *v = clv_parser_variable(p, w);
     clv_op op;
-    if (v && !v->assigned)
-        return clv_parser_wrong(p, w.at, "a name that has a value already expected");
+    if (v && !v->assigned) return clv_parser_wrong(p, w.at, "this name has no value yet");
     p->at += w.length;
     if (v) {
         *out = v->term;
         clv_parser_skip(p);
         if (*p->at == '[')
-            return clv_parser_wrong(p, p->at,
-                                    "no index expected (a program sees one element of each array; "
-                                    "clv_items_run and cleave.Kernel take OpenCL C of any kind)");
+            return clv_parser_wrong(
+                p, p->at,
+                "indices are not supported (a program sees one element of each array; "
+                "clv_items_run and cleave.Kernel take OpenCL C of any kind)");
         return CLV_OK;
     }
     if (clv_word_function(w, &op)) return call(p, w, op, out);
     if (constant(w, out)) return CLV_OK;
-    return clv_parser_wrong(p, w.at, "the name of an input, a variable or a function expected");
+    return clv_parser_wrong(p, w.at, "the name of an input, a variable or a function is expected");
 }
 
 static clv_status primary(clv_parser *p, clv_fuse_term *out)
@@ -119,12 +119,12 @@ static clv_status primary(clv_parser *p, clv_fuse_term *out)
     clv_parser_skip(p);
     if (clv_parser_take(p, '(')) {
         CLV_TRY(clv_parser_expression(p, out));
-        return clv_parser_take(p, ')') ? CLV_OK : clv_parser_wrong(p, p->at, "\")\" expected");
+        return clv_parser_take(p, ')') ? CLV_OK : clv_parser_wrong(p, p->at, "\")\" is expected");
     }
     if (isdigit((unsigned char)*p->at) || (*p->at == '.' && isdigit((unsigned char)p->at[1])))
         return number(p, out);
     if (clv_word_at(p->at).length) return name(p, out);
-    return clv_parser_wrong(p, p->at, "a number, a name or \"(\" expected");
+    return clv_parser_wrong(p, p->at, "a number, a name or \"(\" is expected");
 }
 
 static clv_status power(clv_parser *p, clv_fuse_term *out)
@@ -177,7 +177,7 @@ static clv_status prefixed(clv_parser *p, clv_fuse_term *out)
 static clv_status unary(clv_parser *p, clv_fuse_term *out)
 {
     if (++p->depth > FUSE_DEPTH)
-        return clv_parser_wrong(p, p->at, "nested too deeply; at most 100 levels are possible");
+        return clv_parser_wrong(p, p->at, "an expression may be nested at most 100 levels deep");
     const clv_status status = prefixed(p, out);
     --p->depth;
     return status;
@@ -243,14 +243,14 @@ clv_status clv_parser_expression(clv_parser *p, clv_fuse_term *out)
 {
     clv_fuse_term term[3];
     if (++p->depth > FUSE_DEPTH)
-        return clv_parser_wrong(p, p->at, "nested too deeply; at most 100 levels are possible");
+        return clv_parser_wrong(p, p->at, "an expression may be nested at most 100 levels deep");
     CLV_TRY(binary(p, 0, &term[0]));
     clv_parser_skip(p);
     const char *at = p->at;
     *out = term[0];
     if (clv_parser_take(p, '?')) {
         CLV_TRY(clv_parser_expression(p, &term[1]));
-        if (!clv_parser_take(p, ':')) return clv_parser_wrong(p, p->at, "\":\" expected");
+        if (!clv_parser_take(p, ':')) return clv_parser_wrong(p, p->at, "\":\" is expected");
         CLV_TRY(clv_parser_expression(p, &term[2]));
         CLV_TRY(clv_parser_placed(p, at, clv_fuse_choose(p->out, term, out)));
     }

@@ -26,18 +26,18 @@ static clv_status declaration(clv_parser *p, bool typed, clv_dtype type)
         const clv_word w = clv_parser_word(p);
         clv_fuse_term term;
         clv_dtype other;
-        if (!w.length) return clv_parser_wrong(p, p->at, "the name of a variable expected");
+        if (!w.length) return clv_parser_wrong(p, p->at, "the name of a variable is expected");
         if (clv_parser_variable(p, w))
-            return clv_parser_wrong(p, p->at, "a name that is not in use yet expected");
+            return clv_parser_wrong(p, p->at, "this name is already in use");
         if (clv_parser_type(p, w, &other))
-            return clv_parser_wrong(p, p->at, "a name that is no type expected");
+            return clv_parser_wrong(p, p->at, "this name is that of a type");
         if (p->variables == FUSE_VARIABLES)
-            return clv_parser_wrong(p, p->at, "at most 288 names expected");
+            return clv_parser_wrong(p, p->at, "a program may have at most 288 names");
         p->at += w.length;
         clv_parser_skip(p);
         const char *at = p->at;
         if (!clv_parser_take(p, '='))
-            return clv_parser_wrong(p, p->at, "\"=\" and the variable's value expected");
+            return clv_parser_wrong(p, p->at, "\"=\" and the variable's value are expected");
         CLV_TRY(clv_parser_expression(p, &term));
         clv_variable *v = &p->variable[p->variables++];
         *v = (clv_variable){ .name = w, .typed = typed, .type = type, .output = -1 };
@@ -54,16 +54,16 @@ static clv_status assignment(clv_parser *p, clv_word w)
     clv_fuse_term term[2];
     if (!v)
         return clv_parser_wrong(p, w.at,
-                                "an output, a variable or a type expected (\"auto\" declares a "
+                                "an output, a variable or a type is expected (\"auto\" declares a "
                                 "variable)");
     if (v->input)
-        return clv_parser_wrong(p, w.at, "an output or a variable expected, not an input");
+        return clv_parser_wrong(
+            p, w.at, "an input cannot be assigned to; an output or a variable is expected");
     p->at += w.length;
     clv_parser_skip(p);
     const char *at = p->at, *sign = *at ? strchr(signs, *at) : NULL;
     if (sign && at[1] == '=') {
-        if (!v->assigned)
-            return clv_parser_wrong(p, w.at, "a name that has a value already expected");
+        if (!v->assigned) return clv_parser_wrong(p, w.at, "this name has no value yet");
         p->at += 2;
         CLV_TRY(clv_parser_expression(p, &term[1]));
         term[0] = v->term;
@@ -76,7 +76,7 @@ static clv_status assignment(clv_parser *p, clv_word w)
         ++p->at;
         CLV_TRY(clv_parser_expression(p, &term[0]));
     } else {
-        return clv_parser_wrong(p, at, "=, +=, -=, *= or /= expected");
+        return clv_parser_wrong(p, at, "=, +=, -=, *= or /= is expected");
     }
     return assign(p, at, v, &term[0]);
 }
@@ -89,9 +89,9 @@ static clv_status statement(clv_parser *p)
     for (size_t i = 0; i < CLV_LEN(flow); ++i)
         if (clv_word_is(w, flow[i]))
             return clv_parser_wrong(p, w.at,
-                                    "an assignment expected (condition ? a : b chooses; "
+                                    "an assignment is expected (condition ? a : b chooses; "
                                     "clv_items_run and cleave.Kernel take OpenCL C of any kind)");
-    if (!w.length) return clv_parser_wrong(p, p->at, "an assignment expected");
+    if (!w.length) return clv_parser_wrong(p, p->at, "an assignment is expected");
     const bool fixed = clv_word_is(w, "const");
     if (fixed) {
         p->at += w.length;
@@ -102,7 +102,7 @@ static clv_status statement(clv_parser *p)
         p->at += w.length;
         return declaration(p, typed, type);
     }
-    return fixed ? clv_parser_wrong(p, p->at, "a type expected") : assignment(p, w);
+    return fixed ? clv_parser_wrong(p, p->at, "a type is expected") : assignment(p, w);
 }
 
 static clv_status statements(clv_parser *p)
@@ -114,7 +114,7 @@ static clv_status statements(clv_parser *p)
         CLV_TRY(statement(p));
         clv_parser_skip(p);
         if (*p->at && *p->at != ';')
-            return clv_parser_wrong(p, p->at, "an operator, \";\" or the end expected");
+            return clv_parser_wrong(p, p->at, "an operator, \";\" or the end is expected");
     }
 }
 

@@ -32,8 +32,8 @@ clv_status clv_parser_wrong(clv_parser *p, const char *at, const char *expected)
         ++length;
     snprintf(seen, sizeof seen, "%.*s", (int)length, at);
     const char *const other = *at ? "a character that is not printable ASCII" : "the end";
-    return clv_fail(CLV_E_FORMAT, "fuse: line %u, column %u: %s, found %s%s%s", line, column,
-                    expected, *seen ? "\"" : "", *seen ? seen : other, *seen ? "\"" : "");
+    return clv_fail(CLV_E_FORMAT, "fuse: line %u, column %u: found %s%s%s, but %s", line, column,
+                    *seen ? "\"" : "", *seen ? seen : other, *seen ? "\"" : "", expected);
 }
 
 /* Puts the position in front of an error that fuse_build.c found. */

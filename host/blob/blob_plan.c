@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Turns options into ladder, taps and thresholds. */
+/* Turns options into the scales, filter coefficients and thresholds of a detection. */
 #include "host/blob/blob_plan.h"
 #include "host/blob/blob_noise.h"
 
@@ -40,14 +40,14 @@ static clv_status check_options(const clv_blob_options *o)
                         o->threshold_rel);
     if (!(o->threshold_sigma >= 0) || !isfinite(o->threshold_sigma) ||
         (o->threshold_sigma_given && o->threshold_sigma == 0))
-        return clv_fail(
-            CLV_E_ARGUMENT,
-            "blobs: the threshold is %g deviations of the noise, but it must be more than 0 "
-            "(typical: 5)",
-            o->threshold_sigma);
+        return clv_fail(CLV_E_ARGUMENT,
+                        "blobs: the threshold is %g standard deviations of the noise, but it must "
+                        "be more than 0 "
+                        "(typical: 5)",
+                        o->threshold_sigma);
     if (o->threshold_sigma_given && (o->threshold_given || o->threshold_rel_given))
-        return clv_fail(CLV_E_ARGUMENT, "blobs: a threshold in deviations of the noise cannot be "
-                                        "combined with another threshold");
+        return clv_fail(CLV_E_ARGUMENT, "blobs: a threshold in standard deviations of the noise "
+                                        "cannot be combined with another threshold");
     if (!(o->overlap >= 0 && o->overlap <= 1))
         return clv_fail(CLV_E_ARGUMENT, "blobs: the overlap is %g, but it must be 0 to 1",
                         o->overlap);

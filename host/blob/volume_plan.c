@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Turns options into ladders and taps along three axes, thresholds, and slabs. */
+/* Turns options into scales and filter coefficients along three axes, thresholds, and slabs. */
 #include "host/blob/volume_plan.h"
 #include "host/blob/blob_noise.h"
 

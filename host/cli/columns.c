@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Finds the columns of a user's table that hold the frame and the position: as the user says, else by their names. */
+/* Finds the columns of a user's table that hold the frame and the position: as the user names them, or
+ * else by their usual names. */
 #include "host/cli/columns.h"
 
 #include "base/alloc.h"

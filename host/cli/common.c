@@ -26,7 +26,7 @@ void cli_common_table(cli_common *c, cli_option *table)
         { "mode", CLI_TEXT, &c->mode, "MODE",
           "auto, cpu, gpu, hybrid or reference [$CLEAVE_MODE, else auto]", NULL, "CLEAVE_MODE" },
         { "device", CLI_TEXT, &c->device, "SEL",
-          "these devices: gpu, cpu, all, N, P:D, name~TEXT, ... ('!' excludes)", NULL,
+          "use these devices: gpu, cpu, all, N, P:D, name~TEXT, ... ('!' excludes)", NULL,
           "CLEAVE_DEVICE" },
         { "mem-limit", CLI_TEXT, &c->mem_limit, "SIZE|%",
           "memory on each device, such as 2G or 50%", NULL, "CLEAVE_MEM_LIMIT" },
@@ -42,7 +42,7 @@ void cli_common_table(cli_common *c, cli_option *table)
           "CLEAVE_LOG" },
         { "v,verbose", CLI_FLAG, &c->verbose, NULL, "show each decision with its numbers", NULL,
           "CLEAVE_LOG" },
-        { "no-progress", CLI_FLAG, &c->no_progress, NULL, "no progress bar" },
+        { "no-progress", CLI_FLAG, &c->no_progress, NULL, "show no progress bar" },
         { NULL },
     };
     _Static_assert(sizeof rows / sizeof *rows == CLI_COMMON_OPTIONS + 1, "CLI_COMMON_OPTIONS");

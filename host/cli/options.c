@@ -23,8 +23,8 @@ const cli_option cli_global_options[] = {
     { NULL },
 };
 const cli_option cli_main_options[] = {
-    { "h,help", CLI_FLAG, NULL, NULL, "this text; after a command, its options", NULL },
-    { "V,version", CLI_FLAG, NULL, NULL, "the version", NULL },
+    { "h,help", CLI_FLAG, NULL, NULL, "print this text; after a command, its options", NULL },
+    { "V,version", CLI_FLAG, NULL, NULL, "print the version", NULL },
     { NULL },
 };
 
@@ -170,8 +170,9 @@ void cli_describe_with(cli_describe *writer)
 /* Prints the command's own options and those that every command has. */
 static void describe_all(const cli_command *command, const cli_option *const tables[])
 {
-    static const cli_option help[] = { { "h,help", CLI_FLAG, NULL, NULL, "this text", NULL },
-                                       { "V,version", CLI_FLAG, NULL, NULL, "the version", NULL },
+    static const cli_option help[] = { { "h,help", CLI_FLAG, NULL, NULL, "print this text", NULL },
+                                       { "V,version", CLI_FLAG, NULL, NULL, "print the version",
+                                         NULL },
                                        { NULL } };
     const cli_option *all[MAX_TABLES + 3] = { 0 };
     size_t count = 0;

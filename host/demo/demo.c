@@ -290,13 +290,15 @@ static int run(int argc, char **argv)
 
 const cli_command cli_demo = {
     .name = "demo",
-    .summary = "a first look: this machine, every workload on a small input, pictures",
+    .summary = "run every workload on a small input, and make pictures",
     .operands = "[OPTION...]",
     .description =
-        "Shows the devices and the mode, then runs every workload on a small synthetic input\non "
-        "all devices of the mode, finds what was hidden in the input and compares the results "
-        "with\nthe plain C reference. Pictures and inputs go into DIR.\n\nExit codes: 0 all "
-        "results are correct; 1 could not be done; 2 wrong usage; 3 a device or\nmode that was "
-        "asked for is not there; 5 something was computed wrongly or not found.",
+        "Shows the devices and the mode. Then it runs every workload on a small synthetic input "
+        "on\n"
+        "all devices of the mode, finds what was hidden in the input, and compares the results\n"
+        "with the plain C reference. Pictures and inputs go into DIR.\n\nExit codes: 0 all results "
+        "are correct; 1 failed while running; 2 wrong usage; 3 a device or\nmode that was asked "
+        "for "
+        "is missing; 5 a result is wrong, or something was not found.",
     .run = run,
 };

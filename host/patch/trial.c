@@ -30,9 +30,8 @@ static clv_status form_of(const clv_trials *b, const clv_device *device, form *f
     const clv_probe_device *facts = clv_device_facts(device);
     const size_t p = b->plan->pixels, pairs = p * (p + 1) / 2;
     if (facts->device_class == CLV_CLASS_SOFTWARE)
-        return clv_fail(
-            CLV_E_DEVICE,
-            "paco: trials need a CPU or GPU driver; the host is faster than a rasteriser");
+        return clv_fail(CLV_E_DEVICE, "paco: trials do not run on a software rasteriser, because "
+                                      "the host is faster; use a CPU or GPU driver");
     *f = (form){ .in_groups = facts->device_class != CLV_CLASS_CPU };
     f->lanes = f->in_groups ? 1 : clv_cpu_has_avx2_alone() ? 8 : 16;
     f->row = clv_round_up(p + 4 * CLV_TRIAL_TOGETHER, CLV_MAX(f->lanes, 8));

@@ -40,7 +40,7 @@ static clv_status check(const clv_search *s)
 {
     if (!s) return clv_fail(CLV_E_ARGUMENT, "search: search is NULL");
     if (s->codes) return CLV_OK;
-    return clv_fail(CLV_E_ARGUMENT, "search: this search has no first pass: give it rows "
+    return clv_fail(CLV_E_ARGUMENT, "search: this search has no first pass: add rows "
                                     "(clv_search_add), or set first_pass");
 }
 
@@ -70,7 +70,7 @@ clv_status clv_search_add_codes(clv_search *s, const void *codes, size_t count, 
     if (count && !codes) return clv_fail(CLV_E_ARGUMENT, "search: codes is NULL");
     if (s->rescore && s->rescore->next)
         return clv_fail(CLV_E_ARGUMENT,
-                        "search: its candidates were rescored; no more codes are taken");
+                        "search: the candidates have been rescored, so no more codes can be added");
     if (count > INT32_MAX)
         return clv_fail(CLV_E_SHAPE, "search: %zu rows in one call; at most 2^31 - 1 are accepted",
                         count);

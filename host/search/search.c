@@ -136,8 +136,9 @@ clv_status clv_search_add(clv_search *s, const float *rows, size_t count, size_t
 {
     if (!s || (count && !rows)) return clv_fail(CLV_E_ARGUMENT, "search: search or rows is NULL");
     if (s->codes)
-        return clv_fail(CLV_E_ARGUMENT, "search: this search has a first pass: it takes codes "
-                                        "(clv_search_add_codes), and rows when it is rescored");
+        return clv_fail(CLV_E_ARGUMENT, "search: this search has a first pass: add codes "
+                                        "(clv_search_add_codes), and give rows to "
+                                        "clv_search_rescore");
     if (!stride) stride = s->width;
     if (stride < s->width)
         return clv_fail(

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How a device searches, and a chunk of rows on its way through it. */
+/* How a device searches a chunk of rows. */
 #ifndef CLEAVE_HOST_SEARCH_SEARCH_JOB_H
 #define CLEAVE_HOST_SEARCH_SEARCH_JOB_H
 

@@ -52,7 +52,7 @@ static void make_table(selftest_args *a, cli_option *table)
 {
     const cli_option rows[] = {
         { "device", CLI_TEXT, &a->device, "SEL",
-          "these devices: gpu, cpu, all, N, P:D, name~TEXT, ... [each one once]", NULL,
+          "use these devices: gpu, cpu, all, N, P:D, name~TEXT, ... [each one once]", NULL,
           "CLEAVE_DEVICE" },
         { "json", CLI_TEXT, &a->json, "FILE", "write the results (schema cleave.selftest/1)" },
         { "timeout", CLI_DOUBLE, &a->timeout_s, "SECONDS", "limit for one check [300]" },

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Shifts images back by parts of a pixel. */
+/* Shifts images back by fractions of a pixel. */
 #include "base/alloc.h"
 #include "base/error.h"
 

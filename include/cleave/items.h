@@ -51,7 +51,8 @@ typedef struct clv_items {
     /** The work-group: one extent per dimension of the grid, which it must divide, then one for the items. {0}: 64
      *  items, or with a grid up to 64 neighbouring work-items of one item; fewer if a device does not accept that. */
     size_t local[3];
-    double flops;          /**< rough arithmetic of one item; the balancer measures the speed */
+    double
+        flops; /**< rough number of floating-point operations per item; the balancer measures the speed */
     const char *signature; /**< see clv_job; NULL: made from source, defines, grid and local */
     clv_items_reference *reference; /**< NULL: none */
     clv_progress *progress;         /**< as in clv_job */

@@ -15,7 +15,7 @@ enum { CLV_MAX_WORKERS = 17 }; /**< 16 devices and the host */
 
 /** Predicted cost of a range. Rough estimates will do, but `memory_bytes` should not be too low. Frozen. */
 typedef struct clv_cost {
-    double flops;          /**< arithmetic */
+    double flops;          /**< floating-point operations */
     double traffic_bytes;  /**< device memory read and written by the kernels */
     double transfer_bytes; /**< host to device and back */
     uint64_t memory_bytes; /**< device memory of one chunk of this range */

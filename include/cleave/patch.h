@@ -62,7 +62,8 @@ typedef struct clv_paco_counts {
     size_t outside;    /**< the arc leaves the frame, or comes closer to its edge than the radius */
     size_t not_finite; /**< a patch on the arc holds a NaN or inf in some frame */
     size_t constant;   /**< a patch on the arc holds a pixel that never changes */
-    size_t degenerate; /**< numbers out of range: a patch is a million times quieter than others */
+    size_t
+        degenerate; /**< a patch varies a million times less than the others, so its numbers are out of range */
 } clv_paco_counts;
 
 /**

@@ -138,14 +138,15 @@ typedef struct clv_probe_flags {
     bool no_quoted_options;      /**< a quoted space in build options crashes the compiler */
     bool binaries_must_be_whole; /**< loading a damaged program binary ends the process */
     bool local_memory_must_fit;  /**< too much local memory ends the process, not just a launch */
-    bool slow_barriers;          /**< barriers cost far more than arithmetic: first try without */
-    bool slow_first_launch;      /**< the first launch with each work-group size compiles */
-    bool costly_binaries;        /**< the driver compiles every kernel again to return a program's
+    bool
+        slow_barriers; /**< barriers cost far more than arithmetic: try kernels without them first */
+    bool slow_first_launch; /**< the first launch with each work-group size compiles */
+    bool costly_binaries;   /**< the driver compiles every kernel again to return a program's
                                       binary; it has its own cache on disk */
-    bool no_device_memory;       /**< buffers are host memory: use zero-copy and one queue */
-    uint64_t loop_limit; /**< total loop iterations of a work-item beyond which results are wrong
+    bool no_device_memory;  /**< buffers are host memory: use zero-copy and one queue */
+    uint64_t loop_limit;    /**< total loop iterations of a work-item beyond which results are wrong
                               without an error; 0 = no such limit is known */
-    bool few_registers;  /**< 64 sums per work-item do not fit into registers: kernels keep 32 */
+    bool few_registers;     /**< 64 sums per work-item do not fit into registers: kernels keep 32 */
     bool slow_fp64; /**< double precision runs at 1/16 of the speed of single precision or less */
 } clv_probe_flags;
 

@@ -75,7 +75,7 @@ CLV_API void clv_search_free(clv_search *search); /**< before its context; accep
 CLV_API clv_status clv_search_add(clv_search *search, const float *rows, size_t count,
                                   size_t stride, clv_report *report);
 
-/** Bytes of the code of one row. 0: `codes` is none of clv_codes, or CLV_CODES_NONE. */
+/** Returns the size in bytes of the code of one row; 0 if `codes` is none of clv_codes, or CLV_CODES_NONE. */
 CLV_API size_t clv_codes_bytes(clv_codes codes, size_t width);
 
 /**
@@ -106,7 +106,7 @@ CLV_API clv_status clv_search_add_codes(clv_search *search, const void *codes, s
                                         clv_report *report);
 
 /**
- * Lists the candidates of all queries, each row once, upwards.
+ * Lists the candidates of all queries, each row once, in ascending order.
  *
  * @param rows   out, as many as clv_search_candidates(search, NULL, &count) says; NULL: not wanted.
  * @param count  out: the number of candidates.

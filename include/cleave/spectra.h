@@ -81,8 +81,8 @@ typedef struct clv_spectrum {
     double unit; /**< factor for flux; 0: 1. Use it for fluxes whose inverse squares do not fit into
                       float (1e-25 has 1e+50). The fit does not depend on it, except that neg2logl
                       is that of flux * unit; models have the scale of flux. */
-    /** true: apply resolution to the library's templates as they are. false: first take the templates' own Gaussian out
-     *  of it, as DESI's matrices need. */
+    /** true: apply resolution to the library's templates as they are. false: first remove the templates' own
+     *  Gaussian from it, as DESI's matrices need. */
     bool resolution_is_final;
 } clv_spectrum;
 

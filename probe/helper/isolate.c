@@ -45,7 +45,8 @@ clv_status clv_helper_find(const char *wanted, char *path, size_t capacity)
         if (access(path, X_OK) == 0) return CLV_OK;
     }
     return clv_fail(CLV_E_IO,
-                    "probe: there is no helper program at %s; name one, or probe in this process",
+                    "probe: there is no helper program at %s; give its path (helper), or do not "
+                    "isolate the drivers",
                     CLEAVE_HELPER_PATH);
 }
 

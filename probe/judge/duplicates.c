@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Makes hardware that several drivers show count only once. */
+/* Finds hardware that several drivers show, so that it counts only once. */
 #include "probe/judge/duplicates.h"
 
 #include "base/alloc.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Makes hardware that several drivers show count only once: a pure judgement of classified devices. */
+/* Finds hardware that several drivers show, so that it counts only once: a pure judgement of classified devices. */
 #ifndef CLEAVE_PROBE_DUPLICATES_H
 #define CLEAVE_PROBE_DUPLICATES_H
 

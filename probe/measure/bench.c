@@ -147,7 +147,7 @@ static clv_status build_peak(meter *m, const variant *v)
     return clv_rig_build(&m->rig, &clv_cl_probe_bench, options);
 }
 
-/* Measures the peak rate of x = x * factor + term, which stays near 1 for ever: no denormals, no infinity. */
+/* Measures the peak rate of x = x * factor + term, which always stays near 1: no denormals, no infinity. */
 static clv_status measure_peak(meter *m, const variant *v, double *rate)
 {
     static const float f32[] = { 0.9f, 0.1f };

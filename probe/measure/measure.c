@@ -152,7 +152,7 @@ clv_status clv_measure_read(clv_machine *machine, const char *text, size_t lengt
     clv_trial trial;
     const bool tried = read_trial(root, &trial);
     if (!status && !check.done && !rates.date && !tried)
-        status = clv_fail(CLV_E_FORMAT, "answer: neither a check nor a measurement");
+        status = clv_fail(CLV_E_FORMAT, "the helper's answer is neither a check nor a measurement");
     if (!status && tried) note_trial(machine, device, &trial);
     if (!status && check.done) device->check = check;
     if (!status && rates.date) device->measured = rates;

@@ -1,28 +1,28 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cleave in Python: NumPy in, NumPy out, on whatever OpenCL devices this machine has.
+"""Cleave in Python: NumPy arrays in, NumPy arrays out, computed on the OpenCL devices of this machine.
 
-    probe()                          what this machine can compute with
-    Context, devices()               which devices work, and by which rules
-    paco(), blobs(), link(), specfit()   operations on observations
-    stage_drift(), registered()      how far the stage drifted; the movie without that drift
-    TemplateMaker, spectra_library()   templates of stars for specfit() from models
-    matmul(), convolve_2d(), gaussian_2d(), eigvalsh(), eigvals(), monte_carlo_pi()   on plain arrays
+    probe()                          says what this machine can compute with
+    Context, devices()               choose devices, and the rules by which they work
+    paco(), blobs(), link(), specfit()   work on observations
+    stage_drift(), registered()      measure how far a stage drifted, and remove that drift from the movie
+    TemplateMaker, spectra_library()   make templates of stars for specfit() from models
+    matmul(), convolve_2d(), gaussian_2d(), eigvalsh(), eigvals(), monte_carlo_pi()   work on plain arrays
     array(), empty(), compute(), reduce(), product(), normalize(), linear_step(), linear_train()
-                                     on NumPy's arrays or on such that stay on a device
-    array_api, linalg, fft, random   the Python array API standard on such arrays; cleave.zeros(), cleave.take()
-                                     and all its other functions
+                                     work on NumPy's arrays, or on arrays that stay on a device
+    array_api, linalg, fft, random   are the Python array API standard on such arrays; all of its other functions
+                                     are here as well, such as cleave.zeros() and cleave.take()
     tokenize(), embed(), finetune(), classify(), Encoder, Trainer, Classifier, CrossEncoder
-                                     texts: tokens, vectors, fine-tuning, classes
-    search(), semantic_search(), search_codes()   the vectors that are most similar to others
-    LanguageModel                    language models: texts that go on, answers, scores
-    offload(), explain(), last_plan()   host or device, and why
-    ElementwiseKernel, fuse()        several operations on arrays as one kernel
-    Kernel, map()                    OpenCL C of your own, split over all devices
-    Report, log_to()                 what ran where, and why
+                                     turn texts into tokens, vectors and classes, and train models
+    search(), semantic_search(), search_codes()   find the vectors that are most similar to others
+    LanguageModel                    continues texts, answers questions, gives scores
+    offload(), explain(), last_plan()   choose between host and device, and tell why
+    ElementwiseKernel, fuse()        make one kernel of several operations on arrays
+    Kernel, map()                    run your own OpenCL C, split over all devices
+    Report, log_to()                 tell what ran where, and why
 
-Everything is a call of the C library libcleave, except for linear algebra, Fourier transforms and random numbers of
-arrays, which NumPy computes on the host. While the
-library works, other Python threads run. Errors are subclasses of cleave.Error.
+The C library libcleave does all the work, except for linear algebra, Fourier transforms and random numbers of arrays,
+which NumPy computes on the host. Other Python threads run while the library works. All errors are subclasses of
+cleave.Error.
 """
 from __future__ import annotations
 
@@ -125,5 +125,5 @@ else:
 
 
 def asnumpy(a: _Any) -> _Any:
-    """A copy of an array on the host, as CuPy names it; NumPy's arrays are their own."""
+    """Returns a copy of an array on the host, under CuPy's name; an array of NumPy is returned as it is."""
     return a.numpy() if isinstance(a, Array) else a

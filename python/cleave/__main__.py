@@ -11,7 +11,7 @@ from ._library import LIBRARY_PATH
 
 
 def find_command() -> str | None:
-    """$CLEAVE_COMMAND, else beside the library (LIB/../bin, LIB/../../bin), else in the PATH."""
+    """Finds the command: $CLEAVE_COMMAND, else beside the library (LIB/../bin, LIB/../../bin), else in the PATH."""
     given = os.environ.get("CLEAVE_COMMAND")
     if given:
         return given

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Structures and functions of include/cleave, as ctypes sees them. tests/python/test_abi.py
-compares every size and offset with what a C compiler makes of the headers."""
+"""The structures and functions of include/cleave, as ctypes sees them. tests/python/test_abi.py compares every size and
+offset with the values that a C compiler takes from the headers."""
 from __future__ import annotations
 
 import ctypes as c
@@ -54,7 +54,7 @@ MAX_DEFINES = 16
 
 
 class ProbeDeviceHead(c.Structure):
-    """The first members of clv_probe_device: enough to find a device in the JSON report."""
+    """The first members of clv_probe_device, which are enough to find a device in the JSON report."""
     _fields_ = [("platform", size_t), ("ordinal", uint), ("id", char_p), ("name", char_p)]
     header, head_of = "probe.h", "clv_probe_device"
 

@@ -30,17 +30,17 @@ def _needs(function: str) -> None:
 def convolve_2d(image: Any, kernel: Any, *, edge: str = "reflect", constant: float = 0.0,
                 context: Context | None = None, report: Report | None = None,
                 progress: Progress = None) -> NDArray[np.float32]:
-    """True convolution: out[r,c] = sum_ij kernel[i,j] * image[r + h//2 - i, c + w//2 - j], as
-    scipy.ndimage.convolve has it.
+    """Convolves an image: out[r,c] = sum_ij kernel[i,j] * image[r + h//2 - i, c + w//2 - j], as scipy.ndimage.convolve
+    does.
 
     Parameters
     ----------
-    image    [H, W]; float32 is used in place, others are converted
+    image    [H, W]; float32 is used in place, other types are converted
     kernel   [h, w], at most 4096 elements
-    edge     "reflect", "constant" (with `constant`), "nearest", "mirror", "wrap": what lies beyond
-    context, report, progress   see Context, Report; progress=True shows a bar
+    edge     what lies beyond the border: "reflect", "constant" (the value of `constant`), "nearest", "mirror" or "wrap"
+    context, report, progress   see Context and Report; progress=True shows a bar
 
-    Returns float32 [H, W], the same bits however the work is split.
+    Returns float32 [H, W], with the same bits however the work is split.
 
     Raises ShapeError, ArgumentError, CancelledError, DeviceError. Ctrl-C ends the call.
     """
@@ -60,7 +60,8 @@ def convolve_2d(image: Any, kernel: Any, *, edge: str = "reflect", constant: flo
 
 
 def gaussian_2d(sigma: float, radius: int) -> NDArray[np.float32]:
-    """Kernel of a Gaussian cut at `radius` in both axes, its sum 1: float32 [2r+1, 2r+1]."""
+    """Returns the kernel of a Gaussian that is cut off at `radius` along both axes and has the sum 1: float32 [2r+1,
+    2r+1]."""
     _needs("clv_gaussian_2d")
     sigma, radius = real("gaussian_2d: sigma", sigma), whole(
         "gaussian_2d: radius", radius, 0, (1 << 15) - 1)
@@ -71,22 +72,22 @@ def gaussian_2d(sigma: float, radius: int) -> NDArray[np.float32]:
 
 def eigvalsh(matrices: Any, *, context: Context | None = None, report: Report | None = None,
              progress: Progress = None) -> NDArray[np.float32]:
-    """Eigenvalues of many symmetric matrices: by Jacobi rotations on devices, QR steps on the host.
+    """Computes the eigenvalues of many symmetric matrices: by Jacobi rotations on devices, by QR steps on the host.
 
     Parameters
     ----------
     matrices  [count, n, n] or [n, n]; the lower triangle is read. Above n = 128, LAPACK computes on the host
-    context, report, progress   see Context, Report; progress=True shows a bar
+    context, report, progress   see Context and Report; progress=True shows a bar
 
-    Returns float32 [count, n] or [n], ascending; within 4 n 2^-24 of the matrix's Frobenius norm.
+    Returns float32 [count, n] or [n], in ascending order, within 4 n 2^-24 of the matrix's Frobenius norm.
 
-    Raises ShapeError, ArgumentError, UnsupportedError (above n = 128: no LAPACK on this machine), CancelledError,
+    Raises ShapeError, ArgumentError, UnsupportedError (n is above 128 and this machine has no LAPACK), CancelledError,
     DeviceError. Ctrl-C ends the call.
     """
     _needs("clv_eigvalsh")
     stack = np.ascontiguousarray(numbers("matrices", matrices))
     if stack.ndim not in (2, 3) or stack.shape[-1] != stack.shape[-2]:
-        raise ShapeError(f"eigvalsh: [count, n, n] or [n, n] expected, shape {stack.shape} given")
+        raise ShapeError(f"eigvalsh: got shape {stack.shape}, but [count, n, n] or [n, n] is expected")
     count = 1 if stack.ndim == 2 else len(stack)
     values = np.empty(stack.shape[:-1], np.float32)
     if not count:
@@ -106,16 +107,17 @@ def eigvalsh(matrices: Any, *, context: Context | None = None, report: Report | 
 
 def eigvals(matrices: Any, *, context: Context | None = None, report: Report | None = None,
             progress: Progress = None) -> NDArray[np.complex64]:
-    """Eigenvalues of general real matrices [count, n, n] or [n, n], by LAPACK on the host, spread
-    over its cores: complex64 [count, n] or [n], ascending by real, then imaginary part.
+    """Computes the eigenvalues of general real matrices [count, n, n] or [n, n] by LAPACK on the host, on all its
+    cores.
 
-    Raises ShapeError, UnsupportedError (no LAPACK on this machine), CancelledError. Ctrl-C ends the
-    call.
+    Returns complex64 [count, n] or [n], in ascending order of the real part, then of the imaginary part.
+
+    Raises ShapeError, UnsupportedError (this machine has no LAPACK), CancelledError. Ctrl-C ends the call.
     """
     _needs("clv_eigvals")
     stack = np.ascontiguousarray(numbers("matrices", matrices))
     if stack.ndim not in (2, 3) or stack.shape[-1] != stack.shape[-2]:
-        raise ShapeError(f"eigvals: [count, n, n] or [n, n] expected, shape {stack.shape} given")
+        raise ShapeError(f"eigvals: got shape {stack.shape}, but [count, n, n] or [n, n] is expected")
     count = 1 if stack.ndim == 2 else len(stack)
     values = np.empty(stack.shape[:-1], np.complex64)
     real, imaginary = np.empty(values.shape, np.float32), np.empty(values.shape, np.float32)
@@ -132,16 +134,17 @@ def eigvals(matrices: Any, *, context: Context | None = None, report: Report | N
 
 def monte_carlo_pi(samples: int, *, key: tuple[int, int] = (0, 0), context: Context | None = None,
                    report: Report | None = None, progress: Progress = None) -> int:
-    """How many of `samples` random points of the unit square lie in the quarter circle: 4 * that /
-    samples estimates pi with a standard error of 1.64 / sqrt(samples). Points come from Philox
-    4x32-10 under `key`; the count is exact and the same on every device, in every split.
+    """Counts how many of `samples` random points of the unit square lie in the quarter circle.
+
+    4 * count / samples estimates pi with a standard error of 1.64 / sqrt(samples). Philox4x32-10 makes the points from
+    `key`. The count is exact, and the same on every device and in every split.
 
     Raises ArgumentError, CancelledError, DeviceError. Ctrl-C ends the call.
     """
     _needs("clv_monte_carlo_pi")
     samples = whole("monte_carlo_pi: samples", samples, 0, 1 << 63)
     if not isinstance(key, (tuple, list)) or len(key) != 2:
-        raise ArgumentTypeError(f"monte_carlo_pi: key: {given(key)} given, two whole numbers expected")
+        raise ArgumentTypeError(f"monte_carlo_pi: key is {given(key)}, but it must be two whole numbers")
     words = tuple(whole("monte_carlo_pi: key", word, 0, (1 << 32) - 1) for word in key)
     options = _abi.MonteCarloOptions(ctypes.sizeof(_abi.MonteCarloOptions), words)
     inside = ctypes.c_uint64()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""NumPy arrays as the library wants them: typed, in native byte order, addresses of their own."""
+"""NumPy arrays in the form that the library needs: typed, in native byte order, with an address."""
 from __future__ import annotations
 
 import ctypes
@@ -20,13 +20,13 @@ _masked: Any = np.ma  # NumPy's stubs have no types for these before 2.3
 
 
 def is_masked(value: Any) -> bool:
-    """Whether it is a masked array with holes."""
+    """Whether this is a masked array with masked elements."""
     return isinstance(value, np.ma.MaskedArray) and bool(_masked.is_masked(value))
 
 
 def numbers(what: str, value: Any, dtype: Any = np.float32) -> NDArray[Any]:
-    """An array of floats of any shape, masked elements NaN: the input itself where it is one.
-    ShapeError for anything but real numbers: complex ones, texts, objects."""
+    """Returns an array of floats of any shape whose masked elements are NaN; the input itself if it is such an array.
+    Raises ShapeError for anything but real numbers, such as complex numbers, texts and objects."""
     if is_masked(value):
         value = value.astype(dtype).filled(np.nan)
     try:
@@ -34,21 +34,21 @@ def numbers(what: str, value: Any, dtype: Any = np.float32) -> NDArray[Any]:
     except ValueError as error:  # rows of several lengths
         raise ShapeError(f"{what}: {error}") from None
     if array.dtype.kind not in "fiub":
-        raise ShapeError(f"{what}: real numbers expected, {array.dtype} given")
+        raise ShapeError(f"{what}: got {array.dtype}, but real numbers are expected")
     return np.asarray(array, dtype=dtype)
 
 
 def as_floats(what: str, value: Any, ndim: int, dtype: Any = np.float32) -> NDArray[Any]:
-    """An array of floats whose last axis is dense; masked elements become NaN. A view where the
-    input already is one, else a copy."""
+    """Returns an array of floats whose last axis is dense; masked elements become NaN. It is a view if the input
+    already has this form, else a copy."""
     array = numbers(what, value, dtype)
     if array.ndim != ndim:
-        raise ShapeError(f"{what}: {ndim} axes expected, shape {array.shape} given")
+        raise ShapeError(f"{what}: got shape {array.shape}, but {ndim} axes are expected")
     return array
 
 
 def elements(what: str, value: Any, kinds: str = "iufbV") -> NDArray[Any]:
-    """A dense array of numbers, or of structures of them, of its own type, in native byte order."""
+    """Returns a dense array of numbers or of structures, with its own type, in native byte order."""
     if is_masked(value):
         raise ShapeError(f"{what}: a masked array is not supported; fill its masked elements with filled()")
     try:
@@ -56,12 +56,12 @@ def elements(what: str, value: Any, kinds: str = "iufbV") -> NDArray[Any]:
     except ValueError as error:  # rows of several lengths
         raise ShapeError(f"{what}: {error}") from None
     if array.dtype.hasobject or array.dtype.kind not in kinds:
-        raise ShapeError(f"{what}: an array of numbers expected, {array.dtype} given")
+        raise ShapeError(f"{what}: got {array.dtype}, but an array of numbers is expected")
     return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
 
 
 def with_strides(array: NDArray[Any]) -> tuple[NDArray[Any], list[int]]:
-    """The array, copied if the library cannot walk over it, and its strides in elements."""
+    """Returns the array, copied if the library cannot walk over it, and its strides in elements."""
     size = array.itemsize
     if array.ndim == 2 and array.flags.c_contiguous and array.flags.aligned:
         return array, [array.strides[0] // size if array.shape[0] > 1 else 0,
@@ -81,14 +81,14 @@ def with_strides(array: NDArray[Any]) -> tuple[NDArray[Any], list[int]]:
 
 
 def extents(what: str, given: Any, least: int = 1) -> tuple[int, ...]:
-    """A shape as the caller says it: a whole number, or a sequence of them."""
+    """Returns a shape that the caller gives as a whole number or as a sequence of them."""
     if isinstance(given, np.ndarray):
         given = given.tolist()
     try:
         wanted = (operator.index(given),) if hasattr(given, "__index__") else \
             tuple(map(operator.index, given))
     except TypeError:
-        raise ShapeError(f"{what}: shape {given!r} given, whole numbers expected") from None
+        raise ShapeError(f"{what}: got shape {given!r}, but whole numbers are expected") from None
     if any(extent < least for extent in wanted):
         raise ShapeError(f"{what}: the shape is {wanted}, but extents must be at least {least}")
     return wanted
@@ -105,7 +105,7 @@ def address(array: NDArray[Any] | None) -> int | None:
 
 
 def seen_at(at: int, count: int, dtype: np.dtype[Any]) -> NDArray[Any]:
-    """The library's memory as an array [count], for as long as the library keeps it."""
+    """Shows memory of the library as an array [count], for as long as the library keeps it."""
     raw = (ctypes.c_char * (count * dtype.itemsize)).from_address(at)
     return np.frombuffer(memoryview(raw), dtype)
 

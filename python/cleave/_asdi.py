@@ -26,16 +26,16 @@ _COMPANION = dtype_of(_abi.Companion)
 
 @dataclass(frozen=True)
 class AsdiResult:
-    """What asdi() finds; [channels, height, width] maps are those of every channel by itself.
+    """What asdi() finds. The maps [channels, height, width] are those of every channel on its own.
 
     companions  structured array as CompanionResult.companions; flux is the mean of all channels
-    fluxes, flux_errs  [companions, channels], each companion's spectrum in units of each channel's PSF
-    spectrum    [companions] index of the spectrum that suits best
+    fluxes, flux_errs  [companions, channels]: the spectrum of each companion, in units of each channel's PSF
+    spectrum    [companions]: index of the spectrum that fits best
     snr         calibrated S/N of all channels together, float32 [height, width]
     snr_raw     the same, neither calibrated nor lowered for the number of spectra
     a, b        PACO's sums, float64 [channels, height, width]
     rest        the cube without the companions
-    fwhm        of the PSF in pixels, the mean of all channels
+    fwhm        FWHM of the PSF in pixels, the mean of all channels
     """
     companions: NDArray[np.void]
     fluxes: NDArray[np.float64]
@@ -49,11 +49,11 @@ class AsdiResult:
     fwhm: float
 
     def to_hdus(self) -> Any:
-        """The maps as an astropy HDUList: SNR, SNR_RAW, A, B and REST."""
+        """Returns the maps as an astropy HDUList: SNR, SNR_RAW, A, B and REST."""
         return hdus({name: getattr(self, name.lower()) for name in ("SNR", "SNR_RAW", "A", "B", "REST")}, self.fwhm)
 
     def to_table(self, *, pixel_scale: Any = None, star_flux: Any = None, true_north: float = 0.0) -> Any:
-        """As CompanionResult.to_table(), with the columns fluxes and flux_errs [channels] of every companion."""
+        """As CompanionResult.to_table(), with the columns fluxes and flux_errs [channels] for every companion."""
         made = companion_table(self.companions, pixel_scale, star_flux, true_north)
         made["fluxes"], made["flux_errs"], made["spectrum"] = self.fluxes, self.flux_errs, self.spectrum
         return made
@@ -65,11 +65,11 @@ def asdi(cube: Any, angles: Any, psf: Any, *, spectra: Any = None, radius: int =
          progress: Progress = None) -> AsdiResult:
     """Searches a sequence of several wavelengths as a whole (Flasseur et al. 2020, A&A 637, A9).
 
-    cube     [channels, T, H, W], not scaled with wavelength: a planet is on the same place in all channels
+    cube     [channels, T, H, W], not scaled with wavelength: a planet is at the same place in all channels
     psf      [S, S] for all channels, or [channels, S, S]
-    spectra  [channels] or [N, channels]: what a companion may look like, flux in each channel in any unit; the best of
-             them counts, and the S/N is lowered by the price of trying several. None: the same flux in all
-    threshold  S/N of the faintest companion; None: no search
+    spectra  [channels] or [N, channels]: spectra that a companion may have, as fluxes in any unit. The best of them
+             counts, and the S/N is lowered for the number of spectra tried. None: the same flux in all channels
+    threshold  S/N of the faintest companion to find; None: compute only the maps
 
     The other parameters are those of companions(). Returns an AsdiResult. Raises what paco() raises.
     """
@@ -79,11 +79,11 @@ def asdi(cube: Any, angles: Any, psf: Any, *, spectra: Any = None, radius: int =
     images = np.asarray(plain("psf", psf))
     images = np.ascontiguousarray(image("psf", images[np.newaxis] if images.ndim == 2 else images, 3))
     if images.shape[0] not in (1, channels) or images.shape[1] != images.shape[2]:
-        raise ShapeError(f"psf: shape {images.shape} given, [S, S] or [{channels}, S, S] expected")
+        raise ShapeError(f"psf: got shape {images.shape}, but [S, S] or [{channels}, S, S] is expected")
     weights = _weights_of(weights)
     shapes = np.empty((0, channels)) if spectra is None else np.atleast_2d(np.asarray(spectra, np.float64))
     if shapes.ndim != 2 or shapes.shape[1] != channels:
-        raise ShapeError(f"spectra: shape {shapes.shape} given, [N, {channels}] expected")
+        raise ShapeError(f"spectra: got shape {shapes.shape}, but [N, {channels}] is expected")
     shapes = np.ascontiguousarray(shapes)
     options = _options(radius, center, reverse_angles)
     width = float(np.mean([psf_fwhm(p) for p in images])) if fwhm is None else pixels("asdi: fwhm", fwhm)

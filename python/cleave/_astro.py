@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What astronomers hand over and want back: HDUs, quantities with units, tables. Astropy is imported only for results."""
+"""Inputs and outputs that astronomers use: HDUs, quantities with units, tables. Astropy is imported only for results.
+"""
 from __future__ import annotations
 
 import importlib
@@ -23,24 +24,24 @@ def _is_hdu(value: Any) -> bool:
 
 
 def plain(what: str, value: Any) -> Any:
-    """The data of an HDU, or of the first HDU of a list that has some; anything else as it is."""
+    """Returns the data of an HDU, or of the first HDU of a list that has data; returns anything else unchanged."""
     if isinstance(value, (list, tuple)) and value and all(_is_hdu(v) for v in value):
         value = next((v for v in value if v.data is not None), value[0])
     if not _is_hdu(value):
         return value
     if value.data is None:
-        raise ShapeError(f"{what}: an HDU without data given")
+        raise ShapeError(f"{what}: the HDU has no data")
     return value.data
 
 
 def image(what: str, value: Any, ndim: int) -> NDArray[Any]:
-    """as_floats() of an array or an HDU."""
+    """Applies as_floats() to an array or to the data of an HDU."""
     return as_floats(what, plain(what, value), ndim)
 
 
 def degrees(what: str, value: Any) -> NDArray[np.float64]:
-    """Angles in degrees: an array of them, a quantity of any unit of angles, an image [T], [T,1] or [1,T], or a table
-    with a column PA, PARANG... or ANGLE... (in degrees unless its unit says otherwise)."""
+    """Returns angles in degrees. They may be an array, a quantity with any unit of angles, an image [T], [T,1] or
+    [1,T], or a table with a column PA, PARANG... or ANGLE... (in degrees unless its unit says otherwise)."""
     tables = value if isinstance(value, (list, tuple)) else [value]
     units = next((t.columns for t in tables if getattr(t, "data", None) is not None and hasattr(t, "columns")), None)
     value = plain(what, value)
@@ -48,7 +49,8 @@ def degrees(what: str, value: Any) -> NDArray[np.float64]:
     if names:
         name = next((n for n in names if _is_angle(n)), None)
         if name is None:
-            raise ShapeError(f"{what}: a table of {', '.join(names)} given, a column PA, PARANG... or ANGLE... expected")
+            raise ShapeError(f"{what}: got a table with the columns {', '.join(names)}, but one of them must be "
+                             "called PA, PARANG... or ANGLE...")
         value = value[name]
         if units is not None and str(units[name].unit).lower() in ("rad", "radian"):
             value = np.degrees(value)
@@ -64,21 +66,21 @@ def degrees(what: str, value: Any) -> NDArray[np.float64]:
 
 
 def pixels(what: str, value: Any) -> float:
-    """A number, or a quantity in pixels."""
+    """Returns a number, or the value of a quantity in pixels."""
     unit = getattr(value, "unit", None)
     if unit is None or not hasattr(value, "value"):
         return real(what, value)
     if str(unit) not in ("pix", "pixel", ""):
-        raise ArgumentError(f"{what}: {value} given, a number of pixels expected")
+        raise ArgumentError(f"{what} is {value}, but it must be a number of pixels")
     return real(what, value.value)
 
 
 def pair(what: str, value: Any) -> tuple[float, float]:
-    """(column, row), numbers or quantities in pixels."""
+    """Returns (column, row) from numbers or from quantities in pixels."""
     try:
         column, row = value
     except (TypeError, ValueError):
-        raise ArgumentTypeError(f"{what}: {given(value)} given, (column, row) expected") from None
+        raise ArgumentTypeError(f"{what} is {given(value)}, but it must be (column, row)") from None
     return pixels(what, column), pixels(what, row)
 
 
@@ -93,7 +95,7 @@ def _astropy(module: str) -> Any:
 
 
 def hdus(maps: Mapping[str, NDArray[Any]], fwhm: float | None) -> Any:
-    """An astropy HDUList: an empty primary HDU, and an image for each map."""
+    """Returns an astropy HDUList: an empty primary HDU, and an image for each map."""
     fits = _astropy("io.fits")
     made = fits.HDUList([fits.PrimaryHDU()])
     for name, values in maps.items():
@@ -105,7 +107,7 @@ def hdus(maps: Mapping[str, NDArray[Any]], fwhm: float | None) -> Any:
 
 
 def _scale(value: Any) -> float | None:
-    """Milliarcseconds in a pixel."""
+    """Returns the number of milliarcseconds per pixel."""
     if value is None:
         return None
     if hasattr(value, "to_value"):
@@ -115,7 +117,7 @@ def _scale(value: Any) -> float | None:
 
 
 def companion_table(found: NDArray[np.void], pixel_scale: Any, star_flux: Any, true_north: float) -> Any:
-    """An astropy QTable with the columns of detections.csv and their units."""
+    """Returns an astropy QTable with the columns of detections.csv and their units."""
     units, table = _astropy("units"), _astropy("table")
     scale, made = _scale(pixel_scale), table.QTable()
     for name in ("x", "y", "x_err", "y_err"):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Spots in movies: of a whole movie at once, or frame by frame."""
+"""Finds spots in movies: in a whole movie at once, or frame by frame."""
 from __future__ import annotations
 
 import ctypes
@@ -30,17 +30,17 @@ _TABLES = {"auto": 0, "array": 1, "pandas": 2}
 
 
 def _movie_of(movie: Any, axes: str = "[T, H, W]") -> NDArray[Any]:
-    """[T, H, W], or what `axes` says, in one of the library's types."""
+    """Returns the movie with the axes [T, H, W], or those in `axes`, in a type that the library reads."""
     if is_masked(movie):
         movie = numbers("movie", movie)  # masked pixels: NaN
     frames: NDArray[Any] = np.asarray(movie)
     if frames.dtype.kind not in "biuf":
-        raise ShapeError(f"movie: numbers {axes} expected, {frames.dtype} given")
+        raise ShapeError(f"movie: got {frames.dtype}, but numbers with the axes {axes} are expected")
     rank = axes.count(",") + 1
     if frames.ndim == rank - 1:
         frames = frames[None]
     if frames.ndim != rank:
-        raise ShapeError(f"movie: {axes}, or one axis less, expected; shape {frames.shape} given")
+        raise ShapeError(f"movie: got shape {frames.shape}, but {axes}, or one axis fewer, is expected")
     frames = frames.astype(frames.dtype.newbyteorder("="), copy=False)
     if frames.dtype == np.float64 or frames.dtype == np.float16:
         frames = frames.astype(np.float32)
@@ -49,17 +49,17 @@ def _movie_of(movie: Any, axes: str = "[T, H, W]") -> NDArray[Any]:
     if frames.dtype == np.bool_:
         frames = frames.view(np.uint8)
     if frames.dtype.str not in _PIXELS:
-        raise ShapeError(f"movie: uint8, uint16, int16 or floats expected, {frames.dtype} given")
+        raise ShapeError(f"movie: got {frames.dtype}, but uint8, uint16, int16 or floats are expected")
     return frames
 
 
 def _sides_of(voxel_size: Sequence[float] | None) -> list[float]:
-    """As the library takes them: zeros for none."""
+    """Returns the sides of a voxel for the library: zeros if there are none."""
     if voxel_size is None:
         return [0.0] * 3
     sides = [real("voxel_size", side) for side in voxel_size] if np.iterable(voxel_size) else []
     if len(sides) != 3 or not all(side > 0 for side in sides):
-        raise ArgumentError(f"voxel_size: {voxel_size!r} given, three sides (z, y, x) of more than 0 expected")
+        raise ArgumentError(f"voxel_size is {voxel_size!r}, but it must be three sides (z, y, x), each more than 0")
     return sides
 
 
@@ -88,7 +88,7 @@ def _options_of(*, min_sigma: float, max_sigma: float, num_sigma: int, log_scale
 
 
 def table_of(table: str) -> Callable[[NDArray[Any]], Any]:
-    """What makes the table that the caller wants of a structured array."""
+    """Returns the function that makes the caller's kind of table from a structured array."""
     if choice("table", table, _TABLES) == _TABLES["array"]:
         return lambda array: array
     try:
@@ -103,20 +103,21 @@ def table_of(table: str) -> Callable[[NDArray[Any]], Any]:
 def _spot_options(function: _F) -> _F:
     """Adds the options that blobs() and BlobStream share to a docstring."""
     function.__doc__ = (function.__doc__ or "").replace("{options}", """min_sigma, max_sigma
-                sizes of the spots in pixels; one of sigma s has a radius near sqrt(2) s
-    num_sigma   rungs of the ladder between them, 1 to 64; log_scale: geometric
-    dog         differences of Gaussians, on a ladder min_sigma * sigma_ratio^i
+                sizes of the smallest and the largest spots in pixels; a spot of sigma s has a radius of about sqrt(2) s
+    num_sigma   number of scales between them, 1 to 64
+    log_scale   space the scales geometrically
+    dog         use differences of Gaussians, with the scales min_sigma * sigma_ratio^i
     threshold, threshold_rel, threshold_sigma
-                in pixel units; as a part of the frame's largest response; in deviations of the
-                noise of the responses of that scale at that place. None given:
-                threshold_sigma = 6 (with threshold_scope "movie": threshold_rel = 0.2)
-    kernel      "zero-sum", or "scipy" for scikit-image's taps (then normalize=True as well)
-    invert      dark spots
+                keep responses above this: in units of the pixels; as a share of the frame's largest response; in
+                standard deviations of the responses' noise at that scale and place. If you give none,
+                threshold_sigma is 6 (with threshold_scope "movie", threshold_rel is 0.2)
+    kernel      "zero-sum", or "scipy" for scikit-image's filter coefficients (then set normalize=True as well)
+    invert      find dark spots
     subpixel    "quad", "fit" (weighted Gaussian fit) or "none"
     prune       drop spots that overlap a larger one by more than `overlap`
-    exclude_border  pixels from each edge without spots
-    hot_pixels  "reject": threshold_sigma drops single pixels that are brighter than a spot of
-                min_sigma can make them; "keep" keeps them""")
+    exclude_border  width in pixels of a border without spots
+    hot_pixels  "reject": threshold_sigma drops single pixels that are brighter than a spot of min_sigma can make
+                them; "keep" keeps them""")
     return function
 
 
@@ -129,22 +130,22 @@ def blobs(movie: Any, *, min_sigma: float = 1.0, max_sigma: float = 3.0, num_sig
           subpixel: str | None = "quad", prune: bool = True, overlap: float = 0.5,
           exclude_border: int = 0, hot_pixels: str = "reject", table: str = "auto", context: Context | None = None,
           report: Report | None = None, progress: Progress = None) -> Any:
-    """Finds bright spots: maxima in y, x and sigma of L = -sigma^2 (d2/dx2 + d2/dy2) of the
-    smoothed frame, pruned by overlap, refined below the pixel, measured.
+    """Finds bright spots: maxima in y, x and sigma of L = -sigma^2 (d2/dx2 + d2/dy2) of the smoothed frame.
+
+    Spots that overlap too much are dropped, positions are refined to fractions of a pixel, and the spots are measured.
 
     Parameters
     ----------
-    movie       [T, H, W] or [H, W]; uint8, uint16, int16 or float32 (used in place), float64 and
-                float16 are converted, as int8 is. NaN and inf are masks
+    movie       [T, H, W] or [H, W]; uint8, uint16, int16 and float32 are used in place, float64, float16 and int8 are
+                converted. Pixels that are NaN or infinite are masked
     {options}
-    threshold_scope  "frame", or "movie": threshold_rel of the movie's largest response
-    table       "array": structured; "pandas": a DataFrame; "auto": pandas where it is installed
+    threshold_scope  "frame", or "movie": threshold_rel then refers to the largest response of the whole movie
+    table       "array": a structured array; "pandas": a DataFrame; "auto": a DataFrame if pandas is installed
 
     Returns
     -------
-    rows by frame, y, x, sigma with the columns frame, flags, y, x (pixels; 0 is the centre of the
-    first one), sigma, response, mass, background, snr. The same bytes on one device however the
-    work is split.
+    rows ordered by frame, y, x, sigma, with the columns frame, flags, y, x (pixels; 0 is the centre of the first
+    pixel), sigma, response, mass, background, snr. One device gives the same bytes however the work is split.
 
     Raises ShapeError, ArgumentError, CancelledError, DeviceError. Ctrl-C ends the call.
     """
@@ -176,28 +177,29 @@ def volumes(stacks: Any, *, voxel_size: Sequence[float] | None = None, min_sigma
             exclude_border: int = 0, hot_pixels: str = "reject", table: str = "auto",
             context: Context | None = None, report: Report | None = None,
             progress: Progress = None) -> Any:
-    """Finds bright spots in volumes: maxima in z, y, x and sigma of L = -sum of sigma_a^2 d2/da2 over
-    the three axes a, pruned by overlap, refined below the voxel, measured.
+    """Finds bright spots in volumes: maxima in z, y, x and sigma of L = -sum over the axes a of sigma_a^2 d2/da2.
+
+    Spots that overlap too much are dropped, positions are refined to fractions of a voxel, and the spots are measured.
 
     Parameters
     ----------
-    stacks      [T, Z, H, W], or one volume [Z, H, W]; types as blobs()
-    voxel_size  distances between voxels along z, y and x; only ratios count. None: cubes. Sigmas are
-                in voxels along x: along z one has voxel_size[2] / voxel_size[0] as many planes
+    stacks      [T, Z, H, W], or one volume [Z, H, W]; the types are those of blobs()
+    voxel_size  distances between voxels along z, y and x, of which only the ratios count; None: voxels are cubes.
+                Sigmas are in voxels along x; along z, a sigma has voxel_size[2] / voxel_size[0] times as many planes
     {options}
     table       see blobs()
 
     Returns
     -------
-    rows by frame, z, y, x, sigma with the columns frame (the stack), flags, z, y, x (voxels; 0 is the
-    centre of the first one), sigma, sigma_z (planes), response, mass, background, snr, and z_err,
-    y_err, x_err (standard deviations with subpixel "fit"; 0: not known). subpixel "none" gives whole
-    voxels and sigmas of the ladder, as scikit-image: a Gaussian spot's is sqrt(2/3) of its own.
+    rows ordered by frame, z, y, x, sigma, with the columns frame (the stack), flags, z, y, x (voxels; 0 is the centre
+    of the first voxel), sigma, sigma_z (planes), response, mass, background, snr, and z_err, y_err, x_err (standard
+    deviations with subpixel "fit"; 0: not known). subpixel "none" gives whole voxels and the sigmas of the scales, as
+    scikit-image does: for a Gaussian spot that is sqrt(2/3) times the spot's own sigma.
 
     Raises ShapeError, ArgumentError, CancelledError, DeviceError. Ctrl-C ends the call.
     """
     if not has("clv_volumes"):
-        raise LibraryError("volumes: this libcleave is older than volumes; version 0.2 or later expected")
+        raise LibraryError("volumes: this libcleave is too old for volumes; version 0.2 or later is needed")
     finish = table_of(table)
     frames = np.ascontiguousarray(_movie_of(stacks, "[T, Z, H, W]"))
     options = _options_of(
@@ -218,7 +220,7 @@ def volumes(stacks: Any, *, voxel_size: Sequence[float] | None = None, min_sigma
 
 @_spot_options
 class BlobStream(InThisProcess):
-    """Frame by frame: for a camera, and for movies that do not fit memory.
+    """Finds spots frame by frame: for a camera, and for movies that do not fit in memory.
 
     >>> with BlobStream((256, 256), np.uint16, threshold_sigma=5) as stream:   # doctest: +SKIP
     ...     for frame in camera:
@@ -228,7 +230,7 @@ class BlobStream(InThisProcess):
     ----------
     shape       (height, width) of a frame
     dtype       uint8, uint16, int16 or float32
-    capacity    frames that one push may bring, at most
+    capacity    the largest number of frames in one push
     {options}
     """
 
@@ -240,13 +242,12 @@ class BlobStream(InThisProcess):
                     if name not in ("table", "context", "report", "progress")}
         unknown = set(options) - set(defaults)
         if unknown:
-            raise ArgumentError(f"BlobStream: unknown option {sorted(unknown)[0]!r}")
+            raise ArgumentError(f"BlobStream: there is no option {sorted(unknown)[0]!r}")
         self._dtype, self._shape = np.dtype(dtype), extents("BlobStream", shape)
         if len(self._shape) != 2:
-            raise ShapeError(f"BlobStream: shape {self._shape} given, (height, width) expected")
+            raise ShapeError(f"BlobStream: got shape {self._shape}, but (height, width) is expected")
         if self._dtype.str not in _PIXELS:
-            raise ShapeError(f"BlobStream: uint8, uint16, int16 or float32 expected, "
-                             f"{self._dtype} given")
+            raise ShapeError(f"BlobStream: got {self._dtype}, but uint8, uint16, int16 or float32 are expected")
         frames = _abi.BlobFrames(ctypes.sizeof(_abi.BlobFrames), _PIXELS[self._dtype.str],
                                  whole("BlobStream: capacity", capacity, 1, 1 << 20), *self._shape)
         handle = ctypes.c_void_p()
@@ -261,14 +262,14 @@ class BlobStream(InThisProcess):
         self._handle = handle.value
 
     def push(self, frames: Any, report: Report | None = None) -> NDArray[np.void]:
-        """Detects in a frame [H, W], or in several [T, H, W], and returns their spots (see SPOT);
-        frames are counted from the first push."""
+        """Finds the spots in a frame [H, W] or in several frames [T, H, W], and returns them (see SPOT). Frames are
+        counted from the first push."""
         if not self._handle:
             raise ArgumentError("BlobStream: it is closed")
         frames = np.ascontiguousarray(frames)
         if frames.dtype != self._dtype or frames.shape[-2:] != self._shape or frames.ndim > 3:
-            raise ShapeError(f"BlobStream: {self._dtype} frames {self._shape} expected, "
-                             f"{frames.dtype} {frames.shape} given")
+            raise ShapeError(f"BlobStream: got {frames.dtype} {frames.shape}, but frames of {self._dtype} "
+                             f"{self._shape} are expected")
         count = 1 if frames.ndim == 2 else len(frames)
         self._context.check_process()
         check(lib.clv_blobs_push(self._handle, address(frames), count, report_handle(report)))
@@ -287,13 +288,14 @@ class BlobStream(InThisProcess):
 
     @property
     def errors(self) -> NDArray[np.float32]:
-        """Standard deviations of y and x [N, 2] of the spots of the last push; NaN unless subpixel is "fit"."""
+        """Returns the standard deviations of y and x [N, 2] of the spots of the last push; NaN unless subpixel is
+        "fit"."""
         return self._errors
 
     @property
     def summary(self) -> dict[str, Any]:
-        """Counts so far: frames, spots, empty_frames, bad_pixels, dropped_bad, max_response,
-        reruns, hot_pixels; seconds on devices (job_s) and on the host (finish_s)."""
+        """Returns the counts so far: frames, spots, empty_frames, bad_pixels, dropped_bad, max_response, reruns,
+        hot_pixels; and the seconds on devices (job_s) and on the host (finish_s)."""
         if not self._handle:
             raise ArgumentError("BlobStream: it is closed")
         summary = lib.clv_blobs_summary(self._handle)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Classes of texts by a model that learnt them."""
+"""Assigns classes to texts, with a model that was trained on classes."""
 from __future__ import annotations
 
 import ctypes
@@ -25,10 +25,10 @@ class Class(NamedTuple):
 
 
 class Classifier(Encoding):
-    """An encoder and the layer behind it that tells classes: a folder that finetune() or `cleave
-    finetune` wrote, or a BertForSequenceClassification of transformers. Parameters as of Encoder.
+    """An encoder with a layer that predicts classes, from a folder that finetune() or `cleave finetune` wrote, or a
+    BertForSequenceClassification of transformers. The parameters are those of Encoder.
 
-    Raises FileError, FormatError (no layer, not one class a text), MemoryError.
+    Raises FileError, FormatError (there is no such layer, or a text may have several classes), MemoryError.
     """
 
     def __init__(self, folder: str | os.PathLike[str], *, max_length: int = 0, batch_tokens: int = 0,
@@ -51,7 +51,7 @@ class Classifier(Encoding):
 
     def probabilities(self, texts: Sequence[str] | str, *, report: Report | None = None,
                       progress: Progress = None) -> NDArray[np.float32]:
-        """float32 [texts, classes], each row's sum is 1; of one str: [classes]. Raises DeviceError,
+        """Returns float32 [texts, classes], whose rows sum to 1, or [classes] for one str. Raises DeviceError,
         CancelledError. Ctrl-C ends the call."""
         one = isinstance(texts, str)
         texts = texts_of("texts", [texts] if one else texts)
@@ -64,7 +64,7 @@ class Classifier(Encoding):
 
     def classify(self, texts: Sequence[str], *, report: Report | None = None,
                  progress: Progress = None) -> list[Class]:
-        """The most probable class of each text, and how probable it is."""
+        """Returns the most probable class of each text, and its probability."""
         found = self.probabilities(texts_of("texts", texts), report=report, progress=progress)
         wrong = ~np.isfinite(found).all(1)
         if wrong.any():
@@ -82,7 +82,7 @@ class Classifier(Encoding):
 
 def classify(folder: str | os.PathLike[str], texts: Sequence[str], *, report: Report | None = None,
              progress: Progress = None, **named: Any) -> list[Class]:
-    """Classifier(folder, ...).classify(texts): for a single call."""
+    """Does the same as Classifier(folder, ...).classify(texts), for a single call."""
     classifier = Classifier(folder, **named)
     try:
         return classifier.classify(texts, report=report, progress=progress)

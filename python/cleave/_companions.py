@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Companions in sequences of turning frames: measured, taken out, searched again; what a sequence needs before."""
+"""Companions in sequences of rotating frames: finds, measures and subtracts them, and prepares a sequence."""
 from __future__ import annotations
 
 import ctypes
@@ -30,14 +30,14 @@ _WEIGHTINGS = {"robust": 0, "variance": 1}
 class CompanionResult:
     """What companions() finds.
 
-    companions  structured array, highest S/N first: x, y, x_err, y_err (column, row, between pixels),
-                separation_px, position_angle (degrees, atan2(-(x-cx), y-cy) in [0,360)), flux, flux_err, snr (the
-                calibrated peak), false_alarm (probability that noise alone gives such a peak anywhere in the map),
-                recovery and ring (mean flux / true flux and number of the planets hidden for the errors)
+    companions  structured array, highest S/N first: x, y, x_err, y_err (column and row, sub-pixel), separation_px,
+                position_angle (degrees, atan2(-(x-cx), y-cy) in [0,360)), flux, flux_err, snr (the calibrated peak),
+                false_alarm (probability that noise alone gives such a peak anywhere in the map), recovery and ring
+                (mean flux / true flux, and number, of the planets injected for the errors)
     snr         calibrated S/N of the cube as given, float32 [height, width]
     snr_raw     b / sqrt(a)
     rest        the cube without the companions
-    fwhm        of the PSF in pixels
+    fwhm        FWHM of the PSF in pixels
     """
     companions: NDArray[np.void]
     snr: NDArray[np.float32]
@@ -46,18 +46,19 @@ class CompanionResult:
     fwhm: float
 
     def to_hdus(self) -> Any:
-        """The maps as an astropy HDUList: SNR, SNR_RAW and REST."""
+        """Returns the maps as an astropy HDUList: SNR, SNR_RAW and REST."""
         return hdus({name: getattr(self, name.lower()) for name in ("SNR", "SNR_RAW", "REST")}, self.fwhm)
 
     def to_table(self, *, pixel_scale: Any = None, star_flux: Any = None, true_north: float = 0.0) -> Any:
-        """The companions as an astropy QTable with units; `pixel_scale` in mas (or a Quantity) adds `separation` in mas,
-        `star_flux` in units of the PSF adds `delta_mag`, `true_north` in degrees is added to the position angles."""
+        """Returns the companions as an astropy QTable with units. `pixel_scale` in mas (or a Quantity) adds
+        `separation` in mas, `star_flux` in units of the PSF adds `delta_mag`, and `true_north` in degrees is added to
+        the position angles."""
         return companion_table(self.companions, pixel_scale, star_flux, true_north)
 
 
 def _sequence(cube: Any, angles: Any, psf: Any, weights: Any = None) -> tuple[
         NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any] | None, _abi.PacoInput]:
-    """The last one borrows the others."""
+    """Checks and converts a sequence; the last result borrows the memory of the others."""
     cube = np.ascontiguousarray(image("cube", cube, 3))
     angles = degrees("angles", angles)
     psf, weights = _psf_of(psf), _weights_of(weights)
@@ -65,7 +66,7 @@ def _sequence(cube: Any, angles: Any, psf: Any, weights: Any = None) -> tuple[
 
 
 def _frames(cube: NDArray[Any], weights: NDArray[Any] | None = None) -> _abi.PacoInput:
-    """Without angles and PSF."""
+    """Describes a sequence without angles and PSF."""
     if weights is not None and len(weights) != len(cube):
         raise ShapeError(f"weights: there are {len(weights)}, but the cube has {len(cube)} frames")
     return _abi.PacoInput(
@@ -88,7 +89,7 @@ def _places(places: Any) -> NDArray[np.float64]:
     where = np.asarray(places, np.float64)
     where = where.reshape(-1, 2) if where.size in (0, 2) else where
     if where.ndim != 2 or where.shape[1] != 2:
-        raise ShapeError(f"places: shape {where.shape} given, [N, 2] expected")
+        raise ShapeError(f"places: got shape {where.shape}, but [N, 2] is expected")
     return where
 
 
@@ -96,12 +97,12 @@ def companions(cube: Any, angles: Any, psf: Any, *, radius: int = 4, fwhm: float
                threshold: float = 5.0, center: tuple[float, float] | None = None, reverse_angles: bool = False,
                weights: Any = None, measure_radius: int | None = None, context: Context | None = None,
                report: Report | None = None, progress: Progress = None) -> CompanionResult:
-    """Searches a sequence for companions, one after the other: the highest peak of the calibrated S/N map is
-    measured and taken out of the cube, until none is left above the threshold.
+    """Searches a sequence for companions, one after the other: measures the highest peak of the calibrated S/N map and
+    subtracts that companion from the cube, until no peak is above the threshold.
 
-    Parameters are those of paco(); the star is on `center`, or (W // 2, H // 2): see star_position(). Companions are
-    measured with patches of `measure_radius` (None: `radius`): one more makes places 20 % better. Returns a
-    CompanionResult. Raises what paco() raises.
+    The parameters are those of paco(). The star is at `center`, or at (W // 2, H // 2): see star_position(). Companions
+    are measured with patches of `measure_radius` (None: `radius`); a radius larger by 1 gives positions that are 20 %
+    better. Returns a CompanionResult. Raises what paco() raises.
     """
     cube, angles, psf, weights, sequence = _sequence(cube, angles, psf, weights)
     options = _options(radius, center, reverse_angles, measure_radius)
@@ -127,11 +128,13 @@ def characterize(cube: Any, angles: Any, psf: Any, places: Any, *, keep_places: 
                  fwhm: float | None = None, center: tuple[float, float] | None = None,
                  reverse_angles: bool = False, weights: Any = None, context: Context | None = None,
                  report: Report | None = None, progress: Progress = None) -> NDArray[np.void]:
-    """Flux and place of companions near `places` [N, 2] (column, row), with errors; with keep_places the places are
-    exact. A structured array in their order, fields as CompanionResult.companions without snr and false_alarm.
+    """Measures flux and position of companions near `places` [N, 2] (column, row), with errors. With keep_places the
+    places are exact.
 
-    The planet is taken out of its own background statistics until its flux settles (Flasseur et al. 2018, algorithm
-    3); the errors are the scatter of planets hidden elsewhere at the same separation.
+    Returns a structured array in the order of the places; its fields are those of CompanionResult.companions without
+    snr and false_alarm. The planet is removed from its own background statistics until its flux no longer changes
+    (Flasseur et al. 2018, algorithm 3). The errors are the scatter of planets that are injected elsewhere at the same
+    separation.
     """
     cube, angles, psf, weights, sequence = _sequence(cube, angles, psf, weights)
     options = _options(radius, center, reverse_angles)
@@ -148,7 +151,8 @@ def characterize(cube: Any, angles: Any, psf: Any, places: Any, *, keep_places: 
 
 def inject(cube: Any, angles: Any, psf: Any, places: Any, fluxes: Any, *, center: tuple[float, float] | None = None,
            reverse_angles: bool = False) -> NDArray[np.float32]:
-    """A copy of the cube with planets of these fluxes (negative: taken out) at places [N, 2] (column, row)."""
+    """Returns a copy of the cube with planets of these fluxes at places [N, 2] (column, row); a negative flux removes
+    one."""
     cube, angles, psf, _, sequence = _sequence(cube, angles, psf)
     where = _places(places)
     planets = np.zeros(len(where), _COMPANION)
@@ -161,8 +165,8 @@ def inject(cube: Any, angles: Any, psf: Any, places: Any, fluxes: Any, *, center
 
 
 def star_position(cube: Any, fwhm: float, *, weights: Any = None) -> tuple[float, float] | None:
-    """(column, row) of the point about which the mean frame of [T, H, W], by the frames' weights [T], is symmetric;
-    None: no star is found."""
+    """Returns (column, row) of the point about which the mean frame of [T, H, W] is symmetric, with the frames' weights
+    [T]; None if no star is found."""
     weights = _weights_of(weights)
     cube = np.ascontiguousarray(image("cube", cube, 3))
     star = _abi.Star()
@@ -172,8 +176,8 @@ def star_position(cube: Any, fwhm: float, *, weights: Any = None) -> tuple[float
 
 
 def frame_quality(cube: Any, limit: float = 4.0) -> NDArray[np.void]:
-    """For every frame of [T, H, W]: scale (deviation from the median over time in units of the usual one), missing
-    (fraction of NaN) and rejected (scale above the limit, or more than half missing)."""
+    """Returns for every frame of [T, H, W]: scale (its deviation from the median over time, relative to the usual
+    deviation), missing (fraction of NaN) and rejected (the scale is above the limit, or more than half is missing)."""
     cube = np.ascontiguousarray(image("cube", cube, 3))
     frames = np.zeros(len(cube), _FRAME)
     kept = ctypes.c_size_t()
@@ -183,7 +187,7 @@ def frame_quality(cube: Any, limit: float = 4.0) -> NDArray[np.void]:
 
 
 def frame_weights(quality: Any, kind: str = "robust") -> NDArray[np.float64]:
-    """Weights of frames from frame_quality(): "robust", min(1, (2 / scale)^2), or "variance", 1 / scale^2."""
+    """Returns weights of frames from frame_quality(): "robust", min(1, (2 / scale)^2), or "variance", 1 / scale^2."""
     frames = np.ascontiguousarray(quality, _FRAME)
     made = np.empty(len(frames))
     check(lib.clv_paco_frame_weights(address(frames), len(frames), choice("frame_weights: kind", kind, _WEIGHTINGS),
@@ -192,8 +196,8 @@ def frame_weights(quality: Any, kind: str = "robust") -> NDArray[np.float64]:
 
 
 def mend(cube: Any, fwhm: float) -> NDArray[np.float32]:
-    """A copy of [T, H, W] whose NaN and inf are filled in from their neighbours in the same frame; pixels that are
-    missing in more than half of the frames stay."""
+    """Returns a copy of [T, H, W] in which NaN and inf are replaced by an estimate from their neighbours in the same
+    frame. Pixels that are missing in more than half of the frames stay as they are."""
     made = np.array(image("cube", cube, 3), np.float32, order="C", copy=True)
     mended = ctypes.c_size_t()
     check(lib.clv_paco_mend(address(made), *made.shape, real("mend: fwhm", fwhm), ctypes.byref(mended)))
@@ -201,8 +205,9 @@ def mend(cube: Any, fwhm: float) -> NDArray[np.float32]:
 
 
 def calibrate_snr(snr: Any, center: tuple[float, float], fwhm: float, masked: Any = ()) -> NDArray[np.float32]:
-    """The S/N map [H, W] with noise of standard deviation 1 at every separation from `center` (column, row), and
-    Student's correction near it; `masked` [N, 2] are places of planets."""
+    """Returns the S/N map [H, W] scaled so that the noise has a standard deviation of 1 at every separation from
+    `center` (column, row), with Student's correction near it. `masked` [N, 2] are the places of planets, which do not
+    count."""
     snr = np.ascontiguousarray(as_floats("snr", snr, 2))
     places = np.ascontiguousarray(np.asarray(masked, np.float64).reshape(-1, 2))
     made: NDArray[np.float32] = np.empty_like(snr)
@@ -212,7 +217,8 @@ def calibrate_snr(snr: Any, center: tuple[float, float], fwhm: float, masked: An
 
 
 def psf_recentre(psf: Any) -> tuple[NDArray[np.float32], tuple[float, float]]:
-    """A copy of the PSF [S, S] with its centre on pixel S // 2, and where it was relative to that (column, row)."""
+    """Returns a copy of the PSF [S, S] with its centre on pixel S // 2, and where it was relative to that (column,
+    row)."""
     made, dx, dy = _psf_of(psf).copy(), ctypes.c_double(), ctypes.c_double()
     check(lib.clv_psf_recentre(address(made), made.shape[0], ctypes.byref(dx), ctypes.byref(dy)))
     return made, (dx.value, dy.value)

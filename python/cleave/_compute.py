@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Operations that take NumPy arrays or arrays of a device: expressions, reductions, products,
-normalisation, linear regression."""
+"""Operations on NumPy arrays or on arrays of a device: expressions, reductions, products, normalisation, regression."""
 from __future__ import annotations
 
 import ctypes
@@ -27,7 +26,7 @@ _REDUCTIONS = {name: number for number, name in enumerate(
 
 
 def _decides_only() -> bool:
-    """Whether this thread's calls compute nothing: inside explain()."""
+    """Whether this thread is inside explain(), where calls compute nothing."""
     before: bool = lib.clv_offload_dry(True)
     lib.clv_offload_dry(before)
     return before
@@ -35,21 +34,20 @@ def _decides_only() -> bool:
 
 def compute(expression: str, out: Any = None, *, context: Context | None = None,
             **inputs: Any) -> Any:
-    """One kernel of an expression: compute("a * x + b", a=2, x=data, b=other).
+    """Computes an expression in one kernel: compute("a * x + b", a=2, x=data, b=other).
 
-    + - * / % ** < <= > >= == != && || ! ?: and functions such as sin, exp, sqrt, min, where,
-    clamp (include/cleave/array_math.h lists them all). Inputs are numbers, NumPy arrays and
-    Arrays, which broadcast as in NumPy; float32. Nothing but what the grammar knows is compiled.
+    Expressions have + - * / % ** < <= > >= == != && || ! ?: and functions such as sin, exp, sqrt, min, where and clamp
+    (include/cleave/array_math.h lists all of them). Inputs are numbers, NumPy arrays and Arrays; they broadcast as in
+    NumPy and are computed in float32. Only what the grammar knows reaches a compiler.
 
-    Returns an Array where an input is one, else a NumPy array; or writes `out`.
+    Returns an Array if an input is one, else a NumPy array; with `out`, writes to that.
 
     Raises FormatError (with the position in the expression), ShapeError, ArgumentError.
     """
     if not isinstance(expression, str):
-        raise ArgumentTypeError(f"compute: {given_as(expression)} given, an expression as text "
-                                "expected")
+        raise ArgumentTypeError(f"compute: the expression is {given_as(expression)}, but it must be a text")
     if "\0" in expression:
-        raise FormatError(f"expression: position {expression.index(chr(0))}: a NUL character")
+        raise FormatError(f"expression: position {expression.index(chr(0))} has a NUL character")
     with Operands(context, out, *inputs.values()) as operands:
         given = (_abi.MapInput * max(len(inputs), 1))()
         shape: tuple[int, ...] = ()
@@ -76,8 +74,10 @@ def compute(expression: str, out: Any = None, *, context: Context | None = None,
 
 def reduce(x: Any, what: str = "sum", axis: int | None = None, *,
            context: Context | None = None) -> Any:
-    """Sum, mean, var, std (of the population), min, max, argmin or argmax along an axis, or of all.
-    Sums are compensated, in one order: the same bits on every device. Places are exact below 2^24.
+    """Computes sum, mean, var, std (of the population), min, max, argmin or argmax along an axis, or over all elements.
+
+    Sums are compensated and added in one fixed order, so every device gives the same bits. Indices are exact below
+    2^24.
 
     Raises ShapeError, ArgumentError.
     """
@@ -87,7 +87,7 @@ def reduce(x: Any, what: str = "sum", axis: int | None = None, *,
         if axis is not None:
             at = whole("reduce: axis", axis, -_MAX_AXES)
             if not -len(shape) <= at < len(shape):
-                raise ShapeError(f"reduce: axis {at} of an array of {len(shape)} axes")
+                raise ShapeError(f"reduce: axis {at} is out of range for an array of {len(shape)} axes")
             at %= len(shape)
         to, result = operands.result(() if axis is None else shape[:at] + shape[at + 1:])
         check(lib.clv_reduce(operands.handle, choice("reduction", what, _REDUCTIONS), handle, at,
@@ -97,8 +97,8 @@ def reduce(x: Any, what: str = "sum", axis: int | None = None, *,
 
 def product(a: Any, b: Any, *, transpose_a: bool = False, transpose_b: bool = False,
             out: Any = None, context: Context | None = None) -> Any:
-    """A B of [m, k] and [k, n], or of stacks [s, m, k] and [s, k, n], where they lie; matmul() does
-    the same for NumPy arrays of any strides.
+    """Multiplies [m, k] by [k, n], or stacks [s, m, k] by [s, k, n], on the side where they are. matmul() does the same
+    for NumPy arrays with any strides.
 
     Raises ShapeError, ArgumentError.
     """
@@ -106,7 +106,7 @@ def product(a: Any, b: Any, *, transpose_a: bool = False, transpose_b: bool = Fa
         ha, sa = operands.operand(a, "a")
         hb, sb = operands.operand(b, "b")
         if not 2 <= len(sa) <= 3 or not 2 <= len(sb) <= 3:
-            raise ShapeError(f"product: shapes {sa} and {sb}, 2 or 3 axes expected")
+            raise ShapeError(f"product: got the shapes {sa} and {sb}, but both must have 2 or 3 axes")
         m, n = sa[-1 if transpose_a else -2], sb[-2 if transpose_b else -1]
         if sa[-2 if transpose_a else -1] != sb[-1 if transpose_b else -2]:
             raise ShapeError(f"product: shapes {sa}{' transposed' * bool(transpose_a)} and {sb}"
@@ -121,7 +121,7 @@ def product(a: Any, b: Any, *, transpose_a: bool = False, transpose_b: bool = Fa
 
 
 class Normalized(NamedTuple):
-    """z, the products of its rows (or None), and the columns' means and deviations."""
+    """z, the products of its rows (or None), and the means and standard deviations of the columns."""
     z: Any
     gram: Any
     mean: Any
@@ -129,15 +129,15 @@ class Normalized(NamedTuple):
 
 
 def normalize(x: Any, *, gram: bool = False, context: Context | None = None) -> Normalized:
-    """z = (x - mean) / std of every column of x [n, d], and z z^T when `gram`. The deviation is the
-    population's; a column of one value gives NaN.
+    """Computes z = (x - mean) / std for every column of x [n, d], and z z^T if `gram` is true. The standard deviation
+    is that of the population; a column of equal values gives NaN.
 
     Raises ShapeError.
     """
     with Operands(context, x) as operands:
         handle, shape = operands.operand(x)
         if len(shape) != 2:
-            raise ShapeError(f"normalize: 2 axes expected, shape {shape} given")
+            raise ShapeError(f"normalize: got shape {shape}, but 2 axes are expected")
         hz, z = operands.result(shape)
         hg, g = operands.result((shape[0], shape[0])) if gram else (None, None)
         hm, mean = operands.result(shape[1:])
@@ -147,8 +147,8 @@ def normalize(x: Any, *, gram: bool = False, context: Context | None = None) -> 
 
 
 def linear_step(x: Any, y: Any, w: Any, *, context: Context | None = None) -> tuple[Any, Any]:
-    """(loss, gradient) of linear regression: mean((x w - y)^2) and 2 x^T (x w - y) / n, for x
-    [n, d], y [n], w [d].
+    """Computes (loss, gradient) of a linear regression: mean((x w - y)^2) and 2 x^T (x w - y) / n, for x [n, d], y [n]
+    and w [d].
 
     Raises ShapeError.
     """
@@ -161,7 +161,7 @@ def linear_step(x: Any, y: Any, w: Any, *, context: Context | None = None) -> tu
 
 
 def _kind_of(value: Any) -> str:
-    """Of what was given for an array that is written to."""
+    """Describes an array that should be written to, for an error message."""
     if not isinstance(value, np.ndarray):
         return given_as(value)
     words = ["masked"] * isinstance(value, np.ma.MaskedArray) + \
@@ -171,16 +171,15 @@ def _kind_of(value: Any) -> str:
 
 def linear_train(x: Any, y: Any, w: Any, *, rate: float, steps: int,
                  context: Context | None = None, progress: Progress = None) -> Any:
-    """`steps` times w -= rate * gradient, all on one side; w is changed in place. Returns the loss
-    before each step. Ctrl-C ends the call: w is what it had become then.
+    """Takes `steps` steps of w -= rate * gradient, all on one side; w is changed in place. Returns the loss before each
+    step. If Ctrl-C ends the call, w is what it had become by then.
 
-    Raises ShapeError, ArgumentError (w is no dense, writeable float32 array), CancelledError.
+    Raises ShapeError, ArgumentError (w is not a dense, writeable float32 array), CancelledError.
     """
     if not isinstance(w, Array) and not (isinstance(w, np.ndarray) and w.dtype == np.float32 and
                                          w.flags.c_contiguous and w.flags.writeable and
                                          not isinstance(w, np.ma.MaskedArray)):
-        raise ArgumentError("linear_train: w: a dense, writeable float32 array expected, "
-                            f"{_kind_of(w)} given")
+        raise ArgumentError(f"linear_train: w: got {_kind_of(w)}, but a dense, writeable float32 array is expected")
     steps = whole("linear_train: steps", steps, 1, (1 << 32) - 1)
     rate = real32("linear_train: rate", rate)
     with Operands(context, x, y, w) as operands:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The devices chosen for a caller, and the rules by which they work."""
+"""The devices that are chosen for a caller, and the rules by which they work."""
 from __future__ import annotations
 
 import atexit
@@ -23,10 +23,13 @@ _default_lock = threading.Lock()
 
 
 class MemoryStats(NamedTuple):
-    """Memory of a device, in bytes: what we allow ourselves, what somebody holds, what is kept for
-    reuse, the most of both together so far; then counts of what the driver and the pool gave; then
-    weights that are kept for the next call (used, but given up when needed): bytes, how often they
-    were there, brought, given up."""
+    """Memory of a device.
+
+    The first four fields are bytes: the budget, what is in use, what is kept for reuse, and the largest sum of both so
+    far. Then come counts of the buffers that the driver and the pool gave. The last fields are about weights that are
+    kept for the next call (they count as in use, but are dropped when the room is needed): their bytes, and how often
+    weights were found there, uploaded and dropped.
+    """
     budget_bytes: int
     used_bytes: int
     cached_bytes: int
@@ -41,13 +44,12 @@ class MemoryStats(NamedTuple):
 
     @property
     def free_bytes(self) -> int:
-        """What the budget still allows; memory and weights that are kept count as free."""
+        """How much of the budget is free; memory and weights that are kept for reuse count as free."""
         return max(self.budget_bytes - self.used_bytes + self.tensor_bytes, 0)
 
 
 class MemoryRoom(NamedTuple):
-    """Bytes of a device: all, what we allow ourselves of them, what of that nobody holds, and the
-    largest single buffer."""
+    """Bytes of a device: all of its memory, the budget, what is free of the budget, and the largest single buffer."""
     total_bytes: int
     limit_bytes: int
     free_bytes: int
@@ -55,7 +57,7 @@ class MemoryRoom(NamedTuple):
 
 
 class Device(InThisProcess):
-    """One device of a context; lives as long as it."""
+    """One device of a context; it lives as long as the context."""
 
     def __init__(self, context: "Context", index: int):
         self.context, self.index = context, index
@@ -66,36 +68,36 @@ class Device(InThisProcess):
 
     @property
     def facts(self) -> dict[str, Any]:
-        """What the probe says about it: a member of probe()["devices"]."""
+        """What the probe found out about the device: a member of probe()["devices"]."""
         return next(d for d in self.context.probe()["devices"] if d["id"] == self.id)
 
     def open(self) -> None:
-        """Starts its driver and qualifies it; otherwise its first job does. Raises DeviceError or
-        WrongResultError when it cannot be used."""
+        """Starts the device's driver and checks that the device computes correctly; without this call, its first job
+        does. Raises DeviceError or WrongResultError if the device cannot be used."""
         with self.context.held():
             check(lib.clv_device_open(self._handle))
 
     def memory(self) -> MemoryStats:
-        """How much of its memory this process holds."""
+        """Returns how much of the device's memory this process holds."""
         with self.context.held():
             stats = lib.clv_device_memory(self._handle)
         return MemoryStats(*(getattr(stats, name) for name in MemoryStats._fields))
 
     def room(self) -> MemoryRoom:
-        """How much there is and how much is left."""
+        """Returns how much memory the device has and how much of it is free."""
         with self.context.held():
             room = lib.clv_device_room(self._handle)
         return MemoryRoom(*(getattr(room, name) for name in MemoryRoom._fields))
 
     def reserve(self, size: int, count: int = 1) -> None:
-        """Allocates `count` buffers of `size` bytes ahead, for later calls to take from the pool.
+        """Allocates `count` buffers of `size` bytes in advance; later calls take them from the pool. Raises
         DeviceMemoryError."""
         amounts = whole("reserve: size", size), whole("reserve: count", count)
         with self.context.held():
             check(lib.clv_device_reserve(self._handle, *amounts))
 
     def utilisation(self) -> float | None:
-        """How busy it is, in percent; None where its driver does not tell."""
+        """How busy the device is, in percent; None if its driver does not report it."""
         percent = ctypes.c_double()
         with self.context.held():
             status = lib.clv_device_utilisation(self._handle, ctypes.byref(percent))
@@ -124,38 +126,37 @@ class _Held:
 
 
 class Context(InThisProcess):
-    """Chooses devices; opens none yet (the first use of a device does).
+    """Chooses devices. It opens none: each device is opened at its first use.
 
-    Inside `with Context(...) as context:` it is what every call without `context=` uses, in this
-    thread; the end of the block closes it.
+    Inside `with Context(...) as context:`, every call of this thread without `context=` uses this context; the end of
+    the block closes it.
 
     Parameters
     ----------
-    mode            "auto", "cpu", "gpu", "hybrid", "reference" (plain C, no OpenCL); other than
-                    auto it is an order
-    devices         a selection: "gpu,!name~Iris", "0", "P:D", "uuid=..."; an order as well
+    mode            "auto", "cpu", "gpu", "hybrid" or "reference" (plain C, no OpenCL); any but "auto" is an order
+    devices         which devices to use: "gpu,!name~Iris", "0", "P:D", "uuid=..."; this is an order as well
     memory          budget on each device: bytes as an int, or a fraction in (0, 1] as a float
-    schedule        "adaptive" (the default), "static", "dynamic", "hguided"
-    sub_devices     split every CPU device into that many
-    batch           units in a chunk of a job, at most; 0: automatic
-    cache_dir       None: the usual place; "": no cache on disk
-    tuning          False: take the built-in choice among kernel variants
+    schedule        "adaptive" (the default), "static", "dynamic" or "hguided"
+    sub_devices     number of parts into which every CPU device is split
+    batch           largest number of units in one chunk of a job; 0: automatic
+    cache_dir       None: the usual folder; "": no cache on disk
+    tuning          False: use the built-in choice among variants of a kernel
     trace           keep records for write_trace()
-    qualification   False: let devices work that were never seen to compute right results
-    tensor_bytes    weights kept on each device, at most; 0: its budget
-    binding         True: bind the threads of CPU drivers to one core each, once a process, for
-                    good; small calls gain most. CLEAVE_BIND=0 forbids it
-    compilers       processes that compile kernels for CPU devices at once; 0: as many as there are
-                    cores for this process, 1: kernels are compiled in this process alone
-    event_times     have discrete GPUs time their kernels for reports, which costs them some microseconds
-                    per command; other devices always do
+    qualification   False: use devices without checking first that they compute correctly
+    tensor_bytes    largest number of bytes of weights that each device keeps; 0: its budget
+    binding         True: bind the threads of CPU drivers to one core each. This happens once per process and is not
+                    undone; small calls gain most. CLEAVE_BIND=0 forbids it
+    compilers       number of processes that compile kernels for CPU devices at the same time; 0: one for each core of
+                    this process; 1: only this process compiles
+    event_times     let discrete GPUs time their kernels for reports, which costs them some microseconds per command;
+                    other devices always do
 
-    What is not given is taken from the environment (CLEAVE_MODE, CLEAVE_DEVICE, CLEAVE_MEM_LIMIT,
-    CLEAVE_SCHED), else it is chosen automatically; what is given wins, "auto" too.
+    Values that you do not give come from the environment (CLEAVE_MODE, CLEAVE_DEVICE, CLEAVE_MEM_LIMIT, CLEAVE_SCHED)
+    or, without such a variable, are chosen automatically. Values that you give win, "auto" included.
 
-    Raises NoDeviceError (ordered, but not here; lists what is), ArgumentError.
+    Raises NoDeviceError (an ordered device is not there; the message lists those that are), ArgumentError.
 
-    Several threads may use a context; jobs in it wait for each other.
+    Several threads may use a context; its jobs wait for each other.
     """
 
     def __init__(self, mode: str | None = None, devices: str | None = None,
@@ -192,23 +193,23 @@ class Context(InThisProcess):
                              for i in range(lib.clv_context_device_count(self._handle))]
 
     def held(self) -> "_Held":
-        """`with context.held() as handle:` gives the library's pointer for as long as the block
-        lasts: close() waits for its end."""
+        """`with context.held() as handle:` gives the library's pointer while the block lasts; close() waits for its
+        end."""
         return _Held(self)
 
     @property
     def ours(self) -> bool:
-        """Whether this process made it: a child of a fork has no threads of its drivers."""
+        """Whether this process made the context: a child of a fork lacks the threads of its drivers."""
         return self._pid == os.getpid()
 
     def check_process(self) -> None:
-        """ArgumentError in a child of a fork."""
+        """Raises ArgumentError in a child of a fork."""
         if self._pid != os.getpid():
             raise ArgumentError("context: made before a fork, and OpenCL drivers do not work across one: start "
                                 "the process with multiprocessing.get_context(\"spawn\")")
 
     def acquire(self) -> int:
-        """The library's pointer; close() waits until release() was called as often."""
+        """Returns the library's pointer; close() waits until release() was called as many times as this."""
         self.check_process()
         with self._lock:
             if self._closed or not self._handle:
@@ -230,7 +231,7 @@ class Context(InThisProcess):
             lib.clv_context_free(handle)
 
     def close(self) -> None:
-        """Writes what the caches learnt and frees everything, once no call uses it any more."""
+        """Saves what was learnt to the caches and frees everything, as soon as no call uses the context any more."""
         with self._lock:
             last = not self._closed and not self._users
             self._closed = True
@@ -262,13 +263,13 @@ class Context(InThisProcess):
 
     @property
     def mode(self) -> str:
-        """"cpu", "gpu", "hybrid" or "reference"; never "auto"."""
+        """The mode in use: "cpu", "gpu", "hybrid" or "reference", never "auto"."""
         with self.held() as handle:
             return take_word(lib.clv_mode_name(lib.clv_context_mode(handle)))
 
     @property
     def reason(self) -> str:
-        """Why this mode, in one sentence with the numbers."""
+        """One sentence, with numbers, that says why this mode was chosen."""
         with self.held() as handle:
             return take_word(lib.clv_context_reason(handle))
 
@@ -278,19 +279,19 @@ class Context(InThisProcess):
         return list(self._devices)
 
     def probe(self) -> dict[str, Any]:
-        """The report that the choice was made from; see probe()."""
+        """Returns the report from which the devices were chosen; see probe()."""
         with self.held() as handle:
             text = take_text(lib.clv_probe_json(lib.clv_context_probe(handle)))
         report: dict[str, Any] = json.loads(text)
         return report
 
     def describe(self) -> str:
-        """The same for people."""
+        """Returns the same report as text for people."""
         with self.held() as handle:
             return take_text(lib.clv_probe_text(lib.clv_context_probe(handle)))
 
     def write_trace(self, path: str | os.PathLike[str]) -> None:
-        """What ran, for chrome://tracing or Perfetto; needs trace=True. FileError."""
+        """Writes what ran when, for chrome://tracing or Perfetto; needs trace=True. Raises FileError."""
         to = file_path("write_trace: path", path)
         with self.held() as handle:
             check(lib.clv_context_write_trace(handle, os.fsencode(to)))
@@ -302,8 +303,8 @@ class Context(InThisProcess):
 
 
 def default_context() -> Context:
-    """The context of calls that name none: that of the `with Context(...)` around them, else one
-    for the whole process, made at first use."""
+    """Returns the context of calls that name none: that of the `with Context(...)` around them, or else one for the
+    whole process, which is made at its first use."""
     global _default
     entered = _entered.get()
     if entered:
@@ -316,16 +317,16 @@ def default_context() -> Context:
 
 
 def chosen(context: Context | None) -> Context:
-    """The context of a call: the one that it names, or the default."""
+    """Returns the context of a call: the one that it names, or the default."""
     if context is None:
         return default_context()
     if not isinstance(context, Context):
-        raise ArgumentTypeError(f"context: {given(context)} given, a cleave.Context expected")
+        raise ArgumentTypeError(f"context is {given(context)}, but it must be a cleave.Context")
     return context
 
 
 def devices() -> list[Device]:
-    """The devices of the default context, the best one first; see Context.devices."""
+    """Returns the devices of the default context, the best one first; see Context.devices."""
     return default_context().devices
 
 

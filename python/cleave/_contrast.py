@@ -25,14 +25,14 @@ _POINT = dtype_of(_abi.ContrastPoint)
 
 @dataclass(frozen=True)
 class ContrastResult:
-    """What contrast() finds; fluxes in units of the PSF.
+    """What contrast() finds; fluxes are in units of the PSF.
 
     curve  structured array, one row for each separation: separation_px, flux (half of the planets of this flux are
            detected; NaN: never), flux_low and flux_high (16 % and 84 % of them), flux_normal (without Student's
            correction), throughput, noise (standard deviation of b / a), threshold (in standard deviations of the
            noise) and injections
     map    flux at which a planet is detected, float32 [height, width]
-    fwhm   of the PSF in pixels
+    fwhm   FWHM of the PSF in pixels
     """
     curve: NDArray[np.void]
     map: NDArray[np.float32]
@@ -44,12 +44,12 @@ def contrast(cube: Any, angles: Any, psf: Any, separations: Any = None, *, injec
              center: tuple[float, float] | None = None, reverse_angles: bool = False,
              weights: Any = None, context: Context | None = None, report: Report | None = None,
              progress: Progress = None) -> ContrastResult:
-    """The faintest planets that companions() detects, by planets that are hidden and searched.
+    """Measures the faintest planets that companions() detects, by injecting planets and searching for them.
 
     cube         [T, H, W] without companions: CompanionResult.rest
-    separations  pixels from the star; None: from one FWHM to the edge in steps of half a FWHM, 40 at most
-    injections   planets at each of them; 0: two for each FWHM of the circle, 24 at least, 200 at most
-    snr          of a detection, `calibrated` or b / sqrt(a)
+    separations  pixels from the star; None: from one FWHM to the edge in steps of half a FWHM, at most 40
+    injections   number of planets at each separation; 0: two for each FWHM of the circle, at least 24 and at most 200
+    snr          S/N of a detection: `calibrated`, or b / sqrt(a)
     known        [N, 2] (column, row) of the companions that were in the cube
 
     The other parameters are those of companions(). Raises what paco() raises.

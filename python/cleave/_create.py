@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions that make arrays, as the Python array API standard has them. Numbers are float32 unless `dtype` says
-another type or the values are integers, bool or complex."""
+"""Functions that make arrays, as the Python array API standard defines them. Numbers are float32 unless `dtype` names
+another type, or the values are integers, bool or complex."""
 from __future__ import annotations
 
 import math
@@ -17,7 +17,7 @@ from .errors import ArgumentError, ShapeError
 
 
 def asarray(obj: Any, /, *, dtype: Any = None, device: Context | None = None, copy: bool | None = None) -> Array:
-    """An array of these numbers: the array itself, where it is one of that type and no copy is asked for."""
+    """Returns an array of these numbers: the array itself if it has that type and no copy is asked for."""
     if isinstance(obj, Array) and (device is None or device is obj.context):
         if copy:
             return obj.copy() if dtype is None else obj.astype(dtype)
@@ -31,7 +31,7 @@ def asarray(obj: Any, /, *, dtype: Any = None, device: Context | None = None, co
 
 
 def from_dlpack(x: Any, /, *, device: Context | None = None, copy: bool | None = None) -> Array:
-    """A copy of the numbers of another library's array."""
+    """Returns a copy of the numbers of another library's array."""
     if isinstance(x, Array) and not copy and device in (None, x.context):
         return x
     if copy is False:
@@ -40,7 +40,7 @@ def from_dlpack(x: Any, /, *, device: Context | None = None, copy: bool | None =
 
 
 def full(shape: int | Sequence[int], fill_value: Any, *, dtype: Any = None, device: Context | None = None) -> Array:
-    """An array with one number everywhere."""
+    """Returns an array with the same number everywhere."""
     if not is_number(fill_value):
         fill_value = fill_value.item()
     wanted = DEFAULTS[type(fill_value)] if dtype is None else dtype_from(dtype)
@@ -51,12 +51,12 @@ def full(shape: int | Sequence[int], fill_value: Any, *, dtype: Any = None, devi
 
 
 def zeros(shape: int | Sequence[int], dtype: Any = None, *, device: Context | None = None) -> Array:
-    """An array of zeros."""
+    """Returns an array of zeros."""
     return full(shape, 0, dtype=FLOAT32 if dtype is None else dtype, device=device)
 
 
 def ones(shape: int | Sequence[int], dtype: Any = None, *, device: Context | None = None) -> Array:
-    """An array of ones."""
+    """Returns an array of ones."""
     return full(shape, 1, dtype=FLOAT32 if dtype is None else dtype, device=device)
 
 
@@ -68,28 +68,28 @@ def _like(x: Array, value: Any, dtype: Any, device: Context | None) -> Array:
 
 
 def empty_like(x: Array, /, *, dtype: Any = None, device: Context | None = None) -> Array:
-    """An array for results, of this one's shape."""
+    """Returns an array for results, with the shape of this one."""
     return _like(x, None, dtype, device)
 
 
 def full_like(x: Array, /, fill_value: Any, *, dtype: Any = None, device: Context | None = None) -> Array:
-    """An array of this one's shape with one number everywhere."""
+    """Returns an array with the shape of this one and the same number everywhere."""
     return _like(x, fill_value, dtype, device)
 
 
 def zeros_like(x: Array, /, *, dtype: Any = None, device: Context | None = None) -> Array:
-    """An array of zeros, of this one's shape."""
+    """Returns an array of zeros, with the shape of this one."""
     return _like(x, 0, dtype, device)
 
 
 def ones_like(x: Array, /, *, dtype: Any = None, device: Context | None = None) -> Array:
-    """An array of ones, of this one's shape."""
+    """Returns an array of ones, with the shape of this one."""
     return _like(x, 1, dtype, device)
 
 
 def arange(start: Any, /, stop: Any = None, step: Any = 1, *, dtype: Any = None,
            device: Context | None = None) -> Array:
-    """start, start + step ... up to, but without, stop; one argument is stop."""
+    """Returns start, start + step, ... up to, but not including, stop; a single argument is stop."""
     if stop is None:
         start, stop = 0, start
     whole = all(isinstance(one, (int, np.integer)) for one in (start, stop, step))
@@ -115,7 +115,7 @@ def _ramp(out: Array, start: Any, step: Any) -> None:
 
 def linspace(start: Any, stop: Any, /, num: int, *, dtype: Any = None, device: Context | None = None,
              endpoint: bool = True) -> Array:
-    """`num` numbers at equal distances from start to stop."""
+    """Returns `num` numbers at equal distances from start to stop."""
     is_complex = isinstance(start, complex) or isinstance(stop, complex)
     wanted = dtype_from(dtype) if dtype is not None else np.dtype(np.complex64) if is_complex else FLOAT32
     return array(np.linspace(start, stop, num, endpoint=endpoint, dtype=wanted), context=device)
@@ -123,7 +123,7 @@ def linspace(start: Any, stop: Any, /, num: int, *, dtype: Any = None, device: C
 
 def eye(n_rows: int, n_cols: int | None = None, /, *, k: int = 0, dtype: Any = None,
         device: Context | None = None) -> Array:
-    """Ones on a diagonal, zeros elsewhere."""
+    """Returns a matrix with ones on a diagonal and zeros elsewhere."""
     columns = n_rows if n_cols is None else n_cols
     out = zeros((n_rows, columns), FLOAT32 if dtype is None else dtype, device=device)
     count = max(min(n_rows + min(k, 0), columns - max(k, 0)), 0)
@@ -134,10 +134,10 @@ def eye(n_rows: int, n_cols: int | None = None, /, *, k: int = 0, dtype: Any = N
 
 
 def meshgrid(*arrays: Array, indexing: str = "xy") -> list[Array]:
-    """The coordinates of a grid, one array per axis."""
+    """Returns the coordinates of a grid, one array per axis."""
     from ._shapes import broadcast_to, reshape
     if indexing not in ("xy", "ij"):
-        raise ArgumentError(f"meshgrid: indexing {indexing!r} given, 'xy' or 'ij' expected")
+        raise ArgumentError(f"meshgrid: got indexing {indexing!r}, but 'xy' or 'ij' is expected")
     order = list(range(len(arrays)))
     if indexing == "xy" and len(order) > 1:
         order[:2] = [1, 0]
@@ -155,7 +155,7 @@ def _triangle(x: Array, k: int, below: bool) -> Array:
     from ._folds import ramp
     from ._shapes import expand_dims
     if x.ndim < 2:
-        raise ShapeError(f"{'tril' if below else 'triu'}: {x.ndim} axes given, at least 2 expected")
+        raise ShapeError(f"{'tril' if below else 'triu'}: got {x.ndim} axes, but at least 2 are expected")
     rows, columns = x.shape[-2:]
     if not x.size:
         return x.copy()
@@ -165,10 +165,10 @@ def _triangle(x: Array, k: int, below: bool) -> Array:
 
 
 def tril(x: Array, /, *, k: int = 0) -> Array:
-    """The lower triangles of matrices, up to the k-th diagonal."""
+    """Returns the lower triangles of matrices, up to the k-th diagonal."""
     return _triangle(x, k, True)
 
 
 def triu(x: Array, /, *, k: int = 0) -> Array:
-    """The upper triangles of matrices, from the k-th diagonal on."""
+    """Returns the upper triangles of matrices, from the k-th diagonal on."""
     return _triangle(x, k, False)

@@ -101,13 +101,13 @@ class CrossEncoder(_Folder):
             if value != taken:
                 advice = {"activation_fn": "; CrossEncoder(activation=...) chooses one",
                           "convert_to_tensor": "; torch.from_numpy(...) makes a tensor of the result"}.get(name, "")
-                raise ArgumentError(f"predict: {name}: {value!r} given, only {taken!r} is supported{advice}")
+                raise ArgumentError(f"predict: {name} is {value!r}, but only {taken!r} is supported{advice}")
         found = list(sentences)
         one = len(found) == 2 and all(isinstance(side, str) for side in found)
         pairs = [found] if one else found
         for i, pair in enumerate(pairs):
             if isinstance(pair, str) or not hasattr(pair, "__len__") or len(pair) != 2:
-                raise ArgumentTypeError(f"predict: pair {i}: {given(pair)} given, two texts expected")
+                raise ArgumentTypeError(f"predict: pair {i}: got {given(pair)}, but two texts are expected")
         texts = texts_of("predict", [side for pair in pairs for side in pair])
         scores = self._scores(texts, np.arange(len(texts), dtype=np.uintp).reshape(-1, 2), report,
                               progress or bool(show_progress_bar))

@@ -24,15 +24,15 @@ _Strides = [ctypes.c_ssize_t * rank for rank in range(9)]
 
 @functools.lru_cache(maxsize=256)
 def shape_of(shape: tuple[int, ...]) -> Any:
-    """For the library to read; the same one for all who ask."""
+    """Returns a shape for the library to read; calls with the same shape share it."""
     if len(shape) > 8:
-        raise ShapeError(f"array: {len(shape)} axes, at most 8 expected")
+        raise ShapeError(f"array: got {len(shape)} axes, but at most 8 are supported")
     return _Shapes[len(shape)](*shape)
 
 
 @functools.lru_cache(maxsize=256)
 def dense_strides(shape: tuple[int, ...]) -> tuple[int, ...]:
-    """Steps in elements from one element of an axis to the next, row by row."""
+    """Returns the steps in elements from one element of an axis to the next, for a dense row-major array."""
     steps = [1]
     for extent in reversed(shape[1:]):
         steps.append(steps[-1] * extent)
@@ -40,7 +40,7 @@ def dense_strides(shape: tuple[int, ...]) -> tuple[int, ...]:
 
 
 class ArrayStats(NamedTuple):
-    """What arrays and their operations did in a context so far."""
+    """What arrays and their operations have done in a context so far."""
     calls_host: int
     calls_device: int
     fallbacks: int
@@ -54,13 +54,13 @@ class Array(Operators):
     """An array of numbers, of at most 8 axes, that lies where it was used last; array() makes one.
 
     Its type is one of bool, int8 to int64, uint8 to uint64, float16, float32, float64, complex64 and complex128. It
-    follows the Python array API standard (cleave.array_api) and NumPy's protocols: operators, np.exp(a), np.sum(a),
-    np.concatenate([a, b]) give another one, without a transfer. Slices, integers, transpose() and T give views, which
-    share their elements with it; masks and arrays of places give copies. `numpy()`, np.asarray(a) and float(a) copy it
-    to the host. += and the like change the array itself, as NumPy's do.
+    follows the Python array API standard (cleave.array_api) and NumPy's protocols: operators, np.exp(a), np.sum(a) and
+    np.concatenate([a, b]) give another Array, without a transfer. Slices, integers, transpose() and T give views, which
+    share their elements with the array; masks and arrays of indices give copies. `numpy()`, np.asarray(a) and float(a)
+    copy it to the host. += and the like change the array itself, as NumPy's do.
 
-    compute, reduce, product, normalize, linear_step and linear_train compute in float32; they take it in place of a
-    NumPy array and then return one.
+    compute, reduce, product, normalize, linear_step and linear_train compute in float32. They accept an Array in place
+    of a NumPy array and then return one.
     """
     __slots__ = ("context", "_shape", "_handle", "dtype", "_strides", "_start", "_room", "__weakref__")
     __array_priority__ = 1000
@@ -88,8 +88,8 @@ class Array(Operators):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Extents of the axes. To assign another one of as many elements changes this array; one extent
-        may be -1: what remains."""
+        """Extents of the axes. Assigning another shape with as many elements changes this array; one extent may be -1,
+        which stands for whatever remains."""
         return self._shape
 
     @shape.setter
@@ -122,7 +122,8 @@ class Array(Operators):
 
     @property
     def is_whole(self) -> bool:
-        """Whether operations on float32 take it as it is: no view, 1 to 4 axes or a single number, not empty."""
+        """Whether operations on float32 accept the array as it is: not a view, 1 to 4 axes or a single number, and not
+        empty."""
         if len(self._shape) > 4 or 0 in self._shape:
             return False
         return self._room < 0 or (not self._start and math.prod(self._shape) == self._room and
@@ -142,7 +143,7 @@ class Array(Operators):
 
     @property
     def on_device(self) -> bool:
-        """Whether its latest contents are there."""
+        """Whether its latest contents are on a device."""
         return bool(lib.clv_array_is_on_device(self._handle))
 
     def __len__(self) -> int:
@@ -157,7 +158,7 @@ class Array(Operators):
         return bool(self.item())
 
     def __getitem__(self, key: Any) -> "Array":
-        """A view for slices, integers, None and ...; a copy for masks and arrays of integers."""
+        """Returns a view for slices, integers, None and ...; a copy for masks and arrays of integers."""
         if self._shape:  # the short way: one slice or integer
             extent, stride = self._shape[0], self.strides_[0]
             if type(key) is int and -extent <= key < extent:
@@ -187,18 +188,18 @@ class Array(Operators):
         return array, (self.numpy(),)  # comes back in the default context of whoever reads it
 
     def numpy(self) -> NDArray[Any]:
-        """A copy on the host."""
+        """Returns a copy on the host."""
         self.context.check_process()
         out = np.empty(self.shape, self.dtype)
         check(lib.clv_array_copy_to(self._handle, address(out)))
         return out
 
     def get(self) -> NDArray[Any]:
-        """numpy(), as CuPy names it."""
+        """Does the same as numpy(), under CuPy's name."""
         return self.numpy()
 
     def write(self, values: Any) -> "Array":
-        """New contents, from the host, converted to the array's type."""
+        """Replaces the contents by values from the host, converted to the array's type."""
         new = np.asarray(values) if self.dtype.kind == "c" else numbers("write", values, self.dtype)
         try:
             given = np.ascontiguousarray(np.broadcast_to(new.astype(self.dtype, copy=False), self.shape))
@@ -209,8 +210,8 @@ class Array(Operators):
         return self
 
     def reshape(self, *shape: int | Sequence[int]) -> "Array":
-        """An array of its own with the same contents under another shape of as many elements, made
-        where they lie. One extent may be -1: what remains. `a.shape = shape` changes `a` itself."""
+        """Returns a new array with the same contents in another shape of as many elements, made on the side where they
+        are. One extent may be -1, which stands for whatever remains. `a.shape = shape` changes `a` itself."""
         return self._copied(self._extents("reshape", shape[0] if len(shape) == 1 else shape))
 
     def _copied(self, shape: tuple[int, ...]) -> "Array":
@@ -221,60 +222,61 @@ class Array(Operators):
             return Array(self.context, made.value or 0, shape, self.dtype)
 
     def transpose(self, *axes: Any) -> "Array":
-        """A view with the axes in reverse, or in the order given."""
+        """Returns a view with the axes in reverse, or in the order given."""
         from ._indexing import transposed
         if len(axes) == 1 and (axes[0] is None or isinstance(axes[0], (tuple, list))):
             axes = tuple(axes[0] or ())
         order = list(axes) or list(reversed(range(self.ndim)))
         if sorted(n % self.ndim if -self.ndim <= n < self.ndim else n for n in order) != list(range(self.ndim)):
-            raise ShapeError(f"transpose: axes {tuple(axes)} given, each of {self.ndim} axes once expected")
+            raise ShapeError(f"transpose: the axes are {tuple(axes)}, but each of the array's {self.ndim} axes must "
+                             "occur once")
         return transposed(self, [n % self.ndim for n in order])
 
     @property
     def T(self) -> "Array":
-        """transpose()"""
+        """The same as transpose()."""
         return self.transpose()
 
     @property
     def mT(self) -> "Array":
         """A view with the last two axes swapped: the transposes of a stack of matrices."""
         if self.ndim < 2:
-            raise ShapeError(f"mT: an array of {self.ndim} axes, at least 2 expected")
+            raise ShapeError(f"mT: the array has {self.ndim} axes, but at least 2 are needed")
         return self.transpose(*range(self.ndim - 2), self.ndim - 1, self.ndim - 2)
 
     @property
     def real(self) -> "Array":
-        """The real parts, as an array of their own."""
+        """The real parts, as a new array."""
         return self._op("real")
 
     @property
     def imag(self) -> "Array":
-        """The imaginary parts, as an array of their own."""
+        """The imaginary parts, as a new array."""
         return self._op("imag")
 
     @property
     def device(self) -> Context:
-        """The array API's word for the context that the array belongs to."""
+        """The context that the array belongs to, under the array API's name."""
         return self.context
 
     def to_device(self, device: Context, /, *, stream: Any = None) -> "Array":
-        """The array itself, or a copy in another context."""
+        """Returns the array itself, or a copy in another context."""
         if stream is not None:
-            raise ArgumentError("to_device: stream: None expected")
+            raise ArgumentError("to_device: stream must be None")
         return self if device is self.context else array(self, context=device)
 
     def __array_namespace__(self, *, api_version: str | None = None) -> Any:
         from . import array_api
         if api_version not in (None, "2021.12", "2022.12", "2023.12", "2024.12"):
-            raise ArgumentError(f"api_version: {api_version!r} given, 2024.12 or earlier expected")
+            raise ArgumentError(f"api_version is {api_version!r}, but it must be 2024.12 or earlier")
         return array_api
 
     def copy(self) -> "Array":
-        """An array of its own with the same contents, made where they lie."""
+        """Returns a new array with the same contents, made on the side where they are."""
         return self.__copy__()
 
     def astype(self, dtype: Any, copy: bool = True) -> "Array":
-        """An array of its own in another type; without `copy`, the array itself where it has that type."""
+        """Returns a new array in another type; without `copy`, the array itself if it already has that type."""
         from ._elementwise import cast
         return cast(self, dtype, copy)
 
@@ -314,13 +316,13 @@ class Array(Operators):
         return int(self._number(int))
 
     def item(self) -> Any:
-        """The only element, as Python's number."""
+        """Returns the only element as a Python number."""
         if self.size != 1:
-            raise ArgumentError(f"array: item() of {self.size} elements, 1 expected")
+            raise ArgumentError(f"array: item() needs exactly 1 element, but the array has {self.size}")
         return self.numpy().reshape(()).item()
 
     def tolist(self) -> Any:
-        """Lists of numbers, as NumPy makes them."""
+        """Returns lists of numbers, as NumPy does."""
         return self.numpy().tolist()
 
     def __repr__(self) -> str:
@@ -341,12 +343,12 @@ class Array(Operators):
 
 
 def made_like(context: Context, made: ctypes.c_void_p, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
-    """The Python side of a dense array that the library has made."""
+    """Returns the Python object for a dense array that the library has made."""
     return Array(context, made.value or 0, tuple(shape), dtype)
 
 
 def new_array(context: Context, shape: Sequence[int], dtype: Any = FLOAT32) -> Array:
-    """An array for a result."""
+    """Returns an array for a result."""
     made = ctypes.c_void_p()
     shape, dtype = tuple(shape), dtype_from(dtype)
     handle = context.acquire()
@@ -359,10 +361,10 @@ def new_array(context: Context, shape: Sequence[int], dtype: Any = FLOAT32) -> A
 
 
 def view(a: Array, offset: int, shape: tuple[int, ...], strides: tuple[int, ...]) -> Array:
-    """Another array on the same elements: offset and strides in elements, from the first one of `a`."""
+    """Returns another array on the same elements: offset and strides are in elements, from the first element of `a`."""
     made = ctypes.c_void_p()
     if len(shape) > 8:
-        raise ShapeError(f"array: {len(shape)} axes, at most 8 expected")
+        raise ShapeError(f"array: got {len(shape)} axes, but at most 8 are supported")
     strides = tuple(step if extent > 1 else 0 for step, extent in zip(strides, shape))
     a.context.acquire()
     try:
@@ -376,7 +378,7 @@ def view(a: Array, offset: int, shape: tuple[int, ...], strides: tuple[int, ...]
 
 
 def _host_array(values: Any, dtype: Any) -> NDArray[Any]:
-    """What a caller gives for an array, as NumPy's, in a type that arrays have."""
+    """Converts what a caller gives for an array to a NumPy array, in a type that arrays have."""
     if not hasattr(values, "__array__") and hasattr(values, "__dlpack__"):
         values = np.from_dlpack(values)
     if is_masked(values):
@@ -387,7 +389,7 @@ def _host_array(values: Any, dtype: Any) -> NDArray[Any]:
     except ValueError as error:  # rows of several lengths
         raise ShapeError(f"array: {error}") from None
     if given.dtype.kind not in "biufc" or given.dtype.itemsize > (16 if given.dtype.kind == "c" else 8):
-        raise ShapeError(f"array: numbers expected, {given.dtype} given")
+        raise ShapeError(f"array: got {given.dtype}, but numbers are expected")
     if dtype is not None:
         wanted = dtype_from(dtype)
     elif own and not _holds_arrays(values):
@@ -408,13 +410,13 @@ def _holds_arrays(values: Any) -> bool:
 
 
 def array(values: Any, dtype: Any = None, *, context: Context | None = None) -> Array:
-    """Copies numbers (a NumPy array, a list, whatever has DLPack) to the device; to the host's memory where no device
+    """Copies numbers (a NumPy array, a list, or any object with DLPack) to the device, or to host memory if no device
     works, has room or computes with their type.
 
-    NumPy's arrays keep their type; lists of Python's floats become float32, integers int64, bools bool, complex numbers
-    complex64. `dtype` says another one.
+    NumPy arrays keep their type. Lists of Python floats become float32, integers int64, bools bool, and complex numbers
+    complex64. `dtype` chooses another type.
 
-    Raises ShapeError (more than 8 axes), ArgumentError (no such type), MemoryError.
+    Raises ShapeError (more than 8 axes), ArgumentError (there is no such type), MemoryError.
     """
     if isinstance(values, (list, tuple)) and any(isinstance(one, Array) for one in values):
         from ._shapes import stack
@@ -434,12 +436,13 @@ def array(values: Any, dtype: Any = None, *, context: Context | None = None) -> 
 
 def empty(shape: Sequence[int] | int, dtype: Any = None, *, context: Context | None = None,
           device: Context | None = None) -> Array:
-    """An array for results, float32 unless `dtype` says another type; its memory comes with its first use."""
+    """Returns an array for results, float32 unless `dtype` names another type; its memory is allocated at its first
+    use."""
     return new_array(chosen(context or device), extents("empty", shape, least=0), FLOAT32 if dtype is None else dtype)
 
 
 def array_stats(context: Context | None = None) -> ArrayStats:
-    """Calls and transfers of arrays in a context so far."""
+    """Returns how many calls and transfers of arrays there were in a context so far."""
     with chosen(context).held() as handle:
         found = lib.clv_array_statistics(handle)
     return ArrayStats(*(getattr(found, name) for name in ArrayStats._fields))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Element types of arrays: NumPy's, and the library's numbers for them."""
+"""Element types of arrays: NumPy's types, and the library's numbers for them."""
 from __future__ import annotations
 
 from typing import Any
@@ -21,7 +21,7 @@ _RANK = {"b": 0, "i": 1, "u": 1, "f": 2, "c": 3}
 
 
 def dtype_from(value: Any) -> np.dtype[Any]:
-    """The type that a caller names; ArgumentError where arrays have none such."""
+    """Returns the type that a caller names; ArgumentError if arrays have no such type."""
     if id(value) in _OURS:
         return value  # type: ignore[no-any-return]
     try:
@@ -29,18 +29,18 @@ def dtype_from(value: Any) -> np.dtype[Any]:
     except TypeError:
         found = None
     if found not in NUMBERS:
-        raise ArgumentError(f"dtype: {value!r} given, expected one of {', '.join(sorted(_NAMES))}")
+        raise ArgumentError(f"dtype is {value!r}, but it must be one of {', '.join(sorted(_NAMES))}")
     return TYPES[NUMBERS[found]]
 
 
 def is_number(value: Any) -> bool:
-    """Whether it is one of Python's numbers, whose type gives way to an array's."""
+    """Whether this is a Python number, which takes the type of the array that it is combined with."""
     return type(value) in DEFAULTS
 
 
 def weak(dtype: np.dtype[Any], number: Any) -> np.dtype[Any]:
-    """The type in which an array and one of Python's numbers are computed: the array's, unless the number is of a
-    later kind (bool, integer, real, complex)."""
+    """Returns the type in which an array and a Python number are computed: the array's, unless the number is of a later
+    kind (bool, integer, real, complex)."""
     kind = DEFAULTS[type(number)]
     if _RANK[kind.kind] <= _RANK[dtype.kind]:
         return dtype
@@ -50,5 +50,5 @@ def weak(dtype: np.dtype[Any], number: Any) -> np.dtype[Any]:
 
 
 def real_of(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    """The type of a complex type's parts; other types are their own."""
+    """Returns the type of a complex type's parts; for other types, the type itself."""
     return FLOAT32 if dtype == COMPLEX64 else FLOAT64 if dtype == COMPLEX128 else dtype

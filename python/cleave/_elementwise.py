@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is computed element by element: clv_array_apply on arrays, numbers and NumPy's arrays."""
+"""What is computed element by element: clv_array_apply on arrays, numbers and NumPy arrays."""
 from __future__ import annotations
 
 import ctypes
@@ -37,7 +37,7 @@ _EXPRESSIONS = {"add": "a + b", "subtract": "a - b", "multiply": "a * b", "divid
 
 @functools.lru_cache(maxsize=4096)
 def types_of(op: int, *dtypes: np.dtype[Any]) -> tuple[np.dtype[Any], np.dtype[Any]]:
-    """In which type an operation computes operands of these types, and the type of its result."""
+    """Returns the type in which an operation computes operands of these types, and the type of its result."""
     given = (_abi.enum * len(dtypes))(*(NUMBERS[dtype] for dtype in dtypes))
     compute, result = _abi.enum(), _abi.enum()
     check(lib.clv_op_types(op, given, len(dtypes), ctypes.byref(compute), ctypes.byref(result)))
@@ -45,7 +45,7 @@ def types_of(op: int, *dtypes: np.dtype[Any]) -> tuple[np.dtype[Any], np.dtype[A
 
 
 def operand_dtypes(name: str, given: Sequence[Any]) -> list[np.dtype[Any]]:
-    """The types of operands: Python's numbers take that of the arrays."""
+    """Returns the types of operands: Python numbers take the type of the arrays."""
     arrays = [one.dtype for one in given[name == "where":] if not is_number(one)]
     dtype = functools.reduce(lambda a, b: types_of(OPS["add"], a, b)[0] if a != b else a, arrays) if arrays else None
     found = []
@@ -60,7 +60,7 @@ def operand_dtypes(name: str, given: Sequence[Any]) -> list[np.dtype[Any]]:
 
 
 def broadcast(what: str, shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
-    """The shape that arrays of these shapes have together; ShapeError where they do not fit."""
+    """Returns the common shape of arrays with these shapes; ShapeError if they do not fit together."""
     first = shapes[0]
     if all(shape == first for shape in shapes):
         return first
@@ -77,11 +77,11 @@ def _as_operand(value: Any, context: Context) -> Any:
 
 
 def context_of(given: Sequence[Any], context: Context | None = None) -> Context | None:
-    """The context of the arrays among these; ArgumentError for two."""
+    """Returns the context of the arrays among these; ArgumentError if there are two."""
     for one in given:
         if isinstance(one, Array):
             if context is not None and one.context is not context:
-                raise ArgumentError("arrays of different contexts")
+                raise ArgumentError("the arrays belong to different contexts")
             context = one.context
     return context
 
@@ -102,7 +102,7 @@ _NAMES = b"a", b"b", b"c"  # of the inputs of expressions; the library reads the
 
 @functools.lru_cache(maxsize=1024)
 def _plan(name: str, dtype: np.dtype[Any], count: int) -> tuple[int, np.dtype[Any], int, bytes | None]:
-    """The operation's number, the type of its result, that type's number, and for float32 the expression."""
+    """Returns the operation's number, the type of its result, that type's number, and for float32 the expression."""
     result = types_of(OPS[name], *[dtype] * count)[1]
     text = _EXPRESSIONS.get(name) if dtype is FLOAT32 else None
     return OPS[name], result, NUMBERS[result], text.encode() if text else None
@@ -130,7 +130,7 @@ def _inputs_of(given: Sequence[Any]) -> Any:
 
 
 def _quick(name: str, given: Sequence[Any], out: Array | None = None) -> Array | None:
-    """The result, or None: there is more to think about. `out`: None, or the first operand."""
+    """Computes simple cases and returns the result; returns None for all others. `out`: None, or the first operand."""
     first = given[0] if type(given[0]) is Array else given[-1]
     if type(first) is not Array:
         return None
@@ -176,7 +176,7 @@ def _quick(name: str, given: Sequence[Any], out: Array | None = None) -> Array |
 
 def apply(name: str, *given: Any, out: Array | None = None, dtype: Any = None,
           context: Context | None = None) -> Array:
-    """One operation for every element. `out`: where it goes; `dtype`: the type of a new result."""
+    """Computes one operation for every element. `out`: where the result goes; `dtype`: the type of a new result."""
     if dtype is None and context is None:
         quick = _quick(name, given, out)
         if quick is not None:
@@ -201,7 +201,7 @@ def apply(name: str, *given: Any, out: Array | None = None, dtype: Any = None,
     if out is None:
         out = new_array(context, shape, result if dtype is None else dtype)
     elif out.shape != shape and broadcast(name, [out.shape, shape]) != out.shape:
-        raise ShapeError(f"{name}: out of shape {out.shape}, {shape} expected")
+        raise ShapeError(f"{name}: out has the shape {out.shape}, but it must be {shape}")
     slots = (_abi.Operand * len(operands))()
     for slot, one, its in zip(slots, operands, dtypes):
         if isinstance(one, Array):
@@ -214,7 +214,7 @@ def apply(name: str, *given: Any, out: Array | None = None, dtype: Any = None,
 
 
 def slot_number(slot: Any, name: str, value: Any, dtype: np.dtype[Any]) -> None:
-    """Makes an operand of one of Python's numbers, in a type."""
+    """Makes an operand of a Python number, in the given type."""
     slot.type = NUMBERS[dtype]
     if dtype.kind in "biu":
         slot.whole = _whole(name, value, dtype)
@@ -232,7 +232,8 @@ def _whole(name: str, value: Any, dtype: np.dtype[Any]) -> int:
 
 
 def cast(a: Array, dtype: Any, copy: bool = True) -> Array:
-    """The elements in another type, dense; the array itself where nothing is to do and no copy is asked for."""
+    """Returns the elements in another type, dense; the array itself if nothing has to change and no copy is asked for.
+    """
     dtype = dtype_from(dtype)
     if a.dtype == dtype and not copy:
         return a
@@ -244,7 +245,8 @@ def cast(a: Array, dtype: Any, copy: bool = True) -> Array:
 
 
 def ufunc(function: Any, method: str, inputs: Sequence[Any], named: dict[str, Any]) -> Any:
-    """NumPy's universal functions, on the side where our arrays lie. NotImplemented: we have none such."""
+    """Computes NumPy's universal functions on the side where our arrays lie. Returns NotImplemented for functions that
+    the library does not have."""
     name = UFUNCS.get(function.__name__, function.__name__)
     if not named and method == "__call__" and name in OPS:
         quick = _quick(name, inputs)
@@ -262,7 +264,7 @@ def ufunc(function: Any, method: str, inputs: Sequence[Any], named: dict[str, An
         return NotImplemented
     into = out if isinstance(out, Array) else None
     if into is not None and into.shape != broadcast(name, [getattr(one, "shape", ()) for one in given]):
-        raise ShapeError(f"{name}: out of shape {into.shape} does not fit")
+        raise ShapeError(f"{name}: out has the shape {into.shape}, which does not fit the result")
     dtype = named.get("dtype")
     if dtype is not None:
         given = [one if is_number(one) else cast(array(one, context=context_of(inputs)), dtype, copy=False)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Vectors of texts by encoders (BERT, RoBERTa and their kin) from a folder of sentence-transformers,
-and their tokens; steps of fine-tuning."""
+"""Turns texts into vectors with encoders (BERT, RoBERTa and related families) from a folder of sentence-transformers,
+and into tokens; takes steps of fine-tuning."""
 from __future__ import annotations
 
 import contextlib
@@ -38,21 +38,21 @@ def _open_tokenizer(folder: Any, max_length: int) -> int:
 
 
 def texts_of(what: str, texts: Any) -> list[str]:
-    """The texts of any iterable."""
+    """Returns the texts of any iterable."""
     if isinstance(texts, (str, bytes)):
-        raise ArgumentTypeError(f"{what}: a list of texts expected, one {type(texts).__name__} given")
+        raise ArgumentTypeError(f"{what}: got one {type(texts).__name__}, but a list of texts is expected")
     try:
         found = list(texts)
     except TypeError:
-        raise ArgumentTypeError(f"{what}: a list of texts expected, {given(texts)} given") from None
+        raise ArgumentTypeError(f"{what}: got {given(texts)}, but a list of texts is expected") from None
     for i, one in enumerate(found):
         if not isinstance(one, str):
-            raise ArgumentTypeError(f"{what}: text {i}: a str expected, {given(one)} given")
+            raise ArgumentTypeError(f"{what}: text {i}: got {given(one)}, but a str is expected")
     return found
 
 
 def encoded(what: str, texts: list[str]) -> list[bytes]:
-    """As UTF-8. ArgumentError names a text that has a half of a surrogate pair."""
+    """Returns texts as UTF-8. ArgumentError names a text that has half of a surrogate pair."""
     try:
         return [text.encode() for text in texts]
     except UnicodeEncodeError as error:
@@ -63,7 +63,7 @@ def encoded(what: str, texts: list[str]) -> list[bytes]:
 
 def _tokens(tokenizer: int, texts: list[str],
             threads: int) -> tuple[NDArray[np.int32], NDArray[np.uintp], int]:
-    """(ids, offsets, number of texts that were cut): text i has ids[offsets[i]:offsets[i + 1]]."""
+    """Returns (ids, offsets, number of texts that were cut): text i has ids[offsets[i]:offsets[i + 1]]."""
     raw = encoded("texts", texts)
     pointers = (ctypes.c_char_p * max(len(raw), 1))(*raw)
     lengths = (ctypes.c_size_t * max(len(raw), 1))(*(len(text) for text in raw))
@@ -85,13 +85,13 @@ def _tokens(tokenizer: int, texts: list[str],
 
 
 def _int32(what: str, values: Any) -> NDArray[np.int32]:
-    """As int32; what would become another number is refused."""
+    """Returns numbers as int32; refuses those that int32 cannot hold."""
     found = np.asarray(values)
     with np.errstate(invalid="ignore"):
         made = np.ascontiguousarray(found, np.int32) if found.dtype.kind in "iufb" else None
     if made is None or (made != found).any():
-        raise ArgumentTypeError(f"trainer: {what}: {reprlib.repr(found.tolist())} given, whole numbers "
-                                "of 32 bits expected")
+        raise ArgumentTypeError(f"trainer: {what}: got {reprlib.repr(found.tolist())}, but whole numbers of 32 bits "
+                                "are expected")
     return made
 
 
@@ -99,8 +99,8 @@ _Self = TypeVar("_Self", bound="_Folder")
 
 
 class _Folder(InThisProcess):
-    """A model folder: tokenizer, and weights once they are needed. Threads take turns: the library
-    wants one call at a time for an encoder or a trainer."""
+    """A model folder: its tokenizer, and its weights once they are needed. Threads take turns, because the library
+    accepts one call at a time for an encoder or a trainer."""
 
     def __init__(self, folder: Any, max_length: int, threads: int):
         self._tokenizer = self._model = 0
@@ -111,7 +111,8 @@ class _Folder(InThisProcess):
 
     @contextlib.contextmanager
     def _call(self) -> Iterator[None]:
-        """A turn, once: a progress function that asks for another one would wait for its own call."""
+        """Takes a turn. A progress function that asks for another turn is refused, because it would wait for its own
+        call."""
         with self._turn:
             if self._busy:
                 raise ArgumentError(f"{type(self).__name__}: called by the progress function of its own "
@@ -123,7 +124,7 @@ class _Folder(InThisProcess):
                 self._busy = False
 
     def tokenize(self, texts: Sequence[str]) -> list[NDArray[np.int32]]:
-        """The token numbers of each text, [CLS] and [SEP] included: those of Hugging Face."""
+        """Returns the token numbers of each text, [CLS] and [SEP] included: the same as Hugging Face's."""
         texts = texts_of("texts", texts)
         with self._turn:
             self._check_open()
@@ -144,12 +145,12 @@ class _Folder(InThisProcess):
 
     @property
     def width(self) -> int:
-        """Numbers in a vector."""
+        """How many numbers a vector has."""
         with self._turn:
             return int(lib.clv_model_get_config(self._weights()).contents.output)
 
     def close(self) -> None:
-        """Waits for calls of other threads; a second time does nothing."""
+        """Waits for calls of other threads; a second call does nothing."""
         with self._call():
             self._end()
 
@@ -177,7 +178,7 @@ class _Folder(InThisProcess):
 
 def tokenize(folder: str | os.PathLike[str], texts: Sequence[str], *, max_length: int = 0,
              threads: int = 0) -> list[NDArray[np.int32]]:
-    """Token numbers of texts by the tokenizer of a model folder; no device is needed.
+    """Returns the token numbers of texts, by the tokenizer of a model folder; no device is needed.
 
     Raises FileError, FormatError, ArgumentError.
     """
@@ -201,12 +202,12 @@ class Encoding(_Folder):
         self._encoder = made.value or 0
 
     def _config(self) -> Any:
-        """What the encoder is to do; opens the weights."""
+        """Returns what the encoder is to do, and opens the weights."""
         return lib.clv_model_get_config(self._weights())
 
     def _vectors(self, what: str, texts: list[str], report: Report | None,
                  progress: Progress) -> NDArray[np.float32]:
-        """Within _call()."""
+        """Computes vectors; the caller is within _call()."""
         if not self._encoder:
             raise ArgumentError(f"{type(self).__name__}: it is closed")
         self.context.check_process()
@@ -237,19 +238,19 @@ class Encoding(_Folder):
 
 
 class Encoder(Encoding):
-    """An encoder from a folder as sentence-transformers writes it (config.json, model.safetensors,
-    tokenizer.json or vocab.txt) of the family BERT, DistilBERT, ELECTRA, RoBERTa, XLM-RoBERTa, MPNet or
-    ALBERT. Only BERT can be fine-tuned.
+    """An encoder from a folder as sentence-transformers writes it (config.json, model.safetensors, tokenizer.json or
+    vocab.txt), of the family BERT, DistilBERT, ELECTRA, RoBERTa, XLM-RoBERTa, MPNet or ALBERT. Only BERT can be
+    fine-tuned.
 
     Parameters
     ----------
-    folder        the folder
-    max_length    most tokens of a text; 0: as the folder says
-    batch_tokens  worked on together; 0: automatic
-    half          devices keep matrices as fp16: cosine to fp32 0.9999
-    threads       of the tokenizer; 0: all cores that this process may use
+    folder        the model folder
+    max_length    largest number of tokens of a text; 0: the folder's limit
+    batch_tokens  number of tokens that are computed together; 0: automatic
+    half          devices keep matrices as fp16; the cosine to fp32's vectors is 0.9999
+    threads       number of the tokenizer's threads; 0: all cores that this process may use
 
-    Raises FileError, FormatError (names what was found and what was expected), MemoryError.
+    Raises FileError, FormatError (the message says what was found and what was expected), MemoryError.
     """
 
     def __init__(self, folder: str | os.PathLike[str], *, max_length: int = 0, batch_tokens: int = 0,
@@ -259,11 +260,14 @@ class Encoder(Encoding):
     def embed(self, texts: Sequence[str] | str, *, prompt_name: str | None = None,
               prompt: str | None = None, report: Report | None = None,
               progress: Progress = None) -> NDArray[np.float32]:
-        """A vector a text: float32 [texts, width]; of one str: [width]. Texts are not padded; a text's
-        vector does not depend on its neighbours. Before every text stands `prompt`, or the model's
-        prompt of the name `prompt_name`, or else its default prompt if it has one. Warns where texts
-        are longer than max_length and are cut. Raises DeviceError, CancelledError. Ctrl-C ends the
-        call."""
+        """Turns texts into vectors: float32 [texts, width], or [width] for one str.
+
+        Texts are not padded, and a text's vector does not depend on the other texts. `prompt` is put before every text,
+        or the model's prompt of the name `prompt_name`, or else the model's default prompt if it has one. Warns if
+        texts are longer than max_length and are cut.
+
+        Raises DeviceError, CancelledError. Ctrl-C ends the call.
+        """
         one = isinstance(texts, str)
         found = texts_of("texts", [texts] if one else texts)
         with self._call():
@@ -293,11 +297,14 @@ class Encoder(Encoding):
                output_value: str = "sentence_embedding", precision: str = "float32",
                convert_to_numpy: bool = True, convert_to_tensor: bool = False, device: Any = None,
                normalize_embeddings: bool = False, truncate_dim: int | None = None) -> NDArray[Any]:
-        """embed() with the arguments of SentenceTransformer.encode. `batch_size` is taken and not
-        needed: texts of equal length share a batch of `batch_tokens`. What would give another result
-        than asked for is refused: tensors, token embeddings, devices (give a context to Encoder).
-        `truncate_dim` keeps the first numbers of each vector; `normalize_embeddings` then makes its
-        length 1; `precision` then brings it to fewer bits, as quantize_embeddings() does."""
+        """Does the same as embed(), with the arguments of SentenceTransformer.encode.
+
+        `batch_size` is accepted but not needed, because texts of equal length share a batch of `batch_tokens`.
+        Arguments that would give another result than sentence-transformers are refused: tensors, token embeddings,
+        devices (give a context to Encoder). `truncate_dim` keeps the first numbers of each vector,
+        `normalize_embeddings` then makes its length 1, and `precision` then converts it to fewer bits, as
+        quantize_embeddings() does.
+        """
         whole("encode: batch_size", batch_size, 1, 1 << 31)
         for name, value, taken in (("convert_to_tensor", convert_to_tensor, False),
                                    ("convert_to_numpy", convert_to_numpy, True),
@@ -306,7 +313,7 @@ class Encoder(Encoding):
             if value != taken:
                 advice = {"convert_to_tensor": "; torch.from_numpy(...) makes a tensor of the result",
                           "device": "; Encoder(context=...) chooses devices"}.get(name, "")
-                raise ArgumentError(f"encode: {name}: {value!r} given, only {taken!r} is supported{advice}")
+                raise ArgumentError(f"encode: {name} is {value!r}, but only {taken!r} is supported{advice}")
         choice("encode: precision", precision, PRECISIONS)
         out = self.embed(sentences, prompt_name=prompt_name, prompt=prompt, progress=bool(show_progress_bar))
         if truncate_dim is not None:
@@ -328,38 +335,37 @@ class Encoder(Encoding):
         return self.encode(sentences, **named)
 
     def encode_query(self, sentences: Sequence[str] | str, **named: Any) -> NDArray[np.float32]:
-        """encode() with the model's prompt "query" if it has one, as in SentenceTransformer."""
+        """As encode(), with the model's prompt "query" if it has one, as in SentenceTransformer."""
         return self._encode_as(("query",), sentences, named)
 
     def encode_document(self, sentences: Sequence[str] | str, **named: Any) -> NDArray[np.float32]:
-        """encode() with the first prompt of "document", "passage" and "corpus" that the model has, if any."""
+        """As encode(), with the first prompt of "document", "passage" and "corpus" that the model has, if any."""
         return self._encode_as(("document", "passage", "corpus"), sentences, named)
 
     @staticmethod
     def similarity_pairwise(embeddings1: Any, embeddings2: Any) -> NDArray[np.float32]:
-        """Cosines of the vectors at the same place in two lists of vectors, [n]."""
+        """Returns the cosines of the vectors at the same place in two lists of vectors, [n]."""
         a, b = (np.atleast_2d(np.asarray(e, np.float32)) for e in (embeddings1, embeddings2))
         if a.ndim != 2 or a.shape != b.shape:
-            raise ArgumentError(f"similarity_pairwise: vectors of shapes {a.shape} and {b.shape} given, twice [n, width] "
-                                "expected")
+            raise ArgumentError(f"similarity_pairwise: got vectors of shapes {a.shape} and {b.shape}, but both must "
+                                "be [n, width]")
         a, b = (e / np.maximum(np.linalg.norm(e, axis=1, keepdims=True), np.float32(1e-12)) for e in (a, b))
         return np.asarray((a * b).sum(1), np.float32)
 
     @staticmethod
     def similarity(embeddings1: Any, embeddings2: Any) -> NDArray[np.float32]:
-        """Cosines of all pairs of two lists of vectors, [n, m], as SentenceTransformer.similarity
-        gives them."""
+        """Returns the cosines of all pairs of two lists of vectors, [n, m], as SentenceTransformer.similarity does."""
         pair = [np.atleast_2d(np.asarray(e, np.float32)) for e in (embeddings1, embeddings2)]
         if any(e.ndim != 2 for e in pair) or pair[0].shape[1] != pair[1].shape[1]:
-            raise ArgumentError(f"similarity: vectors of shapes {pair[0].shape} and {pair[1].shape} given, [n, width] "
-                                "and [m, width] expected")
+            raise ArgumentError(f"similarity: got vectors of shapes {pair[0].shape} and {pair[1].shape}, but [n, "
+                                "width] and [m, width] are expected")
         a, b = (e / np.maximum(np.linalg.norm(e, axis=1, keepdims=True), np.float32(1e-12)) for e in pair)
         return np.asarray(a @ b.T, np.float32)
 
 
 def embed(folder: str | os.PathLike[str], texts: Sequence[str] | str, *, report: Report | None = None,
           progress: Progress = None, **named: Any) -> NDArray[np.float32]:
-    """Encoder(folder, ...).embed(texts): for a single call."""
+    """Does the same as Encoder(folder, ...).embed(texts), for a single call."""
     encoder = Encoder(folder, **named)
     try:
         return encoder.embed(texts, report=report, progress=progress)
@@ -368,7 +374,8 @@ def embed(folder: str | os.PathLike[str], texts: Sequence[str] | str, *, report:
 
 
 class TrainResult(NamedTuple):
-    """Mean loss, length of the gradient, texts (or pairs) that counted, and those that were right."""
+    """Mean loss, length of the gradient, number of texts (or pairs) that counted, and number of those that were right.
+    """
     loss: float
     gradient_length: float
     counted: int
@@ -376,9 +383,9 @@ class TrainResult(NamedTuple):
 
 
 class Trainer(_Folder):
-    """Fine-tunes a model folder: task "classes" (a layer predicts the class, see `head`) or "pairs" (texts
-    2i and 2i + 1 belong together). Options are those of clv_trainer_options in include/cleave/train.h:
-    classes=3, head="pooler", decay=0.01, frozen_layers=4, optimizer="sgd", seed=1, ..."""
+    """Fine-tunes a model folder. The task is "classes" (a layer predicts the class, see `head`) or "pairs" (texts 2i
+    and 2i + 1 belong together). The options are those of clv_trainer_options in include/cleave/train.h: classes=3,
+    head="pooler", decay=0.01, frozen_layers=4, optimizer="sgd", seed=1, ..."""
 
     def __init__(self, folder: str | os.PathLike[str], task: str = "classes", *, max_length: int = 0,
                  threads: int = 0, context: Context | None = None, **options: Any):
@@ -387,7 +394,7 @@ class Trainer(_Folder):
         self.context = chosen(context)
         known = {name for name, _ in _abi.TrainerOptions._fields_} - {"size", "task"}
         if set(options) - known:
-            raise ArgumentError(f"trainer: unknown option {sorted(set(options) - known)[0]!r}")
+            raise ArgumentError(f"trainer: there is no option {sorted(set(options) - known)[0]!r}")
         if "optimizer" in options:
             options["optimizer"] = choice("optimizer", options["optimizer"], OPTIMIZERS)
         if "head" in options:
@@ -403,7 +410,7 @@ class Trainer(_Folder):
 
     @property
     def steps(self) -> int:
-        """Steps taken so far, those before restore()'s state included."""
+        """How many steps were taken so far, including those before the state that restore() read."""
         with self._turn:
             return int(lib.clv_trainer_steps(self._open()))
 
@@ -415,7 +422,7 @@ class Trainer(_Folder):
 
     @property
     def checked(self) -> tuple[int, int]:
-        """Steps that were compared with plain C, and those of them that were taken again."""
+        """How many steps were compared with plain C, and how many of them were repeated."""
         repeated = ctypes.c_uint64()
         with self._turn:
             return int(lib.clv_trainer_checked(self._open(), ctypes.byref(repeated))), repeated.value
@@ -428,11 +435,11 @@ class Trainer(_Folder):
 
     def run_rows(self, rows: Sequence[NDArray[Any]], labels: Any, rate: float | None = None,
                  scores: NDArray[np.float32] | None = None) -> TrainResult:
-        """Runs step() or, without a rate, evaluate() on rows as tokenize() gives them. Without a rate,
-        `scores` is filled in if you pass it: float32 [texts, classes], for pairs [texts / 2, texts / 2]."""
+        """Runs step() or, without a rate, evaluate() on rows as tokenize() gives them. Without a rate, `scores` is
+        filled in if you pass it: float32 [texts, classes], or [texts / 2, texts / 2] for pairs."""
         marks = None if labels is None else _int32("labels", labels)
         if marks is not None and marks.shape != (len(rows),):
-            raise ArgumentError(f"trainer: {len(rows)} texts, labels of shape {marks.shape}")
+            raise ArgumentError(f"trainer: there are {len(rows)} texts, but the labels have the shape {marks.shape}")
         rate = None if rate is None else real("trainer: rate", rate)
         offsets = np.zeros(len(rows) + 1, np.uintp)
         np.cumsum([len(row) for row in rows], out=offsets[1:])
@@ -449,17 +456,17 @@ class Trainer(_Folder):
         return TrainResult(*(getattr(found, name) for name in TrainResult._fields))
 
     def step(self, texts: Sequence[str], labels: Any = None, *, rate: float) -> TrainResult:
-        """One step of learning on these texts."""
+        """Takes one step of learning on these texts."""
         return self.run_rows(self.tokenize(texts), labels, rate)
 
     def evaluate(self, texts: Sequence[str], labels: Any = None) -> TrainResult:
-        """Loss and hits, nothing is learnt."""
+        """Returns loss and hits; nothing is learnt."""
         return self.run_rows(self.tokenize(texts), labels)
 
     def _to_file(self, function: Any, path: str | os.PathLike[str],
                  metadata: Mapping[str, str] | None) -> None:
         if not isinstance(metadata or {}, Mapping):
-            raise ArgumentTypeError(f"metadata: {given(metadata)} given, a mapping of texts expected")
+            raise ArgumentTypeError(f"metadata is {given(metadata)}, but it must be a mapping of texts")
         words = [text("metadata", word).encode() for pair in (metadata or {}).items()
                  for word in pair]
         pairs = (ctypes.c_char_p * (len(words) + 1))(*words, None)
@@ -467,15 +474,15 @@ class Trainer(_Folder):
             check(function(self._open(), os.fsencode(file_path("path", path)), pairs))
 
     def write(self, path: str | os.PathLike[str], metadata: Mapping[str, str] | None = None) -> None:
-        """The weights as safetensors, which other tools read; `metadata` goes into its header."""
+        """Writes the weights as safetensors, which other tools can read; `metadata` goes into the file's header."""
         self._to_file(lib.clv_trainer_write, path, metadata)
 
     def save(self, path: str | os.PathLike[str], metadata: Mapping[str, str] | None = None) -> None:
-        """All that the next step depends on; see restore()."""
+        """Saves all that the next step depends on; see restore()."""
         self._to_file(lib.clv_trainer_save, path, metadata)
 
     def restore(self, path: str | os.PathLike[str]) -> None:
-        """Goes on where save() was called."""
+        """Continues from where save() was called."""
         with self._turn:
             check(lib.clv_trainer_restore(self._open(), os.fsencode(file_path("path", path))))
 

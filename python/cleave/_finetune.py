@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A model learns from examples: what `cleave finetune` does, from Python. The order of the examples,
-the rates and so the bytes of the result are those of the command."""
+"""Trains a model on examples: does what `cleave finetune` does, from Python. The order of the examples, the rates and
+so the bytes of the result are those of the command."""
 from __future__ import annotations
 
 import hashlib
@@ -47,7 +47,7 @@ class FinetuneResult(NamedTuple):
 
 
 class _Examples:
-    """Rows of tokens: one an example with a label, or two."""
+    """Rows of tokens: one row per example with a label, or two rows per example."""
 
     def __init__(self, trainer: Trainer, texts: Sequence[str], others: Sequence[str] | None,
                  labels: NDArray[Any] | None):
@@ -109,16 +109,16 @@ class _Plan(NamedTuple):
 
 def _names(labels: Any) -> list[Label]:
     if isinstance(labels, (str, bytes)):
-        raise ArgumentError("finetune: labels: a list expected, one text given")
+        raise ArgumentError("finetune: labels: got one text, but a list is expected")
     found: list[Label] = [one.item() if isinstance(one, np.generic) else one for one in labels]
     kinds = {type(one) for one in found}
     if not (kinds <= {str} or kinds <= {int}):
-        raise ArgumentError("finetune: labels: all str or all int expected")
+        raise ArgumentError("finetune: labels must be all str or all int")
     return found
 
 
 def _classes(labels: list[Label]) -> dict[Label, int]:
-    """Numbers by the order of the names (by their bytes) or numbers, whatever that of the texts."""
+    """Numbers the classes in the order of their names (by bytes) or numbers, whatever the order of the texts."""
     names = sorted(set(labels), key=lambda one: one.encode() if isinstance(one, str) else one)
     if len(names) < 2:
         raise FormatError(f"finetune: every text has the label {names[0]!r}, but two labels are needed"
@@ -134,7 +134,7 @@ def _numbers(labels: list[Label], classes: dict[Label, int]) -> NDArray[np.int32
 
 
 def _write_folder(source: str, target: str, classes: list[str], trainer: Trainer) -> None:
-    """As the model's folder, with new weights, which come last. Every file is complete or absent."""
+    """Writes a folder like the model's, with new weights, which come last. Every file is complete or absent."""
     def put(name: str, data: bytes) -> None:
         path = os.path.join(target, name)
         os.makedirs(os.path.dirname(path), exist_ok=True)
@@ -270,33 +270,37 @@ def finetune(folder: str | os.PathLike[str], texts: Sequence[str], targets: Sequ
              seed: int = 0, validation: tuple[Sequence[str], Sequence[Label]] | None = None,
              save_every: int = 0, resume: bool = False, max_length: int = 0, threads: int = 0,
              context: Context | None = None, progress: Progress = None) -> FinetuneResult:
-    """All weights of an encoder learn, on the context's first device that works; the model goes to the
-    folder `output`, which Encoder, `cleave embed` and PyTorch read. Same seed, device and data: same
-    bytes, those of the command `cleave finetune`.
+    """Trains all weights of an encoder on the context's first device that works. The model goes to the folder `output`,
+    which Encoder, `cleave embed` and PyTorch can read. The same seed, device and data give the same bytes, which are
+    those of the command `cleave finetune`.
 
     Parameters
     ----------
     folder      a model folder, as for Encoder
     texts       what to learn from
-    targets     task "classes": the class of each text, str or int; the model becomes a
-                BertForSequenceClassification, which Classifier and transformers read with the same
-                results; the names of the classes are in id2label of config.json.
-                task "pairs": the text that belongs to each; the others of its batch do not
+    targets     task "classes": the class of each text, str or int. The model becomes a BertForSequenceClassification,
+                which Classifier and transformers read with the same results; the names of the classes are in id2label
+                of config.json. Task "pairs": the text that belongs to each text; those of the other texts in its batch
+                do not
     output      folder for the model; an interrupted run leaves its state there, checkpoint.safetensors
     epochs      how often every example is seen
-    batch_size  examples of a step
-    rate, warmup, schedule   highest learning rate, the part of the steps in which it rises, and
-                "linear" (falls to 0 behind that) or "constant"
-    optimizer, momentum, decay, clip, scale   "adamw" or "sgd" (which has momentum); of weights; longest
-                gradient, 0: any; of the cosines of pairs
-    freeze      the embeddings and the first so many layers stay; 0: none does; all only with classes
-    seed        of the order and the first weights
-    validation  (texts, targets) to test with behind every epoch
-    save_every  steps from state to state on disk; 0: at the ends of epochs
-    resume      go on from the state in `output`, with the same arguments: ends with the same bytes
-    progress    sees (steps done, all); a state is saved when it cancels, and at Ctrl-C
+    batch_size  number of examples in a step
+    rate, warmup, schedule   the highest learning rate, the share of the steps in which it rises, and "linear" (it then
+                falls to 0) or "constant"
+    optimizer   "adamw" or "sgd"
+    momentum    for "sgd"
+    decay       weight decay
+    clip        longer gradients are shortened to this length; 0: never
+    scale       factor of the cosines of pairs
+    freeze      the embeddings and this many of the first layers do not learn; 0: all learn. All layers can be frozen
+                only for classes
+    seed        for the order of the examples and the first weights
+    validation  (texts, targets) to test with after every epoch
+    save_every  number of steps between two states on disk; 0: at the end of each epoch
+    resume      continue from the state in `output`, with the same arguments; the result has the same bytes
+    progress    called with (steps done, all steps); the state is saved if it cancels, and at Ctrl-C
 
-    Raises ArgumentError, FormatError (labels, another run's state), FileError, DeviceMemoryError,
+    Raises ArgumentError, FormatError (labels, or the state of another run), FileError, DeviceMemoryError,
     CancelledError, DeviceError.
     """
     source, target = file_path("finetune: folder", folder), file_path("finetune: output", output)
@@ -310,24 +314,22 @@ def finetune(folder: str | os.PathLike[str], texts: Sequence[str], targets: Sequ
     freeze = whole("finetune: freeze", freeze)
     rate, warmup = real("finetune: rate", rate), real("finetune: warmup", warmup)
     if not 0 < rate <= 1e3 or not 0 <= warmup < 1:
-        raise ArgumentError(f"finetune: rate {rate}, warmup {warmup} given, expected more than 0 to "
-                            "1000, and 0 to less than 1")
+        raise ArgumentError(f"finetune: rate is {rate} and warmup {warmup}, but rate must be above 0 and at most "
+                            "1000, and warmup 0 or more and below 1")
     _check_output(source, target, state, resume)
     learnt = texts_of("finetune: texts", texts)
     sets = [(learnt, targets)]
     if validation is not None:
         if not isinstance(validation, (tuple, list)) or len(validation) != 2:
-            raise ArgumentTypeError(f"finetune: validation: {given_as(validation)} given, (texts, "
-                                    "targets) expected")
+            raise ArgumentTypeError(f"finetune: validation is {given_as(validation)}, but it must be (texts, targets)")
         sets.append((texts_of("finetune: validation", validation[0]), validation[1]))
     for given, belonging in sets:
         if not hasattr(belonging, "__len__"):
-            raise ArgumentTypeError(f"finetune: {given_as(belonging)} given, a list of targets "
-                                    "expected")
+            raise ArgumentTypeError(f"finetune: targets is {given_as(belonging)}, but it must be a list")
         if len(given) != len(belonging):
-            raise ArgumentError(f"finetune: {len(given)} texts, {len(belonging)} targets")
+            raise ArgumentError(f"finetune: there are {len(given)} texts, but {len(belonging)} targets")
     if len(learnt) < 1 + pairs:
-        raise FormatError(f"finetune: {len(learnt)} texts, at least {1 + pairs} needed")
+        raise FormatError(f"finetune: got {len(learnt)} texts, but at least {1 + pairs} are needed")
     classes = {} if pairs else _classes(_names(targets))
     options: dict[str, Any] = {} if pairs else {"classes": len(classes)}
     trainer = Trainer(source, task, max_length=max_length, threads=threads, context=context,

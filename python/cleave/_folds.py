@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reductions along axes: float32 by clv_reduce, whose sums are compensated, all else by clv_array_fold."""
+"""Reductions along axes: float32 by clv_reduce, whose sums are compensated, all other types by clv_array_fold."""
 from __future__ import annotations
 
 import math
@@ -37,7 +37,7 @@ def _fold(what: str, a: Array, axes: tuple[int, ...], keepdims: bool, dtype: Any
 
 
 def _reduced(what: str, a: Array, axis: Any, keepdims: bool) -> Array | None:
-    """float32 along one axis, or all: measured on both sides. None: not such a case."""
+    """Reduces float32 along one axis or over all elements, on the faster side; returns None for other cases."""
     one = axis if axis is None or hasattr(axis, "__index__") else axis[0] if len(axis) == 1 else ()
     if a.dtype is not FLOAT32 or not a.is_whole or one == ():
         return None
@@ -62,12 +62,12 @@ def _sums(what: str, a: Array, axis: Any, keepdims: bool, dtype: Any) -> Array:
 
 
 def sum(a: Array, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Array:
-    """Sums along axes: of small integers and bool in 64 bits, of other types in their own."""
+    """Computes sums along axes: small integers and bool in 64 bits, other types in their own type."""
     return _sums("sum", a, axis, keepdims, dtype)
 
 
 def prod(a: Array, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Array:
-    """Products along axes, in the types of sums."""
+    """Computes products along axes, in the same types as sums."""
     return _sums("prod", a, axis, keepdims, dtype)
 
 
@@ -81,12 +81,12 @@ def _extreme(what: str, a: Array, axis: Any, keepdims: bool) -> Array:
 
 
 def min(a: Array, axis: Any = None, keepdims: bool = False) -> Array:
-    """The least element along axes; NaN where one is."""
+    """Returns the smallest element along axes; NaN if an element is NaN."""
     return _extreme("min", a, axis, keepdims)
 
 
 def max(a: Array, axis: Any = None, keepdims: bool = False) -> Array:
-    """The greatest element along axes; NaN where one is."""
+    """Returns the largest element along axes; NaN if an element is NaN."""
     return _extreme("max", a, axis, keepdims)
 
 
@@ -96,7 +96,7 @@ def any(a: Array, axis: Any = None, keepdims: bool = False) -> Array:
 
 
 def all(a: Array, axis: Any = None, keepdims: bool = False) -> Array:
-    """Whether no element along axes is 0."""
+    """Whether all elements along axes are not 0."""
     return _fold("all", a, axes_of("all", axis, a.ndim), keepdims, BOOL)
 
 
@@ -110,7 +110,7 @@ def _count(a: Array, axes: tuple[int, ...]) -> int:
 
 
 def mean(a: Array, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Array:
-    """Means along axes; of integers in float64."""
+    """Computes means along axes; those of integers in float64."""
     a = _floats(a, dtype)
     made = _reduced("mean", a, axis, keepdims)
     if made is not None:
@@ -122,7 +122,7 @@ def mean(a: Array, axis: Any = None, dtype: Any = None, keepdims: bool = False) 
 
 
 def var(a: Array, axis: Any = None, dtype: Any = None, correction: float = 0, keepdims: bool = False) -> Array:
-    """Variances along axes: sums of |x - mean|^2 over their number less `correction`."""
+    """Computes variances along axes: the sum of |x - mean|^2, divided by the number of elements less `correction`."""
     a = _floats(a, dtype)
     if not correction:
         made = _reduced("var", a, axis, keepdims)
@@ -138,7 +138,7 @@ def var(a: Array, axis: Any = None, dtype: Any = None, correction: float = 0, ke
 
 
 def std(a: Array, axis: Any = None, dtype: Any = None, correction: float = 0, keepdims: bool = False) -> Array:
-    """Deviations along axes: the square roots of the variances."""
+    """Computes standard deviations along axes: the square roots of the variances."""
     return apply("sqrt", var(a, axis, dtype, correction, keepdims))
 
 
@@ -164,26 +164,28 @@ def _place(what: str, a: Array, axis: Any, keepdims: bool) -> Array:
 
 
 def ramp(count: int, context: Any) -> Array:
-    """0, 1, 2 ... as int64."""
+    """Returns 0, 1, 2, ... as int64."""
     out = new_array(context, (count,), INT64)
     return apply("ramp", 0, 1, out=out, context=context) if count else out
 
 
 def argmin(a: Array, axis: Any = None, keepdims: bool = False) -> Array:
-    """The place of the first least element along an axis, or of all row by row; the first NaN where one is."""
+    """Returns the index of the first smallest element along an axis, or over all elements row by row; that of the first
+    NaN if there is one."""
     return _place("argmin", a, axis, keepdims)
 
 
 def argmax(a: Array, axis: Any = None, keepdims: bool = False) -> Array:
-    """The place of the first greatest element along an axis, or of all row by row; the first NaN where one is."""
+    """Returns the index of the first largest element along an axis, or over all elements row by row; that of the first
+    NaN if there is one."""
     return _place("argmax", a, axis, keepdims)
 
 
 def scan(what: str, a: Array, axis: Any, dtype: Any, include_initial: bool) -> Array:
-    """Running sums or products along an axis, on the host."""
+    """Computes running sums or products along an axis, on the host."""
     if axis is None:
         if a.ndim != 1:
-            raise ShapeError(f"cumulative_{what}: an axis of {a.ndim} axes expected")
+            raise ShapeError(f"cumulative_{what}: the array has {a.ndim} axes; name one of them with axis=")
         axis = 0
     axis = axis_of(f"cumulative_{what}", axis, a.ndim)
     if dtype is None:

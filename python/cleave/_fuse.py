@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Several operations as one kernel: ElementwiseKernel from a text, fuse() from a Python function."""
+"""Makes one kernel of several operations: ElementwiseKernel from a text, fuse() from a Python function."""
 from __future__ import annotations
 
 import ctypes
@@ -30,7 +30,7 @@ _OPENCL = {"char": "int8", "uchar": "uint8", "short": "int16", "ushort": "uint16
 
 
 class _Program:
-    """A program of the library, which takes inputs of these types."""
+    """A program of the library for inputs of given types."""
     __slots__ = ("handle", "inputs", "outputs")
 
     def __init__(self, code: str, inputs: Sequence[tuple[str, np.dtype[Any]]],
@@ -51,11 +51,11 @@ class _Program:
             lib.clv_fuse_free(self.handle)
 
     def run(self, what: str, given: Sequence[Any], outs: Sequence[Array | None], context: Context) -> list[Array]:
-        """One kernel; arrays and numbers in, arrays out."""
+        """Runs the kernel on arrays and numbers, and returns arrays."""
         shape = broadcast(what, [one.shape if isinstance(one, Array) else () for one in given])
         for out in outs:
             if out is not None and out.shape != shape:
-                raise ShapeError(f"{what}: out of shape {out.shape}, {shape} expected")
+                raise ShapeError(f"{what}: out has the shape {out.shape}, but it must be {shape}")
         made = [new_array(context, shape, dtype) if out is None else out for out, dtype in zip(outs, self.outputs)]
         slots = (_abi.Operand * max(len(given), 1))()
         for slot, one, dtype in zip(slots, given, self.inputs):
@@ -93,27 +93,28 @@ def _parameters(what: str, given: str, kinds: str) -> list[_Parameter]:
 
 
 class ElementwiseKernel:
-    """Statements of your own for every element of arrays, as one kernel; CuPy's signature.
+    """Your own statements for every element of arrays, as one kernel, with CuPy's signature.
 
     >>> squared = ElementwiseKernel("T x, T y", "T z", "T d = x - y; z = d * d", "squared")
     >>> squared(a, b)
 
     Parameters
     ----------
-    in_params    types and names: 'float32 x, T y'. A type is NumPy's or OpenCL's name (float, uchar), or one capital
-                 letter: then it is that of the argument, the same for all parameters that have this letter
-    out_params   likewise, at most 4; a letter must be among in_params
+    in_params    types and names: 'float32 x, T y'. A type is a name of NumPy's or OpenCL's (float, uchar), or one
+                 capital letter, which stands for the type of the argument; parameters with the same letter have the
+                 same type
+    out_params   likewise, at most 4; a letter must also occur in in_params
     operation    statements in the language of clv_fuse_parse (include/cleave/array_fuse.h): declarations and
                  assignments with C's operators, ?: and the functions of arrays. There are no loops, no `if` and no
                  indices; '/' of two integers is refused
-    name         for errors
+    name         a name for error messages
 
-    A call takes an argument per input, and may be given arrays for the outputs after them. Arguments are Arrays,
-    numbers, or NumPy's arrays, which are copied to the device; they broadcast. The host interprets the program where
-    that is faster, or where no device works: neither needs a compiler of C.
+    A call takes one argument per input, and may take arrays for the outputs after them. Arguments are Arrays, numbers,
+    or NumPy arrays, which are copied to the device; they broadcast. The host interprets the program if that is faster,
+    or if no device works; this needs no compiler.
 
-    Raises FormatError and UnsupportedError (line and column of the operation), ArgumentError, ShapeError. Where all
-    types are named, the text is checked at once, else at the first call with such types.
+    Raises FormatError and UnsupportedError (with the line and column in the operation), ArgumentError, ShapeError. If
+    all types are named, the text is checked at once, else at the first call with new types.
     """
 
     def __init__(self, in_params: str, out_params: str, operation: str, name: str = "kernel"):
@@ -121,7 +122,7 @@ class ElementwiseKernel:
         self.in_params = _parameters(self.name, in_params, "in_params")
         self.out_params = _parameters(self.name, out_params, "out_params")
         if not self.out_params:
-            raise ArgumentError(f"{self.name}: no out_params, 1 to 4 expected")
+            raise ArgumentError(f"{self.name}: there are no out_params, but 1 to 4 are needed")
         letters = {one.type for one in self.in_params if one.dtype is None}
         for one in self.out_params:
             if one.dtype is None and one.type not in letters:
@@ -141,7 +142,7 @@ class ElementwiseKernel:
         return found
 
     def _types(self, given: Sequence[Any]) -> dict[str, np.dtype[Any]]:
-        """What the letters stand for: the types of arrays, or else of numbers."""
+        """Returns what the letters stand for: the types of arrays, or else of numbers."""
         types: dict[str, np.dtype[Any]] = {}
         for numbers in (False, True):
             for parameter, one in zip(self.in_params, given):
@@ -156,8 +157,8 @@ class ElementwiseKernel:
     def __call__(self, *arguments: Any, context: Context | None = None) -> Any:
         count, most = len(self.in_params), len(self.in_params) + len(self.out_params)
         if len(arguments) not in (count, most):
-            raise ArgumentError(f"{self.name}: {len(arguments)} arguments given, {count} inputs expected (or {most} "
-                                "with the outputs)")
+            raise ArgumentError(f"{self.name}: got {len(arguments)} arguments, but {count} inputs are expected (or "
+                                f"{most} with the outputs)")
         context = chosen(context_of(arguments, context))
         given = [one if isinstance(one, Array) or is_number(one) else array(one, context=context)
                  for one in arguments[:count]]
@@ -168,8 +169,8 @@ class ElementwiseKernel:
         program = self._program(self._types(given))
         for parameter, one, dtype in zip(self.in_params, given, program.inputs):
             if isinstance(one, Array) and one.dtype != dtype:
-                raise ArgumentError(f"{self.name}: {parameter.name} is {one.dtype}, {dtype} expected: convert it with "
-                                    "astype()")
+                raise ArgumentError(f"{self.name}: {parameter.name} is {one.dtype}, but it must be {dtype}: convert "
+                                    "it with astype()")
         made = program.run(self.name, given, outs, context)
         return made[0] if len(made) == 1 else tuple(made)
 
@@ -185,7 +186,7 @@ class ElementwiseKernel:
 # ---- fuse: a Python function, called once per types with symbols in place of arrays
 
 class _Trace:
-    """Statements that a function's operations become."""
+    """The statements that a function's operations become."""
 
     def __init__(self) -> None:
         self.lines: list[str] = []
@@ -212,7 +213,7 @@ def _no_array(what: str) -> TypeError:
 
 
 class Symbol(Operators):
-    """What a fused function gets in place of an array: its operators note what they are to compute."""
+    """What a fused function gets in place of an array: its operators record what they are to compute."""
     __slots__ = ("trace", "name", "dtype")
     __array_priority__ = 2000
 
@@ -306,7 +307,7 @@ _LIBRARY = {"bitwise_and": "bit_and", "bitwise_or": "bit_or", "bitwise_xor": "bi
 
 
 class _Fused:
-    """A function whose operations are one kernel."""
+    """A function whose operations become one kernel."""
 
     def __init__(self, function: Callable[..., Any]):
         self.function, self.name = function, getattr(function, "__name__", "function")
@@ -323,8 +324,8 @@ class _Fused:
         results = list(made) if several else [made]
         for one in results:
             if not isinstance(one, Symbol):
-                raise ArgumentTypeError(f"fuse: {self.name} returned {shown(one)}, results of operations on its "
-                                        "arguments expected")
+                raise ArgumentTypeError(f"fuse: {self.name} returned {shown(one)}, but it must return results of "
+                                        "operations on its arguments")
         inputs = [(f"x{i}", given[i].dtype) for i in places]
         inputs += [(f"n{i}", dtype) for i, (_value, dtype) in enumerate(trace.numbers)]
         outputs = [(f"z{i}", one.dtype) for i, one in enumerate(results)]
@@ -338,7 +339,7 @@ class _Fused:
                  for one in arguments]
         arrays = [one for one in given if isinstance(one, Array)]
         if not arrays:
-            raise ArgumentTypeError(f"fuse: {self.name}: an array among the arguments expected")
+            raise ArgumentTypeError(f"fuse: {self.name}: at least one of the arguments must be an array")
         key = tuple(one.dtype if isinstance(one, Array) else (type(one), one) for one in given)
         found = self._known.get(key)
         if found is None:
@@ -351,7 +352,8 @@ class _Fused:
 
 
 def fuse(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A decorator: the operations of a function on arrays become one kernel, which reads and writes every array once.
+    """A decorator that turns the operations of a function on arrays into one kernel, which reads and writes every array
+    once.
 
     >>> @fuse
     ... def squared(x, y):
@@ -359,13 +361,13 @@ def fuse(function: Callable[..., Any]) -> Callable[..., Any]:
     ...     return d * d
 
     The function is called once per combination of types and numbers among its arguments, with symbols in place of the
-    arrays: it may use operators, NumPy's functions that work element by element (np.exp, np.where, np.clip), astype()
-    and numbers. It must not look at elements: no `if` on them, no index, no sum. What else Python computes in it is
-    fixed at that first call. Results have the types that the operations have one by one. A new number costs a trace of
-    the function (some 0.1 ms), but no new kernel.
+    arrays. It may use operators, NumPy's functions that work element by element (np.exp, np.where, np.clip), astype()
+    and numbers. It must not look at elements: `if` on them, indices and sums are not possible. Whatever else Python
+    computes in the function is fixed at that first call. Results have the types that the operations have one by one. A
+    new number costs another trace of the function (some 0.1 ms), but no new kernel.
 
-    Raises TypeError (what the function does needs elements), UnsupportedError, ShapeError, ArgumentError.
+    Raises TypeError (the function needs elements), UnsupportedError, ShapeError, ArgumentError.
     """
     if not callable(function):
-        raise ArgumentTypeError(f"fuse: {shown(function)} given, a function expected")
+        raise ArgumentTypeError(f"fuse: got {shown(function)}, but a function is expected")
     return _Fused(function)

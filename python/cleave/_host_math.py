@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the library has no operation for: NumPy computes it on the host, and the results come back as arrays."""
+"""Operations that the library does not have: NumPy computes them on the host, and the results come back as arrays."""
 from __future__ import annotations
 
 from typing import Any, Callable
@@ -11,7 +11,7 @@ from ._elementwise import context_of
 
 
 def on_host(function: Callable[..., Any], *given: Any, **named: Any) -> Any:
-    """Calls a function of NumPy's with arrays copied to the host; its results become arrays of their context."""
+    """Calls a function of NumPy with arrays copied to the host; its results become arrays of their context."""
     context = context_of(given)
     result = function(*(one.numpy() if isinstance(one, Array) else one for one in given), **named)
 

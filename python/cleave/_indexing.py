@@ -32,7 +32,7 @@ def _expand(a: Array, key: Any) -> list[Any]:
         mask = isinstance(one, (Array, np.ndarray)) and one.dtype == BOOL
         used += one.ndim if mask else 1
     if used > a.ndim:
-        raise IndexError(f"array: {used} indices for {a.ndim} axes")
+        raise IndexError(f"array: got {used} indices, but the array has {a.ndim} axes")
     places = [i for i, one in enumerate(parts) if one is Ellipsis]
     if len(places) > 1:
         raise IndexError("array: an index has at most one ellipsis")
@@ -47,8 +47,8 @@ def _integer(one: Any) -> int | None:
     try:
         return operator.index(one)
     except TypeError:
-        raise IndexError(f"array: {one!r} is no index: integers, slices, None, ... , arrays of integers or of bool "
-                         "expected") from None
+        raise IndexError(f"array: {one!r} is not an index; use integers, slices, None, ..., or arrays of integers "
+                         "or bool") from None
 
 
 def _basic(a: Array, parts: Sequence[Any]) -> tuple[Array, list[Any]]:
@@ -64,7 +64,8 @@ def _basic(a: Array, parts: Sequence[Any]) -> tuple[Array, list[Any]]:
         if isinstance(one, (Array, np.ndarray)) and (one.ndim or one.dtype == BOOL):
             span = one.ndim if one.dtype == BOOL else 1
             if one.dtype == BOOL and tuple(one.shape) != a.shape[axis:axis + span]:
-                raise IndexError(f"array: a mask of shape {tuple(one.shape)} for axes of {a.shape[axis:axis + span]}")
+                raise IndexError(f"array: a mask of shape {tuple(one.shape)} does not fit axes of "
+                                 f"{a.shape[axis:axis + span]}")
             shape += a.shape[axis:axis + span]
             strides += a.strides_[axis:axis + span]
             left += [one] + ["mask"] * (span - 1) if span else []
@@ -82,7 +83,7 @@ def _basic(a: Array, parts: Sequence[Any]) -> tuple[Array, list[Any]]:
             place = _integer(one)
             assert place is not None
             if not -extent <= place < extent:
-                raise IndexError(f"array: index {place} of an axis of {extent}")
+                raise IndexError(f"array: index {place} is out of range for an axis of {extent} elements")
             offset += place % extent * stride
         axis += 1
     if 0 in shape:
@@ -106,15 +107,17 @@ def _host_places(v: Array, left: list[Any]) -> tuple[list[int], list[Any]]:
         elif here.dtype.kind in "iu":
             axes, places = [*axes, axis], [*places, here]
         else:
-            raise IndexError(f"array: an index of {here.dtype}, integers or bool expected")
+            raise IndexError(f"array: an index is of {here.dtype}, but it must be integers or bool")
     try:
         shape = np.broadcast_shapes(*(one.shape for one in places))
     except ValueError:
-        raise IndexError("array: indices of shapes " + ", ".join(str(one.shape) for one in places)) from None
+        raise IndexError("array: these shapes of indices do not fit together: " +
+                         ", ".join(str(one.shape) for one in places)) from None
     for k, (axis, one) in enumerate(zip(axes, places)):
         extent = v.shape[axis]
         if one.size and (one.min() < -extent or one.max() >= extent):
-            raise IndexError(f"array: an index of {one.min()} to {one.max()} in an axis of {extent}")
+            raise IndexError(f"array: indices from {one.min()} to {one.max()} are out of range for an axis of "
+                             f"{extent} elements")
         places[k] = np.broadcast_to(np.where(one < 0, one + extent, one).astype(np.int64), shape)
     return axes, places
 
@@ -147,7 +150,7 @@ def transposed(a: Array, axes: Sequence[int]) -> Array:
 
 
 def find(a: Array) -> Array:
-    """The places of all elements that are not 0, row by row."""
+    """Returns the indices of all elements that are not 0, row by row."""
     made = ctypes.c_void_p()
     a.context.check_process()
     with a.context.held() as handle:
@@ -186,7 +189,7 @@ def _take_at(v: Array, at: int, count: int, places: Any) -> Array:
 
 
 def take_along(a: Array, axis: int, places: Array) -> Array:
-    """Slices along an axis by their places, of any shape."""
+    """Returns slices along an axis by their indices, which may have any shape."""
     out = new_array(a.context, (*a.shape[:axis], *places.shape, *a.shape[axis + 1:]), a.dtype)
     try:
         with a.context.held() as handle:
@@ -197,7 +200,7 @@ def take_along(a: Array, axis: int, places: Array) -> Array:
 
 
 def get(a: Array, key: Any) -> Array:
-    """a[key]: a view, or with masks and arrays of places a copy."""
+    """a[key]: returns a view, or a copy for masks and arrays of indices."""
     parts = _expand(a, key)
     if any(isinstance(one, (Array, np.ndarray)) and (one.ndim or one.dtype == BOOL) for one in parts):
         v, at, count, places = _arranged(a, _all_advanced(parts))
@@ -206,7 +209,7 @@ def get(a: Array, key: Any) -> Array:
 
 
 def _all_advanced(parts: list[Any]) -> list[Any]:
-    """Beside arrays, integers are arrays of places too, as NumPy has it."""
+    """Treats integers beside arrays as arrays of indices too, as NumPy does."""
     several = sum(isinstance(one, (Array, np.ndarray)) for one in parts) > 0
     return [np.asarray([operator.index(one)]) if several and not isinstance(one, (slice, type(None), Array, np.ndarray))
             else np.asarray(one.numpy() if isinstance(one, Array) else one).reshape(1)
@@ -214,7 +217,7 @@ def _all_advanced(parts: list[Any]) -> list[Any]:
 
 
 def put(a: Array, key: Any, value: Any) -> None:
-    """a[key] = value, through views too."""
+    """a[key] = value, also through views."""
     from ._elementwise import apply
     parts = _expand(a, key)
     if not is_number(value) and not isinstance(value, Array):
@@ -225,7 +228,7 @@ def put(a: Array, key: Any, value: Any) -> None:
     masks = [one for one in parts if isinstance(one, (Array, np.ndarray))]
     if len(parts) == 1 and masks[0].dtype == BOOL and masks[0].ndim and (is_number(value) or not value.ndim):
         if tuple(masks[0].shape) != a.shape:
-            raise IndexError(f"array: a mask of shape {tuple(masks[0].shape)} for axes of {a.shape}")
+            raise IndexError(f"array: a mask of shape {tuple(masks[0].shape)} does not fit axes of {a.shape}")
         value = value if is_number(value) else _converted(value, a)
         apply("where", _as_places(a, masks[0]), value, a, out=a)
         return

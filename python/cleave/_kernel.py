@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The caller's own OpenCL C: a kernel, and what its arguments are."""
+"""The caller's own OpenCL C: a kernel, and the kinds of its arguments."""
 from __future__ import annotations
 
 import ctypes
@@ -47,12 +47,12 @@ class Kernel:
     Parameters
     ----------
     source   OpenCL C 1.2; `#include "common/x.clh"` finds the library's own headers
-    name     of the kernel function
+    name     name of the kernel function
     defines  integers by name, as -D NAME=value; at most 16
-    file     what build logs call the text
+    file     the name of the text in build logs
 
-    It is compiled on a device when that first needs it, and kept in memory and on disk. The text
-    itself is never freed: make kernels once, not in a loop with ever new texts.
+    A device compiles the kernel when it first needs it; the result is kept in memory and on disk. The text itself is
+    never freed, so make each kernel once, and do not make kernels with new texts in a loop.
     """
 
     def __init__(self, source: str, name: str, defines: Mapping[str, int] | None = None, *,
@@ -60,12 +60,12 @@ class Kernel:
         source, name = text("kernel: source", source), text("kernel: name", name)
         file = text("kernel: file", file)
         if not isinstance(defines or {}, Mapping):
-            raise ArgumentTypeError(f"kernel {name}: defines: {given(defines)} given, a mapping of "
-                                    "names to integers expected")
+            raise ArgumentTypeError(f"kernel {name}: defines is {given(defines)}, but it must be a mapping of names "
+                                    "to integers")
         defines = dict(defines or {})
         if len(defines) > _abi.MAX_DEFINES:
-            raise ArgumentError(f"kernel {name}: {len(defines)} defines, at most "
-                                f"{_abi.MAX_DEFINES}")
+            raise ArgumentError(f"kernel {name}: got {len(defines)} defines, but at most "
+                                f"{_abi.MAX_DEFINES} are possible")
         self.name, self.file, self.source, self.defines = name, file, source, defines
         all_of_it = repr((source, name, sorted(defines.items()))).encode()
         self.digest = hashlib.sha256(all_of_it).hexdigest()[:16]
@@ -74,15 +74,15 @@ class Kernel:
                                 source=ctypes.pointer(_kept_source(file, source)))
         for i, (key, value) in enumerate(defines.items()):
             if not str(key).isidentifier() or not isinstance(value, (int, np.integer)):
-                raise ArgumentError(f"kernel {name}: define {key}={value!r}: a name and an integer "
-                                    "expected")
+                raise ArgumentError(f"kernel {name}: define {key}={value!r} must be a name and an "
+                                    "integer")
             self.items.defines[i] = _abi.Define(_kept_name(key), whole(
                 f"kernel {name}: define {key}", value, -1 << 63))
 
     @classmethod
     def from_file(cls, path: str | os.PathLike[str], name: str,
                   defines: Mapping[str, int] | None = None) -> "Kernel":
-        """A kernel of a .cl file."""
+        """Makes a kernel from a .cl file."""
         with open(path, encoding="utf-8") as file:
             return cls(file.read(), name, defines, file=os.path.basename(os.fspath(path)))
 
@@ -90,7 +90,7 @@ class Kernel:
         return _kernel_again, (self.source, self.name, self.defines, self.file)
 
     def __call__(self, *arguments: Any, **options: Any) -> Any:
-        """map(self, ...)"""
+        """Does the same as map(self, ...)."""
         from ._map import map_items
         return map_items(self, *arguments, **options)
 
@@ -103,13 +103,13 @@ def _kernel_again(source: str, name: str, defines: dict[str, int], file: str) ->
 
 
 class Shared:
-    """An array that every item sees whole: it is copied to each device once."""
+    """An array that every item sees whole; it is copied once to each device."""
 
     def __init__(self, array: Any):
         self.typed = hasattr(array, "dtype")
         self.array = elements("Shared", array, "iufbcV")
         if not self.array.size:
-            raise ShapeError("Shared: an empty array")
+            raise ShapeError("Shared: the array is empty")
 
     def __repr__(self) -> str:
         return f"<cleave.Shared {self.array.dtype} {list(self.array.shape)}>"
@@ -123,14 +123,14 @@ class Out:
         self.shape = extents("Out", shape)
         self.item_bytes: int = self.dtype.itemsize * math.prod(self.shape)
         if self.dtype.hasobject or self.item_bytes < 1:
-            raise ShapeError(f"Out: {self.dtype} {self.shape}: plain elements expected")
+            raise ShapeError(f"Out: {self.dtype} {self.shape} does not have plain elements")
 
     def __repr__(self) -> str:
         return f"<cleave.Out {self.dtype} {list(self.shape)}>"
 
 
 class Local:
-    """Local memory of a work-group, in bytes: a `__local` pointer argument."""
+    """Local memory of a work-group, in bytes, for a `__local` pointer argument."""
 
     def __init__(self, bytes: int):
         self.bytes = whole("Local: bytes", bytes, 1)
@@ -156,8 +156,8 @@ _SCALARS: dict[np.dtype[Any], Any] = {np.dtype(kind): kind for kind in (
 
 
 def scalar(value: Any, what: str, parameter: Parameter | None) -> Any:
-    """A number as the kernel gets it, a ctypes object: of NumPy's own type; Python's as the kernel's
-    text says, else an int is `int`, a float `float`. None: this is not a number."""
+    """Returns a number as the kernel gets it, a ctypes object. NumPy's numbers keep their type. Python's get the type
+    that the kernel's text names, else an int becomes `int` and a float `float`. None: this is not a number."""
     if isinstance(value, np.ndarray) and value.ndim == 0:
         value = value[()]
     if isinstance(value, (bool, np.bool_)):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Language models: texts that go on, answers, scores."""
+"""Language models: continue texts, answer questions, give scores."""
 from __future__ import annotations
 
 import contextlib
@@ -50,7 +50,7 @@ class _Text:
         self.ended = False
 
     def write(self, hear: Any) -> str:
-        """All of the text; `hear` is told of its pieces."""
+        """Writes the whole text and passes its pieces to `hear`."""
         with self._model._sequence() as sequence:
             self.feed(sequence)
 
@@ -71,7 +71,7 @@ class _Text:
                 lib.clv_free(written.text)
 
     def feed(self, sequence: int) -> None:
-        """The prompt to a sequence."""
+        """Feeds the prompt to a sequence."""
         feed = (ctypes.c_int32 * len(self._ids))(*self._ids)
         check(lib.clv_sequence_feed(sequence, feed, len(self._ids), None))
 
@@ -84,7 +84,7 @@ class _Text:
             ignore_end=self._ignore_end, piece=heard, lookup=self._lookup)
 
     def stream(self) -> Iterator[str]:
-        """Its pieces, as they are made by a thread; the text ends when nobody listens any more."""
+        """Yields the pieces as a thread makes them; the text ends when nobody reads it any more."""
         pieces: queue.Queue[str | BaseException | None] = queue.Queue()
 
         def work() -> None:
@@ -110,7 +110,7 @@ class _Text:
 
 
 def _write_together(model: LanguageModel, texts: Sequence[_Text]) -> list[str]:
-    """All of these texts, a token of each at a time."""
+    """Writes all of these texts, one token of each at a time."""
     count = len(texts)
     written = [_abi.Written(size=ctypes.sizeof(_abi.Written)) for _ in texts]
     with contextlib.ExitStack() as stack:
@@ -131,13 +131,13 @@ def _write_together(model: LanguageModel, texts: Sequence[_Text]) -> list[str]:
 
 
 class LanguageModel(InThisProcess):
-    """A language model: a GGUF file, or a folder with config.json, safetensors and tokenizer.json.
+    """A language model, from a GGUF file or from a folder with config.json, safetensors and tokenizer.json.
 
-    Architectures llama, mistral, qwen2 and qwen3. Quantised weights stay quantised on the context's
-    devices. `tokens`: the most tokens of a text, prompt included (0: the model's, at most 4096).
-    `half_cache`: keys and values are kept as halves. `int8`: what matrices are multiplied with is
-    rounded to 8 bits for tokens that are made, which is faster on CPUs with AVX2 and changes
-    scores by up to 0.8. Threads may share a model; they take turns.
+    Its architecture is llama, mistral, qwen2 or qwen3. Quantised weights stay quantised on the context's devices.
+    `tokens` is the largest number of tokens of a text, the prompt included (0: the model's limit, at most 4096).
+    `half_cache` keeps keys and values as fp16. `int8` rounds the vectors that matrices are multiplied with to 8 bits
+    for new tokens, which is faster on CPUs with AVX2 and changes scores by up to 0.8. Threads may share a model; they
+    take turns.
 
     Raises FileError, FormatError, UnsupportedError, ArgumentError, DeviceMemoryError.
     """
@@ -187,9 +187,9 @@ class LanguageModel(InThisProcess):
                 lib.clv_sequence_free(made)
 
     def tokenize(self, prompt: str) -> list[int]:
-        """The token numbers of a text, with the token that begins one where the model has it."""
+        """Returns the token numbers of a text, beginning with the token that starts a text if the model has one."""
         if not isinstance(prompt, str):
-            raise ArgumentTypeError(f"prompt: {given(prompt)} given, a text expected")
+            raise ArgumentTypeError(f"prompt is {given(prompt)}, but it must be a text")
         raw = prompt.encode(errors="replace")
         rows = _abi.TokenRows()
         try:
@@ -208,8 +208,8 @@ class LanguageModel(InThisProcess):
             try:
                 role, content = message["role"], message["content"]
             except (KeyError, TypeError):
-                raise ArgumentTypeError(f"messages: {given(message)} given, a dictionary with role "
-                                        "and content expected") from None
+                raise ArgumentTypeError(f"messages: one of them is {given(message)}, but each must be a dictionary "
+                                        "with role and content") from None
             made[i] = _abi.ChatMessage(text("role", role).encode(),
                                        text("content", content).encode(errors="replace"))
         try:
@@ -226,13 +226,13 @@ class LanguageModel(InThisProcess):
                  repeat_penalty: float = 1.0, repeat_last: int = 64, seed: int | None = None,
                  stop: Sequence[str] = (), ignore_end: bool = False, lookup: int = 0,
                  stream: bool = False) -> str | Iterator[str]:
-        """The text that goes on from a prompt; with stream=True an iterator of its pieces.
+        """Returns the text that continues a prompt; with stream=True, an iterator of its pieces.
 
-        Tokens are drawn from the top_k likeliest, of these from the fewest that have the probability
-        top_p together, of these from those with min_p of the highest probability, by
-        softmax(score / temperature); temperature 0 takes the likeliest. The same seed gives the same
-        text; without one a random one is taken. With lookup=N up to N tokens (7 at most) are guessed
-        from what followed before: the text is the same, and comes sooner where it repeats.
+        Tokens are drawn from the top_k most likely ones; of these, from the fewest whose probabilities sum to top_p; of
+        these, from those with at least min_p of the highest probability; by softmax(score / temperature). Temperature 0
+        takes the most likely token. The same seed gives the same text; without a seed, a random one is used. With
+        lookup=N, up to N tokens (at most 7) are guessed from what followed the same words earlier: the text is the
+        same, and texts that repeat themselves are written faster.
         """
         sampling = _sampling(temperature, top_k, top_p, min_p, repeat_penalty, repeat_last, seed)
         made = _Text(self, self.tokenize(prompt), max_tokens, sampling, stop, ignore_end, lookup)
@@ -243,11 +243,10 @@ class LanguageModel(InThisProcess):
                       min_p: float = 0.05, repeat_penalty: float = 1.0, repeat_last: int = 64,
                       seed: int | None = None, stop: Sequence[str] = (),
                       ignore_end: bool = False) -> list[str]:
-        """The texts that go on from several prompts, made together: a token of each per step, so that
-        weights are read once for up to 8 of them. Each text is the one that generate() gives with the
-        same options and seed."""
+        """Continues several prompts together. Each step makes one token for each text, so that weights are read once
+        for up to 8 texts. Each text is the one that generate() gives with the same options and seed."""
         if isinstance(prompts, str):
-            raise ArgumentTypeError("prompts: a text given, a sequence of texts expected")
+            raise ArgumentTypeError("prompts: got a text, but a sequence of texts is expected")
         sampling = _sampling(temperature, top_k, top_p, min_p, repeat_penalty, repeat_last, seed)
         texts = [_Text(self, self.tokenize(prompt), max_tokens, sampling, stop, ignore_end)
                  for prompt in prompts]
@@ -258,14 +257,14 @@ class LanguageModel(InThisProcess):
              top_p: float = 0.95, min_p: float = 0.05, repeat_penalty: float = 1.0,
              repeat_last: int = 64, seed: int | None = None, stop: Sequence[str] = (),
              stream: bool = False) -> str | Iterator[str]:
-        """The answer to a conversation: messages are dictionaries of role ("system", "user",
-        "assistant") and content. The rest as generate()."""
+        """Answers a conversation: messages are dictionaries with role ("system", "user" or "assistant") and content.
+        The other arguments are those of generate()."""
         sampling = _sampling(temperature, top_k, top_p, min_p, repeat_penalty, repeat_last, seed)
         made = _Text(self, self._talk(messages, template), max_tokens, sampling, stop, False)
         return made.stream() if stream else made.write(lambda piece: None)
 
     def logits(self, ids: Sequence[int]) -> NDArray[np.float32]:
-        """Scores of every token behind the last of `ids`: float32, before any softmax."""
+        """Returns the scores of every token that could follow the last of `ids`: float32, before any softmax."""
         tokens = [whole("ids", one, 0, 2**31 - 1) for one in ids]
         out = np.empty(self.vocabulary, np.float32)
         with self._sequence() as sequence:
@@ -275,7 +274,7 @@ class LanguageModel(InThisProcess):
         return out
 
     def close(self) -> None:
-        """Waits for calls of other threads; a second time does nothing."""
+        """Waits for calls of other threads; a second call does nothing."""
         with self._lock:
             self._lock.wait_for(lambda: not self._users)
             language, self._language = self._language, 0

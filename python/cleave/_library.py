@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds libcleave, loads it, and makes sure that it is the one that this package describes."""
+"""Finds libcleave, loads it, and checks that it is the version that this package describes."""
 from __future__ import annotations
 
 import ctypes
@@ -18,7 +18,7 @@ _SONAME = "libcleave.so." + ".".join(_NUMBERS[:2] if _NUMBERS[0] == "0" else _NU
 
 
 def candidates() -> Iterator[str]:
-    """Where the library may be, best first: $CLEAVE_LIBRARY alone when it is set."""
+    """Returns where the library may be, the best place first; $CLEAVE_LIBRARY alone if it is set."""
     given = os.environ.get("CLEAVE_LIBRARY")
     if given:
         yield given
@@ -49,31 +49,31 @@ def _open() -> tuple[ctypes.CDLL, str]:
 
 
 def _same_layout(library: ctypes.CDLL, path: str) -> None:
-    """One clear error in place of wild pointers: the version, every function, and the size of every
-    structure. The test of the package compares every member with the headers."""
+    """Compares the version, every function, and the size of every structure, so that another library causes one clear
+    error and not wild pointers. The test of the package compares every member with the headers."""
     try:
         library.clv_version.restype = ctypes.c_char_p
         found = library.clv_version().decode()
     except AttributeError:
         raise LibraryError(f"{path} is not libcleave: it has no clv_version") from None
     if found.split(".")[:2] != __version__.split(".")[:2]:
-        raise LibraryError(f"{path} is version {found}, this package is for {__version__}")
+        raise LibraryError(f"{path} is version {found}, but this package is for {__version__}")
     try:
         _abi.declare(library)
     except AttributeError as error:
-        raise LibraryError(f"{path}: {error}: an older {found}?") from None
+        raise LibraryError(f"{path}: {error}; it may be an older {found}") from None
     for kind in _abi.structures():
         size = library.clv_size_of(kind.__name__.encode())
         if kind._fields_[0][0] == "size" and size > ctypes.sizeof(kind):
             continue  # a later release of the same interface: new fields, which stay zero
         if size != ctypes.sizeof(kind) and not hasattr(kind, "head_of"):
             raise LibraryError(f"{path} is version {found}, but not the one that this package was "
-                               f"made for: {kind.__name__} has {size} bytes there, "
-                               f"{ctypes.sizeof(kind)} expected")
+                               f"made for: {kind.__name__} has {size} bytes there, but "
+                               f"{ctypes.sizeof(kind)} are expected")
 
 
 def load(library: ctypes.CDLL, path: str) -> ctypes.CDLL:
-    """Checks and declares an opened library."""
+    """Checks an opened library and declares its functions."""
     _same_layout(library, path)
     return library
 
@@ -86,7 +86,7 @@ libc.memcpy.restype = None
 
 
 def error_of(status: int) -> Error:
-    """The calling thread's last failure as an exception."""
+    """Returns the calling thread's last failure as an exception."""
     message = lib.clv_error_message().decode(errors="replace")
     detail = lib.clv_error_detail().decode(errors="replace")
     kind = BY_STATUS.get(status, Error)
@@ -94,13 +94,13 @@ def error_of(status: int) -> Error:
 
 
 def check(status: int) -> None:
-    """Raises what a status says; CLV_OK is 0."""
+    """Raises the error of a status, unless it is CLV_OK."""
     if status:
         raise error_of(status)
 
 
 def take_text(pointer: int | None) -> str:
-    """A text that the library gave away, as str; the memory is freed."""
+    """Returns a text that the library handed over, as str, and frees it."""
     if not pointer:
         raise MemoryError("libcleave: no memory for a text")
     try:
@@ -110,7 +110,7 @@ def take_text(pointer: int | None) -> str:
 
 
 class InThisProcess:
-    """What holds pointers of the library: a copy would free them twice."""
+    """An object that holds pointers of the library: a copy would free them twice."""
 
     def __reduce__(self) -> Any:
         raise TypeError(f"cleave.{type(self).__name__}: it belongs to this process and cannot be "
@@ -118,10 +118,10 @@ class InThisProcess:
 
 
 def take_word(text: bytes) -> str:
-    """A text that stays the library's, as str."""
+    """Returns a text that still belongs to the library, as str."""
     return text.decode(errors="replace")
 
 
 def has(name: str) -> bool:
-    """Whether the library has a function: some are younger than others."""
+    """Whether the library has a function, since some came with later versions."""
     return hasattr(lib, name)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tracks: which spots of successive frames are the same particle."""
+"""Links spots of successive frames into tracks, one for each particle."""
 from __future__ import annotations
 
 import ctypes
@@ -25,7 +25,7 @@ _BRANCH = dtype_of(_abi.Branch)
 
 
 def column_of(what: str, value: Any) -> NDArray[Any]:
-    """Numbers, also where pandas keeps them as objects."""
+    """Returns a column as numbers, also if pandas keeps them as objects."""
     if getattr(value, "dtype", None) == object:
         try:
             value = np.asarray(value).astype(np.float64)
@@ -35,7 +35,7 @@ def column_of(what: str, value: Any) -> NDArray[Any]:
 
 
 def points_of(spots: Any) -> tuple[NDArray[np.void], NDArray[np.float64] | None]:
-    """Frames and places; z where there is one."""
+    """Returns frames and positions; z if there is one."""
     deep = None
     names = getattr(getattr(spots, "dtype", None), "names", None)
     if names is None:
@@ -45,7 +45,7 @@ def points_of(spots: Any) -> tuple[NDArray[np.void], NDArray[np.float64] | None]
     if names is not None:
         for name in ("frame", "y", "x"):
             if name not in names:
-                raise ShapeError(f"spots: no column {name!r}")
+                raise ShapeError(f"spots: there is no column {name!r}")
         columns = [column_of(f"spots: {name}", spots[name]) for name in ("frame", "y", "x")]
         if "z" in names:
             deep = np.ascontiguousarray(column_of("spots: z", spots["z"]), np.float64)
@@ -54,14 +54,14 @@ def points_of(spots: Any) -> tuple[NDArray[np.void], NDArray[np.float64] | None]
         if array.shape == (0,):
             array = array.reshape(0, 3)
         if array.ndim != 2 or array.shape[1] not in (3, 4):
-            raise ShapeError("spots: columns frame, y, x expected, or an array [N, 3] of them, or "
-                             f"[N, 4] of frame, z, y, x; shape {array.shape} given")
+            raise ShapeError(f"spots: got shape {array.shape}, but columns frame, y and x are expected, or an array "
+                             "[N, 3] of them, or [N, 4] of frame, z, y and x")
         columns = [array[:, 0], array[:, -2], array[:, -1]]
         if array.shape[1] == 4:
             deep = np.ascontiguousarray(array[:, 1], np.float64)
     if any(column.shape != columns[0].shape or column.ndim != 1
            for column in columns + ([] if deep is None else [deep])):
-        raise ShapeError("spots: columns of one length expected")
+        raise ShapeError("spots: the columns have different lengths")
     points = np.empty(len(columns[0]), _POINT)
     with np.errstate(invalid="ignore"):  # NaN is found below
         points["frame"], points["y"], points["x"] = columns
@@ -73,27 +73,27 @@ def points_of(spots: Any) -> tuple[NDArray[np.void], NDArray[np.float64] | None]
 
 
 def _deep(what: str, value: Any) -> NDArray[np.float64]:
-    """[N, 3] of z, y, x."""
+    """Returns [N, 3] of z, y, x."""
     rows = np.atleast_2d(numbers(what, value, np.float64))
     if rows.shape == (1, 1) and rows[0, 0] == 0:
         return np.zeros((1, 3))
     if rows.ndim != 2 or rows.shape[1] not in (2, 3):
-        raise ShapeError(f"{what}: y, x or z, y, x expected, {value} given")
+        raise ShapeError(f"{what}: got {value}, but it must be (y, x) or (z, y, x)")
     deep = np.zeros((len(rows), 3))
     deep[:, 3 - rows.shape[1]:] = rows
     return deep
 
 
 def _velocities(velocity: Any, at: Any) -> tuple[NDArray[np.float64], NDArray[np.float64] | None]:
-    """One velocity, or those at some places."""
+    """Returns one velocity, or the velocities at several places."""
     guess = _deep("link: velocity", velocity)
     if at is None:
         if len(guess) != 1:
-            raise ShapeError(f"link: velocity: {len(guess)} velocities, but no velocity_at")
+            raise ShapeError(f"link: velocity has {len(guess)} velocities, but there is no velocity_at")
         return guess, None
     places = _deep("link: velocity_at", at)
     if len(places) != len(guess):
-        raise ShapeError(f"link: velocity_at: {len(places)} places for {len(guess)} velocities")
+        raise ShapeError(f"link: velocity_at has {len(places)} places, but there are {len(guess)} velocities")
     return guess, places
 
 
@@ -102,35 +102,34 @@ def link(spots: Any, search_range: float, *, memory: int = 0, min_length: int = 
          channel_bin: float = 0.0, channel_axis: str = "x", channel_least: int = 20,
          adaptive_stop: float = 0.0, adaptive_step: float = 0.95, adaptive_group: int = 15,
          progress: Progress = None) -> NDArray[np.int64]:
-    """Links spots frame by frame: of all one-to-one assignments whose links are no longer than
-    `search_range`, the one with the smallest sum of squared lengths, where a spot that continues no
-    track costs search_range^2. Solved exactly, in groups of up to some 2000 spots.
+    """Links spots frame by frame. Of all one-to-one assignments whose links are no longer than `search_range`, it takes
+    the one with the smallest sum of squared lengths; a spot that continues no track costs search_range^2. The solution
+    is exact, in groups of up to about 2000 spots.
 
     Parameters
     ----------
-    spots         what blobs() returns; a DataFrame, a dict or a structured array with the columns
-                  frame, y, x, and z if it has one; or an array [N, 3] of frame, y, x, or [N, 4] of
-                  frame, z, y, x. Any order
+    spots         what blobs() returns; a DataFrame, a dict or a structured array with the columns frame, y, x, and z if
+                  there is one; or an array [N, 3] of frame, y, x, or [N, 4] of frame, z, y, x; in any order
     search_range  longest link, in the unit of z, y and x
-    memory        frames that a particle may stay unseen
-    min_length    tracks of fewer spots get no identifier
-    predict       None: a particle is looked for where it was last seen. "drift": carried on by the mean
-                  velocity of all that were seen in both of the last two frames; "velocity": by that of
-                  the one of them that is nearest, mostly its own; "channel": along channel_axis ("x" or
-                  "y"), by the mean velocity of those in the same strip of width channel_bin, where there
-                  are channel_least of them, else of the nearest strip. search_range then counts from there
-    velocity      the velocity where none is known, as in the first frame: z, y, x or y, x per frame; or, with
-                  velocity_at, those at N places, [N, 3] or [N, 2]
+    memory        number of frames in a row in which a particle may be missing
+    min_length    tracks with fewer spots get no identifier
+    predict       where a particle is expected. None: where it was last seen. "drift": moved by the mean velocity of all
+                  particles that were seen in both of the last two frames. "velocity": moved by the velocity of the
+                  nearest of these, which is usually the particle itself. "channel": moved along channel_axis ("x" or
+                  "y") by the mean velocity of those in the same strip of width channel_bin if there are channel_least
+                  of them, else of the nearest strip that has enough. search_range counts from the expected position
+    velocity      the velocity if none is known, as in the first frame: z, y, x or y, x per frame; or, with velocity_at,
+                  the velocities at N places, [N, 3] or [N, 2]
     velocity_at   the places of these velocities, of the same shape
-    adaptive_stop above 0: where more than adaptive_group particles compete for spots, the search range is
-                  multiplied by adaptive_step, for them alone, again and again until they fall into groups
-                  that are small enough. ArgumentError if they do not before it is adaptive_stop or less
+    adaptive_stop above 0: if more than adaptive_group particles compete for spots, their search range is multiplied by
+                  adaptive_step, again and again, until they fall into groups that are small enough. ArgumentError if
+                  the range reaches adaptive_stop before that
     progress      see paco(); units are spots
 
-    Returns int64 [N], in the order of the input: the particle's identifier 0, 1, 2, ... by first
-    frame, then z, y, x; -1 for spots of tracks that are too short.
+    Returns int64 [N], in the order of the input: the particle's identifier 0, 1, 2, ... by first frame, then z, y, x;
+    -1 for spots of tracks that are too short.
 
-    Raises ArgumentError, ShapeError, CancelledError. Ctrl-C ends it.
+    Raises ArgumentError, ShapeError, CancelledError. Ctrl-C ends the call.
     """
     points, deep = points_of(spots)
     guess, places = _velocities(velocity, velocity_at)
@@ -156,24 +155,24 @@ def link(spots: Any, search_range: float, *, memory: int = 0, min_length: int = 
 
 
 def branches(spots: Any, particle: Any, search_range: float) -> NDArray[np.void]:
-    """Where linked tracks split and merge: a track that begins may come from a spot of the frame before whose
-    track goes on, and one that ends may go into a spot of the next frame whose track was there before, both at
-    most `search_range` away; the best one-to-one assignment of each pair of frames.
+    """Finds where linked tracks split and merge. A track that begins may come from a spot of the frame before whose own
+    track continues. A track that ends may merge into a spot of the next frame whose own track began earlier. Both spots
+    are at most `search_range` apart, and each pair of frames gets its best one-to-one assignment.
 
     Parameters
     ----------
     spots, particle  as link() takes and returns them
-    search_range     longest way, in the unit of z, y and x
+    search_range     longest distance, in the unit of z, y and x
 
-    Returns a structured array by frame: kind (0: the track of `to` comes from that of `from`; 1: the track of
-    `from` goes into that of `to`), from and to (rows of spots; `to` is one frame later).
+    Returns a structured array ordered by frame: kind (0: the track of `to` splits from that of `from`; 1: the track of
+    `from` merges into that of `to`), from and to (rows of spots; `to` is one frame later).
 
     Raises ArgumentError, ShapeError.
     """
     points, deep = points_of(spots)
     tracks = np.ascontiguousarray(numbers("branches: particle", particle, np.int64))
     if tracks.shape != (len(points),):
-        raise ShapeError(f"branches: particle: {len(points)} numbers expected, shape {tracks.shape} given")
+        raise ShapeError(f"branches: particle: got shape {tracks.shape}, but {len(points)} numbers are expected")
     found = ctypes.c_size_t()
     rows = np.empty(2 * len(points), _BRANCH)
     check(lib.clv_link_branches(address(points), None if deep is None else address(deep), address(tracks),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A kernel of the caller's over many items, split over every device that helps."""
+"""Runs the caller's kernel over many items, split over every device that makes the call faster."""
 from __future__ import annotations
 
 import ctypes
@@ -88,11 +88,12 @@ class _Call:
     def _count_items(self, items: int | None) -> int:
         for i, array in self.inputs:
             if items is not None and len(array) != items:
-                raise ShapeError(f"map {self.kernel.name}: argument {i} has {len(array)} items, "
-                                 f"{items} expected")
+                raise ShapeError(f"map {self.kernel.name}: argument {i} has {len(array)} items, but "
+                                 f"{items} are expected")
             items = len(array)
         if items is None:
-            raise ArgumentError(f"map {self.kernel.name}: no array to count items of: pass items=")
+            raise ArgumentError(f"map {self.kernel.name}: there is no array from which items can be counted: pass "
+                                "items=")
         if type(items) is int and 0 <= items < 2**32:
             return items
         return whole(f"map {self.kernel.name}: items", items, 0, 2**32 - 1)
@@ -112,20 +113,20 @@ class _Call:
         if hasattr(grid, "__index__") or len(grid):
             each = extents(f"map {name}: grid", grid)
             if len(each) > 2:
-                raise ArgumentError(f"map {name}: grid {each}: at most two positive extents")
+                raise ArgumentError(f"map {name}: grid is {each}, but it may have at most two extents, all positive")
             items.grid[:len(each)] = each
         if local is not None:
             group = extents(f"map {name}: local", local)
             if len(group) != len(each) + 1:
-                raise ArgumentError(f"map {name}: local {group}: one positive extent "
-                                    "for each of the grid, then one for the items")
+                raise ArgumentError(f"map {name}: local is {group}, but it needs one positive extent for "
+                                    "each of the grid, then one for the items")
             items.local[:len(group)] = group
         items.signature = f"{self.kernel.digest} {grid} {local}".encode()
         return items
 
     def plain(self, reference: Callable[..., Any]) -> Callable[..., int]:
-        """The reference, for the library to call on its threads. What Python raises there must not
-        be lost: the caller gets it when the job has ended."""
+        """Calls the reference for the library, on its threads. An exception in it must not be lost: the caller gets it
+        when the job has ended."""
         def call(at: Any, first: int, count: int, _user: Any) -> int:
             values = [count if value is COUNT else first if value is FIRST else value
                       for value in self.given]
@@ -148,43 +149,42 @@ def map_items(kernel: Kernel, *arguments: Any, items: int | None = None,
               flops: float | None = None, reference: Callable[..., Any] | None = None,
               context: Context | None = None, report: Report | None = None,
               progress: Progress = None) -> Any:
-    """Runs a kernel over items, split over every device that helps; out[i] = kernel(in[i], ...).
+    """Runs a kernel over items, split over every device that makes the call faster; out[i] = kernel(in[i], ...).
 
-    The items are the first axis of the input arrays. A device gets chunks of them, and sees a chunk
-    as if it were all there is: element 0 of an input is the chunk's first item.
+    The items are the first axis of the input arrays. A device gets chunks of them, and sees a chunk as if there were no
+    other items: element 0 of an input is the chunk's first item.
 
     Parameters
     ----------
     kernel      a Kernel
-    arguments   the kernel's, in its order:
-                an array [items, ...]   `__global const T *`, the chunk's items; of T, lists become it
-                Shared(array)           `__global const T *`, the whole array
-                Out(dtype, shape)       `__global T *`, written by the kernel: [count, *shape]
-                COUNT, FIRST            `uint`, how many items the chunk has, and which is its first
+    arguments   the kernel's arguments, in its order:
+                an array [items, ...]   `__global const T *`: the chunk's items; lists are converted to T
+                Shared(array)           `__global const T *`: the whole array
+                Out(dtype, shape)       `__global T *`: written by the kernel, [count, *shape]
+                COUNT, FIRST            `uint`: how many items the chunk has, and which is its first
                 a number                NumPy's by its type, Python's as the kernel's text says
                 Local(bytes)            `__local T *`
-    items       how many, where no array tells
-    grid        work-items of one item, at most two extents: get_global_id(0), (1). The last
-                dimension of the launch is the item of the chunk
-    local       the work-group: an extent for each of the grid and one for the items. Groups of
-                several items need COUNT, and `if (item < count)` in the kernel. None: 64 items, or
-                up to 64 neighbours of one item where there is a grid
-    flops       arithmetic of one item, roughly; the balancer measures the rest
-    reference   a Python function of the same arguments, with arrays in place of Out that it fills:
-                what runs when no device works, and with mode="reference"
-    context, report, progress   see Context, Report; progress=True shows a bar
+    items       number of items, if no array tells it
+    grid        work-items of one item, at most two extents: get_global_id(0) and (1). The last dimension of the launch
+                is the item of the chunk
+    local       the work-group: one extent for each of the grid, then one for the items. Groups of several items need
+                COUNT, and `if (item < count)` in the kernel. None: 64 items, or with a grid up to 64 neighbouring
+                work-items of one item
+    flops       rough number of floating-point operations per item; the balancer measures the speed
+    reference   a Python function of the same arguments, with arrays in place of Out that it fills; it is used when no
+                device works, and with mode="reference"
+    context, report, progress   see Context and Report; progress=True shows a bar
 
-    Returns [items, *shape] for one Out, a tuple of them for several. What an item gives must not
-    depend on its chunk: then it does not depend on the devices either.
+    Returns [items, *shape] for one Out, and a tuple of them for several. An item's result must not depend on its chunk;
+    then it does not depend on the devices either.
 
-    Raises BuildError (`detail` is the log), ArgumentError, ShapeError, NoDeviceError,
-    DeviceMemoryError, CancelledError, DeviceError. Ctrl-C ends the call.
+    Raises BuildError (`detail` is the log), ArgumentError, ShapeError, NoDeviceError, DeviceMemoryError,
+    CancelledError, DeviceError. Ctrl-C ends the call.
     """
     if not isinstance(kernel, Kernel):
-        raise ArgumentTypeError(f"map: a cleave.Kernel expected, {type(kernel).__name__} given")
+        raise ArgumentTypeError(f"map: got {type(kernel).__name__}, but a cleave.Kernel is expected")
     if reference is not None and not callable(reference):
-        raise ArgumentTypeError(f"map {kernel.name}: reference: {given(reference)} given, a function "
-                                "expected")
+        raise ArgumentTypeError(f"map {kernel.name}: reference is {given(reference)}, but it must be a function")
     call = _Call(kernel, arguments, items)
     described = call.shape(grid, local)
     if call.items:

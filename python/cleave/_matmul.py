@@ -25,12 +25,12 @@ _SIZE = ctypes.sizeof(_abi.MatmulOptions)
 def _matrices(what: str, value: Any) -> NDArray[Any]:
     array = numbers(f"matmul: {what}", value)
     if array.ndim not in (2, 3):
-        raise ShapeError(f"matmul: {what}: 2 or 3 axes expected, shape {array.shape} given")
+        raise ShapeError(f"matmul: {what}: got shape {array.shape}, but 2 or 3 axes are expected")
     return array
 
 
 def _strides(array: NDArray[Any]) -> tuple[NDArray[Any], int, int, int]:
-    """The array and its strides in elements (batch, row, column), copied where one is negative."""
+    """Returns the array and its strides in elements (batch, row, column); copies it if a stride is negative."""
     if any(stride < 0 or stride % 4 for stride in array.strides) or not array.flags.aligned:
         array = np.ascontiguousarray(array)
     rows, columns = array.shape[-2:]
@@ -71,22 +71,22 @@ def _call(context: Context, m: int, n: int, k: int, a: NDArray[Any], b: NDArray[
 
 def matmul(a: Any, b: Any, *, out: Any = None, alpha: float = 1.0, beta: float = 0.0,
            context: Context | None = None) -> Any:
-    """C = alpha A B + beta C in float32, on the context's best device; small products stay on the
-    host, where they are faster than a launch.
+    """Computes C = alpha A B + beta C in float32, on the context's best device. Small products stay on the host, which
+    finishes them before a device would have started.
 
     Parameters
     ----------
-    a       [m, k], or [batch, m, k]; views of any strides (a.T) are used in place
-    b       [k, n], or [batch, k, n]; one with 2 axes serves the whole batch
-    out     where C goes: float32 [m, n] or [batch, m, n], rows or columns dense; None: a new array
-    beta    not 0: `out` is read as well
+    a       [m, k], or [batch, m, k]; views with any strides (a.T) are used in place
+    b       [k, n], or [batch, k, n]; an operand with 2 axes is used for the whole batch
+    out     where C goes: float32 [m, n] or [batch, m, n], with dense rows or columns; None: a new array
+    beta    if it is not 0, `out` is read as well
 
-    Where a, b or out is a cleave.Array, this is product(): the result stays on the device, and there
-    is no alpha and no beta.
+    If a, b or out is a cleave.Array, this is product(): the result stays on the device, and alpha and beta are not
+    available.
 
     Ctrl-C ends a long product; some rows of `out` are written then.
 
-    Raises ShapeError, ArgumentError; LibraryError where libcleave is older than this function.
+    Raises ShapeError, ArgumentError; LibraryError if libcleave is older than this function.
     """
     if not has("clv_matmul"):
         raise LibraryError("matmul: this libcleave has no clv_matmul")
@@ -115,13 +115,12 @@ def matmul(a: Any, b: Any, *, out: Any = None, alpha: float = 1.0, beta: float =
     else:
         c = out_of(out)
         if c.dtype != np.float32 or c.shape != shape or not c.flags.writeable:
-            raise ShapeError(f"matmul: out: writeable float32 {shape} expected, "
-                             f"{c.dtype} {c.shape}"
-                             f"{'' if c.flags.writeable else ', read-only,'} given")
+            raise ShapeError(f"matmul: out: got {'' if c.flags.writeable else 'read-only '}{c.dtype} {c.shape}, but "
+                             f"writeable float32 {shape} is expected")
         if any(stride < 0 or stride % 4 or (not stride and extent > 1)
                for stride, extent in zip(c.strides, c.shape)) or not c.flags.aligned:
-            raise ShapeError(f"matmul: out: strides of whole, positive elements expected, {c.strides} "
-                             "bytes given")
+            raise ShapeError(f"matmul: out: the strides are {c.strides} bytes, but they must be positive multiples "
+                             "of the element size")
         if np.may_share_memory(c, a) or np.may_share_memory(c, b):
             raise ShapeError("matmul: out overlaps an operand")
     if not c.size or 0 in batches:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""NumPy's functions on our arrays: those that we have keep their results where the arrays lie; all others get copies
-on the host and give NumPy's arrays."""
+"""NumPy's functions on our arrays: functions that the library has keep their results where the arrays lie; all others
+get copies on the host and return NumPy arrays."""
 from __future__ import annotations
 
 from typing import Any, Callable
@@ -18,7 +18,7 @@ _NO_VALUE: Any = getattr(np, "_NoValue")  # what NumPy puts where nothing was gi
 
 
 def ufunc_of(function: Any, method: str, inputs: Any, named: Any) -> Any:
-    """np.exp(a), np.add(a, b, out=c): ours, or NumPy's on copies on the host."""
+    """Calls np.exp(a), np.add(a, b, out=c): our function, or NumPy's on copies on the host."""
     given = dict(named)
     if function is np.matmul and method == "__call__" and not set(named) - {"out"}:
         out = named.get("out", (None,))[0]
@@ -177,7 +177,7 @@ _FUNCTIONS: dict[Any, Callable[..., Any]] = {
 
 
 def function_of(function: Any, given: Any, named: Any) -> Any:
-    """np.sum(a), np.concatenate([a, b]): ours, or NumPy's on copies on the host."""
+    """Calls np.sum(a), np.concatenate([a, b]): our function, or NumPy's on copies on the host."""
     ours = _FUNCTIONS.get(function)
     first = next(iter(given), None)
     if ours is None or (not isinstance(first, (Array, list, tuple)) and function not in (np.where, np.searchsorted)

@@ -15,8 +15,8 @@ _NAMES = {number: name for name, number in _SIDES.items()}
 
 
 class Plan(NamedTuple):
-    """One decision and its numbers: seconds predicted for both sides (0: not asked for), what would
-    have to move, the rates that the prediction comes from, and what a first call would add."""
+    """One decision and its numbers: the seconds predicted for both sides (0: not computed), what would have to be
+    transferred, the rates that the prediction comes from, and what a first call would add."""
     operation: str
     side: str
     device: str
@@ -41,9 +41,9 @@ class Plan(NamedTuple):
 
 @contextlib.contextmanager
 def offload(side: str) -> Iterator[None]:
-    """Inside the block this thread's matmul, compute, reduce, convolve_2d, eigvalsh, monte_carlo_pi
-    and the like run on "host" or "device", or by the library's own choice ("auto"). "device" is an
-    order: without one that works they raise NoDeviceError."""
+    """Inside the block, this thread's calls of matmul, compute, reduce, convolve_2d, eigvalsh, monte_carlo_pi and the
+    like run on "host" or "device", or by the library's own choice ("auto"). "device" is an order: if no device works,
+    the calls raise NoDeviceError."""
     before = lib.clv_offload_force(choice("offload", side, _SIDES))
     try:
         yield
@@ -52,7 +52,7 @@ def offload(side: str) -> Iterator[None]:
 
 
 def last_plan() -> Plan:
-    """The decision of this thread's latest call. ArgumentError when there was none."""
+    """Returns the decision of this thread's latest call. ArgumentError if there was none."""
     found = _abi.Offload()
     check(lib.clv_offload_last(ctypes.byref(found)))
     values = {name: getattr(found, name) for name in Plan._fields}
@@ -63,10 +63,13 @@ def last_plan() -> Plan:
 
 
 def explain(function: Callable[..., Any], *arguments: Any, **named: Any) -> Plan:
-    """Which side `function(*arguments)` would be done by, and why, without doing it:
-    print(explain(cleave.matmul, a, b)). Of several calls, explain(lambda: (a + b) @ c), the last one's
-    plan: what the others would make is taken to lie where they were planned, and has no contents that
-    could be read. ArgumentError where no side is chosen."""
+    """Returns on which side `function(*arguments)` would run, and why, without running it: print(explain(cleave.matmul,
+    a, b)).
+
+    If the function makes several calls, as in explain(lambda: (a + b) @ c), it returns the plan of the last one. The
+    results of the other calls are assumed to lie where they were planned, and have no contents that could be read.
+    ArgumentError if the function makes no call for which a side is chosen.
+    """
     before = lib.clv_offload_dry(True)
     try:
         function(*arguments, **named)

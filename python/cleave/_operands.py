@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The arrays of one call that takes NumPy's arrays as well as ours, all of float32."""
+"""The arrays of one call that accepts NumPy arrays as well as ours, all of float32."""
 from __future__ import annotations
 
 import ctypes
@@ -20,16 +20,15 @@ _FLOAT32 = np.dtype(np.float32)  # the one object that every native float32 arra
 
 
 def out_of(out: Any) -> Any:
-    """What the caller gave as `out`, if it can be written to."""
+    """Returns what the caller gave as `out`, if it can be written to."""
     if not isinstance(out, (Array, np.ndarray)):
-        raise ArgumentTypeError(f"out: {shown(out)} given, an array of NumPy or a cleave.Array "
-                                "expected")
+        raise ArgumentTypeError(f"out is {shown(out)}, but it must be an array of NumPy or a cleave.Array")
     return out
 
 
 class Operands:
-    """The arrays of one call: NumPy's wrapped in place, ours as they are. Results are ours where an
-    operand is, else NumPy's."""
+    """The arrays of one call: NumPy's are wrapped in place, ours are used as they are. Results are ours if an operand
+    is, else NumPy's."""
     __slots__ = ("context", "handle", "wrapped", "ours", "made", "at")
 
     def __init__(self, context: Context | None, *given: Any):
@@ -42,7 +41,7 @@ class Operands:
                 self.ours = True
                 context = context or value.context
                 if value.context is not context:
-                    raise ArgumentError("arrays of different contexts")
+                    raise ArgumentError("the arrays belong to different contexts")
         self.context = chosen(context)
 
     def __enter__(self) -> "Operands":
@@ -78,9 +77,9 @@ class Operands:
         return self.wrap(given), given.shape
 
     def converted(self, value: Array, what: str) -> int:
-        """A copy in float32, for the time of the call."""
+        """Returns a copy in float32, for the time of the call."""
         if value.dtype.kind == "c":
-            raise ShapeError(f"{what}: real numbers expected, {value.dtype} given")
+            raise ShapeError(f"{what}: got {value.dtype}, but real numbers are expected")
         check(lib.clv_array_cast(value.handle, NUMBERS[FLOAT32], self.at))
         handle = self.made.value or 0
         self.wrapped.append((handle, np.empty(0), None, value.shape))
@@ -89,11 +88,11 @@ class Operands:
     def result(self, shape: tuple[int, ...], out: Any = None) -> tuple[int, Any]:
         if out is not None:
             if tuple(out_of(out).shape) != tuple(shape) or out.dtype != np.float32:
-                raise ShapeError(f"out: float32 {shape} expected, {out.dtype} {out.shape} given")
+                raise ShapeError(f"out: got {out.dtype} {out.shape}, but float32 {shape} is expected")
             if isinstance(out, Array):
                 return out.handle, out
             if not out.flags.c_contiguous or not out.flags.writeable:
-                raise ShapeError("out: a dense, writeable array expected")
+                raise ShapeError("out must be a dense, writeable array")
             return self.wrap(out), out
         if self.ours:
             check(lib.clv_array_create(self.handle, len(shape), shape_of(shape), self.at))

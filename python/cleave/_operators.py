@@ -20,7 +20,7 @@ def _is_operand(one: Any) -> bool:
 
 
 class Operators:
-    """What an Array can be asked to compute."""
+    """The operations of an Array."""
     __slots__ = ()
 
     if TYPE_CHECKING:
@@ -141,7 +141,7 @@ class Operators:
         return self._folded("sum", axis, keepdims, out, dtype=dtype)
 
     def prod(self, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: bool = False) -> Array:
-        """The product of the elements along axes."""
+        """Returns the product of the elements along axes."""
         return self._folded("prod", axis, keepdims, out, dtype=dtype)
 
     def mean(self, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: bool = False) -> Array:
@@ -166,7 +166,7 @@ class Operators:
         return self._folded("any", axis, keepdims, out)
 
     def all(self, axis: Any = None, out: Any = None, keepdims: bool = False) -> Array:
-        """Whether no element along axes is 0."""
+        """Whether all elements along axes are not 0."""
         return self._folded("all", axis, keepdims, out)
 
     def argmin(self, axis: int | None = None, out: Any = None, keepdims: bool = False) -> Array:
@@ -181,46 +181,46 @@ class Operators:
         return made
 
     def cumsum(self, axis: int | None = None) -> Array:
-        """Running sums along an axis, on the host; of all elements without one."""
+        """Returns running sums along an axis, or over all elements without one; computed on the host."""
         return self.reshape(-1).cumsum(0) if axis is None else self._by("cumulative_sum", axis=axis)
 
     def argsort(self, axis: int = -1) -> Array:
-        """The places of the elements in ascending order, found on the host."""
+        """Returns the indices of the elements in ascending order; computed on the host."""
         return self._by("argsort", axis=axis)
 
     def take(self, indices: Any, axis: int | None = None) -> Array:
-        """Slices along an axis by their places."""
+        """Returns slices along an axis by their indices."""
         return self._by("take", indices, axis=axis)
 
     def squeeze(self, axis: Any = None) -> Array:
-        """A view without axes of extent 1: those named, or all."""
+        """Returns a view without axes of extent 1: the named ones, or all."""
         ones = tuple(i for i, n in enumerate(self.shape) if n == 1)
         return self._by("squeeze", axis=ones if axis is None else axis)
 
     def ravel(self) -> Array:
-        """A copy with one axis."""
+        """Returns a copy with one axis."""
         return self.reshape(-1)
 
     def flatten(self) -> Array:
-        """A copy with one axis."""
+        """Returns a copy with one axis."""
         return self.reshape(-1)
 
     def conj(self) -> Array:
-        """The conjugates of complex numbers; other numbers are their own."""
+        """Returns the conjugates of complex numbers, and other numbers unchanged."""
         return self._op("conj")
 
     def round(self, decimals: int = 0) -> Array:
-        """Rounded to so many decimals, halves to even."""
+        """Rounds to this many decimals, halves to even."""
         if not decimals:
             return self._op("round")
         scaled = self * 10.0 ** decimals
         return scaled.round() / 10.0 ** decimals
 
     def clip(self, min: Any = None, max: Any = None) -> Array:
-        """Each element, or the nearer of two limits beyond them."""
+        """Limits each element to a range."""
         return self._by("clip", min, max)
 
     def dot(self, other: Any) -> Array:
-        """matmul of arrays of one or two axes."""
+        """Does the same as matmul, for arrays of one or two axes."""
         made: Array = self @ other
         return made

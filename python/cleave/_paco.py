@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""PACO: the search for exoplanets in sequences of turning frames."""
+"""PACO: searches for exoplanets in sequences of rotating frames."""
 from __future__ import annotations
 
 import ctypes
@@ -31,14 +31,14 @@ _DETECTION = dtype_of(_abi.Detection)
 class PacoResult:
     """Maps [height, width], and the maxima of the S/N map.
 
-    a, b        float64, PACO's sums; NaN where a position cannot be judged
+    a, b        float64, PACO's sums; NaN where the position is not valid
     snr         b / sqrt(a), float32
     flux        b / a, in units of the (normalised) PSF
-    sigma       1 / sqrt(a), its standard deviation
+    sigma       1 / sqrt(a), the standard deviation of flux
     detections  structured array, highest S/N first: x, y (column, row), separation_px,
                 position_angle (degrees, atan2(-(x-cx), y-cy) in [0,360)), snr, flux, sigma
-    fwhm        of the PSF in pixels, given or measured; None when nothing asked for it
-    counts      positions by what became of them: valid, outside, not_finite, constant, degenerate
+    fwhm        FWHM of the PSF in pixels, given or measured; None if it was not needed
+    counts      number of positions that are valid, outside, not_finite, constant or degenerate
     """
     a: NDArray[np.float64]
     b: NDArray[np.float64]
@@ -50,14 +50,14 @@ class PacoResult:
     counts: dict[str, int] = field(default_factory=dict)
 
     def to_hdus(self) -> Any:
-        """The maps as an astropy HDUList: A, B, SNR, FLUX, SIGMA."""
+        """Returns the maps as an astropy HDUList: A, B, SNR, FLUX, SIGMA."""
         return hdus({name: getattr(self, name.lower()) for name in ("A", "B", "SNR", "FLUX", "SIGMA")}, self.fwhm)
 
 
 def _psf_of(psf: Any) -> NDArray[np.float32]:
     psf = image("psf", psf, 2)
     if psf.shape[0] != psf.shape[1]:
-        raise ShapeError(f"psf: a square expected, shape {psf.shape} given")
+        raise ShapeError(f"psf: got shape {psf.shape}, but it must be a square")
     return np.ascontiguousarray(psf)
 
 
@@ -79,7 +79,7 @@ def _describe(cube: NDArray[Any], strides: tuple[int, int], angles: NDArray[Any]
 
 
 def psf_fwhm(psf: Any) -> float:
-    """FWHM in pixels of a round Gaussian with background, fitted to a PSF [S, S]. FormatError when
+    """Returns the FWHM in pixels of a round Gaussian with background that is fitted to a PSF [S, S]. FormatError if
     there is no peak near the centre."""
     psf, width = _psf_of(psf), ctypes.c_double()
     check(lib.clv_psf_fwhm(address(psf), psf.shape[0], ctypes.byref(width)))
@@ -87,8 +87,8 @@ def psf_fwhm(psf: Any) -> float:
 
 
 def psf_normalize(psf: Any, norm: str, fwhm: float | None = None) -> NDArray[np.float32]:
-    """A copy of the PSF [S, S] divided by its "peak", its "sum", or its flux in an "aperture" of
-    diameter 1 FWHM (None: measured); "none" changes nothing."""
+    """Returns a copy of the PSF [S, S] divided by its "peak", its "sum", or its flux in an "aperture" with a diameter
+    of 1 FWHM (None: measured); "none" changes nothing."""
     made, number = _psf_of(psf).copy(), choice("norm", norm, _NORMS)
     if number == _NORMS["aperture"] and fwhm is None:
         fwhm = psf_fwhm(made)
@@ -112,38 +112,38 @@ def paco(cube: Any, angles: Any, psf: Any, *, radius: int = 4, psf_mode: str = "
          convention: str = "paper", rounding: str | None = None, psf_vectors: int = 0, weights: Any = None,
          context: Context | None = None, report: Report | None = None,
          progress: Progress = None) -> PacoResult:
-    """PACO's maps and detections (Flasseur, Denis, Thiebaut, Langlois 2018, A&A 618, A138):
+    """Computes PACO's maps and detections (Flasseur, Denis, Thiebaut, Langlois 2018, A&A 618, A138):
 
         a = sum_l h_l' C_k^-1 h_l      b = sum_l h_l' C_k^-1 (r_kl - m_k)
 
-    over the frames l, with k the patch through which a planet at the map position would pass in
-    frame l, m_k and C_k its mean and shrunk covariance over time, r its pixels, h_l the PSF there.
+    over the frames l. k is the patch in which a planet at the map position would be in frame l, m_k and C_k are the
+    mean and the shrunk covariance of that patch over time, r are its pixels, and h_l is the PSF there.
 
     Parameters
     ----------
-    cube        [T, H, W] star-centred frames that were not derotated, T >= 2, any unit; NaN, inf
-                and masked pixels are left out. float32 is used in place, others are converted. An HDU of
-                astropy, or a list of them (the first one with data), is as good as an array
-    angles      [T] parallactic angles in degrees, or a Quantity; also an HDU, [T, 1], or a table with
-                a column PA, PARANG... or ANGLE...
-    psf         [S, S] or an HDU, finite, S at least 2 radius + 1, its centre on pixel S // 2
-    radius      of the patch in pixels, 2 to 6; 4: 49 pixels
-    psf_mode    "shift" (the PSF follows the planet's sub-pixel place) or "fixed" (faster)
-    psf_norm    "none", "peak", "sum", "aperture": the unit of `flux`
-    fwhm        of the PSF in pixels; None: measured by a Gaussian fit
+    cube        [T, H, W], star-centred frames that were not derotated, T >= 2, in any unit; NaN, inf and masked pixels
+                are left out. float32 is used in place, other types are converted. An HDU of astropy, or a list of them
+                (the first one with data), is accepted as well
+    angles      [T] parallactic angles in degrees, or a Quantity; also an HDU, [T, 1], or a table with a column PA,
+                PARANG... or ANGLE...
+    psf         [S, S] or an HDU, finite, S at least 2 radius + 1, with its centre on pixel S // 2
+    radius      radius of the patch in pixels, 2 to 6; 4: 49 pixels
+    psf_mode    "shift" (the PSF is shifted to the planet's sub-pixel position) or "fixed" (faster)
+    psf_norm    "none", "peak", "sum" or "aperture": the unit of `flux`
+    fwhm        FWHM of the PSF in pixels; None: measured by a Gaussian fit
     threshold   S/N of the faintest detection; None: no detections
     center      (column, row) of the star; None: (W // 2, H // 2)
     reverse_angles  the angles turn the other way
-    convention  "paper", or "vip" for what vip-hci computes; `rounding` ("nearest", "trunc")
-    psf_vectors basis of the shifted PSF: 5, 10, 15; 0: 10
-    weights     [T] above 0, 1 / variance of each frame's noise in any unit: see frame_quality(); None: all alike
-    context, report, progress   see Context, Report; progress=True shows a bar
+    convention  "paper", or "vip" for what vip-hci computes; `rounding` is "nearest" or "trunc"
+    psf_vectors number of vectors of the shifted PSF's basis: 5, 10 or 15; 0: 10
+    weights     [T] above 0: 1 / variance of each frame's noise, in any unit: see frame_quality(); None: all are equal
+    context, report, progress   see Context and Report; progress=True shows a bar
 
-    Returns a PacoResult. Accuracy against float64: S/N within 2e-3; the same bits on one device
-    however the work is split.
+    Returns a PacoResult. Compared with float64, S/N is within 2e-3; one device gives the same bits however the work is
+    split.
 
-    Raises ShapeError, ArgumentError, FormatError (no FWHM can be measured: give `fwhm`),
-    CancelledError, DeviceError. Ctrl-C ends the call.
+    Raises ShapeError, ArgumentError, FormatError (the FWHM cannot be measured: give `fwhm`), CancelledError,
+    DeviceError. Ctrl-C ends the call.
     """
     cube, strides = with_strides(image("cube", cube, 3))
     angles = degrees("angles", angles)

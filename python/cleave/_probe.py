@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What this machine can compute with."""
+"""Finds out what this machine can compute with."""
 from __future__ import annotations
 
 import ctypes
@@ -17,12 +17,12 @@ _BENCH = {None: 0, False: 0, "quick": 1, True: 1, "full": 2}
 
 
 def choice(what: str, value: Any, names: dict[Any, int]) -> int:
-    """The number of a name; ArgumentError lists the names."""
+    """Returns the number of a name; ArgumentError lists the names."""
     try:
         return names[value]
     except (KeyError, TypeError):
         known = ", ".join(repr(name) for name in names)
-        raise ArgumentError(f"{what}: {value!r} given, expected one of {known}") from None
+        raise ArgumentError(f"{what} is {value!r}, but it must be one of {known}") from None
 
 
 def mode_number(mode: str | None) -> int:
@@ -36,31 +36,30 @@ def probe(*, mode: str | None = None, devices: str | None = None, isolate: bool 
           simulate: str | os.PathLike[str] | None = None, scenario: str | None = None,
           helper: str | os.PathLike[str] | None = None, reproducible: bool = False,
           progress: Callable[[str], Any] | None = None) -> dict[str, Any]:
-    """Looks at the machine and decides which mode to take.
+    """Examines the machine and decides which mode suits it.
 
     Parameters
     ----------
-    mode      "auto", "cpu", "gpu", "hybrid", "reference"; other than auto it is an order
-    devices   a selection such as "gpu,!name~Iris", "0", "pci=0000:03:00.0"
-    isolate   each driver in a process of its own, so that one that crashes cannot hurt this one, and
-              Ctrl-C ends a measurement at once (else it ends before the next device's)
-    check     build and run on every device, compare the results
+    mode      "auto", "cpu", "gpu", "hybrid" or "reference"; any but "auto" is an order
+    devices   which devices to use, such as "gpu,!name~Iris", "0", "pci=0000:03:00.0"
+    isolate   run each driver in a process of its own, so that a crash cannot hurt this process, and Ctrl-C ends a
+              measurement at once (else it ends before the next device's)
+    check     build and run kernels on every device, and compare the results
     bench     "quick" or "full": measure rates
     timeout   seconds for each driver; 0: 10 s, for checks 60 s, for the bench 120 s
     simulate  take the machine from this file (a saved report or device profiles)
-    helper    the helper program for `isolate`, where it is not installed beside the library
+    helper    the helper program for `isolate`, if it is not installed beside the library
     reproducible  leave out times and free memory
-    progress  called with a line for people; returning False, or raising, gives up
+    progress  a function that is called with a line for the user; the probe ends if it returns False or raises
 
     Returns
     -------
     dict      schema "cleave.probe/1": "host", "platforms", "devices", "mode", "warnings", ...
 
-    Raises NoDeviceError (an order that this machine cannot fulfil), ArgumentError, FormatError,
-    FileError, CancelledError.
+    Raises NoDeviceError (this machine cannot fulfil an order), ArgumentError, FormatError, FileError, CancelledError.
     """
     if not real("probe: timeout", timeout) >= 0:
-        raise ArgumentError(f"probe: timeout: {timeout} given, expected 0 or more")
+        raise ArgumentError(f"probe: timeout is {timeout}, but it must be 0 or more")
 
     def said(name: str, value: Any, reader: Callable[[str, Any], str]) -> bytes | None:
         return None if value is None else os.fsencode(reader(f"probe: {name}", value))

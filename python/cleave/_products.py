@@ -18,11 +18,11 @@ def _whole(a: Array) -> Array:
 
 
 def matmul(x: Any, y: Any, out: Any = None) -> Array:
-    """Products of matrices, stacks of them, and vectors, as NumPy's matmul."""
+    """Multiplies matrices, stacks of them, and vectors, as NumPy's matmul does."""
     context = context_of((x, y))
     a, b = (one if isinstance(one, Array) else array(np.asarray(one), context=context) for one in (x, y))
     if not a.ndim or not b.ndim:
-        raise ShapeError("matmul: numbers given, vectors or matrices expected")
+        raise ShapeError("matmul: got numbers, but vectors or matrices are expected")
     row, column = a.ndim == 1, b.ndim == 1
     a = expand_dims(a, 0) if row else a
     b = expand_dims(b, 1) if column else b

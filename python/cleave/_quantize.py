@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Vectors in fewer bits, with the arguments and the numbers of sentence_transformers.quantize_embeddings."""
+"""Converts vectors to fewer bits, with the arguments and the numbers of sentence_transformers.quantize_embeddings."""
 from __future__ import annotations
 
 import warnings
@@ -17,17 +17,18 @@ _FEW = 100  #: vectors from which ranges are hardly known
 
 
 def _ranges_of(vectors: NDArray[np.float32], precision: str, ranges: Any, calibration: Any) -> NDArray[np.float32]:
-    """The least and the largest value of each dimension, [2, width]."""
+    """Returns the smallest and the largest value of each dimension, [2, width]."""
     width = vectors.shape[-1]
     if ranges is not None:
         taken = numbers("quantize_embeddings: ranges", ranges)
         if taken.shape != (2, width):
-            raise ShapeError(f"quantize_embeddings: ranges: [2, {width}] expected, shape {taken.shape} given")
+            raise ShapeError(f"quantize_embeddings: ranges: got shape {taken.shape}, but [2, {width}] is expected")
         return taken
     sample = vectors if calibration is None else numbers("quantize_embeddings: calibration_embeddings", calibration)
     if sample.ndim != 2 or sample.shape[1] != width or len(sample) < (2 if calibration is None else 1):
-        raise ArgumentError(f"quantize_embeddings: {precision} needs the least and the largest value of each dimension: "
-                            f"give ranges [2, {width}], calibration_embeddings [count, {width}], or more than one vector")
+        raise ArgumentError(f"quantize_embeddings: {precision} needs the least and the largest value of each "
+                            "dimension: give ranges [2, {width}], calibration_embeddings "
+                            f"[count, {width}], or more than one vector")
     if calibration is None and len(sample) < _FEW:
         warnings.warn(f"quantize_embeddings: the ranges of {precision} come from {len(sample)} vectors only; "
                       "give ranges or calibration_embeddings", stacklevel=4)
@@ -36,21 +37,21 @@ def _ranges_of(vectors: NDArray[np.float32], precision: str, ranges: Any, calibr
 
 def quantize_embeddings(embeddings: Any, precision: str, ranges: Any = None,
                         calibration_embeddings: Any = None) -> NDArray[Any]:
-    """Brings vectors [count, width], or one vector [width], to fewer bits, as sentence-transformers' function of that
+    """Converts vectors [count, width], or one vector [width], to fewer bits, as sentence-transformers' function of that
     name does.
 
-    precision  "float32"; "uint8": the part of 255 equal steps between the least and the largest value of its
-               dimension; "int8": the same less 128; "ubinary": bits x > 0, eight in a byte, the first one highest;
-               "binary": the same less 128, as int8
-    ranges     [2, width]: these least and largest values. Without them: those of calibration_embeddings [count, width],
-               or of the vectors themselves, of which there must be more than one
+    precision  "float32"; "uint8": which of 255 equal steps between the smallest and the largest value of its dimension;
+               "int8": the same less 128; "ubinary": bits x > 0, eight per byte, the first one highest; "binary": the
+               same less 128, as int8
+    ranges     [2, width]: the smallest and largest values. Without them, those of calibration_embeddings [count, width]
+               are used, or those of the vectors themselves, of which there must be more than one
 
-    search(codes=...) takes "ubinary"; its "int8" is another one, see search_codes().
+    search(codes=...) accepts "ubinary". Its "int8" is a different format, see search_codes().
     """
     vectors = numbers("quantize_embeddings: embeddings", embeddings)
     choice("quantize_embeddings: precision", precision, PRECISIONS)
     if vectors.ndim not in (1, 2):
-        raise ShapeError(f"quantize_embeddings: [count, width] expected, shape {vectors.shape} given")
+        raise ShapeError(f"quantize_embeddings: got shape {vectors.shape}, but [count, width] is expected")
     if precision == "float32":
         return np.array(vectors, np.float32)
     if precision in ("binary", "ubinary"):

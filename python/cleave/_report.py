@@ -12,8 +12,8 @@ from .errors import ArgumentTypeError
 
 
 class Share(NamedTuple):
-    """What one device did in the last job. Times in seconds; kernel_s is negative where the driver
-    does not tell; left_out says why a device did nothing (None: it worked)."""
+    """What one device did in the last job. Times are in seconds. kernel_s is negative if the driver does not report it;
+    left_out says why a device did nothing (None: it worked)."""
     device: str
     units: int
     chunks: int
@@ -28,7 +28,7 @@ class Share(NamedTuple):
 
 
 class Report(InThisProcess):
-    """Collects the jobs of the calls it is handed to: `cleave.paco(..., report=report)`.
+    """Collects the jobs of the calls that it is passed to: `cleave.paco(..., report=report)`.
 
     >>> report = Report()
     >>> report.seconds
@@ -47,7 +47,7 @@ class Report(InThisProcess):
 
     @property
     def seconds(self) -> float:
-        """Time of all jobs."""
+        """Duration of all jobs."""
         return float(lib.clv_report_seconds(self._handle))
 
     @property
@@ -63,7 +63,7 @@ class Report(InThisProcess):
         return Share(**values)
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything, schema "cleave.report/1": devices, shares, bytes, times, decisions."""
+        """Returns everything in the schema "cleave.report/1": devices, shares, bytes, times, decisions."""
         report: dict[str, Any] = json.loads(take_text(lib.clv_report_json(self._handle)))
         return report
 
@@ -76,5 +76,5 @@ def report_handle(report: Report | None) -> int | None:
     if report is None:
         return None
     if not isinstance(report, Report):
-        raise ArgumentTypeError(f"report: {given(report)} given, a cleave.Report expected")
+        raise ArgumentTypeError(f"report: got {given(report)}, but a cleave.Report is expected")
     return report._handle

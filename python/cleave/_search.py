@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Search among vectors: the rows that are most similar to each query."""
+"""Searches among vectors: finds the rows that are most similar to each query."""
 from __future__ import annotations
 
 import ctypes
@@ -39,23 +39,23 @@ def _queries_of(value: Any) -> NDArray[np.float32]:
     if queries.ndim == 1:
         queries = queries[None]
     if queries.ndim != 2:
-        raise ShapeError(f"search: queries: [queries, width] or [width] expected, shape {queries.shape} given")
+        raise ShapeError(f"search: queries: got shape {queries.shape}, but [queries, width] or [width] is expected")
     return queries
 
 
 def _vectors_of(value: Any, width: int) -> NDArray[np.float32]:
-    """Rows whose numbers are neighbours; they may lie apart."""
+    """Returns rows whose numbers are contiguous; there may be gaps between rows."""
     vectors = numbers("search: vectors", value)
     if vectors.ndim != 2 or vectors.shape[1] != width:
-        raise ShapeError(f"search: vectors: [rows, {width}] expected, as the queries are {width} wide; "
-                         f"shape {vectors.shape} given")
+        raise ShapeError(f"search: vectors: got shape {vectors.shape}, but [rows, {width}] is expected, because the "
+                         f"queries are {width} wide")
     apart = vectors.strides[0]
     dense = vectors.strides[1] == 4 and apart >= 4 * width and apart % 4 == 0
     return vectors if dense and vectors.flags.aligned else np.ascontiguousarray(vectors)
 
 
 def _pieces_of(vectors: Any) -> Iterable[Any]:
-    """One array, or what an iterator yields. A list is rows of one array, as everywhere in NumPy."""
+    """Yields one array, or what an iterator yields. A list is one array of rows, as everywhere in NumPy."""
     return vectors if hasattr(vectors, "__next__") else (vectors,)
 
 
@@ -68,15 +68,15 @@ def _made(vectors: NDArray[np.float32], kind: int) -> NDArray[Any]:
 
 
 def search_codes(vectors: Any, precision: str) -> NDArray[Any]:
-    """Makes short forms of vectors, for search(codes=...): much less memory to read for each search.
+    """Makes short forms of vectors, for search(codes=...), so that each search reads much less memory.
 
     precision  "int8":   int8 [rows, width], 127 x / max |x| of the row, rounded: a quarter of the memory
-               "binary": uint8 [rows, (width + 7) // 8], bits x > 0 as numpy.packbits puts them, the "ubinary" of
+               "binary": uint8 [rows, (width + 7) // 8], bits x > 0 as numpy.packbits orders them, the "ubinary" of
                          sentence-transformers: a 32nd of the memory
     """
     given = numbers("search_codes: vectors", vectors)
     if given.ndim != 2 or not given.shape[1]:
-        raise ShapeError(f"search_codes: vectors: [rows, width] expected, shape {given.shape} given")
+        raise ShapeError(f"search_codes: vectors: got shape {given.shape}, but [rows, width] is expected")
     return _made(_vectors_of(given, given.shape[1]), choice("search_codes: precision", precision, _CODES))
 
 
@@ -85,15 +85,15 @@ def _codes_of(value: Any, width: int) -> tuple[NDArray[Any], int]:
     for kind, dtype, bytes_of_row in ((1, np.int8, width), (2, np.uint8, (width + 7) // 8)):
         if codes.ndim == 2 and codes.dtype == dtype and codes.shape[1] == bytes_of_row:
             return np.ascontiguousarray(codes), kind
-    raise ShapeError(f"search: codes: int8 [rows, {width}] or uint8 [rows, {(width + 7) // 8}] expected, as "
-                     f"search_codes() makes them; {codes.dtype} {codes.shape} given")
+    raise ShapeError(f"search: codes: got {codes.dtype} {codes.shape}, but int8 [rows, {width}] or uint8 [rows, "
+                     f"{(width + 7) // 8}] is expected, as search_codes() makes them")
 
 
 def _compare_codes(codes: NDArray[Any], kind: int, vectors: Any) -> Any:
-    """Returns the vectors of which these are the codes; refuses codes of others."""
+    """Returns the vectors to which these codes belong; refuses codes of other vectors."""
     vectors = vectors if isinstance(vectors, np.ndarray) else numbers("search: vectors", vectors)
     if vectors.ndim != 2 or len(vectors) != len(codes):
-        raise ShapeError(f"search: vectors: shape {vectors.shape} given, but there are codes of {len(codes)} rows")
+        raise ShapeError(f"search: vectors: got shape {vectors.shape}, but there are codes of {len(codes)} rows")
     for row in np.unique(np.linspace(0, len(codes) - 1, min(len(codes), _SAMPLES), dtype=np.int64)):
         if (_made(_rows_of(vectors, [row]), kind) != codes[row]).any():
             raise ArgumentError(f"search: codes: row {row} is not the code of that row of vectors; make codes of these "
@@ -107,7 +107,7 @@ def _rows_of(vectors: Any, rows: Any) -> NDArray[np.float32]:
 
 def _add_codes(handle: ctypes.c_void_p, codes: NDArray[Any], vectors: Any, watch: Watch,
                report: Report | None) -> None:
-    """Both passes: all codes, then the vectors of the candidates."""
+    """Runs both passes: compares all codes, then the vectors of the candidates."""
     watch.done(lib.clv_search_add_codes(handle, address(codes), len(codes), report_handle(report)))
     count = ctypes.c_size_t()
     check(lib.clv_search_candidates(handle, None, ctypes.byref(count)))
@@ -124,32 +124,32 @@ def _add_codes(handle: ctypes.c_void_p, codes: NDArray[Any], vectors: Any, watch
 def search(queries: Any, vectors: Any, top: int = 10, *, similarity: str = "cosine", codes: Any = None,
            rescore: int | None = None, context: Context | None = None, report: Report | None = None,
            progress: Progress = None) -> Found:
-    """Finds for each query the rows of `vectors` that are most similar to it: exactly, by comparing all of them,
-    split over the context's devices; or with `codes` in two passes, which is faster and may miss some.
+    """Finds for each query the rows of `vectors` that are most similar to it. It compares all rows exactly, split over
+    the context's devices. With `codes` it works in two passes, which is faster but may miss some rows.
 
     Parameters
     ----------
     queries     [queries, width], or [width] for one query; finite numbers
     vectors     [rows, width]: an array, also a memory-mapped one (np.load(..., mmap_mode="r")) that is larger than
-                memory; or an iterator of such arrays, whose rows are counted on. Used in place where it is float32
-                and the numbers of a row are neighbours
-    top         rows to find, 1 to 16384
+                memory; or an iterator of such arrays, whose rows are numbered consecutively. It is used in place if it
+                is float32 and the numbers of a row are contiguous
+    top         number of rows to find, 1 to 16384
     similarity  "cosine", or "dot": the sum of products, which is the same for vectors of length 1 and cheaper
-    codes       what search_codes(vectors, precision) returned, also memory-mapped: all codes are compared, and the
-                `top` times `rescore` most similar rows become candidates, whose vectors are compared exactly.
-                `vectors` is then one array, of which only these rows are read; or None: the result has the
-                similarities of the codes. The similarity must be the cosine
-    rescore     candidates for each row that is wanted: more of them miss less; None: 10. `top` times `rescore` is at
-                most 16384
+    codes       what search_codes(vectors, precision) returned, also memory-mapped. All codes are compared, and the
+                `top` times `rescore` most similar rows become candidates, whose vectors are compared exactly. `vectors`
+                is then one array, of which only these rows are read, or None: the result then has the similarities of
+                the codes. The similarity must be the cosine
+    rescore     number of candidates for each row that is wanted: with more of them, fewer rows are missed; None: 10.
+                `top` times `rescore` is at most 16384
     progress    see paco(); units are rows
 
-    Returns Found(scores, rows), each [queries, top], the most similar row first; equally similar rows in their
-    order in `vectors`. A row that holds NaN is never found.
+    Returns Found(scores, rows), each [queries, top], the most similar row first; equally similar rows stand in their
+    order in `vectors`. A row with a NaN is never found.
 
-    Devices find candidates in float32; what is returned was computed again in float64. The result is therefore the
-    same on every device, unless more than max(8, top / 8) rows differ from the last one by rounding errors only.
+    Devices find candidates in float32, and their similarities are computed again in float64. The result is therefore
+    the same on every device, unless more than max(8, top / 8) rows differ from the last one by rounding errors only.
 
-    Raises ArgumentError, ShapeError, CancelledError. Ctrl-C ends it.
+    Raises ArgumentError, ShapeError, CancelledError. Ctrl-C ends the call.
     """
     wanted = _queries_of(queries)
     count, width = wanted.shape
@@ -162,7 +162,7 @@ def search(queries: Any, vectors: Any, top: int = 10, *, similarity: str = "cosi
     if not count:
         return found
     if not width:
-        raise ShapeError(f"search: queries: shape {wanted.shape} given: a query has at least one number")
+        raise ShapeError(f"search: queries: got shape {wanted.shape}, but a query needs at least one number")
     context, handle = chosen(context), ctypes.c_void_p()
     held = context.acquire()
     try:
@@ -189,19 +189,19 @@ def semantic_search(query_embeddings: Any, corpus_embeddings: Any, query_chunk_s
                     score_function: str | Callable[..., Any] = "cosine", *, codes: Any = None, rescore: int | None = None,
                     context: Context | None = None, report: Report | None = None,
                     progress: Progress = None) -> list[list[dict[str, int | float]]]:
-    """search() with the arguments and the result of sentence_transformers.util.semantic_search: for each query a list
-    of {"corpus_id": row, "score": similarity}, the most similar first.
+    """Does the same as search(), with the arguments and the result of sentence_transformers.util.semantic_search: for
+    each query a list of {"corpus_id": row, "score": similarity}, the most similar first.
 
-    The two chunk sizes are accepted and not needed. `codes` and `rescore` are those of search().
-    `score_function` is "cosine" or "dot"; sentence-transformers' functions cos_sim and dot_score are recognised by
-    their names, other functions are refused.
+    The two chunk sizes are accepted but not needed. `codes` and `rescore` are those of search(). `score_function` is
+    "cosine" or "dot"; sentence-transformers' functions cos_sim and dot_score are recognised by their names, and other
+    functions are refused.
     """
     if callable(score_function):
         name = getattr(score_function, "__name__", str(score_function))
         known = {"cos_sim": "cosine", "pairwise_cos_sim": "cosine", "dot_score": "dot", "pairwise_dot_score": "dot"}
         if name not in known:
-            raise ArgumentError(f"semantic_search: score_function: {name} given; \"cosine\", \"dot\", or "
-                                "sentence-transformers' cos_sim or dot_score expected")
+            raise ArgumentError(f"semantic_search: score_function is {name}, but it must be \"cosine\", \"dot\", "
+                                "or sentence-transformers' cos_sim or dot_score")
         score_function = known[name]
     whole("semantic_search: query_chunk_size", query_chunk_size, 1)
     whole("semantic_search: corpus_chunk_size", corpus_chunk_size, 1)

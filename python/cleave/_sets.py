@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sorted orders, places, and sets of values."""
+"""Sorted orders, indices, and sets of values."""
 from __future__ import annotations
 
 from typing import Any, NamedTuple
@@ -17,7 +17,8 @@ from .errors import ArgumentError, ShapeError
 
 
 class UniqueAll(NamedTuple):
-    """Values, the place of each one's first element, the value's number of each element, how often each comes."""
+    """The values, the index of the first element with each value, the value's number for each element, and how often
+    each value occurs."""
     values: Array
     indices: Array
     inverse_indices: Array
@@ -25,19 +26,19 @@ class UniqueAll(NamedTuple):
 
 
 class UniqueCounts(NamedTuple):
-    """Values, and how often each comes."""
+    """The values, and how often each occurs."""
     values: Array
     counts: Array
 
 
 class UniqueInverse(NamedTuple):
-    """Values, and the value's number of each element."""
+    """The values, and the value's number for each element."""
     values: Array
     inverse_indices: Array
 
 
 def argsort(a: Array, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Array:
-    """The places of the elements along an axis in their order; found on the host, NaN last."""
+    """Returns the indices that sort the elements along an axis; computed on the host, NaN last."""
     del stable  # it always is
     axis = axis_of("argsort", axis, a.ndim)
     out = new_array(a.context, a.shape, INT64)
@@ -51,7 +52,7 @@ def take_along_axis(a: Array, indices: Array, /, *, axis: int = -1) -> Array:
     """out[..., j, ...] = a[..., indices[..., j, ...], ...], along one axis."""
     axis = axis_of("take_along_axis", axis, a.ndim)
     if indices.ndim != a.ndim:
-        raise ShapeError(f"take_along_axis: {indices.ndim} axes of indices, {a.ndim} expected")
+        raise ShapeError(f"take_along_axis: the indices have {indices.ndim} axes, but must have {a.ndim}")
     shape = np.broadcast_shapes(*(tuple(1 if i == axis else n for i, n in enumerate(one.shape))
                                   for one in (a, indices)))
     a = broadcast_to(a, tuple(a.shape[i] if i == axis else n for i, n in enumerate(shape)))
@@ -68,14 +69,14 @@ def take_along_axis(a: Array, indices: Array, /, *, axis: int = -1) -> Array:
 
 
 def sort(a: Array, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Array:
-    """The elements along an axis in their order, NaN last."""
+    """Returns the elements along an axis in ascending (or descending) order, NaN last."""
     return take_along_axis(a, argsort(a, axis=axis, descending=descending, stable=stable), axis=axis)
 
 
 def searchsorted(row: Array, values: Any, /, *, side: str = "left", sorter: Array | None = None) -> Array:
-    """Where values belong in an ascending row; found on the host."""
+    """Returns where values belong in an ascending row; computed on the host."""
     if side not in ("left", "right"):
-        raise ArgumentError(f"searchsorted: side {side!r} given, 'left' or 'right' expected")
+        raise ArgumentError(f"searchsorted: got side {side!r}, but 'left' or 'right' is expected")
     if sorter is not None:
         row = take_along(row, 0, sorter)
     given = values if isinstance(values, Array) else array(values, context=row.context)
@@ -87,9 +88,9 @@ def searchsorted(row: Array, values: Any, /, *, side: str = "left", sorter: Arra
 
 
 def nonzero(a: Array, /) -> tuple[Array, ...]:
-    """The places of elements that are not 0, one array per axis."""
+    """Returns the indices of elements that are not 0, one array per axis."""
     if not a.ndim:
-        raise ShapeError("nonzero: a number given, an array with axes expected")
+        raise ShapeError("nonzero: got a number, but an array with axes is expected")
     left, found = find(a), []
     for extent in reversed(a.shape):
         found.append(apply("remainder", left, extent) if left.size else left)
@@ -98,7 +99,7 @@ def nonzero(a: Array, /) -> tuple[Array, ...]:
 
 
 def take(a: Array, indices: Any, /, *, axis: int | None = None) -> Array:
-    """Slices along an axis by their places; elements of all without one."""
+    """Returns slices along an axis by their indices; without an axis, elements of the whole array."""
     if axis is None and a.ndim != 1:
         a, axis = reshape(a, -1), 0
     places = indices if isinstance(indices, Array) else array(indices, context=a.context)
@@ -108,7 +109,7 @@ def take(a: Array, indices: Any, /, *, axis: int | None = None) -> Array:
 
 
 def unique_all(a: Array, /) -> UniqueAll:
-    """The different values in ascending order; every NaN is one of its own."""
+    """Returns the distinct values in ascending order; every NaN counts as a value of its own."""
     row = reshape(a, -1)
     if a.dtype.kind == "c":
         return _unique_on_host(a)
@@ -140,24 +141,24 @@ def _unique_on_host(a: Array) -> UniqueAll:
 
 
 def unique_counts(a: Array, /) -> UniqueCounts:
-    """The different values in ascending order, and how often each comes."""
+    """Returns the distinct values in ascending order, and how often each occurs."""
     found = unique_all(a)
     return UniqueCounts(found.values, found.counts)
 
 
 def unique_inverse(a: Array, /) -> UniqueInverse:
-    """The different values in ascending order, and the value's number of each element."""
+    """Returns the distinct values in ascending order, and the value's number for each element."""
     found = unique_all(a)
     return UniqueInverse(found.values, found.inverse_indices)
 
 
 def unique_values(a: Array, /) -> Array:
-    """The different values in ascending order."""
+    """Returns the distinct values in ascending order."""
     return unique_all(a).values
 
 
 def isin(a: Any, among: Any, /, *, invert: bool = False) -> Array:
-    """Which elements are among the others."""
+    """Tells which elements occur among the others."""
     from ._elementwise import context_of
     context = context_of((a, among))
     a, among = (one if isinstance(one, Array) else array(one, context=context) for one in (a, among))
@@ -172,13 +173,13 @@ def isin(a: Any, among: Any, /, *, invert: bool = False) -> Array:
 
 
 def count_nonzero(a: Array, /, *, axis: Any = None, keepdims: bool = False) -> Array:
-    """How many elements along axes are not 0."""
+    """Counts the elements along axes that are not 0."""
     from ._folds import sum as sum_of
     return sum_of(a.astype(BOOL), axis, INT64, keepdims)
 
 
 def diff(a: Array, /, *, axis: int = -1, n: int = 1, prepend: Any = None, append: Any = None) -> Array:
-    """Differences of neighbours along an axis, n times."""
+    """Returns the differences of neighbours along an axis, taken n times."""
     axis = axis_of("diff", axis, a.ndim)
     parts = [one for one in (prepend, a, append) if one is not None]
     parts = [array(one, context=a.context) if is_number(one) else one for one in parts]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arrays in other shapes: views where elements need not move, copies on their side where they must."""
+"""Arrays in other shapes: views if elements need not move, else copies on the same side."""
 from __future__ import annotations
 
 import ctypes
@@ -15,16 +15,16 @@ from .errors import ArgumentError, ShapeError
 
 
 def axes_of(what: str, axis: Any, ndim: int) -> tuple[int, ...]:
-    """Axes as the caller names them: an integer, several, or None for all; counted from 0."""
+    """Returns the axes that a caller names (an integer, several, or None for all), counted from 0."""
     given = range(ndim) if axis is None else axis if isinstance(axis, (tuple, list)) else (axis,)
     found = []
     for one in given:
         if not hasattr(one, "__index__"):
-            raise ArgumentError(f"{what}: axis {one!r} given, an integer expected")
+            raise ArgumentError(f"{what}: got axis {one!r}, but an integer is expected")
         place = one.__index__()
         if not -ndim <= place < ndim:
             raise np.exceptions.AxisError(place, ndim) if hasattr(np, "exceptions") else \
-                ShapeError(f"{what}: axis {place} of an array of {ndim} axes")
+                ShapeError(f"{what}: axis {place} is out of range for an array of {ndim} axes")
         found.append(place % ndim)
     if len(set(found)) != len(found):
         raise ShapeError(f"{what}: an axis is named twice in {axis}")
@@ -32,7 +32,7 @@ def axes_of(what: str, axis: Any, ndim: int) -> tuple[int, ...]:
 
 
 def axis_of(what: str, axis: Any, ndim: int) -> int:
-    """One axis, counted from 0."""
+    """Returns one axis, counted from 0."""
     return axes_of(what, (axis,), ndim)[0]
 
 
@@ -43,7 +43,7 @@ def is_dense(a: Array) -> bool:
 
 
 def reshape(a: Array, shape: Sequence[int] | int, copy: bool | None = None) -> Array:
-    """The elements in another shape: a view where they lie densely, else a copy."""
+    """Returns the elements in another shape: a view if they lie densely, else a copy."""
     wanted = a._extents("reshape", shape)
     if math.prod(wanted) != a.size:
         raise ShapeError(f"reshape: {a.size} elements do not fill {wanted}")
@@ -59,16 +59,16 @@ def reshape(a: Array, shape: Sequence[int] | int, copy: bool | None = None) -> A
 
 
 def broadcast_to(a: Array, shape: Sequence[int]) -> Array:
-    """A view that repeats axes of extent 1."""
+    """Returns a view that repeats axes of extent 1."""
     shape = tuple(shape)
     ahead = len(shape) - a.ndim
     if ahead < 0 or any(n not in (1, wanted) for n, wanted in zip(a.shape, shape[ahead:])):
-        raise ShapeError(f"broadcast_to: shape {a.shape} does not become {shape}")
+        raise ShapeError(f"broadcast_to: shape {a.shape} cannot be broadcast to {shape}")
     return view(a, 0, shape, (0,) * ahead + tuple(0 if n == 1 else step for n, step in zip(a.shape, a.strides_)))
 
 
 def expand_dims(a: Array, axis: Any = 0) -> Array:
-    """A view with new axes of extent 1 at these places."""
+    """Returns a view with new axes of extent 1 at these positions."""
     count = len(axis) if isinstance(axis, (tuple, list)) else 1
     places = axes_of("expand_dims", axis, a.ndim + count)
     shape, strides = list(a.shape), list(a.strides_)
@@ -79,24 +79,24 @@ def expand_dims(a: Array, axis: Any = 0) -> Array:
 
 
 def squeeze(a: Array, axis: Any) -> Array:
-    """A view without these axes, all of extent 1."""
+    """Returns a view without these axes, which must have extent 1."""
     gone = axes_of("squeeze", axis, a.ndim)
     if any(a.shape[i] != 1 for i in gone):
-        raise ShapeError(f"squeeze: axes {gone} of {a.shape}: extents of 1 expected")
+        raise ShapeError(f"squeeze: the axes {gone} of shape {a.shape} must have an extent of 1")
     left = [i for i in range(a.ndim) if i not in gone]
     return view(a, 0, tuple(a.shape[i] for i in left), tuple(a.strides_[i] for i in left))
 
 
 def permute_dims(a: Array, axes: Sequence[int]) -> Array:
-    """A view with the axes in that order."""
+    """Returns a view with the axes in this order."""
     return a.transpose(tuple(axes)) if a.ndim else a
 
 
 def moveaxis(a: Array, source: Any, destination: Any) -> Array:
-    """A view with axes at other places; the rest keep their order."""
+    """Returns a view with axes moved to other positions; the rest keep their order."""
     from_, to = axes_of("moveaxis", source, a.ndim), axes_of("moveaxis", destination, a.ndim)
     if len(from_) != len(to):
-        raise ShapeError(f"moveaxis: {len(from_)} axes to {len(to)} places")
+        raise ShapeError(f"moveaxis: got {len(from_)} axes, but {len(to)} places")
     order = [i for i in range(a.ndim) if i not in from_]
     for place, axis in sorted(zip(to, from_)):
         order.insert(place, axis)
@@ -104,7 +104,7 @@ def moveaxis(a: Array, source: Any, destination: Any) -> Array:
 
 
 def flip(a: Array, axis: Any = None) -> Array:
-    """A view with these axes backwards."""
+    """Returns a view with these axes reversed."""
     gone = axes_of("flip", axis, a.ndim)
     return a[tuple(slice(None, None, -1) if i in gone else slice(None) for i in range(a.ndim))]
 
@@ -112,13 +112,13 @@ def flip(a: Array, axis: Any = None) -> Array:
 def _joint(what: str, arrays: Sequence[Any]) -> list[Array]:
     from ._elementwise import context_of
     if not arrays:
-        raise ArgumentError(f"{what}: no arrays given")
+        raise ArgumentError(f"{what}: there are no arrays")
     context = context_of(arrays)
     return [one if isinstance(one, Array) else array(one, context=context) for one in arrays]
 
 
 def concat(arrays: Sequence[Any], axis: int | None = 0, dtype: Any = None) -> Array:
-    """Arrays one after the other along an axis; all elements of each without one."""
+    """Joins arrays along an axis; without one, joins all of their elements."""
     from ._elementwise import apply, operand_dtypes
     given = _joint("concat", arrays)
     if axis is None:
@@ -127,7 +127,7 @@ def concat(arrays: Sequence[Any], axis: int | None = 0, dtype: Any = None) -> Ar
     axis = axis_of("concat", axis, first.ndim)
     for one in given:
         if one.ndim != first.ndim or any(n != m for i, (n, m) in enumerate(zip(one.shape, first.shape)) if i != axis):
-            raise ShapeError(f"concat: shapes {first.shape} and {one.shape} along axis {axis}")
+            raise ShapeError(f"concat: the shapes {first.shape} and {one.shape} do not fit together along axis {axis}")
     shape = (*first.shape[:axis], sum(one.shape[axis] for one in given), *first.shape[axis + 1:])
     if dtype is None:
         dtype = operand_dtypes("concat", given)[0]
@@ -149,21 +149,21 @@ def _promoted(a: Any, b: Any) -> Any:
 
 
 def stack(arrays: Sequence[Any], axis: int = 0) -> Array:
-    """Arrays of one shape along a new axis."""
+    """Joins arrays of the same shape along a new axis."""
     given = _joint("stack", arrays)
     if any(one.shape != given[0].shape for one in given):
-        raise ShapeError(f"stack: shapes {', '.join(str(one.shape) for one in given)}: one shape expected")
+        raise ShapeError(f"stack: shapes {', '.join(str(one.shape) for one in given)} differ, but all must be equal")
     return concat([expand_dims(one, axis) for one in given], axis_of("stack", axis, given[0].ndim + 1))
 
 
 def unstack(a: Array, axis: int = 0) -> tuple[Array, ...]:
-    """Views of all slices along an axis."""
+    """Returns views of all slices along an axis."""
     axis = axis_of("unstack", axis, a.ndim)
     return tuple(a[(slice(None),) * axis + (i,)] for i in range(a.shape[axis]))
 
 
 def roll(a: Array, shift: Any, axis: Any = None) -> Array:
-    """Elements moved along axes; what leaves at the end comes in at the beginning."""
+    """Moves elements along axes; what leaves at the end comes in at the beginning."""
     if axis is None:
         return reshape(roll(reshape(a, -1), shift, 0), a.shape)
     axes = axes_of("roll", axis, a.ndim)
@@ -177,7 +177,7 @@ def roll(a: Array, shift: Any, axis: Any = None) -> Array:
 
 
 def repeat(a: Array, repeats: Any, axis: int | None = None) -> Array:
-    """Each slice along an axis several times."""
+    """Repeats each slice along an axis several times."""
     from ._indexing import take_along
     if axis is None:
         a, axis = reshape(a, -1), 0
@@ -188,7 +188,7 @@ def repeat(a: Array, repeats: Any, axis: int | None = None) -> Array:
 
 
 def tile(a: Array, repetitions: Sequence[int]) -> Array:
-    """The array so many times along each axis."""
+    """Repeats the array this many times along each axis."""
     times: tuple[Any, ...] = (repetitions,) if is_number(repetitions) else tuple(repetitions)
     times = (1,) * (a.ndim - len(times)) + times
     a = reshape(a, (1,) * (len(times) - a.ndim) + a.shape)
@@ -199,12 +199,12 @@ def tile(a: Array, repetitions: Sequence[int]) -> Array:
 
 
 def split(a: Array, sections: Any, axis: int = 0, even: bool = True) -> list[Array]:
-    """Views of parts along an axis: so many parts, or parts that begin at places."""
+    """Returns views of parts along an axis: this many equal parts, or parts that begin at these indices."""
     axis = axis_of("split", axis, a.ndim)
     length = a.shape[axis]
     if is_number(sections):
         if even and length % sections:
-            raise ShapeError(f"split: {length} slices in {sections} equal parts")
+            raise ShapeError(f"split: {length} slices cannot be split into {sections} equal parts")
         sizes = [length // sections + (i < length % sections) for i in range(sections)]
         ends = list(np.cumsum(sizes))
     else:

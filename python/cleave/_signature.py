@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a kernel's text says of its parameters, so that arguments of another type are told and not
-reinterpreted: a driver compares nothing but sizes."""
+"""Reads the types of a kernel's parameters from its text, so that arguments of another type are refused instead of
+being reinterpreted: a driver compares only sizes."""
 from __future__ import annotations
 
 import re
@@ -20,8 +20,8 @@ _COMMENTS = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 
 
 class Parameter(NamedTuple):
-    """One parameter: as written, whether it is a pointer, and its element ("f4") with its type, "" and
-    None where the text does not tell (structures, macros)."""
+    """One parameter: its text, whether it is a pointer, and its element ("f4") and type; "" and None if the text does
+    not show them (structures, macros)."""
     text: str
     pointer: bool
     element: str
@@ -42,7 +42,7 @@ def _parameter(text: str) -> Parameter:
 
 
 def parameters(source: str, name: str) -> tuple[Parameter, ...]:
-    """Those of a kernel; () where the text does not show them plainly."""
+    """Returns the parameters of a kernel; () if the text does not show them plainly."""
     text = _COMMENTS.sub(" ", source)
     found = re.findall(rf"\bkernel\b[^;{{}}]*?\bvoid\s+{re.escape(name)}\s*\(([^()#]*)\)",
                        text.replace("__kernel", "kernel"))
@@ -57,25 +57,25 @@ def _fits(array: NDArray[Any], wanted: np.dtype[Any]) -> bool:
 
 
 def as_elements(what: str, parameter: Parameter, array: NDArray[Any], typed: bool) -> NDArray[Any]:
-    """The array, if its elements are the kernel's, else ShapeError. Lists have no type (`typed` is
-    false): they take the kernel's."""
+    """Returns the array if its elements have the kernel's type, else raises ShapeError. Lists have no type (`typed` is
+    false), so they take the kernel's."""
     dtype, wanted = array.dtype, parameter.dtype
     if not parameter.pointer and parameter.element:
-        raise ShapeError(f"{what}: the kernel has `{parameter.text}`, an array of {dtype} given")
+        raise ShapeError(f"{what}: the kernel has `{parameter.text}`, but got an array of {dtype}")
     if wanted is None or wanted is dtype or dtype.kind in "Vc":
         return array
     if wanted.itemsize != dtype.itemsize or (wanted.kind == "f") != (dtype.kind == "f"):
         if not typed and (wanted.kind == "f" or dtype.kind != "f" and _fits(array, wanted)):
             return array.astype(wanted)
-        raise ShapeError(f"{what}: the kernel has `{parameter.text}`: {wanted} expected, {dtype} given")
+        raise ShapeError(f"{what}: the kernel has `{parameter.text}`, which needs {wanted}, but got {dtype}")
     return array
 
 
 def as_parameter(what: str, parameter: Parameter, value: Any) -> Any:
-    """A number as NumPy's of the parameter's type; one that has a type already must have that."""
+    """Returns a number in the parameter's type; a number that already has a type must have that one."""
     wanted = parameter.dtype
     if parameter.pointer:
-        raise ArgumentTypeError(f"{what}: the kernel has `{parameter.text}`, {given(value)} given")
+        raise ArgumentTypeError(f"{what}: the kernel has `{parameter.text}`, but got {given(value)}")
     if wanted is None or type(value) is float and parameter.element == "f4" and \
             -FLOAT32_MAX <= value <= FLOAT32_MAX:
         return value
@@ -92,4 +92,4 @@ def as_parameter(what: str, parameter: Parameter, value: Any) -> Any:
                 return wanted.type(value)
         except (OverflowError, FloatingPointError):
             pass
-    raise ArgumentTypeError(f"{what}: the kernel has `{parameter.text}`, {given(value)} given")
+    raise ArgumentTypeError(f"{what}: the kernel has `{parameter.text}`, but got {given(value)}")

@@ -30,7 +30,7 @@ WARNINGS = {1: "low contrast", 2: "velocity at a limit", 4: "velocity error abov
 
 
 def _unit_of(ivar: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The median error of each star: what float32 holds of flux / unit does not depend on the unit of flux."""
+    """Returns the median error of each star, so that flux / unit fits into float32 whatever the unit of flux."""
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"), warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # a star without a pixel
         error = np.nanmedian(np.where(ivar > 0, ivar, np.nan) ** -0.5, axis=1)
@@ -38,15 +38,15 @@ def _unit_of(ivar: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 class _Spectra:
-    """The spectra of all stars in one arm, as the library wants them."""
+    """The spectra of all stars in one arm, in the form that the library needs."""
 
     def __init__(self, given: Mapping[str, Any], library: SpectraLibrary):
         if not isinstance(given, Mapping):
-            raise ArgumentTypeError(f"specfit: {shown(given)} given, a mapping with arm, wavelength, "
-                                    "flux and ivar expected")
+            raise ArgumentTypeError(f"specfit: got {shown(given)}, but a mapping with arm, wavelength, flux and ivar "
+                                    "is expected")
         for name in ("arm", "wavelength", "flux", "ivar"):
             if name not in given:
-                raise ArgumentError(f"specfit: a spectrum without {name!r}: {', '.join(given)} given")
+                raise ArgumentError(f"specfit: a spectrum lacks {name!r}; it has {', '.join(given)}")
         self.arm = library.index(given["arm"])
         # masked pixels become NaN, which the library leaves out
         def dense(name: str, dtype: Any) -> NDArray[Any]:
@@ -70,13 +70,14 @@ class _Spectra:
         shape = self.flux.shape
         if (self.wavelength.shape != shape[1:] or self.ivar.shape != shape or
                 (self.mask is not None and self.mask.shape != shape)):
-            raise ShapeError(f"specfit: arm {given['arm']}: wavelength {self.wavelength.shape}, "
-                             f"flux {shape}, ivar {self.ivar.shape}: [P], [N, P], [N, P] expected")
+            raise ShapeError(f"specfit: arm {given['arm']}: wavelength has the shape {self.wavelength.shape}, flux "
+                             f"{shape} "
+                             f"and ivar {self.ivar.shape}, but [P], [N, P] and [N, P] are expected")
         if self.resolution is not None and (
                 self.resolution.ndim != 3 or
                 (len(self.resolution), self.resolution.shape[2]) != shape):
-            raise ShapeError(f"specfit: arm {given['arm']}: resolution {self.resolution.shape}, "
-                             "[N, D, P] expected")
+            raise ShapeError(f"specfit: arm {given['arm']}: resolution has the shape {self.resolution.shape}, but "
+                             "[N, D, P] is expected")
 
     def fill(self, item: _abi.Spectrum, star: int) -> None:
         item.arm, item.pixels = self.arm, len(self.wavelength)
@@ -90,7 +91,7 @@ class _Spectra:
 
 
 def _table(raw: NDArray[np.void], spectra: int) -> NDArray[np.void]:
-    """The rows without pointers and without room for spectra that are not there."""
+    """Returns the rows without pointers, and without room for spectra that are not there."""
     fields = []
     for name in _RAW.names or ():
         base, shape = _RAW[name].base, _RAW[name].shape
@@ -126,18 +127,19 @@ _UNKNOWNS = ("velocity", "vsini", "teff", "logg", "feh", "alpha")
 
 
 def _priors_of(priors: Mapping[str, Any] | None, fixed: Mapping[str, Any] | None, count: int) -> Any:
-    """The C structs of all stars; None where nothing is known."""
+    """Returns the C structs of all stars; None if nothing is known."""
     if not priors and not fixed:
         return None
     rows = (_abi.StarPrior * max(count, 1))()
     for what, given_, parts in (("priors", priors, 2), ("fixed", fixed, 1)):
         for name, value in (given_ or {}).items():
             if name not in _UNKNOWNS:
-                raise ArgumentError(f"specfit: {what}: {name!r} given, one of {', '.join(_UNKNOWNS)} expected")
+                raise ArgumentError(f"specfit: {what}: got {name!r}, but one of {', '.join(_UNKNOWNS)} is expected")
             table = np.asarray(value, np.float64)
             shape = (2,) if parts == 2 else ()
             if table.shape not in (shape, (count, *shape)):
-                raise ShapeError(f"specfit: {what}: {name}: {table.shape} given, {shape} or {(count, *shape)} expected")
+                raise ShapeError(f"specfit: {what}: {name}: got shape {table.shape}, but {shape} or "
+                                 f"{(count, *shape)} is expected")
             numbers_ = np.broadcast_to(table, (count, *shape)).reshape(count, parts)
             at = _UNKNOWNS.index(name)
             for row, one in zip(rows, numbers_.tolist()):
@@ -154,51 +156,51 @@ def specfit(spectra: Mapping[str, Any] | Sequence[Mapping[str, Any]], library: S
             fixed: Mapping[str, Any] | None = None, models: bool = False,
             context: Context | None = None, report: Report | None = None,
             progress: Progress = None) -> Any:
-    """Fits velocity, vsini, teff, logg, feh and alpha of every star: the minimum of
+    """Fits velocity, vsini, teff, logg, feh and alpha of every star: finds the minimum of
 
         L2 = sum over spectra of log det M + 2 sum_k ln s_k + |D - a'S|^2,
         S_jk = P_j(lambda_k) t_k / s_k,  D_k = d_k / s_k,  M = S S',  a = M^-1 S D,
 
-    t the template, rotated, shifted, seen through the resolution matrix; P the continuum's basis.
+    where t is the template (rotated, shifted and convolved by the resolution matrix) and P the basis of the continuum.
 
     Parameters
     ----------
-    spectra   for each arm a mapping with "arm" (its name in the library), "wavelength" [P]
-              (Angstrom, rising), "flux" [N, P], "ivar" [N, P]; and, where there are such, "mask"
-              [N, P] (above 0: bad) and "resolution" [N, D, P] as DESI has it. N stars in all arms
-    library   SpectraLibrary, see its load()
-    terms     of the continuum, 1 to 15;  starts  of each star, 1 to 8
-    max_velocity, min_velocity, velocity_step, max_vsini   km/s; min_velocity None: -max_velocity
-    library_sigma   Angstrom
-    ignored   ranges (from, to) of wavelengths in Angstrom that are left out of every spectrum
-    reject_sigma   pixels further from the best fit than this many times their error and the local
-              scatter are left out, and the star is fitted again; at least 3, or inf for none
+    spectra   for each arm a mapping with "arm" (its name in the library), "wavelength" [P] (Angstrom, rising),
+              "flux" [N, P], "ivar" [N, P], and optionally "mask" [N, P] (above 0: bad) and "resolution" [N, D, P] in
+              DESI's form. All arms have the same N stars
+    library   a SpectraLibrary, see its load()
+    terms     number of functions of the continuum, 1 to 15
+    starts    number of start values for each star, 1 to 8
+    max_velocity, min_velocity, velocity_step, max_vsini   in km/s; min_velocity None: -max_velocity
+    library_sigma   in Angstrom
+    ignored   ranges (from, to) of wavelengths in Angstrom to leave out of every spectrum
+    reject_sigma   pixels further from the best fit than this many times their error and the local scatter are left
+              out, and the star is fitted again; at least 3, or inf to reject none
     priors    {name: (mean, sigma)} or {name: [N, 2]}, names as in the result: ((x - mean) / sigma)^2 is added to L2
-    fixed     {name: value} or {name: [N]}: held there, with errors of 0
-    models    return best fits as well
-    context, report, progress   see Context, Report; progress=True shows a bar
+    fixed     {name: value} or {name: [N]}: the parameter keeps this value and has errors of 0
+    models    return the best fits as well
+    context, report, progress   see Context and Report; progress=True shows a bar
 
-    Returns a structured array [N]: velocity, vsini (km/s), teff (K), logg, feh, alpha (dex), their
-    errors, covariance [6, 6], start_velocity, neg2logl; chisq, chisq_continuum, pixels,
-    rejected, signal_to_noise [arms]; starts_agreed, rounds, warnings (see WARNINGS). With models=True a tuple
-    of it and a list of float32 [N, P], one for each arm. A star without data has NaN and bit 32.
+    Returns a structured array [N]: velocity, vsini (km/s), teff (K), logg, feh, alpha (dex), their errors, covariance
+    [6, 6], start_velocity, neg2logl; chisq, chisq_continuum, pixels, rejected, signal_to_noise [arms]; starts_agreed,
+    rounds, warnings (see WARNINGS). With models=True it returns a tuple of that array and a list of float32 [N, P], one
+    for each arm. A star without data has NaN and the warning 32.
 
-    Raises ShapeError (also: the library does not cover a spectrum), ArgumentError, FormatError,
-    CancelledError, DeviceError. Ctrl-C ends the call.
+    Raises ShapeError (also if the library does not cover a spectrum), ArgumentError, FormatError, CancelledError,
+    DeviceError. Ctrl-C ends the call.
     """
     if not isinstance(library, SpectraLibrary):
-        raise ArgumentTypeError(f"specfit: library: {shown(library)} given, a cleave.SpectraLibrary "
-                                "expected")
+        raise ArgumentTypeError(f"specfit: library is {shown(library)}, but it must be a cleave.SpectraLibrary")
     if isinstance(spectra, Mapping):
         spectra = [spectra]
     if not isinstance(spectra, Sequence):
-        raise ArgumentTypeError(f"specfit: spectra: {shown(spectra)} given, a mapping for each arm "
-                                "expected")
+        raise ArgumentTypeError(f"specfit: spectra is {shown(spectra)}, but it must be a mapping for each arm")
     arms = [_Spectra(one, library) for one in spectra]
     counts = {len(arm.flux) for arm in arms}
     if len(counts) != 1 or len(arms) > _abi.MAX_SPECTRA:
-        raise ShapeError(f"specfit: {len(arms)} arms with {sorted(counts)} stars: at most "
-                         f"{_abi.MAX_SPECTRA} arms with one number of stars expected")
+        raise ShapeError(f"specfit: got {len(arms)} arms with {sorted(counts)} stars, but at most {_abi.MAX_SPECTRA} "
+                         "arms "
+                         "are possible, all with the same number of stars")
     count = counts.pop()
     items = (_abi.Spectrum * max(count * len(arms), 1))()
     for star in range(count):
@@ -208,7 +210,7 @@ def specfit(spectra: Mapping[str, Any] | Sequence[Mapping[str, Any]], library: S
              velocity_step=velocity_step, max_vsini=max_vsini, library_sigma=library_sigma)
     ranges = np.ascontiguousarray(numbers("specfit: ignored", ignored, np.float64))
     if ranges.size and (ranges.ndim != 2 or ranges.shape[1] != 2):
-        raise ShapeError(f"specfit: ignored: {ranges.shape} given, pairs (from, to) expected")
+        raise ShapeError(f"specfit: ignored: got shape {ranges.shape}, but pairs (from, to) are expected")
     known = _priors_of(priors, fixed, count)
     stars = _abi.SpectraStars(ctypes.sizeof(_abi.SpectraStars), count, len(arms), items, known)
     options = described(

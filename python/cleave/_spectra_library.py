@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Templates of stellar spectra: networks, and how they lie on disk."""
+"""Templates of stellar spectra: networks or grids, and their files on disk."""
 from __future__ import annotations
 
 import ctypes
@@ -21,30 +21,29 @@ from .errors import ArgumentTypeError, FileError, FormatError, ShapeError
 
 
 def _stems(layers: int) -> list[str]:
-    """How the files of a network's layers begin."""
+    """Returns how the names of the files of a network's layers begin."""
     return [f"model_lin_{i}" for i in range(layers - 1)] + ["pc_layer"]
 
 
 @dataclass
 class SpectraArm:
-    """The templates of one arm: exp(net((q - mean) / std)) on `points` wavelengths, equidistant in
-    ln lambda from `first` to `last` (Angstrom); q = (log10 teff, logg, feh, alpha); SiLU after
-    every layer but the last.
+    """The templates of one arm: exp(net((q - mean) / std)) at `points` wavelengths, which are equidistant in ln lambda
+    from `first` to `last` (Angstrom). q is (log10 teff, logg, feh, alpha). SiLU follows every layer but the last.
 
-    weights   one [out, in] a layer, the first with 4 inputs, the last with `points` outputs
-    biases    one [out] a layer
+    weights   one [out, in] per layer, the first with 4 inputs, the last with `points` outputs
+    biases    one [out] per layer
     mean, std [4]
     hull      [N, 4] network inputs that bound the parameters
-    ccf       [K, P] start templates divided by their continuum, P a power of two, on a grid
-              equidistant in ln lambda from ccf_log0 to ccf_log1
-    ccf_spline_kms  distance of the continuum's nodes
-    sigma     Angstrom, of the Gaussian that the templates are convolved with; 0: library_sigma
+    ccf       [K, P] start templates divided by their continuum, P a power of two, on a grid that is equidistant in
+              ln lambda from ccf_log0 to ccf_log1
+    ccf_spline_kms  distance between the nodes of the continuum
+    sigma     Angstrom: the Gaussian that the templates were convolved with; 0: library_sigma
 
-    Or, in place of the network (weights and biases empty), a regular grid: ln flux that is linear in
-    each parameter between nodes.
+    In place of the network (then weights and biases are empty), an arm may have a regular grid: ln flux is interpolated
+    linearly in each parameter between nodes.
 
     axes      four rising lists of nodes: log10 teff, logg, feh, alpha
-    grid      [n0, n1, n2, n3] rows of log_flux, -1 where there is no spectrum
+    grid      [n0, n1, n2, n3] rows of log_flux, -1 if there is no spectrum
     log_flux  [M, points]
     """
     name: str
@@ -69,15 +68,15 @@ class SpectraArm:
         grid = np.ascontiguousarray(self.grid, np.int32)
         flux = np.ascontiguousarray(self.log_flux, np.float32)
         if len(axes) != 4 or grid.shape != tuple(map(len, axes)) or flux.ndim != 2:
-            raise ShapeError(f"arm {self.name}: four axes, grid {grid.shape} of their lengths and "
-                             "log_flux [M, points] expected")
+            raise ShapeError(f"arm {self.name}: a grid needs four axes, grid of their lengths (it is {grid.shape}), "
+                             "and log_flux [M, points]")
         keep += [*axes, grid, flux]
         arm.nodes[:], arm.axis[:] = grid.shape, [address(axis) for axis in axes]
         arm.grid, arm.grid_spectra = address(grid), len(flux)
         arm.grid_log_flux, arm.points = address(flux), flux.shape[1]
 
     def _write(self, folder: Path) -> dict[str, Any]:
-        """The arm's arrays as files; what lib.json says of them."""
+        """Writes the arm's arrays as files, and returns what lib.json says about them."""
         folder.mkdir()
         np.save(folder / "ccf_models.npy", np.asarray(self.ccf, np.float32))
         about: dict[str, Any] = {
@@ -109,21 +108,21 @@ class SpectraArm:
         weights = [kept(w, np.float32) for w in self.weights]
         biases = [kept(b, np.float32) for b in self.biases]
         if self.grid is not None and (weights or biases):
-            raise ShapeError(f"arm {self.name}: a network and a grid")
+            raise ShapeError(f"arm {self.name}: give either a network or a grid, not both")
         if self.grid is None and not 0 < len(weights) <= _abi.MAX_LAYERS or len(weights) != len(biases):
-            raise ShapeError(f"arm {self.name}: {len(weights)} layers with {len(biases)} biases; "
-                             f"1 to {_abi.MAX_LAYERS} expected")
+            raise ShapeError(f"arm {self.name}: got {len(weights)} weights and {len(biases)} biases, but both must "
+                             "have "
+                             f"the same number of layers, 1 to {_abi.MAX_LAYERS}")
         widths = [4, *(len(b) for b in biases)]
         for i, (weight, bias) in enumerate(zip(weights, biases)):
             if weight.shape != (widths[i + 1], widths[i]) or bias.ndim != 1:
-                raise ShapeError(f"arm {self.name}: layer {i}: weight {weight.shape} and bias "
-                                 f"{bias.shape}; [{widths[i + 1]}, {widths[i]}] expected")
+                raise ShapeError(f"arm {self.name}: layer {i}: weight has the shape {weight.shape} and bias "
+                                 f"{bias.shape}, but weight must be [{widths[i + 1]}, {widths[i]}]")
             arm.weight[i], arm.bias[i] = address(weight), address(bias)
         hull, ccf = kept(self.hull, np.float64), kept(self.ccf, np.float32)
         mean, std = np.ravel(self.mean).tolist(), np.ravel(self.std).tolist()
         if len(mean) != 4 or len(std) != 4 or hull.ndim != 2 or hull.shape[1] != 4 or ccf.ndim != 2:
-            raise ShapeError(f"arm {self.name}: mean [4], std [4], hull [N, 4] and ccf [K, P] "
-                             "expected")
+            raise ShapeError(f"arm {self.name}: the shapes must be mean [4], std [4], hull [N, 4] and ccf [K, P]")
         keep.append(self.name.encode())
         arm.name, arm.points, arm.first, arm.last = keep[-1], widths[-1], self.first, self.last
         if self.grid is not None:
@@ -140,7 +139,7 @@ class SpectraArm:
 class SpectraLibrary:
     """Templates of one instrument.
 
-    arms            SpectraArm, one for each
+    arms            a SpectraArm for each arm
     ccf_parameters  [K, 4] teff, logg, feh, alpha of the start templates
     """
 
@@ -148,35 +147,37 @@ class SpectraLibrary:
         self.arms = list(arms)
         for one in self.arms:
             if not isinstance(one, SpectraArm):
-                raise ArgumentTypeError(f"library: {given(one)} given, a cleave.SpectraArm expected")
+                raise ArgumentTypeError(f"library: one of the arms is {given(one)}, but each must be a "
+                                        "cleave.SpectraArm")
         parameters = np.ascontiguousarray(ccf_parameters, np.float64)
         if parameters.ndim != 2 or parameters.shape[1] != 4 or not self.arms:
-            raise ShapeError(f"library: {len(self.arms)} arms, ccf_parameters {parameters.shape}; "
-                             "[K, 4] expected")
+            raise ShapeError(f"library: got {len(self.arms)} arms and ccf_parameters of shape {parameters.shape}, "
+                             "but at "
+                             "least one arm and [K, 4] are expected")
         self._keep: list[Any] = [parameters]
         self._arms = (_abi.SpectraArm * len(self.arms))()
         for arm, raw in zip(self.arms, self._arms):
             arm._fill(raw, self._keep)
             if np.shape(arm.ccf)[0] != len(parameters):
-                raise ShapeError(f"arm {arm.name}: {np.shape(arm.ccf)[0]} start templates, "
-                                 f"{len(parameters)} expected")
+                raise ShapeError(f"arm {arm.name}: got {np.shape(arm.ccf)[0]} start templates, but "
+                                 f"{len(parameters)} are expected")
         self.raw = _abi.SpectraLibrary(ctypes.sizeof(_abi.SpectraLibrary), len(self.arms),
                                        self._arms, len(parameters),
                                        address(parameters))
 
     def index(self, arm: str | int) -> int:
-        """The number of an arm by its name."""
+        """Returns the number of an arm by its name."""
         names = [a.name for a in self.arms]
         if isinstance(arm, int):
             if 0 <= arm < len(names):
                 return arm
         elif arm in names:
             return names.index(arm)
-        raise FormatError(f"library: no arm {arm!r}; there is {', '.join(names)}")
+        raise FormatError(f"library: there is no arm {arm!r}; the arms are {', '.join(names)}")
 
     def save(self, folder: str | os.PathLike[str]) -> None:
-        """Writes lib.json and its .npy files, which load() and `cleave specfit` read. The folder is new or empty; it is
-        complete or absent after an error.
+        """Writes lib.json and its .npy files, which load() and `cleave specfit` read. The folder must be new or empty.
+        After an error it is complete or absent.
 
         Raises FileError.
         """
@@ -193,7 +194,7 @@ class SpectraLibrary:
                 json.dumps({"arms": described, "activation": "SiLU"}, indent=1) + "\n", encoding="utf-8")
             os.rename(inside, root)
         except OSError as error:
-            raise FileError(f"{root}: {error.strerror or error}: a folder that is new or empty is expected") from error
+            raise FileError(f"{root}: {error.strerror or error}: give a folder that is new or empty") from error
         finally:
             shutil.rmtree(made, ignore_errors=True)
 

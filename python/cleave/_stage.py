@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How far the stage of a microscope drifted while it took a movie."""
+"""Measures how far the stage of a microscope drifted during a movie."""
 from __future__ import annotations
 
 import ctypes
@@ -22,24 +22,24 @@ _COLUMNS = ("y", "x", "y_err", "x_err")
 
 def _needs_stage(what: str) -> None:
     if not has("clv_stage_open"):
-        raise LibraryError(f"{what} needs a younger libcleave: update it")
+        raise LibraryError(f"{what} needs a newer libcleave: update it")
 
 
 def stage_drift(movie: Any, *, memory: int = 20, table: str = "auto") -> Any:
-    """Measures how far the picture in each frame is shifted against the first frame, from the phases of the
-    frames' Fourier transforms, weighted by how coherent they are.
+    """Measures how far the picture in each frame is shifted against the first frame, from the phases of the frames'
+    Fourier transforms, weighted by their coherence.
 
     Parameters
     ----------
-    movie   [T, H, W], at least 32 rows and columns; types as blobs()
+    movie   [T, H, W], at least 32 rows and columns; types as for blobs()
     memory  how many frames the reference remembers: more is more precise, fewer follow a scene that changes
     table   see blobs()
 
     Returns
     -------
-    one row for each frame with the columns frame; y and x in pixels (positive: the picture moved towards
-    larger y, x); y_err, x_err, their standard errors; found. Where a frame shows nothing that the others
-    show, found is False, the errors are NaN, and y and x are those of the frame before.
+    one row for each frame with the columns frame; y and x in pixels (positive: the picture moved towards larger y, x);
+    y_err, x_err, their standard errors; found. If a frame shows nothing that the others show, found is False, the
+    errors are NaN, and y and x are those of the frame before.
 
     Raises ShapeError, ArgumentError, UnsupportedError (libcleave was built without KISS FFT).
     """
@@ -64,14 +64,15 @@ def stage_drift(movie: Any, *, memory: int = 20, table: str = "auto") -> Any:
 
 
 def registered(movie: Any, drift: Any) -> NDArray[np.float32]:
-    """Shifts each frame back by its drift, so that the scene stands still: cubic interpolation, as float32.
+    """Shifts each frame back by its drift, so that the scene stands still, with cubic interpolation. The result is
+    float32.
 
     Parameters
     ----------
-    movie  [T, H, W]; types as blobs()
-    drift  a table with the columns y and x, such as stage_drift() gives, or an array [T, 2] of y, x
+    movie  [T, H, W]; types as for blobs()
+    drift  a table with the columns y and x, such as stage_drift() returns, or an array [T, 2] of y, x
 
-    Pixels that would come from outside the frame are NaN. Raises ShapeError, ArgumentError.
+    Pixels that would come from outside the frame become NaN. Raises ShapeError, ArgumentError.
     """
     _needs_stage("registered")
     frames = np.ascontiguousarray(_movie_of(movie), np.float32)
@@ -80,10 +81,10 @@ def registered(movie: Any, drift: Any) -> NDArray[np.float32]:
     except (KeyError, IndexError, TypeError, ValueError):
         shifts = np.asarray(drift, np.float64)
     if shifts.shape != (len(frames), 2):
-        raise ShapeError(f"drift: one row of y and x for each of {len(frames)} frames expected, shape "
-                         f"{shifts.shape} given")
+        raise ShapeError(f"drift: got shape {shifts.shape}, but one row of y and x is expected for each of "
+                         f"{len(frames)} frames")
     if not np.isfinite(shifts).all():
-        raise ArgumentError("drift: finite numbers expected")
+        raise ArgumentError("drift: the numbers must be finite")
     moved = np.empty_like(frames)
     for frame, (y, x), out in zip(frames, shifts, moved):
         check(lib.clv_stage_restore(address(frame), *frame.shape, y, x, address(out)))

@@ -23,16 +23,17 @@ _SAME, _BESIDE, _BITS = 1e-6, 1e-3, 16
 
 
 class TemplateMaker(InThisProcess):
-    """Makes the templates of an arm from models that have the same wavelengths: smoothed with a Gaussian, averaged over
-    the templates' pixels, divided by their median and slope.
+    """Makes the templates of an arm from models that have the same wavelengths. The models are smoothed with a
+    Gaussian, averaged over the templates' pixels, and divided by their median and slope.
 
     Parameters
     ----------
-    wavelength   [P] of the models, Angstrom in vacuum, rising; 5 sigmas and `margin` beyond first and last
-    first, last  of the spectra that will be fitted, Angstrom
-    step         of the templates in the middle between first and last, Angstrom
-    sigma        standard deviation of the Gaussian that templates are as sharp as, Angstrom; or
-    resolving_power   wavelength / FWHM of that Gaussian. One of both
+    wavelength   [P] wavelengths of the models, Angstrom in vacuum, rising, reaching 5 sigmas and `margin` beyond
+                 first and last
+    first, last  range of the spectra that will be fitted, Angstrom
+    step         step of the templates in the middle between first and last, Angstrom
+    sigma        standard deviation of the Gaussian that is the templates' resolution, Angstrom
+    resolving_power   wavelength / FWHM of that Gaussian; give either this or sigma
     model_power  wavelength / FWHM of the models; None: infinitely sharp
     margin       how far templates reach beyond first and last, km/s
     keep_slope   False: a straight line in ln flux is divided out
@@ -45,11 +46,11 @@ class TemplateMaker(InThisProcess):
                  keep_slope: bool = False):
         self._handle: int | None = None
         if not has("clv_template_maker_create"):
-            raise UnsupportedError("TemplateMaker: this libcleave does not have it")
+            raise UnsupportedError("TemplateMaker: this libcleave was built without it")
         wave = np.ascontiguousarray(as_floats("TemplateMaker: wavelength", wavelength, 1, np.float64))
         if (sigma is None) == (resolving_power is None):
-            raise ArgumentError("TemplateMaker: sigma or resolving_power expected, " +
-                                ("none" if sigma is None else "both") + " given")
+            raise ArgumentError("TemplateMaker: give either sigma or resolving_power, not " +
+                                ("none" if sigma is None else "both"))
         not_zero("TemplateMaker", sigma=sigma, resolving_power=resolving_power, model_power=model_power, margin=margin)
         source = described("TemplateMaker", _abi.TemplateSource, points=len(wave), wavelength=address(wave),
                            resolving_power=model_power or 0.0)
@@ -67,28 +68,29 @@ class TemplateMaker(InThisProcess):
 
     @property
     def points(self) -> int:
-        """Of a template, equidistant in ln lambda."""
+        """Number of points of a template; they are equidistant in ln lambda."""
         return int(self._grid.points)
 
     @property
     def wavelength(self) -> NDArray[np.float64]:
-        """[points] of the templates, Angstrom."""
+        """[points] wavelengths of the templates, Angstrom."""
         return np.geomspace(self._grid.first, self._grid.last, self.points)
 
     @property
     def sigma(self) -> float:
-        """Angstrom, of the Gaussian in the middle."""
+        """Standard deviation of the Gaussian in the middle of the range, Angstrom."""
         return float(self._grid.sigma)
 
     def log_flux(self, flux: Any, *, context: Context | None = None,
                  report: Report | None = None) -> NDArray[np.float32]:
-        """Templates [N, points] of models [N, P], flux per wavelength in any unit: ln flux, within 5e-6 of float64.
+        """Makes templates [N, points] of models [N, P], whose flux per wavelength may have any unit. The result is ln
+        flux, within 5e-6 of float64.
 
-        Raises ShapeError, FormatError (a flux that is no number, or not above 0 after smoothing), DeviceError.
+        Raises ShapeError, FormatError (a flux that is not a number, or not above 0 after smoothing), DeviceError.
         """
         wide = np.atleast_2d(as_floats("TemplateMaker: flux", flux, np.ndim(flux), np.float64))
         if wide.ndim != 2 or wide.shape[1] != self._points or not len(wide):
-            raise ShapeError(f"TemplateMaker: flux {np.shape(flux)} given, [N, {self._points}] expected")
+            raise ShapeError(f"TemplateMaker: got flux of shape {np.shape(flux)}, but [N, {self._points}] is expected")
         with np.errstate(divide="ignore", invalid="ignore"):  # what is no number or 0 the library refuses
             scale = np.nanmax(np.abs(wide), axis=1, keepdims=True, initial=0.0)
             dense = np.ascontiguousarray(wide / np.where(np.isfinite(scale) & (scale > 0), scale, 1), np.float32)
@@ -99,8 +101,8 @@ class TemplateMaker(InThisProcess):
         return made
 
     def start_templates(self, log_flux: Any) -> NDArray[np.float32]:
-        """Start templates [K, a power of two] of templates [K, points]: divided by their continuum, a robust quadratic
-        spline in ln flux."""
+        """Makes start templates [K, a power of two] of templates [K, points]: divides them by their continuum, a robust
+        quadratic spline in ln flux."""
         dense = np.ascontiguousarray(self._templates("TemplateMaker: log_flux", log_flux))
         made = np.empty((len(dense), int(self._grid.ccf_points)), np.float32)
         check(lib.clv_template_maker_starts(self._handle, address(dense), len(dense), address(made)))
@@ -109,12 +111,12 @@ class TemplateMaker(InThisProcess):
     def _templates(self, what: str, log_flux: Any) -> NDArray[np.float32]:
         table = as_floats(what, log_flux, 2)
         if table.shape[1] != self.points:
-            raise ShapeError(f"{what} {table.shape} given, [N, {self.points}] expected")
+            raise ShapeError(f"{what} is {table.shape}, but it must be [N, {self.points}]")
         return table
 
 
 def _axes_of(parameters: NDArray[np.float64]) -> tuple[list[NDArray[np.float64]], NDArray[np.int64], list[bool]]:
-    """Nodes of each axis, the models' numbers on them, whether an axis has one value."""
+    """Returns the nodes of each axis, the models' numbers on them, and whether an axis has a single value."""
     values = parameters.copy()
     values[:, 0] = np.log10(values[:, 0])
     axes, numbers, single = [], [], []
@@ -128,7 +130,7 @@ def _axes_of(parameters: NDArray[np.float64]) -> tuple[list[NDArray[np.float64]]
 
 
 def _along_curve(nodes: NDArray[np.int64], axes: list[NDArray[np.float64]], single: list[bool]) -> NDArray[np.int64]:
-    """The models in the order of Morton's curve through the grid, as rvspecfit's make_ccf takes them."""
+    """Returns the models in the order of Morton's curve through the grid, as rvspecfit's make_ccf takes them."""
     last = np.array([1 if one else len(axis) - 1 for axis, one in zip(axes, single)])
     whole_ = np.minimum(nodes / last * (1 << _BITS), (1 << _BITS) - 1).astype(np.uint64)
     key = np.zeros(len(nodes), np.uint64)
@@ -140,24 +142,24 @@ def _along_curve(nodes: NDArray[np.int64], axes: list[NDArray[np.float64]], sing
 
 def spectra_library(arms: Mapping[str, tuple[TemplateMaker, Any]], parameters: Any, *,
                     starts: int = 300) -> SpectraLibrary:
-    """The library of templates on a regular grid of parameters, as `cleave templates` makes it.
+    """Makes a library of templates on a regular grid of parameters, as `cleave templates` does.
 
     Parameters
     ----------
-    arms        {name: (maker, log_flux)}: log_flux [N, maker.points] as maker.log_flux() gives it
-    parameters  [N, 4] teff (K), logg, feh, alpha of the models. They stand on a regular grid, of which nodes may lack;
-                a parameter with one value has a second node beside it: hold it in specfit(fixed=...)
+    arms        {name: (maker, log_flux)}: log_flux [N, maker.points] as maker.log_flux() returns it
+    parameters  [N, 4] teff (K), logg, feh, alpha of the models. They form a regular grid, in which nodes may be absent.
+                A parameter with a single value gets a second node beside it: fix it in specfit(fixed=...)
     starts      about how many start templates are taken, along a curve through the grid
 
     Raises ShapeError, ArgumentError (two models with the same parameters, a temperature that is not above 0).
     """
     table = np.ascontiguousarray(as_floats("spectra_library: parameters", parameters, 2, np.float64))
     if table.shape[1] != 4 or not len(table):
-        raise ShapeError(f"spectra_library: parameters {table.shape} given, [N, 4] expected")
+        raise ShapeError(f"spectra_library: got parameters of shape {table.shape}, but [N, 4] is expected")
     if not np.isfinite(table).all() or not (table[:, 0] > 0).all():
-        raise ArgumentError("spectra_library: parameters: a number that is not finite or a temperature of 0 K or less")
+        raise ArgumentError("spectra_library: parameters: a number is not finite, or a temperature is 0 K or less")
     if not isinstance(arms, Mapping) or not arms:
-        raise ArgumentTypeError(f"spectra_library: {given(arms)} given, {{name: (maker, log_flux)}} expected")
+        raise ArgumentTypeError(f"spectra_library: arms is {given(arms)}, but it must be {{name: (maker, log_flux)}}")
     axes, nodes, single = _axes_of(table)
     shape = tuple(map(len, axes))
     _, first = np.unique(nodes, axis=0, return_index=True)
@@ -174,11 +176,11 @@ def spectra_library(arms: Mapping[str, tuple[TemplateMaker, Any]], parameters: A
     made = []
     for name, (maker, log_flux) in arms.items():
         if not isinstance(maker, TemplateMaker):
-            raise ArgumentTypeError(f"spectra_library: arm {name}: {given(maker)} given, a cleave.TemplateMaker "
+            raise ArgumentTypeError(f"spectra_library: arm {name}: got {given(maker)}, but a cleave.TemplateMaker is "
                                     "expected")
         flux = maker._templates(f"spectra_library: arm {name}: log_flux", log_flux)
         if len(flux) != len(table):
-            raise ShapeError(f"spectra_library: arm {name}: {len(flux)} templates, {len(table)} models")
+            raise ShapeError(f"spectra_library: arm {name}: there are {len(flux)} templates, but {len(table)} models")
         about = maker._grid
         made.append(SpectraArm(name, about.first, about.last, [], [], np.zeros(4), np.ones(4), np.zeros((0, 4)),
                                maker.start_templates(flux[picked]), about.ccf_log0, about.ccf_log1,

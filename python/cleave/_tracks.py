@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How particles move: drift, mean squared displacements and diffusion coefficients of tracks."""
+"""Measures how particles move: drift, mean squared displacements and diffusion coefficients of tracks."""
 from __future__ import annotations
 
 import ctypes
@@ -36,7 +36,7 @@ class Diffusion:
 
     @property
     def position_error(self) -> float:
-        """The standard deviation of a position along y or x, 0 where the variance is negative."""
+        """The standard deviation of a position along y or x; 0 if the variance is negative."""
         return float(np.sqrt(np.maximum(self.position_variance, 0)))
 
 
@@ -45,43 +45,41 @@ class Tracks(InThisProcess):
 
     Parameters
     ----------
-    spots     a DataFrame, a dict or a structured array with the columns frame, y, x, and z if it has
-              one; or an array [N, 3] of frame, y, x, or [N, 4] of frame, z, y, x. Any order
-    particle  int [N]: the track of each spot, such as link() returns it; negative: none. None: the
-              column "particle" of the table
-    scale     units of length per unit of the positions, such as micrometres per pixel: one number,
-              or z, y, x
+    spots     a DataFrame, a dict or a structured array with the columns frame, y, x, and z if there is one; or an array
+              [N, 3] of frame, y, x, or [N, 4] of frame, z, y, x; in any order
+    particle  int [N]: the track of each spot, as link() returns it; negative: none. None: the table's column "particle"
+    scale     units of length per unit of the positions, such as micrometres per pixel: one number, or z, y, x
     interval  units of time between frames, such as seconds
 
-    All lengths and times that come and go are then in those units. A z that is the same everywhere
-    counts as none. Raises ArgumentError (two spots of a track in one frame), ShapeError.
+    All lengths and times that you pass and get are then in those units. A z that is the same everywhere counts as none.
+    Raises ArgumentError (two spots of a track in one frame), ShapeError.
     """
 
     _handle: ctypes.c_void_p
 
     def __init__(self, spots: Any, particle: Any = None, *, scale: Any = 1.0, interval: float = 1.0):
         if not has("clv_tracks_create"):
-            raise LibraryError("Tracks needs a younger libcleave: update it")
+            raise LibraryError("Tracks needs a newer libcleave: update it")
         points, deep = points_of(spots)
         if particle is None:
             try:
                 particle = spots["particle"]
             except (KeyError, IndexError, TypeError, ValueError):
-                raise ShapeError("spots: no column 'particle', and particle is not given") from None
+                raise ShapeError("spots: there is no column 'particle', and the argument particle is missing") from None
         numbers = column_of("particle", particle)
         if numbers.shape != (len(points),):
-            raise ShapeError(f"particle: one number for each of {len(points)} spots expected, shape "
-                             f"{numbers.shape} given")
+            raise ShapeError(f"particle: got shape {numbers.shape}, but one number for each of {len(points)} spots "
+                             "is expected")
         if numbers.dtype.kind == "f":
             if not (numbers == np.floor(numbers)).all():  # NaN is none either
                 raise ArgumentError("particle: a number is not whole")
         ids = np.ascontiguousarray(numbers, np.int64)
         sides = np.broadcast_to(np.asarray(scale, np.float64), 3)
         if not (np.isfinite(sides).all() and (sides > 0).all()):
-            raise ArgumentError(f"scale: {scale} given, expected numbers above 0")
+            raise ArgumentError(f"scale is {scale}, but its numbers must be above 0")
         self.interval = real("interval", interval)
         if not 0 < self.interval < float("inf"):
-            raise ArgumentError(f"interval: {interval} given, expected more than 0")
+            raise ArgumentError(f"interval is {interval}, but it must be more than 0")
         points["y"] *= sides[1]
         points["x"] *= sides[2]
         if deep is not None:
@@ -101,7 +99,7 @@ class Tracks(InThisProcess):
 
     @property
     def axes(self) -> int:
-        """2, or 3 where z tells something."""
+        """2, or 3 if the tracks have a z."""
         return int(lib.clv_tracks_axes(self._handle))
 
     @property
@@ -113,8 +111,8 @@ class Tracks(InThisProcess):
 
     @property
     def table(self) -> NDArray[np.void]:
-        """One row for each track: particle, first and last frame, spots, extent (the diagonal of the
-        box around them), displacement (from the first spot to the last)."""
+        """Returns one row for each track: particle, first and last frame, spots, extent (the diagonal of the box around
+        them), displacement (from the first spot to the last)."""
         rows = np.empty(len(self), dtype_of(_abi.Track))
         for i in range(len(self)):
             track = lib.clv_tracks_at(self._handle, i)
@@ -123,7 +121,7 @@ class Tracks(InThisProcess):
 
     @property
     def spots(self) -> NDArray[np.void]:
-        """The spots by particle and frame: frame, z (if there is one), y, x, particle."""
+        """Returns the spots ordered by particle and frame: frame, z (if there is one), y, x, particle."""
         count = lib.clv_tracks_spots(self._handle, None, None, None)
         points = np.empty(count, dtype_of(_abi.Point))
         deep, particle = np.empty(count, np.float64), np.empty(count, np.int64)
@@ -137,7 +135,7 @@ class Tracks(InThisProcess):
 
     def filter(self, *, min_spots: int = 0, max_spots: int = 0, min_extent: float = 0, max_extent: float = 0,
                min_displacement: float = 0, max_displacement: float = 0) -> "Tracks":
-        """Drops the tracks that are outside the bounds; 0 is no bound. Returns self."""
+        """Drops the tracks that are outside the bounds; a bound of 0 is ignored. Returns self."""
         check(lib.clv_tracks_filter(self._handle, ctypes.byref(_abi.TrackFilter(
             ctypes.sizeof(_abi.TrackFilter), whole("min_spots", min_spots, 0, _MOST),
             whole("max_spots", max_spots, 0, _MOST), real("min_extent", min_extent), real("max_extent", max_extent),
@@ -152,21 +150,20 @@ class Tracks(InThisProcess):
         return drift, share.value
 
     def drift(self, smooth: int = 1) -> NDArray[np.float64]:
-        """The motion that all tracks share, [frames, axes] since the first frame, along z (if there is
-        one), y and x: the mean displacement from frame to frame, averaged over `smooth` frames, and
-        summed."""
+        """Returns the motion that all tracks share, [frames, axes] since the first frame, along z (if there is one), y
+        and x: the mean displacement from frame to frame, averaged over `smooth` frames, and summed."""
         return self._drift(smooth)[0][:, 3 - self.axes:]
 
     def subtract_drift(self, drift: Any = None, *, smooth: int = 1) -> "Tracks":
-        """Subtracts a drift [frames, axes], None: that of these tracks, whose share of the diffusive
-        motion diffusion() then gives back. Returns self."""
+        """Subtracts a drift [frames, axes]. None: that of these tracks; diffusion() then adds back the share of the
+        diffusive motion that this removed. Returns self."""
         first, last = self.frames
         if drift is None:
             whole_drift, share = self._drift(smooth)
         else:
             own = as_floats("drift", drift, 2, np.float64)
             if own.shape != (last - first + 1, self.axes):
-                raise ShapeError(f"drift: [{last - first + 1}, {self.axes}] expected, shape {own.shape} given")
+                raise ShapeError(f"drift: got shape {own.shape}, but [{last - first + 1}, {self.axes}] is expected")
             whole_drift, share = np.zeros((len(own), 3)), self._share
             whole_drift[:, 3 - self.axes:] = own
         check(lib.clv_tracks_subtract(self._handle, address(whole_drift)))
@@ -174,11 +171,11 @@ class Tracks(InThisProcess):
         return self
 
     def msd(self, lags: int = 100, track: int | None = None) -> NDArray[np.void]:
-        """Mean squared displacements at 1 to `lags` frames (no more than the longest track has): of
-        all tracks, or of the one with that place in `table`.
+        """Computes mean squared displacements at lags of 1 to `lags` frames (at most the length of the longest track),
+        over all tracks or for the track at that place in `table`.
 
-        Returns a structured array: lag (frames), pairs, tracks, msd, error (standard), independent,
-        mean and square [3] (of the displacements along z, y, x).
+        Returns a structured array: lag (frames), pairs, tracks, msd, error (standard), independent, mean and square [3]
+        (of the displacements along z, y, x).
         """
         first, last = self.frames
         rows = np.zeros(min(whole("lags", lags, 1, _MOST), max(last - first, 0)), _MSD)

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A call that takes long: tells how far it is, and ends early when somebody wishes so.
+"""A call that takes long: shows its progress, and ends it when the caller asks for that.
 
-The library calls back some ten times a second on the caller's thread. That is where Python notices
-a Ctrl-C: its handler leaves a note, the callback cancels, and the interrupt is raised once the
-library has let go of the caller's memory.
+The library calls back about ten times per second on the caller's thread. There Python notices a Ctrl-C: its handler
+leaves a note, the callback cancels, and the interrupt is raised once the library no longer uses the caller's memory.
 """
 from __future__ import annotations
 
@@ -31,7 +30,7 @@ Progress = Union[None, bool, ProgressFunction]
 
 
 class _Line:
-    """A bar of our own, for where tqdm is not installed: one line on stderr."""
+    """A progress bar of our own, if tqdm is not installed: one line on stderr."""
 
     def __init__(self, name: str):
         self.name, self.shown = name, ""
@@ -69,8 +68,8 @@ def _bar(name: str) -> _Line | _Tqdm:
 
 
 class Watch:
-    """Watches one call: `with Watch(progress, "paco") as watch:` gives `watch.function` to the
-    library and hands the status to `watch.done(status)`."""
+    """Watches one call: `with Watch(progress, "paco") as watch:` gives `watch.function` to the library and passes the
+    status to `watch.done(status)`."""
 
     def __init__(self, progress: Progress | Callable[[str], Any], name: str, *,
                  of_probe: bool = False):
@@ -81,8 +80,7 @@ class Watch:
         if callable(progress):
             self.tell = progress
         elif progress is not None and not isinstance(progress, bool):
-            raise ArgumentTypeError(f"{name}: progress: {given(progress)} given, a bool or a function "
-                                    "expected")
+            raise ArgumentTypeError(f"{name}: progress is {given(progress)}, but it must be a bool or a function")
         if progress is True:
             self.bar = _bar(name)
             self.tell = self.bar.show
@@ -94,7 +92,7 @@ class Watch:
                 lambda _name, done, total, _user: self.called(done, total))
 
     def called(self, *arguments: Any) -> int:
-        """Tells how far the call is; 1: it is to end."""
+        """Reports how far the call is. Returns 1 to end the call."""
         try:
             if self.tell and not self.failure and self.tell(*arguments) is False:
                 return 1
@@ -122,8 +120,8 @@ class Watch:
             self.before(*self.signals[0])  # Python's own raises KeyboardInterrupt
 
     def done(self, status: int) -> None:
-        """Raises what the progress function raised, else what the status says. An interrupt goes
-        before both: it is raised by the end of the `with`."""
+        """Raises what the progress function raised, or else the error of the status. An interrupt comes before both:
+        the end of the `with` raises it."""
         if self.failure:
             raise self.failure
         if not self.signals:

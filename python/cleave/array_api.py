@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The Python array API standard, 2024.12, on arrays that stay on a device: `xp = cleave.array_api`, or what
-`a.__array_namespace__()` returns. Every function is also one of `cleave`, unless that has one of the name already.
+`a.__array_namespace__()` returns. Every function is also one of `cleave`, unless that has another one of the same name.
 """
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ e, inf, nan, newaxis, pi = math.e, math.inf, math.nan, None, math.pi
 # ---- element by element
 
 def _arrays(*given: Any) -> list[Any]:
-    """Operands: numbers stay numbers, as long as an array is among them."""
+    """Returns the operands: numbers stay numbers if there is an array among them."""
     context = context_of(given)
     if context is None:
         return [array(np.asarray(one)) for one in given]
@@ -83,12 +83,12 @@ def negative(x: Any, /) -> Array:
 
 
 def positive(x: Array, /) -> Array:
-    """A copy."""
+    """Returns a copy."""
     return x.copy()
 
 
 def clip(x: Array, /, min: Any = None, max: Any = None) -> Array:  # noqa: A002
-    """Each element, or the nearer of two limits beyond them; the type is that of x."""
+    """Limits each element to a range; the type stays that of x."""
     made = x
     for name, limit in (("maximum", min), ("minimum", max)):
         if limit is None:
@@ -105,7 +105,7 @@ def clip(x: Array, /, min: Any = None, max: Any = None) -> Array:  # noqa: A002
 
 
 def where(condition: Any, x1: Any = None, x2: Any = None, /) -> Any:
-    """x1 where the condition holds, else x2; with the condition alone, the places where it holds."""
+    """Returns x1 where the condition holds, else x2; with only the condition, the indices where it holds."""
     if x1 is None and x2 is None:
         return nonzero(condition)
     condition, first, second = _arrays(condition, x1, x2)
@@ -120,18 +120,18 @@ def where(condition: Any, x1: Any = None, x2: Any = None, /) -> Any:
 # ---- types
 
 def astype(x: Array, dtype: Any, /, *, copy: Any = True, device: Context | None = None) -> Array:
-    """An array of another type."""
+    """Returns an array of another type."""
     made = cast(x, dtype, copy)
     return made if device is None else made.to_device(device)
 
 
 def broadcast_shapes(*shapes: tuple[int, ...]) -> tuple[int, ...]:
-    """The shape that arrays of these shapes have together."""
+    """Returns the common shape of arrays with these shapes."""
     return np.broadcast_shapes(*shapes)
 
 
 def broadcast_arrays(*arrays: Array) -> list[Array]:
-    """Views of all arrays in one shape."""
+    """Returns views of all arrays in one shape."""
     shape = _broadcast("broadcast_arrays", [one.shape for one in arrays])
     return [broadcast_to(one, shape) for one in arrays]
 
@@ -141,16 +141,16 @@ def _type_of(one: Any) -> Any:
 
 
 def can_cast(from_: Any, to: Any, /) -> Any:
-    """Whether every number of a type has a place in another, as promotion says."""
+    """Whether every number of a type can be stored in another type, by the rules of promotion."""
     return result_type(dtype_from(_type_of(from_)), dtype_from(to)) == dtype_from(to)
 
 
 def result_type(*arrays_and_dtypes: Any) -> Any:
-    """The type in which these are computed together."""
+    """Returns the type in which these are computed together."""
     numbers = [one for one in arrays_and_dtypes if is_number(one)]
     dtypes = [dtype_from(_type_of(one)) for one in arrays_and_dtypes if not is_number(one)]
     if not dtypes:
-        raise ArgumentError("result_type: a type or an array expected")
+        raise ArgumentError("result_type: at least one type or array is needed")
     found = functools.reduce(lambda a, b: a if a == b else types_of(OPS["add"], a, b)[0], dtypes)
     for one in numbers:
         found = weak(found, one)
@@ -188,12 +188,12 @@ _KINDS = {"bool": "b", "signed integer": "i", "unsigned integer": "u", "integral
 
 
 def isdtype(dtype: Any, kind: Any) -> Any:
-    """Whether a type is another one, of a kind ("integral", "real floating" ...), or one of several."""
+    """Whether a type is another type, or belongs to a kind ("integral", "real floating", ...), or to one of several."""
     if isinstance(kind, tuple):
         return builtins_any(isdtype(dtype, one) for one in kind)
     if isinstance(kind, str):
         if kind not in _KINDS:
-            raise ArgumentError(f"isdtype: {kind!r} given, expected one of {', '.join(map(repr, _KINDS))}")
+            raise ArgumentError(f"isdtype: kind is {kind!r}, but it must be one of {', '.join(map(repr, _KINDS))}")
         return dtype_from(dtype).kind in _KINDS[kind]
     return dtype_from(dtype) == dtype_from(kind)
 
@@ -201,7 +201,7 @@ def isdtype(dtype: Any, kind: Any) -> Any:
 # ---- shapes
 
 def reshape(x: Array, /, shape: Sequence[int], *, copy: Any = None) -> Array:
-    """The elements in another shape: a view where they lie densely, else a copy."""
+    """Returns the elements in another shape: a view if they lie densely, else a copy."""
     return _reshape(x, shape, copy)
 
 
@@ -275,32 +275,32 @@ def cumulative_prod(x: Array, /, *, axis: int | None = None, dtype: Any = None, 
 # ---- what there is
 
 class _Info:
-    """What this implementation of the standard has."""
+    """The capabilities of this implementation of the standard."""
 
     def capabilities(self) -> dict[str, Any]:
-        """Optional parts of the standard."""
+        """Returns the optional parts of the standard."""
         return {"boolean indexing": True, "data-dependent shapes": True, "max dimensions": 8}
 
     def default_device(self) -> Context:
-        """The context of arrays that name none."""
+        """Returns the context of arrays that name none."""
         return default_context()
 
     def default_dtypes(self, *, device: Any = None) -> dict[str, Any]:
-        """Types of arrays that name none."""
+        """Returns the types of arrays that name none."""
         return {"real floating": FLOAT32, "complex floating": COMPLEX64, "integral": INT64, "indexing": INT64}
 
     def dtypes(self, *, device: Any = None, kind: Any = None) -> dict[str, Any]:
-        """All types of the standard, or those of a kind."""
+        """Returns all types of the standard, or those of a kind."""
         found = {dtype.name: dtype for dtype in TYPES if dtype.name != "float16"}
         return found if kind is None else {name: one for name, one in found.items() if isdtype(one, kind)}
 
     def devices(self) -> list[Context]:
-        """The contexts that arrays may name: the default one."""
+        """Returns the contexts that arrays may name: the default one."""
         return [default_context()]
 
 
 def __array_namespace_info__() -> _Info:
-    """What this implementation of the standard has."""
+    """Returns the capabilities of this implementation of the standard."""
     return _Info()
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What goes wrong, as exceptions that carry the library's own words."""
+"""Exceptions for all that can go wrong, with the library's own messages."""
 from __future__ import annotations
 
 from typing import Any
@@ -43,7 +43,7 @@ class ArgumentError(Error, ValueError):
 
 
 class ArgumentTypeError(ArgumentError, TypeError):
-    """A value of a type that cannot be meant: a text for a number, None for a list."""
+    """A value of a wrong type, such as a text for a number, or None for a list."""
 
 
 class ShapeError(Error, ValueError):
@@ -62,7 +62,7 @@ class UnsupportedError(Error, NotImplementedError):
 
 
 class HostMemoryError(Error, MemoryError):
-    """No host memory."""
+    """There is not enough host memory."""
     status, name = 10, "CLV_E_MEMORY"
 
 
@@ -87,17 +87,17 @@ class BuildError(Error):
 
 
 class WrongResultError(Error):
-    """A device computed something else than the reference."""
+    """A device's result differs from the reference."""
     status, name = 23, "CLV_E_WRONG_RESULT"
 
 
 class FileError(Error, OSError):
-    """Open, read, write, rename."""
+    """A file could not be opened, read, written or renamed."""
     status, name = 30, "CLV_E_IO"
 
 
 class CancelledError(Error):
-    """The progress function asked for it."""
+    """The progress function asked for the call to end."""
     status, name = 40, "CLV_E_CANCELLED"
 
 
@@ -112,7 +112,7 @@ class InternalError(Error):
 
 
 class LibraryError(Error, ImportError):
-    """libcleave is not found, or is not the one that this package was made for."""
+    """libcleave was not found, or is not the version that this package was made for."""
     status, name = 0, "CLV_E_LIBRARY"
 
 

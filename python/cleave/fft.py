@@ -62,7 +62,7 @@ def ifft2(x: Any, s: Sequence[int] | None = None, axes: Any = (-2, -1), norm: An
 
 
 def rfft(x: Any, /, n: int | None = None, axis: int = -1, norm: Any = "backward") -> Array:
-    """The transform of real numbers, without the half that follows from the other."""
+    """The transform of real numbers, without the half that is the conjugate of the other half."""
     return _made("rfft", x, True, n=n, axis=axis, norm=norm)
 
 
@@ -92,7 +92,7 @@ def irfft2(x: Any, s: Sequence[int] | None = None, axes: Any = (-2, -1), norm: A
 
 
 def hfft(x: Any, /, n: int | None = None, axis: int = -1, norm: Any = "backward") -> Array:
-    """The transform of a row whose other half is its conjugate: real numbers."""
+    """The transform of a row whose second half is the conjugate of the first half; the result is real."""
     return _made("hfft", x, False, n=n, axis=axis, norm=norm)
 
 
@@ -112,14 +112,14 @@ def rfftfreq(n: int, /, *, d: float = 1.0, dtype: Any = None, device: Context | 
 
 
 def fftshift(x: Array, /, *, axes: Any = None) -> Array:
-    """Frequency 0 to the middle of these axes."""
+    """Moves frequency 0 to the middle of these axes."""
     from ._shapes import axes_of, roll
     moved = axes_of("fftshift", axes, x.ndim)
     return roll(x, tuple(x.shape[i] // 2 for i in moved), moved)
 
 
 def ifftshift(x: Array, /, *, axes: Any = None) -> Array:
-    """Frequency 0 from the middle of these axes to their beginning."""
+    """Moves frequency 0 from the middle of these axes to their beginning."""
     from ._shapes import axes_of, roll
     moved = axes_of("ifftshift", axes, x.ndim)
     return roll(x, tuple(-(x.shape[i] // 2) for i in moved), moved)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Linear algebra of arrays: the extension `linalg` of the Python array API standard.
 
-matmul, outer, vecdot and tensordot compute where arrays lie, if these are float32. What needs a factorisation is
-computed by NumPy's LAPACK on the host, in the type of the array; its results are arrays again.
+matmul, outer, vecdot and tensordot compute where the arrays lie, if these are float32. Whatever needs a factorisation
+is computed by NumPy's LAPACK on the host, in the type of the array; the results become arrays again.
 """
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class SVDResult(NamedTuple):
 
 def _floats(what: str, a: Array, least: int = 2) -> Array:
     if a.ndim < least:
-        raise ShapeError(f"{what}: {a.ndim} axes given, at least {least} expected")
+        raise ShapeError(f"{what}: got {a.ndim} axes, but at least {least} are expected")
     return a if a.dtype.kind in "fc" and a.dtype != np.float16 else a.astype(np.float64)
 
 
@@ -65,7 +65,8 @@ def cross(x1: Array, x2: Array, /, *, axis: int = -1) -> Array:
     """Cross products of vectors of three elements along an axis."""
     from ._shapes import axis_of
     if x1.shape[axis] != 3 or x2.shape[axis] != 3:
-        raise ShapeError(f"cross: {x1.shape[axis]} and {x2.shape[axis]} elements along axis {axis}, 3 expected")
+        raise ShapeError(f"cross: there are {x1.shape[axis]} and {x2.shape[axis]} elements along axis {axis}, but 3 "
+                         "are needed")
     from .array_api import broadcast_arrays
     from ._shapes import stack
     x1, x2 = broadcast_arrays(x1, x2)
@@ -126,7 +127,7 @@ def matrix_power(x: Array, n: int, /) -> Array:
 
 
 def matrix_rank(x: Array, /, *, rtol: Any = None) -> Array:
-    """How many singular values exceed rtol times the largest one."""
+    """Counts the singular values that exceed rtol times the largest one."""
     values = svdvals(x)
     if rtol is None:
         rtol = max(x.shape[-2:]) * float(np.finfo(values.dtype).eps)
@@ -145,7 +146,7 @@ def matrix_transpose(x: Array, /) -> Array:
 def outer(x1: Array, x2: Array, /) -> Array:
     """Products of all pairs of elements of two vectors."""
     if x1.ndim != 1 or x2.ndim != 1:
-        raise ShapeError(f"outer: {x1.ndim} and {x2.ndim} axes given, 1 expected")
+        raise ShapeError(f"outer: got {x1.ndim} and {x2.ndim} axes, but both must have 1")
     return expand_dims(x1, 1) * expand_dims(x2, 0)
 
 
@@ -160,7 +161,7 @@ def pinv(x: Array, /, *, rtol: Any = None) -> Array:
 def qr(x: Array, /, *, mode: str = "reduced") -> QRResult:
     """x = Q R; mode "complete": with a square Q."""
     if mode not in ("reduced", "complete"):
-        raise ArgumentError(f"qr: mode {mode!r} given, 'reduced' or 'complete' expected")
+        raise ArgumentError(f"qr: got mode {mode!r}, but 'reduced' or 'complete' is expected")
     return QRResult(*on_host(np.linalg.qr, _floats("qr", x), mode))
 
 
@@ -170,7 +171,7 @@ def slogdet(x: Array, /) -> SlogdetResult:
 
 
 def solve(x1: Array, x2: Any, /) -> Array:
-    """The y with x1 y = x2: of a vector, or of the columns of matrices."""
+    """Returns y with x1 y = x2, for a vector or for the columns of matrices."""
     def both(a: Any, b: Any) -> Any:
         return np.linalg.solve(a, b[..., None])[..., 0] if b.ndim == 1 else np.linalg.solve(a, b)
     from ._device_array import array
@@ -218,7 +219,8 @@ def trace(x: Array, /, *, offset: int = 0, dtype: Any = None) -> Array:
 def vecdot(x1: Array, x2: Array, /, *, axis: int = -1) -> Array:
     """Sums of products along an axis; the first of complex vectors is conjugated."""
     if x1.shape[axis] != x2.shape[axis]:
-        raise ShapeError(f"vecdot: {x1.shape[axis]} and {x2.shape[axis]} elements along axis {axis}")
+        raise ShapeError(f"vecdot: there are {x1.shape[axis]} and {x2.shape[axis]} elements along axis {axis}, but "
+                         "the numbers must be equal")
     first = apply("conj", x1) if x1.dtype.kind == "c" else x1
     both = moveaxis(first, axis, -1) * moveaxis(x2, axis, -1)
     return sum_of(both, -1, both.dtype)
@@ -242,7 +244,7 @@ def vector_norm(x: Array, /, *, axis: Any = None, keepdims: bool = False, ord: A
 
 
 def norm(x: Array, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Array:
-    """NumPy's norm: of vectors or of matrices, as the axes say."""
+    """Computes NumPy's norm of vectors or of matrices, depending on the axes."""
     if ord is None:
         return vector_norm(x, axis=axis, keepdims=keepdims)
     if (axis is None and x.ndim == 2) or (isinstance(axis, tuple) and len(axis) == 2):

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The library's messages in Python's logging: fallbacks and their reasons, decisions with their
-numbers."""
+"""Sends the library's messages to Python's logging: fallbacks and their reasons, decisions with their numbers."""
 from __future__ import annotations
 
 import logging
@@ -19,11 +18,11 @@ _sink: Any = None
 
 def log_to(logger: logging.Logger | None = None, level: str = "info") -> None:
     """Sends messages up to `level` ("none", "error", "warn", "info", "debug") to a logger; None:
-    logging.getLogger("cleave"). Until the first call the environment's CLEAVE_LOG rules."""
+    logging.getLogger("cleave"). Until the first call, the environment variable CLEAVE_LOG decides."""
     global _sink
     number = choice("level", level, _LEVELS)
     if logger is not None and not hasattr(logger, "log"):
-        raise ArgumentTypeError(f"log_to: {given(logger)} given, a logging.Logger expected")
+        raise ArgumentTypeError(f"log_to: got {given(logger)}, but a logging.Logger is expected")
     target = logger or logging.getLogger("cleave")
 
     def tell(of: int, line: bytes, _user: Any) -> None:

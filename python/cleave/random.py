@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Random numbers as arrays. Philox (Salmon et al. 2011) makes them on the host, so that a seed gives the same bits
-with every device; the numbers then go where arrays lie.
+"""Random numbers as arrays. Philox (Salmon et al. 2011) makes them on the host, so that a seed gives the same bits with
+every device; they are then copied to where arrays lie.
 
-default_rng(seed) gives a generator; the functions of this module use one that is seeded at random, or by seed().
+default_rng(seed) returns a generator. The functions of this module use one that is seeded at random, or by seed().
 """
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["Generator", "choice", "default_rng", "integers", "normal", "permutat
 
 
 class Generator:
-    """A generator of random numbers; two with one seed give the same ones."""
+    """A generator of random numbers; two generators with the same seed give the same numbers."""
 
     def __init__(self, seed: Any = None, *, context: Context | None = None):
         self.context = context
@@ -32,7 +32,7 @@ class Generator:
         return array(values, dtype, context=self.context)
 
     def random(self, size: Any = None, dtype: Any = FLOAT32) -> Array:
-        """Numbers from 0 up to, but without, 1; float32 or float64."""
+        """Returns numbers from 0 up to, but not including, 1; float32 or float64."""
         if dtype_from(dtype) == np.float64:
             return self._made("random", size, dtype=dtype)
         return self._single("random", size)
@@ -43,27 +43,27 @@ class Generator:
         return array(values, FLOAT32, context=self.context)
 
     def uniform(self, low: float = 0.0, high: float = 1.0, size: Any = None, dtype: Any = FLOAT32) -> Array:
-        """Numbers from `low` up to, but without, `high`."""
+        """Returns numbers from `low` up to, but not including, `high`."""
         return self.random(size, dtype) * float(high - low) + float(low)
 
     def normal(self, loc: float = 0.0, scale: float = 1.0, size: Any = None, dtype: Any = FLOAT32) -> Array:
-        """Numbers of a normal distribution of this mean and deviation."""
+        """Returns normally distributed numbers with this mean and standard deviation."""
         made = self._made("standard_normal", size, dtype=dtype) if dtype_from(dtype) == np.float64 else \
             self._single("standard_normal", size)
         return made * float(scale) + float(loc)
 
     def standard_normal(self, size: Any = None, dtype: Any = FLOAT32) -> Array:
-        """Numbers of the standard normal distribution."""
+        """Returns numbers of the standard normal distribution."""
         return self.normal(0.0, 1.0, size, dtype)
 
     def integers(self, low: int, high: int | None = None, size: Any = None, dtype: Any = np.int64) -> Array:
-        """Integers from `low` up to, but without, `high`; from 0 up to `low` without `high`."""
+        """Returns integers from `low` up to, but not including, `high`; from 0 up to `low` if there is no `high`."""
         with self._lock:
             values = self._numbers.integers(low, high, size, dtype=dtype_from(dtype).type)
         return array(values, dtype, context=self.context)
 
     def choice(self, a: Any, size: Any = None, replace: bool = True, p: Any = None) -> Array:
-        """Elements of a row, or of the numbers below an integer."""
+        """Returns random elements of a row, or of the numbers below an integer."""
         count = int(a) if isinstance(a, (int, np.integer)) else len(a)
         with self._lock:
             places = self._numbers.choice(count, size, replace, p.numpy() if isinstance(p, Array) else p)
@@ -73,7 +73,7 @@ class Generator:
         return (a if isinstance(a, Array) else array(a, context=self.context)).take(found, axis=0)
 
     def permutation(self, a: Any) -> Array:
-        """The slices of an array, or the numbers below an integer, in random order."""
+        """Returns the slices of an array, or the numbers below an integer, in random order."""
         count = int(a) if isinstance(a, (int, np.integer)) else len(a)
         with self._lock:
             places = self._numbers.permutation(count)
@@ -84,7 +84,7 @@ class Generator:
 
 
 def default_rng(seed: Any = None, *, context: Context | None = None) -> Generator:
-    """A generator; two with one seed give the same numbers."""
+    """Returns a generator; two generators with the same seed give the same numbers."""
     return Generator(seed, context=context)
 
 
@@ -98,30 +98,30 @@ def seed(value: Any = None) -> None:
 
 
 def random(size: Any = None, dtype: Any = FLOAT32) -> Array:
-    """Numbers from 0 up to, but without, 1."""
+    """Returns numbers from 0 up to, but not including, 1."""
     return _common.random(size, dtype)
 
 
 def uniform(low: float = 0.0, high: float = 1.0, size: Any = None, dtype: Any = FLOAT32) -> Array:
-    """Numbers from `low` up to, but without, `high`."""
+    """Returns numbers from `low` up to, but not including, `high`."""
     return _common.uniform(low, high, size, dtype)
 
 
 def normal(loc: float = 0.0, scale: float = 1.0, size: Any = None, dtype: Any = FLOAT32) -> Array:
-    """Numbers of a normal distribution of this mean and deviation."""
+    """Returns normally distributed numbers with this mean and standard deviation."""
     return _common.normal(loc, scale, size, dtype)
 
 
 def integers(low: int, high: int | None = None, size: Any = None, dtype: Any = np.int64) -> Array:
-    """Integers from `low` up to, but without, `high`."""
+    """Returns integers from `low` up to, but not including, `high`."""
     return _common.integers(low, high, size, dtype)
 
 
 def choice(a: Any, size: Any = None, replace: bool = True, p: Any = None) -> Array:
-    """Elements of a row, or of the numbers below an integer."""
+    """Returns random elements of a row, or of the numbers below an integer."""
     return _common.choice(a, size, replace, p)
 
 
 def permutation(a: Any) -> Array:
-    """The slices of an array, or the numbers below an integer, in random order."""
+    """Returns the slices of an array, or the numbers below an integer, in random order."""
     return _common.permutation(a)

@@ -3,7 +3,7 @@
  *
  * There is one interface and several providers: tiles in registers (CPUs; small products without packing),
  * tiles in local memory (GPUs), tiles of single work-items (software rasterisers), and CLBlast. Our own
- * providers add up every element over k upwards by fma from 0, whatever their tiles, so they all give the
+ * providers add up every element in ascending order of k by fma from 0, whatever their tiles, so they all give the
  * same bits, for any m and n. A device without fma rounds every product before it is added: its bits are the
  * same for all forms there, but differ from those elsewhere. CLBlast promises 2e-6 of the sum of |a b|
  * instead. */

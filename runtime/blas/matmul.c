@@ -228,7 +228,7 @@ static clv_status pack_b(clv_engine *engine, const clv_gemm_form *form, clv_gemm
     return CLV_OK;
 }
 
-/* Enqueues part by part when somebody follows the progress. Parts do not change the bits of a row. */
+/* Enqueues part by part when the caller follows the progress. Parts do not change the bits of a row. */
 static clv_status enqueue_parts(clv_engine *engine, const clv_gemm_form *form, const clv_gemm *gemm,
                                 clv_watch *watch)
 {

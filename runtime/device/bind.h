@@ -13,7 +13,7 @@ typedef enum clv_bind_result {
     CLV_BIND_NONE,   /* it cannot run native kernels out of order: its threads cannot be reached */
     CLV_BIND_FEWER,  /* it has fewer compute units than this process has cores */
     CLV_BIND_LATE,   /* its threads did not come together in time */
-    CLV_BIND_OTHERS, /* somebody else bound them, or the caller's thread is one of them */
+    CLV_BIND_OTHERS, /* another program or library bound them, or the caller's thread is one of them */
     CLV_BIND_CALLER, /* the caller's is one of them, and the driver gave each other one a core */
 } clv_bind_result;
 

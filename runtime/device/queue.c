@@ -2,7 +2,7 @@
 /* An in-order queue that checks, times and counts every command.
  *
  * Drivers lie: one returns from clFinish before the kernel has run, another reports a kernel's error only at
- * its event. So every command keeps its event until somebody has waited for it and checked its status. */
+ * its event. So every command keeps its event until a thread has waited for it and checked its status. */
 #include "runtime/device/queue.h"
 
 #include "base/alloc.h"

@@ -91,7 +91,7 @@ static void slot_is_free(clv_slot *slot)
 
 /* Decides what a failed chunk means for the balance. A smaller chunk asks for smaller buffers, but a lost
  * device reports "out of resources" as well: so the device is tested first, or a lost one would get smaller
- * and smaller chunks for ever. Called without the lock. */
+ * and smaller chunks forever. Called without the lock. */
 static clv_balance_failure judge_failure(clv_worker *worker, clv_slot *slot, clv_status status)
 {
     clv_device *device = worker->device;
@@ -327,7 +327,7 @@ void clv_worker_body(void *argument)
             work(worker);
         } else if (!run->over) {
             clv_error_take(&worker->error, status);
-            clv_log(CLV_LOG_WARN, "%s: %s not set up: %s", worker->device->label, run->name,
+            clv_log(CLV_LOG_WARN, "%s: %s cannot be set up: %s", worker->device->label, run->name,
                     clv_error_message());
             clv_balance_failed(run->balance, worker->index, 0, clv_run_now(run), CLV_BALANCE_LOST);
         }

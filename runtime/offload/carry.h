@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Carries out a call on one side, whoever chose that side. */
+/* Carries out a call on one side, however that side was chosen. */
 #ifndef CLEAVE_RUNTIME_OFFLOAD_CARRY_H
 #define CLEAVE_RUNTIME_OFFLOAD_CARRY_H
 

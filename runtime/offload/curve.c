@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Times of both sides over the amount of work: lookup, text, refinement. Pure functions. */
+/* The times that host and device need, as functions of the amount of work: lookup, conversion to text, refinement.
+ * Pure functions. */
 #include "runtime/offload/curve.h"
 
 #include "base/text.h"

@@ -53,7 +53,7 @@ clv_shape *clv_shape_find(clv_kind *kind, uint64_t name);
 /* Tells whether times of its own would say more about a shape than the curve's `seconds`: its sides are
  * close, and its calls are long enough to matter. */
 bool clv_shape_is_close(const double seconds[CLV_SIDES]);
-/* Tells whether a call is short enough to be timed on both sides while somebody waits for a plan. */
+/* Tells whether a call is short enough to be timed on both sides while the caller waits for a plan. */
 bool clv_shape_is_brief(const double seconds[CLV_SIDES]);
 /* Keeps a shape with these times. The shape that has not been used for longest makes room. */
 clv_shape *clv_shape_keep(clv_kind *kind, uint64_t name, const double seconds[CLV_SIDES]);

@@ -9,7 +9,7 @@
 
 #include <cleave/offload.h>
 
-/* The decision on a call; it is put into words when somebody asks. */
+/* The decision on a call; it is put into words when a caller asks for it. */
 typedef struct clv_decision {
     clv_offload of;
     const char *basis; /* where the times come from: "measured rates"; static */

@@ -11,7 +11,7 @@ bool clv_work_is_short(const clv_work *work);
 /* Fills in a decision from the class of the device (NULL: none) and built-in rates. */
 void clv_decision_guess(const clv_device *device, const char *operation, const clv_work *work,
                         clv_decision *out);
-/* Fills in rates and the sentence. For small calls only when somebody asks, because it takes longer than
+/* Fills in rates and the sentence. For small calls only when the caller asks for it, because it takes longer than
  * such a call. */
 void clv_decision_explain(clv_decision *decision);
 /* Replaces the sentence by a reason that does not rest on times. */

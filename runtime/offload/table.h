@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a context knows of kinds of calls: looked up, timed once that pays, corrected by calls, kept in
- * tuning.txt. */
+/* What a context knows about the speed of each kind of call. It is read from tuning.txt, measured once that
+ * pays off, corrected after each call, and saved. */
 #ifndef CLEAVE_RUNTIME_OFFLOAD_TABLE_H
 #define CLEAVE_RUNTIME_OFFLOAD_TABLE_H
 

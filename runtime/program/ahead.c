@@ -50,7 +50,7 @@ clv_status clv_ahead_note(clv_device *device, const clv_launch *launch, const cl
     return status;
 }
 
-/* Counts the program's kernels that still have to be compiled; 0 where somebody has compiled them. A program
+/* Counts the program's kernels that still have to be compiled; 0 if another process has compiled them. A program
  * that was built without them is left to the launch, because its source text is freed by then. The lock is
  * held. */
 static size_t missing(clv_device *device, clv_program *p)

@@ -205,7 +205,7 @@ def refusals():
                                              "--similarity", "dot"]),
             ("--rescore is 1639, but it must be at most", ["rows.npy", "--queries", "q.npy", "--first-pass", "int8",
                                                               "--rescore", "1639"]),
-            ("int8 [2, 7] expected", ["rows.npy", "--queries", "q.npy", "--first-pass", "int8",
+            ("would be int8 [2, 7]", ["rows.npy", "--queries", "q.npy", "--first-pass", "int8",
                                                           "--codes", "bits.npy"]),
             ("row 1 is not the code", ["rows.npy", "--queries", "q.npy", "--first-pass", "binary", "--codes",
                                        "bits.npy"]),

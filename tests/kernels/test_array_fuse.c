@@ -256,22 +256,23 @@ static void errors_have_their_place(void **state)
         clv_status status;
         size_t position;
     } cases[] = {
-        { "z = x +", "line 1, column 8: a number, a name or \"(\" expected, found the end",
+        { "z = x +", "line 1, column 8: found the end, but a number, a name or \"(\" is expected",
           CLV_E_FORMAT, 7 },
-        { "z = x;\n z = y * 2", "line 2, column 6: the name of an input", CLV_E_FORMAT, 12 },
-        { "z = x[1]", "no index expected", CLV_E_FORMAT, 5 },
+        { "z = x;\n z = y * 2", "line 2, column 6: found \"y * 2\", but the name of an input",
+          CLV_E_FORMAT, 12 },
+        { "z = x[1]", "indices are not supported", CLV_E_FORMAT, 5 },
         { "if (x > 0) z = 1;", "condition ? a : b", CLV_E_FORMAT, 0 },
         { "z = n / 2", "\"/\" of int32 and a whole number: C truncates", CLV_E_UNSUPPORTED, 6 },
         { "z = x & 3", "line 1, column 7: bit_and is not defined for the type float32",
           CLV_E_UNSUPPORTED, 6 },
         { "z = u + 300", "300 does not fit into uint8", CLV_E_FORMAT, 6 },
         { "z = atan2(x)", "atan2 takes 2 arguments", CLV_E_FORMAT, 11 },
-        { "x = 1; z = x", "not an input, found \"x = 1", CLV_E_FORMAT, 0 },
+        { "x = 1; z = x", "found \"x = 1", CLV_E_FORMAT, 0 },
         { "float t = x", "assigns nothing to its output \"z\"", CLV_E_FORMAT, 11 },
-        { "z += x", "a name that has a value already", CLV_E_FORMAT, 0 },
-        { "float half = x; z = half", "a name that is no type", CLV_E_FORMAT, 6 },
+        { "z += x", "this name has no value yet", CLV_E_FORMAT, 0 },
+        { "float half = x; z = half", "this name is that of a type", CLV_E_FORMAT, 6 },
         { "z = x; system(\"rm\")", "an output, a variable or a type", CLV_E_FORMAT, 7 },
-        { "z = 1x", "a number expected", CLV_E_FORMAT, 4 },
+        { "z = 1x", "a number is expected", CLV_E_FORMAT, 4 },
     };
     clv_fused *program;
     for (size_t i = 0; i < CLV_LEN(cases); ++i) {
@@ -283,7 +284,8 @@ static void errors_have_their_place(void **state)
     }
     char deep[1000] = "z = ";
     memset(deep + 4, '(', 900);
-    EXPECT_FAIL(CLV_E_FORMAT, "nested too deep", clv_fuse_parse(deep, names, 4, &program, NULL));
+    EXPECT_FAIL(CLV_E_FORMAT, "nested at most 100 levels deep",
+                clv_fuse_parse(deep, names, 4, &program, NULL));
     EXPECT_FAIL(CLV_E_ARGUMENT, "no output", clv_fuse_parse("", names, 3, &program, NULL));
 }
 

@@ -217,24 +217,25 @@ static void faults_are_placed(void **state)
         const char *text, *said;
         size_t position;
     } bad[] = {
-        { "x + * y", "a number, a name or \"(\" expected, found \"* y\"", 4 },
-        { "x + z", "the name of an input or of a function expected, found \"z\"", 4 },
-        { "sin(x", "sin takes 1 argument: \")\" expected, found the end", 5 },
-        { "clamp(x, y)", "clamp takes 3 arguments: \",\" expected", 10 },
-        { "x ? y", "\":\" expected, found the end", 5 },
-        { "3x", "a number expected", 0 },
-        { "1.2.3 + x", "a number expected", 0 },
-        { "(x + y", "\")\" expected", 6 },
-        { "x y", "an operator or the end expected, found \"y\"", 2 },
-        { "x; y", "an operator or the end expected, found \"; y\"", 1 },
-        { "get_global_id(0)", "the name of an input or of a function expected", 0 },
-        { "x[0]", "an operator or the end expected", 1 },
+        { "x + * y", "found \"* y\", but a number, a name or \"(\" is expected", 4 },
+        { "x + z", "found \"z\", but the name of an input or of a function is expected", 4 },
+        { "sin(x", "found the end, but sin takes 1 argument, so \")\" is expected", 5 },
+        { "clamp(x, y)", "clamp takes 3 arguments, so \",\" is expected", 10 },
+        { "x ? y", "found the end, but \":\" is expected", 5 },
+        { "3x", "a number is expected", 0 },
+        { "1.2.3 + x", "a number is expected", 0 },
+        { "(x + y", "\")\" is expected", 6 },
+        { "x y", "found \"y\", but an operator or the end is expected", 2 },
+        { "x; y", "found \"; y\", but an operator or the end is expected", 1 },
+        { "get_global_id(0)", "the name of an input or of a function is expected", 0 },
+        { "x[0]", "an operator or the end is expected", 1 },
         { "\"x\"", "a number, a name or", 0 },
-        { "sin", "\"(\" expected after the name of a function", 3 },
-        { "0x10", "a number expected", 0 },
-        { "x \xc3\x97 2", "the end expected, found a character that is not printable ASCII", 2 },
+        { "sin", "\"(\" is expected after the name of a function", 3 },
+        { "0x10", "a number is expected", 0 },
+        { "x \xc3\x97 2",
+          "found a character that is not printable ASCII, but an operator or the end", 2 },
         { "\x01", "found a character that is not printable ASCII", 0 },
-        { "", "a number, a name or \"(\" expected, found the end", 0 },
+        { "", "found the end, but a number, a name or \"(\" is expected", 0 },
     };
     const char *const names[] = { "x", "y" }, *const twice[] = { "x", "x" };
     const char *const taken[] = { "sin" }, *const odd[] = { "a b" };
@@ -250,9 +251,9 @@ static void faults_are_placed(void **state)
     char deep[600];
     memset(deep, '(', sizeof deep);
     deep[sizeof deep - 1] = '\0';
-    EXPECT_FAIL(CLV_E_FORMAT, "nested too deeply", clv_map_check(deep, names, 2, NULL));
+    EXPECT_FAIL(CLV_E_FORMAT, "nested at most 100 levels", clv_map_check(deep, names, 2, NULL));
     memset(deep, '-', sizeof deep - 1);
-    EXPECT_FAIL(CLV_E_FORMAT, "nested too deeply", clv_map_check(deep, names, 2, NULL));
+    EXPECT_FAIL(CLV_E_FORMAT, "nested at most 100 levels", clv_map_check(deep, names, 2, NULL));
 }
 
 static void operators_bind_as_in_python(void **state)

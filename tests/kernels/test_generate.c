@@ -181,7 +181,7 @@ static void check_refusals(test_device *device)
     EXPECT_FAIL(CLV_E_SHAPE, "room for 8", clv_decoder_feed(d, 0, prompt, PROMPT, got));
     EXPECT_FAIL(CLV_E_ARGUMENT, "token 1 is 48, expected an id below 48",
                 clv_decoder_feed(d, 0, bad, 2, got));
-    EXPECT_FAIL(CLV_E_ARGUMENT, "0 are kept", clv_decoder_feed(d, 1, prompt, 1, got));
+    EXPECT_FAIL(CLV_E_ARGUMENT, "only 0 are kept", clv_decoder_feed(d, 1, prompt, 1, got));
     EXPECT_FAIL(CLV_E_ARGUMENT, "temperature", clv_generate(d, prompt, 2, &o, made, &count));
     clv_decoder_close(d);
 }

@@ -4,18 +4,20 @@
 
 usage: sample_words.py [SEED [COUNT [FOLDER ...]]]
 
-It prints COUNT (40) messages, which are the texts in calls such as clv_fail and cli_error, and COUNT comments, which
-are the doc comments of include/ and the first comments of C and OpenCL files. Each is printed with its file and line.
-The same SEED (1) draws the same texts as long as the sources do not change. FOLDERs limit the draw to files below
-them: "include" draws only doc comments of the public headers. docs/style.md has the rules for the review.
+It prints COUNT (40) messages, which are the texts in calls such as clv_fail and cli_error and in Python's exceptions,
+and COUNT comments, which are the doc comments of include/, the first comments of C and OpenCL files, and the doc strings
+of the Python package. Each is printed with its file and line. The same SEED (1) draws the same texts as long as the
+sources do not change. FOLDERs limit the draw to files below them: "include" draws only doc comments of the public
+headers. docs/style.md has the rules for the review.
 """
+import ast
 import pathlib
 import random
 import re
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-FOLDERS = ("include", "base", "probe", "runtime", "host", "cl")
+FOLDERS = ("include", "base", "probe", "runtime", "host", "cl", "python/cleave")
 LITERAL = r'"(?:[^"\\\n]|\\.)*"'
 CALL = re.compile(r"\b((?:clv_fail|clv_log|cli_error|cli_warn|cli_say|cli_text_warn)\w*)\(")
 TEXT = re.compile(r"\s*(?:[A-Z]\w*\s*)?%s(?:\s*(?:[A-Z]\w*\s*)?%s)*" % (LITERAL, LITERAL))
@@ -63,13 +65,35 @@ def comments(path, text):
         first = False
 
 
+def python_messages(tree):
+    """(line, words) of each exception that is raised with a text."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call) and node.exc.args:
+            words = ast.unparse(node.exc.args[0])
+            if len(re.findall(r"[A-Za-z]{2,}", words)) >= 3:
+                yield node.lineno, "%s: %s" % (ast.unparse(node.exc.func), words)
+
+
+def python_comments(tree):
+    """(line, words) of each doc string."""
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef)) and ast.get_docstring(node):
+            yield node.body[0].lineno, getattr(node, "name", "module") + ": " + \
+                ast.get_docstring(node).replace("\n", "\n    ")
+
+
 def main():
     seed, count = (int(value) for value in (sys.argv[1:3] + ["1", "40"][len(sys.argv[1:3]):]))
     kinds = {"messages": [], "comments": []}
     for path in sorted(path for folder in sys.argv[3:] or FOLDERS for path in (ROOT / folder).rglob("*")):
-        if path.suffix not in (".c", ".h", ".cl", ".clh"):
+        if path.suffix not in (".c", ".h", ".cl", ".clh", ".py"):
             continue
         text, name = path.read_text(encoding="utf-8"), path.relative_to(ROOT)
+        if path.suffix == ".py":
+            tree = ast.parse(text)
+            for kind, found in (("messages", python_messages(tree)), ("comments", python_comments(tree))):
+                kinds[kind] += ["%s:%d: %s" % (name, line, words) for line, words in found]
+            continue
         for kind, found in (("messages", messages(text)), ("comments", comments(name, text))):
             kinds[kind] += ["%s:%d: %s" % (name, text.count("\n", 0, at) + 1, words) for at, words in found]
     for kind, texts in kinds.items():

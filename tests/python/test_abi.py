@@ -86,7 +86,7 @@ def test_another_library_is_one_clear_error(tmp_path, text, why):
 def test_another_layout_is_one_clear_error(monkeypatch):
     other = type("clv_paco_input", (ctypes.Structure,), {"_fields_": [("cube", ctypes.c_void_p)]})
     monkeypatch.setattr(_abi, "structures", lambda: [other])
-    with pytest.raises(LibraryError, match=r"clv_paco_input has \d+ bytes there, 8 expected"):
+    with pytest.raises(LibraryError, match=r"clv_paco_input has \d+ bytes there, but 8 are expected"):
         _library.load(_library.lib, "libcleave.so.0.2")
 
 

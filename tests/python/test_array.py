@@ -92,7 +92,7 @@ def test_nothing_is_lost_without_a_word(reference):
                  lambda: cleave.compute("x + 1", x=x + 1j), lambda: cleave.reduce(cleave.array(x + 1j)),
                  lambda: cleave.compute("x + 1", x=None), lambda: cleave.compute("x", x="abc"),
                  lambda: cleave.matmul(np.array([[None]], object), x[:1, :1])):
-        with pytest.raises(cleave.ShapeError, match="real numbers expected"):
+        with pytest.raises(cleave.ShapeError, match="real numbers are expected"):
             call()
     masked = np.ma.masked_equal(x, 5)
     assert np.isnan(cleave.compute("x + 1", x=masked)[1, 1])

@@ -52,7 +52,7 @@ def test_what_is_not_there_is_an_error():
         cleave.Context(devices="name~no such device")
     with pytest.raises(cleave.ArgumentError, match="sideways"):
         cleave.Context(mode="sideways")
-    with pytest.raises(cleave.ArgumentError, match="expected one of 'adaptive'"):
+    with pytest.raises(cleave.ArgumentError, match="must be one of 'adaptive'"):
         cleave.Context(schedule="best")
 
 

@@ -29,7 +29,7 @@ def test_it_tells_what_was_learnt(learnt, reference, context):
         table = classifier.probabilities(TEXTS)
         assert classifier.classify([]) == [] and classifier.probabilities([]).shape == (0, 2)
         assert np.array_equal(classifier.probabilities(TEXTS[0]), table[0])
-        with pytest.raises(cleave.ArgumentTypeError, match="a list of texts expected"):
+        with pytest.raises(cleave.ArgumentTypeError, match="a list of texts is expected"):
             classifier.classify("one text")
     assert [one.name for one in found[:len(FRUIT)]] == ["fruit"] * len(FRUIT)
     assert [one.name for one in found[len(FRUIT):]] == ["rock"] * len(ROCKS)

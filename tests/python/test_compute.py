@@ -33,7 +33,7 @@ def test_compute_broadcasts_as_numpy(side):
 
 
 def test_faults_of_expressions_are_placed(reference):
-    with pytest.raises(cleave.FormatError, match='position 4: .* found "\\* y"'):
+    with pytest.raises(cleave.FormatError, match='position 4: found "\\* y"'):
         cleave.compute("x + * y", x=1, y=2, context=reference)
     with pytest.raises(cleave.FormatError, match="name of an input or of a function"):
         cleave.compute("__import__('os')", context=reference)

@@ -63,7 +63,7 @@ def test_what_is_refused(model, reference):
         for named in {"convert_to_tensor": True}, {"activation_fn": abs}, {"convert_to_numpy": False}:
             with pytest.raises(cleave.ArgumentError, match="is supported"):
                 encoder.predict([("a", "b")], **named)
-        with pytest.raises(cleave.ArgumentTypeError, match="two texts expected"):
+        with pytest.raises(cleave.ArgumentTypeError, match="two texts are expected"):
             encoder.predict([("a", "b", "c")])
     with pytest.raises(cleave.ArgumentError, match="closed"):
         encoder.predict([("a", "b")])

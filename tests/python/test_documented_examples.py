@@ -85,7 +85,7 @@ def test_precisions(model):
     assert cleave.quantize_embeddings(embeddings[0], "int8", calibration_embeddings=embeddings).dtype == np.int8
     with pytest.raises(cleave.ArgumentError, match="more than one vector"):
         model.encode(SENTENCES[0], precision="int8")
-    with pytest.raises(cleave.ShapeError, match=r"ranges: \[2, 3\] expected"):
+    with pytest.raises(cleave.ShapeError, match=r"ranges: .* \[2, 3\] is expected"):
         cleave.quantize_embeddings([[0, 1.5, 9]], "uint8", ranges=[1, 2])
 
 

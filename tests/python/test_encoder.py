@@ -169,19 +169,19 @@ def test_a_model_learns(folder, reference, tmp_path):
 
 
 def test_what_would_become_something_else_is_refused(folder, reference):
-    for make, options, why in ((cleave.Encoder, {"max_length": -1}, "max_length: -1 given, .* from 0"),
-                               (cleave.Encoder, {"batch_tokens": -1}, "batch_tokens: -1 given, .* from 0"),
-                               (cleave.Encoder, {"threads": -1}, "threads: -1 given, expected 0 to"),
-                               (cleave.Trainer, {"classes": -2}, "classes: -2 given, .* from 0")):
+    for make, options, why in ((cleave.Encoder, {"max_length": -1}, "max_length is -1, but it must be .* from 0"),
+                               (cleave.Encoder, {"batch_tokens": -1}, "batch_tokens is -1, but it must be .* from 0"),
+                               (cleave.Encoder, {"threads": -1}, "threads is -1, but it must be 0 to"),
+                               (cleave.Trainer, {"classes": -2}, "classes is -2, but it must be .* from 0")):
         with pytest.raises(cleave.ArgumentError, match=why):
             make(folder, context=reference, **options)
-    with pytest.raises(cleave.ArgumentError, match="text 1: a str expected, b'a' given"):
+    with pytest.raises(cleave.ArgumentError, match="text 1: got b'a', but a str is expected"):
         cleave.tokenize(folder, ["a", b"a"])
     assert len(cleave.tokenize(folder, (text for text in ("a", "the")))) == 2
     trainer = cleave.Trainer(folder, classes=2, context=reference)
     for rows, labels in (([np.array([2, 5])], np.array([2**32])), ([np.array([2, 5])], [0.5]),
                          ([np.array([2**32 + 2, 5])], [0]), ([np.array([2, np.nan])], [0])):
-        with pytest.raises(cleave.ArgumentError, match="given, whole numbers of 32 bits expected"):
+        with pytest.raises(cleave.ArgumentError, match="but whole numbers of 32 bits are expected"):
             trainer.run_rows(rows, labels)
     assert trainer.run_rows([np.array([2, 5])], np.array([1.0])).counted == 1
     trainer.close()
@@ -252,20 +252,20 @@ def test_what_users_of_sentence_transformers_expect(folder, reference):
 
 def test_texts_and_labels_that_are_none(folder, reference):
     with cleave.Encoder(folder, context=reference) as encoder:
-        for wrong, why in ((None, "a list of texts expected, None"), (["a", 7], "text 1: a str expected, 7"),
-                           ([b"a"], "text 0: a str expected, b'a'"), (["\ud800"], "surrogate")):
+        for wrong, why in ((None, "got None, but a list of texts is expected"), (["a", 7], "text 1: got 7, but a str"),
+                           ([b"a"], "text 0: got b'a', but a str"), (["\ud800"], "surrogate")):
             with pytest.raises(cleave.ArgumentError, match=why):
                 encoder.embed(wrong)
     with cleave.Trainer(folder, classes=2, optimizer="sgd", context=reference) as trainer:
         for labels in ([0.5, 1.7], ["x", "y"], [0, 1 << 40], [0, None]):
             with pytest.raises(cleave.ArgumentError, match="whole numbers of 32 bits"):
                 trainer.step(["a", "red"], labels, rate=0.1)
-        with pytest.raises(cleave.ArgumentError, match="rate: 'fast' given"):
+        with pytest.raises(cleave.ArgumentError, match="rate is 'fast'"):
             trainer.step(["a", "red"], [0, 1], rate="fast")
-        with pytest.raises(cleave.ArgumentError, match="metadata: 1 given"):
+        with pytest.raises(cleave.ArgumentError, match="metadata is 1"):
             trainer.write(folder / "out", {"a": 1})
         assert trainer.steps == 0 and not (folder / "out").exists()
-    for option, why in (({"classes": "3"}, "classes: '3' given"), ({"classes": -3}, "classes: -3 given"),
+    for option, why in (({"classes": "3"}, "classes is '3'"), ({"classes": -3}, "classes is -3"),
                         ({"optimizer": "adam"}, "'adamw', 'sgd'")):
         with pytest.raises(cleave.ArgumentError, match=why):
             cleave.Trainer(folder, context=reference, **option)

@@ -109,9 +109,9 @@ def test_errors_say_where_and_what(context):
     add = kernel("T x, T y", "T z", "z = x + y", "add")
     with pytest.raises(cleave.ArgumentError, match="add: y is int8, but T is float32"):
         add(x, n)
-    with pytest.raises(cleave.ArgumentError, match="1 arguments given, 2 inputs"):
+    with pytest.raises(cleave.ArgumentError, match="got 1 arguments, but 2 inputs"):
         add(x)
-    with pytest.raises(cleave.ArgumentError, match="x is int8, float32 expected"):
+    with pytest.raises(cleave.ArgumentError, match="x is int8, but it must be float32"):
         kernel("float x", "float z", "z = x")(n)
     with pytest.raises(OverflowError):
         add(n, 300)

@@ -193,28 +193,28 @@ def test_wrong_use_says_what_is_wrong(device_context):
     cases = [
         ((SCALE, x), {}, "no Out among"),
         ((SCALE, cleave.Out()), {}, "pass items="),
-        ((SCALE, x, np.ones(5), cleave.Out()), {}, "has 5 items, 4 expected"),
+        ((SCALE, x, np.ones(5), cleave.Out()), {}, "has 5 items, but 4 are expected"),
         ((SCALE, x, 2**31, cleave.Out()), {}, "does not fit an int"),
         ((SCALE, x, True, cleave.Out()), {}, "pass np.int32"),
         ((SCALE, x, np.complex64(1), cleave.Out()), {}, "complex64 cannot be a kernel argument"),
-        ((SCALE, x, "text", cleave.Out()), {}, "array of numbers expected"),
+        ((SCALE, x, "text", cleave.Out()), {}, "an array of numbers is expected"),
         ((SCALE, x, cleave.Out()), {"local": (64,)}, "must include COUNT"),
         ((SCALE, x, cleave.Out()), {"local": (1, 1)}, "one positive extent"),
         ((SCALE, x, cleave.Out()), {"grid": (10,), "local": (4, 1)}, "not a multiple"),
         ((SCALE, x, cleave.Out()), {"grid": (1, 1, 1)}, "at most two"),
-        (("text", x), {}, "a cleave.Kernel expected"),
+        (("text", x), {}, "a cleave.Kernel is expected"),
     ]
     for arguments, options, why in cases:
         with pytest.raises(ValueError, match=why):
             cleave.map(*arguments, **options, context=device_context)
     with pytest.raises(cleave.ShapeError, match="plain elements"):
         cleave.Out(object)
-    for value, why in ((1.5, "an integer expected"), (2**63, "expected -2\\^63 to 2\\^63 - 1")):
+    for value, why in ((1.5, "must be an integer"), (2**63, "must be -2\\^63 to 2\\^63 - 1")):
         with pytest.raises(cleave.ArgumentError, match=why):
             cleave.Kernel("", "k", {"A": value})
-    with pytest.raises(cleave.ArgumentError, match="bytes: -4 given, expected 1"):
+    with pytest.raises(cleave.ArgumentError, match="bytes is -4, but it must be 1"):
         cleave.Local(-4)
-    with pytest.raises(cleave.ShapeError, match="numbers expected, object"):
+    with pytest.raises(cleave.ShapeError, match="got object, but an array of numbers"):
         cleave.Shared([object()])
 
 

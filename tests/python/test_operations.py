@@ -63,11 +63,11 @@ def test_paco_options_reach_the_library(reference, sequence):
     assert len(none.detections) == 0 and none.fwhm is None
     moved = cleave.paco(cube, angles, psf, center=(19.5, 20.5), context=reference)
     assert not np.array_equal(moved.a, base.a, equal_nan=True)
-    with pytest.raises(cleave.ArgumentError, match="psf_mode: 'round' given, expected one of"):
+    with pytest.raises(cleave.ArgumentError, match="psf_mode is 'round', but it must be one of"):
         cleave.paco(cube, angles, psf, psf_mode="round", context=reference)
     with pytest.raises(cleave.ShapeError, match="angles: there are 3"):
         cleave.paco(cube, angles[:3], psf, context=reference)
-    with pytest.raises(cleave.ShapeError, match="numbers expected"):
+    with pytest.raises(cleave.ShapeError, match="numbers are expected|numbers is expected"):
         cleave.paco(cube.astype(str), angles, psf, context=reference)
 
 
@@ -118,7 +118,7 @@ def test_blobs_options_reach_the_library(reference, movie):
     np.testing.assert_allclose(dark["x"], bright["x"])
     assert len(cleave.blobs(movie[:1], exclude_border=20, table="array", context=reference)) < \
         len(bright)
-    with pytest.raises(cleave.ShapeError, match="int64 given"):
+    with pytest.raises(cleave.ShapeError, match="got int64"):
         cleave.blobs(movie.astype(np.int64), context=reference)
     with pytest.raises(cleave.ArgumentError):
         cleave.blobs(movie, min_sigma=5, max_sigma=1, context=reference)
@@ -177,7 +177,7 @@ def test_link_takes_tables_of_all_kinds():
     with pytest.raises(cleave.ArgumentError):
         cleave.link([[0, np.nan, 0]], 1.0)
     assert cleave.link(rows, 2.0, memory=2**64 - 1).tolist() == [0, 1, 1, 0, 0]
-    with pytest.raises(cleave.ArgumentError, match=r"memory: 18446744073709551616 given, .* 0 to 2\^64 - 1"):
+    with pytest.raises(cleave.ArgumentError, match=r"memory is 18446744073709551616, but it must be .* 0 to 2\^64 - 1"):
         cleave.link(rows, 2.0, memory=2**64)
     with pytest.raises(cleave.ArgumentError, match="2\\^63 or more"):
         cleave.link({"frame": np.array([2**63], np.uint64), "y": [0], "x": [0]}, 1.0)
@@ -226,10 +226,10 @@ def test_matmul_writes_where_it_is_told(context):
     assert cleave.matmul(np.empty((0, 3)), b, context=context).shape == (0, 4)
     room = np.zeros((3 * 2, 2), np.float32)  # a stack whose matrices are all the first one
     stack = np.lib.stride_tricks.as_strided(room, (3, 2, 2), (0, 8, 4))
-    with pytest.raises(cleave.ShapeError, match=r"positive elements expected, \(0, 8, 4\) bytes given"):
+    with pytest.raises(cleave.ShapeError, match=r"strides are \(0, 8, 4\) bytes, but they must be positive"):
         cleave.matmul(np.ones((3, 2, 2)), np.eye(2), out=stack, context=context)
     assert not room.any()
-    with pytest.raises(cleave.ArgumentError, match="list .* given, an array of NumPy"):
+    with pytest.raises(cleave.ArgumentError, match="list .*, but it must be an array of NumPy"):
         cleave.matmul(np.eye(2), np.eye(2), out=[[0, 0], [0, 0]], context=context)
 
 
@@ -302,7 +302,7 @@ def test_specfit_finds_the_velocity(reference):
     assert (known["vsini"][:3] == 3).all() and (known["logg_error"][:3] == 0).all()
     assert (np.abs(known["velocity"][:3]) < np.abs(rows["velocity"][:3]) + 0.1).all()
     np.testing.assert_allclose(known["velocity_error"][:3], 0.1, rtol=0.02)  # the likelihood is nearly flat there
-    with pytest.raises(cleave.ArgumentError, match="priors: 'mass' given"):
+    with pytest.raises(cleave.ArgumentError, match="priors is 'mass'"):
         cleave.specfit(stars, library, priors={"mass": (1.0, 0.1)}, context=reference)
     with pytest.raises(cleave.ShapeError, match="fixed: logg"):
         cleave.specfit(stars, library, fixed={"logg": [3.0, 2.0]}, context=reference)
@@ -317,7 +317,7 @@ def test_zero_is_a_number_and_no_default(reference):
     asked = {"max_velocity": 500, "terms": 3, "context": reference}
     assert abs(cleave.specfit(star, library, **asked)["velocity"][0] + 150) < 5
     assert cleave.specfit(star, library, min_velocity=0, **asked)["velocity"][0] >= 0
-    with pytest.raises(cleave.ArgumentError, match="max_vsini: 0 given, more than 0 expected"):
+    with pytest.raises(cleave.ArgumentError, match="max_vsini is 0, but it must be more than 0"):
         cleave.specfit(star, library, max_vsini=0, **asked)
     y, x = np.mgrid[:40, :40]
     pair = sum(np.exp(-((y - 20.0)**2 + (x - at)**2) / 8) for at in (15, 20.5)).astype(np.float32)
@@ -347,7 +347,7 @@ def test_specfit_says_what_does_not_fit(reference, tmp_path):
     ones = np.ones((2, len(wave)))
     with pytest.raises(cleave.FormatError, match="no arm 'red'; there is blue"):
         cleave.specfit({"arm": "red", "wavelength": wave, "flux": ones, "ivar": ones}, library)
-    with pytest.raises(cleave.ArgumentError, match="without 'ivar': arm, wavelength, flux given"):
+    with pytest.raises(cleave.ArgumentError, match="lacks 'ivar'; it has arm, wavelength, flux"):
         cleave.specfit({"arm": "blue", "wavelength": wave, "flux": ones}, library)
     with pytest.raises(cleave.ShapeError, match="flux"):
         cleave.specfit({"arm": "blue", "wavelength": wave, "flux": ones, "ivar": ones[:1]},

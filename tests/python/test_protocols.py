@@ -114,7 +114,7 @@ def test_elements_come_to_the_host(context):
     assert len(there) == 3 and 5 in there.tolist()[1]
     total = there.sum()
     assert total.item() == float(total) == int(total) == 66
-    with pytest.raises(ValueError, match="12 elements, 1 expected"):
+    with pytest.raises(ValueError, match="exactly 1 element, but the array has 12"):
         there.item()
     with pytest.raises(IndexError):
         there[7]

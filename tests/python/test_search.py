@@ -108,7 +108,7 @@ def test_a_first_pass_over_codes(precision, tmp_path):
 
 
 @pytest.mark.parametrize("change, error, words", [
-    (dict(codes=np.zeros((9, 5), np.int8)), cleave.ShapeError, r"int8 \[rows, 6\] or uint8 \[rows, 1\] expected"),
+    (dict(codes=np.zeros((9, 5), np.int8)), cleave.ShapeError, r"int8 \[rows, 6\] or uint8 \[rows, 1\] is expected"),
     (dict(codes=np.zeros((9, 6), np.int16)), cleave.ShapeError, "int16"),
     (dict(codes=np.zeros((8, 6), np.int8)), cleave.ShapeError, "codes of 8 rows"),
     (dict(codes=np.zeros((9, 6), np.int8)), cleave.ArgumentError, "row 0 is not the code"),
@@ -125,7 +125,7 @@ def test_wrong_codes_are_told(change, error, words):
 
 
 @pytest.mark.parametrize("call, error, words", [
-    (lambda q, x: cleave.search(q, x[:, :5]), cleave.ShapeError, r"\[rows, 6\] expected"),
+    (lambda q, x: cleave.search(q, x[:, :5]), cleave.ShapeError, r"\[rows, 6\] is expected"),
     (lambda q, x: cleave.search(q[None], x), cleave.ShapeError, "queries"),
     (lambda q, x: cleave.search(q, x, 0), cleave.ArgumentError, "top"),
     (lambda q, x: cleave.search(q, x, 16385), cleave.ArgumentError, "16384"),

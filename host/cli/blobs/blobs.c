@@ -448,7 +448,7 @@ static int run(int argc, char **argv)
 
 const cli_command cli_blobs = {
     .name = "blobs",
-    .summary = "find spots in a movie, and tracks (LoG or DoG, sub-pixel)",
+    .summary = "find spots in a movie and link them into tracks (LoG or DoG, sub-pixel)",
     .operands = "MOVIE... -o SPOTS.csv [OPTION...]",
     .description =
         "Finds bright (--invert: dark) spots of several sizes in every frame of a movie: a TIFF, "

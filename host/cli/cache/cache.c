@@ -123,7 +123,7 @@ static int run(int argc, char **argv)
 
 const cli_command cli_cache = {
     .name = "cache",
-    .summary = "what is kept on disk between runs: show it, or forget it",
+    .summary = "show or clear what is kept on disk between runs",
     .operands = "[stat|clear|path]",
     .description = "Shows or clears the cache of compiled kernels and measured times: stat lists "
                    "its contents\n(the default), clear deletes them, path prints the folder. "

@@ -417,7 +417,7 @@ static int run(int argc, char **argv)
 
 const cli_command cli_finetune = {
     .name = "finetune",
-    .summary = "a BERT model learns from examples",
+    .summary = "train a BERT model on examples",
     .operands = "MODEL_DIR --data FILE -o FOLDER [OPTION...]",
     .description =
         "Trains all weights of an encoder on the first device that works. With --task classes\n"

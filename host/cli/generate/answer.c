@@ -84,7 +84,7 @@ void generate_summarize(const generate_state *s, const clv_written *w)
     clv_language_share share = CLV_INIT(clv_language_share);
     (void)clv_sequence_tokens(s->sequence, &held);
     cli_say(stderr,
-            "prompt %zu token%s, %.0f tokens/s; made %zu, %.1f tokens/s; first token after "
+            "prompt %zu token%s, %.0f tokens/s; generated %zu, %.1f tokens/s; first token after "
             "%.2f s; on",
             s->prompt.tokens, s->prompt.tokens == 1 ? "" : "s",
             rate((double)s->prompt.tokens, s->prompt_s), w->count, speed(w),

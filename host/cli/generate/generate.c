@@ -315,7 +315,7 @@ static int run(int argc, char **argv)
 
 const cli_command cli_generate = {
     .name = "generate",
-    .summary = "text from a language model",
+    .summary = "continue texts and answer questions with a language model",
     .operands = "MODEL [--prompt TEXT] [--chat] [OPTION...]",
     .description =
         "Continues a text, or answers questions, with a language model on the devices of this\n"

@@ -140,10 +140,10 @@ static clv_status write_all(generate_state *s, const prompts *p, totals *t)
 static void summarize(const generate_state *s, const prompts *p, const totals *t)
 {
     clv_language_share share = CLV_INIT(clv_language_share);
-    cli_say(stderr, "%zu prompts, %zu tokens, %.0f tokens/s; made %zu, %.1f tokens/s together; on",
-            p->count, t->prompt_tokens,
-            t->prompt_s > 0 ? (double)t->prompt_tokens / t->prompt_s : 0, t->tokens,
-            t->write_s > 0 ? (double)t->tokens / t->write_s : 0);
+    cli_say(
+        stderr, "%zu prompts, %zu tokens, %.0f tokens/s; generated %zu, %.1f tokens/s together; on",
+        p->count, t->prompt_tokens, t->prompt_s > 0 ? (double)t->prompt_tokens / t->prompt_s : 0,
+        t->tokens, t->write_s > 0 ? (double)t->tokens / t->write_s : 0);
     for (size_t i = 0; clv_language_get_share(s->language, i, &share) == CLV_OK; ++i)
         cli_say(stderr, "%s %s (%zu layers)", i ? "," : "", share.device, share.layers);
     if (s->sampling.temperature > 0)

@@ -29,13 +29,13 @@ static void make_table(probe_args *a, cli_option *table)
         { "list", CLI_FLAG, &a->list, NULL, "one line for each usable device" },
         { "print-mode", CLI_FLAG, &a->print_mode, NULL, "only cpu, hybrid, gpu or reference" },
         { "check", CLI_FLAG, &a->check, NULL,
-          "build and run on every device, compare the results" },
+          "build and run kernels on every device, and compare the results" },
         { "bench", CLI_OPTIONAL, &a->bench, "LEVEL",
           "measure every device: quick (3 s each) or full" },
         { "measure-free", CLI_FLAG, &a->measure_free, NULL,
           "fill the memory of each card to measure how much is free" },
         { "device", CLI_TEXT, &a->device, "SEL",
-          "these devices: gpu, cpu, all, N, P:D, name~TEXT...", NULL, "CLEAVE_DEVICE" },
+          "use these devices: gpu, cpu, all, N, P:D, name~TEXT...", NULL, "CLEAVE_DEVICE" },
         { "mode", CLI_TEXT, &a->mode, "MODE",
           "auto, cpu, gpu, hybrid or reference [$CLEAVE_MODE, else auto]", NULL, "CLEAVE_MODE" },
         { "timeout", CLI_DOUBLE, &a->timeout_s, "SECONDS",
@@ -234,7 +234,7 @@ static int run(int argc, char **argv)
 
 const cli_command cli_probe = {
     .name = "probe",
-    .summary = "what this machine can compute with, and which mode to take",
+    .summary = "show what this machine can compute with, and recommend a mode",
     .operands = "[OPTION...]",
     .description =
         "Lists processors, memory and OpenCL devices, merges those that several drivers\nshow, and "

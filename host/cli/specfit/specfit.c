@@ -494,7 +494,7 @@ static int run(int argc, char **argv)
 
 const cli_command cli_specfit = {
     .name = "specfit",
-    .summary = "velocities and parameters of stars from their spectra",
+    .summary = "fit velocities and parameters of stars to their spectra",
     .operands = "SPECTRA... --library DIR -o FILE [OPTION...]",
     .description =
         "Fits velocity, rotation, temperature, gravity and abundances of every star in "

@@ -248,7 +248,7 @@ static int run(int argc, char **argv)
 
 const cli_command cli_templates = {
     .name = "templates",
-    .summary = "libraries of template spectra for specfit, from models of stars",
+    .summary = "make libraries of template spectra for specfit from models of stars",
     .operands = "MODELS -o DIR [OPTION...]",
     .description =
         "Smooths model spectra to the resolution of an instrument, resamples them to the "

@@ -225,7 +225,7 @@ static int run(int argc, char **argv)
 
 const cli_command cli_classify = {
     .name = "classify",
-    .summary = "the class of every text, by a model that learnt classes",
+    .summary = "assign a class to every text, with a model that was trained on classes",
     .operands = "MODEL_DIR [-i TEXTS] [-o CLASSES.tsv] [OPTION...]",
     .description =
         "Every line of the input becomes one row: the most probable class and its probability.\n"

@@ -191,7 +191,7 @@ static int run(int argc, char **argv)
 
 const cli_command cli_detokenize = {
     .name = "detokenize",
-    .summary = "token numbers of a model back to texts",
+    .summary = "turn token numbers of a model back into texts",
     .operands = "MODEL [-i IDS.json] [-o TEXTS] [OPTION...]",
     .description =
         "Turns token numbers into texts: the reverse of `cleave tokenize`. MODEL is a GGUF file "

@@ -121,16 +121,15 @@ static int run(int argc, char **argv)
 
 const cli_command cli_embed = {
     .name = "embed",
-    .summary = "texts to vectors by an encoder (BERT, RoBERTa and their kin)",
+    .summary = "turn texts into vectors with an encoder (BERT, RoBERTa and the like)",
     .operands = "MODEL_DIR [-i TEXTS] -o VECTORS.npy [OPTION...]",
     .description =
         "Every text of the input becomes one row of float32: the pooled output of the encoder, of\n"
         "length 1 if the model normalises its vectors. Texts are lines, or a column of a table\n"
         "(.csv, .tsv), or a member of JSON lines (.jsonl). MODEL_DIR is a folder in the form of\n"
-        "sentence- transformers: config.json, model.safetensors, tokenizer.json or vocab.txt. "
-        "Lines\n"
-        "are tokenized while the devices compute, and results are written as they come, so memory\n"
-        "does not grow with the input. Formats: NPY, CSV (with a header), TSV (without),\n"
+        "sentence-transformers: config.json, model.safetensors, tokenizer.json or vocab.txt.\n"
+        "Lines are tokenized while the devices compute, and results are written as they come, so\n"
+        "memory does not grow with the input. Formats: NPY, CSV (with a header), TSV (without),\n"
         "safetensors (one tensor, embeddings), Parquet (a column for each number: v0, v1, ...).",
     .run = run,
 };

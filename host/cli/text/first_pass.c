@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Codes from a file or of vectors, and the candidates that they lead to. */
+/* Reads codes from a file or makes them from vectors, and lists the candidates that they select. */
 #include "host/cli/text/first_pass.h"
 
 #include "base/alloc.h"
@@ -56,9 +56,10 @@ static clv_status check_file(const cli_first_pass *p)
     clv_status status = CLV_OK;
     if (file.rows != p->vectors->rows || file.bytes != bytes || file.is_signed != is_signed)
         status = clv_fail(
-            CLV_E_SHAPE, "--codes %s: %s [%zu, %zu] given; %s [%zu, %zu] expected, the codes of %s",
-            p->path, file.is_signed ? "int8" : "uint8", file.rows, file.bytes,
-            is_signed ? "int8" : "uint8", p->vectors->rows, bytes, p->vectors_path);
+            CLV_E_SHAPE,
+            "--codes %s: the file has %s [%zu, %zu], but the codes of %s would be %s [%zu, %zu]",
+            p->path, file.is_signed ? "int8" : "uint8", file.rows, file.bytes, p->vectors_path,
+            is_signed ? "int8" : "uint8", p->vectors->rows, bytes);
     float *row = clv_alloc(p->vectors->width, sizeof *row);
     uint8_t *both = clv_alloc(bytes, 2);
     if (!status && (!row || !both)) status = clv_fail(CLV_E_MEMORY, "no memory for a row");

@@ -348,7 +348,7 @@ static int run(int argc, char **argv)
 
 const cli_command cli_rank = {
     .name = "rank",
-    .summary = "passages sorted by how well they answer a query, by a cross-encoder",
+    .summary = "sort passages by how well they answer a query, with a cross-encoder",
     .operands = "MODEL_DIR --query TEXT [-i PASSAGES] [OPTION...]",
     .description =
         "A cross-encoder reads two texts together and scores how well they belong together. This "

@@ -285,14 +285,12 @@ static int check_args(const search_args *a)
                          "there is nothing to search for; give --model MODEL_DIR with texts (-i "
                          "FILE), or --queries FILE.npy");
     if (a->queries && !cli_is_stream(a->encode.texts.input))
-        return cli_error(
-            &cli_search, CLI_USAGE,
-            "both -i %s and --queries %s are given; expected one of them: texts or vectors",
-            a->encode.texts.input, a->queries);
+        return cli_error(&cli_search, CLI_USAGE,
+                         "-i %s and --queries %s exclude each other: give either texts or vectors",
+                         a->encode.texts.input, a->queries);
     if (a->model && a->queries)
-        return cli_error(
-            &cli_search, CLI_USAGE,
-            "both --model and --queries are given; expected one of them: texts or vectors");
+        return cli_error(&cli_search, CLI_USAGE,
+                         "--model and --queries exclude each other: give either texts or vectors");
     if (a->codes && !a->first_pass)
         return cli_error(&cli_search, CLI_USAGE,
                          "--codes %s needs --first-pass int8 or --first-pass binary", a->codes);
@@ -373,7 +371,7 @@ static int run(int argc, char **argv)
 
 const cli_command cli_search = {
     .name = "search",
-    .summary = "the vectors that are most similar to texts, or to other vectors",
+    .summary = "find the vectors that are most similar to texts or to other vectors",
     .operands = "VECTORS.npy --model MODEL_DIR [-i TEXTS] [OPTION...]",
     .description =
         "Compares each text, or each vector of --queries, with all rows of VECTORS, which\n"

@@ -111,7 +111,7 @@ static int run(int argc, char **argv)
 
 const cli_command cli_tokenize = {
     .name = "tokenize",
-    .summary = "texts to the token numbers of a model",
+    .summary = "split texts into the token numbers of a model",
     .operands = "MODEL [-i TEXTS] [-o IDS.json] [OPTION...]",
     .description =
         "Splits every line of the input into the tokens of a model. MODEL is a folder with\n"

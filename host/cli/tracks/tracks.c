@@ -196,10 +196,12 @@ static int run(int argc, char **argv)
           "select tracks with at most L spots [no limit]", NULL },
         { "min-extent", CLI_DOUBLE, &a.min_extent, "R",
           "select tracks whose bounding box has a diagonal of at least R [0]", NULL },
-        { "max-extent", CLI_DOUBLE, &a.max_extent, "R", "at most [none]", NULL },
+        { "max-extent", CLI_DOUBLE, &a.max_extent, "R",
+          "select tracks whose bounding box has a diagonal of at most R [no limit]", NULL },
         { "min-displacement", CLI_DOUBLE, &a.min_displacement, "R",
           "select tracks whose first and last spots are at least R apart [0]", NULL },
-        { "max-displacement", CLI_DOUBLE, &a.max_displacement, "R", "at most [none]", NULL },
+        { "max-displacement", CLI_DOUBLE, &a.max_displacement, "R",
+          "select tracks whose first and last spots are at most R apart [no limit]", NULL },
         { NULL },
     };
     const cli_option own[] = {
@@ -262,7 +264,7 @@ static int run(int argc, char **argv)
 
 const cli_command cli_tracks = {
     .name = "tracks",
-    .summary = "diffusion, mean squared displacements and drift of tracks",
+    .summary = "measure diffusion, mean squared displacements and drift of tracks",
     .operands = "TRACKS.csv [-o FILE] [OPTION...]",
     .description =
         "Takes any table with the frame, y, x and particle of spots, and z if there is one (-: "

@@ -32,7 +32,9 @@ clv_status clv_npy_header_read(clv_input *input, clv_npy_header *out)
     if (prefix < 6 || memcmp(start, "\x93NUMPY", 6) != 0)
         return clv_fail(CLV_E_FORMAT, "%s: begins with \"%s\"; an NPY file begins with \\x93NUMPY",
                         input->path, clv_printable(start, CLV_MIN(prefix, 6), found, sizeof found));
-    if (prefix < 8) return clv_fail(CLV_E_FORMAT, "%s: ends inside the NPY version", input->path);
+    if (prefix < 8)
+        return clv_fail(CLV_E_FORMAT, "%s: the file ends inside the NPY version number",
+                        input->path);
     if (start[6] < 1 || start[6] > 3)
         return clv_fail(CLV_E_FORMAT, "%s: is of NPY version %u.%u; expected 1.0, 2.0 or 3.0",
                         input->path, start[6], start[7]);

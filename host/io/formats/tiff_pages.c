@@ -110,7 +110,8 @@ static clv_status follow(walker *w, clv_tiff_chain *chain)
     size_t room = 0, backwards = 0;
     uint64_t highest = 0, work = 0;
     if (w->input.length < head || !at(w, 0, bytes, head))
-        return clv_fail(CLV_E_FORMAT, "%s: has a TIFF header and nothing else", w->input.path);
+        return clv_fail(CLV_E_FORMAT, "%s: the file has a TIFF header and nothing else",
+                        w->input.path);
     uint64_t offset = number(w, bytes + head - word, word);
     while (offset) {
         if (chain->count && seen_before(chain, highest, offset)) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Implements the way through a column of a Parquet file: data pages of both versions, plain or by a dictionary, as they
+/* Reads the values of a column of a Parquet file: data pages of both versions, plain or by a dictionary, as they
  * are or packed by Snappy, gzip or Zstandard. Everything in the file is checked before it is used. */
 #include "host/io/tables/parquet_pages.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The way back through the blocks of a transformer, as launches on a queue: from dL/d(output) of a block to
+/* The backward pass through the blocks of a transformer, as launches on a queue: from dL/d(output) of a block to
  * dL/d(input) and dL/d(parameters), where L is the loss. Without atomics, every run gives the same bits. */
 #ifndef CLEAVE_HOST_TRANSFORMER_BACKWARD_BACK_H
 #define CLEAVE_HOST_TRANSFORMER_BACKWARD_BACK_H

@@ -66,9 +66,10 @@ clv_status clv_decoder_feed(clv_decoder *d, size_t first, const int32_t *ids, si
     if (!d || !ids || !scores || !count)
         return clv_fail(CLV_E_ARGUMENT, "decoder: an argument is NULL, or there is no token");
     if (first > d->sequence->count)
-        return clv_fail(CLV_E_ARGUMENT,
-                        "decoder: asked to continue after the first %zu tokens, but %zu are kept",
-                        first, d->sequence->count);
+        return clv_fail(
+            CLV_E_ARGUMENT,
+            "decoder: cannot continue after the first %zu tokens, because only %zu are kept", first,
+            d->sequence->count);
     CLV_TRY(clv_sequence_rewind(d->sequence, first));
     return clv_sequence_feed(d->sequence, ids, count, scores);
 }

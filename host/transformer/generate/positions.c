@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The speeds at which rotary positions turn pairs of terms, and the rules by which models stretch them to
- * longer texts. */
+/* The angular frequencies of rotary positions, and the rules by which models adapt them to longer
+ * texts. */
 #include "host/transformer/generate/model.h"
 
 #include "base/alloc.h"
@@ -35,8 +35,9 @@ clv_status clv_lm_scale_llama3(clv_lm_model *m, const char *path, const char *wh
     if (!(by->factor >= 1 && by->factor < 1e6 && by->low > 0 && by->high > by->low &&
           original >= 1 && original < 1e12))
         return clv_fail(CLV_E_FORMAT,
-                        "%s: %s has the factors %g, %g, %g and %g positions; expected at least 1, "
-                        "above 0, above that, and at least 1",
+                        "%s: %s has factor %g, low_freq_factor %g, high_freq_factor %g and "
+                        "original_max_position_embeddings %g; expected a factor of at least 1, "
+                        "0 < low_freq_factor < high_freq_factor, and at least 1 position",
                         path, where, by->factor, by->low, by->high, original);
     CLV_TRY(take_room(m, path));
     for (size_t t = 0; t < m->config.turned / 2; ++t) {
@@ -70,9 +71,9 @@ clv_status clv_lm_scale_yarn(clv_lm_model *m, const char *path, const char *wher
           by->swell < 1e3 && c->base > 1))
         return clv_fail(
             CLV_E_FORMAT,
-            "%s: %s has the factor %g, %g positions, the turns %g and %g, and multiplies "
-            "by %g; expected at least 1, at least 1, a number above 0, one above that, "
-            "and 0 to 1000",
+            "%s: %s has factor %g, original_max_position_embeddings %g, beta_slow %g, beta_fast %g "
+            "and attention_factor %g; expected a factor and positions of at least 1, "
+            "0 < beta_slow < beta_fast, and an attention_factor from 0 to 1000",
             path, where, by->factor, by->original, by->slow, by->fast, by->swell);
     double first = pair_of(c, by, by->fast), last = pair_of(c, by, by->slow);
     if (by->whole) first = floor(first), last = ceil(last);

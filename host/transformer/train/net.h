@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* An encoder with a backward pass: trainable parameters lie in one block, frozen ones are held by the ops, and a
- * batch leaves its intermediate results for the way back. */
+ * batch leaves its intermediate results for the backward pass. */
 #ifndef CLEAVE_HOST_TRANSFORMER_TRAIN_NET_H
 #define CLEAVE_HOST_TRANSFORMER_TRAIN_NET_H
 
@@ -14,7 +14,7 @@ typedef struct clv_net_layer {
     void *held; /* the layer's memory, held by the ops; NULL: the block of trainable parameters */
 } clv_net_layer;
 
-/* The intermediate results of a batch that a layer keeps for the way back. `x` is its input. */
+/* The intermediate results of a batch that a layer keeps for the backward pass. `x` is its input. */
 typedef struct clv_net_trace {
     clv_room x, qkv, tops, seen, sum1, moments1, x1, up, inner, sum2, moments2;
 } clv_net_trace;

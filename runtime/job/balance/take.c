@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Takes units out of the balance when somebody outside does them. */
+/* Removes units from the balance when another process, not a device of it, computes them. */
 #include "runtime/job/balance/state.h"
 
 bool clv_balance_take(clv_balance *balance, size_t most, size_t *first, size_t *count)
