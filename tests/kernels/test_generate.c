@@ -233,7 +233,7 @@ static void check_configurations(test_device *device)
         { "\"use_cache\": true", "\"rope_scaling\": {\"type\": \"longrope\", \"factor\": 2}",
           "rope_scaling is \"longrope\"; only", CLV_E_UNSUPPORTED },
         { "\"use_cache\": true", "\"rope_scaling\": {\"type\": \"yarn\", \"factor\": 0.5}",
-          "rope_scaling has the factor 0.5", CLV_E_FORMAT },
+          "rope_scaling has factor 0.5", CLV_E_FORMAT },
         { "\"use_cache\": true", "\"partial_rotary_factor\": 0.5",
           "partial_rotary_factor is 0.5; only", CLV_E_UNSUPPORTED },
         { "\"use_cache\": true", "\"rope_scaling\": {\"type\": \"linear\", \"factor\": 0.5}",

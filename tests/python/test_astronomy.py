@@ -57,7 +57,7 @@ def test_what_has_no_such_meaning_is_refused(reference, cube):
     metres = np.ones(FRAMES).view(Quantity)
     metres.unit = "m"
     refused(cleave.ArgumentError, "'m' and 'deg' are not convertible", angles=metres)
-    refused(cleave.ShapeError, "a column PA, PARANG... or ANGLE", angles=hdu(np.zeros(FRAMES, [("TIME", "f8")])))
+    refused(cleave.ShapeError, "must be called PA, PARANG... or ANGLE", angles=hdu(np.zeros(FRAMES, [("TIME", "f8")])))
     refused(cleave.ShapeError, "psf: an HDU without data", psf=hdu(None))
     refused(cleave.ArgumentError, "a number of pixels", fwhm=SimpleNamespace(unit="arcsec", value=4.0))
     refused(cleave.ArgumentTypeError, "column, row", center=3.0)

@@ -55,7 +55,7 @@ def test_similarity(model):
     np.testing.assert_allclose(similarities, unit(embeddings) @ unit(embeddings).T, atol=1e-6)
     pairwise = model.similarity_pairwise(embeddings, embeddings[::-1])
     np.testing.assert_allclose(pairwise, similarities[np.arange(3), [2, 1, 0]], atol=1e-6)
-    with pytest.raises(cleave.ArgumentError, match="twice"):
+    with pytest.raises(cleave.ArgumentError, match="both must be"):
         model.similarity_pairwise(embeddings, embeddings[:2])
 
 

@@ -94,7 +94,7 @@ def test_an_elementwise_kernel_is_cupys(where):
 def test_errors_say_where_and_what(context):
     x, n = cleave.array(X, context=context), cleave.array(N, context=context)
     kernel = cleave.ElementwiseKernel
-    with pytest.raises(cleave.FormatError, match="line 2, column 5: the name of an input"):
+    with pytest.raises(cleave.FormatError, match="line 2, column 5: found \"q . 1\", but the name of an input"):
         kernel("float x", "float z", "z = x;\nz = q + 1")
     with pytest.raises(cleave.FormatError, match="for"):
         kernel("float x", "float z", "for (int i = 0; i < 3; i++) z = x")

@@ -147,7 +147,7 @@ def test_a_stream_gives_the_same_spots(reference, movie):
         parts = [stream.push(movie[0]), stream.push(movie[1:3]), stream.push(movie[3:5]),
                  stream.push(movie[5])]
         assert stream.summary["frames"] == len(movie)
-        with pytest.raises(cleave.ShapeError, match="float32 frames"):
+        with pytest.raises(cleave.ShapeError, match="frames of float32"):
             stream.push(movie.astype(np.uint8))
         assert stream.errors.shape == (len(parts[-1]), 2) and np.isnan(stream.errors).all()
     assert np.array_equal(np.concatenate(parts), want)
@@ -177,7 +177,7 @@ def test_link_takes_tables_of_all_kinds():
     with pytest.raises(cleave.ArgumentError):
         cleave.link([[0, np.nan, 0]], 1.0)
     assert cleave.link(rows, 2.0, memory=2**64 - 1).tolist() == [0, 1, 1, 0, 0]
-    with pytest.raises(cleave.ArgumentError, match=r"memory is 18446744073709551616, but it must be .* 0 to 2\^64 - 1"):
+    with pytest.raises(cleave.ArgumentError, match=r"memory is 18446744073709551616, but it must be 0 to 2\^64 - 1"):
         cleave.link(rows, 2.0, memory=2**64)
     with pytest.raises(cleave.ArgumentError, match="2\\^63 or more"):
         cleave.link({"frame": np.array([2**63], np.uint64), "y": [0], "x": [0]}, 1.0)
@@ -302,7 +302,7 @@ def test_specfit_finds_the_velocity(reference):
     assert (known["vsini"][:3] == 3).all() and (known["logg_error"][:3] == 0).all()
     assert (np.abs(known["velocity"][:3]) < np.abs(rows["velocity"][:3]) + 0.1).all()
     np.testing.assert_allclose(known["velocity_error"][:3], 0.1, rtol=0.02)  # the likelihood is nearly flat there
-    with pytest.raises(cleave.ArgumentError, match="priors is 'mass'"):
+    with pytest.raises(cleave.ArgumentError, match="priors: got 'mass'"):
         cleave.specfit(stars, library, priors={"mass": (1.0, 0.1)}, context=reference)
     with pytest.raises(cleave.ShapeError, match="fixed: logg"):
         cleave.specfit(stars, library, fixed={"logg": [3.0, 2.0]}, context=reference)
@@ -345,7 +345,7 @@ def test_specfit_says_what_does_not_fit(reference, tmp_path):
     library, _, _ = library_of_lines()
     wave = np.arange(4510.0, 4770.0, 0.6)
     ones = np.ones((2, len(wave)))
-    with pytest.raises(cleave.FormatError, match="no arm 'red'; there is blue"):
+    with pytest.raises(cleave.FormatError, match="no arm 'red'; the arms are blue"):
         cleave.specfit({"arm": "red", "wavelength": wave, "flux": ones, "ivar": ones}, library)
     with pytest.raises(cleave.ArgumentError, match="lacks 'ivar'; it has arm, wavelength, flux"):
         cleave.specfit({"arm": "blue", "wavelength": wave, "flux": ones}, library)
