@@ -1,14 +1,21 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Makes the picture of README.md from the PNG files that `cleave demo` writes.
+"""Makes the picture of README.md from the PNG files that `cleave demo` and four commands write.
 
-usage: make_demo_picture.py DEMO_FOLDER [PICTURE.png]
+usage: make_demo_picture.py FOLDER [PICTURE.png]
 
-DEMO_FOLDER is what `cleave demo -o DEMO_FOLDER` filled; the picture goes to demo.png beside this
-script unless another name is given. Needs Pillow and, for the captions, the font DejaVu Sans
-(Debian: python3-pil, fonts-dejavu-core). Look at the picture at a width of 800 pixels before you
+FOLDER is what `cleave demo -o FOLDER` filled. These commands, run in it, add the files of the second row:
+
+    cleave paco paco-cube.npy paco-angles.npy paco-psf.npy -o planets --contrast
+    cleave specfit specfit-coadd.fits --library specfit-library -o stars.csv --plot plots
+    cleave blobs blobs-movie.npy --threshold-sigma 6 --link 4 -o spots.csv -T tracks.csv
+    cleave tracks tracks.csv --pixel-size 0.1um --interval 0.05 -o motion.csv --plot msd.png
+
+The picture goes to demo.png beside this script unless another name is given. Needs Pillow and, for the captions, the
+font DejaVu Sans (Debian: python3-pil, fonts-dejavu-core). Look at the picture at a width of 800 pixels before you
 commit it.
 """
+import glob
 import os
 import sys
 
@@ -17,6 +24,8 @@ from PIL import Image, ImageDraw, ImageFont
 # The picture has twice the size at which README shows it (800 pixels wide), so that it stays sharp on
 # screens with small pixels.
 PANEL, GAP, CAPTION, TEXT = 512, 32, 96, 31
+PLOT = 328  # height of a panel of the second row
+STAR = 3  # the star whose fit is shown
 COLOURS = 256  # of the palette: the noise in the panels would not compress otherwise
 WHITE = (255, 255, 255)
 MARGIN = 8  # white pixels beside a map, at least
@@ -55,6 +64,12 @@ def detail(picture, left, top, side):
     return picture.crop(tuple(round(edge) for edge in box))
 
 
+def corner(picture):
+    """The upper left part of a plot of a star, in the shape of the other plots."""
+    top, height = picture.size[1] // 26, picture.size[1] * 9 // 20
+    return picture.crop((0, top, height * PANEL // PLOT, top + height))
+
+
 def main():
     if len(sys.argv) not in (2, 3):
         sys.exit(__doc__.strip())
@@ -68,14 +83,21 @@ def main():
         (detail(open_rgb(folder, "blobs-tracks.png"), 0.58, 0.32, 0.42),
          "cleave blobs: the spots in a\nmicroscope movie, and tracks"),
     ]
+    plots = [
+        (open_rgb(folder, "planets/contrast.png"), "--contrast: the flux at which\nhalf of the planets are found"),
+        (corner(open_rgb(folder, sorted(glob.glob(os.path.join(folder, "plots", "*row*.png")))[STAR])),
+         "cleave specfit: the spectrum of\na star, and its best fit"),
+        (open_rgb(folder, "msd.png"), "cleave tracks: how particles\ndiffuse (mean squared distance)"),
+    ]
     font = ImageFont.truetype("DejaVuSans.ttf", TEXT)
     width = len(panels) * PANEL + (len(panels) - 1) * GAP
-    picture = Image.new("RGB", (width, PANEL + CAPTION), WHITE)
+    picture = Image.new("RGB", (width, PANEL + 2 * CAPTION + GAP + PLOT), WHITE)
     draw = ImageDraw.Draw(picture)
-    for i, (panel, caption) in enumerate(panels):
-        left = i * (PANEL + GAP)
-        picture.paste(panel.resize((PANEL, PANEL), Image.LANCZOS), (left, 0))
-        draw.multiline_text((left, PANEL + 12), caption, fill=(0, 0, 0), font=font, spacing=8)
+    for row, top, height in ((panels, 0, PANEL), (plots, PANEL + CAPTION + GAP, PLOT)):
+        for i, (panel, caption) in enumerate(row):
+            left = i * (PANEL + GAP)
+            picture.paste(panel.resize((PANEL, height), Image.LANCZOS), (left, top))
+            draw.multiline_text((left, top + height + 12), caption, fill=(0, 0, 0), font=font, spacing=8)
     picture.quantize(COLOURS, method=Image.MAXCOVERAGE, dither=Image.NONE).save(out, optimize=True)
     print("%s: %d x %d, %.0f kB" % (out, *picture.size, os.path.getsize(out) / 1000))
 

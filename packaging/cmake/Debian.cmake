@@ -2,7 +2,8 @@
 # CLEAVE_DEB=ON. The library's package has the interface in its name, so that two interfaces can be installed at once.
 set(lib libcleave${CLEAVE_INTERFACE})
 set(deb_version ${PROJECT_VERSION}-1)
-set(CLEAVE_DEB_MAINTAINER "The authors of Cleave <cleave@packages.debian.org>" CACHE STRING
+# A placeholder: the project has no address yet, and example.org is a domain reserved for examples.
+set(CLEAVE_DEB_MAINTAINER "Cleave maintainers <cleave@example.org>" CACHE STRING
     "Maintainer field of the Debian packages")
 string(TIMESTAMP deb_date "%a, %d %b %Y %H:%M:%S +0000" UTC) # of SOURCE_DATE_EPOCH, where it is set
 set(written ${PROJECT_BINARY_DIR}/debian)
