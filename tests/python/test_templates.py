@@ -110,5 +110,5 @@ def test_wrong_use_is_told(made, context):
     templates = library.arms[0].log_flux
     with pytest.raises(cleave.ArgumentError, match="two models have"):
         cleave.spectra_library({"green": (maker, templates)}, [NODES[0], *NODES[:-1]])
-    with pytest.raises(cleave.ShapeError, match="11 templates, 3 models"):
+    with pytest.raises(cleave.ShapeError, match="11 templates, but 3 models"):
         cleave.spectra_library({"green": (maker, templates)}, NODES[:3])
