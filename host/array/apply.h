@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the parts of clv_array_apply share: the layout of operands over the result, the types, the two ways. */
+/* What the parts of clv_array_apply share: the layout of operands over the result, the types, and what host and
+ * device do. */
 #ifndef CLEAVE_HOST_ARRAY_APPLY_H
 #define CLEAVE_HOST_ARRAY_APPLY_H
 

@@ -27,7 +27,8 @@ static clv_status check_family(const clv_model_config *c, const clv_model_weight
                         c->step_count);
     for (size_t i = 0; i < c->step_count; width = c->steps[i++].out)
         if (c->steps[i].in != width || !c->steps[i].out)
-            return clv_fail(CLV_E_SHAPE, "encoder: step %zu takes vectors of %zu, but gets %zu", i,
+            return clv_fail(CLV_E_SHAPE,
+                            "encoder: step %zu needs vectors of %zu numbers, but gets %zu", i,
                             c->steps[i].in, width);
     if (c->output ? c->output != width : width != c->width)
         return clv_fail(CLV_E_SHAPE, "encoder: output is %zu, but the vectors have %zu numbers",

@@ -134,8 +134,9 @@ static clv_status compare_loops(bench *t)
     for (cl_uint i = 0; i < LOOP_ITEMS; ++i) {
         const uint64_t made = turns_made(i + 1, t->out[i], LOOP_TURNS);
         if (made == CLV_UNKNOWN)
-            return clv_fail(CLV_E_WRONG_RESULT, "a loop of %d turns: item %u is wrong", LOOP_TURNS,
-                            i);
+            return clv_fail(CLV_E_WRONG_RESULT,
+                            "a loop of %d iterations gave a wrong result in work-item %u",
+                            LOOP_TURNS, i);
         if (made < LOOP_TURNS) t->found->loop_limit = CLV_MIN(t->found->loop_limit, made);
     }
     return CLV_OK;

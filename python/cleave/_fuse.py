@@ -240,7 +240,7 @@ class Symbol(Operators):
         return made if high is None else _noted("minimum", (made, high))
 
     def copy(self) -> Any:
-        """The symbol itself: nothing can change it."""
+        """Returns the symbol itself, because it cannot change."""
         return self
 
     def astype(self, dtype: Any, copy: bool = True) -> "Symbol":
@@ -315,7 +315,7 @@ class _Fused:
         functools.update_wrapper(self, function)
 
     def _traced(self, given: Sequence[Any]) -> tuple[_Program, list[Any], bool]:
-        """The program, the numbers that the function uses, and whether it returns several results."""
+        """Returns the program, the numbers that the function uses, and whether it returns several results."""
         trace = _Trace()
         places = [i for i, one in enumerate(given) if isinstance(one, Array)]
         made = self.function(*(Symbol(trace, f"x{i}", one.dtype) if i in places else one

@@ -174,7 +174,8 @@ clv_status clv_plain_start(clv_run *run, clv_plain **out)
     }
     if (!plain->lanes) {
         free_plain(plain);
-        return clv_fail(CLV_E_MEMORY, "job %s: no thread for the plain C path", run->name);
+        return clv_fail(CLV_E_MEMORY, "job %s: cannot start a thread for the plain C path",
+                        run->name);
     }
     host->started = clv_now();
     snprintf(host->left_out, sizeof host->left_out, "the plain C path on %u thread%s", plain->lanes,

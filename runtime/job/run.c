@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs come from their context's shelf and return to it, so that a job that follows others allocates no
- * run of its own. */
+/* A context keeps the records of finished runs and reuses them, so that a later job need not allocate
+ * one. */
 #include "runtime/job/run.h"
 
 #include "base/alloc.h"

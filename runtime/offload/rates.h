@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Built-in rates for what was not timed, and decisions in words. Pure functions. */
+/* Built-in rates for calls that were not timed, and the text of decisions. Pure functions. */
 #ifndef CLEAVE_RUNTIME_OFFLOAD_RATES_H
 #define CLEAVE_RUNTIME_OFFLOAD_RATES_H
 
