@@ -58,7 +58,7 @@ def test_what_has_no_such_meaning_is_refused(reference, cube):
     metres.unit = "m"
     refused(cleave.ArgumentError, "'m' and 'deg' are not convertible", angles=metres)
     refused(cleave.ShapeError, "must be called PA, PARANG... or ANGLE", angles=hdu(np.zeros(FRAMES, [("TIME", "f8")])))
-    refused(cleave.ShapeError, "psf: an HDU without data", psf=hdu(None))
+    refused(cleave.ShapeError, "psf: the HDU has no data", psf=hdu(None))
     refused(cleave.ArgumentError, "a number of pixels", fwhm=SimpleNamespace(unit="arcsec", value=4.0))
     refused(cleave.ArgumentTypeError, "column, row", center=3.0)
 

@@ -158,7 +158,7 @@ def test_what_is_refused_leaves_nothing(folder, reference, tmp_path):
     cases = [
         ((folder, TEXTS, LABELS, folder), {}, "is the folder of the model"),
         ((folder, TEXTS, LABELS, tmp_path / "file"), {}, "is not a folder"),
-        ((folder, TEXTS, LABELS[:3], output), {}, "10 texts, 3 targets"),
+        ((folder, TEXTS, LABELS[:3], output), {}, "10 texts, but 3 targets"),
         ((folder, "text", LABELS, output), {}, "a list of texts is expected"),
         ((folder, [1], LABELS, output), {}, "text 0: .* a str is expected"),
         ((folder, TEXTS, "labels here", output), {}, "10 texts, but 11 targets|a list is expected"),
