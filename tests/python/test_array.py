@@ -42,9 +42,9 @@ def test_gaussians_and_wrong_input(reference):
     got = cleave.convolve_2d(image, gaussian, context=reference, report=report)
     np.testing.assert_allclose(got, convolved(image, gaussian, "reflect", 0), rtol=1e-5)
     assert sum(share.units for share in report.shares) > 0
-    with pytest.raises(cleave.ArgumentError, match="edge: 'round'"):
+    with pytest.raises(cleave.ArgumentError, match="edge is 'round'"):
         cleave.convolve_2d(image, gaussian, edge="round")
-    with pytest.raises(cleave.ShapeError, match="kernel: 2 axes"):
+    with pytest.raises(cleave.ShapeError, match="kernel: got .* 2 axes"):
         cleave.convolve_2d(image, gaussian[0])
 
 
@@ -107,7 +107,7 @@ def test_empty_and_impossible_sizes(reference):
         cleave.empty((-1, 2))
     with pytest.raises(cleave.ShapeError, match="extent 0"):
         cleave.compute("x + 1", x=x[:0])
-    with pytest.raises(cleave.ArgumentError, match="as text"):
+    with pytest.raises(cleave.ArgumentError, match="must be a text"):
         cleave.compute(3, x=x)
     for steps in (0, -1, 1 << 40):
         with pytest.raises(cleave.ArgumentError, match="1 to 2.32 - 1"):

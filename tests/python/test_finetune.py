@@ -164,7 +164,7 @@ def test_what_is_refused_leaves_nothing(folder, reference, tmp_path):
         ((folder, TEXTS, "labels here", output), {}, "10 texts, but 11 targets|a list is expected"),
         ((folder, TEXTS, ["a"] * 10, output), {}, "every text has the label 'a'"),
         ((folder, TEXTS, [1.5] * 10, output), {}, "all str or all int"),
-        ((folder, [], [], output), {}, "0 texts, at least 1"),
+        ((folder, [], [], output), {}, "got 0 texts, but at least 1"),
         ((folder, ["a"], ["b"], output), {"task": "pairs"}, "at least 2"),
         ((folder, TEXTS, LABELS, output), {"validation": (["a"], ["x"])}, "the label 'x' is not in"),
         ((folder, TEXTS, LABELS, output), {"epochs": 0}, "epochs is 0, but it must be 1 to"),
