@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The recipe for Dask in docs/clusters.md, on two worker processes of a local cluster: every command that has shards
-gives the bytes of a local run, and a command that fails raises an error.
+"""The recipe for Dask in docs/clusters.md, on worker processes of a local cluster: every command that has shards gives
+the bytes of a local run on the same device, and a command that fails raises an error.
 
-usage: dask_recipe.py CLEAVE PAGE [CASE...]"""
+usage: dask_recipe.py CLEAVE PAGE [--all] [CASE...]
+--all: every case, on 2 and on 4 workers, in plain C and on a device of each platform, instead of a case for each
+command on 2 workers and one device"""
 import importlib
 import importlib.util
 import os
@@ -12,10 +14,14 @@ import sys
 import tempfile
 
 import cluster_kit as kit
+import paco_kit
 import testdata
 from text_embed import CLEAVE, WRONG
 
 PAGE = os.path.abspath(sys.argv[2])
+ALL = "--all" in sys.argv
+SHORT = [case for case in kit.CASES if case not in ("asdi", "texts")]  # a case for each command
+SYSTEM = "/usr/bin/python3"  # Debian's, which has the package python3-distributed
 
 
 def write_recipe():
@@ -25,14 +31,16 @@ def write_recipe():
         file.write(block)
 
 
-def check_case(recipe, client, case):
+def check_case(recipe, client, case, workers):
+    kit.fresh("out")
     wanted = kit.local(case)
     kit.fresh("out")
-    recipe.run(client, kit.line_of(case, "out"), 3, 2)
-    kit.same(f"{case} by Dask", subprocess.CompletedProcess([], 0, b"", b""), wanted)
+    recipe.run(client, kit.line_of(case, "out"), workers + (case == "search"), workers)
+    what = f"{case} by Dask with {workers} workers, {kit.QUIET}"
+    kit.same(what, subprocess.CompletedProcess([], 0, b"", b""), wanted)
     left = [name for name in os.listdir(".") if name.startswith("record-")]
     if left:
-        kit.wrong(f"{case} by Dask left {left}")
+        kit.wrong(f"{what} left {left}")
 
 
 def check_failure(recipe, client):
@@ -43,23 +51,36 @@ def check_failure(recipe, client):
     kit.wrong("a shard that fails raised no error")
 
 
+def sides():
+    """The options that choose a device, of each platform that is to be tested on."""
+    platforms = os.environ.get("CLEAVE_TEST_PLATFORMS", "pocl").split(",")
+    for platform in ["reference", *platforms] if ALL else platforms[:1]:
+        yield ["-q", *paco_kit.options_for(CLEAVE, platform, os.path.abspath("cache"))]
+
+
 def main():
     if importlib.util.find_spec("distributed") is None:
+        if os.path.realpath(sys.executable) != os.path.realpath(SYSTEM) and os.access(SYSTEM, os.X_OK):
+            os.execv(SYSTEM, [SYSTEM, *sys.argv])
         testdata.skip("no Python module distributed")
     from dask.distributed import Client, LocalCluster
     os.environ["PATH"] = os.path.dirname(os.path.abspath(CLEAVE)) + os.pathsep + os.environ["PATH"]
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
+        os.environ.update(paco_kit.environment(CLEAVE_CACHE_DIR=os.path.join(folder, "cache")))
         os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [folder, os.environ.get("PYTHONPATH")]))
         sys.path.insert(0, folder)
         write_recipe()
         kit.make_inputs()
         recipe = importlib.import_module("dask_shards")
-        with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster, \
-                Client(cluster) as client:
-            for case in sys.argv[3:] or kit.CASES:
-                check_case(recipe, client, case)
-            check_failure(recipe, client)
+        for workers in (2, 4) if ALL else (2,):
+            with LocalCluster(n_workers=workers, threads_per_worker=1, dashboard_address=None) as cluster, \
+                    Client(cluster) as client:
+                for kit.QUIET in sides():
+                    for case in [word for word in sys.argv[3:] if word != "--all"] or (kit.CASES if ALL else SHORT):
+                        check_case(recipe, client, case, workers)
+                check_failure(recipe, client)
+        paco_kit.keep_programs("cache")
         os.chdir("/")
     print("\n".join(WRONG))
     sys.exit(bool(WRONG))
