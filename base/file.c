@@ -28,6 +28,12 @@ static clv_status io_error(const char *doing, const char *path)
     return clv_fail(CLV_E_IO, "%s: cannot %s: %s", path, doing, strerror(errno));
 }
 
+static clv_status too_large(const char *path, size_t limit)
+{
+    return clv_fail(CLV_E_FORMAT, "%s: the file is larger than the %zu bytes that are accepted",
+                    path, limit);
+}
+
 static clv_status read_file(const char *path, bool plain, size_t limit, char **data, size_t *length)
 {
     *data = NULL;
@@ -38,7 +44,7 @@ static clv_status read_file(const char *path, bool plain, size_t limit, char **d
     clv_status status = CLV_OK;
     char *buffer = NULL;
     size_t used = 0, capacity = 0;
-    struct stat info;
+    struct stat info = { 0 };
     if (fstat(fd, &info) == 0 && S_ISDIR(info.st_mode)) {
         errno = EISDIR;
         status = io_error("read", path);
@@ -47,6 +53,10 @@ static clv_status read_file(const char *path, bool plain, size_t limit, char **d
     if (plain && !S_ISREG(info.st_mode)) {
         status =
             clv_fail(CLV_E_IO, "%s: is a pipe or a device, but a regular file is needed", path);
+        goto cleanup;
+    }
+    if (S_ISREG(info.st_mode) && info.st_size > 0 && (uint64_t)info.st_size > limit) {
+        status = too_large(path, limit);
         goto cleanup;
     }
     for (;;) {
@@ -64,9 +74,7 @@ static clv_status read_file(const char *path, bool plain, size_t limit, char **d
         if (got == 0) break;
         used += (size_t)got;
         if (used > limit) {
-            status = clv_fail(CLV_E_FORMAT,
-                              "%s: the file is larger than the %zu bytes that are accepted", path,
-                              limit);
+            status = too_large(path, limit);
             goto cleanup;
         }
     }

@@ -306,6 +306,45 @@ static void flipped_bits_of_memory_are_noticed(void **state)
     clv_model_close(model);
 }
 
+/* In the numbers of a state that was saved: nothing of it is used. */
+static void flipped_bits_of_a_state_are_noticed(void **state)
+{
+    (void)state;
+    static learnt before, after;
+    char path[4200];
+    clv_model *model = job_test_model(1);
+    clv_context *context = context_of_device();
+    clv_trainer *t = trainer_of(context, model, 0);
+    snprintf(path, sizeof path, "%s/flipped", test_temp_dir());
+    EXPECT_OK(step(t));
+    EXPECT_OK(clv_trainer_save(t, path, NULL));
+    EXPECT_OK(step(t));
+    take_weights(t, &before);
+    FILE *file = fopen(path, "r+b");
+    assert_non_null(file);
+    const long numbers = (long)(3 * t->count * sizeof(float));
+    for (long i = 0; i < 9; ++i) {
+        const long at = -numbers + i * (numbers / 9);
+        assert_int_equal(fseek(file, at, SEEK_END), 0);
+        const int byte = fgetc(file);
+        for (int flip = 1; flip >= 0; --flip) {
+            assert_int_equal(fseek(file, at, SEEK_END), 0);
+            assert_true(fputc(flip ? byte ^ 1 << i % 8 : byte, file) != EOF);
+            assert_int_equal(fflush(file), 0);
+            if (flip)
+                EXPECT_FAIL(CLV_E_FORMAT, "does not have the digest", clv_trainer_restore(t, path));
+        }
+    }
+    take_weights(t, &after);
+    assert_memory_equal(before.weights, after.weights, sizeof before.weights);
+    EXPECT_OK(clv_trainer_restore(t, path));
+    assert_int_equal(clv_trainer_steps(t), 1);
+    assert_int_equal(fclose(file), 0);
+    clv_trainer_close(t);
+    job_test_close(context);
+    clv_model_close(model);
+}
+
 static void a_device_that_stays_wrong_is_refused(void **state)
 {
     (void)state;
@@ -355,6 +394,7 @@ int main(void)
         cmocka_unit_test(a_wrong_update_is_computed_again),
         cmocka_unit_test(a_wrong_gradient_between_checks_is_noticed),
         cmocka_unit_test(flipped_bits_of_memory_are_noticed),
+        cmocka_unit_test(flipped_bits_of_a_state_are_noticed),
         cmocka_unit_test(a_device_that_stays_wrong_is_refused),
         cmocka_unit_test(all_reads_wrong_are_refused),
     };

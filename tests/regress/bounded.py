@@ -14,6 +14,7 @@
 - Pages of a TIFF file that share one list of strips made libtiff read the list once for each page.
 - A frame of 3.6 GB in a TIFF file of 300 KB, and weights of 550 GB in a file that is nothing but a hole, were made room
   for, whatever --mem-limit or the machine; and so were those of language models in plain C.
+- A file above its limit was read up to the limit before it was refused: a hole for a table took 1 GB.
 - The head of a shard's record that was a hole became one argument for each of its bytes.
 - Pages of a Parquet file that unpack to far more than they are, or that columns share, were unpacked without a bound.
 - A piece of 1 MB in a vocabulary was compared with every place of a text, and so was an added token; merges of a
@@ -365,6 +366,14 @@ def check_vocabularies():
     tokenize(0, "", tokenizer("merges", bpe), (chr(0x4E00 + 19999) + "b") * 500000)
 
 
+def check_size():
+    before, begin = peak(), b"frame,y,x,particle\n0,1,1,0\n"
+    if hole("hole.csv", begin, 6 << 30):
+        kit.expect(2, "larger than the 1073741824 bytes", "tracks", "hole.csv", "-q", "-o", "o.csv")
+    if peak() > before + 100 * MIB:
+        kit.wrong("a table of holes took %d MiB" % ((peak() - before) >> 20))
+
+
 def check_record():
     version = kit.run("--version").stdout.split()[1].decode()
     before, length = peak(), 1 << 28
@@ -434,6 +443,7 @@ def check_parquet():
 text_embed.make_model("model")
 kit.write("texts.txt", "the cats\n")
 check_vocabularies()
+check_size()
 check_record()
 check_parquet()
 check_tracks()

@@ -14,7 +14,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { BLOCKS = 3, MOST_METADATA = 64 };
+enum { BLOCKS = 3, MOST_METADATA = 64, HEX = 64 };
 static const char *const block_names[BLOCKS] = { "weights", "first_moment", "second_moment" };
 
 static void *block_of(const clv_trainer *t, size_t i)
@@ -50,17 +50,28 @@ static const char *digest_of_rest(clv_trainer *t)
     return t->frozen;
 }
 
+/* Writes the digest of a block's numbers. */
+static void sum_block(const clv_trainer *t, const float *values, char hex[HEX + 1])
+{
+    const clv_digest digest = clv_sha256(values, t->count * sizeof *values);
+    clv_digest_hex(&digest, hex);
+}
+
 static clv_status write_state(clv_trainer *t, float *const *host, const char *path,
                               const char *const *metadata)
 {
-    char rules[512], steps[24];
+    char rules[512], steps[24], sums[BLOCKS * HEX + 1] = "";
     const char *all[2 * MOST_METADATA + 1];
     clv_tensor_source sources[BLOCKS];
     size_t used = 0, pairs = 0;
     describe(t, rules);
     snprintf(steps, sizeof steps, "%" PRIu64, t->steps);
-    const char *const own[] = { "cleave.rules", rules,          "cleave.steps",
-                                steps,          "cleave.stays", digest_of_rest(t) };
+    for (size_t i = 0; i < BLOCKS; ++i)
+        if (host[i]) sum_block(t, host[i], sums + strlen(sums));
+    const char *const own[] = { "cleave.rules", rules,
+                                "cleave.steps", steps,
+                                "cleave.stays", digest_of_rest(t),
+                                "cleave.sums",  sums };
     for (; pairs < CLV_LEN(own); ++pairs)
         all[pairs] = own[pairs];
     for (; metadata && metadata[0] && metadata[1]; metadata += 2) {
@@ -127,6 +138,27 @@ static clv_status check_state(clv_trainer *t, const clv_tensors *file, const cha
     return CLV_OK;
 }
 
+/* Compares the numbers with their digests; a state of version 0.2.0 or earlier has none. */
+static clv_status check_sums(const clv_trainer *t, const clv_tensors *file, const char *path,
+                             float *host)
+{
+    char hex[HEX + 1];
+    const char *sums = clv_tensors_metadata(file, "cleave.sums");
+    for (size_t i = 0; i < BLOCKS && sums; ++i) {
+        if (!block_of(t, i)) continue;
+        CLV_TRY(
+            clv_tensors_read_f32(file, clv_tensors_find(file, block_names[i]), 0, t->count, host));
+        sum_block(t, host, hex);
+        if (strncmp(sums, hex, HEX) != 0)
+            return clv_fail(CLV_E_FORMAT,
+                            "%s is damaged: its tensor \"%s\" does not have the digest that was "
+                            "written with it; use another checkpoint",
+                            path, block_names[i]);
+        sums += HEX;
+    }
+    return CLV_OK;
+}
+
 static clv_status read_state(clv_trainer *t, const clv_tensors *file, const char *path)
 {
     uint64_t steps;
@@ -134,6 +166,7 @@ static clv_status read_state(clv_trainer *t, const clv_tensors *file, const char
     float *host = clv_alloc(CLV_MAX(t->count, (size_t)1), sizeof *host);
     clv_status status =
         host ? CLV_OK : clv_fail(CLV_E_MEMORY, "%s: no memory for %zu weights", path, t->count);
+    if (!status) status = check_sums(t, file, path, host);
     for (size_t i = 0; i < BLOCKS && !status; ++i) {
         if (!block_of(t, i)) continue;
         status =
