@@ -23,7 +23,7 @@ static void tell(int shards, int argc, char **argv)
     clv_text line = { 0 };
     for (int i = 0; i < argc; ++i)
         clv_text_add(&line, " %s", argv[i]);
-    cli_say(stderr, "merges %d shard%s of: cleave%s\n", shards, shards == 1 ? "" : "s",
+    cli_say(stderr, "merging %d shard%s of: cleave%s\n", shards, shards == 1 ? "" : "s",
             clv_text_get(&line));
     clv_text_clear(&line);
 }
