@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A long job that tells how far it is, and ends when somebody wishes so: by progress, by Ctrl-C."""
+"""A long job that reports its progress, and ends when you ask for that: by progress, by Ctrl-C."""
 import os
 import signal
 import threading

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A kernel that does not end is told of: a job on a CPU driver waited for it without a word, for ever. */
+/* A kernel that does not end is reported: a job on a CPU driver used to wait for it forever, without a message. */
 #include "job_test.h"
 
 #include "base/clock.h"

@@ -211,7 +211,7 @@ static void count_errors(clv_log_level level, const char *line, void *count)
     if (level == CLV_LOG_ERROR && strstr(line, "is hanging in its driver")) ++*(size_t *)count;
 }
 
-/* Everything of such a context stayed for ever, and a log without a sink was all that told it. */
+/* The memory of such a context was never freed, and only the log said so, which may have no sink. */
 static void a_context_freed_during_a_hang_goes_when_the_device_is_back(void **state)
 {
     (void)state;

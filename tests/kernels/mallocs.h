@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Counts what the calling thread takes from malloc, whoever asks for it. */
+/* Counts the allocations of the calling thread, in the library and in drivers. */
 #ifndef CLEAVE_TESTS_MALLOCS_H
 #define CLEAVE_TESTS_MALLOCS_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The way back through attention in all its forms, and through a llama block, on every device
+/* The backward pass of attention in all its forms, and of a llama block, on every device
  * against golden cases. */
 #include "golden.h"
 #include "ops_bench.h"
@@ -165,7 +165,7 @@ static void softmax_goes_back(void **state)
 
 /* ---- root mean square norms ------------------------------------------------------------------------- */
 
-/* y = rms(x) there; back: dx = way back of g, plus `add`, and the gradient of the weight. */
+/* y = rms(x) there; back: dx = backward pass of g, plus `add`, and the gradient of the weight. */
 typedef struct rms {
     size_t rows, width;
     float eps;

@@ -48,7 +48,7 @@ static const clv_job nothing = {
     .unit_cost = { .flops = 1, .traffic_bytes = 4, .memory_bytes = 4 },
 };
 
-/* What can be done at all, whoever holds the devices. */
+/* What can be done at all, even if another call holds the devices. */
 static void call_the_host(world *w)
 {
     float *out = clv_zalloc(N * N, sizeof *out), kernel[9] = { 0, 0, 0, 0, 1, 0, 0, 0, 0 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A product that somebody watches is done in parts: every row once, the same bits, and an end. */
+/* A product with a progress function is done in parts: every row once, the same bits, and an end. */
 #include "device.h"
 #include "test.h"
 

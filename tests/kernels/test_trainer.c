@@ -205,7 +205,7 @@ static void check_runs(test_device *device)
     clv_trainer_close(t);
 }
 
-/* Texts whose keys, or on the way back queries, a device would not see are refused before anything
+/* Texts whose keys, or in the backward pass queries, a device would not see are refused before anything
  * changes. The longest has 6 tokens. */
 static void check_short_loops(test_device *device)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The way back through the blocks of transformers, steps of optimisers and whole fine-tuning runs:
+/* The backward pass of the blocks of transformers, steps of optimisers and whole fine-tuning runs:
  * kernels on every device, and plain C, against golden cases. */
 #include "golden.h"
 #include "ops_bench.h"
@@ -240,7 +240,7 @@ static void pooling_goes_back(void **state)
     bench_each_side(check_pooling);
 }
 
-/* Rows divided by their length: the way back by differences in double precision. */
+/* Rows divided by their length: the backward pass by differences in double precision. */
 static void check_unit(ops_bench *b)
 {
     const golden_array x = golden_get("l2norm", "x");

@@ -146,7 +146,7 @@ static void check_many_classes(test_device *device)
     clv_free(x);
 }
 
-/* A long text that is pooled, and the way back. */
+/* A long text that is pooled, and the backward pass. */
 static void check_long_text(test_device *device)
 {
     enum { LONG = 4100, SHORT = 3, ROWS = LONG + SHORT, WIDTH = 272 };

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A child of a fork hung for ever in its first call that needed a device. It is told what to do instead."""
+"""A child of a fork used to hang in its first call that needed a device. Now it gets an error that says what to do."""
 import os
 import signal
 import time
