@@ -163,6 +163,14 @@ def check_blocks(page, text):
             yield "line %d: a block of C that is no part of a file which the tests compile" % block.line
 
 
+def check_tables(text):
+    """An empty line ends a table: without it, the next paragraph is shown as rows of the table."""
+    lines = text.split("\n")
+    for number, (row, after) in enumerate(zip(lines, lines[1:]), 2):
+        if row.startswith("|") and after and not after.startswith("|"):
+            yield "line %d: no empty line after a table" % number
+
+
 def check_readme(text):
     lines = text.count("\n")
     if lines > LONGEST_README:
@@ -190,7 +198,7 @@ def main():
         text = pages.read(root, page)
         count += 1
         found = [*check_links(root, page, text), *check_paths(root, text),
-                 *check_commands(text, known), *check_parts(root, text), *check_blocks(page, text)]
+                 *check_commands(text, known), *check_parts(root, text), *check_blocks(page, text), *check_tables(text)]
         if len(re.findall(r"^# ", pages.without_blocks(text), re.MULTILINE)) != 1:
             found.append("expected one title (a line that begins with '# ')")
         if page == "README.md":
