@@ -5,7 +5,8 @@
     README is short and names the two commands of a newcomer. Links lead to files and headings that
     exist, and so do paths in backticks. Commands and options are those of `cleave COMMAND --help`.
     docs/command.md has every command, variable and exit code of the man page. Blocks that are
-    parts of source files still are. Every block runs or says why not. Every page of docs/ can be reached from docs/index.md.
+    parts of source files still are. Every block runs or says why not. An empty line ends every table. Every page of
+    docs/ can be reached from docs/index.md.
 
 usage: check_pages.py ROOT CLEAVE DOCUMENTS    DOCUMENTS: the folder with man1/cleave.1
 """
