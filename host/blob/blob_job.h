@@ -59,6 +59,8 @@ clv_status clv_blob_finish(const clv_blob_plan *plan, size_t frame, clv_blob_fin
 
 /* ---- blob_prune.c ---- */
 
+/* Returns the shared area of two discs over the area of the smaller one. */
+double clv_blob_overlap(double distance, double r1, double r2);
 /* Drops peaks that overlap others, as blob_prune.c describes. The kept ones come first. */
 clv_status clv_blob_prune(const clv_blob_plan *plan, clv_blob_finisher *finisher,
                           clv_blob_peak *peaks, size_t *count);

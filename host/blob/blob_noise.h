@@ -49,6 +49,10 @@ double clv_blob_response_at(const clv_blob_plan *plan, size_t frame, size_t k, s
 /* Computes the same for the pixel and its neighbours in rows y-1 to y+1; -inf outside the frame. */
 void clv_blob_responses_around(const clv_blob_plan *plan, size_t frame, size_t k, size_t y,
                                size_t x, float around[9]);
+enum { CLV_BLOB_PATCH = 33 }; /* largest side of a patch */
+/* Computes the responses of a square of pixels, [side][side], whose first pixel is (y, x); -inf outside the frame. */
+void clv_blob_responses_patch(const clv_blob_plan *plan, size_t frame, size_t k, int64_t y,
+                              int64_t x, size_t side, double *responses);
 
 /* ---- blob_edge.c ---- */
 

@@ -34,8 +34,7 @@ static int by_response(const void *left, const void *right)
     return by_rank(left, right);
 }
 
-/* Returns the shared area of two discs over the area of the smaller one. */
-static double overlap_of(double distance, double r1, double r2)
+double clv_blob_overlap(double distance, double r1, double r2)
 {
     if (distance > r1 + r2) return 0;
     if (distance <= fabs(r1 - r2)) return 1;
@@ -59,8 +58,8 @@ static bool overlaps_kept(const clv_blob_plan *plan, const clv_blob_finisher *f,
             for (int32_t j = f->head[y * f->columns + x]; j >= 0; j = f->next[j]) {
                 const double dy = (double)peaks[i].y - peaks[j].y,
                              dx = (double)peaks[i].x - peaks[j].x;
-                if (overlap_of(sqrt(dy * dy + dx * dx), r1, sqrt(2) * plan->sigma[peaks[j].k]) >
-                    plan->options.overlap)
+                if (clv_blob_overlap(sqrt(dy * dy + dx * dx), r1,
+                                     sqrt(2) * plan->sigma[peaks[j].k]) > plan->options.overlap)
                     return true;
             }
     return false;
@@ -109,10 +108,10 @@ static bool is_of_several(const clv_blob_plan *plan, const clv_blob_finisher *f,
                 bool apart = true;
                 for (size_t i = 0; i < count; ++i) {
                     const double ey = (double)q->y - parts[i]->y, ex = (double)q->x - parts[i]->x;
-                    apart =
-                        apart &&
-                        !(overlap_of(sqrt(ey * ey + ex * ex), sqrt(2) * plan->sigma[q->k],
-                                     sqrt(2) * plan->sigma[parts[i]->k]) > plan->options.overlap);
+                    apart = apart &&
+                            !(clv_blob_overlap(sqrt(ey * ey + ex * ex), sqrt(2) * plan->sigma[q->k],
+                                               sqrt(2) * plan->sigma[parts[i]->k]) >
+                              plan->options.overlap);
                 }
                 if (apart && count < MOST) parts[count++] = q;
             }

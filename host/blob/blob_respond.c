@@ -6,7 +6,7 @@
 
 #include <math.h>
 
-enum { PART = 64 /* columns of a row that are read at a time */, MOST_SIDE = 3 };
+enum { PART = 64 /* columns of a row that are read at a time */, MOST_SIDE = CLV_BLOB_PATCH };
 
 /* The two kernels of a response: Gaussian and second derivative of one level, or the Gaussians of two levels. */
 typedef struct kernels {
@@ -68,13 +68,16 @@ static void respond(const clv_blob_plan *plan, size_t frame, size_t k, int64_t y
                     size_t side, double *out)
 {
     const kernels t = kernels_of(plan, k);
-    double sum[MOST_SIDE * MOST_SIDE] = { 0 }, other[MOST_SIDE * MOST_SIDE] = { 0 };
+    double sum[MOST_SIDE * MOST_SIDE], other[MOST_SIDE * MOST_SIDE];
+    for (size_t i = 0; i < side * side; ++i)
+        sum[i] = other[i] = 0;
     for (int64_t row = -t.reach; row < t.reach + (int64_t)side; ++row) {
         double a[MOST_SIDE], b[MOST_SIDE];
         across(plan, &t, frame, clv_blob_mirror(y + row, plan->shape.height), x, side, a, b);
-        for (size_t i = 0; i < side; ++i) {
+        const size_t first = row > t.reach ? (size_t)(row - t.reach) : 0;
+        const size_t end = (size_t)CLV_MIN((int64_t)side, row + t.reach + 1);
+        for (size_t i = first; i < end; ++i) {
             const int64_t dy = row - (int64_t)i, at = dy < 0 ? -dy : dy;
-            if (at > t.reach) continue;
             const double p = at <= t.radius ? t.first[2 * at] : 0, q = t.second[2 * at];
             for (size_t j = 0; j < side; ++j) {
                 if (t.dog)
@@ -107,4 +110,15 @@ void clv_blob_responses_around(const clv_blob_plan *plan, size_t frame, size_t k
                            x + i % 3 <= plan->shape.width;
         around[i] = there ? (float)response[i] : -INFINITY;
     }
+}
+
+void clv_blob_responses_patch(const clv_blob_plan *plan, size_t frame, size_t k, int64_t y,
+                              int64_t x, size_t side, double *responses)
+{
+    respond(plan, frame, k, y, x, side, responses);
+    const int64_t height = (int64_t)plan->shape.height, width = (int64_t)plan->shape.width;
+    for (int64_t i = 0; i < (int64_t)side; ++i)
+        for (int64_t j = 0; j < (int64_t)side; ++j)
+            if (y + i < 0 || y + i >= height || x + j < 0 || x + j >= width)
+                responses[i * (int64_t)side + j] = -INFINITY;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Splits two close spots that have only one maximum in scale space, between them. */
+/* Splits two close spots that share a maximum in scale space. The maximum lies between them, or on one of them; at some
+ * scale, there are two maxima in y and x. */
 #include "host/blob/blob_job.h"
 #include "host/blob/blob_noise.h"
 
@@ -9,17 +10,20 @@
 #include <math.h>
 #include <string.h>
 
-enum { STEPS = 4, APART = 2 }; /* moves of a climb; least distance of two spots in pixels */
+enum { APART = 2 /* least distance of two spots in pixels */, MOST = 16 /* maxima in a patch */ };
 
-static const double round_enough = 0.6; /* from this roundness on a peak is certainly one spot */
-static const double alike = 0.4;        /* least ratio of the smaller response to the larger one */
-/* Least dip between the two parts, in deviations. Round spots rarely show such a dip, so the value only separates pairs
- * from elongated spots: 0.3 finds 0.65 of the pairs of sigma 1.5 that are 4 pixels apart with peaks of 8 times the
- * noise (0.5 finds 0.61, 2 finds 0.43), and splits 0.08 of ellipses of sigmas 3 and 1.5 (0.5: 0.07, 2: 0.01). */
-static const double certain = 0.3;
+/* From roundness `round_enough` on, a peak is certainly one spot; below `longish`, it is probably not. */
+static const double round_enough = 0.8, longish = 0.6;
+/* Least dip between the two parts of a longish peak, and of a rounder one, in deviations. Round spots rarely show such
+ * a dip, so the value only separates pairs from elongated spots: 0.3 finds 0.74 of the pairs of sigma 1.5 that are 4
+ * pixels apart with peaks of 8 times the noise, and splits 0.05 of ellipses of sigmas 3 and 1.5. */
+static const double certain = 0.3, certain_if_round = 1.5;
+static const double alike = 0.4; /* least ratio of the smaller response to the larger one */
+static const double beside =
+    1.5; /* farthest distance of the peak from the line between its parts */
 
-/* Returns the weakest curvature over the strongest (1 if round), and the direction of the weakest. */
-static double roundness(const float v[9], double *dy, double *dx)
+/* Returns the weakest curvature over the strongest (1 if round). */
+static double roundness(const float v[9])
 {
     double cyy = 0, cxx = 0;
     for (int i = 0; i < 3; ++i) {
@@ -28,45 +32,94 @@ static double roundness(const float v[9], double *dy, double *dx)
     }
     const double cxy = ((double)v[8] - (double)v[6] - (double)v[2] + (double)v[0]) / 4;
     const double mean = (cyy + cxx) / 2, root = hypot((cxx - cyy) / 2, cxy), strong = mean - root;
-    const double angle = 0.5 * atan2(2 * cxy, cxx - cyy);
-    *dy = sin(angle), *dx = cos(angle);
     return isfinite(strong) && strong < 0 ? (mean + root) / strong : 1;
 }
 
-/* Returns the smallest response between two maxima. */
-static double dip_between(const clv_blob_plan *plan, size_t frame, const clv_blob_peak *a,
-                          const clv_blob_peak *b)
+/* The responses of one scale around a peak: [side][side] from pixel (y, x) on. */
+typedef struct patch {
+    int64_t y, x;
+    size_t side;
+    double v[CLV_BLOB_PATCH * CLV_BLOB_PATCH];
+} patch;
+
+/* A maximum in a patch. */
+typedef struct top {
+    int64_t y, x;
+    double own;
+} top;
+
+static double at(const patch *m, int64_t y, int64_t x)
 {
-    const double dy = (double)b->y - a->y, dx = (double)b->x - a->x;
+    return m->v[(size_t)(y - m->y) * m->side + (size_t)(x - m->x)];
+}
+
+static double distance(const top *a, const top *b)
+{
+    return hypot((double)(a->y - b->y), (double)(a->x - b->x));
+}
+
+/* Returns the smallest response between two maxima. */
+static double lowest_between(const patch *m, const top *a, const top *b)
+{
+    const double dy = (double)(b->y - a->y), dx = (double)(b->x - a->x);
     const int steps = (int)fmax(fabs(dy), fabs(dx));
     double least = INFINITY;
     for (int i = 1; i < steps; ++i) {
         const double part = (double)i / steps;
-        least =
-            fmin(least, clv_blob_response_at(plan, frame, a->k, (size_t)lround(a->y + part * dy),
-                                             (size_t)lround(a->x + part * dx)));
+        least = fmin(least, at(m, a->y + lround(part * dy), a->x + lround(part * dx)));
     }
     return least;
 }
 
-/* Climbs to the maximum of scale k from a position beside the peak; returns false if none is near and above its
- * threshold. */
-static bool find_part(const clv_blob_plan *plan, size_t frame, const clv_blob_skew *skew,
-                      const clv_blob_peak *p, size_t k, double y, double x, clv_blob_peak *part)
+/* Returns whether the response at `v` is a maximum; of equal ones that touch, the last one is. */
+static bool is_top(const double *v, size_t side)
 {
-    if (!(y >= 0 && x >= 0 && y <= (double)plan->shape.height - 1 &&
-          x <= (double)plan->shape.width - 1))
-        return false;
-    *part = *p;
-    part->y = (uint32_t)lround(y), part->x = (uint32_t)lround(x), part->k = (uint32_t)k;
-    clv_blob_climb(plan, frame, k, STEPS, part);
-    const double dy = (double)part->y - p->y, dx = (double)part->x - p->x;
-    if (hypot(dy, dx) > sqrt(2) * plan->sigma[p->k] + 1) return false;
-    for (int i = 0; i < 9; ++i)
-        if (part->around[i] > part->around[4]) return false; /* not at a maximum yet */
-    part->own = part->around[4];
-    const double pixel = clv_blob_pixel_noise(plan, frame, part->y, part->x);
-    return clv_blob_times_threshold(plan, frame, k, (double)part->own, pixel, skew) > 1;
+    const double *up = v - side, *down = v + side, own = *v;
+    return own >= up[-1] && own >= up[0] && own >= up[1] && own >= v[-1] && own > v[1] &&
+           own > down[-1] && own > down[0] && own > down[1];
+}
+
+/* Lists the maxima of a patch within `reach` of its middle and above `low`; returns how many. */
+static size_t list_tops(const patch *m, double reach, double low, top tops[MOST])
+{
+    size_t count = 0;
+    const top middle = { m->y + (int64_t)m->side / 2, m->x + (int64_t)m->side / 2, 0 };
+    for (size_t i = 1; i + 1 < m->side; ++i)
+        for (size_t j = 1; j + 1 < m->side; ++j) {
+            const double *v = m->v + i * m->side + j;
+            if (!(*v > low) || !is_top(v, m->side)) continue;
+            const top t = { m->y + (int64_t)i, m->x + (int64_t)j, *v };
+            if (distance(&t, &middle) <= reach && count < MOST) tops[count++] = t;
+        }
+    return count;
+}
+
+/* Returns how far the peak is from the line between two maxima. */
+static double off_line(const clv_blob_peak *p, const top *a, const top *b)
+{
+    const double dy = (double)(b->y - a->y), dx = (double)(b->x - a->x);
+    const double py = (double)((int64_t)p->y - a->y), px = (double)((int64_t)p->x - a->x);
+    const double part = fmin(fmax((py * dy + px * dx) / (dy * dy + dx * dx), 0), 1);
+    return hypot(py - part * dy, px - part * dx);
+}
+
+/* Finds the two maxima that can be the parts of a peak: of all such pairs the one whose weaker maximum is strongest. */
+static bool find_pair(const clv_blob_plan *plan, const clv_blob_peak *p, size_t k, const top *tops,
+                      size_t count, top pair[2])
+{
+    const double radius = sqrt(2) * plan->sigma[k];
+    double strongest = 0;
+    for (size_t i = 0; i < count; ++i)
+        for (size_t j = i + 1; j < count; ++j) {
+            const top *a = &tops[i], *b = &tops[j];
+            const double weak = fmin(a->own, b->own), apart = distance(a, b);
+            if (!(weak > strongest) || weak < alike * fmax(a->own, b->own) || apart < APART ||
+                clv_blob_overlap(apart, radius, radius) > plan->options.overlap ||
+                off_line(p, a, b) > beside)
+                continue;
+            strongest = weak, pair[0] = *a, pair[1] = *b;
+        }
+    return strongest > 0;
 }
 
 /* Returns the noise of the responses of scale k, including the shot noise of the peak's light. */
@@ -81,36 +134,52 @@ static double noise_in(const clv_blob_plan *plan, size_t frame, size_t k, const 
            sqrt(1 + (dark > 0 && light > 0 ? skew->third * light / dark : 0));
 }
 
-/* Finds both parts of a peak that is longer than wide, at the scale with the most significant dip between them. */
+/* Makes a peak of scale k of a maximum in the patch. */
+static clv_blob_peak peak_of(const clv_blob_plan *plan, size_t frame, size_t k, const patch *m,
+                             const top *t, const clv_blob_peak *whole)
+{
+    clv_blob_peak part = *whole;
+    part.y = (uint32_t)t->y, part.x = (uint32_t)t->x, part.k = (uint32_t)k;
+    for (int i = 0; i < 9; ++i)
+        part.around[i] = (float)at(m, t->y + i / 3 - 1, t->x + i % 3 - 1);
+    part.own = part.around[4];
+    part.below = k ? (float)clv_blob_response_at(plan, frame, k - 1, part.y, part.x) : -INFINITY;
+    part.above = k + 1 < plan->scales
+                     ? (float)clv_blob_response_at(plan, frame, k + 1, part.y, part.x)
+                     : -INFINITY;
+    return part;
+}
+
+/* Finds both parts of a peak, at the largest scale that shows a significant dip between them. Between two spots, noise
+ * can make a maximum of the smallest scale, so the search begins at the next larger one there. */
 static bool split(const clv_blob_plan *plan, size_t frame, const clv_blob_skew *skew,
                   const clv_blob_peak *p, clv_blob_peak parts[2])
 {
-    double dy, dx, best = certain;
-    if (!p->k || !(roundness(p->around, &dy, &dx) < round_enough)) return false;
-    const double far = fmax(plan->sigma[p->k] * 0.8, 1);
-    for (size_t k = p->k; k-- > 0;) {
-        clv_blob_peak two[2];
-        if (!find_part(plan, frame, skew, p, k, p->y + far * dy, p->x + far * dx, &two[0]) ||
-            !find_part(plan, frame, skew, p, k, p->y - far * dy, p->x - far * dx, &two[1]))
-            continue;
-        const double low = fmin((double)two[0].own, (double)two[1].own),
-                     high = fmax((double)two[0].own, (double)two[1].own);
-        if (hypot((double)two[0].y - two[1].y, (double)two[0].x - two[1].x) < APART ||
-            low < alike * high)
-            continue;
-        const double dip = low - dip_between(plan, frame, &two[0], &two[1]);
-        const double times = dip / (sqrt(2) * noise_in(plan, frame, k, skew, p));
-        if (!(times > best)) continue;
-        best = times;
-        memcpy(parts, two, sizeof two);
+    enum { USUAL = 6, MOST_REACH = (CLV_BLOB_PATCH - 3) / 2 };
+    const double round = roundness(p->around), sigma = plan->sigma[p->k];
+    if (!(round < round_enough)) return false;
+    const double least = round < longish ? certain : certain_if_round;
+    /* A peak on one of the spots has the other at up to 4 sigma; one between them has both in its disc. */
+    const double reach = fmin(fmin(4 * sigma, fmax(sqrt(2) * sigma + 1, USUAL)), MOST_REACH);
+    const int64_t half = (int64_t)ceil(reach) + 1;
+    const double pixel = clv_blob_pixel_noise(plan, frame, p->y, p->x);
+    const size_t first = CLV_MIN(CLV_MAX(p->k, 1u), plan->scales - 1);
+    const size_t last = round < longish ? 0 : first; /* others cost time and find few pairs */
+    patch m;
+    m.y = (int64_t)p->y - half, m.x = (int64_t)p->x - half, m.side = (size_t)(2 * half + 1);
+    for (size_t k = first + 1; k-- > last;) {
+        top tops[MOST], pair[2];
+        clv_blob_responses_patch(plan, frame, k, m.y, m.x, m.side, m.v);
+        const double low = 1 / clv_blob_times_threshold(plan, frame, k, 1, pixel, skew);
+        const size_t count = list_tops(&m, reach, low, tops);
+        if (count < 2 || !find_pair(plan, p, k, tops, count, pair)) continue;
+        const double dip = fmin(pair[0].own, pair[1].own) - lowest_between(&m, &pair[0], &pair[1]);
+        if (!(dip > least * sqrt(2) * noise_in(plan, frame, k, skew, p))) continue;
+        for (int i = 0; i < 2; ++i)
+            parts[i] = peak_of(plan, frame, k, &m, &pair[i], p);
+        return true;
     }
-    for (int i = 0; i < 2 && best > certain; ++i) {
-        clv_blob_peak *q = &parts[i];
-        q->below =
-            q->k ? (float)clv_blob_response_at(plan, frame, q->k - 1, q->y, q->x) : -INFINITY;
-        q->above = (float)clv_blob_response_at(plan, frame, q->k + 1, q->y, q->x);
-    }
-    return best > certain;
+    return false;
 }
 
 clv_status clv_blob_split(const clv_blob_plan *plan, size_t frame, clv_blob_finisher *f,

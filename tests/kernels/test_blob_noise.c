@@ -200,32 +200,40 @@ static void widths_are_right(test_device *device)
     }
 }
 
-/* Pairs of sigma 1.5 in all directions. */
-static void close_pairs_stay_two(test_device *device, double distance, double peak, double least)
+/* Pairs of sigma 1.5 in all directions, at other places of the pixels in each frame. */
+static void close_pairs_stay_two(test_device *device, double distance, double light, double peak,
+                                 double least)
 {
+    enum { FRAMES = 4 };
     uint64_t state = 3;
-    clv_spot *spots;
-    size_t pairs = 0, apart = 0;
-    fill(100, 100);
-    for (size_t y = STEP; y + STEP / 2 < SIDE; y += STEP)
-        for (size_t x = STEP; x + STEP / 2 < SIDE; x += STEP, ++pairs) {
-            const double way = 0.1 * (double)(pairs % 31), dy = distance / 2 * sin(way),
-                         dx = distance / 2 * cos(way);
-            add_spot((double)y - dy, (double)x - dx, peak, 1.5);
-            add_spot((double)y + dy, (double)x + dx, peak, 1.5);
-        }
-    expose(&state);
-    const size_t count = find(device, 6, &spots, NULL);
-    pairs = 0;
-    for (size_t y = STEP; y + STEP / 2 < SIDE; y += STEP)
-        for (size_t x = STEP; x + STEP / 2 < SIDE; x += STEP, ++pairs) {
-            const double way = 0.1 * (double)(pairs % 31), dy = distance / 2 * sin(way),
-                         dx = distance / 2 * cos(way);
-            const clv_spot *a = spot_at(spots, count, (double)y - dy, (double)x - dx),
-                           *b = spot_at(spots, count, (double)y + dy, (double)x + dx);
-            apart += a && b && a != b;
-        }
-    free(spots);
+    size_t pairs = 0, apart = 0, count = 0;
+    for (size_t f = 0; f < FRAMES; ++f) {
+        clv_spot *spots;
+        const size_t before = pairs;
+        const double part = 0.25 * (double)f;
+        fill(light, light);
+        for (size_t y = STEP; y + STEP / 2 < SIDE; y += STEP)
+            for (size_t x = STEP; x + STEP / 2 < SIDE; x += STEP, ++pairs) {
+                const double way = 0.1 * (double)(pairs % 31), dy = distance / 2 * sin(way),
+                             dx = distance / 2 * cos(way);
+                add_spot((double)y + part - dy, (double)x + part - dx, peak, 1.5);
+                add_spot((double)y + part + dy, (double)x + part + dx, peak, 1.5);
+            }
+        expose(&state);
+        const size_t found = find(device, 6, &spots, NULL);
+        pairs = before, count += found;
+        for (size_t y = STEP; y + STEP / 2 < SIDE; y += STEP)
+            for (size_t x = STEP; x + STEP / 2 < SIDE; x += STEP, ++pairs) {
+                const double way = 0.1 * (double)(pairs % 31), dy = distance / 2 * sin(way),
+                             dx = distance / 2 * cos(way);
+                const clv_spot *a = spot_at(spots, found, (double)y + part - dy,
+                                            (double)x + part - dx),
+                               *b = spot_at(spots, found, (double)y + part + dy,
+                                            (double)x + part + dx);
+                apart += a && b && a != b;
+            }
+        free(spots);
+    }
     if ((double)apart < least * (double)pairs)
         fail_msg("%zu of %zu pairs %g pixels apart are two", apart, pairs, distance);
     if ((double)count > 2.01 * (double)pairs) fail_msg("%zu spots of %zu pairs", count, pairs);
@@ -239,9 +247,10 @@ static void check(test_device *device)
     spots_are_found_everywhere(device);
     single_pixels_are_no_spots(device);
     widths_are_right(device);
-    close_pairs_stay_two(device, 5, 300, 0.95);
-    close_pairs_stay_two(device, 4, 160, 0.9);
-    close_pairs_stay_two(device, 4, 80, 0.6);
+    close_pairs_stay_two(device, 5, 100, 300, 0.95);
+    close_pairs_stay_two(device, 4, 100, 160, 0.9);
+    close_pairs_stay_two(device, 4, 25, 40, 0.7);
+    close_pairs_stay_two(device, 5, 25, 40, 0.98);
 }
 
 static void noise_is_known_for_each_place(void **state)
