@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Makes Debian packages for this machine's release: libcleave0.2, libcleave-dev, cleave and python3-cleave.
+# Makes Debian packages for this machine's release: libcleave0.2, libcleave-dev, cleave and python3-cleave, and plugins
+# for the MPIs that are installed here: cleave-openmpi, cleave-mpich.
 #
 #   packaging/deb.sh [FOLDER]   FOLDER/*.deb [build-deb]
 #
@@ -10,7 +11,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 case ${1:-} in
 -h | --help)
-    sed -n '3,8s/^# \{0,1\}//p' "$0"
+    sed -n '3,9s/^# \{0,1\}//p' "$0"
     exit 0
     ;;
 esac

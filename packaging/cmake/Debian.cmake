@@ -1,5 +1,5 @@
-# Debian packages by CPack: libcleave0.2, libcleave-dev, cleave and python3-cleave; packaging/deb.sh calls it with
-# CLEAVE_DEB=ON. The library's package has the interface in its name, so that two interfaces can be installed at once.
+# Debian packages by CPack: libcleave0.2, libcleave-dev, cleave, python3-cleave, and cleave-openmpi and cleave-mpich where
+# these can be compiled for; packaging/deb.sh calls it with CLEAVE_DEB=ON. The library's package has the interface in its name, so that two interfaces can be installed at once.
 set(lib libcleave${CLEAVE_INTERFACE})
 set(deb_version ${PROJECT_VERSION}-1)
 # A placeholder: the project has no address yet, and example.org is a domain reserved for examples.
@@ -11,7 +11,12 @@ set(written ${PROJECT_BINARY_DIR}/debian)
 # What every package has: copyright, changelogs.
 configure_file(packaging/debian/copyright.in ${written}/copyright @ONLY)
 configure_file(packaging/debian/changelog.in ${written}/changelog.Debian @ONLY)
-foreach(pair IN ITEMS "runtime ${lib}" "development libcleave-dev" "tools cleave" "python python3-cleave")
+get_property(mpis GLOBAL PROPERTY CLEAVE_MPI)
+set(pairs "runtime ${lib}" "development libcleave-dev" "tools cleave" "python python3-cleave")
+foreach(mpi IN LISTS mpis)
+    list(APPEND pairs "${mpi} cleave-${mpi}")
+endforeach()
+foreach(pair IN LISTS pairs)
     separate_arguments(pair)
     list(GET pair 0 component)
     list(GET pair 1 package)
@@ -49,7 +54,7 @@ set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
 set(CPACK_STRIP_FILES ON)
 set(CPACK_INSTALL_DEFAULT_DIRECTORY_PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE
     GROUP_READ GROUP_EXECUTE WORLD_READ WORLD_EXECUTE)
-set(CPACK_COMPONENTS_ALL runtime development tools python)
+set(CPACK_COMPONENTS_ALL runtime development tools python ${mpis})
 set(CPACK_DEB_COMPONENT_INSTALL ON)
 set(CPACK_COMPONENTS_GROUPING IGNORE)
 set(CPACK_PRE_BUILD_SCRIPTS ${PROJECT_SOURCE_DIR}/packaging/cmake/DebianFiles.cmake)
@@ -85,7 +90,14 @@ set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS "${lib} (= ${deb_version})")
 deb_package(tools cleave science "scientific computations on every OpenCL device of a machine"
     "This package has the command.")
 set(CPACK_DEBIAN_TOOLS_PACKAGE_RECOMMENDS "pocl-opencl-icd | opencl-icd, libclblast1, liblapack3")
-set(CPACK_DEBIAN_TOOLS_PACKAGE_SUGGESTS "python3-cleave, libcleave-dev")
+set(CPACK_DEBIAN_TOOLS_PACKAGE_SUGGESTS "python3-cleave, libcleave-dev, cleave-openmpi, cleave-mpich")
+
+foreach(mpi IN LISTS mpis)
+    deb_package(${mpi} cleave-${mpi} science "plugin with which Cleave runs under the mpirun of ${mpi}"
+        "This package has the plugin of the command for ${mpi}.")
+    string(TOUPPER ${mpi} upper)
+    set(CPACK_DEBIAN_${upper}_PACKAGE_DEPENDS "cleave (= ${deb_version})")
+endforeach()
 
 deb_package(python python3-cleave python "Python interface of the OpenCL runtime Cleave"
     "This package has the Python module cleave: NumPy arrays go in and come out.")

@@ -63,6 +63,7 @@ make_system()
     mounts+=("$jail/sys")
     mkdir "$jail/packages"
     cp "$packages"/*.deb "$jail/packages/"
+    rm -f "$jail"/packages/cleave-openmpi_* "$jail"/packages/cleave-mpich_* # would bring a whole MPI
 }
 
 
