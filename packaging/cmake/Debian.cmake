@@ -25,7 +25,7 @@ foreach(pair IN LISTS pairs)
     install(FILES CHANGELOG.md DESTINATION share/doc/${package} RENAME changelog COMPONENT ${component})
 endforeach()
 install(DIRECTORY examples/ DESTINATION share/doc/libcleave-dev/examples COMPONENT development
-    FILES_MATCHING PATTERN "*.c" PATTERN "*.cl")
+    FILES_MATCHING PATTERN "*.c" PATTERN "*.cl" PATTERN "python" EXCLUDE)
 
 # The Python package, with what tells pip of it.
 set(python_dir lib/python3/dist-packages)
