@@ -36,7 +36,7 @@ clv_status clv_folder_json(const char *folder, const char *name, bool needed, cl
     size_t length;
     if (!path) return clv_fail(CLV_E_MEMORY, "%s: no memory", folder);
     clv_status status = clv_file_read_plain(path, CLV_FOLDER_FILE_MAX, &text, &length);
-    if (!status) status = clv_json_parse(path, text, length, root);
+    if (!status) status = clv_json_parse_large(path, text, length, root);
     if (!status && !clv_json_is_object(*root) && !clv_json_is_array(*root))
         status = clv_fail(CLV_E_FORMAT, "%s: is neither a JSON object nor a JSON list", path);
     if (status) {

@@ -233,6 +233,46 @@ clv_status clv_json_parse(const char *what, const char *text, size_t length, clv
     return CLV_OK;
 }
 
+/* Appends ".0" to every whole number of 18 digits or more, which makes it a floating-point number. */
+static void spell_as_real(const char *text, size_t length, clv_text *out)
+{
+    enum { MANY = 18 };
+    bool quoted = false;
+    size_t digits = 0;
+    char before = ' '; /* what stands in front of the digits */
+    for (size_t i = 0; i < length; ++i) {
+        const char c = text[i];
+        const bool digit = !quoted && c >= '0' && c <= '9';
+        const bool goes_on = c == '.' || c == 'e' || c == 'E';
+        const bool part = before == '.' || before == 'e' || before == 'E' || before == '+';
+        if (digits >= MANY && !digit && !goes_on && !part) clv_text_add(out, ".0");
+        clv_text_bytes(out, &c, 1);
+        if (quoted && c == '\\' && i + 1 < length)
+            clv_text_bytes(out, &text[++i], 1);
+        else if (c == '"')
+            quoted = !quoted;
+        digits = digit ? digits + 1 : 0;
+        if (!digit && c != '-') before = c;
+    }
+}
+
+clv_status clv_json_parse_large(const char *what, const char *text, size_t length, clv_json **root)
+{
+    json_error_t error;
+    json_t *value = json_loadb(text, length, JSON_REJECT_DUPLICATES, &error);
+    *root = wrap(value);
+    if (value) return CLV_OK;
+    if (json_error_code(&error) != json_error_numeric_overflow)
+        return clv_json_parse(what, text, length, root);
+    clv_text real = { 0 };
+    spell_as_real(text, length, &real);
+    const clv_status status = real.failed
+                                  ? clv_fail(CLV_E_MEMORY, "%s: no memory for its text", what)
+                                  : clv_json_parse(what, clv_text_get(&real), real.length, root);
+    clv_text_clear(&real);
+    return status;
+}
+
 const clv_json *clv_json_get(const clv_json *object, const char *key)
 {
     return wrap(json_object_get(raw(object), key));

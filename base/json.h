@@ -39,6 +39,10 @@ clv_status clv_json_write(const clv_json *root, const char *path);
 /* ---- reading. Every accessor accepts NULL or another type and returns its fallback then. ---- */
 /* `what` names the text in messages ("profile.json"). Duplicate keys are errors. */
 clv_status clv_json_parse(const char *what, const char *text, size_t length, clv_json **root);
+
+/* As clv_json_parse, but reads whole numbers that do not fit into 64 bits as floating-point numbers. transformers
+ * writes 1000000000000000019884624838656 as the limit of a tokenizer that has none. */
+clv_status clv_json_parse_large(const char *what, const char *text, size_t length, clv_json **root);
 const clv_json *clv_json_get(const clv_json *object, const char *key);
 size_t clv_json_count(const clv_json *array_or_object);
 const clv_json *clv_json_at(const clv_json *array, size_t index);

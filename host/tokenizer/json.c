@@ -231,7 +231,7 @@ clv_status clv_tokenizer_from_vocabulary(clv_tokenizer *t, const char *what, con
                                          size_t config_length)
 {
     clv_json *root = NULL;
-    if (config) CLV_TRY(clv_json_parse(config_name, config, config_length, &root));
+    if (config) CLV_TRY(clv_json_parse_large(config_name, config, config_length, &root));
     t->max_word_chars = 100;
     clv_status status = take_lines(t, what, text, length);
     if (!status) status = apply_config(t, what, config_name ? config_name : what, root);

@@ -67,6 +67,10 @@ static void a_folder_says_how_long_texts_may_be(void **state)
     } steps[] = { { "config.json", "{\"max_position_embeddings\": 64}", 64 },
                   { "tokenizer_config.json", "{\"max_len\": 40}", 40 },
                   { "tokenizer_config.json", "{\"max_len\": 40, \"model_max_length\": 1e30}", 64 },
+                  { "tokenizer_config.json",
+                    "{\"a\": \"1\\\"000000000000000000000\", \"model_max_length\": "
+                    "1000000000000000019884624838656}",
+                    64 },
                   { "tokenizer_config.json", "{\"max_len\": 40, \"model_max_length\": 32}", 32 },
                   { "sentence_bert_config.json", "{\"max_seq_length\": 48}", 48 },
                   { "sentence_bert_config.json", "{\"max_seq_length\": 100}", 64 } };
