@@ -17,7 +17,8 @@ from text_embed import WRONG
 
 def check_case(case, name, ranks):
     kit.fresh("out")
-    done = kit.run(*kit.line_of(case, "out"), before=mpi.launcher(name, ranks))
+    more = ["--devices-per-rank", "1"] if case in ("paco", "blobs", "search") else []
+    done = kit.run(*kit.line_of(case, "out"), *more, before=mpi.launcher(name, ranks))
     kit.same(f"{case} on {ranks} ranks of {name}", done, WANTED[case])
     if done.stdout or done.stderr:
         kit.wrong(f"{case} on {ranks} ranks of {name} said {done.stdout} {done.stderr.decode()}")
@@ -25,11 +26,13 @@ def check_case(case, name, ranks):
 
 def check_alone():
     """The command neither needs nor loads MPI, and one rank or none does not either."""
-    needed = subprocess.run(["ldd", CLEAVE], capture_output=True, text=True, check=True).stdout
+    library = os.path.join(os.path.dirname(CLEAVE), "../lib/libcleave.so")
+    files = [CLEAVE, *filter(os.path.exists, [library])]
+    needed = subprocess.run(["ldd", *files], capture_output=True, text=True, check=True).stdout
     done = kit.run(*kit.line_of("search", "out"), env={**os.environ, "LD_DEBUG": "files"})
     for what, text in ("needs", needed), ("loads", done.stderr.decode()):
         if "libmpi" in text or "cleave-mpi" in text or "libopen-" in text:
-            kit.wrong(f"the command {what} MPI")
+            kit.wrong(f"the command or the library {what} MPI")
 
 
 def check_other(name):

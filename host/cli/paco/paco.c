@@ -410,8 +410,14 @@ static char *command_line(int argc, char **argv)
 {
     clv_text line = { 0 };
     clv_text_add(&line, "cleave");
-    for (int i = 0; i < argc; ++i)
-        clv_text_add(&line, " %s", argv[i]);
+    for (int i = 0; i < argc; ++i) {
+        /* how ranks share devices changes nothing of the maps */
+        const char *const ranks = "--devices-per-rank";
+        if (strcmp(argv[i], ranks) == 0)
+            ++i;
+        else if (strncmp(argv[i], ranks, strlen(ranks)) != 0)
+            clv_text_add(&line, " %s", argv[i]);
+    }
     if (line.failed) clv_text_clear(&line);
     return line.data; /* NULL without memory */
 }
