@@ -3,7 +3,8 @@
  * clv_spectra_corners: finds the cell of an item's point: the rows of its 16 corners, and their weights
  *                      for the point and for the four neighbours that the differences need, which stay
  *                      in the same cell. If there is no such cell or a corner is missing, takes the
- *                      nearest node for all five, and writes its distance to CLV_S_OUTSIDE. Launch x:
+ *                      nearest node for all five, and writes its distance to CLV_S_OUTSIDE. Otherwise
+ *                      moves the walls CLV_S_WALL_TRY to the next such cells along each axis. Launch x:
  *                      items; local (WG, 1).
  * clv_spectra_blend:   exp(shift + sum over corners of weight * ln flux) as template lanes
  *                      [item][points][8]. Launch x: items, y: LANES neighbouring points.
@@ -60,10 +61,42 @@ static float nearest(__global const float *table, const int *nodes, __global con
     return sqrt(best);
 }
 
+/* Returns the row of corner c of a cell; negative if the node is missing. */
+static float row_of(__global const float *rows, const int *nodes, const int *cell, int c)
+{
+    return rows[(((cell[0] + (c & 1)) * nodes[1] + cell[1] + (c >> 1 & 1)) * nodes[2] + cell[2] + (c >> 2 & 1)) *
+                    nodes[3] + cell[3] + (c >> 3 & 1)];
+}
+
+/* Moves the walls of a point inwards to the first cells along each axis that lack a corner. */
+static void find_walls(__global const float *axis, __global const float *rows, const int *nodes, const int *cell,
+                       __global const float *box, __global float *wall)
+{
+    for (int k = 0; k < 4; ++k) {
+        for (int side = 0; side < 2; ++side) {
+            const int by = side ? 1 : -1;
+            int at[4] = { cell[0], cell[1], cell[2], cell[3] }, full = 1;
+            while (full) {
+                at[k] += by;
+                if (at[k] < 0 || at[k] + 1 >= nodes[k]) break;
+                for (int c = 0; c < CLV_GRID_CORNERS && full; ++c)
+                    full = row_of(rows, nodes, at, c) >= 0.0f;
+            }
+            if (full) continue;
+            const float face = axis[at[k] + 1 - side], inner = axis[at[k] + 1 - side - by];
+            const float stop = face + (inner - face) * (1.0f / CLV_GRID_MARGIN);
+            __global float *w = wall + 4 * side + k;
+            *w = fmax(*w, side ? box[8 + k] - stop : stop - box[2 + k]);
+        }
+        axis += 2 * nodes[k];
+    }
+}
+
 __kernel void clv_spectra_corners(__global float *restrict state, __global const int *restrict list,
                                   __global const float *restrict weights,
                                   __global float *restrict out, int width, uint table_at, int n0,
-                                  int n1, int n2, int n3, int spectrum)
+                                  int n1, int n2, int n3, int spectrum,
+                                  __global const float *restrict box)
 {
     const int item_at = (int)get_global_id(0);
     if (item_at >= list[0]) return;
@@ -84,8 +117,7 @@ __kernel void clv_spectra_corners(__global float *restrict state, __global const
         axis += 2 * nodes[k];
     }
     for (int c = 0; c < CLV_GRID_CORNERS && full; ++c) {
-        const float row = rows[(((cell[0] + (c & 1)) * n1 + cell[1] + (c >> 1 & 1)) * n2 + cell[2] +
-                                (c >> 2 & 1)) * n3 + cell[3] + (c >> 3 & 1)];
+        const float row = row_of(rows, nodes, cell, c);
         full = row >= 0.0f;
         o[c] = row;
     }
@@ -100,6 +132,7 @@ __kernel void clv_spectra_corners(__global float *restrict state, __global const
         return;
     }
     s[CLV_S_OUTSIDE + spectrum] = 0.0f;
+    find_walls(table, rows, nodes, cell, box, s + CLV_S_WALL_TRY);
     float x[4];
     for (int k = 0; k < 4; ++k)
         x[k] = from_node(k, q[k], low[k], inverse[k]);

@@ -85,8 +85,7 @@ static bool near_limit(double x, double low, double high, double by)
     return x < low + by || x > high - by;
 }
 
-/* Returns whether a free parameter is nearly in a cell of a grid that lacks a corner. Fits do not enter such cells,
- * and they rarely move along their faces. */
+/* Returns whether a free parameter is nearly in a cell of a grid that lacks a corner. Fits do not enter such cells. */
 static bool near_gap(const clv_spectra_plan *plan, unsigned fixed, const clv_specfit_result *r)
 {
     static const double by[4] = { 10, 0.01, 0.01, 0.01 }; /* K; dex */

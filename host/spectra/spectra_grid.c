@@ -143,17 +143,52 @@ double clv_grid_outside(const clv_spectra_arm *a, const double parameters[4])
     return clv_grid_corners(a, q, q, rows, weights);
 }
 
-/* Returns whether the cell that contains q has all of its corners. */
-static bool is_whole(const clv_spectra_arm *a, const double q[AXES])
+/* Returns whether a cell has all of its corners. */
+static bool has_corners(const clv_spectra_arm *a, const size_t at[AXES])
 {
-    size_t at[AXES];
-    if (!find_cell(a, q, at)) return false;
     for (size_t c = 0; c < CLV_GRID_CORNERS; ++c) {
         const size_t corner[AXES] = { at[0] + (c & 1), at[1] + (c >> 1 & 1), at[2] + (c >> 2 & 1),
                                       at[3] + (c >> 3 & 1) };
         if (a->grid[node_of(a, corner)] < 0) return false;
     }
     return true;
+}
+
+/* Returns whether the cell that contains q has all of its corners. */
+static bool is_whole(const clv_spectra_arm *a, const double q[AXES])
+{
+    size_t at[AXES];
+    return find_cell(a, q, at) && has_corners(a, at);
+}
+
+static double at_node(const clv_spectra_arm *a, int axis, size_t node)
+{
+    return axis ? a->axis[axis][node] : pow(10, a->axis[axis][node]);
+}
+
+void clv_grid_walls(const clv_spectra_arm *a, const double parameters[4], double low[4],
+                    double high[4])
+{
+    double q[AXES];
+    size_t cell[AXES], at[AXES];
+    inputs_of(parameters, q);
+    if (!find_cell(a, q, cell) || !has_corners(a, cell)) return;
+    for (int k = 0; k < AXES; ++k) {
+        memcpy(at, cell, sizeof at);
+        while (at[k] > 0 && has_corners(a, at))
+            --at[k];
+        if (!has_corners(a, at)) {
+            const double face = at_node(a, k, at[k] + 1), step = at_node(a, k, at[k] + 2) - face;
+            low[k] = fmax(low[k], face + step / CLV_GRID_MARGIN);
+        }
+        memcpy(at, cell, sizeof at);
+        while (at[k] + 2 < a->nodes[k] && has_corners(a, at))
+            ++at[k];
+        if (!has_corners(a, at)) {
+            const double face = at_node(a, k, at[k]), step = face - at_node(a, k, at[k] - 1);
+            high[k] = fmin(high[k], face - step / CLV_GRID_MARGIN);
+        }
+    }
 }
 
 /* Returns whether every grid of the library has a whole cell at q. */

@@ -30,6 +30,12 @@ double clv_grid_template(const clv_spectra_arm *arm, const double cell[4],
 /* Returns only the distance. */
 double clv_grid_outside(const clv_spectra_arm *arm, const double parameters[4]);
 
+/* Raises `low` and lowers `high` to the first cells that lack a corner along each axis, from the cell that contains the
+ * parameters. Fits treat them as limits, so that they move along the faces of such cells. Does nothing if the cell
+ * itself lacks a corner. */
+void clv_grid_walls(const clv_spectra_arm *arm, const double parameters[4], double low[4],
+                    double high[4]);
+
 #define CLV_GRID_START_ALPHA 0.2 /* the alpha that fits try first */
 
 /* Finds where a fit begins that starts from template `start`. In a cell that lacks a corner a fit cannot improve

@@ -174,6 +174,7 @@ static clv_status place_points(const clv_pass *p, size_t lead)
         clv_pass_int(arm->nodes[2]),
         clv_pass_int(arm->nodes[3]),
         clv_pass_int(lead),
+        clv_pass_constant(p, CLV_PASS_BOX),
     };
     if (clv_is_grid(arm))
         return CLV_PASS_LAUNCH(p, grid, "clv_spectra_corners", p->items, 1, 1, false, args);

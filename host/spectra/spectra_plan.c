@@ -135,6 +135,15 @@ size_t clv_scan_columns(unsigned terms)
     return ((products + part - 1) / part + 1) * part;
 }
 
+/* Returns the float next to a limit that does not lie beyond it: `inside` is 1 for a lower limit, -1 for an upper one. A
+ * fit that ends there would otherwise be outside of the library. */
+static float within(double limit, int inside)
+{
+    const float rounded = (float)limit;
+    const bool beyond = inside > 0 ? (double)rounded < limit : (double)rounded > limit;
+    return beyond ? nextafterf(rounded, inside > 0 ? INFINITY : -INFINITY) : rounded;
+}
+
 /* Computes the box around the library's training points, and the steps of the differences and of the optimiser. */
 static void make_box(clv_spectra_plan *plan)
 {
@@ -160,7 +169,7 @@ static void make_box(clv_spectra_plan *plan)
     for (size_t k = 0; k < 6; ++k) {
         plan->box.low[k] = low[k], plan->box.high[k] = high[k];
         plan->box.step[k] = step[k], plan->box.longest[k] = longest[k];
-        plan->box.numbers[k] = (float)low[k], plan->box.numbers[6 + k] = (float)high[k];
+        plan->box.numbers[k] = within(low[k], 1), plan->box.numbers[6 + k] = within(high[k], -1);
         plan->box.numbers[12 + k] = (float)longest[k], plan->box.numbers[18 + k] = (float)step[k];
     }
     size_t pixels = 0;

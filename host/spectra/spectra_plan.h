@@ -184,6 +184,9 @@ void clv_spectra_plan_free(clv_spectra_plan *plan); /* accepts NULL */
 size_t clv_spectra_lead(const clv_spectra_plan *plan, size_t spectrum);
 /* Returns what the fit adds to -2 log L for parameters (teff in K) in a cell of a grid that lacks a corner; else 0. */
 double clv_spectra_penalty(const clv_spectra_plan *plan, const double parameters[4]);
+/* Narrows the limits of the parameters to the cells of grids around a point that lack no corner. */
+void clv_spectra_walls(const clv_spectra_plan *plan, const double parameters[4], double low[4],
+                       double high[4]);
 
 clv_status clv_star_data_create(const clv_spectra_plan *plan, clv_star_data *data);
 void clv_star_data_clear(clv_star_data *data);

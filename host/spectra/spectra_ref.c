@@ -79,8 +79,12 @@ static bool next_point(const clv_spectra_plan *plan, const clv_ref_judged *best,
                        double *promise, double *gain)
 {
     double h[N][N], plain[N][N], slope[N], step[N] = { 0 }, whole[N] = { 0 }, shrink = 1;
+    double low[N], high[N]; /* of the box, and of the cells around x */
     int held = fixed;
+    memcpy(low, plan->box.low, sizeof low), memcpy(high, plan->box.high, sizeof high);
+    clv_spectra_walls(plan, x + 2, low + 2, high + 2);
     for (int a = 0; a < N; ++a) {
+        low[a] = fmin(low[a], x[a]), high[a] = fmax(high[a], x[a]);
         slope[a] = best->slope[a] - 0.5 * best->det[a];
         for (int b = 0; b <= a; ++b)
             h[a][b] =
@@ -94,9 +98,7 @@ static bool next_point(const clv_spectra_plan *plan, const clv_ref_judged *best,
         while (!damped_step(h, slope, *damping, held, step))
             if ((*damping = fmax(*damping * 10, 1e-4)) > 1e8) return false;
         for (int a = 0; a < N; ++a)
-            if ((x[a] <= plan->box.low[a] && step[a] < 0) ||
-                (x[a] >= plan->box.high[a] && step[a] > 0))
-                more |= 1 << a;
+            if ((x[a] <= low[a] && step[a] < 0) || (x[a] >= high[a] && step[a] > 0)) more |= 1 << a;
         if (more == held) break;
         held = more;
     }
@@ -106,7 +108,7 @@ static bool next_point(const clv_spectra_plan *plan, const clv_ref_judged *best,
     *promise = *gain = 0;
     for (int a = 0; a < N; ++a) {
         if (!(held >> a & 1)) *gain += slope[a] * whole[a];
-        next[a] = fmin(fmax(x[a] + shrink * step[a], plan->box.low[a]), plan->box.high[a]);
+        next[a] = fmin(fmax(x[a] + shrink * step[a], low[a]), high[a]);
     }
     for (int a = 0; a < N; ++a)
         for (int b = 0; b < N; ++b) {
@@ -365,6 +367,8 @@ static void fit_star(clv_spectra_plan *plan, size_t star, const clv_star_data *d
             continue;
         }
         if (!points) rounds = descend(plan, d, prior, x, w, &best, &status);
+        for (int a = 0; a < N && !points; ++a) /* as float32 it must not lie beyond a limit */
+            x[a] = fmin(fmax(x[a], (double)plan->box.numbers[a]), (double)plan->box.numbers[6 + a]);
         if (points && !models) clv_ref_judge(plan, d, x, w, &best, NULL);
         if (models) {
             clv_ref_judge(plan, d, x, w, &best, models + start * plan->sizes.all_pixels);

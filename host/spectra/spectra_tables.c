@@ -34,6 +34,16 @@ double clv_spectra_penalty(const clv_spectra_plan *plan, const double parameters
     return penalty;
 }
 
+void clv_spectra_walls(const clv_spectra_plan *plan, const double parameters[4], double low[4],
+                       double high[4])
+{
+    for (size_t i = 0; i < plan->stars.spectra; ++i) {
+        const clv_spectra_arm *arm = &plan->library->arms[plan->grid[i].arm];
+        if (clv_spectra_lead(plan, i) == i && clv_is_grid(arm))
+            clv_grid_walls(arm, parameters, low, high);
+    }
+}
+
 /* Computes a typical template of an arm: the network's at the centre of its training points, or that of a node. */
 static void typical_template(const clv_spectra_arm *arm, double *work, double *out)
 {

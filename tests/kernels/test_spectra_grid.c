@@ -296,7 +296,6 @@ static void fits_with(test_device *device, bool high)
     fit_all(plain, &s, &g, want);
     fit_all(device->context, &s, &g, got);
     clv_context_free(plain);
-    size_t compared = 0;
     for (size_t i = 0; i < s.stars.count; ++i) {
         print_message("star %zu: -2 log L %.3f (%.3f), v %.2f +- %.2f (%.2f, truth %.2f), warnings "
                       "%u (%u)\n",
@@ -311,16 +310,9 @@ static void fits_with(test_device *device, bool high)
             const double at[4] = { both[k]->teff, both[k]->logg, both[k]->feh, both[k]->alpha };
             assert_true(clv_grid_outside(&g.arms[0], at) == 0);
         }
-        /* Fits do not move along a face of the whole cells, so that two descents that meet it in different places end
-         * there. Those that are stuck are hundreds away. */
-        const double apart = fabs(got[i].neg2logl - want[i].neg2logl);
-        assert_true(apart < (high ? 100 : 0.3));
-        if (high && apart >= 10) continue;
-        assert_true(fabs(got[i].velocity - want[i].velocity) <
-                    (high ? 1 : 0.2) * want[i].velocity_error);
-        ++compared;
+        assert_true(fabs(got[i].neg2logl - want[i].neg2logl) < (high ? 0.02 : 0.3));
+        assert_true(fabs(got[i].velocity - want[i].velocity) < 0.2 * want[i].velocity_error);
     }
-    assert_true(compared >= (high ? 4 : STARS));
     clv_free(g.spectra[0]), clv_free(g.spectra[1]), clv_free(g.starts);
     synthetic_stars_clear(&s);
 }
