@@ -141,9 +141,6 @@ static void tell_single(const specfit_args *a, const char *path, const clv_one_s
         cli_warn(cli_running(),
                  "%s has no errors: estimating them from the scatter between neighbouring pixels",
                  path);
-    if (s->unplaced)
-        cli_warn(cli_running(), "%s: %zu of its pixels have no wavelength and are left out", path,
-                 s->unplaced);
     if (!has_flux(s))
         cli_warn(cli_running(),
                  "%s: its flux is NaN or infinite in every pixel: there is nothing "
@@ -152,16 +149,11 @@ static void tell_single(const specfit_args *a, const char *path, const clv_one_s
     else if (!has_good_pixels(s))
         cli_warn(cli_running(),
                  "%s: every pixel is masked or has no error: there is nothing to fit", path);
-    if (s->guessed_um)
+    else if (2 * s->masked > s->pixels)
         cli_warn(cli_running(),
-                 "%s gives no unit for its wavelengths, which are below 100: reading them as "
-                 "micrometres",
-                 path);
-    if (!a->medium && s->medium == CLV_MEDIUM_UNTOLD)
-        cli_warn(cli_running(),
-                 "%s does not say whether its wavelengths are in vacuum or in air: assuming vacuum "
-                 "(--wavelengths air or vacuum chooses)",
-                 path);
+                 "%s: its mask leaves out %zu of %zu pixels; a pixel is bad where the mask is not "
+                 "0 or false",
+                 path, s->masked, s->pixels);
 }
 
 static int open_single(const specfit_args *a, specfit_input *in)
@@ -406,6 +398,31 @@ static const char *other_unit(const taker *takers, size_t count, double first, d
     return NULL;
 }
 
+/* Tells what was assumed of the wavelengths, of which the library's arms cover `used`. If they cover none, the error is
+ * the only message. */
+static void tell_placed(const specfit_args *a, const char *path, const clv_one_spectrum *s,
+                        size_t used)
+{
+    if (s->unplaced)
+        cli_warn(cli_running(), "%s: %zu of its pixels have no wavelength and are left out", path,
+                 s->unplaced);
+    if (s->guessed_um)
+        cli_warn(cli_running(),
+                 "%s gives no unit for its wavelengths, which are below 100: reading them as "
+                 "micrometres",
+                 path);
+    if (!a->medium && s->medium == CLV_MEDIUM_UNTOLD)
+        cli_warn(cli_running(),
+                 "%s does not say whether its wavelengths are in vacuum or in air: assuming vacuum "
+                 "(--wavelengths "
+                 "air or vacuum chooses)",
+                 path);
+    if (used < s->pixels)
+        cli_warn(cli_running(),
+                 "%s: %zu of its %zu pixels are left out, as the library does not cover them", path,
+                 s->pixels - used, s->pixels);
+}
+
 static int match_single(const specfit_args *a, const clv_speclib *lib, specfit_input *in,
                         specfit_table *t)
 {
@@ -445,7 +462,12 @@ static int match_single(const specfit_args *a, const clv_speclib *lib, specfit_i
         const double last = s.wavelength[s.pixels - 1];
         const char *const unit = other_unit(takers, count, s.wavelength[0], last);
         clv_text hint = { 0 };
-        if (unit)
+        if (s.guessed_um)
+            clv_text_add(&hint,
+                         ". The file gives no unit, and its numbers are below 100, so that they "
+                         "were read as "
+                         "micrometres; if they are log10 of Angstrom, name the column loglam");
+        else if (unit)
             clv_text_add(&hint,
                          ". If they are in %s, the file has to say so: a line of names such as "
                          "\"wave[%s] flux error\", or the column's unit (TUNIT)",
@@ -459,10 +481,7 @@ static int match_single(const specfit_args *a, const clv_speclib *lib, specfit_i
                       fmax(fabs(a->min_vel), fabs(a->max_vel)), hint.data ? hint.data : "");
         clv_text_clear(&hint);
     }
-    if (!code && used < s.pixels && !a->common.quiet)
-        cli_warn(cli_running(),
-                 "%s: %zu of its %zu pixels are left out, as the library does not cover them",
-                 in->path, s.pixels - used, s.pixels);
+    if (!code && !a->common.quiet) tell_placed(a, in->path, &s, used);
     if (!code && (a->resolution == 1 || a->resolving_power > 0)) in->diagonals = diagonals_of(&s);
     clv_one_spectrum_clear(&s);
     return code;

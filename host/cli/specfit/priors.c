@@ -25,8 +25,8 @@ static int find_name(const char *word)
     return -1;
 }
 
-/* Parses one "teff=5800:100" or "vsini=0". */
-static bool take_word(char *word, bool fix, clv_star_prior *p)
+/* Parses one "teff=5800:100" or "vsini=0"; *which becomes the parameter. */
+static bool take_word(char *word, bool fix, clv_star_prior *p, int *which)
 {
     char *equals = strchr(word, '='), *colon;
     double value, sigma = 0;
@@ -34,6 +34,7 @@ static bool take_word(char *word, bool fix, clv_star_prior *p)
     *equals = '\0';
     const int k = find_name(word);
     if ((colon = strchr(equals + 1, ':'))) *colon = '\0';
+    *which = k;
     if (k < 0 || (colon != NULL) == fix || !clv_parse_double(equals + 1, &value)) return false;
     if (colon && (!clv_parse_double(colon + 1, &sigma) || !(sigma >= 1e-6))) return false;
     p->value[k] = value, p->sigma[k] = sigma, p->fixed[k] = fix;
@@ -42,12 +43,14 @@ static bool take_word(char *word, bool fix, clv_star_prior *p)
 
 static int take_list(const char *option, const char *list, bool fix, clv_star_prior *p)
 {
+    bool given[UNKNOWNS] = { false };
     for (const char *at = list; at && *at;) {
+        int which = -1;
         const char *comma = strchr(at, ',');
         char word[WORD];
         const size_t length = comma ? (size_t)(comma - at) : strlen(at);
         snprintf(word, sizeof word, "%.*s", (int)CLV_MIN(length, sizeof word - 1), at);
-        if (length >= sizeof word || !take_word(word, fix, p))
+        if (length >= sizeof word || !take_word(word, fix, p, &which))
             return cli_error(
                 cli_running(), CLI_USAGE,
                 "%s is \"%s\", but it must be %s; the names are vrad, vsini, teff, logg, feh and "
@@ -55,6 +58,11 @@ static int take_list(const char *option, const char *list, bool fix, clv_star_pr
                 option, list,
                 fix ? "values such as vsini=0,alpha=0.2"
                     : "values with their standard deviations such as teff=5800:100,logg=4.4:0.1");
+        if (given[which])
+            return cli_error(cli_running(), CLI_USAGE,
+                             "%s is \"%s\", which names %s twice; keep one of them", option, list,
+                             names[which]);
+        given[which] = true;
         at = comma ? comma + 1 : NULL;
     }
     return CLI_OK;

@@ -20,9 +20,10 @@
 
 enum {
     OWN_OPTIONS = 36,
-    BLOCK_ROWS = 512, /* stars of a job, at most, */
-    RANK_ROWS = 16,   /* but so many for each rank, and */
-    RANK_LEAST = 2,   /* at least so many if --save-every asks for fewer */
+    BLOCK_ROWS = 512,      /* stars of a job, at most, */
+    RANK_ROWS = 16,        /* but so many for each rank, and */
+    RANK_LEAST = 2,        /* at least so many if --save-every asks for fewer */
+    MOST_VELOCITY = 10000, /* km/s */
 };
 
 static void make_table(specfit_args *a, cli_option *table)
@@ -143,6 +144,11 @@ static int check_args(const specfit_args *a)
                          "--resolving-power is %g, but it is wavelength / FWHM and must be at "
                          "least 10; leave out the option if the templates are not to be broadened",
                          a->resolving_power);
+    if (!(fmax(fabs(a->min_vel), fabs(a->max_vel)) <= MOST_VELOCITY))
+        return cli_error(cli_running(), CLI_USAGE,
+                         "--max-vel is %g and --min-vel is %g, but velocities must be within %d "
+                         "km/s of 0",
+                         a->max_vel, a->min_vel, MOST_VELOCITY);
     if (!(a->max_vel > a->min_vel))
         return cli_error(&cli_specfit, CLI_USAGE,
                          "--max-vel is %g, but it must be above the smallest velocity, %g km/s%s",

@@ -23,6 +23,7 @@ typedef struct clv_one_spectrum {
     bool estimated;  /* errors were estimated from the scatter; the file has none */
     bool guessed_um; /* wavelengths were taken for micrometres: none is above 100 */
     size_t unplaced; /* pixels left out for lack of a wavelength (NaN, 0, negative) */
+    size_t masked;   /* pixels that only the mask leaves out */
     clv_medium medium;
     double barycentric; /* km/s to be added to velocities, from the header; NaN: unknown */
     double ra, dec;     /* degrees; NaN: unknown */
@@ -71,6 +72,8 @@ void clv_spectrum_list_names(const clv_spectrum_names *names, char *out, size_t 
 double clv_angstrom_in(const char *unit);
 /* Returns the bits that make a pixel bad in a mask of that name: those of SDSS, JWST's DO_NOT_USE, else all. */
 int64_t clv_spectrum_mask_bits(const char *name);
+/* The same for the masks of APOGEE's apStar, which have no name. */
+int64_t clv_spectrum_apogee_bits(void);
 /* Columns of the same length that form a spectrum: wavelength and flux are required, others may be NULL. */
 typedef struct clv_spectrum_columns {
     size_t count;
@@ -87,6 +90,8 @@ clv_status clv_spectrum_append(const char *path, const clv_one_spectrum *part,
                                clv_one_spectrum *out);
 /* Returns whether a unit of flux is per Hz. */
 bool clv_is_per_hertz(const char *unit);
+/* Returns CLV_E_FORMAT if a unit of flux is logarithmic, as that of magnitudes is. */
+clv_status clv_spectrum_check_flux_unit(const char *path, const char *unit);
 
 /* ---- the kinds; *found is false if the file is not of that kind ---- */
 clv_status clv_spectrum_read_text(const char *path, const clv_spectrum_names *names,

@@ -102,6 +102,13 @@ static bool has_wavelengths(const axis *a, const double *row, size_t n)
     return true;
 }
 
+static bool has_image(const clv_fits_hdus *hdus, const char *name)
+{
+    for (size_t i = 0; i < hdus->count; ++i)
+        if (hdus->item[i].has_image && strcasecmp(hdus->item[i].name, name) == 0) return true;
+    return false;
+}
+
 /* Reads images of the same length that accompany the flux; `least` is the first role that is wanted. */
 static clv_status read_beside(const char *path, const clv_fits_hdus *hdus, size_t flux, bool apogee,
                               clv_spectrum_role least, clv_file_array beside[CLV_ROLES],
@@ -110,9 +117,16 @@ static clv_status read_beside(const char *path, const clv_fits_hdus *hdus, size_
     for (size_t i = 0; i < hdus->count; ++i) {
         const clv_fits_hdu *h = &hdus->item[i];
         clv_spectrum_role role = clv_spectrum_role_of(h->name);
+        const bool mask = apogee && i == flux + 2 && !*h->name;
         if (apogee && i == flux + 1 && !*h->name) role = CLV_ROLE_ERROR;
+        if (mask) role = CLV_ROLE_MASK;
         if (i == flux || !h->has_image || role < least || c->value[role]) continue;
         CLV_TRY(clv_fits_read(path, (int)i, &beside[role], NULL));
+        if (mask && (beside[role].type == CLV_F32 ||
+                     beside[role].type == CLV_F64)) { /* aspcapStar's best model */
+            clv_file_array_clear(&beside[role]);
+            continue;
+        }
         CLV_TRY(clv_file_array_convert(&beside[role], path, CLV_F64));
         /* of several rows takes the first, as for the flux */
         const clv_file_array *b = &beside[role];
@@ -122,7 +136,8 @@ static clv_status read_beside(const char *path, const clv_fits_hdus *hdus, size_
             continue;
         }
         c->value[role] = beside[role].data;
-        if (role == CLV_ROLE_MASK) c->bad_bits = clv_spectrum_mask_bits(h->name);
+        if (role == CLV_ROLE_MASK)
+            c->bad_bits = mask ? clv_spectrum_apogee_bits() : clv_spectrum_mask_bits(h->name);
     }
     return CLV_OK;
 }
@@ -165,8 +180,16 @@ static clv_status read_one(const char *path, const clv_fits_hdus *hdus, size_t n
     clv_spectrum_columns c = { .angstrom = 1, .bad_bits = -1 };
     (void)clv_fits_hdu_text(&hdus->item[number], "BUNIT", unit, sizeof unit);
     c.per_hertz = clv_is_per_hertz(unit);
-    clv_status status = clv_fits_read(path, (int)number, &image, NULL);
+    clv_status status = clv_spectrum_check_flux_unit(path, unit);
+    if (!status) status = clv_fits_read(path, (int)number, &image, NULL);
     if (!status) status = clv_file_array_convert(&image, path, CLV_F64);
+    if (!status && image.rank == 2 && a->log10 && has_image(hdus, "IVAR") &&
+        has_image(hdus, "ANDMASK"))
+        status = clv_fail(CLV_E_FORMAT,
+                          "%s: SDSS's spPlate- files, with %zu spectra in this one, are not "
+                          "supported; fit the spec- "
+                          "files of its fibres",
+                          path, image.shape[0]);
     if (!status && !image.rank) status = clv_fail(CLV_E_FORMAT, "%s: the image has no axes", path);
     if (!status) status = take_rows(path, &image, a, &c);
     if (!status) status = read_beside(path, hdus, number, a->apogee, CLV_ROLE_ERROR, beside, &c);

@@ -29,6 +29,11 @@ enum {
     DO_NOT_USE = 1 /* JWST */
 };
 
+/* Bits of APOGEE_PIXMASK in sdssMaskbits.par that mark pixels without a usable flux: BADPIX, CRPIX, SATPIX, UNFIXABLE,
+ * BADDARK, BADFLAT, BADERR and NOSKY (0 to 7), and NOT_ENOUGH_PSF (14). Others mark persistence and sky lines, whose
+ * errors are larger. */
+enum { APOGEE_BAD = 0xFF | 1 << 14 };
+
 void clv_one_spectrum_clear(clv_one_spectrum *s)
 {
     clv_free(s->wavelength), clv_free(s->flux), clv_free(s->error), clv_free(s->lsf);
@@ -113,7 +118,8 @@ double clv_angstrom_in(const char *unit)
     } known[] = { { "angstrom", 1 },     { "angstroms", 1 }, { "ang", 1 },      { "a", 1 },
                   { "0.1 nm", 1 },       { "0.1nm", 1 },     { "nm", 10 },      { "nanometer", 10 },
                   { "nanometers", 10 },  { "um", 1e4 },      { "micron", 1e4 }, { "microns", 1e4 },
-                  { "micrometer", 1e4 }, { "mum", 1e4 },     { "m", 1e10 },     { "\xC3\x85", 1 } };
+                  { "micrometer", 1e4 }, { "mum", 1e4 },     { "m", 1e10 },     { "\xC3\x85", 1 },
+                  { "aa", 1 },           { "10**-10 m", 1 }, { "mm", 1e7 },     { "cm", 1e8 } };
     for (size_t i = 0; i < CLV_LEN(known); ++i)
         if (strcasecmp(unit, known[i].unit) == 0) return known[i].angstrom;
     return 0;
@@ -123,6 +129,21 @@ int64_t clv_spectrum_mask_bits(const char *name)
 {
     if (strcasecmp(name, "and_mask") == 0) return SDSS_BAD;
     return strcasecmp(name, "dq") == 0 ? DO_NOT_USE : -1;
+}
+
+int64_t clv_spectrum_apogee_bits(void)
+{
+    return APOGEE_BAD;
+}
+
+clv_status clv_spectrum_check_flux_unit(const char *path, const char *unit)
+{
+    if (strncasecmp(unit, "mag", 3) != 0 && strncasecmp(unit, "dex", 3) != 0) return CLV_OK;
+    return clv_fail(
+        CLV_E_FORMAT,
+        "%s: the unit of its flux is \"%s\", which is logarithmic; expected a flux; compute "
+        "flux = 10^(-0.4 mag) and its errors first",
+        path, unit);
 }
 
 bool clv_is_per_hertz(const char *unit)
@@ -276,8 +297,11 @@ clv_status clv_spectrum_assemble(const char *path, const clv_spectrum_columns *c
     }
     if (!c->value[CLV_ROLE_IVAR] && !c->value[CLV_ROLE_ERROR] && !c->value[CLV_ROLE_VARIANCE])
         CLV_TRY(estimate_errors(path, s));
-    for (size_t k = 0; k < n; ++k)
-        if (is_masked(c, k) || !isfinite(s->flux[k])) s->error[k] = 0;
+    for (size_t k = 0; k < n; ++k) {
+        const bool masked = is_masked(c, k);
+        s->masked += masked && s->error[k] > 0 && isfinite(s->flux[k]);
+        if (masked || !isfinite(s->flux[k])) s->error[k] = 0;
+    }
     if (c->value[CLV_ROLE_LSF]) CLV_TRY(fill_lsf(path, c->value[CLV_ROLE_LSF], s));
     CLV_TRY(drop_unplaced(path, s));
     const double middle = s->wavelength[s->pixels / 2];
@@ -311,7 +335,7 @@ clv_status clv_spectrum_append(const char *path, const clv_one_spectrum *part,
         !join(&out->error, part->error, n, more, behind) ||
         (out->lsf && !join(&out->lsf, part->lsf, n, more, behind)))
         return clv_fail(CLV_E_MEMORY, "%s: no memory", path);
-    out->pixels = n + more, out->unplaced += part->unplaced;
+    out->pixels = n + more, out->unplaced += part->unplaced, out->masked += part->masked;
     out->estimated |= part->estimated;
     return CLV_OK;
 }

@@ -98,6 +98,7 @@ static clv_status read_one(const char *path, const clv_fits_hdu *hdu, int number
         status = clv_fail(CLV_E_FORMAT,
                           "%s: the unit of column %s is \"%s\"; expected Angstrom, nm, um or m",
                           path, wave, t.unit[CLV_ROLE_WAVE]);
+    if (!status) status = clv_spectrum_check_flux_unit(path, t.unit[CLV_ROLE_FLUX]);
     if (!status) status = read_columns(path, number, &t, cells, &c);
     *found =
         !status && c.value[CLV_ROLE_FLUX] && (c.value[CLV_ROLE_WAVE] || c.value[CLV_ROLE_LOG_WAVE]);

@@ -10,6 +10,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 enum { MOST_COLUMNS = 16, WORD = 64, MOST_LINES = 1 << 24, CHUNK = 4096, CHUNK_BYTES = 1 << 20 };
 
@@ -23,6 +24,7 @@ typedef struct reader {
     double angstrom,
         told; /* in the unit of wavelengths; told: by lines before the line of names; 0: unknown */
     bool named, per_hertz;
+    char flux_unit[WORD];
 } reader;
 
 static bool is_between(char c)
@@ -87,7 +89,10 @@ static void take_ecsv(reader *r, const char *at, const char *end)
     }
     const clv_spectrum_role role = clv_spectrum_role_among(r->names, name);
     if (role == CLV_ROLE_WAVE) r->told = clv_angstrom_in(unit);
-    if (role == CLV_ROLE_FLUX) r->per_hertz = clv_is_per_hertz(unit);
+    if (role == CLV_ROLE_FLUX) {
+        r->per_hertz = clv_is_per_hertz(unit);
+        clv_copy_string(r->flux_unit, sizeof r->flux_unit, unit);
+    }
 }
 
 /* Parses a line of units after the line of names, for the unit of the wavelengths. */
@@ -152,8 +157,14 @@ static double number_in(const char *word, bool *ok)
         if ((*ok = clv_parse_double(other, &value))) return value;
         value = NAN;
     }
-    if (!*ok && (strcmp(word, "nan") == 0 || strcmp(word, "NaN") == 0 || strcmp(word, "NAN") == 0 ||
-                 strcmp(word, "inf") == 0 || strcmp(word, "-nan") == 0))
+    if (strcasecmp(word, "true") == 0 || strcasecmp(word, "false") == 0) { /* a mask */
+        *ok = true;
+        return strcasecmp(word, "true") == 0;
+    }
+    if (!*ok &&
+        (strcmp(word, "nan") == 0 || strcmp(word, "NaN") == 0 || strcmp(word, "NAN") == 0 ||
+         strcmp(word, "inf") == 0 || strcmp(word, "-nan") == 0 || strcmp(word, "\"\"") == 0 ||
+         strcmp(word, "--") == 0)) /* the last two: a masked cell, as Astropy writes it */
         *ok = true;
     return value;
 }
@@ -228,6 +239,7 @@ static clv_status assemble(const reader *r, clv_one_spectrum *out)
                         "perhaps its error and "
                         "a mask)",
                         r->path);
+    CLV_TRY(clv_spectrum_check_flux_unit(r->path, r->flux_unit));
     if (!has_all(r)) {
         char wanted[256];
         clv_spectrum_list_names(r->names, wanted, sizeof wanted);
