@@ -201,7 +201,7 @@ static void widths_are_right(test_device *device)
 }
 
 /* Pairs of sigma 1.5 in all directions, at other places of the pixels in each frame. */
-static void close_pairs_stay_two(test_device *device, double distance, double light, double peak,
+static void close_pairs_stay_two(test_device *device, double distance, double sky, double peak,
                                  double least)
 {
     enum { FRAMES = 4 };
@@ -211,7 +211,7 @@ static void close_pairs_stay_two(test_device *device, double distance, double li
         clv_spot *spots;
         const size_t before = pairs;
         const double part = 0.25 * (double)f;
-        fill(light, light);
+        fill(sky, sky);
         for (size_t y = STEP; y + STEP / 2 < SIDE; y += STEP)
             for (size_t x = STEP; x + STEP / 2 < SIDE; x += STEP, ++pairs) {
                 const double way = 0.1 * (double)(pairs % 31), dy = distance / 2 * sin(way),
