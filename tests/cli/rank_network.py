@@ -85,7 +85,7 @@ def check_killed():
             time.sleep(0.05)
         return living() == wanted
 
-    job = subprocess.Popen([*NETWORK, "sh", "-c", f'"$SLOW_AGENT 10.83.0.2 sleep {marks[0]} & sleep {marks[1]}"'],
+    job = subprocess.Popen([*NETWORK, "sh", "-c", f"$SLOW_AGENT 10.83.0.2 sleep {marks[0]} & sleep {marks[1]}"],
                            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     if not wait_for(set(marks)):
         kit.wrong(f"a network to be killed runs {living()}, expected {marks}")
@@ -106,7 +106,7 @@ def main():
         for number, name in enumerate(names):
             for case in [*kit.CASES, "rank", "passages", "whole"] if ALL else [("search", "embed")[number]]:
                 check_bytes(name, case)
-            check_efficiency(name, "1000" if ALL else "150", "1", 0.7)
+            check_efficiency(name, "1000" if ALL else "150", "1", 0.7 if ALL else 0.5)  # 150: a lost packet counts
             if ALL:
                 check_efficiency(name, "1000", "1,2,4", 0.7)
         check_killed()

@@ -15,6 +15,7 @@ import heapq
 import os
 import random
 import select
+import shlex
 import struct
 import subprocess
 import sys
@@ -95,8 +96,8 @@ def main():
         thread = threading.Thread(target=forward, args=(devices, delay, loss, counts, stop))
         thread.start()
         try:
-            done = subprocess.run([agent, "10.83.0.1", "exec", *command], env={**os.environ, "SLOW_AGENT": agent},
-                                  check=False)
+            done = subprocess.run([agent, "10.83.0.1", "exec", shlex.join(command)],
+                                  env={**os.environ, "SLOW_AGENT": agent}, check=False)
         finally:
             stop.set()
             thread.join()
