@@ -48,6 +48,19 @@ clv_status clv_folder_json(const char *folder, const char *name, bool needed, cl
     return status;
 }
 
+const char *clv_folder_sentence_config(const char *folder)
+{
+    static const char *const names[] = {
+        "sentence_bert_config.json",       "sentence_roberta_config.json",
+        "sentence_distilbert_config.json", "sentence_camembert_config.json",
+        "sentence_albert_config.json",     "sentence_xlm-roberta_config.json",
+        "sentence_xlnet_config.json",
+    };
+    for (size_t i = 0; i < CLV_LEN(names); ++i)
+        if (clv_folder_has(folder, names[i])) return names[i];
+    return names[0];
+}
+
 const char *clv_folder_kind(const clv_json *value)
 {
     if (!value) return "nothing";

@@ -17,6 +17,10 @@ bool clv_folder_has(const char *folder, const char *name);
  * Errors: CLV_E_IO, CLV_E_FORMAT (not JSON, or no object), CLV_E_MEMORY. Free *root with clv_json_free. */
 clv_status clv_folder_json(const char *folder, const char *name, bool needed, clv_json **root);
 
+/* Returns the name of the file in which sentence-transformers keeps the limit of the transformer: the first one that
+ * the folder has of sentence_bert_config.json and its kin, which old versions named after the family. */
+const char *clv_folder_sentence_config(const char *folder);
+
 /* Reads a member that is a whole number within [least, most]. If it is absent or null, *out is `fallback`,
  * or an error if fallback < 0. CLV_E_FORMAT names the file, the member and what was found. */
 clv_status clv_folder_int(const char *what, const clv_json *object, const char *key, int64_t least,

@@ -312,11 +312,12 @@ clv_status clv_model_modules(const char *folder, clv_model_config *config, clv_m
         status = *steps ? take_modules(folder, modules, config, *steps)
                         : clv_fail(CLV_E_MEMORY, "%s: no memory", folder);
     }
-    if (!status) status = clv_folder_json(folder, "sentence_bert_config.json", false, &sentence);
+    const char *name = clv_folder_sentence_config(folder);
+    if (!status) status = clv_folder_json(folder, name, false, &sentence);
     if (!status) {
         int64_t length;
-        status = clv_folder_int("sentence_bert_config.json", sentence, "max_seq_length", 2,
-                                (int64_t)1 << 40, (int64_t)config->positions, &length);
+        status = clv_folder_int(name, sentence, "max_seq_length", 2, (int64_t)1 << 40,
+                                (int64_t)config->positions, &length);
         if (!status) config->max_length = CLV_MIN((size_t)length, config->positions);
     }
     clv_json_free(modules), clv_json_free(sentence);

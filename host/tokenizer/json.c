@@ -8,6 +8,7 @@
 #include "base/folder.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 clv_status clv_tokenizer_finish(clv_tokenizer *t, const char *what, const char *tail_mark)
@@ -195,6 +196,26 @@ static const char *named(const clv_json *config, const char *key, const char *fa
     return clv_json_string(value, fallback);
 }
 
+/* Adds the tokens of `added_tokens_decoder`, whose members are called by their ids. Tokens that take spaces with them
+ * or must be whole words are left to a warning (open.c). */
+static clv_status add_listed(clv_tokenizer *t, const char *what, const clv_json *list)
+{
+    for (const char *key = NULL; (key = clv_json_next_key(list, key));) {
+        const clv_json *token = clv_json_get(list, key);
+        const char *text = clv_json_string(clv_json_get(token, "content"), NULL);
+        char *end;
+        const long long id = strtoll(key, &end, 10);
+        if (!text || *end || end == key || id < 0) continue;
+        if (clv_json_bool(clv_json_get(token, "lstrip"), false) ||
+            clv_json_bool(clv_json_get(token, "rstrip"), false) ||
+            clv_json_bool(clv_json_get(token, "single_word"), false) ||
+            clv_json_bool(clv_json_get(token, "normalized"), false))
+            continue;
+        CLV_TRY(clv_tokenizer_add_special(t, what, text, id));
+    }
+    return CLV_OK;
+}
+
 static clv_status apply_config(clv_tokenizer *t, const char *what, const char *config_name,
                                const clv_json *config)
 {
@@ -221,6 +242,7 @@ static clv_status apply_config(clv_tokenizer *t, const char *what, const char *c
             return clv_fail(CLV_E_FORMAT, "%s: the vocabulary of %zu pieces has no \"%.60s\"", what,
                             t->pieces.ids, name);
     }
+    CLV_TRY(add_listed(t, config_name, clv_json_get(config, "added_tokens_decoder")));
     clv_free(t->pieces.slots); /* clv_tokenizer_finish rebuilds it */
     t->pieces.slots = NULL;
     return clv_tokenizer_finish(t, what, "##");

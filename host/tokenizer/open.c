@@ -119,18 +119,35 @@ static void compare_rules(const clv_tokenizer *t, const char *folder, const clv_
 }
 
 /* Checks a token that transformers would find in texts; without an added token for it, it is split here. */
-static void look_for_token(const clv_tokenizer *t, const char *folder, const clv_json *token)
+static void look_for_text(const clv_tokenizer *t, const char *folder, const char *file,
+                          const char *text)
 {
-    const clv_json *content = clv_json_is_object(token) ? clv_json_get(token, "content") : token;
-    const char *text = clv_json_string(content, NULL);
     for (size_t i = 0; text && i < t->special_count; ++i)
         if (strcmp(clv_pieces_text(&t->pieces, t->specials[i].id), text) == 0)
             return; /* specials[i].text may be a normal form */
     if (text)
         clv_log(CLV_LOG_WARN,
-                "%s: tokenizer_config.json adds the token \"%.60s\", which transformers recognises "
-                "in texts; Cleave splits it like any word",
-                folder, text);
+                "%s: %s adds the token \"%.60s\", which transformers recognises in texts; Cleave "
+                "splits it like any word",
+                folder, file, text);
+}
+
+static void look_for_token(const clv_tokenizer *t, const char *folder, const clv_json *token)
+{
+    const clv_json *content = clv_json_is_object(token) ? clv_json_get(token, "content") : token;
+    look_for_text(t, folder, "tokenizer_config.json", clv_json_string(content, NULL));
+}
+
+/* Looks for the tokens of added_tokens.json, which older versions of transformers wrote beside vocab.txt. */
+static clv_status look_for_file(const clv_tokenizer *t, const char *folder)
+{
+    static const char name[] = "added_tokens.json";
+    clv_json *list = NULL;
+    CLV_TRY(clv_folder_json(folder, name, false, &list));
+    for (const char *key = NULL; (key = clv_json_next_key(list, key));)
+        look_for_text(t, folder, name, key);
+    clv_json_free(list);
+    return CLV_OK;
 }
 
 static void look_for_tokens(const clv_tokenizer *t, const char *folder, const clv_json *config)
@@ -187,7 +204,8 @@ static clv_status take_limits(clv_tokenizer *t, const char *folder,
                               const clv_tokenizer_options *options)
 {
     clv_json *sentence = NULL, *tokenizer = NULL, *model = NULL;
-    clv_status status = clv_folder_json(folder, "sentence_bert_config.json", false, &sentence);
+    const char *name = clv_folder_sentence_config(folder);
+    clv_status status = clv_folder_json(folder, name, false, &sentence);
     if (!status) status = clv_folder_json(folder, "tokenizer_config.json", false, &tokenizer);
     if (!status) status = clv_folder_json(folder, "config.json", false, &model);
     size_t positions;
@@ -196,6 +214,7 @@ static clv_status take_limits(clv_tokenizer *t, const char *folder,
     if (!status && t->kind != CLV_TOKENIZER_WORDPIECE && encoder)
         compare_spaces(t, folder, tokenizer);
     if (!status) look_for_tokens(t, folder, tokenizer);
+    if (!status) status = look_for_file(t, folder);
     const char *side =
         clv_json_string(clv_json_get(tokenizer, "truncation_side"), t->keep_end ? "left" : "right");
     t->keep_end = strcmp(side, "left") == 0;
@@ -206,9 +225,9 @@ static clv_status take_limits(clv_tokenizer *t, const char *folder,
                           folder, side);
     if (!status && clv_json_bool(clv_json_get(sentence, "do_lower_case"), false) && !t->flags.lower)
         status = clv_fail(CLV_E_FORMAT,
-                          "%s/sentence_bert_config.json: do_lower_case is true, but the tokenizer "
-                          "keeps capitals; this is not supported",
-                          folder);
+                          "%s/%s: do_lower_case is true, but the tokenizer keeps capitals; this is "
+                          "not supported",
+                          folder, name);
     const size_t wanted = options->unlimited ? 0 : options->max_length;
     if (!status && wanted && wanted < 2)
         status = clv_fail(CLV_E_ARGUMENT, "%s: max_length is %zu, but it must be at least 2",

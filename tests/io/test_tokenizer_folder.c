@@ -72,6 +72,7 @@ static void a_folder_says_how_long_texts_may_be(void **state)
                     "1000000000000000019884624838656}",
                     64 },
                   { "tokenizer_config.json", "{\"max_len\": 40, \"model_max_length\": 32}", 32 },
+                  { "sentence_distilbert_config.json", "{\"max_seq_length\": 24}", 24 },
                   { "sentence_bert_config.json", "{\"max_seq_length\": 48}", 48 },
                   { "sentence_bert_config.json", "{\"max_seq_length\": 100}", 64 } };
     EXPECT_OK(clv_tokenizer_open(in, NULL, &t));
@@ -216,12 +217,41 @@ static void other_rules_beside_are_told(void **state)
     clv_tokenizer_close(t);
 }
 
+/* vocab.txt beside tokens that are listed elsewhere. The ids are those of transformers 5.24. */
+static void listed_tokens_are_found_in_texts(void **state)
+{
+    (void)state;
+    const char *in = folder("listed");
+    const char *text = "the [E1] the";
+    clv_tokenizer *t;
+    clv_token_rows rows = { 0 };
+    put(in, "vocab.txt", "[PAD]\n[UNK]\n[CLS]\n[SEP]\nthe\n");
+    put(in, "tokenizer_config.json",
+        "{\"added_tokens_decoder\": {\"5\": {\"content\": \"[E1]\", \"special\": true}}}");
+    test_listen();
+    EXPECT_OK(clv_tokenizer_open(in, NULL, &t));
+    assert_string_equal(test_heard(), "");
+    EXPECT_OK(clv_tokenize(t, &text, NULL, 1, NULL, &rows));
+    static const int32_t ids[] = { 2, 4, 5, 4, 3 };
+    assert_int_equal(rows.tokens, CLV_LEN(ids));
+    assert_memory_equal(rows.ids, ids, sizeof ids);
+    clv_token_rows_clear(&rows);
+    clv_tokenizer_close(t);
+    put(in, "tokenizer_config.json", "{}");
+    put(in, "added_tokens.json", "{\"[E1]\": 5}");
+    test_listen();
+    EXPECT_OK(clv_tokenizer_open(in, NULL, &t));
+    assert_non_null(strstr(test_heard(), "added_tokens.json adds the token \"[E1]\""));
+    clv_tokenizer_close(t);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_folder_says_how_long_texts_may_be),
         cmocka_unit_test(the_end_stays_where_the_folder_says_so),
         cmocka_unit_test(other_rules_beside_are_told),
+        cmocka_unit_test(listed_tokens_are_found_in_texts),
     };
     return cmocka_run_group_tests_name("tokenizer_folder", tests, NULL, NULL);
 }
