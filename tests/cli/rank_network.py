@@ -53,14 +53,20 @@ def check_bytes(name, case):
     count_packets(f"{case}, {name}", done.stderr.decode())
 
 
-def check_efficiency(name, units, speeds, least):
+def check_efficiency(name, units, speeds, least, turns=2):
+    """The better of two turns counts: one lost packet delays a short run by a fifth of a second."""
     program = os.path.join(os.path.dirname(mpi.CLEAVE), "sleepers")
     done = subprocess.run([*launcher(name), program, units, "20", speeds], capture_output=True, timeout=120, text=True,
                           stdin=subprocess.DEVNULL, check=False)
     print(f"{name}, speeds {speeds}: {done.stdout.strip()}; {done.stderr.strip()}", flush=True)
     words = done.stdout.split()
-    if done.returncode or "0 wrong" not in done.stdout or float(words[3].strip(",")) < least:
-        kit.wrong(f"sleepers, {name}: {done.returncode} {done.stdout} {done.stderr[-600:]}, expected {least} at least")
+    if done.returncode or "0 wrong" not in done.stdout:
+        kit.wrong(f"sleepers, {name}: {done.returncode} {done.stdout} {done.stderr[-600:]}")
+    elif float(words[3].strip(",")) < least:
+        if turns > 1:
+            check_efficiency(name, units, speeds, least, turns - 1)
+        else:
+            kit.wrong(f"sleepers, {name}: {done.stdout} {done.stderr[-600:]}, expected {least} at least")
 
 
 def check_killed():
@@ -106,7 +112,7 @@ def main():
         for number, name in enumerate(names):
             for case in [*kit.CASES, "rank", "passages", "whole"] if ALL else [("search", "embed")[number]]:
                 check_bytes(name, case)
-            check_efficiency(name, "1000" if ALL else "150", "1", 0.7 if ALL else 0.5)  # 150: a lost packet counts
+            check_efficiency(name, "1000" if ALL else "150", "1", 0.7)
             if ALL:
                 check_efficiency(name, "1000", "1,2,4", 0.7)
         check_killed()
