@@ -146,6 +146,7 @@ clv_status clv_model_open(const char *folder, clv_model **out)
     if (!status) status = clv_model_config_parse(config, root, &m->config);
     if (!status) status = clv_model_modules(folder, &m->config, &m->steps);
     if (!status) status = clv_model_prompts(folder, &m->sentence);
+    if (!status) status = clv_model_cut(folder, m->sentence, &m->config, &m->steps);
     if (!status) status = read_weights(m, folder);
     clv_json_free(root);
     clv_free(config);

@@ -64,6 +64,10 @@ clv_status clv_model_prompts(const char *folder, clv_json **root);
 /* Reads the rest of the configuration: modules.json and the files that it names. The caller owns *steps, and frees them
  * with clv_model_steps_free, also after a failure. */
 clv_status clv_model_modules(const char *folder, clv_model_config *config, clv_model_step **steps);
+/* Shortens vectors to the first `truncate_dim` numbers, if config_sentence_transformers.json, which `sentence` is, asks
+ * for fewer than a vector has. May allocate and extend *steps. */
+clv_status clv_model_cut(const char *folder, const clv_json *sentence, clv_model_config *config,
+                         clv_model_step **steps);
 void clv_model_steps_free(clv_model_step *steps, size_t count);
 
 #endif

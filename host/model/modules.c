@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-enum { MODULES_MAX = 32, EXTENT_MAX = 1 << 24 };
+enum { MODULES_MAX = 32, STEPS_MAX = MODULES_MAX + 2, EXTENT_MAX = 1 << 24 };
 
 /* A module: its folder, and its own config.json. */
 typedef struct module {
@@ -292,6 +292,45 @@ static clv_status take_modules(const char *folder, const clv_json *list, clv_mod
     return CLV_OK;
 }
 
+/* ---- fewer numbers ------------------------------------------------------------------------- */
+
+/* The numbers that remain are those of the whole vector: the cut comes after the last module, also after Normalize. It is
+ * a dense step whose matrix is the first rows of the identity. */
+static clv_status cut(const char *folder, size_t width, clv_model_config *config,
+                      clv_model_step *steps)
+{
+    float *rows = clv_zalloc(width, config->output * sizeof *rows);
+    if (!rows)
+        return clv_fail(CLV_E_MEMORY, "%s: no memory for %zu x %zu numbers", folder, width,
+                        config->output);
+    for (size_t i = 0; i < width; ++i)
+        rows[i * config->output + i] = 1;
+    if (config->normalize)
+        steps[config->step_count++] = (clv_model_step){ .kind = CLV_STEP_NORMALIZE,
+                                                        .in = config->output,
+                                                        .out = config->output };
+    steps[config->step_count++] = (clv_model_step){
+        .kind = CLV_STEP_DENSE, .in = config->output, .out = width, .weight = rows
+    };
+    config->normalize = false;
+    config->output = width;
+    config->steps = steps;
+    return CLV_OK;
+}
+
+clv_status clv_model_cut(const char *folder, const clv_json *sentence, clv_model_config *config,
+                         clv_model_step **steps)
+{
+    int64_t width;
+    const int64_t whole = (int64_t)config->output;
+    CLV_TRY(clv_folder_int("config_sentence_transformers.json", sentence, "truncate_dim", 1,
+                           (int64_t)1 << 40, whole, &width));
+    if (width >= whole) return CLV_OK;
+    if (!*steps) *steps = clv_zalloc(STEPS_MAX, sizeof **steps);
+    if (!*steps) return clv_fail(CLV_E_MEMORY, "%s: no memory", folder);
+    return cut(folder, (size_t)width, config, *steps);
+}
+
 void clv_model_steps_free(clv_model_step *steps, size_t count)
 {
     for (size_t i = 0; i < count; ++i) {
@@ -308,7 +347,7 @@ clv_status clv_model_modules(const char *folder, clv_model_config *config, clv_m
     *steps = NULL;
     clv_status status = clv_folder_json(folder, "modules.json", false, &modules);
     if (!status && modules) {
-        *steps = clv_zalloc(MODULES_MAX, sizeof **steps);
+        *steps = clv_zalloc(STEPS_MAX, sizeof **steps);
         status = *steps ? take_modules(folder, modules, config, *steps)
                         : clv_fail(CLV_E_MEMORY, "%s: no memory", folder);
     }

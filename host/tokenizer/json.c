@@ -165,6 +165,9 @@ clv_status clv_tokenizer_from_json(clv_tokenizer *t, const char *what, const cha
     CLV_TRY(clv_json_parse(what, text, length, &root));
     const clv_json *cut = clv_json_get(root, "truncation");
     t->keep_end = strcmp(clv_json_string(clv_json_get(cut, "direction"), "Right"), "Left") == 0;
+    const clv_json *padding = clv_json_get(root, "padding");
+    t->pads_left =
+        strcmp(clv_json_string(clv_json_get(padding, "direction"), "Right"), "Left") == 0;
     const clv_status status = is_staged(clv_json_get(root, "model"))
                                   ? clv_tokenizer_from_bpe_json(t, what, root)
                                   : take_wordpiece(t, what, root);

@@ -200,6 +200,18 @@ static void compare_spaces(const clv_tokenizer *t, const char *folder, const clv
             folder, obeyed ? "false" : "true", obeyed ? "true" : "false");
 }
 
+/* Cleave does not pad. With absolute positions, padding in front of a text moves its tokens to other positions. */
+static void look_for_padding(const clv_tokenizer *t, const char *folder, const clv_json *config)
+{
+    const char *side =
+        clv_json_string(clv_json_get(config, "padding_side"), t->pads_left ? "left" : "right");
+    if (strcmp(side, "left") != 0) return;
+    clv_log(CLV_LOG_WARN,
+            "%s: the tokenizer pads on the left, so that with sentence-transformers a vector may "
+            "depend on the other texts of its batch; Cleave computes the vector of each text alone",
+            folder);
+}
+
 static clv_status take_limits(clv_tokenizer *t, const char *folder,
                               const clv_tokenizer_options *options)
 {
@@ -213,6 +225,7 @@ static clv_status take_limits(clv_tokenizer *t, const char *folder,
     if (!status && t->kind == CLV_TOKENIZER_WORDPIECE) compare_rules(t, folder, tokenizer);
     if (!status && t->kind != CLV_TOKENIZER_WORDPIECE && encoder)
         compare_spaces(t, folder, tokenizer);
+    if (!status && encoder) look_for_padding(t, folder, tokenizer);
     if (!status) look_for_tokens(t, folder, tokenizer);
     if (!status) status = look_for_file(t, folder);
     const char *side =

@@ -159,7 +159,8 @@ struct clv_tokenizer {
         pair_types; /* two texts are [CLS] A [SEP] B [SEP]; B and what follows it are of type 1 */
     bool double_pairs; /* two texts are <s> A </s> </s> B </s> */
     size_t max_length;
-    bool keep_end; /* keeps the last tokens of a text that is too long, not the first */
+    bool keep_end;  /* keeps the last tokens of a text that is too long, not the first */
+    bool pads_left; /* tokenizer.json says so; Cleave does not pad */
     bool replace_invalid, drop_invalid;
 
     /* WORDPIECE */

@@ -245,6 +245,25 @@ static void listed_tokens_are_found_in_texts(void **state)
     clv_tokenizer_close(t);
 }
 
+static void padding_on_the_left_is_told(void **state)
+{
+    (void)state;
+    static const char *const sides[] = { "right", "left" };
+    const char *in = folder("padding");
+    clv_tokenizer *t;
+    put(in, "config.json", "{\"model_type\": \"bert\", \"max_position_embeddings\": 16}");
+    put(in, "vocab.txt", "[PAD]\n[UNK]\n[CLS]\n[SEP]\nthe\n");
+    for (size_t i = 0; i < CLV_LEN(sides); ++i) {
+        char text[64];
+        snprintf(text, sizeof text, "{\"padding_side\": \"%s\"}", sides[i]);
+        put(in, "tokenizer_config.json", text);
+        test_listen();
+        EXPECT_OK(clv_tokenizer_open(in, NULL, &t));
+        assert_int_equal(strstr(test_heard(), "pads on the left") != NULL, i == 1);
+        clv_tokenizer_close(t);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -252,6 +271,7 @@ int main(void)
         cmocka_unit_test(the_end_stays_where_the_folder_says_so),
         cmocka_unit_test(other_rules_beside_are_told),
         cmocka_unit_test(listed_tokens_are_found_in_texts),
+        cmocka_unit_test(padding_on_the_left_is_told),
     };
     return cmocka_run_group_tests_name("tokenizer_folder", tests, NULL, NULL);
 }

@@ -88,6 +88,25 @@ def test_vectors(folder, reference, context):
     np.testing.assert_allclose(cleave.embed(folder, texts, context=context), vectors, atol=1e-5)
 
 
+def test_folders_may_ask_for_shorter_vectors(folder, reference, tmp_path):
+    mine = tmp_path / "short"
+    shutil.copytree(folder, mine)
+    about = mine / "config_sentence_transformers.json"
+    texts = ["apple", "stone is green"]
+    with cleave.Encoder(folder, context=reference) as plain:
+        whole = plain.encode(texts)
+    for wanted in (1, 5, WIDTH, 10 * WIDTH, None):
+        about.write_text(json.dumps({"truncate_dim": wanted}))
+        with cleave.Encoder(mine, context=reference) as encoder:
+            short = encoder.encode(texts)
+            assert short.shape == (2, min(wanted or WIDTH, WIDTH)) == (2, encoder.width)
+            assert np.array_equal(short, whole[:, :encoder.width])  # not divided by its length once more
+    for wrong in (0, -3, 2.5, "8", True):
+        about.write_text(json.dumps({"truncate_dim": wrong}))
+        with pytest.raises(cleave.FormatError, match="truncate_dim is"):
+            cleave.Encoder(mine, context=reference)
+
+
 def test_arguments_of_sentence_transformers(folder, reference, tmp_path):
     mine = tmp_path / "prompts"
     shutil.copytree(folder, mine)
