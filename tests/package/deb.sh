@@ -69,8 +69,12 @@ make_system()
 
 check_commands()
 {
-    inside 'cd /srv && cleave --version
-    cleave probe --check && cleave demo --quiet && cleave selftest --quiet && cleave cache > /dev/null
+    inside 'cd /srv
+    cleave --version
+    cleave probe --check
+    cleave demo --quiet
+    cleave selftest > /dev/null
+    cleave cache > /dev/null
     cleave paco cleave-demo/paco-cube.npy cleave-demo/paco-angles.npy cleave-demo/paco-psf.npy -o planets --threshold 4
     cleave blobs cleave-demo/blobs-movie.npy --threshold-sigma 6 --link 4 -o spots.csv -T tracks.csv --overlay t.png
     cleave link spots.csv -o linked.csv --search 4 --particle again
@@ -94,8 +98,10 @@ check_model()
         return
     fi
     cp -rL "$CLEAVE_MINILM_DIR" "$jail/srv/minilm"
-    inside 'cd /srv && printf "a planet around a star\nbread and butter\n" > texts.txt
-    cleave embed minilm -i texts.txt -o vectors.npy && cleave tokenize minilm -i texts.txt
+    inside 'cd /srv
+    printf "a planet around a star\nbread and butter\n" > texts.txt
+    cleave embed minilm -i texts.txt -o vectors.npy
+    cleave tokenize minilm -i texts.txt
     cleave search vectors.npy --model minilm -i texts.txt --passages texts.txt --top 1
     printf "it shines\tgood\nit broke\tbad\n" > train.tsv
     cleave finetune minilm --data train.tsv --epochs 1 -o my-model --quiet
@@ -107,7 +113,9 @@ check_library()
 {
     cp "$root/packaging/consumer/square.c" "$jail/srv/"
     inside 'apt-get -qq install -y --no-install-recommends gcc libc6-dev pkg-config python3 > /dev/null
-    cd /srv && cc -std=c11 square.c $(pkg-config --cflags --libs cleave) -o square && ./square
+    cd /srv
+    cc -std=c11 square.c $(pkg-config --cflags --libs cleave) -o square
+    ./square
     python3 -c "import cleave, numpy; print(cleave.__file__, cleave.matmul(numpy.eye(3), numpy.eye(3)).sum())"
     python3 -m cleave --version'
 }
