@@ -187,8 +187,8 @@ def refusals():
         file.write("one\ntwo\nthree\n")
     for words, arguments in (
             ("there is nothing to search for", ["rows.npy"]),
-            ("both --model and --queries are given", ["rows.npy", "--queries", "q.npy", "--model", "model"]),
-            ("-i two.txt and --queries q.npy are given", ["rows.npy", "--queries", "q.npy", "-i", "two.txt"]),
+            ("--model and --queries exclude each other", ["rows.npy", "--queries", "q.npy", "--model", "model"]),
+            ("-i two.txt and --queries q.npy exclude each other", ["rows.npy", "--queries", "q.npy", "-i", "two.txt"]),
             ("--top is 0, but it must be 1 to 16384", ["rows.npy", "--queries", "q.npy", "--top", "0"]),
             ("VECTORS is missing", ["--queries", "q.npy"]),
             ("wide.npy has vectors of 8 numbers, but rows.npy has vectors of 7", ["rows.npy", "--queries", "wide.npy"]),
