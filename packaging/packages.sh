@@ -15,7 +15,7 @@ packages_test=(libcmocka-dev mesa-opencl-icd oclgrind clinfo libfftw3-dev g++ ma
     patchelf python3 python3-venv ca-certificates)
 # Continuous integration: a second compiler, sanitizers, checkers, what a bundle is made of.
 packages_ci=(abigail-tools git clang libclang-rt-dev clang-format clang-tidy llvm shellcheck codespell zsh file
-    openmpi-bin libopenmpi-dev mpich libmpich-dev python3-distributed)
+    openmpi-bin libopenmpi-dev mpich libmpich-dev iproute2 python3-distributed)
 packages_bundle=(libclblast1 libclfft2 patchelf file)
 # Debian packages, and what checks and installs them.
 packages_deb=(dpkg-dev file)
