@@ -238,15 +238,24 @@ void clv_utf8_compose(const char *text, size_t length, bool compat, clv_text *ou
     out->failed = out->failed || !good;
 }
 
-/* ---- grapheme clusters ----------------------------------------------------------------------------- */
+bool clv_char_within(const clv_char_range *ranges, size_t count, uint32_t c)
+{
+    size_t low = 0, high = count;
+    while (low < high) {
+        const size_t middle = (low + high) / 2;
+        if (c > ranges[middle].last)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < count && c >= ranges[low].first;
+}
 
-typedef struct range {
-    uint32_t first, last;
-} range;
+/* ---- grapheme clusters ----------------------------------------------------------------------------- */
 
 /* Characters that extend the one before them since Unicode 16 or 17, which the installed utf8proc may not know yet,
  * and those among them that are spacing marks. */
-static const range extending[] = {
+static const clv_char_range extending[] = {
     { 0x897, 0x897 },     { 0xCC0, 0xCC0 },     { 0xCC7, 0xCC8 },     { 0xCCA, 0xCCB },
     { 0x1715, 0x1715 },   { 0x1734, 0x1734 },   { 0x1ACF, 0x1ADD },   { 0x1AE0, 0x1AEB },
     { 0x1B3B, 0x1B3B },   { 0x1B3D, 0x1B3D },   { 0x1B43, 0x1B43 },   { 0x1BAA, 0x1BAA },
@@ -259,14 +268,14 @@ static const range extending[] = {
     { 0x1E6E3, 0x1E6E3 }, { 0x1E6E6, 0x1E6E6 }, { 0x1E6EE, 0x1E6EF }, { 0x1E6F5, 0x1E6F5 },
 };
 
-static const range spacing[] = {
+static const clv_char_range spacing[] = {
     { 0x113B9, 0x113BA }, { 0x113CA, 0x113CA }, { 0x113CC, 0x113CD }, { 0x1171E, 0x1171E },
     { 0x11B61, 0x11B61 }, { 0x11B65, 0x11B65 }, { 0x11B67, 0x11B67 }, { 0x1612A, 0x1612C },
 };
 
 /* Consonants that a linker (a virama) joins to the consonant behind it, and the linkers: rule GB9c of Unicode 15.1,
  * with the characters that Unicode 17 gives it. */
-static const range consonants[] = {
+static const clv_char_range consonants[] = {
     { 0x915, 0x939 },     { 0x958, 0x95F },     { 0x978, 0x97F },     { 0x995, 0x9A8 },
     { 0x9AA, 0x9B0 },     { 0x9B2, 0x9B2 },     { 0x9B6, 0x9B9 },     { 0x9DC, 0x9DD },
     { 0x9DF, 0x9DF },     { 0x9F0, 0x9F1 },     { 0xA95, 0xAA8 },     { 0xAAA, 0xAB0 },
@@ -291,24 +300,11 @@ static const uint32_t linkers[] = { 0x94D,   0x9CD,   0xACD,   0xB4D,   0xC4D,  
                                     0x17D2,  0x1A60,  0x1B44,  0x1BAB,  0xA9C0,  0xAAF6, 0x10A3F,
                                     0x11133, 0x113D0, 0x1193E, 0x11A47, 0x11A99, 0x11F42 };
 
-static bool within(const range *ranges, size_t count, uint32_t c)
-{
-    size_t low = 0, high = count;
-    while (low < high) {
-        const size_t middle = (low + high) / 2;
-        if (c > ranges[middle].last)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < count && c >= ranges[low].first;
-}
-
 /* Returns a character that breaks as `c` does, and that every version of utf8proc knows. */
 static utf8proc_int32_t alike(uint32_t c)
 {
-    if (within(spacing, CLV_LEN(spacing), c)) return 0x903;
-    if (within(extending, CLV_LEN(extending), c)) return 0x300;
+    if (clv_char_within(spacing, CLV_LEN(spacing), c)) return 0x903;
+    if (clv_char_within(extending, CLV_LEN(extending), c)) return 0x300;
     if (c == 0x113D1) return 0x600; /* joins what follows */
     if (c == 0x11A3A) return 'a';   /* no longer does */
     return (utf8proc_int32_t)c;
@@ -320,7 +316,7 @@ typedef enum conjunct { NO_CONJUNCT, CONSONANT, LINKED } conjunct;
 static conjunct advance(conjunct state, uint32_t c, bool joins)
 {
     if (c < 0x300) return NO_CONJUNCT;
-    if (within(consonants, CLV_LEN(consonants), c)) return CONSONANT;
+    if (clv_char_within(consonants, CLV_LEN(consonants), c)) return CONSONANT;
     if (!state || !joins || c == 0x200C) return NO_CONJUNCT;
     for (size_t i = 0; i < CLV_LEN(linkers); ++i)
         if (c == linkers[i]) return LINKED;

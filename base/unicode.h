@@ -33,6 +33,13 @@ unsigned clv_char_combining(uint32_t c); /* canonical combining class; 0: a star
 uint32_t clv_char_lower(uint32_t c);     /* simple mapping, independent of context */
 uint32_t clv_char_upper(uint32_t c);
 
+/* Code points from `first` to `last`, both of which belong to them. */
+typedef struct clv_char_range {
+    uint32_t first, last;
+} clv_char_range;
+/* Is the code point in one of the `count` ranges, which must be in ascending order? */
+bool clv_char_within(const clv_char_range *ranges, size_t count, uint32_t c);
+
 /* Decodes strictly: no overlong forms, no surrogates, nothing beyond U+10FFFF. Returns the bytes of the
  * character at `text` (1 to 4), or 0 when they are not UTF-8 or `length` is 0. */
 size_t clv_utf8_decode(const char *text, size_t length, uint32_t *c);

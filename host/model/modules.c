@@ -294,8 +294,8 @@ static clv_status take_modules(const char *folder, const clv_json *list, clv_mod
 
 /* ---- fewer numbers ------------------------------------------------------------------------- */
 
-/* The numbers that remain are those of the whole vector: the cut comes after the last module, also after Normalize. It is
- * a dense step whose matrix is the first rows of the identity. */
+/* Shortens vectors to their first `width` numbers, after the last module, also after Normalize. The cut is a dense step
+ * whose matrix has the first rows of the identity. */
 static clv_status cut(const char *folder, size_t width, clv_model_config *config,
                       clv_model_step *steps)
 {

@@ -135,8 +135,8 @@ size_t clv_scan_columns(unsigned terms)
     return ((products + part - 1) / part + 1) * part;
 }
 
-/* Returns the float next to a limit that does not lie beyond it: `inside` is 1 for a lower limit, -1 for an upper one. A
- * fit that ends there would otherwise be outside of the library. */
+/* Returns the float next to a limit that does not lie beyond it: `inside` is 1 for a lower limit, -1 for an upper one.
+ * A fit that ends there would otherwise be outside of the library. */
 static float within(double limit, int inside)
 {
     const float rounded = (float)limit;

@@ -9,13 +9,9 @@
 #include "base/alloc.h"
 #include "base/unicode.h"
 
-typedef struct range {
-    uint32_t first, last;
-} range;
-
 /* Ranges with the marks, punctuation and controls that were added after Unicode 8; ordinary characters may lie
  * between them. */
-static const range young[] = {
+static const clv_char_range young[] = {
     { 0x5C8, 0x5C9 },     { 0x61D, 0x61D },     { 0x7FD, 0x7FD },     { 0x890, 0x8E2 },
     { 0x9FD, 0x9FE },     { 0xA76, 0xA76 },     { 0xAFA, 0xAFF },     { 0xB53, 0xB55 },
     { 0xC04, 0xC04 },     { 0xC3C, 0xC3C },     { 0xC77, 0xC77 },     { 0xC84, 0xC84 },
@@ -34,34 +30,34 @@ static const range young[] = {
 
 /* The reference's NFD is that of Unicode 9, which knows the combining classes of these characters, but none of the
  * other young ones and of `unsorted`. */
-static const range nine[] = {
+static const clv_char_range nine[] = {
     { 0x8D4, 0x8E1 },     { 0x1DFB, 0x1DFB },   { 0x11442, 0x11446 },
     { 0x11C3F, 0x11C3F }, { 0x1E000, 0x1E02A }, { 0x1E944, 0x1E94A },
 };
-static const range unsorted[] = { { 0x1715, 0x1715 }, { 0x16FF0, 0x16FF1 } };
+static const clv_char_range unsorted[] = { { 0x1715, 0x1715 }, { 0x16FF0, 0x16FF1 } };
 
 /* StripAccents drops all marks of Unicode 9. These are its differences from `young`: marks within `young` that it
  * drops, and marks outside `young` that it keeps. */
-static const range dropped[] = {
+static const clv_char_range dropped[] = {
     { 0x8D4, 0x8E1 },     { 0x1885, 0x1886 },   { 0x1CF2, 0x1CF3 },   { 0x1DFB, 0x1DFB },
     { 0xA8C5, 0xA8C5 },   { 0xA9BD, 0xA9BD },   { 0x1123E, 0x1123E }, { 0x11438, 0x11446 },
     { 0x11C2F, 0x11C36 }, { 0x11C38, 0x11C3F }, { 0x11C92, 0x11CA7 }, { 0x11CA9, 0x11CB6 },
     { 0x1E000, 0x1E006 }, { 0x1E008, 0x1E018 }, { 0x1E01B, 0x1E021 }, { 0x1E023, 0x1E024 },
     { 0x1E026, 0x1E02A }, { 0x1E944, 0x1E94A },
 };
-static const range staying[] = {
+static const clv_char_range staying[] = {
     { 0xCF3, 0xCF3 },     { 0x1715, 0x1715 },   { 0x1CF7, 0x1CF7 },   { 0x11145, 0x11146 },
     { 0x111C9, 0x111C9 }, { 0x111CE, 0x111CE }, { 0x1182C, 0x1182E }, { 0x11930, 0x11937 },
     { 0x16F7F, 0x16F87 }, { 0x16FF0, 0x16FF1 },
 };
 /* Characters whose compatibility decomposition was added after Unicode 9. */
-static const range whole[] = {
+static const clv_char_range whole[] = {
     { 0x32FF, 0x32FF },   { 0xA7F1, 0xA7F4 },   { 0xAB69, 0xAB69 },   { 0x10781, 0x107BA },
     { 0x1CCD6, 0x1CCF9 }, { 0x1F16C, 0x1F16C }, { 0x1FBF0, 0x1FBF9 },
 };
 
 /* Ideographs, each of which is a word of its own in these vocabularies; kana and Hangul are not. */
-static const range ideographs[] = {
+static const clv_char_range ideographs[] = {
     { 0x3400, 0x4DBF },   { 0x4E00, 0x9FFF },   { 0xF900, 0xFAFF },   { 0x20000, 0x2A6DF },
     { 0x2A700, 0x2B73F }, { 0x2B740, 0x2B81F }, { 0x2B920, 0x2CEAF }, { 0x2F800, 0x2FA1F },
 };
@@ -78,19 +74,6 @@ static const struct {
 } late[] = { { 0x1C89, 0x1C8A }, { 0xA7CB, 0x264 },  { 0xA7CC, 0xA7CD }, { 0xA7CE, 0xA7CF },
              { 0xA7D2, 0xA7D3 }, { 0xA7D4, 0xA7D5 }, { 0xA7DA, 0xA7DB }, { 0xA7DC, 0x19B } };
 
-static bool within(const range *ranges, size_t count, uint32_t c)
-{
-    size_t low = 0, high = count;
-    while (low < high) {
-        const size_t middle = (low + high) / 2;
-        if (c > ranges[middle].last)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < count && c >= ranges[low].first;
-}
-
 static bool is_ascii_punctuation(uint32_t c)
 {
     return (c >= 33 && c <= 47) || (c >= 58 && c <= 64) || (c >= 91 && c <= 96) ||
@@ -99,7 +82,7 @@ static bool is_ascii_punctuation(uint32_t c)
 
 static clv_char_class class_of(uint32_t c)
 {
-    if (within(young, CLV_LEN(young), c)) return CLV_CHAR_OTHER;
+    if (clv_char_within(young, CLV_LEN(young), c)) return CLV_CHAR_OTHER;
     for (size_t i = 0; i < CLV_LEN(moved); ++i)
         if (moved[i].c == c) return moved[i].was;
     return clv_char_classify(c);
@@ -116,16 +99,17 @@ static uint32_t lower_of(uint32_t c)
 
 static unsigned combining_of(uint32_t c)
 {
-    if (within(unsorted, CLV_LEN(unsorted), c)) return 0;
-    if (within(young, CLV_LEN(young), c) && !within(nine, CLV_LEN(nine), c)) return 0;
+    if (clv_char_within(unsorted, CLV_LEN(unsorted), c)) return 0;
+    if (clv_char_within(young, CLV_LEN(young), c) && !clv_char_within(nine, CLV_LEN(nine), c))
+        return 0;
     return clv_char_combining(c);
 }
 
 bool clv_char_is_old_mark(uint32_t c)
 {
-    if (within(dropped, CLV_LEN(dropped), c)) return true;
-    return clv_char_is_mark(c) && !within(young, CLV_LEN(young), c) &&
-           !within(staying, CLV_LEN(staying), c);
+    if (clv_char_within(dropped, CLV_LEN(dropped), c)) return true;
+    return clv_char_is_mark(c) && !clv_char_within(young, CLV_LEN(young), c) &&
+           !clv_char_within(staying, CLV_LEN(staying), c);
 }
 
 unsigned clv_char_old_combining(uint32_t c)
@@ -135,7 +119,8 @@ unsigned clv_char_old_combining(uint32_t c)
 
 size_t clv_char_old_decompose(uint32_t c, bool compat, uint32_t out[CLV_COMPAT_MAX])
 {
-    if (within(young, CLV_LEN(young), c) || (compat && within(whole, CLV_LEN(whole), c))) {
+    if (clv_char_within(young, CLV_LEN(young), c) ||
+        (compat && clv_char_within(whole, CLV_LEN(whole), c))) {
         out[0] = c;
         return 1;
     }
@@ -168,10 +153,11 @@ size_t clv_char_spell(clv_char_flags flags, uint32_t c, clv_spelled out[CLV_SPEL
         out[0] = space;
         return 1;
     }
-    const bool apart = flags.cjk && within(ideographs, CLV_LEN(ideographs), c);
+    const bool apart = flags.cjk && clv_char_within(ideographs, CLV_LEN(ideographs), c);
     uint32_t parts[CLV_DECOMPOSED_MAX] = { c };
     size_t count = 1, used = 0;
-    if (flags.strip && !within(young, CLV_LEN(young), c)) count = clv_char_decompose(c, parts);
+    if (flags.strip && !clv_char_within(young, CLV_LEN(young), c))
+        count = clv_char_decompose(c, parts);
     if (apart) out[used++] = space;
     for (size_t i = 0; i < count; ++i) {
         const unsigned combining = flags.strip ? combining_of(parts[i]) : 0;

@@ -14,8 +14,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* CHECKSUM, PLACE: bytes of a CRC-32C; of a chunk's offset and length in a shard. SEARCHED: looking for a chunk takes as
- * long as filling so many bytes. TIMES: how many bytes may be absent for each that was read. */
+/* CHECKSUM, PLACE: bytes of a CRC-32C; of a chunk's offset and length in a shard. SEARCHED: looking for a chunk takes
+ * as long as filling so many bytes. TIMES: how many bytes may be absent for each that was read. */
 enum { CHECKSUM = 4, PLACE = 16, SEARCHED = 4096, TIMES = 1000 };
 #define NOWHERE UINT64_MAX
 /* Bytes that may be absent in any case. */

@@ -33,8 +33,8 @@ struct clv_trainer {
     clv_trainer *twin;          /* the same trainer in plain C, for checks; NULL: none yet */
     bool looked;                /* a step was checked since the twin was opened */
     uint64_t checked, repeated; /* numbers of steps */
-    /* Of the steps between checks, see watch.h: the largest loss and longest gradient so far; whether one of them was no
-     * number; how far AdamW and its decay may have moved weights since the last check. */
+    /* Of the steps between checks, see watch.h: the largest loss and longest gradient so far; whether one of them was
+     * no number; how far AdamW and its decay may have moved weights since the last check. */
     double most_loss, most_length;
     bool lost;
     double way, shrinking;
