@@ -8,10 +8,10 @@
 #include <string.h>
 
 enum {
-    PART = 3,   /* a range is that part of a rank's share of what is left */
-    FIRST = 32, /* the same for the first range of a rank */
-    MORE = 4,   /* a range is at most so many times the one before, since few units tell little */
-    OF_TICKET = 4, /* the same for the range of a ticket; all ranks have the same share */
+    PART = 3,      /* a rank gets 1/PART of its share of the units that are left */
+    FIRST = 32,    /* its first range is 1/FIRST of its share, because its speed is not known yet */
+    MORE = 4,      /* no range is longer than MORE times the one before: few units tell little */
+    OF_TICKET = 4, /* a ticket is 1/OF_TICKET of an equal share of the units that are left */
 };
 
 /* A range of about `length` units out of the `left` ones. */

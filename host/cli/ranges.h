@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How the units of a job are divided among ranks: in ranges that shrink, so that there are few and ranks end together.
+/* Divides the units of a job among ranks, in ranges that shrink, so that there are few of them and all ranks end at
+ * about the same time.
  *
- * With messages, rank 0 divides. A rank tells with each request how fast it was, and gets a third of its share of what
- * is left, its share being its speed's part of the speed of all. A rank that has not computed yet gets a small range,
- * because nobody knows its speed. A slow rank gets no more if the others will have done the rest before it could end
- * its smallest range. With one-sided operations nobody divides: a rank draws a number, and this ticket
- * stands for the same range on all ranks, whoever is how fast. */
+ * With messages, rank 0 divides. With each request, a rank tells how fast it was. It gets a third of its share of the
+ * units that are left; its share is its speed divided by the sum of all speeds. A rank that has not computed anything
+ * yet gets a small range, because its speed is not known. A slow rank gets nothing more if the other ranks will have
+ * done the rest before it could finish its smallest range.
+ *
+ * With one-sided operations, no rank divides. A rank draws a number, its ticket, which stands for the same range on all
+ * ranks and does not depend on their speeds. */
 #ifndef CLEAVE_HOST_CLI_RANGES_H
 #define CLEAVE_HOST_CLI_RANGES_H
 

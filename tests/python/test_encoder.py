@@ -88,19 +88,30 @@ def test_vectors(folder, reference, context):
     np.testing.assert_allclose(cleave.embed(folder, texts, context=context), vectors, atol=1e-5)
 
 
-def test_folders_may_ask_for_shorter_vectors(folder, reference, tmp_path):
+@pytest.mark.parametrize("normalizes", (False, True))
+def test_folders_may_ask_for_shorter_vectors(folder, reference, context, tmp_path, normalizes):
     mine = tmp_path / "short"
     shutil.copytree(folder, mine)
     about = mine / "config_sentence_transformers.json"
+    if normalizes:
+        (mine / "1_Pooling").mkdir()
+        (mine / "1_Pooling" / "config.json").write_text(json.dumps({"pooling_mode_mean_tokens": True}))
+        modules = (("Transformer", ""), ("Pooling", "1_Pooling"), ("Normalize", "2_Normalize"))
+        (mine / "modules.json").write_text(json.dumps([
+            {"idx": i, "name": str(i), "path": path, "type": f"sentence_transformers.models.{kind}"}
+            for i, (kind, path) in enumerate(modules)]))
     texts = ["apple", "stone is green"]
-    with cleave.Encoder(folder, context=reference) as plain:
+    with cleave.Encoder(mine, context=reference) as plain:
         whole = plain.encode(texts)
+    assert np.allclose(np.linalg.norm(whole, axis=1), 1) == normalizes
     for wanted in (1, 5, WIDTH, 10 * WIDTH, None):
         about.write_text(json.dumps({"truncate_dim": wanted}))
-        with cleave.Encoder(mine, context=reference) as encoder:
+        with cleave.Encoder(mine, context=reference) as encoder, cleave.Encoder(mine, context=context) as device:
             short = encoder.encode(texts)
             assert short.shape == (2, min(wanted or WIDTH, WIDTH)) == (2, encoder.width)
-            assert np.array_equal(short, whole[:, :encoder.width])  # not divided by its length once more
+            # divided by the length of the whole vector, and not once more by its own
+            np.testing.assert_allclose(short, whole[:, :encoder.width], atol=2e-7)
+            np.testing.assert_allclose(device.encode(texts), short, atol=1e-5)
     for wrong in (0, -3, 2.5, "8", True):
         about.write_text(json.dumps({"truncate_dim": wrong}))
         with pytest.raises(cleave.FormatError, match="truncate_dim is"):

@@ -414,8 +414,7 @@ static void tell_placed(const specfit_args *a, const char *path, const clv_one_s
     if (!a->medium && s->medium == CLV_MEDIUM_UNTOLD)
         cli_warn(cli_running(),
                  "%s does not say whether its wavelengths are in vacuum or in air: assuming vacuum "
-                 "(--wavelengths "
-                 "air or vacuum chooses)",
+                 "(--wavelengths air or vacuum chooses)",
                  path);
     if (used < s->pixels)
         cli_warn(cli_running(),
@@ -463,10 +462,10 @@ static int match_single(const specfit_args *a, const clv_speclib *lib, specfit_i
         const char *const unit = other_unit(takers, count, s.wavelength[0], last);
         clv_text hint = { 0 };
         if (s.guessed_um)
-            clv_text_add(&hint,
-                         ". The file gives no unit, and its numbers are below 100, so that they "
-                         "were read as "
-                         "micrometres; if they are log10 of Angstrom, name the column loglam");
+            clv_text_add(
+                &hint,
+                ". The file gives no unit, and its numbers are below 100, so that they "
+                "were read as micrometres; if they are log10 of Angstrom, name the column loglam");
         else if (unit)
             clv_text_add(&hint,
                          ". If they are in %s, the file has to say so: a line of names such as "

@@ -20,9 +20,9 @@
 
 enum {
     OWN_OPTIONS = 36,
-    BLOCK_ROWS = 512,      /* stars of a job, at most, */
-    RANK_ROWS = 16,        /* but so many for each rank, and */
-    RANK_LEAST = 2,        /* at least so many if --save-every asks for fewer */
+    BLOCK_ROWS = 512, /* most stars of a job, unless there are many ranks */
+    RANK_ROWS = 16,   /* stars of a job for each rank, if these are more than BLOCK_ROWS */
+    RANK_LEAST = 2,   /* fewest stars of a job for each rank; --save-every cannot ask for fewer */
     MOST_VELOCITY = 10000, /* km/s */
 };
 

@@ -187,8 +187,7 @@ static clv_status read_one(const char *path, const clv_fits_hdus *hdus, size_t n
         has_image(hdus, "ANDMASK"))
         status = clv_fail(CLV_E_FORMAT,
                           "%s: SDSS's spPlate- files, with %zu spectra in this one, are not "
-                          "supported; fit the spec- "
-                          "files of its fibres",
+                          "supported; fit the spec- files of its fibres",
                           path, image.shape[0]);
     if (!status && !image.rank) status = clv_fail(CLV_E_FORMAT, "%s: the image has no axes", path);
     if (!status) status = take_rows(path, &image, a, &c);
