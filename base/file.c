@@ -51,8 +51,7 @@ static clv_status read_file(const char *path, bool plain, size_t limit, char **d
         goto cleanup;
     }
     if (plain && !S_ISREG(info.st_mode)) {
-        status =
-            clv_fail(CLV_E_IO, "%s: is a pipe or a device, but a regular file is needed", path);
+        status = clv_fail(CLV_E_IO, "%s is a pipe or a device, but a regular file is needed", path);
         goto cleanup;
     }
     if (S_ISREG(info.st_mode) && info.st_size > 0 && (uint64_t)info.st_size > limit) {
@@ -180,7 +179,7 @@ static clv_status begin_as(const char *path, mode_t mode, char **temporary)
                      (long)getpid(), atomic_fetch_add(&counter, 1));
         if (name.failed) {
             clv_text_clear(&name);
-            return clv_fail(CLV_E_MEMORY, "%s: no memory", path);
+            return clv_fail(CLV_E_MEMORY, "%s: out of memory", path);
         }
         if (clv_temporary_file(name.data, mode)) {
             *temporary = name.data;
@@ -220,7 +219,7 @@ static clv_status begin_nowhere(const char *path, char **temporary)
     clv_text name = { 0 };
     clv_text_add(&name, "/proc/self/fd/%d", atomic_load(&nowhere));
     *temporary = name.failed ? NULL : name.data;
-    return *temporary ? CLV_OK : clv_fail(CLV_E_MEMORY, "%s: no memory", path);
+    return *temporary ? CLV_OK : clv_fail(CLV_E_MEMORY, "%s: out of memory", path);
 }
 
 clv_status clv_file_begin(const char *path, char **temporary)
@@ -230,7 +229,7 @@ clv_status clv_file_begin(const char *path, char **temporary)
     *temporary = NULL;
     if (clv_outputs_discarded()) return begin_nowhere(path, temporary);
     if (follow(path, real) >= 0 || (stat(path, &info) == 0 && !S_ISREG(info.st_mode)))
-        return clv_fail(CLV_E_IO, "%s: is a %s, but the name of a file is needed", path,
+        return clv_fail(CLV_E_IO, "%s is a %s, but the name of a file is needed", path,
                         stat(path, &info) == 0 && S_ISDIR(info.st_mode) ? "directory"
                                                                         : "pipe or device");
     if (lstat(real, &info) == 0 && S_ISLNK(info.st_mode)) {
@@ -322,7 +321,7 @@ static clv_status show_parts(int descriptor, const char *name, const clv_part *p
     for (size_t i = 0; i < count; ++i)
         clv_text_visible(&shown, parts[i].data, parts[i].length);
     const clv_part whole = { clv_text_get(&shown), shown.length };
-    const clv_status status = shown.failed ? clv_fail(CLV_E_MEMORY, "%s: no memory", name)
+    const clv_status status = shown.failed ? clv_fail(CLV_E_MEMORY, "%s: out of memory", name)
                                            : write_parts(descriptor, name, &whole, 1);
     clv_text_clear(&shown);
     return status;
@@ -352,7 +351,7 @@ clv_status clv_parts_write(const char *path, const clv_part *parts, size_t count
     char *temporary = NULL;
     const bool there = stat(path, &info) == 0;
     if (there && S_ISDIR(info.st_mode))
-        return clv_fail(CLV_E_IO, "%s: is a directory, but the name of a file is needed", path);
+        return clv_fail(CLV_E_IO, "%s is a directory, but the name of a file is needed", path);
     if (there && !S_ISREG(info.st_mode)) return write_to(path, path, parts, count);
     CLV_TRY(clv_file_begin(path, &temporary));
     const clv_status status = write_to(temporary, path, parts, count);
@@ -385,7 +384,7 @@ clv_status clv_file_write_private(const char *path, const void *data, size_t len
 static clv_status make_dirs(const char *path, mode_t mode)
 {
     char *copy = clv_strdup(path);
-    if (!copy) return clv_fail(CLV_E_MEMORY, "%s: no memory", path);
+    if (!copy) return clv_fail(CLV_E_MEMORY, "%s: out of memory", path);
     clv_status status = CLV_OK;
     for (char *c = copy + 1; *copy && !status; ++c) {
         const char was = *c;
@@ -416,9 +415,9 @@ clv_status clv_dir_make_private(const char *path)
     struct stat info;
     if (lstat(path, &info)) return io_error("read the attributes of", path);
     if (!S_ISDIR(info.st_mode))
-        return clv_fail(CLV_E_IO, "%s: is a link or a file, but a directory was expected", path);
+        return clv_fail(CLV_E_IO, "%s is a link or a file, but a directory was expected", path);
     if (info.st_uid != geteuid())
-        return clv_fail(CLV_E_IO, "%s: belongs to user %u, but this process runs as user %u", path,
+        return clv_fail(CLV_E_IO, "%s belongs to user %u, but this process runs as user %u", path,
                         (unsigned)info.st_uid, (unsigned)geteuid());
     if (info.st_mode & 022)
         return clv_fail(

@@ -34,11 +34,11 @@ clv_status clv_folder_json(const char *folder, const char *name, bool needed, cl
     if (!needed && !clv_folder_has(folder, name)) return CLV_OK;
     char *path = clv_folder_path(folder, name), *text = NULL;
     size_t length;
-    if (!path) return clv_fail(CLV_E_MEMORY, "%s: no memory", folder);
+    if (!path) return clv_fail(CLV_E_MEMORY, "%s: out of memory", folder);
     clv_status status = clv_file_read_plain(path, CLV_FOLDER_FILE_MAX, &text, &length);
     if (!status) status = clv_json_parse_large(path, text, length, root);
     if (!status && !clv_json_is_object(*root) && !clv_json_is_array(*root))
-        status = clv_fail(CLV_E_FORMAT, "%s: is neither a JSON object nor a JSON list", path);
+        status = clv_fail(CLV_E_FORMAT, "%s is neither a JSON object nor a JSON list", path);
     if (status) {
         clv_json_free(*root);
         *root = NULL;

@@ -227,7 +227,7 @@ clv_status clv_json_parse(const char *what, const char *text, size_t length, clv
     *root = NULL;
     json_t *value = json_loadb(text, length, JSON_REJECT_DUPLICATES, &error);
     if (!value)
-        return clv_fail(CLV_E_FORMAT, "%s: is not valid JSON: line %d, column %d: %s", what,
+        return clv_fail(CLV_E_FORMAT, "%s is not valid JSON: line %d, column %d: %s", what,
                         error.line, error.column, error.text);
     *root = wrap(value);
     return CLV_OK;
@@ -266,9 +266,9 @@ clv_status clv_json_parse_large(const char *what, const char *text, size_t lengt
         return clv_json_parse(what, text, length, root);
     clv_text real = { 0 };
     spell_as_real(text, length, &real);
-    const clv_status status = real.failed
-                                  ? clv_fail(CLV_E_MEMORY, "%s: no memory for its text", what)
-                                  : clv_json_parse(what, clv_text_get(&real), real.length, root);
+    const clv_status status =
+        real.failed ? clv_fail(CLV_E_MEMORY, "%s: not enough memory for its text", what)
+                    : clv_json_parse(what, clv_text_get(&real), real.length, root);
     clv_text_clear(&real);
     return status;
 }

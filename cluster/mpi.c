@@ -191,7 +191,7 @@ static const char *exchange(uint64_t job, uint64_t identity, const void *bytes, 
     int *counts = malloc(2 * n * sizeof *counts);
     if (!told || !starts || !counts) {
         free(told), free(starts), free(counts);
-        return "no memory for the ranks' sizes";
+        return "not enough memory for the ranks' sizes";
     }
     tell_sizes(identity, length, told);
     for (size_t r = 0; r < n; ++r) {
@@ -206,7 +206,7 @@ static const char *exchange(uint64_t job, uint64_t identity, const void *bytes, 
         const size_t largest = n * (longest < most ? longest : most);
         *all = malloc(total ? total : 1);
         room = malloc(largest ? largest : 1);
-        if (!*all || !room) failed = "no memory for the results of all ranks";
+        if (!*all || !room) failed = "not enough memory for the results of all ranks";
         for (size_t done = 0; !failed && done < longest; done += most)
             exchange_round(bytes, *all, sizes, starts, done, most, counts, counts + n, room);
     }

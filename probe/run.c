@@ -106,7 +106,7 @@ static clv_status measure(clv_machine *machine, const clv_probe_options *options
     if (!options->check && !options->bench && !options->measure_free) return CLV_OK;
     if (orders->devices) {
         wanted = clv_zalloc(machine->report.device_count, sizeof *wanted);
-        if (!wanted) return clv_fail(CLV_E_MEMORY, "probe: no memory for the report");
+        if (!wanted) return clv_fail(CLV_E_MEMORY, "probe: not enough memory for the report");
         status = clv_select_devices(&machine->report, orders->devices, wanted);
     }
     if (!status) status = clv_measure_devices(machine, options, wanted);
@@ -128,7 +128,7 @@ clv_status clv_probe_run(const clv_probe_options *given, clv_probe_report **repo
     CLV_TRY(read_orders(&options, &orders));
 
     clv_machine *machine = clv_machine_create();
-    if (!machine) return clv_fail(CLV_E_MEMORY, "probe: no memory for the report");
+    if (!machine) return clv_fail(CLV_E_MEMORY, "probe: not enough memory for the report");
     clv_utc(now, sizeof now);
     machine->report.time_utc = clv_machine_keep(machine, now);
     clv_status status = find_facts(machine, &options);

@@ -84,7 +84,7 @@ clv_status arrays_open(arrays_trial *t)
         for (size_t axis = 0; axis < e[i].rank; ++axis)
             floats *= e[i].shape[axis];
         t->memory[i] = clv_alloc(floats, sizeof(float));
-        if (!t->memory[i]) return clv_fail(CLV_E_MEMORY, "no memory for %s", t->c->name);
+        if (!t->memory[i]) return clv_fail(CLV_E_MEMORY, "not enough memory for %s", t->c->name);
         if (i < e[0].operands)
             fill(t->memory[i], floats, (uint32_t)i + 1);
         else

@@ -339,7 +339,7 @@ static clv_status measure_all(bench *b, const bench_args *a, const char *scripts
 static clv_status write_text(const char *path, char *text)
 {
     const clv_status status = text ? clv_file_write(path, text, strlen(text))
-                                   : clv_fail(CLV_E_MEMORY, "%s: no memory", path);
+                                   : clv_fail(CLV_E_MEMORY, "%s: out of memory", path);
     clv_free(text);
     return status;
 }
@@ -468,7 +468,7 @@ static int run(int argc, char **argv)
     int code = cli_parse(&cli_bench, tables, argc, argv, &operands);
     if (code >= 0) return code;
     bench *b = clv_zalloc(1, sizeof *b);
-    if (!b) return cli_error(&cli_bench, CLI_FAILED, "no memory");
+    if (!b) return cli_error(&cli_bench, CLI_FAILED, "out of memory");
     for (size_t i = 0; i < BENCH_MOST_CASES; ++i)
         for (size_t k = 0; k < BENCH_MOST_PARTIES; ++k)
             b->cells[i][k].agreement = -1;

@@ -209,7 +209,7 @@ static clv_status measure(bench_run *run, size_t case_index)
     clv_status status = CLV_OK;
     if (c->variant != 8 || plain) t.room = 0; /* spots are the same for every batch */
     if (t.room && !(t.spots = clv_alloc(t.room, sizeof *t.spots)))
-        status = clv_fail(CLV_E_MEMORY, "no memory for %zu spots", t.room);
+        status = clv_fail(CLV_E_MEMORY, "not enough memory for %zu spots", t.room);
     if (!plain && !status) {
         status = once(&t, &seconds); /* compiles, learns speeds */
         if (!status) status = clv_blob_plan_create(&movie.shape, NULL, &plan);

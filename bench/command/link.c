@@ -46,7 +46,7 @@ static clv_status make_points(const bench_case *c, clv_point **points, size_t *c
     if (!place || !*points) {
         clv_free(place), clv_free(*points);
         *points = NULL;
-        return clv_fail(CLV_E_MEMORY, "no memory for %zu points", particles * frames);
+        return clv_fail(CLV_E_MEMORY, "not enough memory for %zu points", particles * frames);
     }
     uint64_t state = 1;
     for (size_t i = 0; i < 2 * particles; ++i)
@@ -134,7 +134,7 @@ static clv_status measure(bench_run *run, size_t case_index)
     CLV_TRY(make_points(c, &points, &count));
     trial t = { points, clv_alloc(count, sizeof(int64_t)), count };
     clv_status status =
-        t.particle ? CLV_OK : clv_fail(CLV_E_MEMORY, "no memory for %zu points", count);
+        t.particle ? CLV_OK : clv_fail(CLV_E_MEMORY, "not enough memory for %zu points", count);
     if (!status) status = bench_repeat(&run->bench->plan, once, &t, values, &samples);
     if (!status) bench_send(run, case_index, BENCH_COMPUTE, values, samples);
     clv_free(points), clv_free(t.particle);

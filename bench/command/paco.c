@@ -195,7 +195,7 @@ static clv_status measure(bench_run *run, size_t case_index)
                 .a = clv_alloc(positions, sizeof *t.a),
                 .b = clv_alloc(positions, sizeof *t.b),
                 .has_kernel_s = true };
-    clv_status status = t.a && t.b ? CLV_OK : clv_fail(CLV_E_MEMORY, "no memory for maps");
+    clv_status status = t.a && t.b ? CLV_OK : clv_fail(CLV_E_MEMORY, "not enough memory for maps");
     if (!status) status = measure_trial(run, case_index, &t);
     clv_free(t.a), clv_free(t.b);
     clv_report_free(t.report);

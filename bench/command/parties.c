@@ -117,7 +117,7 @@ static clv_status add_selected(bench *b, const char *selection, size_t *chosen)
 {
     size_t count = 0;
     bool *picked = clv_zalloc(b->probe->device_count, sizeof *picked);
-    if (!picked) return clv_fail(CLV_E_MEMORY, "no memory to choose devices");
+    if (!picked) return clv_fail(CLV_E_MEMORY, "not enough memory to choose devices");
     const clv_status status = clv_select_devices(b->probe, selection, picked);
     for (size_t i = 0; i < b->probe->device_count && !status; ++i)
         if (picked[i]) chosen[count++] = i;
@@ -129,7 +129,7 @@ static clv_status add_selected(bench *b, const char *selection, size_t *chosen)
 static clv_status add_parties(bench *b, const char *modes, const char *selection)
 {
     size_t *chosen = clv_zalloc(b->probe->device_count + 1, sizeof *chosen);
-    if (!chosen) return clv_fail(CLV_E_MEMORY, "no memory to choose devices");
+    if (!chosen) return clv_fail(CLV_E_MEMORY, "not enough memory to choose devices");
     clv_status status = selection && !modes ? add_selected(b, selection, chosen)
                                             : add_modes(b, modes, selection, chosen);
     clv_free(chosen);

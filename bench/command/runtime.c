@@ -89,7 +89,7 @@ static clv_status measure_transfers(bench_run *run, clv_queue *queue, clv_device
     clv_buffer *buffer = NULL;
     char *host = clv_alloc_pages(TRANSFER_BYTES);
     clv_status status = host ? clv_buffer_create(device, TRANSFER_BYTES, CLV_BUFFER_DEVICE, &buffer)
-                             : clv_fail(CLV_E_MEMORY, "no memory to measure transfers");
+                             : clv_fail(CLV_E_MEMORY, "not enough memory to measure transfers");
     if (host) memset(host, 1, TRANSFER_BYTES);
     for (int round = -1; round < ROUNDS && !status; ++round) {
         const double started = clv_now();
@@ -179,7 +179,7 @@ static clv_status run_job(clv_context *context, const char *name, size_t units, 
                           .cost = job_cost,
                           .enqueue = job_enqueue,
                           .commit = job_commit };
-    if (!s.out) return clv_fail(CLV_E_MEMORY, "no memory for a job");
+    if (!s.out) return clv_fail(CLV_E_MEMORY, "not enough memory for a job");
     const double started = clv_now();
     const clv_status status = clv_job_run(context, &job, &s, NULL);
     *seconds = clv_now() - started;

@@ -304,7 +304,7 @@ static clv_status measure(bench_run *run, size_t case_index)
                 .s = &s,
                 .results = clv_zalloc(c->size[0], sizeof *t.results),
                 .points = clv_zalloc(c->size[0], sizeof point) };
-    clv_status status = t.results && t.points ? CLV_OK : clv_fail(CLV_E_MEMORY, "no memory");
+    clv_status status = t.results && t.points ? CLV_OK : clv_fail(CLV_E_MEMORY, "out of memory");
     for (size_t i = 0; i < c->size[0] && !status; ++i) /* the same task as for outside programs */
         memcpy(t.points + i * CLV_SPECTRA_UNKNOWNS, point, sizeof point);
     if (!status)

@@ -62,7 +62,7 @@ static clv_status spectra_of_given(size_t count, bench_stars *out)
         items = clv_zalloc(count * arms, sizeof *items);
         room = items ? count : 0;
     }
-    if (!items) return clv_fail(CLV_E_MEMORY, "no memory for %zu stars", count);
+    if (!items) return clv_fail(CLV_E_MEMORY, "not enough memory for %zu stars", count);
     for (size_t i = 0; i < count; ++i)
         for (size_t k = 0; k < arms; ++k) {
             const size_t arm = arm_of[k], n = desi->wavelength[arm].shape[0];

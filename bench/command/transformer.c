@@ -155,7 +155,7 @@ static clv_status open_model(trial *t)
     double squares;
     t->ids = clv_alloc(tokens, sizeof *t->ids);
     t->offsets = clv_alloc(texts + 1, sizeof *t->offsets);
-    if (!t->ids || !t->offsets) return clv_fail(CLV_E_MEMORY, "no memory for texts");
+    if (!t->ids || !t->offsets) return clv_fail(CLV_E_MEMORY, "not enough memory for texts");
     for (size_t i = 0; i < tokens; ++i)
         t->ids[i] = (int32_t)(i * 7919 % clv_minilm_config.vocabulary);
     for (size_t i = 0; i <= texts; ++i)
@@ -165,7 +165,7 @@ static clv_status open_model(trial *t)
     if (t->c->variant == TRAINING) {
         const clv_trainer_options options = { .size = sizeof options, .classes = CLASSES };
         t->labels = clv_alloc(texts, sizeof *t->labels);
-        if (!t->labels) return clv_fail(CLV_E_MEMORY, "no memory for labels");
+        if (!t->labels) return clv_fail(CLV_E_MEMORY, "not enough memory for labels");
         for (size_t i = 0; i < texts; ++i)
             t->labels[i] = (int32_t)(i % CLASSES);
         return clv_trainer_open(t->context, t->model, &options, &t->trainer);
@@ -183,7 +183,7 @@ static clv_status find_pace(bench_run *run)
     double seconds;
     t.x = numbers(floats), t.w = numbers(floats), t.y = numbers(floats);
     clv_status status =
-        t.x && t.w && t.y ? CLV_OK : clv_fail(CLV_E_MEMORY, "no memory for a block");
+        t.x && t.w && t.y ? CLV_OK : clv_fail(CLV_E_MEMORY, "not enough memory for a block");
     for (int i = 0; i < 2 && !status; ++i) /* the first one compiles */
         status = once(&t, &seconds);
     if (!status) run->seconds_per_effort = seconds / flops_of(&block);
@@ -206,7 +206,7 @@ static clv_status measure(bench_run *run, size_t case_index)
                                                     : big;
     t.x = numbers(floats), t.w = numbers(floats), t.y = numbers(floats);
     clv_status status =
-        t.x && t.w && t.y ? CLV_OK : clv_fail(CLV_E_MEMORY, "no memory for %s", c->name);
+        t.x && t.w && t.y ? CLV_OK : clv_fail(CLV_E_MEMORY, "not enough memory for %s", c->name);
     if (!status && c->variant >= INFERENCE) status = open_model(&t);
     const bool plain = run->bench->parties[run->party].kind == BENCH_REFERENCE;
     const clv_side before = clv_offload_force(plain ? CLV_SIDE_HOST : CLV_SIDE_DEVICE);

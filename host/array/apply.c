@@ -94,7 +94,8 @@ static clv_status sample(clv_context *context, const clv_call *like, double amou
 {
     const clv_apply *a = ((const clv_array_call *)like->user)->user;
     clv_array_sample *s = clv_array_sample_begin(context, a, sizeof *a);
-    if (!s) return clv_fail(CLV_E_MEMORY, "%s: no memory for a trial", clv_op_name(a->op));
+    if (!s)
+        return clv_fail(CLV_E_MEMORY, "%s: not enough memory for a trial run", clv_op_name(a->op));
     clv_apply *mine = (clv_apply *)s->user;
     const size_t elements = (size_t)amount;
     clv_status status = CLV_OK;

@@ -79,9 +79,10 @@ clv_status clv_apply_enqueue(const clv_apply *a, clv_engine *engine)
     const clv_cl_source *source = NULL;
     write_kernel(a, &text);
     const clv_status status =
-        text.failed ? clv_fail(CLV_E_MEMORY, "%s: no memory for a kernel", clv_op_name(a->op))
-                    : clv_texts_get(engine->context, "apply (generated)", clv_text_get(&text),
-                                    text.length, &source);
+        text.failed
+            ? clv_fail(CLV_E_MEMORY, "%s: not enough memory for a kernel", clv_op_name(a->op))
+            : clv_texts_get(engine->context, "apply (generated)", clv_text_get(&text), text.length,
+                            &source);
     clv_text_clear(&text);
     CLV_TRY(status);
     clv_arg args[MOST_ARGUMENTS];

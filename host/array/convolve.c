@@ -190,7 +190,8 @@ static clv_status check(const filter *f, size_t in_stride, const clv_convolve_op
     if (f->height > UINT32_MAX / 2 || f->width > UINT32_MAX / 2 ||
         CLV_MAX(in_stride, f->out_stride) > SIZE_MAX / 8 / f->height ||
         f->width + MOST_ELEMENTS > SIZE_MAX / 8 / (f->height + MOST_ELEMENTS))
-        return clv_fail(CLV_E_SHAPE, "convolve: image [%zu,%zu] is larger than any memory",
+        return clv_fail(CLV_E_SHAPE,
+                        "convolve: image [%zu,%zu] needs more memory than can be addressed",
                         f->height, f->width);
     return CLV_OK;
 }
@@ -206,7 +207,8 @@ static clv_status prepare(void *user)
     t->padded_bytes = (f->height + f->kernel_height - 1) * f->pitch * sizeof *f->padded;
     f->padded = clv_spare_take(t->context, &t->padded_bytes);
     if (!f->weights || !f->padded)
-        return clv_fail(CLV_E_MEMORY, "convolve: no memory for image [%zu,%zu] with its borders",
+        return clv_fail(CLV_E_MEMORY,
+                        "convolve: not enough memory for image [%zu,%zu] with its borders",
                         f->height, f->width);
     for (size_t i = 0; i < elements; ++i)
         f->weights[i] = t->kernel[elements - 1 - i];
@@ -283,7 +285,7 @@ static clv_status sample(clv_context *context, const clv_call *like, double amou
     const size_t pixels = height * width, elements = f->kernel_height * f->kernel_width;
     const size_t at = clv_round_up(pixels + elements, 1024);
     sampled *s = clv_alloc_pages(sizeof *s + (at + pixels) * sizeof(float));
-    if (!s) return clv_fail(CLV_E_MEMORY, "convolve: no memory for a trial");
+    if (!s) return clv_fail(CLV_E_MEMORY, "convolve: not enough memory for a trial run");
     for (size_t i = 0; i < pixels + elements; ++i)
         s->memory[i] = (float)(i * 37 % 997) * 1e-3f;
     s->options = (clv_convolve_options){ .size = sizeof(clv_convolve_options) };

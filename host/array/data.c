@@ -21,9 +21,9 @@ static clv_status read_shape(const char *what, size_t most_axes, size_t rank, co
     for (size_t i = 0; i < rank; ++i) {
         /* extents of 0 do not hide extents that no memory has */
         if (!clv_size_mul(span, shape[i] ? shape[i] : 1, &span) || span >= most_elements)
-            return clv_fail(CLV_E_SHAPE,
-                            "%s: the array would have 2^31 elements or more; fewer are supported",
-                            what);
+            return clv_fail(
+                CLV_E_SHAPE,
+                "%s: the array would have 2^31 elements or more, which is not supported", what);
         elements *= shape[i];
     }
     ptrdiff_t step = 1;
@@ -47,7 +47,7 @@ static clv_status make(const char *what, clv_context *context, clv_dtype type, v
               : NULL;
     if (!storage) {
         clv_free(array);
-        return clv_fail(CLV_E_MEMORY, "%s: no memory", what);
+        return clv_fail(CLV_E_MEMORY, "%s: out of memory", what);
     }
     *array = *with_shape;
     array->context = context;

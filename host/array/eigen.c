@@ -159,7 +159,9 @@ static clv_status reference(clv_slot *slot, size_t first, size_t count, void *us
     void *result;
     CLV_TRY(clv_slot_result_create(slot, VALUES, count * n * sizeof(float), &result));
     double *room = clv_alloc(clv_eigen_room(n), sizeof *room);
-    if (!room) return clv_fail(CLV_E_MEMORY, "eigenvalues: no memory for a matrix [%zu,%zu]", n, n);
+    if (!room)
+        return clv_fail(CLV_E_MEMORY, "eigenvalues: not enough memory for a matrix [%zu,%zu]", n,
+                        n);
     for (size_t m = 0; m < count; ++m)
         clv_eigen_host(b->matrices + (first + m) * n * n, n, room, (float *)result + m * n);
     clv_free(room);
@@ -220,7 +222,7 @@ static clv_status sample(clv_context *context, const clv_call *like, double amou
     (void)context;
     const size_t count = (size_t)CLV_MAX(lrint(amount), 1L), elements = count * b->n * b->n;
     sampled *s = clv_alloc_pages(sizeof *s + (elements + count * b->n) * sizeof(float));
-    if (!s) return clv_fail(CLV_E_MEMORY, "eigenvalues: no memory for a trial");
+    if (!s) return clv_fail(CLV_E_MEMORY, "eigenvalues: not enough memory for a trial run");
     for (size_t i = 0; i < elements; ++i)
         s->memory[i] = (float)(i * 37 % 997) * 1e-3f - 0.5f;
     s->batch = (batch){ .matrices = s->memory, .values = s->memory + elements, .n = b->n };
@@ -248,7 +250,8 @@ clv_status clv_eigvalsh(clv_context *context, const float *matrices, size_t coun
             "eigenvalues: the matrices are [%zu,%zu], but they must be square with 1 to %d rows", n,
             n, LARGEST);
     if (count > SIZE_MAX / (2 * LARGEST * LARGEST * sizeof(float)))
-        return clv_fail(CLV_E_SHAPE, "eigenvalues: %zu matrices are larger than any memory", count);
+        return clv_fail(CLV_E_SHAPE,
+                        "eigenvalues: %zu matrices need more memory than can be addressed", count);
     const size_t bytes = count * n * sizeof *values;
     if (clv_shares(values, bytes, matrices, bytes * n))
         return clv_fail(CLV_E_ARGUMENT, "eigenvalues: the result shares memory with the matrices");

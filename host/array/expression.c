@@ -168,7 +168,7 @@ static clv_status put_power(parser *p, const char *at, unsigned base, unsigned p
             return put(p, at,
                        (clv_step){ .kind = STEP_CALL, .which = i, .argument = { base, power } },
                        clv_functions[i].flops, out);
-    return clv_fail(CLV_E_INTERNAL, "expression: the table of functions lacks pow");
+    return clv_fail(CLV_E_INTERNAL, "expression: the table of functions has no entry for pow");
 }
 
 static clv_status power(parser *p, unsigned *out)

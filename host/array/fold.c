@@ -90,7 +90,7 @@ static clv_status on_host(void *user)
         void *to = clv_alloc(s.outer * chunks * s.inner, bytes);
         if (to) clv_fold_level(f->what, f->type, s, chunks, from, to);
         clv_free(held);
-        if (!to) return clv_fail(CLV_E_MEMORY, "%s: no memory", clv_fold_name(f->what));
+        if (!to) return clv_fail(CLV_E_MEMORY, "%s: out of memory", clv_fold_name(f->what));
         from = held = to;
         s.len = chunks;
     }

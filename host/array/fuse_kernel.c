@@ -138,7 +138,7 @@ clv_status clv_fusion_enqueue(const clv_fusion *f, clv_engine *engine)
     const clv_cl_source *source = NULL;
     write_kernel(f, &text);
     const clv_status status = text.failed
-                                  ? clv_fail(CLV_E_MEMORY, "fuse: no memory for a kernel")
+                                  ? clv_fail(CLV_E_MEMORY, "fuse: not enough memory for a kernel")
                                   : clv_texts_get(engine->context, "fuse (generated)",
                                                   clv_text_get(&text), text.length, &source);
     clv_text_clear(&text);

@@ -209,7 +209,7 @@ clv_status clv_fuse_parse(const char *text, const clv_fuse_name *names, size_t c
     clv_fused *made = clv_zalloc(1, sizeof *made);
     clv_status status = CLV_OK;
     if (!p || !made) {
-        status = clv_fail(CLV_E_MEMORY, "fuse: no memory");
+        status = clv_fail(CLV_E_MEMORY, "fuse: out of memory");
     } else {
         *p = (clv_parser){
             .text = text, .at = text, .names = names, .name_count = count, .out = made

@@ -107,7 +107,8 @@ static void work_on(values *v, clv_watch *watch)
     double *room = clv_alloc(n * n + 2 * n + (size_t)v->room, sizeof *room);
     pair *pairs = clv_alloc(n, sizeof *pairs);
     if (!room || !pairs)
-        stop(v, clv_fail(CLV_E_MEMORY, "eigenvalues: no memory for a matrix [%zu,%zu]", n, n));
+        stop(v,
+             clv_fail(CLV_E_MEMORY, "eigenvalues: not enough memory for a matrix [%zu,%zu]", n, n));
     while (!atomic_load(&v->over)) {
         const size_t which = atomic_fetch_add(&v->next, 1);
         if (which >= v->count) break;
@@ -172,7 +173,8 @@ clv_status clv_eigvals(clv_context *context, const float *matrices, size_t count
             "eigenvalues: the matrices are [%zu,%zu], but they must be square with 1 to %d rows", n,
             n, LARGEST);
     if (count > SIZE_MAX / (16 * n * n))
-        return clv_fail(CLV_E_SHAPE, "eigenvalues: %zu matrices are larger than any memory", count);
+        return clv_fail(CLV_E_SHAPE,
+                        "eigenvalues: %zu matrices need more memory than can be addressed", count);
     const size_t bytes = count * n * sizeof *real;
     if (clv_shares(real, bytes, matrices, bytes * n) ||
         clv_shares(imaginary, bytes, matrices, bytes * n) ||

@@ -268,7 +268,7 @@ static clv_status sample(clv_context *context, const clv_call *like, double amou
     const size_t width = t->width, rows = CLV_MAX((size_t)(amount / (double)width), (size_t)1);
     const size_t shape[2] = { rows, width };
     clv_array_sample *s = clv_array_sample_begin(context, t, sizeof *t);
-    if (!s) return clv_fail(CLV_E_MEMORY, "linear: no memory for a trial");
+    if (!s) return clv_fail(CLV_E_MEMORY, "linear: not enough memory for a trial run");
     regression *mine = (regression *)s->user;
     lay_out(mine, rows, width);
     mine->steps = CLV_MIN(t->steps, (size_t)MOST_STEPS);

@@ -86,7 +86,7 @@ static clv_status make_source(clv_context *context, map *m)
 {
     clv_text text = { 0 };
     write_kernel(m, &text);
-    clv_status status = text.failed ? clv_fail(CLV_E_MEMORY, "map: no memory for a kernel")
+    clv_status status = text.failed ? clv_fail(CLV_E_MEMORY, "map: not enough memory for a kernel")
                                     : clv_texts_get(context, "map (generated)", clv_text_get(&text),
                                                     text.length, &m->source);
     clv_text_clear(&text);
@@ -149,7 +149,7 @@ static clv_status on_host(void *user)
     const float *at[CLV_MAP_INPUTS];
     size_t stride[CLV_MAP_INPUTS];
     float *room = clv_alloc(clv_expression_room(&m->expression), sizeof *room);
-    if (!room) return clv_fail(CLV_E_MEMORY, "map: no memory");
+    if (!room) return clv_fail(CLV_E_MEMORY, "map: out of memory");
     float *out = m->out->host;
     for (size_t o0 = 0; o0 < s->extent[0]; ++o0)
         for (size_t o1 = 0; o1 < s->extent[1]; ++o1)
@@ -189,7 +189,7 @@ clv_status clv_map_check(const char *expression, const char *const *names, size_
                          size_t *position)
 {
     clv_expression *made = clv_alloc(1, sizeof *made);
-    if (!made) return clv_fail(CLV_E_MEMORY, "expression: no memory");
+    if (!made) return clv_fail(CLV_E_MEMORY, "expression: out of memory");
     const clv_status status = clv_expression_parse(expression, names, count, made, position);
     clv_free(made);
     return status;
@@ -261,7 +261,7 @@ static clv_status sample(clv_context *context, const clv_call *like, double amou
     clv_array_sample *s =
         like_it ? clv_array_sample_begin(context, like_it, sizeof *like_it) : NULL;
     clv_free(like_it);
-    if (!s) return clv_fail(CLV_E_MEMORY, "map: no memory for a trial");
+    if (!s) return clv_fail(CLV_E_MEMORY, "map: not enough memory for a trial run");
     sampled *mine = (sampled *)s->user;
     mine->map.inputs = mine->inputs;
     clv_status status = CLV_OK;
@@ -288,7 +288,7 @@ clv_status clv_map(clv_context *context, const char *expression, const clv_map_i
         return clv_fail(CLV_E_ARGUMENT, "map: got %zu inputs, but at most %d are possible", count,
                         CLV_MAP_INPUTS);
     map *m = clv_alloc(1, sizeof *m);
-    if (!m) return clv_fail(CLV_E_MEMORY, "map: no memory");
+    if (!m) return clv_fail(CLV_E_MEMORY, "map: out of memory");
     m->text = expression, m->inputs = inputs, m->count = count, m->out = out;
     clv_status status = prepare(context, m);
     if (!status) {

@@ -136,7 +136,7 @@ static clv_status sample(clv_context *context, const clv_call *like, double amou
     static const clv_monte_carlo_options none = { .size = sizeof(clv_monte_carlo_options) };
     (void)context, (void)like;
     sampled *s = clv_zalloc(1, sizeof *s);
-    if (!s) return clv_fail(CLV_E_MEMORY, "monte carlo: no memory for a trial");
+    if (!s) return clv_fail(CLV_E_MEMORY, "monte carlo: not enough memory for a trial run");
     s->experiment.samples = (uint64_t)CLV_MAX(amount, 1);
     describe(&s->experiment, &none, &s->call);
     *out = (clv_sample){ .call = &s->call, .memory = s, .end = clv_free };

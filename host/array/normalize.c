@@ -64,7 +64,7 @@ static clv_status on_host(void *user)
     const normalisation *t = user;
     const size_t rows = t->shape.len, width = t->shape.inner;
     float *own = clv_alloc(2 * width, sizeof *own);
-    if (!own) return clv_fail(CLV_E_MEMORY, "normalize: no memory");
+    if (!own) return clv_fail(CLV_E_MEMORY, "normalize: out of memory");
     float *mean = t->mean ? t->mean->host : own, *std = t->std ? t->std->host : own + width;
     clv_status status = clv_reduce_host(CLV_REDUCE_MEAN, &t->shape, t->x->host, mean);
     if (!status) status = clv_reduce_host(CLV_REDUCE_STD, &t->shape, t->x->host, std);
@@ -132,7 +132,7 @@ static clv_status sample(clv_context *context, const clv_call *like, double amou
     const size_t rows = CLV_MAX((size_t)(amount / (double)width), (size_t)2);
     const size_t shape[2] = { rows, width }, square[2] = { rows, rows };
     clv_array_sample *s = clv_array_sample_begin(context, t, sizeof *t);
-    if (!s) return clv_fail(CLV_E_MEMORY, "normalize: no memory for a trial");
+    if (!s) return clv_fail(CLV_E_MEMORY, "normalize: not enough memory for a trial run");
     normalisation *mine = (normalisation *)s->user;
     mine->shape.len = rows;
     mine->mean = mine->std = NULL;

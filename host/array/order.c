@@ -74,7 +74,7 @@ static item *sort(item *a, item *b, size_t count)
 static clv_status read_all(clv_array *in, void **elements)
 {
     *elements = clv_alloc(in->elements ? in->elements : 1, clv_dtype_bytes(in->type));
-    if (!*elements) return clv_fail(CLV_E_MEMORY, "order: no memory");
+    if (!*elements) return clv_fail(CLV_E_MEMORY, "order: out of memory");
     const clv_status status = clv_array_copy_to(in, *elements);
     if (status) clv_free(*elements);
     return status;
@@ -116,7 +116,7 @@ clv_status clv_array_order(clv_context *context, clv_array *in, size_t axis, uns
     CLV_TRY(read_all(in, &all));
     item *a = clv_alloc(len, sizeof *a), *b = clv_alloc(len, sizeof *b);
     int64_t *found = clv_alloc(in->elements, sizeof *found);
-    clv_status status = a && b && found ? CLV_OK : clv_fail(CLV_E_MEMORY, "order: no memory");
+    clv_status status = a && b && found ? CLV_OK : clv_fail(CLV_E_MEMORY, "order: out of memory");
     for (size_t row = 0; row < in->elements / len && !status; ++row) {
         const size_t first = row / inner * len * inner + row % inner;
         const char *from = (const char *)all + first * clv_dtype_bytes(in->type);
@@ -144,7 +144,7 @@ static clv_status keys_of(clv_array *in, clv_dtype type, item **keys)
     *keys = clv_alloc(in->elements ? in->elements : 1, sizeof **keys);
     if (*keys) make_keys(type, all, 1, in->elements, *keys);
     clv_free(all);
-    return *keys ? CLV_OK : clv_fail(CLV_E_MEMORY, "locate: no memory");
+    return *keys ? CLV_OK : clv_fail(CLV_E_MEMORY, "locate: out of memory");
 }
 
 clv_status clv_array_locate(clv_context *context, clv_array *sorted, clv_array *values, bool right,
@@ -158,7 +158,7 @@ clv_status clv_array_locate(clv_context *context, clv_array *sorted, clv_array *
     item *row = NULL, *asked = NULL;
     int64_t *found = clv_alloc(values->elements ? values->elements : 1, sizeof *found);
     clv_status status =
-        found ? keys_of(sorted, type, &row) : clv_fail(CLV_E_MEMORY, "locate: no memory");
+        found ? keys_of(sorted, type, &row) : clv_fail(CLV_E_MEMORY, "locate: out of memory");
     if (!status) status = keys_of(values, type, &asked);
     for (size_t i = 0; i < values->elements && !status; ++i) {
         size_t low = 0, high = sorted->elements;

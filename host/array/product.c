@@ -125,7 +125,7 @@ static clv_status sample(clv_context *context, const clv_call *like, double flop
     const size_t b[3] = { in_b, p->tb ? s.n : s.k, p->tb ? s.k : s.n };
     const size_t c[3] = { s.batch, s.m, s.n };
     clv_array_sample *made = clv_array_sample_begin(context, p, sizeof *p);
-    if (!made) return clv_fail(CLV_E_MEMORY, "product: no memory for a trial");
+    if (!made) return clv_fail(CLV_E_MEMORY, "product: not enough memory for a trial run");
     product *mine = (product *)made->user;
     const clv_product_options o = { .size = sizeof(clv_product_options),
                                     .a_transposed = p->ta,

@@ -209,7 +209,7 @@ static clv_status sample(clv_context *context, const clv_call *like, double amou
         shape[1] = CLV_MAX((size_t)(amount / (double)r->shape.inner), (size_t)1);
     const size_t result[2] = { shape[0], shape[2] };
     clv_array_sample *s = clv_array_sample_begin(context, r, sizeof *r);
-    if (!s) return clv_fail(CLV_E_MEMORY, "reduce: no memory for a trial");
+    if (!s) return clv_fail(CLV_E_MEMORY, "reduce: not enough memory for a trial run");
     reduction *mine = (reduction *)s->user;
     mine->shape = (clv_reduce_shape){ shape[0], shape[1], shape[2] };
     clv_status status = clv_array_sample_add(s, 3, shape, 0, 0.03f, &mine->in);

@@ -134,7 +134,7 @@ static clv_status pass(clv_reduction what, const clv_reduce_shape *s, const floa
         outer_row(what, s, in + o * s->len * s->inner, mean ? mean + o * s->inner : NULL, &l,
                   totals, out + o * s->inner);
     clv_free(l.a), clv_free(l.e), clv_free(l.place), clv_free(totals);
-    return room ? CLV_OK : clv_fail(CLV_E_MEMORY, "reduce: no memory");
+    return room ? CLV_OK : clv_fail(CLV_E_MEMORY, "reduce: out of memory");
 }
 
 clv_status clv_reduce_host(clv_reduction what, const clv_reduce_shape *s, const float *in,
@@ -143,7 +143,7 @@ clv_status clv_reduce_host(clv_reduction what, const clv_reduce_shape *s, const 
     if (what != CLV_REDUCE_VAR && what != CLV_REDUCE_STD) return pass(what, s, in, NULL, out);
     float *mean = clv_alloc(s->outer * s->inner, sizeof *mean);
     clv_status status = mean ? pass(CLV_REDUCE_MEAN, s, in, NULL, mean)
-                             : clv_fail(CLV_E_MEMORY, "reduce: no memory");
+                             : clv_fail(CLV_E_MEMORY, "reduce: out of memory");
     if (!status) status = pass(what, s, in, mean, out);
     clv_free(mean);
     return status;

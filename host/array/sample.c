@@ -25,7 +25,8 @@ clv_status clv_array_sample_add(clv_array_sample *s, size_t rank, const size_t *
         elements *= shape[i];
     const size_t off = 16 * s->count; /* so that not all arrays begin at a page boundary */
     float *memory = clv_alloc_pages((elements + off) * sizeof *memory);
-    if (!memory) return clv_fail(CLV_E_MEMORY, "no memory for a trial of %zu elements", elements);
+    if (!memory)
+        return clv_fail(CLV_E_MEMORY, "not enough memory for a trial of %zu elements", elements);
     for (size_t i = 0; i < elements + off; ++i)
         memory[i] = low + (float)(i * 37 % 997) * step;
     s->memory[s->count] = memory;
@@ -41,7 +42,8 @@ clv_status clv_array_sample_add_typed(clv_array_sample *s, clv_dtype type, size_
     const size_t bytes = clv_dtype_bytes(type), off = 16 * s->count; /* as above */
     char *memory = clv_alloc_pages((elements + off) * bytes);
     float numbers[SOME];
-    if (!memory) return clv_fail(CLV_E_MEMORY, "no memory for a trial of %zu elements", elements);
+    if (!memory)
+        return clv_fail(CLV_E_MEMORY, "not enough memory for a trial of %zu elements", elements);
     s->memory[s->count] = memory;
     for (size_t i = 0; i < SOME; ++i) /* every type has them */
         numbers[i] = (float)(1 + i * 37 % SOME % 7);

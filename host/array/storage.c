@@ -121,7 +121,8 @@ static clv_status own_host(clv_storage *storage)
     if (!storage->host && storage->bytes) storage->host = clv_alloc_pages(storage->bytes);
     return storage->host || !storage->bytes
                ? CLV_OK
-               : clv_fail(CLV_E_MEMORY, "no memory for an array of %zu bytes", storage->bytes);
+               : clv_fail(CLV_E_MEMORY, "not enough memory for an array of %zu bytes",
+                          storage->bytes);
 }
 
 /* Reads from the device that has the bytes, through its engine. */

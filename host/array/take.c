@@ -92,7 +92,7 @@ static clv_status run(clv_context *context, take *t)
 static clv_status drop_repeated(int64_t *places, size_t count, size_t len)
 {
     unsigned char *seen = clv_zalloc(len, 1);
-    if (!seen) return clv_fail(CLV_E_MEMORY, "put: no memory for the indices");
+    if (!seen) return clv_fail(CLV_E_MEMORY, "put: not enough memory for the indices");
     for (size_t j = count; j-- > 0;) {
         if (seen[places[j]])
             places[j] = -1;
@@ -113,7 +113,7 @@ static clv_status read_places(const char *what, clv_array *places, size_t len, b
         return clv_fail(CLV_E_ARGUMENT, "%s: the indices are of %s, but they must be integers",
                         what, clv_dtype_name(places->type));
     int64_t *all = clv_alloc(count, sizeof *all);
-    if (!all) return clv_fail(CLV_E_MEMORY, "%s: no memory for the indices", what);
+    if (!all) return clv_fail(CLV_E_MEMORY, "%s: not enough memory for the indices", what);
     clv_status status = clv_array_dense(places, CLV_I64, &whole);
     if (!status) {
         status = clv_array_copy_to(whole, all);
@@ -217,13 +217,13 @@ clv_status clv_array_find(clv_context *context, clv_array *in, clv_array **out)
     const size_t all = in->elements;
     unsigned char *bytes = clv_alloc(all ? all : 1, 1);
     clv_status status =
-        bytes ? clv_array_copy_to(truth, bytes) : clv_fail(CLV_E_MEMORY, "find: no memory");
+        bytes ? clv_array_copy_to(truth, bytes) : clv_fail(CLV_E_MEMORY, "find: out of memory");
     clv_array_free(truth);
     size_t count = 0;
     for (size_t i = 0; i < all && !status; ++i)
         count += bytes[i] != 0;
     int64_t *found = status ? NULL : clv_alloc(count ? count : 1, sizeof *found);
-    if (!status && !found) status = clv_fail(CLV_E_MEMORY, "find: no memory");
+    if (!status && !found) status = clv_fail(CLV_E_MEMORY, "find: out of memory");
     size_t at = 0;
     for (size_t i = 0; i < all && !status; ++i)
         if (bytes[i]) found[at++] = (int64_t)i;

@@ -36,7 +36,7 @@ clv_status clv_blob_finisher_create(const clv_blob_plan *plan, clv_blob_finisher
         clv_reserve(&f->spots, &f->room, 3 * CLV_BLOB_USUAL_SPOTS, sizeof *f->spots))
         return CLV_OK;
     clv_blob_finisher_clear(f);
-    return clv_fail(CLV_E_MEMORY, "blobs: no memory for spots");
+    return clv_fail(CLV_E_MEMORY, "blobs: not enough memory for spots");
 }
 
 void clv_blob_finisher_clear(clv_blob_finisher *f)
@@ -57,7 +57,7 @@ clv_status clv_blob_finish(const clv_blob_plan *plan, size_t frame, clv_blob_fin
     CLV_TRY(clv_blob_prune(plan, finisher, peaks, count));
     /* the fit needs two more copies */
     if (!clv_reserve(&finisher->spots, &finisher->room, 3 * *count, sizeof *finisher->spots))
-        return clv_fail(CLV_E_MEMORY, "blobs: no memory for %zu spots", *count);
+        return clv_fail(CLV_E_MEMORY, "blobs: not enough memory for %zu spots", *count);
     clv_blob_found *spots = finisher->spots;
     for (size_t i = 0; i < *count; ++i) {
         clv_spot *spot = &spots[i].spot;

@@ -208,7 +208,7 @@ clv_status clv_blob_commit(const clv_slot *slot, size_t first, size_t count, voi
         const size_t frame = plan->base + first + i;
         const size_t kept = CLV_MIN((size_t)counts[2 * i], plan->capacity);
         if (!clv_reserve(&plan->peaks[frame], &plan->room[frame], kept, sizeof **plan->peaks))
-            return clv_fail(CLV_E_MEMORY, "blobs: no memory for %zu maxima", kept);
+            return clv_fail(CLV_E_MEMORY, "blobs: not enough memory for %zu maxima", kept);
         if (kept)
             memcpy(plan->peaks[frame], peaks + i * plan->capacity, kept * sizeof **plan->peaks);
         plan->found[frame] = counts[2 * i];

@@ -128,7 +128,7 @@ static clv_status make_taps(clv_blob_plan *plan)
     plan->tap = clv_alloc(plan->taps, 2 * sizeof *plan->tap);
     plan->tap_f32 = clv_alloc(plan->taps, 2 * sizeof *plan->tap_f32);
     if (!plan->tap || !plan->tap_f32)
-        return clv_fail(CLV_E_MEMORY, "blobs: no memory for filter coefficients");
+        return clv_fail(CLV_E_MEMORY, "blobs: not enough memory for filter coefficients");
     for (size_t l = 0; l < plan->levels; ++l) {
         const double s2 = plan->sigma[l] * plan->sigma[l];
         double *t = plan->tap + 2 * plan->first_tap[l], sum = 0, leak = 0;
@@ -184,13 +184,14 @@ static clv_status make_results(clv_blob_plan *plan)
     plan->seed = clv_zalloc(n, 2 * sizeof *plan->seed);
     if (!plan->seed || !plan->pedestal || !plan->bad_pixels || !plan->peaks || !plan->room ||
         !plan->found || !plan->max_response || !plan->spread || !plan->map || !plan->noiseless)
-        return clv_fail(CLV_E_MEMORY, "blobs: no memory for %zu frames", n);
+        return clv_fail(CLV_E_MEMORY, "blobs: not enough memory for %zu frames", n);
     for (size_t i = 0; i < n * plan->cells; ++i)
         plan->map[i] = 1;
     for (size_t i = 0; i < CLV_MIN(n, (size_t)CLV_BLOB_USUAL_FRAMES); ++i)
         if (!clv_reserve(&plan->peaks[i], &plan->room[i], CLV_BLOB_USUAL_SPOTS,
                          sizeof **plan->peaks))
-            return clv_fail(CLV_E_MEMORY, "blobs: no memory for the maxima of %zu frames", n);
+            return clv_fail(CLV_E_MEMORY, "blobs: not enough memory for the maxima of %zu frames",
+                            n);
     return CLV_OK;
 }
 
@@ -201,7 +202,7 @@ clv_status clv_blob_plan_create(const clv_blob_frames *shape, const clv_blob_opt
     static const double largest[] = { 255, 65535, 32767, INFINITY };
     *out = NULL;
     clv_blob_plan *plan = clv_zalloc(1, sizeof *plan);
-    if (!plan) return clv_fail(CLV_E_MEMORY, "blobs: no memory");
+    if (!plan) return clv_fail(CLV_E_MEMORY, "blobs: out of memory");
     clv_status status = read_options(options, &plan->options);
     if (!status)
         status = clv_take_struct(&plan->shape, sizeof plan->shape, shape, "clv_blobs_open",

@@ -70,7 +70,7 @@ static clv_status keep_apart(const clv_blob_plan *plan, clv_blob_finisher *f, cl
                              size_t *count)
 {
     if (!clv_reserve(&f->next, &f->next_room, *count, sizeof *f->next))
-        return clv_fail(CLV_E_MEMORY, "blobs: no memory to prune %zu spots", *count);
+        return clv_fail(CLV_E_MEMORY, "blobs: not enough memory to prune %zu spots", *count);
     size_t kept = 0;
     memset(f->head, -1, f->rows * f->columns * sizeof *f->head);
     for (size_t i = 0; i < *count; ++i) {
@@ -122,7 +122,7 @@ static clv_status drop_those_of_several(const clv_blob_plan *plan, clv_blob_fini
                                         clv_blob_peak *peaks, size_t *count)
 {
     if (!clv_reserve(&f->next, &f->next_room, *count, sizeof *f->next))
-        return clv_fail(CLV_E_MEMORY, "blobs: no memory to prune %zu spots", *count);
+        return clv_fail(CLV_E_MEMORY, "blobs: not enough memory to prune %zu spots", *count);
     memset(f->head, -1, f->rows * f->columns * sizeof *f->head);
     for (size_t i = 0; i < *count; ++i) {
         int32_t *head =

@@ -174,7 +174,7 @@ clv_status clv_blob_reference(clv_slot *slot, size_t first, size_t count, void *
     memcpy(counts, plan->seed + 2 * (plan->base + first), count * 2 * sizeof(uint32_t));
     double *memory = clv_alloc(plane * (plan->scales + 5), sizeof *memory);
     clv_status status = CLV_OK;
-    if (!memory) status = clv_fail(CLV_E_MEMORY, "blobs: no memory for a frame");
+    if (!memory) status = clv_fail(CLV_E_MEMORY, "blobs: not enough memory for a frame");
     for (size_t i = 0; i < count && !status; ++i)
         one_frame(plan, plan->base + first + i, memory, (uint32_t *)counts + 2 * i,
                   (clv_blob_peak *)peaks + i * plan->capacity,

@@ -51,7 +51,7 @@ clv_status clv_blob_sizes_create(const clv_blob_plan *plan, clv_blob_sizes *size
     sizes->ratio = clv_alloc(plan->scales, CLV_BLOB_WIDTHS * sizeof *sizes->ratio);
     if (!sizes->ratio || !all) {
         clv_free(all);
-        return clv_fail(CLV_E_MEMORY, "blobs: no memory for a table of widths");
+        return clv_fail(CLV_E_MEMORY, "blobs: not enough memory for a table of widths");
     }
     for (size_t i = 0; i < CLV_BLOB_WIDTHS; ++i) {
         sizes->width[i] = least * pow(most / least, (double)i / (CLV_BLOB_WIDTHS - 1));

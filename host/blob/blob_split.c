@@ -187,7 +187,7 @@ clv_status clv_blob_split(const clv_blob_plan *plan, size_t frame, clv_blob_fini
 {
     size_t total = *count;
     if (!clv_reserve(&f->peaks, &f->peaks_room, 2 * *count, sizeof *f->peaks))
-        return clv_fail(CLV_E_MEMORY, "blobs: no memory for %zu spots", *count);
+        return clv_fail(CLV_E_MEMORY, "blobs: not enough memory for %zu spots", *count);
     memcpy(f->peaks, *peaks, *count * sizeof *f->peaks);
     for (size_t i = 0; i < *count; ++i) {
         clv_blob_peak parts[2];

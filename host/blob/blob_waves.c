@@ -108,7 +108,7 @@ static clv_status make_filters(const clv_blob_plan *plan, clv_blob_waves *w)
         }
     }
     clv_free(cosine), clv_free(answer);
-    return ok ? CLV_OK : clv_fail(CLV_E_MEMORY, "blobs: no memory for filters");
+    return ok ? CLV_OK : clv_fail(CLV_E_MEMORY, "blobs: not enough memory for filters");
 }
 
 clv_status clv_blob_waves_create(const clv_blob_plan *plan, clv_blob_waves *w)
@@ -123,7 +123,8 @@ clv_status clv_blob_waves_create(const clv_blob_plan *plan, clv_blob_waves *w)
         const size_t n = w->along[axis].length;
         float *waves = w->along[axis].waves = clv_alloc(n, 2 * sizeof *waves);
         float *quarters = w->along[axis].quarters = clv_alloc(n / 2 + 1, 2 * sizeof *quarters);
-        if (!waves || !quarters) return clv_fail(CLV_E_MEMORY, "blobs: no memory for cosines");
+        if (!waves || !quarters)
+            return clv_fail(CLV_E_MEMORY, "blobs: not enough memory for cosines");
         for (size_t k = 0; k < n; ++k) {
             const double angle = 2 * pi * (double)k / (double)n;
             waves[2 * k] = (float)cos(angle), waves[2 * k + 1] = (float)-sin(angle);

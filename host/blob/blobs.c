@@ -45,7 +45,8 @@ static clv_status finish_frames(helper *h)
         size_t count;
         CLV_TRY(clv_blob_finish(h->plan, frame, &h->finisher, &count));
         if (!clv_reserve(&h->spots, &h->room, h->count + count, sizeof *h->spots))
-            return clv_fail(CLV_E_MEMORY, "blobs: no memory for %zu spots", h->count + count);
+            return clv_fail(CLV_E_MEMORY, "blobs: not enough memory for %zu spots",
+                            h->count + count);
         if (count) memcpy(h->spots + h->count, h->finisher.spots, count * sizeof *h->spots);
         h->count += count, h->dropped += h->finisher.dropped_bad;
         h->hot += h->finisher.hot, h->empty += count == 0;
@@ -73,7 +74,8 @@ static clv_status append(clv_blob_stream *stream, size_t used)
         stream->count -= stream->taken, stream->taken = stream->last = 0;
     }
     if (!clv_reserve(&stream->spots, &stream->room, stream->count + total, sizeof *stream->spots))
-        return clv_fail(CLV_E_MEMORY, "blobs: no memory for %zu spots", stream->count + total);
+        return clv_fail(CLV_E_MEMORY, "blobs: not enough memory for %zu spots",
+                        stream->count + total);
     for (size_t i = 0; i < used; ++i) {
         const helper *h = &stream->helpers[i];
         for (size_t s = 0; s < h->count; ++s) {
@@ -211,10 +213,10 @@ static clv_status make_room(clv_blob_stream *stream)
         h->work = clv_alloc(2 * stream->plan->cells, sizeof *h->work);
         if (!h->work ||
             !clv_reserve(&h->spots, &h->room, usual / stream->helper_count + 1, sizeof *h->spots))
-            return clv_fail(CLV_E_MEMORY, "blobs: no memory for spots");
+            return clv_fail(CLV_E_MEMORY, "blobs: not enough memory for spots");
     }
     if (!clv_reserve(&stream->spots, &stream->room, usual, sizeof *stream->spots))
-        return clv_fail(CLV_E_MEMORY, "blobs: no memory for spots");
+        return clv_fail(CLV_E_MEMORY, "blobs: not enough memory for spots");
     return CLV_OK;
 }
 
@@ -231,7 +233,7 @@ clv_status clv_blobs_open(clv_context *context, const clv_blob_frames *shape,
                         "blobs: a stream cannot use a threshold relative to the whole movie, "
                         "because it does not know the largest response beforehand");
     clv_blob_stream *stream = clv_zalloc(1, sizeof *stream);
-    if (!stream) return clv_fail(CLV_E_MEMORY, "blobs: no memory");
+    if (!stream) return clv_fail(CLV_E_MEMORY, "blobs: out of memory");
     stream->context = context;
     const size_t cores = clv_context_probe(context)->host.threads_allowed;
     stream->helper_count = CLV_MIN(CLV_MAX(cores, (size_t)1), (size_t)MOST_HELPERS);
@@ -286,7 +288,7 @@ clv_status clv_blobs_warm(clv_blob_stream *stream, size_t count)
     clv_blob_plan *plan = stream->plan;
     const size_t elements = CLV_MIN(count, plan->shape.frames) * plan->shape.frame_stride;
     void *dark = clv_zalloc(CLV_MAX(elements, (size_t)1), plan->pixel_bytes);
-    if (!dark) return clv_fail(CLV_E_MEMORY, "blobs: no memory for %zu dark frames", count);
+    if (!dark) return clv_fail(CLV_E_MEMORY, "blobs: not enough memory for %zu dark frames", count);
     const clv_blob_summary before = stream->summary;
     clv_progress *progress = plan->options.progress;
     clv_status status = CLV_OK;
@@ -351,7 +353,8 @@ static clv_status whole(clv_context *context, const clv_blob_frames *frames, con
     if (!status && spots && stream->count) {
         *spots = clv_alloc(stream->count, sizeof **spots);
         if (!*spots)
-            status = clv_fail(CLV_E_MEMORY, "blobs: no memory for %zu spots", stream->count);
+            status =
+                clv_fail(CLV_E_MEMORY, "blobs: not enough memory for %zu spots", stream->count);
         else
             status = clv_blobs_pull(stream, *spots, stream->count, count);
     }

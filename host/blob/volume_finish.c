@@ -171,7 +171,8 @@ static clv_status above_noise(const clv_volume_plan *plan, clv_volume_peak *peak
         if (peaks[i].zero[0]) peaks[kept++] = peaks[i];
     *count = kept;
     clv_free(s.of), clv_free(s.known), clv_free(s.mask);
-    return ok ? CLV_OK : clv_fail(CLV_E_MEMORY, "volumes: no memory to judge %zu maxima", likely);
+    return ok ? CLV_OK
+              : clv_fail(CLV_E_MEMORY, "volumes: not enough memory to test %zu maxima", likely);
 }
 
 static clv_status judge(clv_volume_plan *plan, clv_volume_found *found)
@@ -258,7 +259,7 @@ static clv_status make_cells(const clv_volume_plan *plan, size_t peaks, cells *c
     }
     c->head = clv_alloc(all, sizeof *c->head), c->next = clv_alloc(peaks + 1, sizeof *c->next);
     if (!c->head || !c->next)
-        return clv_fail(CLV_E_MEMORY, "volumes: no memory to prune %zu spots", peaks);
+        return clv_fail(CLV_E_MEMORY, "volumes: not enough memory to prune %zu spots", peaks);
     memset(c->head, -1, all * sizeof *c->head);
     return CLV_OK;
 }
@@ -378,7 +379,7 @@ static clv_status fit(const clv_volume_plan *plan, size_t threads, clv_volume_sp
                       size_t count)
 {
     clv_volume_spot *guess = clv_alloc(count, 2 * sizeof *guess);
-    if (!guess) return clv_fail(CLV_E_MEMORY, "volumes: no memory to fit %zu spots", count);
+    if (!guess) return clv_fail(CLV_E_MEMORY, "volumes: not enough memory to fit %zu spots", count);
     clv_volume_spot *first = guess + count;
     memcpy(guess, spots, count * sizeof *guess);
     share all = { .plan = plan, .guess = guess, .spots = first, .count = count };
@@ -398,7 +399,8 @@ clv_status clv_volume_finish(clv_volume_plan *plan, size_t frame, size_t threads
     const size_t count = plan->count;
     if (!count) return CLV_OK;
     if (!clv_reserve(&found->spots, &found->room, found->count + count, sizeof *found->spots))
-        return clv_fail(CLV_E_MEMORY, "volumes: no memory for %zu spots", found->count + count);
+        return clv_fail(CLV_E_MEMORY, "volumes: not enough memory for %zu spots",
+                        found->count + count);
     clv_volume_spot *spots = found->spots + found->count;
     in_shares(&(share){ .plan = plan, .spots = spots, .frame = frame, .count = count }, threads,
               measure_some);

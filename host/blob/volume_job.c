@@ -152,7 +152,8 @@ clv_status clv_volume_commit(const clv_slot *slot, size_t first, size_t count, v
         float largest;
         memcpy(&largest, &counts[2 * i + 1], sizeof largest);
         if (!clv_reserve(&plan->peaks, &plan->room, plan->count + kept, sizeof *plan->peaks))
-            return clv_fail(CLV_E_MEMORY, "volumes: no memory for %zu maxima", plan->count + kept);
+            return clv_fail(CLV_E_MEMORY, "volumes: not enough memory for %zu maxima",
+                            plan->count + kept);
         if (kept)
             memcpy(plan->peaks + plan->count, peaks + i * plan->capacity, kept * sizeof *peaks);
         plan->count += kept;

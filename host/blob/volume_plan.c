@@ -105,7 +105,7 @@ static clv_status make_taps(clv_volume_plan *plan)
     plan->tap = clv_alloc(plan->taps, 2 * sizeof *plan->tap);
     plan->tap_f32 = clv_alloc(plan->taps, 2 * sizeof *plan->tap_f32);
     if (!plan->tap || !plan->tap_f32)
-        return clv_fail(CLV_E_MEMORY, "volumes: no memory for filter coefficients");
+        return clv_fail(CLV_E_MEMORY, "volumes: not enough memory for filter coefficients");
     for (size_t l = 0; l < plan->levels; ++l)
         for (int a = 0; a < CLV_AXES; ++a)
             make_axis(plan, l, a);
@@ -201,7 +201,7 @@ static clv_status fill(clv_volume_plan *plan, const clv_volume_stacks *stacks,
     }
     make_slabs(plan, CLV_MAX(slabs_wanted, (size_t)1));
     plan->bins = clv_zalloc(plan->scales * CLV_BLOB_NOISE_BINS, sizeof *plan->bins);
-    if (!plan->bins) return clv_fail(CLV_E_MEMORY, "volumes: no memory");
+    if (!plan->bins) return clv_fail(CLV_E_MEMORY, "volumes: out of memory");
     return CLV_OK;
 }
 
@@ -210,7 +210,7 @@ clv_status clv_volume_plan_create(const clv_volume_stacks *stacks, const clv_blo
 {
     *out = NULL;
     clv_volume_plan *plan = clv_zalloc(1, sizeof *plan);
-    if (!plan) return clv_fail(CLV_E_MEMORY, "volumes: no memory");
+    if (!plan) return clv_fail(CLV_E_MEMORY, "volumes: out of memory");
     const clv_status status = fill(plan, stacks, options, slabs_wanted);
     if (status) {
         clv_volume_plan_free(plan);

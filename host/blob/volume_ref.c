@@ -67,7 +67,7 @@ clv_status clv_volume_responses(const clv_volume_plan *plan, double *responses)
     const box s = { { plan->depth, plan->height, plan->width } };
     const size_t all = plan->depth * plan->height * plan->width;
     double *memory = clv_alloc(all, 4 * sizeof *memory);
-    if (!memory) return clv_fail(CLV_E_MEMORY, "volumes: no memory for a stack");
+    if (!memory) return clv_fail(CLV_E_MEMORY, "volumes: not enough memory for a stack");
     double *voxels = memory, *a = voxels + all, *b = a + all, *before = b + all;
     const bool dog = plan->flat->options.dog;
     const double pedestal = (double)plan->pedestal, gain = (double)plan->flat->gain;
@@ -89,7 +89,7 @@ clv_status clv_volume_responses(const clv_volume_plan *plan, double *responses)
         double *next = clv_alloc(all, sizeof *next);
         if (!next) {
             clv_free(memory);
-            return clv_fail(CLV_E_MEMORY, "volumes: no memory for a stack");
+            return clv_fail(CLV_E_MEMORY, "volumes: not enough memory for a stack");
         }
         respond(plan, &s, l, voxels, a, b, next);
         for (size_t i = 0; l && i < all; ++i)
@@ -187,7 +187,8 @@ clv_status clv_volume_reference(clv_slot *slot, size_t first, size_t count, void
     memset(counts, 0, count * 2 * sizeof(uint32_t));
     memset(bins, 0, bin_bytes);
     double *L = clv_alloc(plan->scales * plan->depth * plan->height, plan->width * sizeof *L);
-    if (!L) return clv_fail(CLV_E_MEMORY, "volumes: no memory for the responses of a stack");
+    if (!L)
+        return clv_fail(CLV_E_MEMORY, "volumes: not enough memory for the responses of a stack");
     const clv_status status = clv_volume_responses(plan, L);
     for (size_t i = 0; i < count && !status; ++i) {
         const clv_volume_slab s = clv_volume_slab_of(plan, first + i);

@@ -60,7 +60,7 @@ static clv_status prepare(clv_volume_plan *plan, size_t threads, size_t *bad)
     const size_t used = CLV_MIN(CLV_MIN(threads, plan->depth), pixels / PIXELS_A_THREAD + 1);
     const size_t room = CLV_MAX(2 * flat->cells, plan->depth);
     float *work = clv_alloc(used, room * sizeof *work);
-    if (!work) return clv_fail(CLV_E_MEMORY, "volumes: no memory for the noise of a stack");
+    if (!work) return clv_fail(CLV_E_MEMORY, "volumes: not enough memory for the noise of a stack");
     flat->pixels = plan->voxels, flat->frames = plan->depth;
     for (size_t i = 0; i < used; ++i) {
         shares[i] =
@@ -173,7 +173,8 @@ clv_status clv_volumes_in_slabs(clv_context *context, const clv_volume_stacks *s
     if (!status && found.count) {
         *spots = clv_alloc(found.count, sizeof **spots);
         if (!*spots)
-            status = clv_fail(CLV_E_MEMORY, "volumes: no memory for %zu spots", found.count);
+            status =
+                clv_fail(CLV_E_MEMORY, "volumes: not enough memory for %zu spots", found.count);
         else
             memcpy(*spots, found.spots, found.count * sizeof **spots), *count = found.count;
     }

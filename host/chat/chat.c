@@ -73,7 +73,8 @@ static clv_status copy_out(chat_string all, char **text, unsigned char **marks, 
         clv_free(*text);
         if (marks) clv_free(*marks), *marks = NULL;
         *text = NULL;
-        return clv_fail(CLV_E_MEMORY, "clv_chat_render: no memory for %zu bytes", all.length);
+        return clv_fail(CLV_E_MEMORY, "clv_chat_render: not enough memory for %zu bytes",
+                        all.length);
     }
     if (all.length) memcpy(*text, all.data, all.length);
     (*text)[all.length] = '\0';

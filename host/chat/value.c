@@ -31,7 +31,7 @@ void *chat_take(chat_run *run, size_t bytes)
         }
         chat_block *block = clv_alloc(1, sizeof *block + room);
         if (!block) {
-            chat_fail(run, CLV_E_MEMORY, "no memory");
+            chat_fail(run, CLV_E_MEMORY, "out of memory");
             return NULL;
         }
         *block = (chat_block){ .before = m->latest, .room = room };

@@ -80,7 +80,7 @@ static clv_status listen_to(const cli_apart *apart, int fd)
         }
     }
     if (text.failed && !status)
-        status = clv_fail(CLV_E_MEMORY, "no memory for the results of a device");
+        status = clv_fail(CLV_E_MEMORY, "not enough memory for the results of a device");
     clv_text_clear(&text);
     return status;
 }
@@ -103,7 +103,7 @@ static clv_status judge_end(pid_t pid)
     int state;
     if (!wait_for(pid, mercy_s, &state)) {
         kill(pid, SIGKILL);
-        return clv_fail(CLV_E_DEVICE, "its process hangs when it ends");
+        return clv_fail(CLV_E_DEVICE, "its process hung while it was ending");
     }
     if (WIFSIGNALED(state))
         return clv_fail(CLV_E_DEVICE, "crashed: signal %d (%s)", WTERMSIG(state),

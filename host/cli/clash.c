@@ -104,10 +104,10 @@ static int check_streams(const cli_command *command, const cli_file *inputs, siz
 {
     for (size_t i = 0; i < count; ++i)
         if (!inputs[i].folder && cli_is_stream(inputs[i].path) && !(inputs[i].formats & CLI_STREAM))
-            return cli_error(
-                command, CLI_USAGE,
-                "%s is \"-\", but it cannot be read from standard input; give the name of a file",
-                inputs[i].option);
+            return cli_error(command, CLI_USAGE,
+                             "%s is \"-\", but this input cannot be read from standard input; give "
+                             "the name of a file",
+                             inputs[i].option);
     return -1;
 }
 

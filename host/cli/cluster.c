@@ -239,7 +239,7 @@ static clv_status start(void)
     cluster.windowed = lease && strcmp(lease, "window") == 0;
     cluster.division = cluster.rank ? NULL : cli_division_create((size_t)cluster.ranks);
     if (!cluster.rank && !cluster.division)
-        return clv_fail(CLV_E_MEMORY, "no memory for %d ranks", cluster.ranks);
+        return clv_fail(CLV_E_MEMORY, "not enough memory for %d ranks", cluster.ranks);
     const char *failed = mpi->start(cluster.windowed, answer_wish, NULL, &rank, &ranks);
     if (failed) return clv_fail(CLV_E_DEVICE, "MPI: %s", failed);
     cluster.mpi = mpi;
@@ -328,7 +328,7 @@ static clv_status put(void *self, size_t first, size_t count, const void *bytes,
     (void)self;
     if (!clv_size_add(cluster.length, sizeof head + length, &end) ||
         !clv_reserve(&cluster.mine, &cluster.room, end, 1))
-        return clv_fail(CLV_E_MEMORY, "no memory for the results of this rank");
+        return clv_fail(CLV_E_MEMORY, "not enough memory for the results of this rank");
     memcpy(cluster.mine + cluster.length, &head, sizeof head);
     memcpy(cluster.mine + cluster.length + sizeof head, bytes, length);
     cluster.length = end;
@@ -340,7 +340,8 @@ static clv_status exchange(void)
 {
     int odd;
     if (!cluster.sizes) cluster.sizes = clv_zalloc((size_t)cluster.ranks, sizeof *cluster.sizes);
-    if (!cluster.sizes) return clv_fail(CLV_E_MEMORY, "no memory for %d ranks", cluster.ranks);
+    if (!cluster.sizes)
+        return clv_fail(CLV_E_MEMORY, "not enough memory for %d ranks", cluster.ranks);
     free(cluster.all); /* of malloc, see plugin.h */
     const char *failed = cluster.mpi->exchange(cluster.job++, cluster.identity, cluster.mine,
                                                cluster.length, &cluster.all, cluster.sizes, &odd);

@@ -183,7 +183,7 @@ clv_status cli_drop_header_lines(clv_csv_table *table, const char *path, size_t 
 {
     if (!has(table, "POSITION_X") || !has(table, "FRAME")) return CLV_OK;
     clv_csv_cell *cells = clv_alloc(clv_csv_columns(table), sizeof *cells);
-    if (!cells) return clv_fail(CLV_E_MEMORY, "%s: no memory", path);
+    if (!cells) return clv_fail(CLV_E_MEMORY, "%s: out of memory", path);
     size_t lines = 0;
     double value;
     for (; lines < 3 && lines < clv_csv_rows(table); ++lines) {

@@ -171,7 +171,9 @@ int cli_write_report(const cli_command *command, const cli_common *c, clv_contex
     clv_status status = CLV_OK;
     if (c->report) {
         char *text = clv_report_json(report);
-        if (!text) return cli_error(command, CLI_FAILED, "%s: no memory for the report", c->report);
+        if (!text)
+            return cli_error(command, CLI_FAILED, "%s: not enough memory for the report",
+                             c->report);
         status = clv_file_write(c->report, text, strlen(text));
         clv_free(text);
     }

@@ -48,7 +48,7 @@ clv_status cli_drift_read(const char *path, const char *unit, cli_drift *d)
     d->at = clv_alloc(room, sizeof *d->at);
     const clv_status status = frame && value && d->at
                                   ? take(table, unit, frame, value, d)
-                                  : clv_fail(CLV_E_MEMORY, "%s: no memory", path);
+                                  : clv_fail(CLV_E_MEMORY, "%s: out of memory", path);
     clv_free(frame), clv_free(value);
     clv_csv_free(table);
     return status;

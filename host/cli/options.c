@@ -30,7 +30,8 @@ const cli_option cli_main_options[] = {
 
 const cli_exit_code cli_exit_codes[] = {
     { CLI_OK, "done" },
-    { CLI_FAILED, "failed while running: an output cannot be written, no memory, a driver fails" },
+    { CLI_FAILED,
+      "failed while running: an output cannot be written, memory runs out, or a driver fails" },
     { CLI_USAGE, "wrong usage or bad input: an option, a variable, a name or a file is wrong" },
     { CLI_NOT_THERE, "a device or mode that was asked for is missing" },
     { CLI_ICD_BROKEN, "cleave probe --strict: a driver crashed or hung" },
@@ -412,7 +413,7 @@ int cli_check_operands(const cli_command *command, const char *names, int count,
     for (int i = 0; i < count; ++i) {
         if (!*at)
             return cli_error(command, CLI_USAGE,
-                             "\"%s\" is one argument too many; usage: cleave %s %s", operands[i],
+                             "\"%s\" is an unexpected argument; usage: cleave %s %s", operands[i],
                              command->name, command->operands);
         at += strcspn(at, ",");
         at += *at == ',';

@@ -74,7 +74,7 @@ clv_status cli_record_begin(cli_record_writer *w, const char *path, const cli_re
     for (size_t i = 0; i < head->input_count; ++i)
         add_string(&text, head->inputs[i].path), add_string(&text, head->inputs[i].digest);
     const uint64_t lengths[2] = { text.length, 0 };
-    clv_status status = text.failed ? clv_fail(CLV_E_MEMORY, "%s: no memory", path) : CLV_OK;
+    clv_status status = text.failed ? clv_fail(CLV_E_MEMORY, "%s: out of memory", path) : CLV_OK;
     if (!status) status = clv_output_open(&w->output, path, false);
     if (!status) status = clv_output_write(&w->output, magic, sizeof magic);
     if (!status) status = clv_output_write(&w->output, lengths, sizeof lengths);
@@ -140,36 +140,37 @@ static clv_status read_head(cli_record *r, cursor c)
     if (!version || !order) return damaged(r, "its head is too short");
     if (strcmp(version, clv_version()) != 0)
         return clv_fail(CLV_E_FORMAT,
-                        "%s: was written by version %s of cleave, but this is version %s; run all "
+                        "%s was written by version %s of cleave, but this is version %s; run all "
                         "shards and merge with one version",
                         r->path, version, clv_version());
     if (strcmp(order, byte_order()) != 0)
         return clv_fail(
             CLV_E_FORMAT,
-            "%s: was written on a machine with the other byte order; merge it on such a machine",
+            "%s was written on a machine with the other byte order; merge it on such a machine",
             r->path);
     if (!next_number(&c, MOST_SHARDS, &shard) || !next_number(&c, MOST_SHARDS, &shards) || !shard ||
         shard > shards || !next_number(&c, CLV_MIN(room, (uint64_t)MOST_ARGUMENTS), &argc) || !argc)
         return damaged(r, "its head holds impossible numbers");
     r->head.shard = (unsigned)shard, r->head.shards = (unsigned)shards;
     r->head.argv = clv_zalloc((size_t)argc + 1, sizeof *r->head.argv);
-    if (!r->head.argv) return clv_fail(CLV_E_MEMORY, "%s: no memory", r->path);
+    if (!r->head.argv) return clv_fail(CLV_E_MEMORY, "%s: out of memory", r->path);
     for (uint64_t i = 0; i < argc; ++i) {
         const char *text = next_string(&c);
         if (!text) return damaged(r, "arguments are missing");
         r->head.argv[i] = clv_strdup(text);
-        if (!r->head.argv[i]) return clv_fail(CLV_E_MEMORY, "%s: no memory", r->path);
+        if (!r->head.argv[i]) return clv_fail(CLV_E_MEMORY, "%s: out of memory", r->path);
         r->head.argc = (int)i + 1;
     }
     if (!next_number(&c, room / LEAST_INPUT, &inputs)) return damaged(r, "inputs are missing");
     r->head.inputs = clv_zalloc((size_t)inputs + 1, sizeof *r->head.inputs);
-    if (!r->head.inputs) return clv_fail(CLV_E_MEMORY, "%s: no memory", r->path);
+    if (!r->head.inputs) return clv_fail(CLV_E_MEMORY, "%s: out of memory", r->path);
     for (uint64_t i = 0; i < inputs; ++i) {
         const char *path = next_string(&c), *digest = next_string(&c);
         if (!path || !digest || strlen(digest) != 64) return damaged(r, "inputs are missing");
         cli_record_input *in = &r->head.inputs[i];
         memcpy(in->digest, digest, sizeof in->digest);
-        if (!(in->path = clv_strdup(path))) return clv_fail(CLV_E_MEMORY, "%s: no memory", r->path);
+        if (!(in->path = clv_strdup(path)))
+            return clv_fail(CLV_E_MEMORY, "%s: out of memory", r->path);
         r->head.input_count = (size_t)i + 1;
     }
     return CLV_OK;
@@ -190,7 +191,7 @@ static clv_status read_entries(cli_record *r, size_t at)
             e->first > e->units || e->count > e->units - e->first)
             return damaged(r, "sizes do not fit the file");
         if (!clv_reserve(&r->entries, &room, r->entry_count + 1, sizeof *r->entries))
-            return clv_fail(CLV_E_MEMORY, "%s: no memory", r->path);
+            return clv_fail(CLV_E_MEMORY, "%s: out of memory", r->path);
         r->entries[r->entry_count++] = e;
         at += padded((size_t)e->bytes);
     }
@@ -207,7 +208,7 @@ static clv_status map(cli_record *r)
         bytes = mmap(NULL, (size_t)facts.st_size, PROT_READ, MAP_PRIVATE, file, 0);
     close(file);
     if (bytes == MAP_FAILED)
-        return clv_fail(CLV_E_FORMAT, "%s: is not a record of a shard, but %s", r->path,
+        return clv_fail(CLV_E_FORMAT, "%s is not a record of a shard, but %s", r->path,
                         known ? "an empty file" : "not a regular file");
     r->bytes = bytes, r->length = (size_t)facts.st_size;
     return CLV_OK;
@@ -221,7 +222,7 @@ clv_status cli_record_open(const char *path, cli_record *r)
     CLV_TRY(map(r));
     if (r->length < before || memcmp(r->bytes, magic, sizeof magic) != 0)
         return clv_fail(CLV_E_FORMAT,
-                        "%s: is not a record of a shard; give files that --record has written",
+                        "%s is not a record of a shard; give files that --record has written",
                         path);
     memcpy(&length, r->bytes + sizeof magic, sizeof length);
     if (length > MOST_HEAD || padded((size_t)length) > r->length - before)

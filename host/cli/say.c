@@ -25,7 +25,7 @@ static void say(FILE *out, const char *format, va_list args)
     clv_text_vadd(&raw, format, args);
     clv_text_visible(&shown, clv_text_get(&raw), raw.length);
     fwrite(clv_text_get(&shown), 1, shown.length, out);
-    if (raw.failed || shown.failed) fputs("(no memory for a message)\n", out);
+    if (raw.failed || shown.failed) fputs("(not enough memory for a message)\n", out);
     clv_text_clear(&raw);
     clv_text_clear(&shown);
 }

@@ -190,7 +190,8 @@ clv_status cli_replay_open(cli_replay *r, const char *const *paths, size_t count
 {
     *r = (cli_replay){ .place = r->place };
     r->records = clv_zalloc(count, sizeof *r->records);
-    if (!r->records) return clv_fail(CLV_E_MEMORY, "merge: no memory for %zu records", count);
+    if (!r->records)
+        return clv_fail(CLV_E_MEMORY, "merge: not enough memory for %zu records", count);
     while (r->record_count < count) {
         cli_record *one = &r->records[r->record_count];
         CLV_TRY(cli_record_open(paths[r->record_count++], one));
@@ -198,7 +199,8 @@ clv_status cli_replay_open(cli_replay *r, const char *const *paths, size_t count
     }
     CLV_TRY(check_complete(r));
     r->items = clv_alloc(r->item_count + 1, sizeof *r->items);
-    if (!r->items) return clv_fail(CLV_E_MEMORY, "merge: no memory for %zu results", r->item_count);
+    if (!r->items)
+        return clv_fail(CLV_E_MEMORY, "merge: not enough memory for %zu results", r->item_count);
     size_t n = 0;
     for (size_t i = 0; i < count; ++i)
         for (size_t k = 0; k < r->records[i].entry_count; ++k)
@@ -216,7 +218,7 @@ static clv_status check_units(const cli_replay *r, const clv_job *job)
         const char *path = r->items[i].record->path;
         if (e->identity != identity_of(job) || e->units != job->units)
             return clv_fail(CLV_E_FORMAT,
-                            "%s: does not hold the expected job, %s of %zu units, at this point; "
+                            "%s does not hold the expected job, %s of %zu units, at this point; "
                             "the shards were run on other inputs or with other settings",
                             path, job->name, job->units);
         if (e->first < next)

@@ -128,7 +128,7 @@ int cli_share_check(const cli_command *command, const cli_common *c)
     if (c->devices_per_rank && c->sub_devices)
         return cli_error(
             command, CLI_USAGE,
-            "--devices-per-rank and --sub-devices exclude each other: ranks take whole "
+            "--devices-per-rank and --sub-devices cannot be used together: ranks take whole "
             "devices; leave one of the two out");
     if (!c->shard && !c->record) return refuse_copies(command);
     if (!c->shard || !c->record)
@@ -138,7 +138,7 @@ int cli_share_check(const cli_command *command, const cli_common *c)
                              : "the part to compute, such as --shard 1/4");
     if (cli_cluster_ranks() > 1)
         return cli_error(command, CLI_USAGE,
-                         "--shard and MPI exclude each other: this is rank %d of %d; set "
+                         "--shard and MPI cannot be used together: this is rank %d of %d; set "
                          "CLEAVE_MPI=off to run shards under a launcher",
                          cli_cluster_rank(), cli_cluster_ranks());
     if (!read_shard(c->shard, &share.head.shard, &share.head.shards))
@@ -175,11 +175,11 @@ static clv_status compare_inputs(void)
             if (strcmp(now->inputs[k].path, was->path) == 0) is = &now->inputs[k];
         if (!is)
             return clv_fail(CLV_E_IO,
-                            "%s: was an input of the shards and cannot be found; merge in the "
+                            "%s was an input of the shards and cannot be found; merge in the "
                             "folder in which the shards were run",
                             was->path);
         if (strcmp(is->digest, was->digest) != 0)
-            return clv_fail(CLV_E_FORMAT, "%s: has changed since the shards were run", was->path);
+            return clv_fail(CLV_E_FORMAT, "%s has changed since the shards were run", was->path);
     }
     return CLV_OK;
 }
@@ -240,7 +240,8 @@ clv_status cli_share_merge(const char *const *records, size_t count, int *argc, 
     share.spread = cli_replay_spread(&share.replay);
     const cli_record_head *head = &share.replay.records[0].head;
     share.line = clv_zalloc((size_t)head->argc + 1, sizeof *share.line);
-    if (!share.line) return clv_fail(CLV_E_MEMORY, "merge: no memory for %d arguments", head->argc);
+    if (!share.line)
+        return clv_fail(CLV_E_MEMORY, "merge: not enough memory for %d arguments", head->argc);
     memcpy(share.line, head->argv, (size_t)head->argc * sizeof *share.line);
     *argc = head->argc, *argv = share.line;
     return CLV_OK;

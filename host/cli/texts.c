@@ -114,7 +114,7 @@ static clv_status open_parquet(const char *path, clv_lines *lines)
     clv_status status = clv_parquet_records(path, data, length, &text, &codes);
     clv_free(data), clv_free(codes);
     if (!status && text.failed)
-        status = clv_fail(CLV_E_MEMORY, "%s: no memory for its table", path);
+        status = clv_fail(CLV_E_MEMORY, "%s: not enough memory for its table", path);
     if (status)
         clv_text_clear(&text);
     else

@@ -47,7 +47,7 @@ static clv_status link_spots(outcome *o)
     o->particle = clv_alloc(o->count + 1, sizeof *o->particle);
     if (!points || !o->particle) {
         clv_free(points);
-        return clv_fail(CLV_E_MEMORY, "no memory to link");
+        return clv_fail(CLV_E_MEMORY, "not enough memory to link");
     }
     for (size_t i = 0; i < o->count; ++i)
         points[i] = (clv_point){ o->spots[i].frame, (double)o->spots[i].y, (double)o->spots[i].x };
@@ -96,7 +96,7 @@ static clv_status show(const outcome *o, const char *folder, demo_row *row)
     };
     const clv_file_array array = { CLV_U16, 3, { FRAMES, SIDE, SIDE }, o->movie.pixels };
     if (!blobs_project(&p, &facts, o->movie.pixels, FRAMES, NULL, false))
-        return clv_fail(CLV_E_MEMORY, "no memory for a picture");
+        return clv_fail(CLV_E_MEMORY, "not enough memory for a picture");
     snprintf(path, sizeof path, "%s/blobs-tracks.png", folder);
     clv_status status = blobs_draw(&p, NULL, o->spots, o->particle, o->count, path);
     blobs_projection_clear(&p);

@@ -86,7 +86,7 @@ static clv_status run(const demo_stage *stage, search *found, search *want, demo
 clv_status demo_filter(const demo_stage *stage, demo_row *row)
 {
     float *memory = clv_alloc((size_t)3 * PIXELS, sizeof *memory);
-    if (!memory) return clv_fail(CLV_E_MEMORY, "no memory for an image");
+    if (!memory) return clv_fail(CLV_E_MEMORY, "not enough memory for an image");
     snprintf(row->input, sizeof row->input, "an image of %dx%d", SIDE, SIDE);
     make_image(memory);
     search found = { .image = memory, .soft = memory + PIXELS };

@@ -58,7 +58,7 @@ static clv_status make_tables(tables *t)
     t->matrices = clv_alloc((size_t)COUNT * N * N, sizeof *t->matrices);
     t->values = clv_alloc((size_t)COUNT * N, sizeof *t->values);
     if (!t->x || !t->gram || !t->plain || !t->matrices || !t->values)
-        return clv_fail(CLV_E_MEMORY, "no memory for matrices");
+        return clv_fail(CLV_E_MEMORY, "not enough memory for matrices");
     for (size_t i = 0; i < (size_t)ROWS * WIDTH; ++i)
         t->x[i] = number(&state);
     for (size_t j = 0; j < WIDTH; ++j) /* makes the second row resemble the first */

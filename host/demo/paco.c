@@ -31,7 +31,8 @@ static clv_status search(outcome *o)
     const size_t count = o->maps.count;
     o->snr = clv_alloc(count, sizeof *o->snr), o->flux = clv_alloc(count, sizeof *o->flux);
     o->sigma = clv_alloc(count, sizeof *o->sigma);
-    if (!o->snr || !o->flux || !o->sigma) return clv_fail(CLV_E_MEMORY, "no memory for maps");
+    if (!o->snr || !o->flux || !o->sigma)
+        return clv_fail(CLV_E_MEMORY, "not enough memory for maps");
     clv_paco_maps(o->maps.a, o->maps.b, count, o->snr, o->flux, o->sigma);
     return clv_paco_detect(o->snr, o->flux, o->sigma, adi->height, adi->width,
                            (double)(adi->width / 2), (double)(adi->height / 2), adi->fwhm,

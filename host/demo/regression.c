@@ -33,7 +33,7 @@ static clv_status make_table(table *t)
     uint32_t state = 7;
     t->x = clv_alloc((size_t)ROWS * WIDTH, sizeof *t->x);
     t->y = clv_alloc(ROWS, sizeof *t->y);
-    if (!t->x || !t->y) return clv_fail(CLV_E_MEMORY, "no memory for a table");
+    if (!t->x || !t->y) return clv_fail(CLV_E_MEMORY, "not enough memory for a table");
     for (size_t j = 0; j < WIDTH; ++j)
         t->slopes[j] = number(&state);
     for (size_t i = 0; i < ROWS; ++i) {

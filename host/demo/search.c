@@ -115,7 +115,7 @@ static clv_status make_vectors(library *l)
     l->rows = ROWS;
     l->vectors = clv_zalloc(l->rows * WIDTH, sizeof *l->vectors);
     l->queries = clv_zalloc((size_t)QUESTIONS * WIDTH, sizeof *l->queries);
-    if (!l->vectors || !l->queries) return clv_fail(CLV_E_MEMORY, "no memory for vectors");
+    if (!l->vectors || !l->queries) return clv_fail(CLV_E_MEMORY, "not enough memory for vectors");
     for (size_t i = 0; i < l->count; ++i)
         add_text(l->vectors + i * WIDTH, l->passages[i].text, l->passages[i].length);
     for (size_t i = l->count; i < l->rows; ++i)
@@ -190,7 +190,8 @@ static clv_status run(const demo_stage *stage, library *l, demo_row *row)
 clv_status demo_search(const demo_stage *stage, demo_row *row)
 {
     library *l = clv_zalloc(1, sizeof *l);
-    clv_status status = l ? make_vectors(l) : clv_fail(CLV_E_MEMORY, "no memory for passages");
+    clv_status status =
+        l ? make_vectors(l) : clv_fail(CLV_E_MEMORY, "not enough memory for passages");
     if (!status) {
         snprintf(row->input, sizeof row->input, "%d questions, %zu rows", (int)QUESTIONS, l->rows);
         status = run(stage, l, row);

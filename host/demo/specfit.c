@@ -86,7 +86,7 @@ clv_status demo_specfit(const demo_stage *stage, demo_row *row)
     synthetic_stars s;
     CLV_TRY(synthetic_stars_create(STARS, SEED, false, &s));
     clv_specfit_result *fits = clv_zalloc(STARS, sizeof *fits);
-    clv_status status = fits ? CLV_OK : clv_fail(CLV_E_MEMORY, "no memory for fits");
+    clv_status status = fits ? CLV_OK : clv_fail(CLV_E_MEMORY, "not enough memory for fits");
     snprintf(row->input, sizeof row->input, "%d stars", STARS);
     if (!status && stage->preparing)
         status = demo_prepared(clv_specfit(stage->context, &s.library, &s.stars, NULL, fits, NULL));

@@ -103,7 +103,7 @@ static clv_status check(const texts *t, demo_row *row)
                                           .cache_dir = "" };
     const size_t width = clv_model_get_config(t->model)->output;
     float *want = clv_alloc(CHECKED * width, sizeof *want);
-    if (!want) return clv_fail(CLV_E_MEMORY, "no memory for vectors");
+    if (!want) return clv_fail(CLV_E_MEMORY, "not enough memory for vectors");
     clv_status status = clv_context_create(&options, &context);
     if (!status)
         status = clv_encoder_open(context, clv_model_get_config(t->model),
@@ -158,7 +158,7 @@ static clv_status compute(const demo_stage *stage, texts *t, demo_row *row)
     clv_status status = CLV_OK;
     const size_t width = clv_model_get_config(t->model)->output;
     t->vectors = clv_alloc(t->count * width, sizeof *t->vectors);
-    if (!t->vectors) return clv_fail(CLV_E_MEMORY, "no memory for vectors");
+    if (!t->vectors) return clv_fail(CLV_E_MEMORY, "not enough memory for vectors");
     CLV_TRY(clv_encoder_open(stage->context, clv_model_get_config(t->model),
                              clv_model_get_weights(t->model), NULL, &encoder));
     if (stage->preparing)

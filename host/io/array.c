@@ -62,12 +62,12 @@ clv_status clv_file_array_create(clv_file_array *array, const char *what, clv_ty
         return clv_fail(CLV_E_SHAPE, "%s: the array has %zu axes, but at most %d are supported",
                         what, rank, CLV_MAX_RANK);
     if (!clv_shape_size(type, rank, shape, &count, &bytes))
-        return clv_fail(CLV_E_SHAPE, "%s: %s %s is larger than any memory", what,
+        return clv_fail(CLV_E_SHAPE, "%s: %s %s needs more memory than can be addressed", what,
                         clv_shape_text(rank, shape, text), clv_type_name(type));
 
     void *data = clv_alloc_pages(bytes);
     if (!data)
-        return clv_fail(CLV_E_MEMORY, "%s: no memory for %s %s (%s)", what,
+        return clv_fail(CLV_E_MEMORY, "%s: not enough memory for %s %s (%s)", what,
                         clv_shape_text(rank, shape, text), clv_type_name(type),
                         clv_format_bytes(bytes, size));
     array->type = type;

@@ -29,7 +29,7 @@ clv_status clv_lines_open(clv_lines *l, const char *path)
     if (l->descriptor < 0) return clv_fail(CLV_E_IO, "%s: cannot open: %s", path, strerror(errno));
     if (fstat(l->descriptor, &info) == 0 && S_ISDIR(info.st_mode)) {
         clv_lines_close(l);
-        return clv_fail(CLV_E_IO, "%s: is a directory", path);
+        return clv_fail(CLV_E_IO, "%s is a directory", path);
     }
     return CLV_OK;
 }
@@ -129,7 +129,7 @@ static clv_status decode(clv_lines *l, const char *text, size_t length)
         clv_text_bytes(&l->decoded, text, length);
     else if (!clv_record_field(between(l), text, length, l->column - 1, &l->decoded))
         return clv_fail(CLV_E_FORMAT, "%s has no column %zu", what, l->column);
-    return l->decoded.failed ? clv_fail(CLV_E_MEMORY, "%s: no memory", what) : CLV_OK;
+    return l->decoded.failed ? clv_fail(CLV_E_MEMORY, "%s: out of memory", what) : CLV_OK;
 }
 
 static clv_status add(clv_lines *l, const char *text, size_t length)
@@ -143,7 +143,7 @@ static clv_status add(clv_lines *l, const char *text, size_t length)
                         (unsigned long long)(l->first + l->count), l->column);
     if (!clv_reserve(&l->texts, &l->text_room, l->count + 1, sizeof *l->texts) ||
         !clv_reserve(&l->lengths, &l->length_room, l->count + 1, sizeof *l->lengths))
-        return clv_fail(CLV_E_MEMORY, "%s: no memory for %zu lines", l->path, l->count);
+        return clv_fail(CLV_E_MEMORY, "%s: not enough memory for %zu lines", l->path, l->count);
     if (l->kind != CLV_LINES_PLAIN || l->prefix) {
         const size_t before = l->decoded.length;
         CLV_TRY(decode(l, text, length));
@@ -227,7 +227,7 @@ clv_status clv_lines_choose(clv_lines *l, clv_lines_kind kind, const char *name,
         CLV_TRY(clv_record_find(l->path, between(l), text, length, name, &l->column, &l->field));
     else if (!clv_record_field(between(l), text, length, column - 1, &l->field))
         return clv_fail(CLV_E_FORMAT, "%s has no column %zu", what, column);
-    if (l->field.failed) return clv_fail(CLV_E_MEMORY, "%s: no memory", what);
+    if (l->field.failed) return clv_fail(CLV_E_MEMORY, "%s: out of memory", what);
     if (header)
         ++l->column, ++l->first;
     else

@@ -40,9 +40,9 @@ clv_status clv_output_open(clv_output *o, const char *path, bool rewind)
     if (clv_outputs_discarded()) path = "/dev/null";
     const bool ours = clv_file_descriptor(path) >= 0, there = !ours && stat(path, &info) == 0;
     if (there && S_ISDIR(info.st_mode))
-        return clv_fail(CLV_E_IO, "%s: is a directory, but the name of a file is needed", path);
+        return clv_fail(CLV_E_IO, "%s is a directory, but the name of a file is needed", path);
     o->target = clv_strdup(path);
-    if (!o->target) return clv_fail(CLV_E_MEMORY, "%s: no memory", o->path);
+    if (!o->target) return clv_fail(CLV_E_MEMORY, "%s: out of memory", o->path);
     if (!ours && !(there && !S_ISREG(info.st_mode))) {
         const clv_status status = clv_file_begin(path, &o->temporary);
         if (status) {
@@ -90,7 +90,7 @@ static clv_status pour(clv_output *o)
     FILE *out = buffer ? open_stream(o->target) : NULL;
     clv_status status = CLV_OK;
     if (!buffer)
-        status = clv_fail(CLV_E_MEMORY, "%s: no memory", o->path);
+        status = clv_fail(CLV_E_MEMORY, "%s: out of memory", o->path);
     else if (!out || fflush(o->file) || fseeko(o->file, 0, SEEK_SET))
         status = io_error(o, "write");
     for (size_t got = 1; !status && got;) {

@@ -30,7 +30,7 @@ clv_status clv_png_write_rgb(const char *path, const uint8_t *rgb, size_t width,
     /* libpng states an upper bound of its output; pages that stay unused cost nothing. */
     png_alloc_size_t bytes = PNG_IMAGE_PNG_SIZE_MAX(png);
     void *memory = clv_alloc(bytes, 1);
-    if (!memory) return clv_fail(CLV_E_MEMORY, "%s: no memory for the PNG file", path);
+    if (!memory) return clv_fail(CLV_E_MEMORY, "%s: not enough memory for the PNG file", path);
 
     clv_status status;
     if (png_image_write_to_memory(&png, memory, &bytes, 0, rgb, 0, NULL)) {
@@ -106,7 +106,7 @@ static clv_status take_pixels(reading *r)
     if (!clv_size_mul(bytes, to->height, &all)) all = SIZE_MAX;
     CLV_TRY(clv_io_need(r->input.path, "for its pixels", all));
     to->data = clv_alloc(bytes, to->height), r->row = clv_alloc(to->height, sizeof *r->row);
-    if (!to->data || !r->row) return clv_fail(CLV_E_MEMORY, "%s: no memory", r->input.path);
+    if (!to->data || !r->row) return clv_fail(CLV_E_MEMORY, "%s: out of memory", r->input.path);
     for (size_t y = 0; y < to->height; ++y)
         r->row[y] = (png_bytep)to->data + y * bytes;
     png_read_image(r->png, r->row);
@@ -123,7 +123,7 @@ static clv_status read_picture(reading *r)
     }
     r->png = png_create_read_struct(PNG_LIBPNG_VER_STRING, r, fail_png, ignore);
     r->info = r->png ? png_create_info_struct(r->png) : NULL;
-    if (!r->info) return clv_fail(CLV_E_MEMORY, "%s: no memory", r->input.path);
+    if (!r->info) return clv_fail(CLV_E_MEMORY, "%s: out of memory", r->input.path);
     png_set_read_fn(r->png, r, read_bytes);
     CLV_TRY(take_header(r));
     return r->only_sizes ? CLV_OK : take_pixels(r);
@@ -133,7 +133,7 @@ clv_status clv_png_read(const char *path, bool only_sizes, clv_png_pixels *pixel
 {
     *pixels = (clv_png_pixels){ 0 };
     reading *r = clv_zalloc(1, sizeof *r);
-    if (!r) return clv_fail(CLV_E_MEMORY, "%s: no memory", path);
+    if (!r) return clv_fail(CLV_E_MEMORY, "%s: out of memory", path);
     r->to = pixels, r->only_sizes = only_sizes;
     clv_status status = clv_input_open(&r->input, path);
     if (!status) {
@@ -162,8 +162,8 @@ clv_status clv_png_read(const char *path, bool only_sizes, clv_png_pixels *pixel
 {
     (void)only_sizes;
     *pixels = (clv_png_pixels){ 0 };
-    return clv_fail(CLV_E_FORMAT,
-                    "%s: is a PNG file, but this Cleave was built without PNG support", path);
+    return clv_fail(CLV_E_FORMAT, "%s is a PNG file, but this Cleave was built without PNG support",
+                    path);
 }
 
 #endif

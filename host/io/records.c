@@ -110,7 +110,7 @@ static clv_status add_name(const char *what, names *n, const char *name)
         return CLV_OK;
     }
     clv_free(copy);
-    return clv_fail(CLV_E_MEMORY, "%s: no memory for its names", what);
+    return clv_fail(CLV_E_MEMORY, "%s: not enough memory for its names", what);
 }
 
 static clv_status choose(const char *what, const char *kind, const char *option, const names *n,
@@ -153,14 +153,14 @@ clv_status clv_record_find(const char *what, char between, const char *text, siz
     clv_status status = CLV_OK;
     const size_t count = clv_record_fields(between, text, length);
     if (count > MOST_FIELDS)
-        return clv_fail(CLV_E_FORMAT, "%s: has %zu columns; expected at most %d", what, count,
+        return clv_fail(CLV_E_FORMAT, "%s has %zu columns; expected at most %d", what, count,
                         MOST_FIELDS);
     length = without_return(text, length);
     size_t at = 0;
     for (bool more = true; more && !status;) {
         clv_text one = { 0 };
         more = next_field(between, text, length, &at, &one);
-        status = one.failed ? clv_fail(CLV_E_MEMORY, "%s: no memory for its header", what)
+        status = one.failed ? clv_fail(CLV_E_MEMORY, "%s: not enough memory for its header", what)
                             : add_name(what, &n, clv_text_get(&one));
         clv_text_clear(&one);
     }
@@ -188,7 +188,7 @@ clv_status clv_record_find_json(const char *what, const char *text, size_t lengt
         if (clv_json_is_string(clv_json_get(root, key))) status = add_name(what, &n, key);
     if (!status) status = choose(what, "member", "--field", &n, name, &place);
     if (!status) clv_text_add(found, "%s", n.items[place]);
-    if (!status && found->failed) status = clv_fail(CLV_E_MEMORY, "%s: no memory", what);
+    if (!status && found->failed) status = clv_fail(CLV_E_MEMORY, "%s: out of memory", what);
     clear_names(&n);
     clv_json_free(root);
     return status;

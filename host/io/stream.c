@@ -35,10 +35,9 @@ clv_status clv_input_open(clv_input *input, const char *path)
     if (fstat(descriptor, &info))
         status = io_error("read the size of", path);
     else if (S_ISDIR(info.st_mode))
-        status = clv_fail(CLV_E_IO, "%s: is a directory", path);
+        status = clv_fail(CLV_E_IO, "%s is a directory", path);
     else if (!S_ISREG(info.st_mode))
-        status =
-            clv_fail(CLV_E_IO, "%s: is a pipe or a device, but a regular file is needed", path);
+        status = clv_fail(CLV_E_IO, "%s is a pipe or a device, but a regular file is needed", path);
     if (status) {
         close(descriptor);
         return status;

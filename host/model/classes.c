@@ -116,7 +116,7 @@ static clv_status take_pooler(clv_classes *c, const char *path, const clv_model_
                         c->config.family == CLV_MODEL_ALBERT ? "pooler" : "pooler.dense",
                         heads[c->config.family].kind);
     c->pooler_weight = turned(weights->pooler_weight, c->config.width, c->config.width);
-    if (!c->pooler_weight) return clv_fail(CLV_E_MEMORY, "%s: no memory", path);
+    if (!c->pooler_weight) return clv_fail(CLV_E_MEMORY, "%s: out of memory", path);
     c->pooler_bias = weights->pooler_bias;
     return CLV_OK;
 }
@@ -146,7 +146,7 @@ static clv_status read_numbers(const layer *l, const char *path, float **weight,
     *bias = clv_alloc(count, sizeof **bias);
     clv_status status = CLV_OK;
     if (!rows || !*bias)
-        status = clv_fail(CLV_E_MEMORY, "%s: no memory for %zu classes", path, count);
+        status = clv_fail(CLV_E_MEMORY, "%s: not enough memory for %zu classes", path, count);
     if (!status)
         status = clv_tensors_read_f32(l->weight_file, l->weight, 0, l->weight->count, rows);
     if (!status) status = clv_tensors_read_f32(l->bias_file, l->bias, 0, l->bias->count, *bias);
@@ -154,7 +154,8 @@ static clv_status read_numbers(const layer *l, const char *path, float **weight,
         clv_weights_warn(path, l->weight->name, rows, l->weight->count);
         clv_weights_warn(path, l->bias->name, *bias, l->bias->count);
         *weight = turned(rows, count, l->weight->shape[1]);
-        if (!*weight) status = clv_fail(CLV_E_MEMORY, "%s: no memory for %zu classes", path, count);
+        if (!*weight)
+            status = clv_fail(CLV_E_MEMORY, "%s: not enough memory for %zu classes", path, count);
     }
     clv_free(rows);
     return status;
@@ -226,7 +227,7 @@ static clv_status take_names(clv_classes *c, const char *path, const clv_json *r
     }
     return c->names && c->names[c->count - 1]
                ? CLV_OK
-               : clv_fail(CLV_E_MEMORY, "%s: no memory for %zu names", path, c->count);
+               : clv_fail(CLV_E_MEMORY, "%s: not enough memory for %zu names", path, c->count);
 }
 
 clv_status clv_classes_open(const clv_model *model, const char *folder, clv_classes **out)
@@ -237,7 +238,7 @@ clv_status clv_classes_open(const clv_model *model, const char *folder, clv_clas
     clv_json *root = NULL;
     clv_classes *c = clv_zalloc(1, sizeof *c);
     char *config = clv_folder_path(folder, "config.json");
-    clv_status status = c && config ? CLV_OK : clv_fail(CLV_E_MEMORY, "%s: no memory", folder);
+    clv_status status = c && config ? CLV_OK : clv_fail(CLV_E_MEMORY, "%s: out of memory", folder);
     if (!status) status = clv_folder_json(folder, "config.json", true, &root);
     if (!status) {
         c->config = *clv_model_get_config(model);
@@ -322,7 +323,7 @@ clv_status clv_classes_scores(const clv_classes *c, const float *vectors, size_t
     float *pooled =
         c->pooler_weight ? clv_alloc(CLV_MAX(most, (size_t)1) * d, sizeof *pooled) : NULL;
     if (c->pooler_weight && !pooled)
-        return clv_fail(CLV_E_MEMORY, "no memory for %zu pooled texts", most);
+        return clv_fail(CLV_E_MEMORY, "not enough memory for %zu pooled texts", most);
     for (size_t t = 0; t < texts; t += AT_ONCE) {
         const size_t rows = CLV_MIN(texts - t, (size_t)AT_ONCE);
         const float *v = vectors + t * d;

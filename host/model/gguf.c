@@ -138,7 +138,7 @@ clv_status clv_gguf_read_f32(const clv_gguf *file, const clv_gguf_tensor *tensor
                         file->path, count, tensor->name, (unsigned long long)first,
                         (unsigned long long)tensor->count, facts->count);
     unsigned char *chunk = clv_alloc(CHUNK_BLOCKS, facts->bytes);
-    if (!chunk) return clv_fail(CLV_E_MEMORY, "%s: no memory", file->path);
+    if (!chunk) return clv_fail(CLV_E_MEMORY, "%s: out of memory", file->path);
     uint64_t at = first / facts->count * facts->bytes;
     clv_status status = CLV_OK;
     for (size_t left = count / facts->count; left && !status;) {

@@ -73,7 +73,8 @@ static clv_status need(cursor *c, uint64_t bytes, const char *what)
                         f->path, what, c->at, bytes, MOST_HEAD);
     const size_t wanted = (size_t)CLV_MIN(CLV_MAX(end, f->head_bytes + (uint64_t)AT_ONCE), f->size);
     if (!clv_reserve(&f->head, &f->head_room, wanted, 1))
-        return clv_fail(CLV_E_MEMORY, "%s: no memory for %zu bytes of its header", f->path, wanted);
+        return clv_fail(CLV_E_MEMORY, "%s: not enough memory for %zu bytes of its header", f->path,
+                        wanted);
     CLV_TRY(clv_gguf_read_at(f, f->head_bytes, f->head + f->head_bytes, wanted - f->head_bytes));
     f->head_bytes = wanted;
     return CLV_OK;
@@ -132,7 +133,7 @@ static clv_status take_name(cursor *c, const char *what, size_t most, size_t *ou
         return clv_fail(CLV_E_FORMAT, "%s: %s at byte %" PRIu64 " has a NUL byte", f->path, what,
                         at);
     if (!clv_reserve(&f->names, &f->names_room, f->names_used + (size_t)length + 1, 1))
-        return clv_fail(CLV_E_MEMORY, "%s: no memory for its names", f->path);
+        return clv_fail(CLV_E_MEMORY, "%s: not enough memory for its names", f->path);
     memcpy(f->names + f->names_used, f->head + c->at, (size_t)length);
     f->names[f->names_used + (size_t)length] = '\0';
     *out = f->names_used;
@@ -276,7 +277,7 @@ static clv_status take_pair(cursor *c, places *p, size_t i)
     if (!clv_reserve(&p->names, &p->name_room, i + 1, sizeof *p->names) ||
         !clv_reserve(&p->values, &p->value_room, i + 1, sizeof *p->values) ||
         !clv_reserve(&p->types, &p->type_room, i + 1, sizeof *p->types))
-        return clv_fail(CLV_E_MEMORY, "%s: no memory for %zu pairs", f->path, i + 1);
+        return clv_fail(CLV_E_MEMORY, "%s: not enough memory for %zu pairs", f->path, i + 1);
     CLV_TRY(take_name(c, "a key", MOST_KEY, &p->names[i]));
     const char *key = f->names + p->names[i];
     CLV_TRY(take_u32(c, key, &p->types[i]));
@@ -297,7 +298,7 @@ static clv_status file_pairs(clv_gguf *f, const places *p, size_t count)
     f->pairs = clv_alloc(CLV_MAX(count, (size_t)1), sizeof *f->pairs);
     f->by_key = clv_alloc(CLV_MAX(count, (size_t)1), sizeof *f->by_key);
     if (!f->pairs || !f->by_key)
-        return clv_fail(CLV_E_MEMORY, "%s: no memory for %zu pairs", f->path, count);
+        return clv_fail(CLV_E_MEMORY, "%s: not enough memory for %zu pairs", f->path, count);
     for (size_t i = 0; i < count; ++i) {
         const unsigned char *place = f->head + p->values[i];
         f->pairs[i].key = f->names + p->names[i];
@@ -365,7 +366,7 @@ static clv_status take_tensor(cursor *c, places *p, size_t *room, size_t i)
     clv_gguf *f = c->file;
     if (!clv_reserve(&f->tensors, room, i + 1, sizeof *f->tensors) ||
         !clv_reserve(&p->names, &p->name_room, i + 1, sizeof *p->names))
-        return clv_fail(CLV_E_MEMORY, "%s: no memory for %zu tensors", f->path, i + 1);
+        return clv_fail(CLV_E_MEMORY, "%s: not enough memory for %zu tensors", f->path, i + 1);
     clv_gguf_tensor *t = &f->tensors[i];
     *t = (clv_gguf_tensor){ 0 };
     CLV_TRY(take_name(c, "a tensor's name", MOST_NAME, &p->names[i]));
@@ -421,7 +422,8 @@ static clv_status file_tensors(clv_gguf *f, const places *p)
 {
     f->by_name = clv_alloc(CLV_MAX(f->tensor_count, (size_t)1), sizeof *f->by_name);
     if (!f->by_name)
-        return clv_fail(CLV_E_MEMORY, "%s: no memory for %zu tensors", f->path, f->tensor_count);
+        return clv_fail(CLV_E_MEMORY, "%s: not enough memory for %zu tensors", f->path,
+                        f->tensor_count);
     for (size_t i = 0; i < f->tensor_count; ++i) {
         f->tensors[i].name = f->names + p->names[i];
         f->by_name[i] = &f->tensors[i];
@@ -458,7 +460,7 @@ static clv_status check_magic(cursor *c)
 {
     clv_gguf *f = c->file;
     if (f->size < 4)
-        return clv_fail(CLV_E_FORMAT, "%s: has %" PRIu64 " bytes, but a GGUF file has at least 24",
+        return clv_fail(CLV_E_FORMAT, "%s has %" PRIu64 " bytes, but a GGUF file has at least 24",
                         f->path, f->size);
     CLV_TRY(need(c, CLV_MIN(f->size, (uint64_t)9), "the start"));
     const unsigned char *start = f->head;
@@ -466,19 +468,18 @@ static clv_status check_magic(cursor *c)
     if (memcmp(start, "GGUF", 4) != 0)
         return mistake ? clv_fail(CLV_E_FORMAT, "%s: %s", f->path, mistake)
                        : clv_fail(CLV_E_FORMAT,
-                                  "%s: begins with the bytes %02X %02X %02X %02X, expected "
+                                  "%s begins with the bytes %02X %02X %02X %02X, expected "
                                   "47 47 55 46 (GGUF)",
                                   f->path, start[0], start[1], start[2], start[3]);
     c->at = 4;
     CLV_TRY(take_u32(c, "the version", &f->version));
     if (f->version == 0x03000000 || f->version == 0x02000000)
         return clv_fail(CLV_E_UNSUPPORTED,
-                        "%s: is a big-endian GGUF file; only little-endian ones are supported",
+                        "%s is a big-endian GGUF file; only little-endian ones are supported",
                         f->path);
     if (f->version != 2 && f->version != 3)
         return clv_fail(f->version == 1 ? CLV_E_UNSUPPORTED : CLV_E_FORMAT,
-                        "%s: is of GGUF version %u; expected 2 or 3", f->path,
-                        (unsigned)f->version);
+                        "%s is of GGUF version %u; expected 2 or 3", f->path, (unsigned)f->version);
     return CLV_OK;
 }
 

@@ -79,7 +79,7 @@ static clv_status place(clv_model *m, const clv_weight_files *files, const char 
     const clv_tensors *file;
     size_t total = 0, at = 0;
     m->layers = clv_zalloc(m->config.layers, sizeof *m->layers);
-    if (!m->layers) return clv_fail(CLV_E_MEMORY, "%s: no memory", path);
+    if (!m->layers) return clv_fail(CLV_E_MEMORY, "%s: out of memory", path);
     m->weights.size = sizeof m->weights;
     m->weights.layer = m->layers;
     const size_t count = clv_weights_count(&m->config);
@@ -90,7 +90,8 @@ static clv_status place(clv_model *m, const clv_weight_files *files, const char 
         if (in_file && !tensor && w.optional) continue;
         if (in_file) CLV_TRY(check(path, &w, tensor));
         if (!clv_size_add(total, clv_weight_elements(&w), &total))
-            return clv_fail(CLV_E_MEMORY, "%s: the weights are larger than any memory", path);
+            return clv_fail(CLV_E_MEMORY, "%s: the weights need more memory than can be addressed",
+                            path);
     }
     size_t bytes;
     const uint64_t there = clv_memory_most();
@@ -98,8 +99,8 @@ static clv_status place(clv_model *m, const clv_weight_files *files, const char 
         !(m->block = clv_alloc_pages(bytes))) {
         char free_now[16];
         return clv_fail(CLV_E_MEMORY,
-                        "%s: no memory for %zu weights of 4 bytes each: only %s are free", path,
-                        total, clv_format_bytes(there, free_now));
+                        "%s: not enough memory for %zu weights of 4 bytes each: only %s are free",
+                        path, total, clv_format_bytes(there, free_now));
     }
     m->block_count = total;
     for (size_t i = 0; i < count; ++i) {
@@ -141,7 +142,7 @@ clv_status clv_model_open(const char *folder, clv_model **out)
     clv_json *root = NULL;
     clv_model *m = clv_zalloc(1, sizeof *m);
     char *config = clv_folder_path(folder, "config.json");
-    clv_status status = m && config ? CLV_OK : clv_fail(CLV_E_MEMORY, "%s: no memory", folder);
+    clv_status status = m && config ? CLV_OK : clv_fail(CLV_E_MEMORY, "%s: out of memory", folder);
     if (!status) status = clv_folder_json(folder, "config.json", true, &root);
     if (!status) status = clv_model_config_parse(config, root, &m->config);
     if (!status) status = clv_model_modules(folder, &m->config, &m->steps);
@@ -229,7 +230,7 @@ clv_status clv_model_create_random(const clv_model_config *config, unsigned seed
         c->types > MOST || c->layers > 4096)
         return clv_fail(CLV_E_ARGUMENT, "clv_model_create_random: the sizes do not fit together");
     clv_model *m = clv_zalloc(1, sizeof *m);
-    if (!m) return clv_fail(CLV_E_MEMORY, "no memory for a model");
+    if (!m) return clv_fail(CLV_E_MEMORY, "not enough memory for a model");
     m->config = own;
     if (!own.output) m->config.output = CLV_MAX(own.joined_count, (size_t)1) * own.width;
     const clv_status status = place(m, NULL, "random model");
@@ -286,7 +287,7 @@ clv_status clv_model_write_as(const clv_model *m, const clv_model_weights *weigh
     clv_status status = CLV_OK;
     size_t used = 0;
     if (!named_ones || !sources || !layers) {
-        status = clv_fail(CLV_E_MEMORY, "%s: no memory", path);
+        status = clv_fail(CLV_E_MEMORY, "%s: out of memory", path);
         goto cleanup;
     }
     for (size_t i = m->config.layers; i-- > 0;) /* the first layer of a group comes last */

@@ -99,7 +99,7 @@ static clv_status read_numbers(const clv_weight_files *files, const char *name, 
         return clv_fail(CLV_E_FORMAT, "%s: tensor \"%s\" is %s, expected F32, F16, BF16 or F64",
                         path, name, t->type_name);
     float *numbers = clv_alloc(t->count, sizeof *numbers);
-    if (!numbers) return clv_fail(CLV_E_MEMORY, "%s: no memory for \"%s\"", path, name);
+    if (!numbers) return clv_fail(CLV_E_MEMORY, "%s: not enough memory for \"%s\"", path, name);
     *out = numbers;
     CLV_TRY(clv_tensors_read_f32(file, t, 0, t->count, numbers));
     clv_weights_warn(path, name, numbers, t->count);
@@ -216,7 +216,7 @@ static clv_status open_module(const char *folder, const clv_json *entry, module 
                         folder, m->kind, path);
     m->inside = clv_folder_path(folder, path);
     m->what = m->inside ? clv_folder_path(m->inside, "config.json") : NULL;
-    if (!m->what) return clv_fail(CLV_E_MEMORY, "%s: no memory", folder);
+    if (!m->what) return clv_fail(CLV_E_MEMORY, "%s: out of memory", folder);
     return *path ? clv_folder_json(m->inside, "config.json", false, &m->root) : CLV_OK;
 }
 
@@ -301,7 +301,7 @@ static clv_status cut(const char *folder, size_t width, clv_model_config *config
 {
     float *rows = clv_zalloc(width, config->output * sizeof *rows);
     if (!rows)
-        return clv_fail(CLV_E_MEMORY, "%s: no memory for %zu x %zu numbers", folder, width,
+        return clv_fail(CLV_E_MEMORY, "%s: not enough memory for %zu x %zu numbers", folder, width,
                         config->output);
     for (size_t i = 0; i < width; ++i)
         rows[i * config->output + i] = 1;
@@ -327,7 +327,7 @@ clv_status clv_model_cut(const char *folder, const clv_json *sentence, clv_model
                            (int64_t)1 << 40, whole, &width));
     if (width >= whole) return CLV_OK;
     if (!*steps) *steps = clv_zalloc(STEPS_MAX, sizeof **steps);
-    if (!*steps) return clv_fail(CLV_E_MEMORY, "%s: no memory", folder);
+    if (!*steps) return clv_fail(CLV_E_MEMORY, "%s: out of memory", folder);
     return cut(folder, (size_t)width, config, *steps);
 }
 
@@ -349,7 +349,7 @@ clv_status clv_model_modules(const char *folder, clv_model_config *config, clv_m
     if (!status && modules) {
         *steps = clv_zalloc(STEPS_MAX, sizeof **steps);
         status = *steps ? take_modules(folder, modules, config, *steps)
-                        : clv_fail(CLV_E_MEMORY, "%s: no memory", folder);
+                        : clv_fail(CLV_E_MEMORY, "%s: out of memory", folder);
     }
     const char *name = clv_folder_sentence_config(folder);
     if (!status) status = clv_folder_json(folder, name, false, &sentence);

@@ -64,7 +64,7 @@ static clv_status read_header(clv_tensors *t, uint64_t size)
     unsigned char start[9] = { 0 };
     uint64_t length = 0;
     if (size < 8)
-        return clv_fail(CLV_E_FORMAT, "%s: has %llu bytes, but a safetensors file has at least 8",
+        return clv_fail(CLV_E_FORMAT, "%s has %llu bytes, but a safetensors file has at least 8",
                         t->path, (unsigned long long)size);
     CLV_TRY(read_at(t, 0, start, (size_t)CLV_MIN(size, sizeof start)));
     for (size_t i = 0; i < 8; ++i)
@@ -73,7 +73,7 @@ static clv_status read_header(clv_tensors *t, uint64_t size)
     if (mistake) return clv_fail(CLV_E_FORMAT, "%s: %s", t->path, mistake);
     if (length > MAX_HEADER || length > size - 8)
         return clv_fail(CLV_E_FORMAT,
-                        "%s: has a header of %llu bytes, expected at most %llu; it is not a "
+                        "%s has a header of %llu bytes, expected at most %llu; it is not a "
                         "safetensors file, or its download was cut short",
                         t->path, (unsigned long long)length,
                         (unsigned long long)CLV_MIN((uint64_t)MAX_HEADER, size - 8));
@@ -81,7 +81,7 @@ static clv_status read_header(clv_tensors *t, uint64_t size)
     t->data_bytes = size - t->data_offset;
 
     char *text = clv_alloc((size_t)length + 1, 1);
-    if (!text) return clv_fail(CLV_E_MEMORY, "%s: no memory for the header", t->path);
+    if (!text) return clv_fail(CLV_E_MEMORY, "%s: not enough memory for the header", t->path);
     clv_status status = read_at(t, 8, text, (size_t)length);
     if (!status) status = clv_tensors_parse(t, text, (size_t)length);
     clv_free(text);
@@ -94,20 +94,20 @@ clv_status clv_tensors_open(const char *path, clv_tensors **out)
     *out = NULL;
     if (!path) return clv_fail(CLV_E_ARGUMENT, "clv_tensors_open: path is NULL");
     clv_tensors *t = clv_zalloc(1, sizeof *t);
-    if (!t) return clv_fail(CLV_E_MEMORY, "%s: no memory", path);
+    if (!t) return clv_fail(CLV_E_MEMORY, "%s: out of memory", path);
     struct stat info;
     clv_status status = CLV_OK;
     t->path = clv_strdup(path);
     t->descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (!t->path)
-        status = clv_fail(CLV_E_MEMORY, "%s: no memory", path);
+        status = clv_fail(CLV_E_MEMORY, "%s: out of memory", path);
     else if (t->descriptor < 0)
         status = io_error("open", path);
     else if (fstat(t->descriptor, &info))
         status = io_error("read the size of", path);
     else if (!S_ISREG(info.st_mode))
         status = clv_fail(
-            CLV_E_IO, "%s: is a directory, a pipe or a device, but a regular file is needed", path);
+            CLV_E_IO, "%s is a directory, a pipe or a device, but a regular file is needed", path);
     if (!status) status = read_header(t, (uint64_t)info.st_size);
     if (status) {
         clv_tensors_close(t);
@@ -199,7 +199,7 @@ clv_status clv_tensors_read_f32(const clv_tensors *t, const clv_tensor *tensor, 
     if (tensor->type == CLV_TENSOR_F32) return read_at(t, offset, out, count * size);
 
     unsigned char *chunk = clv_alloc(CHUNK, 1);
-    if (!chunk) return clv_fail(CLV_E_MEMORY, "%s: no memory", t->path);
+    if (!chunk) return clv_fail(CLV_E_MEMORY, "%s: out of memory", t->path);
     clv_status status = CLV_OK;
     for (size_t done = 0; done < count && !status;) {
         const size_t now = CLV_MIN((size_t)CHUNK / size, count - done);

@@ -199,7 +199,7 @@ clv_status clv_tensors_parse(clv_tensors *t, const char *text, size_t length)
     t->tensors = clv_zalloc(CLV_MAX(members, (size_t)1), sizeof *t->tensors);
     t->by_name = clv_alloc(CLV_MAX(members, (size_t)1), sizeof *t->by_name);
     if (!t->tensors || !t->by_name)
-        return clv_fail(CLV_E_MEMORY, "%s: no memory for %zu tensors", t->path, members);
+        return clv_fail(CLV_E_MEMORY, "%s: not enough memory for %zu tensors", t->path, members);
 
     for (const char *key = NULL; (key = clv_json_next_key(t->header, key));) {
         const clv_json *value = clv_json_get(t->header, key);

@@ -34,10 +34,12 @@ static clv_status check_source(const char *path, const clv_tensor_source *s, ite
                         path, s->name, s->rank, CLV_TENSOR_RANK_MAX);
     for (size_t i = 0; i < s->rank; ++i)
         if (!clv_size_mul(count, s->shape[i], &count))
-            return clv_fail(CLV_E_SHAPE, "%s: tensor \"%s\" is larger than any memory", path,
+            return clv_fail(CLV_E_SHAPE,
+                            "%s: tensor \"%s\" needs more memory than can be addressed", path,
                             s->name);
     if (!clv_size_mul(count, bits / 8, &out->bytes))
-        return clv_fail(CLV_E_SHAPE, "%s: tensor \"%s\" is larger than any memory", path, s->name);
+        return clv_fail(CLV_E_SHAPE, "%s: tensor \"%s\" needs more memory than can be addressed",
+                        path, s->name);
     if (!s->data && out->bytes)
         return clv_fail(CLV_E_ARGUMENT, "%s: tensor \"%s\": data is NULL", path, s->name);
     out->source = s;
@@ -96,7 +98,7 @@ clv_status clv_tensors_write(const char *path, const clv_tensor_source *sources,
     clv_part *parts = clv_alloc(count + 3, sizeof *parts);
     char *text = NULL;
     clv_status status = CLV_OK;
-    if (!items || !parts) status = clv_fail(CLV_E_MEMORY, "%s: no memory", path);
+    if (!items || !parts) status = clv_fail(CLV_E_MEMORY, "%s: out of memory", path);
     for (size_t i = 0; i < count && !status; ++i)
         status = check_source(path, &sources[i], &items[i]);
     if (status) goto cleanup;
@@ -110,7 +112,7 @@ clv_status clv_tensors_write(const char *path, const clv_tensor_source *sources,
     qsort(items, count, sizeof *items, by_width);
     text = header_text(items, count, metadata);
     if (!text) {
-        status = clv_fail(CLV_E_MEMORY, "%s: no memory for the header", path);
+        status = clv_fail(CLV_E_MEMORY, "%s: not enough memory for the header", path);
         goto cleanup;
     }
     const size_t used = strlen(text), padded = clv_round_up(used, 8);

@@ -47,7 +47,7 @@ static clv_status open_part(clv_weight_files *w, const char *folder, const char 
             return clv_fail(CLV_E_FORMAT, "%s: weight_map names more than %d files", w->path,
                             FILES_MAX);
         char *path = clv_folder_path(folder, file);
-        if (!path) return clv_fail(CLV_E_MEMORY, "%s: no memory", folder);
+        if (!path) return clv_fail(CLV_E_MEMORY, "%s: out of memory", folder);
         const clv_status status = clv_tensors_open(path, &w->files[i]);
         clv_free(path);
         CLV_TRY(status);
@@ -91,12 +91,13 @@ clv_status clv_weight_files_open(const char *folder, clv_weight_files **out)
     const size_t most = parts ? FILES_MAX : 1;
     *out = NULL;
     clv_weight_files *w = clv_zalloc(1, sizeof *w);
-    if (!w) return clv_fail(CLV_E_MEMORY, "%s: no memory", folder);
+    if (!w) return clv_fail(CLV_E_MEMORY, "%s: out of memory", folder);
     w->path = clv_folder_path(folder, parts ? "model.safetensors.index.json" : "model.safetensors");
     w->files = clv_zalloc(most, sizeof *w->files);
     w->names = clv_zalloc(most, sizeof *w->names);
-    clv_status status =
-        w->path && w->files && w->names ? CLV_OK : clv_fail(CLV_E_MEMORY, "%s: no memory", folder);
+    clv_status status = w->path && w->files && w->names
+                            ? CLV_OK
+                            : clv_fail(CLV_E_MEMORY, "%s: out of memory", folder);
     if (!status) status = parts ? open_parts(w, folder) : open_only(w, folder);
     if (status)
         clv_weight_files_close(w);

@@ -93,7 +93,7 @@ static clv_status combine_rest(state *s, clv_whitening *w)
     const size_t spectra = s->how.spectrum_count;
     double *alike = clv_alloc(spectra * spectra, sizeof *alike);
     clv_status status =
-        alike ? CLV_OK : clv_fail(CLV_E_MEMORY, "asdi: no memory for %zu spectra", spectra);
+        alike ? CLV_OK : clv_fail(CLV_E_MEMORY, "asdi: not enough memory for %zu spectra", spectra);
     if (!status) status = clv_whitening_create(&s->how, s->a, s->b, s->places, s->count, w);
     if (!status) status = clv_combine(&s->how, w, s->a, s->b, s->raw, alike);
     if (!status) status = clv_price_create(alike, spectra, &s->price);
@@ -133,7 +133,8 @@ static clv_status copy_channels(state *s)
     if (s->rest) return CLV_OK;
     const size_t frames = s->whole->frames, height = s->how.height, width = s->how.width;
     s->rest = clv_alloc(s->left.count * frames, s->plane * sizeof *s->rest);
-    if (!s->rest) return clv_fail(CLV_E_MEMORY, "asdi: no memory for %zu channels", s->left.count);
+    if (!s->rest)
+        return clv_fail(CLV_E_MEMORY, "asdi: not enough memory for %zu channels", s->left.count);
     for (size_t l = 0; l < s->left.count; ++l) {
         const clv_paco_input *in = &s->whole[l];
         const size_t row = in->row_stride ? in->row_stride : width,
@@ -217,7 +218,8 @@ static clv_status show_whole(state *s, const clv_whitening *w, const double *a, 
     const size_t spectra = s->how.spectrum_count;
     float *whole = clv_alloc(2 * spectra * s->plane, sizeof *whole),
           *shown = whole + spectra * s->plane;
-    if (!whole) return clv_fail(CLV_E_MEMORY, "asdi: no memory for maps of %zu spectra", spectra);
+    if (!whole)
+        return clv_fail(CLV_E_MEMORY, "asdi: not enough memory for maps of %zu spectra", spectra);
     clv_status status = clv_combine(&s->how, w, a, b, whole, NULL);
     if (!status) status = calibrate(s, whole, s->raw, shown);
     for (size_t p = 0; p < s->plane && !status; ++p) {
@@ -286,8 +288,8 @@ clv_status clv_paco_asdi(clv_context *context, const clv_paco_input *channels, s
     clv_status status = CLV_OK;
     if (!flat || !s.left.rest || !s.a || !s.raw || !s.places || !s.found || !s.spectrum ||
         !s.used || !s.fluxes) {
-        status = clv_fail(CLV_E_MEMORY, "asdi: no memory for %zu channels of %zux%zu", count,
-                          s.how.width, s.how.height);
+        status = clv_fail(CLV_E_MEMORY, "asdi: not enough memory for %zu channels of %zux%zu",
+                          count, s.how.width, s.how.height);
         goto cleanup;
     }
     for (size_t i = 0; i < spectra * count; ++i)

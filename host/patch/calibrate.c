@@ -98,7 +98,8 @@ static clv_status make_bins(const float *noise, size_t height, size_t width, con
     size_t *bin = clv_alloc(plane + 1, sizeof *bin);
     if (!b->first || !b->pixel || !bin) {
         clv_free(bin);
-        return clv_fail(CLV_E_MEMORY, "calibrate: no memory for maps of %zux%zu", width, height);
+        return clv_fail(CLV_E_MEMORY, "calibrate: not enough memory for maps of %zux%zu", width,
+                        height);
     }
     for (size_t p = 0; p < plane; ++p) {
         const double r = hypot((double)(p % width) - c->cx, (double)(p / width) - c->cy);
@@ -214,7 +215,8 @@ static clv_status create(const float *noise, size_t height, size_t width, double
     clv_status status =
         c->scale && work
             ? CLV_OK
-            : clv_fail(CLV_E_MEMORY, "calibrate: no memory for maps of %zux%zu", width, height);
+            : clv_fail(CLV_E_MEMORY, "calibrate: not enough memory for maps of %zux%zu", width,
+                       height);
     if (!status) status = make_bins(noise, height, width, masked, c, &b);
     if (!status) {
         const size_t first = (size_t)fmin(fmax(from / c->step, 0), (double)c->count),
@@ -269,7 +271,7 @@ clv_status clv_calibrated_alone(const float *snr, size_t height, size_t width, d
     const double x = (double)(place % width), y = (double)(place / width),
                  r = hypot(x - cx, y - cy);
     bool *without = clv_alloc(plane, sizeof *without);
-    if (!without) return clv_fail(CLV_E_MEMORY, "calibrate: no memory for a mask");
+    if (!without) return clv_fail(CLV_E_MEMORY, "calibrate: not enough memory for a mask");
     size_t total = 0, left = 0; /* numbers of pixels in the annulus as wide as the PSF */
     for (size_t p = 0; p < plane; ++p) {
         const double u = (double)(p % width), v = (double)(p / width);
@@ -335,7 +337,7 @@ clv_status clv_paco_calibrate(const float *snr, const float *noise, size_t heigh
                         fwhm_px, centre_x, centre_y);
     if (!height || !width) return CLV_OK;
     bool *masked = clv_zalloc(height * width, sizeof *masked);
-    if (!masked) return clv_fail(CLV_E_MEMORY, "calibrate: no memory for a mask");
+    if (!masked) return clv_fail(CLV_E_MEMORY, "calibrate: not enough memory for a mask");
     for (size_t k = 0; k < masked_count; ++k)
         for (size_t p = 0; p < height * width; ++p)
             if (hypot((double)(p % width) - masked_xy[2 * k],

@@ -12,7 +12,8 @@
 static clv_status open_plans(const clv_channels *s, clv_paco_plan ***plans, clv_fit *fit)
 {
     *plans = clv_zalloc(s->count, sizeof **plans);
-    if (!*plans) return clv_fail(CLV_E_MEMORY, "asdi: no memory for %zu channels", s->count);
+    if (!*plans)
+        return clv_fail(CLV_E_MEMORY, "asdi: not enough memory for %zu channels", s->count);
     for (size_t l = 0; l < s->count; ++l)
         CLV_TRY(clv_paco_plan_create(&s->rest[l], s->options, &(*plans)[l]));
     *fit = (clv_fit){ .context = s->context,
@@ -107,7 +108,7 @@ static clv_status flux_errors(const clv_channels *s, const clv_fit *fit, const c
                               double *fluxes, size_t count)
 {
     clv_companion *in_one = clv_alloc(count + 1, sizeof *in_one);
-    if (!in_one) return clv_fail(CLV_E_MEMORY, "asdi: no memory for companions");
+    if (!in_one) return clv_fail(CLV_E_MEMORY, "asdi: not enough memory for companions");
     clv_status status = CLV_OK;
     for (size_t l = 0; l < s->count && !status; ++l) {
         const clv_fit one = alone(fit, l);

@@ -100,7 +100,7 @@ clv_status clv_measure_rings(const clv_fit *f, double fwhm, const bool *left_out
     size_t *in_ring = clv_alloc(count + 1, sizeof *in_ring), total = 0;
     clv_status status = CLV_OK;
     if (!ring || !in_ring) {
-        status = clv_fail(CLV_E_MEMORY, "paco: no memory for trials");
+        status = clv_fail(CLV_E_MEMORY, "paco: not enough memory for trial positions");
         goto cleanup;
     }
     for (size_t k = 0; k < count; ++k) {
@@ -149,7 +149,8 @@ clv_status clv_paco_subtract(const clv_paco_input *input, const clv_paco_options
     const size_t size = in->psf_size;
     const int64_t middle = (int64_t)size / 2;
     float *spot = clv_alloc(size * size, sizeof *spot);
-    clv_status status = spot ? CLV_OK : clv_fail(CLV_E_MEMORY, "subtract: no memory for the PSF");
+    clv_status status =
+        spot ? CLV_OK : clv_fail(CLV_E_MEMORY, "subtract: not enough memory for the PSF");
     for (size_t k = 0; k < count && !status; ++k) {
         if (!isfinite(companions[k].flux) || companions[k].flux == 0) continue;
         for (size_t l = 0; l < in->frames && !status; ++l) {
@@ -181,7 +182,7 @@ clv_status clv_measure_fit(const clv_fit *f, double fwhm, bool keep_places, clv_
                            size_t count, const double *spectra)
 {
     clv_fit_planet *planets = clv_zalloc(count + 1, sizeof *planets);
-    if (!planets) return clv_fail(CLV_E_MEMORY, "paco: no memory for trials");
+    if (!planets) return clv_fail(CLV_E_MEMORY, "paco: not enough memory for trial positions");
     for (size_t k = 0; k < count; ++k) {
         planets[k].at = (clv_trial){ .x = found[k].x, .y = found[k].y };
         planets[k].reach = keep_places ? 0 : 1.5 * fwhm;
@@ -248,9 +249,9 @@ clv_status clv_measure(clv_context *context, const clv_paco_input *input,
     size_t *who = clv_alloc(count + 1, sizeof *who), n = 0;
     clv_fit f;
     clv_paco_plan *plan = NULL;
-    clv_status status = near && who
-                            ? open_fit(context, input, &o, true, report, &plan, &f)
-                            : clv_fail(CLV_E_MEMORY, "paco: no memory for %zu companions", count);
+    clv_status status =
+        near && who ? open_fit(context, input, &o, true, report, &plan, &f)
+                    : clv_fail(CLV_E_MEMORY, "paco: not enough memory for %zu companions", count);
     if (!status) memcpy(near, companions, count * sizeof *near);
     if (!status) status = clv_measure_fit(&f, fwhm_px, keep_places, companions, count, NULL);
     /* errors are measured where the companion has moved to */
@@ -280,9 +281,9 @@ clv_status clv_measure_errors(clv_context *context, const clv_paco_input *input,
     clv_fit f;
     clv_paco_plan *plan = NULL;
     bool *left_out = clv_zalloc(count, sizeof *left_out), any = false;
-    clv_status status = left_out
-                            ? open_fit(context, input, &o, true, report, &plan, &f)
-                            : clv_fail(CLV_E_MEMORY, "paco: no memory for %zu companions", count);
+    clv_status status =
+        left_out ? open_fit(context, input, &o, true, report, &plan, &f)
+                 : clv_fail(CLV_E_MEMORY, "paco: not enough memory for %zu companions", count);
     for (size_t k = 0; k < count && !status; ++k) {
         left_out[k] = !fits(plan, companions[k].x, companions[k].y);
         any = any || left_out[k];
@@ -323,7 +324,8 @@ clv_status clv_paco_characterize(clv_context *context, const clv_paco_input *inp
     clv_paco_input in = plan->in;
     clv_paco_plan_free(plan);
     float *cube = clv_alloc(in.frames * in.frame_stride, sizeof *cube);
-    if (!cube) return clv_fail(CLV_E_MEMORY, "characterize: no memory for %zu frames", in.frames);
+    if (!cube)
+        return clv_fail(CLV_E_MEMORY, "characterize: not enough memory for %zu frames", in.frames);
     for (size_t l = 0; l < in.frames; ++l)
         memcpy(cube + l * in.frame_stride, in.cube + l * in.frame_stride,
                (in.row_stride * (in.height - 1) + in.width) * sizeof *cube);

@@ -38,7 +38,7 @@ static clv_status learn_scale(const clv_combination *c, const double *a, const d
     float *snr = clv_alloc(plane + 1, sizeof *snr);
     double *scatter = clv_alloc(w->radii + 1, sizeof *scatter);
     clv_status status =
-        snr && scatter ? CLV_OK : clv_fail(CLV_E_MEMORY, "combine: no memory for a map");
+        snr && scatter ? CLV_OK : clv_fail(CLV_E_MEMORY, "combine: not enough memory for a map");
     for (size_t l = 0; l < c->channels && !status; ++l) {
         for (size_t p = 0; p < plane; ++p)
             snr[p] = (float)snr_of(a, b, l * plane + p);
@@ -81,7 +81,7 @@ static clv_status mask_sources(const clv_combination *c, const clv_whitening *w,
           *shown = raw + c->spectrum_count * plane;
     clv_status status = alone.zone && alone.factor && raw
                             ? CLV_OK
-                            : clv_fail(CLV_E_MEMORY, "combine: no memory for maps");
+                            : clv_fail(CLV_E_MEMORY, "combine: not enough memory for maps");
     for (size_t l = 0; l < n && !status; ++l)
         alone.factor[l * (n + 1)] = 1;
     if (!status) status = clv_combine(c, &alone, a, b, raw, NULL);
@@ -170,8 +170,8 @@ clv_status clv_whitening_create(const clv_combination *c, const double *a, const
     double *s = clv_alloc(n, sizeof *s), *samples = NULL;
     clv_status status = CLV_OK;
     if (!w->zone || !w->scale || !masked || !pixels || !s) {
-        status =
-            clv_fail(CLV_E_MEMORY, "combine: no memory for maps of %zux%zu", c->width, c->height);
+        status = clv_fail(CLV_E_MEMORY, "combine: not enough memory for maps of %zux%zu", c->width,
+                          c->height);
         goto cleanup;
     }
     w->common = w->scale + w->radii * n;
@@ -188,7 +188,7 @@ clv_status clv_whitening_create(const clv_combination *c, const double *a, const
     w->factor = clv_zalloc(zones * n * n, sizeof *w->factor),
     samples = clv_zalloc(zones, sizeof *samples);
     if (!w->factor || !samples) {
-        status = clv_fail(CLV_E_MEMORY, "combine: no memory for %zu channels", n);
+        status = clv_fail(CLV_E_MEMORY, "combine: not enough memory for %zu channels", n);
         goto cleanup;
     }
     for (size_t p = 0; p < plane; ++p) {
@@ -227,7 +227,7 @@ clv_status clv_combine(const clv_combination *c, const clv_whitening *w, const d
 {
     const size_t plane = c->height * c->width, n = c->channels, count = c->spectrum_count;
     double *s = clv_alloc((count + 1) * n, sizeof *s), *u = s + n, positions = 0;
-    if (!s) return clv_fail(CLV_E_MEMORY, "combine: no memory for %zu spectra", count);
+    if (!s) return clv_fail(CLV_E_MEMORY, "combine: not enough memory for %zu spectra", count);
     if (alike) memset(alike, 0, count * count * sizeof *alike);
     for (size_t p = 0; p < plane; ++p) {
         const size_t r = separation(c, p);
@@ -301,7 +301,7 @@ clv_status clv_price_create(const double *alike, size_t count, clv_price *price)
            *g = x + count, sums[CLV_PRICE_STEPS] = { 0 };
     if (!factor || !x) {
         clv_free(factor), clv_free(x);
-        return clv_fail(CLV_E_MEMORY, "combine: no memory for %zu spectra", count);
+        return clv_fail(CLV_E_MEMORY, "combine: not enough memory for %zu spectra", count);
     }
     memcpy(factor, alike, count * count * sizeof *factor);
     for (size_t k = 0; k < count; ++k)

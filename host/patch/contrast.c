@@ -95,9 +95,10 @@ static clv_status curve(clv_limits *l, clv_contrast_point *points, size_t count)
     clv_sought *s = clv_zalloc(total + 1, sizeof *s);
     double *values = clv_alloc(total + 1, sizeof *values);
     size_t *first = clv_zalloc(count + 1, sizeof *first);
-    clv_status status = s && values && first
-                            ? CLV_OK
-                            : clv_fail(CLV_E_MEMORY, "contrast: no memory for %zu planets", total);
+    clv_status status =
+        s && values && first
+            ? CLV_OK
+            : clv_fail(CLV_E_MEMORY, "contrast: not enough memory for %zu planets", total);
     for (size_t i = 0; i < count && !status; ++i)
         first[i + 1] = first[i] + make_circle(l, points[i].separation_px, i, s + first[i]);
     if (!status) status = clv_limit_look(l, s, first[count]);
@@ -160,7 +161,7 @@ static clv_status draw_map(clv_limits *l, const double *a, float *map)
     const size_t rows = (size_t)((double)in->height / spacing) + 1,
                  columns = (size_t)((double)in->width / spacing) + 1;
     clv_sought *s = clv_zalloc(rows * columns + 1, sizeof *s);
-    if (!s) return clv_fail(CLV_E_MEMORY, "contrast: no memory for a map");
+    if (!s) return clv_fail(CLV_E_MEMORY, "contrast: not enough memory for a map");
     for (size_t i = 0; i < rows * columns; ++i) {
         const double y = floor(((double)(i / columns) + 0.5) * spacing),
                      x = floor(((double)(i % columns) + 0.5) * spacing);
@@ -216,9 +217,10 @@ static clv_status measure_noise(clv_limits *l, const clv_paco_options *options, 
     const size_t plane = in->height * in->width;
     double *b = clv_alloc(plane + 1, sizeof *b);
     float *snr = clv_alloc(plane + 1, sizeof *snr);
-    clv_status status = b && snr ? CLV_OK
-                                 : clv_fail(CLV_E_MEMORY, "contrast: no memory for maps of %zux%zu",
-                                            in->width, in->height);
+    clv_status status =
+        b && snr ? CLV_OK
+                 : clv_fail(CLV_E_MEMORY, "contrast: not enough memory for maps of %zux%zu",
+                            in->width, in->height);
     if (!status) {
         clv_paco_options quiet = *options;
         quiet.progress = clv_limit_progress, quiet.progress_user = l;
@@ -280,8 +282,9 @@ clv_status clv_paco_contrast(clv_context *context, const clv_paco_input *input,
     double *a = clv_alloc(plane + 1, sizeof *a);
     bool *masked = clv_zalloc(plane + 1, sizeof *masked);
     l.masked = masked;
-    clv_status status = a && masked ? check(&w, plan, fwhm_px, points, count)
-                                    : clv_fail(CLV_E_MEMORY, "contrast: no memory for a map");
+    clv_status status = a && masked
+                            ? check(&w, plan, fwhm_px, points, count)
+                            : clv_fail(CLV_E_MEMORY, "contrast: not enough memory for a map");
     for (size_t i = 0; i < count && !status; ++i)
         l.total += 2 * planets_at(&l, points[i].separation_px);
     if (map) l.total += MOST_MAP_PLACES;

@@ -54,7 +54,7 @@ clv_status clv_paco_detect(const float *snr, const float *flux, const float *sig
             clv_free(*detections);
             *detections = NULL;
             *count = 0;
-            return clv_fail(CLV_E_MEMORY, "detect: no memory for detections");
+            return clv_fail(CLV_E_MEMORY, "detect: not enough memory for detections");
         }
         const double dy = (double)(i / width) - centre_y, dx = (double)(i % width) - centre_x;
         const double angle = atan2(-dx, dy) * (180 / PI);

@@ -175,7 +175,7 @@ static clv_status run_trials(const clv_fit *fit, const clv_fit_planet *planets, 
                               fit->report);
     clv_trial *one = clv_alloc(count + 1, sizeof *one);
     clv_status status =
-        one ? CLV_OK : clv_fail(CLV_E_MEMORY, "paco: no memory for %zu planets", count);
+        one ? CLV_OK : clv_fail(CLV_E_MEMORY, "paco: not enough memory for %zu planets", count);
     for (size_t i = 0; i < count && !status; ++i) {
         memset(trials[i].A, 0, sizeof trials[i].A), memset(trials[i].c, 0, sizeof trials[i].c);
         trials[i].a = trials[i].b = 0;
@@ -207,7 +207,8 @@ clv_status clv_fit_run(const clv_fit *fit, clv_fit_planet *planets, size_t count
     clv_trial *trials = clv_alloc(count + 1, sizeof *trials);
     size_t *who = clv_alloc(count + 1, sizeof *who);
     clv_status status =
-        trials && who ? CLV_OK : clv_fail(CLV_E_MEMORY, "paco: no memory for %zu planets", count);
+        trials && who ? CLV_OK
+                      : clv_fail(CLV_E_MEMORY, "paco: not enough memory for %zu planets", count);
     for (size_t k = 0; k < count; ++k) {
         clv_fit_planet *p = &planets[k];
         p->start_x = p->at.x, p->start_y = p->at.y, p->known = 0, p->settled = false;

@@ -57,7 +57,7 @@ clv_status clv_paco_frames(const clv_paco_input *in, double limit, clv_paco_fram
           *column = clv_alloc(most + 1, sizeof *column);
     clv_status status = CLV_OK;
     if (!series || !all || !column) {
-        status = clv_fail(CLV_E_MEMORY, "frames: no memory for %zu frames", in->frames);
+        status = clv_fail(CLV_E_MEMORY, "frames: not enough memory for %zu frames", in->frames);
         goto cleanup;
     }
     for (size_t p = step / 2; p < pixels; p += step) {
@@ -169,7 +169,8 @@ clv_status clv_paco_mend(float *cube, size_t frames, size_t height, size_t width
     clv_paco_frame *judged = clv_alloc(frames, sizeof *judged);
     clv_status status = CLV_OK;
     if (!mean || !judged) {
-        status = clv_fail(CLV_E_MEMORY, "mend: no memory for a frame of %zux%zu", width, height);
+        status =
+            clv_fail(CLV_E_MEMORY, "mend: not enough memory for a frame of %zux%zu", width, height);
         goto cleanup;
     }
     if ((status = clv_paco_frames(&in, UNUSUAL, judged, &kept))) goto cleanup;

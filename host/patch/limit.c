@@ -25,7 +25,8 @@ static clv_status hide(clv_limits *l, const clv_sought *s, size_t count, bool bo
     const size_t signs = both ? 2 : 1;
     clv_trial *trials = clv_alloc(signs * count + 1, sizeof *trials);
     size_t n = 0;
-    if (!trials) return clv_fail(CLV_E_MEMORY, "contrast: no memory for %zu planets", count);
+    if (!trials)
+        return clv_fail(CLV_E_MEMORY, "contrast: not enough memory for %zu planets", count);
     /* nothing is subtracted: the planet is part of the statistics, as in a search */
     for (size_t k = 0; k < count; ++k)
         for (size_t i = 0; i < signs && !s[k].done; ++i)
@@ -86,7 +87,7 @@ clv_status clv_limit_seek(clv_limits *l, clv_sought *s, size_t count, bool both)
 {
     double *snr = clv_alloc(2 * count + 1, sizeof *snr), *flux = snr + count;
     clv_status status =
-        snr ? CLV_OK : clv_fail(CLV_E_MEMORY, "contrast: no memory for %zu planets", count);
+        snr ? CLV_OK : clv_fail(CLV_E_MEMORY, "contrast: not enough memory for %zu planets", count);
     const size_t before = l->settled;
     for (int turn = 0; turn < MOST_STEPS && !status; ++turn) {
         size_t left = 0;
@@ -107,7 +108,8 @@ clv_status clv_limit_seek(clv_limits *l, clv_sought *s, size_t count, bool both)
 clv_status clv_limit_look(clv_limits *l, clv_sought *s, size_t count)
 {
     clv_trial *trials = clv_alloc(count + 1, sizeof *trials);
-    if (!trials) return clv_fail(CLV_E_MEMORY, "contrast: no memory for %zu planets", count);
+    if (!trials)
+        return clv_fail(CLV_E_MEMORY, "contrast: not enough memory for %zu planets", count);
     for (size_t k = 0; k < count; ++k)
         trials[k] = (clv_trial){ .x = s[k].x, .y = s[k].y };
     const clv_status status =

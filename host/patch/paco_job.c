@@ -111,7 +111,7 @@ static clv_status upload_tables(clv_worker *worker, const clv_paco_plan *plan,
     uint8_t *row = clv_alloc(f->lags_padded, 1);
     clv_status status = CLV_OK;
     if (!shift || !entry || !row) {
-        status = clv_fail(CLV_E_MEMORY, "paco: no memory for tables");
+        status = clv_fail(CLV_E_MEMORY, "paco: not enough memory for tables");
         goto cleanup;
     }
     for (size_t k = 0; k < f->lags_padded; ++k) {

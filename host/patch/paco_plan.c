@@ -107,7 +107,8 @@ static clv_status make_lags(clv_paco_plan *plan)
     memset(id, -1, sizeof id);
     plan->lag = clv_alloc(SIDE * SIDE, sizeof *plan->lag);
     plan->entry_lag = clv_alloc(pairs, sizeof *plan->entry_lag);
-    if (!plan->lag || !plan->entry_lag) return clv_fail(CLV_E_MEMORY, "paco: no memory for tables");
+    if (!plan->lag || !plan->entry_lag)
+        return clv_fail(CLV_E_MEMORY, "paco: not enough memory for tables");
     for (size_t i = 0, e = 0; i < plan->pixels; ++i)
         for (size_t j = 0; j <= i; ++j, ++e) {
             const int dy = plan->offset[i].dy - plan->offset[j].dy,
@@ -132,7 +133,7 @@ static clv_status make_rotations(clv_paco_plan *plan, bool reverse)
     const double cy = plan->centre_y, cx = plan->centre_x, middle = plan->half ? 0 : 0.5;
     plan->turn = clv_alloc(plan->in.frames, sizeof *plan->turn);
     if (!plan->turn)
-        return clv_fail(CLV_E_MEMORY, "paco: no memory for %zu angles", plan->in.frames);
+        return clv_fail(CLV_E_MEMORY, "paco: not enough memory for %zu angles", plan->in.frames);
     double most = 0;
     for (size_t l = 0; l < plan->in.frames && plan->in.weights; ++l)
         most = fmax(most, plan->in.weights[l]);
@@ -190,7 +191,7 @@ static clv_status scale_psf(clv_paco_plan *plan)
     const size_t count = plan->in.psf_size * plan->in.psf_size;
     double norm2 = 0, peak = 0;
     plan->psf = clv_alloc(count, sizeof *plan->psf);
-    if (!plan->psf) return clv_fail(CLV_E_MEMORY, "paco: no memory for the PSF");
+    if (!plan->psf) return clv_fail(CLV_E_MEMORY, "paco: not enough memory for the PSF");
     for (size_t i = 0; i < count; ++i) {
         plan->psf[i] = plan->in.psf[i];
         if (!isfinite(plan->psf[i]))
@@ -215,7 +216,7 @@ static clv_status make_sums(clv_paco_plan *plan)
     plan->found = clv_zalloc(positions, sizeof *plan->found);
     plan->state = clv_zalloc(positions, sizeof *plan->state);
     if (!plan->sums || !plan->found || !plan->state)
-        return clv_fail(CLV_E_MEMORY, "paco: no memory for maps of %zux%zu", plan->in.width,
+        return clv_fail(CLV_E_MEMORY, "paco: not enough memory for maps of %zux%zu", plan->in.width,
                         plan->in.height);
     return CLV_OK;
 }
@@ -234,7 +235,7 @@ clv_status clv_paco_plan_create(const clv_paco_input *input, const clv_paco_opti
         return clv_fail(CLV_E_ARGUMENT, "paco: got %zu PSF vectors; expected 5, 10 or 15", vectors);
 
     clv_paco_plan *plan = clv_zalloc(1, sizeof *plan);
-    if (!plan) return clv_fail(CLV_E_MEMORY, "paco: no memory");
+    if (!plan) return clv_fail(CLV_E_MEMORY, "paco: out of memory");
     clv_status status = resolve(plan, &in, &o);
     if (!status) make_disc(plan);
     if (!status) status = make_lags(plan);

@@ -179,7 +179,7 @@ clv_status clv_paco_reference(clv_slot *slot, size_t first, size_t count, void *
                     .covariance = clv_alloc(plan->pixels * plan->pixels, sizeof(double)) };
     clv_status status = CLV_OK;
     if (!w.residuals || !w.covariance)
-        status = clv_fail(CLV_E_MEMORY, "paco: no memory for a patch");
+        status = clv_fail(CLV_E_MEMORY, "paco: not enough memory for a patch");
     for (size_t y = 0; y < t.chunk.centre_rows && !status; ++y)
         for (size_t x = plan->margin; x < plan->in.width - plan->margin; ++x)
             serve_patch(plan, &t, t.chunk.centre0 + y, x, &w);

@@ -52,7 +52,7 @@ clv_status clv_peaks_best(const clv_peaks *s, double threshold, size_t *best, do
             continue;
         if (!masked) {
             masked = clv_alloc(plane, sizeof *masked);
-            if (!masked) return clv_fail(CLV_E_MEMORY, "search: no memory for a mask");
+            if (!masked) return clv_fail(CLV_E_MEMORY, "search: not enough memory for a mask");
             for (size_t q = 0; q < plane; ++q)
                 masked[q] = known(s, q);
         }

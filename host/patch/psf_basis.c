@@ -118,7 +118,7 @@ clv_status clv_psf_move(float *psf, size_t size, double fy, double fx)
         return work ? clv_fail(CLV_E_SHAPE,
                                "psf: the image has %zux%zu pixels; expected at most %d per side",
                                size, size, CLV_PACO_MAX_PSF)
-                    : clv_fail(CLV_E_MEMORY, "psf: no memory");
+                    : clv_fail(CLV_E_MEMORY, "psf: out of memory");
     }
     double kernel[2 * CLV_PACO_MAX_PSF], unused[2 * CLV_PACO_MAX_PSF];
     const int count = (int)size, n = count + 2 + (count & 1), down = (int)lrint(fy),
@@ -250,7 +250,7 @@ static clv_status fixed_basis(const clv_paco_plan *plan, clv_psf_basis *basis)
     basis->X = clv_alloc(1, sizeof *basis->X);
     basis->F = clv_alloc(1, sizeof *basis->F);
     if (!basis->B || !basis->X || !basis->F)
-        return clv_fail(CLV_E_MEMORY, "paco: no memory for the PSF");
+        return clv_fail(CLV_E_MEMORY, "paco: not enough memory for the PSF");
     clv_psf_shifted(plan, 0, 0, h);
     for (size_t i = 0; i < plan->pixels; ++i)
         basis->B[i] = (float)h[i];
@@ -263,7 +263,7 @@ static clv_status moving_basis(const clv_paco_plan *plan, size_t most, scratch *
 {
     const size_t pixels = plan->pixels;
     if (!allocate(s, pixels, plan->in.psf_size))
-        return clv_fail(CLV_E_MEMORY, "paco: no memory for the PSF basis");
+        return clv_fail(CLV_E_MEMORY, "paco: not enough memory for the PSF basis");
     sample_shifts(plan, s->columns, s->samples);
     const size_t q = strongest(s->samples, pixels, CLV_MIN(most, pixels / 5 * 5), s->gram,
                                s->values, s->vectors);
@@ -273,7 +273,7 @@ static clv_status moving_basis(const clv_paco_plan *plan, size_t most, scratch *
     basis->X = clv_alloc(basis->terms_b * q, sizeof *basis->X);
     basis->F = clv_alloc(pairs * basis->terms_a, sizeof *basis->F);
     if (!basis->B || !basis->X || !basis->F)
-        return clv_fail(CLV_E_MEMORY, "paco: no memory for the PSF basis");
+        return clv_fail(CLV_E_MEMORY, "paco: not enough memory for the PSF basis");
     for (size_t i = 0; i < pixels; ++i)
         for (size_t k = 0; k < q; ++k)
             basis->B[i * q + k] = (float)s->vectors[k * pixels + i];

@@ -52,7 +52,7 @@ static clv_status measure_one(state *s, size_t k)
     if (!s->rest) { /* copy the cube, only once something was found */
         s->rest = clv_alloc(s->in.frames * s->in.frame_stride, sizeof *s->rest);
         if (!s->rest)
-            return clv_fail(CLV_E_MEMORY, "search: no memory for %zu frames", s->in.frames);
+            return clv_fail(CLV_E_MEMORY, "search: not enough memory for %zu frames", s->in.frames);
         copy_cube(s, s->whole, s->rest);
         s->in.cube = s->rest;
     }
@@ -145,8 +145,8 @@ clv_status clv_paco_search(clv_context *context, const clv_paco_input *input,
     s.found = clv_zalloc(MOST_FOUND, sizeof *s.found);
     clv_status status = CLV_OK;
     if (!s.a || !s.snr || !s.places || !s.found) {
-        status = clv_fail(CLV_E_MEMORY, "search: no memory for %zu frames of %zux%zu", s.in.frames,
-                          s.in.width, s.in.height);
+        status = clv_fail(CLV_E_MEMORY, "search: not enough memory for %zu frames of %zux%zu",
+                          s.in.frames, s.in.width, s.in.height);
         goto cleanup;
     }
     s.b = s.a + plane, s.snr_now = s.snr + plane;

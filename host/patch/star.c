@@ -20,7 +20,7 @@ static clv_status mean_frame(const clv_paco_input *in, image *mean)
                  plane = in->frame_stride ? in->frame_stride : row * in->height;
     mean->height = in->height, mean->width = in->width;
     mean->at = clv_zalloc(in->height * in->width, sizeof *mean->at);
-    if (!mean->at) return clv_fail(CLV_E_MEMORY, "paco: no memory for the mean frame");
+    if (!mean->at) return clv_fail(CLV_E_MEMORY, "paco: not enough memory for the mean frame");
     for (size_t y = 0; y < in->height; ++y)
         for (size_t x = 0; x < in->width; ++x) {
             double sum = 0, weights = 0;

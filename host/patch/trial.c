@@ -296,7 +296,7 @@ static clv_status make_coefficients(clv_trials *b)
            *half = clv_alloc(size * size, sizeof *half);
     if (!b->coefficients || !kernel || !half) {
         clv_free(kernel), clv_free(half);
-        return clv_fail(CLV_E_MEMORY, "paco: no memory for the planet's images");
+        return clv_fail(CLV_E_MEMORY, "paco: not enough memory for the planet's images");
     }
     kernel_polynomials(n, side, kernel);
     for (int j = 0; j < DEGREES; ++j) {
@@ -342,7 +342,7 @@ static clv_status make_places(clv_trials *b, size_t count)
     b->flux = clv_alloc(count + 1, sizeof *b->flux);
     b->injected = clv_alloc(count + 1, sizeof *b->injected);
     if (!b->order || !b->places || !b->origins || !b->flux || !b->injected)
-        return clv_fail(CLV_E_MEMORY, "paco: no memory for %zu trials", count);
+        return clv_fail(CLV_E_MEMORY, "paco: not enough memory for %zu trials", count);
     const int32_t r = (int32_t)plan->radius;
     int32_t low_row = INT32_MAX, low_col = INT32_MAX, high_row = 0, high_col = 0;
     for (size_t k = 0; k < count; ++k) {
@@ -390,9 +390,10 @@ static clv_status make_data(clv_trials *b)
     const clv_paco_input *in = &b->plan->in;
     const size_t plane = b->height * b->width;
     b->data = clv_zalloc(in->frames * plane + 16, sizeof *b->data);
-    if (!b->data) return clv_fail(CLV_E_MEMORY, "paco: no memory for %zu frames", in->frames);
+    if (!b->data)
+        return clv_fail(CLV_E_MEMORY, "paco: not enough memory for %zu frames", in->frames);
     double *mean = clv_zalloc(b->width, sizeof *mean);
-    if (!mean) return clv_fail(CLV_E_MEMORY, "paco: no memory for a row");
+    if (!mean) return clv_fail(CLV_E_MEMORY, "paco: not enough memory for a row");
     for (size_t y = 0; y < b->height; ++y) {
         const float *row = in->cube + (b->row0 + y) * in->row_stride + b->col0;
         memset(mean, 0, b->width * sizeof *mean);

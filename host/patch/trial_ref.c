@@ -142,7 +142,8 @@ clv_status clv_trial_reference(clv_slot *slot, size_t first, size_t count, void 
                     .q = clv_alloc(frames * p, sizeof(double)),
                     .matrix = clv_alloc(p * p, sizeof(double)) };
     clv_status status = CLV_OK;
-    if (!w.out || !w.q || !w.matrix) status = clv_fail(CLV_E_MEMORY, "paco: no memory for a trial");
+    if (!w.out || !w.q || !w.matrix)
+        status = clv_fail(CLV_E_MEMORY, "paco: not enough memory for a trial run");
     if (!status) {
         w.in = w.out + frames * square;
         for (int i = 0; i < 3; ++i)

@@ -61,7 +61,7 @@ static clv_status open_window(const clv_limits *l, const clv_paco_options *optio
     clv_status status =
         w->cube && w->snr && w->a && w->b && w->masked
             ? clv_paco_plan_create(&in, &o, &w->plan)
-            : clv_fail(CLV_E_MEMORY, "contrast: no memory for %zu frames", in.frames);
+            : clv_fail(CLV_E_MEMORY, "contrast: not enough memory for %zu frames", in.frames);
     if (status) {
         close_window(w);
         return status;

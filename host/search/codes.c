@@ -79,7 +79,7 @@ clv_status clv_search_pack_queries(clv_search *s)
     }
     clv_free(code);
     return enough ? CLV_OK
-                  : clv_fail(CLV_E_MEMORY, "search: no memory for the codes of %zu queries",
+                  : clv_fail(CLV_E_MEMORY, "search: not enough memory for the codes of %zu queries",
                              s->queries);
 }
 

@@ -36,7 +36,8 @@ clv_status clv_search_run(clv_search_plan *p, size_t count, clv_report *report)
     p->found = clv_alloc(s->queries * s->keep, sizeof *p->found);
     p->found_count = clv_zalloc(s->queries, sizeof *p->found_count);
     if (!p->found || !p->found_count)
-        return clv_fail(CLV_E_MEMORY, "search: no memory for %zu candidates", s->queries * s->keep);
+        return clv_fail(CLV_E_MEMORY, "search: not enough memory for %zu candidates",
+                        s->queries * s->keep);
     const clv_job job = { .size = sizeof job,
                           .name = "search",
                           .signature = signature,

@@ -113,7 +113,7 @@ static clv_status begin(clv_search *s)
     }
     if (!r || !r->all || !r->hits || !r->held) {
         clv_rescore_free(r);
-        return clv_fail(CLV_E_MEMORY, "search: no memory for %zu candidates", count);
+        return clv_fail(CLV_E_MEMORY, "search: not enough memory for %zu candidates", count);
     }
     for (size_t q = 0; q < s->queries; ++q)
         for (size_t i = 0; i < s->held[q]; ++i)

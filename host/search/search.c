@@ -77,7 +77,7 @@ clv_status clv_search_create(clv_context *context, const float *queries, size_t 
     CLV_TRY(clv_take_struct(&o, sizeof o, options, "clv_search_create", "clv_search_options"));
     CLV_TRY(check(context, queries, count, width, &o, search));
     clv_search *s = clv_zalloc(1, sizeof *s);
-    if (!s) return clv_fail(CLV_E_MEMORY, "search: no memory");
+    if (!s) return clv_fail(CLV_E_MEMORY, "search: out of memory");
     s->context = context;
     s->queries = count, s->width = width;
     s->top = o.top ? o.top : DEFAULT_TOP;
@@ -97,9 +97,10 @@ clv_status clv_search_create(clv_context *context, const float *queries, size_t 
     s->held = clv_zalloc(count, sizeof *s->held);
     if (!s->given || !s->length || !s->padded || !s->hits || !s->held) {
         clv_search_free(s);
-        return clv_fail(CLV_E_MEMORY,
-                        "search: no memory for %zu queries of %zu numbers and %zu rows each", count,
-                        width, s->top);
+        return clv_fail(
+            CLV_E_MEMORY,
+            "search: not enough memory for %zu queries of %zu numbers and %zu rows each", count,
+            width, s->top);
     }
     take_queries(s, queries);
     const clv_status status = s->codes == CLV_CODES_BINARY ? clv_search_pack_queries(s) : CLV_OK;
@@ -176,7 +177,7 @@ clv_status clv_search_result(const clv_search *s, int64_t *rows, float *scores)
     const size_t *held;
     const clv_hit *hits = clv_rescore_hits(s, &held, &room);
     clv_hit *sorted = clv_alloc(room, sizeof *sorted);
-    if (!sorted) return clv_fail(CLV_E_MEMORY, "search: no memory for %zu rows", room);
+    if (!sorted) return clv_fail(CLV_E_MEMORY, "search: not enough memory for %zu rows", room);
     for (size_t q = 0; q < s->queries; ++q) {
         memcpy(sorted, hits + q * room, held[q] * sizeof *sorted);
         clv_hits_sort(sorted, held[q]);

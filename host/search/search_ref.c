@@ -44,7 +44,7 @@ static clv_status search_codes(const clv_search_plan *p, size_t first, size_t co
     const clv_search *s = p->search;
     float scale[BLOCK];
     float *row = clv_alloc(s->width, sizeof *row);
-    if (!row) return clv_fail(CLV_E_MEMORY, "search: no memory for a row");
+    if (!row) return clv_fail(CLV_E_MEMORY, "search: not enough memory for a row");
     for (size_t at = 0; at < count; at += BLOCK) {
         const size_t rows = CLV_MIN(count - at, (size_t)BLOCK);
         for (size_t r = 0; r < rows; ++r) {
@@ -103,7 +103,8 @@ clv_status clv_search_reference(clv_slot *slot, size_t first, size_t count, void
     size_t *counts = clv_zalloc(s->queries, sizeof *counts);
     const bool enough = products && heaps && counts;
     clv_status status =
-        enough ? CLV_OK : clv_fail(CLV_E_MEMORY, "search: no memory for %zu candidates", places);
+        enough ? CLV_OK
+               : clv_fail(CLV_E_MEMORY, "search: not enough memory for %zu candidates", places);
     if (!status && p->codes)
         status = search_codes(p, first, count, products, heaps, counts);
     else if (!status)

@@ -263,7 +263,7 @@ void selftest_arrays(selftest *test)
                       { .out = clv_zalloc(OUT, sizeof *x) } };
     clv_status status = clv_context_create(&options, &plain);
     if (!status && (!x || !sides[0].out || !sides[1].out))
-        status = clv_fail(CLV_E_MEMORY, "no memory for arrays");
+        status = clv_fail(CLV_E_MEMORY, "not enough memory for arrays");
     if (!status) status = open_side(&sides[0], plain, x);
     if (!status) status = open_side(&sides[1], test->context, x);
     if (status) {

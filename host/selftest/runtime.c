@@ -74,7 +74,8 @@ static clv_status set_up(selftest *test, bench_top *b)
     const size_t bytes = WORDS * sizeof(uint32_t);
     b->sent = clv_alloc_pages(bytes), b->got = clv_alloc_pages(bytes);
     b->want = clv_alloc_pages(bytes);
-    if (!b->sent || !b->got || !b->want) return clv_fail(CLV_E_MEMORY, "no memory for a check");
+    if (!b->sent || !b->got || !b->want)
+        return clv_fail(CLV_E_MEMORY, "not enough memory for a check");
     for (uint32_t i = 0; i < WORDS; ++i)
         b->sent[i] = i * 2654435761u + 12345;
     CLV_TRY(clv_device_open(test->device));
@@ -262,7 +263,7 @@ static void check_job_in(selftest *test, const char *cache, settling *s)
     bool from_disk = false;
     selftest_begin(test, "a job");
     clv_status status = once ? run_job(test, UNITS, cache, s, &from_disk, &entries)
-                             : clv_fail(CLV_E_MEMORY, "no memory for a check");
+                             : clv_fail(CLV_E_MEMORY, "not enough memory for a check");
     selftest_end(test, status, status ? 0 : worst_error(s), 1e-6);
     if (status) {
         clv_free(once);
@@ -295,7 +296,7 @@ static void check_job(selftest *test)
                    clv_alloc_pages((size_t)UNITS * UNIT * sizeof(float)) };
     if (!s.from || !s.to || !clv_temporary_folder("selftest", cache, sizeof cache)) {
         selftest_begin(test, "a job");
-        selftest_end(test, clv_fail(CLV_E_IO, "no memory or no temporary folder"), 0, 0);
+        selftest_end(test, clv_fail(CLV_E_IO, "not enough memory, or no temporary folder"), 0, 0);
     } else {
         for (size_t i = 0; i < (size_t)UNITS * UNIT; ++i)
             s.from[i] = 0.5f + (float)i / (UNITS * UNIT);

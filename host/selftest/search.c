@@ -45,8 +45,8 @@ void selftest_search(selftest *test)
                                           .cache_dir = "" };
     clv_context *plain = NULL;
     searched *s = clv_zalloc(1, sizeof *s);
-    clv_status status =
-        s ? clv_context_create(&options, &plain) : clv_fail(CLV_E_MEMORY, "no memory for vectors");
+    clv_status status = s ? clv_context_create(&options, &plain)
+                          : clv_fail(CLV_E_MEMORY, "not enough memory for vectors");
     if (status) {
         selftest_begin(test, "search");
         selftest_end(test, status, 0, 0);

@@ -313,7 +313,7 @@ static int run(int argc, char **argv)
                   .grid = { .columns = columns, .column_count = CLV_LEN(columns) } };
     bool *chosen = clv_zalloc(report->device_count + 1, sizeof *chosen);
     code = chosen ? cli_status(&cli_selftest, choose(&s, chosen))
-                  : cli_error(&cli_selftest, CLI_FAILED, "no memory");
+                  : cli_error(&cli_selftest, CLI_FAILED, "out of memory");
     if (!code) code = run_all(&s, chosen);
     clv_text_clear(&s.troubles);
     cli_grid_clear(&s.grid);

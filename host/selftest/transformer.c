@@ -136,7 +136,7 @@ static void run_minilm(selftest *test, clv_context *plain)
     if (!status) {
         count = TEXTS * clv_model_get_config(model)->output;
         want = clv_zalloc(count, sizeof *want), got = clv_zalloc(count, sizeof *got);
-        if (!want || !got) status = clv_fail(CLV_E_MEMORY, "no memory for vectors");
+        if (!want || !got) status = clv_fail(CLV_E_MEMORY, "not enough memory for vectors");
     }
     if (!status) status = encode(plain, model, want);
     if (!status) status = encode(test->context, model, got);
@@ -156,7 +156,7 @@ void selftest_transformer(selftest *test)
     const bool room = x && w && want && got;
     if (!room || clv_context_create(&reference, &plain)) {
         selftest_begin(test, "transformer");
-        selftest_end(test, room ? CLV_E_INTERNAL : clv_fail(CLV_E_MEMORY, "no memory"), 0, 0);
+        selftest_end(test, room ? CLV_E_INTERNAL : clv_fail(CLV_E_MEMORY, "out of memory"), 0, 0);
     } else {
         run_flat(test, plain, x, w, want, got);
         run_encoder(test, plain);

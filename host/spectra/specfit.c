@@ -56,7 +56,7 @@ static clv_status run(clv_context *context, const clv_spectra_library *library,
                                      sizeof *plan->run.peaks);
         if (!plan->run.peaks) {
             clv_spectra_plan_free(plan);
-            return clv_fail(CLV_E_MEMORY, "specfit: no memory for minima");
+            return clv_fail(CLV_E_MEMORY, "specfit: not enough memory for minima");
         }
     }
     clv_status status = own.count ? clv_spectra_run_plan(context, plan, o->name, report) : CLV_OK;

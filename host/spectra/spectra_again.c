@@ -20,9 +20,9 @@ static clv_status fit_masked(clv_context *context, const clv_spectra_plan *plan,
     const size_t room = CLV_SPECTRA_FOUND_BY_STAR * sizeof(float);
     clv_specfit_result *results = clv_zalloc(count, sizeof *results);
     float *peaks = clv_zalloc(count, room);
-    const clv_status status = results && peaks
-                                  ? clv_fit_listed(context, plan, &all, results, peaks, report)
-                                  : clv_fail(CLV_E_MEMORY, "specfit: no memory for a second fit");
+    const clv_status status =
+        results && peaks ? clv_fit_listed(context, plan, &all, results, peaks, report)
+                         : clv_fail(CLV_E_MEMORY, "specfit: not enough memory for a second fit");
     for (size_t n = 0; !status && n < count; ++n) {
         clv_replace_result(&plan->run.results[number[n]], &results[n]);
         memcpy(plan->run.peaks + number[n] * CLV_SPECTRA_FOUND_BY_STAR,
@@ -43,7 +43,8 @@ static clv_status find_outliers(const clv_spectra_plan *plan, size_t *number, si
     unsigned char *flags = clv_alloc(longest, 1);
     clv_status status = CLV_OK;
     size_t kept = 0;
-    if (!scratch || !flags) status = clv_fail(CLV_E_MEMORY, "specfit: no memory for residuals");
+    if (!scratch || !flags)
+        status = clv_fail(CLV_E_MEMORY, "specfit: not enough memory for residuals");
     for (size_t n = 0; !status && n < *count; ++n) {
         bool more = false;
         status = clv_reject_find(plan->stars.items + number[n] * spectra, spectra, &plan->options,
@@ -78,7 +79,7 @@ clv_status clv_spectra_fit_again(clv_context *context, const clv_spectra_plan *p
     clv_star_masks *masks = clv_zalloc(count, sizeof *masks);
     size_t *number = clv_alloc(count, sizeof *number);
     clv_status status = CLV_OK;
-    if (!masks || !number) status = clv_fail(CLV_E_MEMORY, "specfit: no memory for masks");
+    if (!masks || !number) status = clv_fail(CLV_E_MEMORY, "specfit: not enough memory for masks");
     if (!status && isfinite(plan->options.reject_sigma))
         status = reject(context, plan, number, masks, report);
     if (!status) status = clv_look_elsewhere(context, plan, number, masks, models, report);

@@ -185,8 +185,9 @@ static clv_status fit_from(clv_context *context, const clv_spectra_plan *plan, c
     if (!count) return CLV_OK;
     clv_specfit_result *results = clv_zalloc(count, sizeof *results);
     const clv_again others = { number, count, masks, points, MOST, models, NULL };
-    clv_status status = results ? clv_fit_listed(context, plan, &others, results, NULL, report)
-                                : clv_fail(CLV_E_MEMORY, "specfit: no memory for other points");
+    clv_status status =
+        results ? clv_fit_listed(context, plan, &others, results, NULL, report)
+                : clv_fail(CLV_E_MEMORY, "specfit: not enough memory for further starting points");
     for (size_t n = 0; !status && n < count; ++n)
         keep_lower(plan, number[n], &results[n]);
     clv_specfit_results_clear(results, results ? count : 0);
@@ -210,7 +211,8 @@ static clv_status fit_round(clv_context *context, const clv_spectra_plan *plan, 
     const size_t all = plan->stars.count;
     size_t count = 0;
     double(*points)[MOST][N] = clv_alloc(all, sizeof *points);
-    if (!points) return clv_fail(CLV_E_MEMORY, "specfit: no memory for other points");
+    if (!points)
+        return clv_fail(CLV_E_MEMORY, "specfit: not enough memory for further starting points");
     for (size_t n = 0; n < all; ++n) {
         if (plan->run.results[n].warnings & CLV_SPECFIT_BAD_SPECTRUM) continue;
         clear_points(points[count]);
@@ -306,7 +308,7 @@ static clv_status search_velocities(clv_context *context, const clv_spectra_plan
     double *values = clv_alloc(count * SCANS * velocities, sizeof *values);
     clv_status status = each && templates && points && values
                             ? CLV_OK
-                            : clv_fail(CLV_E_MEMORY, "specfit: no memory for velocities");
+                            : clv_fail(CLV_E_MEMORY, "specfit: not enough memory for velocities");
     for (size_t i = 0; !status && i < count * SCANS; ++i) {
         each[i] = number[i / SCANS];
         set_scan(plan, each[i], i % SCANS, templates[i / SCANS][i % SCANS]);

@@ -69,7 +69,7 @@ static void swap(float **a, float **b)
 static clv_status prepare(clv_star_feed *feed, size_t star, clv_star_data *scratch)
 {
     clv_star_pack *pack = new_pack(feed);
-    if (!pack) return clv_fail(CLV_E_MEMORY, "specfit: no memory for a prepared star");
+    if (!pack) return clv_fail(CLV_E_MEMORY, "specfit: not enough memory for a prepared star");
     feed->state[star] = BUSY;
     pthread_mutex_unlock(&feed->lock);
     const clv_status status = clv_star_prepare(feed->plan, star, scratch);
@@ -131,7 +131,7 @@ clv_status clv_star_feed_create(const clv_spectra_plan *plan, size_t threads, cl
         sizeof(float);
     clv_star_feed *feed = clv_zalloc(1, sizeof *feed);
     *out = NULL;
-    if (!feed) return clv_fail(CLV_E_MEMORY, "specfit: no memory");
+    if (!feed) return clv_fail(CLV_E_MEMORY, "specfit: out of memory");
     feed->plan = plan;
     feed->threads = CLV_MIN(CLV_MIN(threads, stars), (size_t)MOST_THREADS);
     feed->most = CLV_MAX(AHEAD_BYTES / CLV_MAX(bytes, (size_t)1), (size_t)1);
@@ -145,7 +145,7 @@ clv_status clv_star_feed_create(const clv_spectra_plan *plan, size_t threads, cl
         (void)pthread_mutex_destroy(&feed->lock);
     }
     clv_free(feed->state), clv_free(feed->pack), clv_free(feed);
-    return clv_fail(CLV_E_MEMORY, "specfit: no memory for prepared stars");
+    return clv_fail(CLV_E_MEMORY, "specfit: not enough memory for prepared stars");
 }
 
 void clv_star_feed_free(clv_star_feed *feed)

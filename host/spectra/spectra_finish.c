@@ -146,7 +146,7 @@ static clv_status keep_models(const clv_spectra_plan *plan, const clv_star_facts
         const clv_spectra_grid *g = &plan->grid[i];
         if (!facts->present[i]) continue;
         r->model[i] = clv_alloc(g->pixels, sizeof(float));
-        if (!r->model[i]) return clv_fail(CLV_E_MEMORY, "specfit: no memory for a model");
+        if (!r->model[i]) return clv_fail(CLV_E_MEMORY, "specfit: not enough memory for a model");
         const double scale = facts->scale[i];
         for (size_t k = 0; k < g->pixels; ++k)
             r->model[i][k] = (float)((double)models[g->first + k] * scale);

@@ -56,7 +56,8 @@ clv_status clv_resolution_rows(const float *raw, size_t nd, size_t pixels, doubl
     const size_t half = nd / 2;
     double *g = clv_alloc(nd * nd, sizeof *g), *sums = clv_alloc(pixels, sizeof *sums);
     size_t *swap = clv_alloc(nd, sizeof *swap);
-    clv_status status = g && sums && swap ? CLV_OK : clv_fail(CLV_E_MEMORY, "specfit: no memory");
+    clv_status status =
+        g && sums && swap ? CLV_OK : clv_fail(CLV_E_MEMORY, "specfit: out of memory");
     if (!status && sigma_px > 0) {
         for (size_t i = 0; i < nd * nd; ++i) {
             const double u = ((double)(i / nd) - (double)(i % nd)) / sigma_px;
@@ -198,7 +199,7 @@ clv_status clv_spectra_hull_create(const double *points, size_t count, clv_spect
     clv_free(flat), clv_free(hull);
     if (ok) return CLV_OK;
     clv_spectra_hull_clear(out);
-    return clv_fail(CLV_E_MEMORY, "specfit: no memory for a hull of %zu points", count);
+    return clv_fail(CLV_E_MEMORY, "specfit: not enough memory for a hull of %zu points", count);
 }
 
 void clv_spectra_hull_clear(clv_spectra_hull *hull)

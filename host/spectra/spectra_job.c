@@ -246,7 +246,7 @@ static clv_status bring_stars(const clv_pass *p, size_t first)
     const clv_status status =
         b.pairs && b.ccf && b.usable && (b.resolution || !p->plan->sizes.diagonals)
             ? clv_star_feed_bring(feed, first, p->stars, ahead, take_star, &b)
-            : clv_fail(CLV_E_MEMORY, "specfit: no memory for stars on their way");
+            : clv_fail(CLV_E_MEMORY, "specfit: not enough memory for the stars in the queue");
     clv_free(b.pairs), clv_free(b.ccf), clv_free(b.usable), clv_free(b.resolution);
     return status;
 }
@@ -255,7 +255,7 @@ static clv_status bring_priors(const clv_pass *p, size_t first)
 {
     const size_t bytes = CLV_SPECTRA_PRIOR * sizeof(float);
     float *numbers = clv_alloc(p->stars, bytes);
-    if (!numbers) return clv_fail(CLV_E_MEMORY, "specfit: no memory for priors");
+    if (!numbers) return clv_fail(CLV_E_MEMORY, "specfit: not enough memory for priors");
     for (size_t i = 0; i < p->stars; ++i)
         clv_star_prior_numbers(p->plan, first + i, numbers + i * CLV_SPECTRA_PRIOR);
     const clv_status status =
@@ -286,7 +286,7 @@ static clv_status give_points(const clv_pass *p, size_t first)
                  bytes = p->items * CLV_SPECTRA_STATE * sizeof(float);
     const double *points = plan->wish.points ? plan->wish.points : plan->wish.begin;
     float *states = clv_zalloc(p->items * CLV_SPECTRA_STATE, sizeof *states);
-    if (!states) return clv_fail(CLV_E_MEMORY, "specfit: no memory for points");
+    if (!states) return clv_fail(CLV_E_MEMORY, "specfit: not enough memory for points");
     for (size_t i = 0; i < p->items; ++i) {
         float *s = states + i * CLV_SPECTRA_STATE, prior[CLV_SPECTRA_PRIOR];
         for (size_t k = 0; k < CLV_SPECTRA_UNKNOWNS; ++k)

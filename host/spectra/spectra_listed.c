@@ -36,7 +36,7 @@ static clv_status mask_listed(const clv_spectra_plan *all, const size_t *number,
             *to = all->stars.items[number[n] * spectra + i];
             if (!mask) continue;
             int32_t *both = own[n].of[i] = clv_alloc(to->pixels, sizeof *both);
-            if (!both) return clv_fail(CLV_E_MEMORY, "specfit: no memory for a mask");
+            if (!both) return clv_fail(CLV_E_MEMORY, "specfit: not enough memory for a mask");
             for (size_t k = 0; k < to->pixels; ++k)
                 both[k] = mask[k] || (to->mask && to->mask[k] > 0);
             to->mask = both;
@@ -61,7 +61,7 @@ clv_status clv_fit_listed(clv_context *context, const clv_spectra_plan *all, con
     clv_spectra_plan *plan = NULL;
     clv_status status = items && own && (priors || !all->stars.priors)
                             ? mask_listed(all, a->number, a->count, a->masks, items, own)
-                            : clv_fail(CLV_E_MEMORY, "specfit: no memory for a second fit");
+                            : clv_fail(CLV_E_MEMORY, "specfit: not enough memory for a second fit");
     const clv_spectra_stars stars = { sizeof stars, a->count, spectra, items, priors };
     for (size_t n = 0; priors && n < a->count; ++n)
         priors[n] = all->stars.priors[a->number[n]];

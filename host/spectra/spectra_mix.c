@@ -145,6 +145,6 @@ clv_status clv_plan_mix(clv_spectra_plan *plan)
     }
     clv_free(rows), clv_free(along);
     return ok ? CLV_OK
-              : clv_fail(CLV_E_MEMORY, "specfit: no memory for mixtures of %zu start templates",
-                         count);
+              : clv_fail(CLV_E_MEMORY,
+                         "specfit: not enough memory for mixtures of %zu start templates", count);
 }

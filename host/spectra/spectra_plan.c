@@ -98,7 +98,7 @@ static clv_status make_grid(clv_spectra_plan *plan, clv_spectra_grid *g)
     g->ccf_left = clv_alloc(arm->ccf_points, sizeof *g->ccf_left);
     g->ccf_right = clv_alloc(arm->ccf_points, sizeof *g->ccf_right);
     if (!g->basis || !g->ccf_left || !g->ccf_right)
-        return clv_fail(CLV_E_MEMORY, "specfit: no memory for a grid");
+        return clv_fail(CLV_E_MEMORY, "specfit: not enough memory for a grid");
     for (size_t k = 0; k < g->pixels; ++k) {
         double *b = g->basis + k * terms, narrow[CLV_SPECTRA_MAX_TERMS];
         clv_spectra_basis(2 * (g->wavelength[k] - l0) / (l1 - l0) - 1, terms, b);
@@ -198,7 +198,7 @@ static clv_status allocate(clv_spectra_plan *p)
         p->tables.part && p->tables.ccf && p->tables.ccf_points && p->tables.ranges &&
         p->tables.ccf_step && p->run.facts)
         return CLV_OK;
-    return clv_fail(CLV_E_MEMORY, "specfit: no memory for %zu weights and %zu pixels",
+    return clv_fail(CLV_E_MEMORY, "specfit: not enough memory for %zu weights and %zu pixels",
                     p->tables.weight_count, n);
 }
 
@@ -248,7 +248,7 @@ clv_status clv_spectra_plan_create(const clv_spectra_library *library,
         clv_take_struct(&own_stars, sizeof own_stars, stars, "clv_specfit", "clv_spectra_stars"));
     CLV_TRY(clv_plan_check(&own, &own_stars, &o));
     clv_spectra_plan *plan = clv_zalloc(1, sizeof *plan);
-    if (!plan) return clv_fail(CLV_E_MEMORY, "specfit: no memory");
+    if (!plan) return clv_fail(CLV_E_MEMORY, "specfit: out of memory");
     if (!clv_mutex_init(&plan->run.lock)) {
         clv_free(plan);
         return clv_fail(CLV_E_MEMORY, "specfit: cannot create a lock");

@@ -104,7 +104,7 @@ clv_status clv_star_data_create(const clv_spectra_plan *plan, clv_star_data *d)
         (!plan->sizes.diagonals || (d->resolution && d->resolution64)))
         return CLV_OK;
     clv_star_data_clear(d);
-    return clv_fail(CLV_E_MEMORY, "specfit: no memory for a star of %zu pixels", n);
+    return clv_fail(CLV_E_MEMORY, "specfit: not enough memory for a star of %zu pixels", n);
 }
 
 void clv_star_data_clear(clv_star_data *d)

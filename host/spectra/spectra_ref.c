@@ -321,7 +321,7 @@ static clv_status scan_given(const clv_spectra_plan *plan, size_t star, const cl
 {
     const size_t n = plan->wish.scan_count, pitch = clv_scan_velocities(plan);
     double *values = clv_alloc(n, sizeof *values);
-    if (!values) return clv_fail(CLV_E_MEMORY, "specfit: no memory for a scan");
+    if (!values) return clv_fail(CLV_E_MEMORY, "specfit: not enough memory for a scan");
     scan_values(plan, d, plan->wish.points + star * N, w, (double)plan->wish.scan_from,
                 (double)plan->wish.scan_step, n, values);
     for (size_t k = 0; k < n; ++k) {
@@ -407,7 +407,7 @@ clv_status clv_spectra_reference(clv_slot *slot, size_t first, size_t count, voi
     if (!status) status = clv_ref_work_create(plan, &w);
     double *chi = clv_alloc(
         2 * plan->library->ccf_count + plan->sizes.velocities + plan->sizes.ccf_lags, sizeof *chi);
-    if (!chi && !status) status = clv_fail(CLV_E_MEMORY, "specfit: no memory");
+    if (!chi && !status) status = clv_fail(CLV_E_MEMORY, "specfit: out of memory");
     for (size_t i = 0; i < count && !status; ++i) {
         const size_t item = i * plan->options.starts;
         status = clv_star_prepare(plan, first + i, &d);

@@ -36,7 +36,7 @@ clv_status clv_ref_work_create(const clv_spectra_plan *plan, clv_ref_work *w)
         ok &= (w->lane[i] = clv_zalloc(p, sizeof(double))) != NULL;
     if (ok) return CLV_OK;
     clv_ref_work_clear(w);
-    return clv_fail(CLV_E_MEMORY, "specfit: no memory for the reference");
+    return clv_fail(CLV_E_MEMORY, "specfit: not enough memory for the reference");
 }
 
 static double step_at(const clv_spectra_plan *plan, const double x[N], int k)

@@ -72,7 +72,7 @@ static clv_status reject_in(const clv_spectrum *s, size_t i, const clv_specfit_o
     if (count > most || (!count && !masks->of[i])) return CLV_OK;
     if (!masks->of[i]) {
         masks->of[i] = clv_zalloc(n, sizeof *masks->of[i]);
-        if (!masks->of[i]) return clv_fail(CLV_E_MEMORY, "specfit: no memory for a mask");
+        if (!masks->of[i]) return clv_fail(CLV_E_MEMORY, "specfit: not enough memory for a mask");
     }
     for (size_t k = 0; k < n; ++k) {
         *more |= (masks->of[i][k] > 0) != (found[k] > 0);

@@ -28,7 +28,7 @@ clv_status clv_continuum_create(const double *wavelength, size_t pixels, double 
     c->edge = clv_alloc(n + 1, sizeof *c->edge);
     if (!c->first || !c->weight || !c->edge) {
         clv_continuum_clear(c);
-        return clv_fail(CLV_E_MEMORY, "specfit: no memory for a continuum");
+        return clv_fail(CLV_E_MEMORY, "specfit: not enough memory for a continuum");
     }
     for (size_t i = 0; i <= n; ++i)
         c->edge[i] = first * exp(((double)i - 0.5) * step);

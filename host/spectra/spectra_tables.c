@@ -80,7 +80,7 @@ clv_status clv_plan_find_scales(clv_spectra_plan *plan)
     }
     const bool ok = work && out;
     clv_free(work), clv_free(out);
-    return ok ? CLV_OK : clv_fail(CLV_E_MEMORY, "specfit: no memory for a template");
+    return ok ? CLV_OK : clv_fail(CLV_E_MEMORY, "specfit: not enough memory for a template");
 }
 
 void clv_plan_lay_out(clv_spectra_plan *plan)

@@ -103,9 +103,9 @@ static clv_status add_point(clv_template_maker *m, const clv_template_source *s,
     const size_t count = end - first, at = (size_t)m->start[n];
     if (at + count > INT32_MAX / 2 ||
         !clv_reserve(&m->weight, &m->capacity, at + count, sizeof *m->weight))
-        return clv_fail(CLV_E_MEMORY, "templates: no memory for %zu weights", at + count);
+        return clv_fail(CLV_E_MEMORY, "templates: not enough memory for %zu weights", at + count);
     double *w = clv_zalloc(count, sizeof *w);
-    if (!w) return clv_fail(CLV_E_MEMORY, "templates: no memory for weights");
+    if (!w) return clv_fail(CLV_E_MEMORY, "templates: not enough memory for weights");
     for (size_t i = first; i + 1 < end; ++i)
         add_interval(wave[i], wave[i + 1], low, high, l1, l2, sigma, &w[i - first],
                      &w[i + 1 - first]);
@@ -202,7 +202,7 @@ static clv_status make_grid(clv_template_maker *m, const clv_template_source *s,
     m->from = clv_alloc(g->points, sizeof *m->from);
     m->start = clv_zalloc(g->points + 1, sizeof *m->start);
     if (!m->wavelength || !m->from || !m->start)
-        return clv_fail(CLV_E_MEMORY, "templates: no memory for %zu points", g->points);
+        return clv_fail(CLV_E_MEMORY, "templates: not enough memory for %zu points", g->points);
     for (size_t n = 0; n < g->points; ++n)
         m->wavelength[n] = exp(low + step * (double)n);
     const double left = g->first - reach_sigmas * sigma_at(arm, g->first),
@@ -229,7 +229,7 @@ clv_status clv_template_maker_create(const clv_template_source *given_source,
     CLV_TRY(clv_take_struct(&arm, sizeof arm, given_arm, "templates", "clv_template_arm"));
     CLV_TRY(check(&source, &arm));
     clv_template_maker *m = clv_zalloc(1, sizeof *m);
-    if (!m) return clv_fail(CLV_E_MEMORY, "templates: no memory");
+    if (!m) return clv_fail(CLV_E_MEMORY, "templates: out of memory");
     m->points = source.points, m->keep_slope = arm.keep_slope;
     clv_status status = make_grid(m, &source, &arm);
     if (!status) status = make_weights(m, &source, &arm);
@@ -279,7 +279,7 @@ static clv_status smooth_plain(void *const *args, size_t first, size_t count, vo
 static clv_status pack(const clv_template_maker *m, const float *flux, size_t count, float *blocks)
 {
     double *room = clv_alloc(m->used, sizeof *room);
-    if (!room) return clv_fail(CLV_E_MEMORY, "templates: no memory");
+    if (!room) return clv_fail(CLV_E_MEMORY, "templates: out of memory");
     clv_status status = CLV_OK;
     for (size_t s = 0; s < count && !status; ++s) {
         const float *x = flux + s * m->points + m->base;
@@ -346,7 +346,7 @@ clv_status clv_template_maker_run(const clv_template_maker *m, clv_context *cont
                               : "there are no spectra");
     const size_t blocks = (count + LANES - 1) / LANES, n = m->grid.points;
     if (blocks > UINT32_MAX || blocks > SIZE_MAX / sizeof(float) / LANES / CLV_MAX(n, m->used))
-        return clv_fail(CLV_E_MEMORY, "templates: no memory for %zu spectra", count);
+        return clv_fail(CLV_E_MEMORY, "templates: not enough memory for %zu spectra", count);
     float *in = clv_zalloc(blocks * m->used * LANES, sizeof *in);
     float *out = clv_alloc(blocks * n * LANES, sizeof *out);
     double *room = clv_alloc(n, sizeof *room);
@@ -368,9 +368,10 @@ clv_status clv_template_maker_run(const clv_template_maker *m, clv_context *cont
                               .flops = 2.0 * LANES * (double)m->start[n],
                               .signature = "templates",
                               .reference = smooth_plain };
-    clv_status status = in && out && room
-                            ? CLV_OK
-                            : clv_fail(CLV_E_MEMORY, "templates: no memory for %zu spectra", count);
+    clv_status status =
+        in && out && room
+            ? CLV_OK
+            : clv_fail(CLV_E_MEMORY, "templates: not enough memory for %zu spectra", count);
     if (!status) status = pack(m, flux, count, in);
     if (!status)
         status = clv_items_run(context, &items, args, CLV_LEN(args), (void *)(uintptr_t)m, report);
@@ -392,7 +393,7 @@ clv_status clv_template_maker_starts(const clv_template_maker *m, const float *l
     const double low = log(m->grid.first),
                  dln = log(m->grid.last / m->grid.first) / (double)(n - 1);
     double *y = clv_alloc(4 * n, sizeof *y), *error = y + n, *smooth = y + 2 * n, *room = y + 3 * n;
-    if (!y) return clv_fail(CLV_E_MEMORY, "templates: no memory");
+    if (!y) return clv_fail(CLV_E_MEMORY, "templates: out of memory");
     for (size_t s = 0; s < count; ++s) {
         for (size_t i = 0; i < n; ++i)
             y[i] = exp((double)log_flux[s * n + i]);

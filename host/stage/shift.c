@@ -40,7 +40,8 @@ clv_status stage_shifter_open(stage_shifter *s, size_t height, size_t width)
     s->correlation = clv_alloc(h * w, sizeof *s->correlation);
     s->cosine_y = clv_alloc(2 * (height + s->columns), sizeof *s->cosine_y);
     if (!s->ring || !s->product || !s->coarse || !s->correlation || !s->cosine_y)
-        return clv_fail(CLV_E_MEMORY, "stage: no memory for frames of [%zu,%zu]", height, width);
+        return clv_fail(CLV_E_MEMORY, "stage: not enough memory for frames of [%zu,%zu]", height,
+                        width);
     s->sine_y = s->cosine_y + height;
     s->cosine_x = s->sine_y + height, s->sine_x = s->cosine_x + s->columns;
     for (size_t y = 0; y < height; ++y)

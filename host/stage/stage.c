@@ -168,7 +168,7 @@ clv_status clv_stage_open(const clv_blob_frames *frames, const clv_stage_options
         return clv_fail(CLV_E_SHAPE, "stage: the row stride is %zu, but it must be at least %zu",
                         f.row_stride, f.width);
     clv_stage *s = clv_zalloc(1, sizeof *s);
-    if (!s) return clv_fail(CLV_E_MEMORY, "stage: no memory");
+    if (!s) return clv_fail(CLV_E_MEMORY, "stage: out of memory");
     s->shape = f, s->memory = o.memory ? o.memory : USUAL_MEMORY;
     const size_t height = clv_transform_size(f.height), width = clv_transform_size(f.width);
     const size_t waves = height * (width / 2 + 1);
@@ -182,8 +182,8 @@ clv_status clv_stage_open(const clv_blob_frames *frames, const clv_stage_options
     s->reference = clv_alloc(waves, sizeof *s->reference);
     if (!status &&
         (!s->image || !s->rows || !s->window_y || !s->window_x || !s->spectrum || !s->reference))
-        status =
-            clv_fail(CLV_E_MEMORY, "stage: no memory for frames of [%zu,%zu]", f.height, f.width);
+        status = clv_fail(CLV_E_MEMORY, "stage: not enough memory for frames of [%zu,%zu]",
+                          f.height, f.width);
     if (status) {
         clv_stage_close(s);
         return status;

@@ -55,8 +55,8 @@ clv_status clv_transform_create(size_t height, size_t width, bool inverse, clv_t
     }
     if (!t || !t->row || !t->column || !t->line || !t->in || !t->out) {
         clv_transform_free(t);
-        return clv_fail(CLV_E_MEMORY, "no memory for Fourier transforms of [%zu,%zu]", height,
-                        width);
+        return clv_fail(CLV_E_MEMORY, "not enough memory for Fourier transforms of [%zu,%zu]",
+                        height, width);
     }
     *out = t;
     return CLV_OK;

@@ -246,8 +246,8 @@ clv_status synthetic_adi_create(size_t frames, size_t height, size_t width, uint
     if (!adi->cube || !adi->angles || !adi->psf || !alloc_scene(adi, &s)) {
         free_scene(&s);
         synthetic_adi_clear(adi);
-        return clv_fail(CLV_E_MEMORY, "no memory for a sequence of [%zu,%zu,%zu]", frames, height,
-                        width);
+        return clv_fail(CLV_E_MEMORY, "not enough memory for a sequence of [%zu,%zu,%zu]", frames,
+                        height, width);
     }
     make_scene(adi, seed, &s);
     make_angles(adi);

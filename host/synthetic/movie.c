@@ -79,7 +79,7 @@ clv_status synthetic_movie_create(size_t frames, size_t height, size_t width, si
     if (!m->pixels || !m->y || !m->x || !frame) {
         clv_free(frame);
         synthetic_movie_clear(m);
-        return clv_fail(CLV_E_MEMORY, "no memory for a movie of %zu frames", frames);
+        return clv_fail(CLV_E_MEMORY, "not enough memory for a movie of %zu frames", frames);
     }
     for (size_t t = 0; t < frames; ++t) {
         float *y = m->y + t * particles, *x = m->x + t * particles;

@@ -26,9 +26,10 @@ clv_status paco_pair_compute(clv_context *context, const synthetic_adi *adi,
     *pair = (paco_pair){ .a = clv_alloc(count, sizeof *pair->a),
                          .b = clv_alloc(count, sizeof *pair->b),
                          .count = count };
-    clv_status status = pair->a && pair->b ? CLV_OK
-                                           : clv_fail(CLV_E_MEMORY, "no memory for maps of %zux%zu",
-                                                      adi->width, adi->height);
+    clv_status status = pair->a && pair->b
+                            ? CLV_OK
+                            : clv_fail(CLV_E_MEMORY, "not enough memory for maps of %zux%zu",
+                                       adi->width, adi->height);
     if (!status)
         status = clv_paco(context, &input, options, pair->a, pair->b, &pair->counts, report);
     if (status) paco_pair_clear(pair);

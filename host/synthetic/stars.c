@@ -111,7 +111,7 @@ static clv_status make_network(struct synthetic_stars_memory *m, size_t a, uint6
         arm->weight[l] = m->weight[a][l] = clv_zalloc(out * in, sizeof(float));
         arm->bias[l] = m->bias[a][l] = clv_zalloc(out, sizeof(float));
         if (!arm->weight[l] || !arm->bias[l])
-            return clv_fail(CLV_E_MEMORY, "no memory for made-up stars");
+            return clv_fail(CLV_E_MEMORY, "not enough memory for synthetic stars");
         if (l == h->layers) break;
         const double most = l ? 1.7 / sqrt((double)in) : 0.7;
         for (size_t i = 0; i < out * in; ++i)
@@ -134,7 +134,8 @@ static clv_status make_arm(synthetic_stars *s, size_t a, uint64_t *state)
     const double last = h->start[a] + h->pixel * (double)(h->pixels[a] - 1);
     m->ccf[a] = clv_zalloc(h->templates * h->ccf_points, sizeof(float));
     m->wave[a] = clv_zalloc(h->pixels[a], sizeof(double));
-    if (!m->ccf[a] || !m->wave[a]) return clv_fail(CLV_E_MEMORY, "no memory for made-up stars");
+    if (!m->ccf[a] || !m->wave[a])
+        return clv_fail(CLV_E_MEMORY, "not enough memory for synthetic stars");
     for (size_t k = 0; k < h->pixels[a]; ++k)
         m->wave[a][k] = h->start[a] + h->pixel * (double)k;
     *arm = (clv_spectra_arm){
@@ -161,7 +162,7 @@ static clv_status make_starts(synthetic_stars *s, size_t a)
     const clv_spectra_arm *arm = &m->arm[a];
     const size_t ccf = m->shape.ccf_points;
     double *work = clv_alloc(3 * arm->points, sizeof *work);
-    if (!work) return clv_fail(CLV_E_MEMORY, "no memory for made-up stars");
+    if (!work) return clv_fail(CLV_E_MEMORY, "not enough memory for synthetic stars");
     const double dln = log(arm->last / arm->first) / (double)(arm->points - 1);
     for (size_t t = 0; t < m->shape.templates; ++t) {
         clv_spectra_network(arm, m->parameters[t], work, work + 2 * arm->points);
@@ -197,7 +198,7 @@ static clv_status make_star(synthetic_stars *s, size_t star, size_t a, bool reso
                  snr = uniform(state, 15, 60);
     float *flux = m->pixels[a] + star * (2 + diag) * pixels, *ivar = flux + pixels;
     double *work = clv_alloc(6 * points + pixels * (2 + diag), sizeof *work);
-    if (!work) return clv_fail(CLV_E_MEMORY, "no memory for made-up stars");
+    if (!work) return clv_fail(CLV_E_MEMORY, "not enough memory for synthetic stars");
     double *wave = work, *raw = work + points, *turned = raw + points, *bend = turned + points;
     double *t = work + 6 * points, *blurred = t + pixels, *rows = blurred + pixels;
     clv_spectra_network(arm, x + 2, work + 4 * points, raw);
@@ -251,7 +252,7 @@ static clv_status make_all(synthetic_stars *s, size_t count, uint64_t state, boo
         CLV_TRY(make_starts(s, a));
         m->pixels[a] =
             clv_zalloc(count * (2 + m->shape.diagonals) * m->shape.pixels[a], sizeof(float));
-        if (!m->pixels[a]) return clv_fail(CLV_E_MEMORY, "no memory for made-up stars");
+        if (!m->pixels[a]) return clv_fail(CLV_E_MEMORY, "not enough memory for synthetic stars");
     }
     for (size_t i = 0; i < count; ++i) {
         const double truth[6] = { uniform(&state, -400, 400),  uniform(&state, 30, 250),
@@ -281,7 +282,7 @@ clv_status synthetic_stars_create_like(const synthetic_stars_shape *shape, size_
     if (m) m->parameters = clv_zalloc(shape->templates, sizeof *m->parameters);
     clv_status status = m && s->truth && m->items && m->mask && m->parameters
                             ? make_all(s, count, seed, resolution)
-                            : clv_fail(CLV_E_MEMORY, "no memory for made-up stars");
+                            : clv_fail(CLV_E_MEMORY, "not enough memory for synthetic stars");
     for (size_t k = 0; !status && k < most; ++k)
         m->mask[k] = 1;
     if (status) synthetic_stars_clear(s);

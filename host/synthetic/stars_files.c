@@ -171,7 +171,7 @@ clv_status synthetic_stars_write_coadd(const synthetic_stars *s, size_t count, c
     clv_fits_table_clear(&head);
     if (status) return status;
     float *room = clv_zalloc(2 * most, sizeof *room);
-    if (!room) status = clv_fail(CLV_E_MEMORY, "%s: no memory", path);
+    if (!room) status = clv_fail(CLV_E_MEMORY, "%s: out of memory", path);
     for (size_t a = 0; a < s->stars.spectra && !status; ++a)
         status = clv_fits_rows_put(&file, 5 * a, 0, s->stars.items[a].wavelength);
     for (size_t i = 0; i < count && !status; ++i)

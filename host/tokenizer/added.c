@@ -15,11 +15,11 @@ clv_status clv_tokenizer_add(clv_tokenizer *t, const char *what, const clv_speci
         return clv_fail(CLV_E_FORMAT, "%s: more than %d added tokens", what, CLV_SPECIALS_MAX);
     CLV_TRY(clv_pieces_check_length(what, "added token", special->text, strlen(special->text)));
     if (!clv_reserve(&t->specials, &t->special_room, t->special_count + 1, sizeof *t->specials))
-        return clv_fail(CLV_E_MEMORY, "%s: no memory", what);
+        return clv_fail(CLV_E_MEMORY, "%s: out of memory", what);
     clv_special *own = &t->specials[t->special_count];
     *own = *special;
     own->text = clv_strdup(special->text);
-    if (!own->text) return clv_fail(CLV_E_MEMORY, "%s: no memory", what);
+    if (!own->text) return clv_fail(CLV_E_MEMORY, "%s: out of memory", what);
     own->length = strlen(own->text);
     ++t->special_count;
     return CLV_OK;
@@ -123,7 +123,7 @@ static clv_status normalize_late(const clv_tokenizer *t, const char *what, clv_s
         s->text = own, s->length = length;
     }
     clv_text_clear(&work[0]), clv_text_clear(&work[1]);
-    return own ? CLV_OK : clv_fail(CLV_E_MEMORY, "%s: no memory", what);
+    return own ? CLV_OK : clv_fail(CLV_E_MEMORY, "%s: out of memory", what);
 }
 
 static void fill_set(clv_special_set *set, clv_special *tokens, size_t count)

@@ -80,7 +80,8 @@ clv_status clv_bpe_make_merges(clv_tokenizer *t, const char *what, size_t count)
     for (t->merge_slots = 64; t->merge_slots < 2 * count;)
         t->merge_slots *= 2;
     t->merges = clv_alloc(t->merge_slots, sizeof *t->merges);
-    if (!t->merges) return clv_fail(CLV_E_MEMORY, "%s: no memory for %zu merges", what, count);
+    if (!t->merges)
+        return clv_fail(CLV_E_MEMORY, "%s: not enough memory for %zu merges", what, count);
     for (size_t i = 0; i < t->merge_slots; ++i)
         t->merges[i] = (clv_merge){ .id = NONE };
     return CLV_OK;
@@ -100,7 +101,7 @@ clv_status clv_bpe_merge_line(clv_tokenizer *t, const char *what, const char *le
     clv_text both = { 0 };
     clv_text_bytes(&both, left, left_length);
     clv_text_bytes(&both, right, right_length);
-    if (both.failed) return clv_fail(CLV_E_MEMORY, "%s: no memory for a merge", what);
+    if (both.failed) return clv_fail(CLV_E_MEMORY, "%s: not enough memory for a merge", what);
     const int32_t a = clv_pieces_find(&t->pieces, left, left_length);
     const int32_t b = clv_pieces_find(&t->pieces, right, right_length);
     const int32_t id = clv_pieces_find(&t->pieces, both.data, both.length);
@@ -129,7 +130,8 @@ static bool goes_first(const candidate *a, const candidate *b)
 static clv_status push(clv_bpe_work *k, candidate c)
 {
     if (!clv_reserve(&k->heap, &k->heap_room, k->waiting + 1, sizeof *k->heap))
-        return clv_fail(CLV_E_MEMORY, "tokenizer: no memory for a word of %zu symbols", k->count);
+        return clv_fail(CLV_E_MEMORY, "tokenizer: not enough memory for a word of %zu symbols",
+                        k->count);
     size_t at = k->waiting++;
     for (; at && goes_first(&c, &k->heap[(at - 1) / 2]); at = (at - 1) / 2)
         k->heap[at] = k->heap[(at - 1) / 2];
@@ -208,7 +210,8 @@ static clv_status add_symbol(clv_bpe_work *k, size_t start, size_t length, int32
 {
     if (k->count >= INT32_MAX ||
         !clv_reserve(&k->symbols, &k->symbol_room, k->count + 1, sizeof *k->symbols))
-        return clv_fail(CLV_E_MEMORY, "tokenizer: no memory for a word of %zu symbols", k->count);
+        return clv_fail(CLV_E_MEMORY, "tokenizer: not enough memory for a word of %zu symbols",
+                        k->count);
     const ptrdiff_t at = (ptrdiff_t)k->count++;
     k->symbols[at] = (symbol){ start, length, at - 1, NONE, id };
     if (at) k->symbols[at - 1].behind = at;
@@ -271,7 +274,8 @@ static clv_status put_unknown(const clv_tokenizer *t, const char *text, size_t l
             (unsigned char)text[0]);
     }
     return fits ? CLV_OK
-                : clv_fail(CLV_E_MEMORY, "tokenizer: no memory for %zu tokens", rows->tokens);
+                : clv_fail(CLV_E_MEMORY, "tokenizer: not enough memory for %zu tokens",
+                           rows->tokens);
 }
 
 static clv_status put_symbols(const clv_tokenizer *t, const clv_bpe_work *k, const char *word,
@@ -288,7 +292,8 @@ static clv_status put_symbols(const clv_tokenizer *t, const clv_bpe_work *k, con
         }
         was_unknown = false;
         if (!clv_token_push(rows, s->id))
-            return clv_fail(CLV_E_MEMORY, "tokenizer: no memory for %zu tokens", rows->tokens);
+            return clv_fail(CLV_E_MEMORY, "tokenizer: not enough memory for %zu tokens",
+                            rows->tokens);
     }
     return CLV_OK;
 }
@@ -316,7 +321,7 @@ clv_status clv_bpe_word(const clv_tokenizer *t, clv_bpe_work *k, const char *wor
         if (is_text(t, id))
             return clv_token_push(rows, id)
                        ? CLV_OK
-                       : clv_fail(CLV_E_MEMORY, "tokenizer: no memory for %zu tokens",
+                       : clv_fail(CLV_E_MEMORY, "tokenizer: not enough memory for %zu tokens",
                                   rows->tokens);
     }
     k->count = 0;

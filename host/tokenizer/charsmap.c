@@ -71,7 +71,8 @@ clv_status clv_charsmap_open(clv_charsmap *map, const char *what, const char *ba
 {
     size_t bytes = 0;
     unsigned char *all = clv_alloc(strlen(base64) / 4 * 3 + 4, 1);
-    if (!all) return clv_fail(CLV_E_MEMORY, "%s: no memory for the precompiled_charsmap", what);
+    if (!all)
+        return clv_fail(CLV_E_MEMORY, "%s: not enough memory for the precompiled_charsmap", what);
     const bool good = decode(base64, all, &bytes);
     const size_t trie = good && bytes >= 4 ? word_at(all) : 0;
     if (!trie || trie % 4 || trie > bytes - 4) {
@@ -93,7 +94,7 @@ clv_status clv_charsmap_open(clv_charsmap *map, const char *what, const char *ba
     clv_free(all);
     return map->units && map->texts
                ? check_texts(map, what)
-               : clv_fail(CLV_E_MEMORY, "%s: no memory for the precompiled_charsmap", what);
+               : clv_fail(CLV_E_MEMORY, "%s: not enough memory for the precompiled_charsmap", what);
 }
 
 void clv_charsmap_clear(clv_charsmap *map)

@@ -20,7 +20,7 @@ typedef struct work {
 
 static clv_status no_memory(size_t length)
 {
-    return clv_fail(CLV_E_MEMORY, "tokenizer: no memory for a text of %zu bytes", length);
+    return clv_fail(CLV_E_MEMORY, "tokenizer: not enough memory for a text of %zu bytes", length);
 }
 
 /* Turns spaces into marks and puts one in front if the rule asks for it. */

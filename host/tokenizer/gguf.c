@@ -107,7 +107,8 @@ static clv_status take_types(reader *r)
     bool there;
     CLV_TRY(take_array(r, KEY "token_type", CLV_GGUF_I32, r->count, false, &types, &there));
     r->t->types = clv_alloc((size_t)r->count, 1);
-    if (!r->t->types) return clv_fail(CLV_E_MEMORY, "%s: no memory for the vocabulary", r->path);
+    if (!r->t->types)
+        return clv_fail(CLV_E_MEMORY, "%s: not enough memory for the vocabulary", r->path);
     memset(r->t->types, CLV_TOKEN_NORMAL, (size_t)r->count);
     for (size_t i = 0; there && clv_gguf_next(&types, &type); ++i) {
         if (type.whole < 0 || type.whole > CLV_TOKEN_BYTE)
@@ -126,7 +127,8 @@ static clv_status take_scores(reader *r)
     CLV_TRY(take_array(r, KEY "scores", CLV_GGUF_F32, r->count, needed, &scores, &there));
     if (!there || !needed) return CLV_OK;
     r->t->scores = clv_alloc((size_t)r->count, sizeof *r->t->scores);
-    if (!r->t->scores) return clv_fail(CLV_E_MEMORY, "%s: no memory for the vocabulary", r->path);
+    if (!r->t->scores)
+        return clv_fail(CLV_E_MEMORY, "%s: not enough memory for the vocabulary", r->path);
     for (size_t i = 0; clv_gguf_next(&scores, &score); ++i) {
         if (!(score.number >= -1e30 && score.number <= 1e30))
             return clv_fail(CLV_E_FORMAT, "%s: the score of token %zu is %g, but it must be finite",

@@ -202,7 +202,7 @@ static clv_status take_token(clv_tokenizer *t, const char *what, const clv_json 
 static clv_status take_types(clv_tokenizer *t, const char *what)
 {
     t->types = clv_alloc(t->pieces.ids, 1);
-    if (!t->types) return clv_fail(CLV_E_MEMORY, "%s: no memory for the vocabulary", what);
+    if (!t->types) return clv_fail(CLV_E_MEMORY, "%s: not enough memory for the vocabulary", what);
     for (size_t i = 0; i < t->pieces.ids; ++i)
         t->types[i] = clv_pieces_text(&t->pieces, (int32_t)i) ? CLV_TOKEN_NORMAL : CLV_TOKEN_NONE;
     for (size_t i = 0; i < t->special_count; ++i)

@@ -126,7 +126,8 @@ clv_status clv_tokenizer_take_unigram(clv_tokenizer *t, const char *what, const 
         return clv_tokenizer_refuse(what, "vocab", list, "a list of pieces with scores");
     t->kind = CLV_TOKENIZER_UNIGRAM;
     t->weights = clv_alloc(count, sizeof *t->weights);
-    if (!t->weights) return clv_fail(CLV_E_MEMORY, "%s: no memory for %zu scores", what, count);
+    if (!t->weights)
+        return clv_fail(CLV_E_MEMORY, "%s: not enough memory for %zu scores", what, count);
     for (size_t i = 0; i < count; ++i) {
         const clv_json *pair = clv_json_at(list, i), *score = clv_json_at(pair, 1);
         const char *piece = clv_json_string(clv_json_at(pair, 0), NULL);

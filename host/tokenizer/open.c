@@ -64,7 +64,7 @@ static clv_status locate(const char *path, char **folder, const char **file)
                                   "tokenizer.json or its vocab.txt",
                                   path);
     }
-    return *folder ? CLV_OK : clv_fail(CLV_E_MEMORY, "%s: no memory", path);
+    return *folder ? CLV_OK : clv_fail(CLV_E_MEMORY, "%s: out of memory", path);
 }
 
 static clv_status read_rules(clv_tokenizer *t, const char *folder, const char *file)
@@ -74,7 +74,7 @@ static clv_status read_rules(clv_tokenizer *t, const char *folder, const char *f
     size_t length = 0, config_length = 0;
     const bool json = strcmp(file, "tokenizer.json") == 0;
     clv_status status =
-        path && config_path ? CLV_OK : clv_fail(CLV_E_MEMORY, "%s: no memory", folder);
+        path && config_path ? CLV_OK : clv_fail(CLV_E_MEMORY, "%s: out of memory", folder);
     if (!status) status = clv_file_read_plain(path, CLV_FOLDER_FILE_MAX, &text, &length);
     if (!status && !json && clv_folder_has(folder, "tokenizer_config.json"))
         status = clv_file_read_plain(config_path, CLV_FOLDER_FILE_MAX, &config, &config_length);
@@ -296,7 +296,7 @@ static clv_status make(const char *path, const clv_gguf *file, const clv_tokeniz
     clv_tokenizer_options o;
     CLV_TRY(clv_take_struct(&o, sizeof o, options, "clv_tokenizer_open", "clv_tokenizer_options"));
     clv_tokenizer *t = clv_zalloc(1, sizeof *t);
-    if (!t) return clv_fail(CLV_E_MEMORY, "%s: no memory", path);
+    if (!t) return clv_fail(CLV_E_MEMORY, "%s: out of memory", path);
     const clv_status status = file            ? clv_tokenizer_from_gguf(t, file)
                               : is_gguf(path) ? open_file(t, path, &o)
                                               : open_folder(t, path, &o);

@@ -31,7 +31,7 @@ clv_status clv_pieces_add(clv_pieces *p, const char *what, const char *text, siz
     const size_t wanted = (size_t)id + 1;
     if (!clv_reserve(&p->start, &p->id_room, wanted, sizeof *p->start) ||
         !clv_reserve(&p->texts, &p->text_room, p->text_used + length + 1, 1))
-        return clv_fail(CLV_E_MEMORY, "%s: no memory for the vocabulary", what);
+        return clv_fail(CLV_E_MEMORY, "%s: not enough memory for the vocabulary", what);
     for (; p->ids < wanted; ++p->ids)
         p->start[p->ids] = SIZE_MAX;
     if (p->start[id] != SIZE_MAX)
@@ -85,7 +85,7 @@ clv_status clv_pieces_finish(clv_pieces *p, const char *what, const char *mark)
     for (p->slot_count = 64; p->slot_count < 4 * p->ids;)
         p->slot_count *= 2;
     p->slots = clv_alloc(p->slot_count, sizeof *p->slots);
-    if (!p->slots) return clv_fail(CLV_E_MEMORY, "%s: no memory for the vocabulary", what);
+    if (!p->slots) return clv_fail(CLV_E_MEMORY, "%s: not enough memory for the vocabulary", what);
     for (size_t i = 0; i < p->slot_count; ++i)
         p->slots[i] = (clv_piece_slot){ .id = -1 };
     if (getrandom(&p->seed, sizeof p->seed, 0) != sizeof p->seed) p->seed = (uintptr_t)p->slots;

@@ -83,7 +83,7 @@ static clv_status tokenize_share(share *s)
     const size_t count = s->last - s->first;
     const char *what = s->options->what ? s->options->what : "text";
     if (!clv_reserve(&rows->offsets, &rows->row_room, count + 1, sizeof *rows->offsets))
-        return clv_fail(CLV_E_MEMORY, "no memory for %zu rows of tokens", count);
+        return clv_fail(CLV_E_MEMORY, "not enough memory for %zu rows of tokens", count);
     restart(rows);
     rows->offsets[0] = 0;
     for (size_t i = s->first; i < s->last; ++i) {
@@ -94,7 +94,7 @@ static clv_status tokenize_share(share *s)
             return clv_fail(status, "%s %zu: byte %zu (0x%02X) is not UTF-8", what,
                             s->options->first + i, bad, (unsigned char)s->texts[i][bad]);
         if (status == CLV_E_FORMAT) return status;
-        if (status) return clv_fail(status, "no memory for %zu tokens", rows->tokens);
+        if (status) return clv_fail(status, "not enough memory for %zu tokens", rows->tokens);
         rows->offsets[++rows->rows] = rows->tokens;
     }
     return CLV_OK;
@@ -144,7 +144,7 @@ static clv_status join(share *shares, size_t parts, clv_token_rows *rows)
     }
     if (!clv_reserve(&rows->ids, &rows->id_room, tokens, sizeof *rows->ids) ||
         !clv_reserve(&rows->offsets, &rows->row_room, count + 1, sizeof *rows->offsets))
-        return clv_fail(CLV_E_MEMORY, "no memory for %zu tokens", tokens);
+        return clv_fail(CLV_E_MEMORY, "not enough memory for %zu tokens", tokens);
     for (size_t i = 1; i < parts; ++i) {
         const clv_token_rows *more = &shares[i].rows;
         if (more->tokens)

@@ -10,7 +10,7 @@
 
 static clv_status no_memory(size_t length)
 {
-    return clv_fail(CLV_E_MEMORY, "tokenizer: no memory for a word of %zu bytes", length);
+    return clv_fail(CLV_E_MEMORY, "tokenizer: not enough memory for a word of %zu bytes", length);
 }
 
 static void offer(clv_best_end *to, double score, size_t from, int32_t id)

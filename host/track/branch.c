@@ -145,7 +145,7 @@ clv_status clv_link_branches(const clv_point *points, const double *z, const int
     spot *spots = clv_alloc(CLV_MAX(count, (size_t)1), sizeof *spots);
     clv_status status =
         spots ? take(points, z, particle, count, spots, &taken)
-              : clv_fail(CLV_E_MEMORY, "link_branches: no memory for %zu spots", count);
+              : clv_fail(CLV_E_MEMORY, "link_branches: not enough memory for %zu spots", count);
     if (!status) status = find_all(&groups, spots, taken, branches, found);
     if (status) *found = 0;
     clv_groups_clear(&groups);

@@ -73,7 +73,8 @@ clv_status clv_tracks_drift(const clv_tracks *tracks, size_t smooth, double *dri
     if (last < first) return CLV_OK;
     frames = (size_t)(last - first) + 1;
     step *steps = clv_zalloc(frames, sizeof *steps);
-    if (!steps) return clv_fail(CLV_E_MEMORY, "tracks_drift: no memory for %zu frames", frames);
+    if (!steps)
+        return clv_fail(CLV_E_MEMORY, "tracks_drift: not enough memory for %zu frames", frames);
     add_steps(tracks, first, steps);
     const double lost = sum_up(steps, frames, CLV_MAX(smooth, (size_t)1), drift);
     if (share) *share = lost;
@@ -90,7 +91,7 @@ clv_status clv_tracks_subtract(clv_tracks *tracks, const double *drift)
     for (size_t i = 0; last >= first && i < 3 * ((size_t)(last - first) + 1); ++i)
         if (!(fabs(drift[i]) <= 1e150))
             return clv_fail(CLV_E_ARGUMENT,
-                            "tracks_subtract: the drift of frame %lld is %g, but it has to be "
+                            "tracks_subtract: the drift of frame %lld is %g, but it must be "
                             "finite, and at most 1e150",
                             (long long)(first + (int64_t)(i / 3)), drift[i]);
     for (size_t i = 0; i < tracks->spot_count; ++i) {

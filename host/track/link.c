@@ -277,7 +277,7 @@ static clv_status check_prediction(const clv_link_options *o)
                         (int)o->channel_axis);
     for (int axis = 0; axis < 3; ++axis)
         if (!(fabs(o->guess_velocity[axis]) <= most))
-            return clv_fail(CLV_E_ARGUMENT, "link: guess_velocity is %g, but it has to be finite",
+            return clv_fail(CLV_E_ARGUMENT, "link: guess_velocity is %g, but it must be finite",
                             o->guess_velocity[axis]);
     if (o->guesses && !(o->guess_places && o->guess_velocities))
         return clv_fail(CLV_E_ARGUMENT, "link: there are %zu guesses, but %s is NULL", o->guesses,

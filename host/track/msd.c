@@ -117,7 +117,7 @@ clv_status clv_tracks_msd(const clv_tracks *tracks, int64_t index, size_t lags, 
     moments *sums = clv_zalloc(CLV_MAX(lags, (size_t)1), sizeof *sums);
     if (!one || !sums) {
         clv_free(one), clv_free(sums);
-        return clv_fail(CLV_E_MEMORY, "tracks_msd: no memory for %zu lags", lags);
+        return clv_fail(CLV_E_MEMORY, "tracks_msd: not enough memory for %zu lags", lags);
     }
     for (size_t k = 0; k < lags; ++k)
         msd[k] = (clv_msd){ .lag = (int64_t)k + 1 };

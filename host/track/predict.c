@@ -19,7 +19,8 @@ void clv_flow_begin(clv_flow *flow)
 clv_status clv_flow_add(clv_flow *flow, const double from[3], const double to[3], double frames)
 {
     if (!clv_reserve(&flow->samples, &flow->room, flow->count + 1, sizeof *flow->samples))
-        return clv_fail(CLV_E_MEMORY, "link: no memory for %zu velocities", flow->count + 1);
+        return clv_fail(CLV_E_MEMORY, "link: not enough memory for %zu velocities",
+                        flow->count + 1);
     clv_flow_sample *s = &flow->samples[flow->count++];
     for (int axis = 0; axis < 3; ++axis) {
         s->place[axis] = to[axis];
@@ -61,7 +62,7 @@ static clv_status fill_bins(clv_flow *flow, bool own_distance, size_t least)
     const size_t axis = along(flow), across = 3 - axis;
     const double width = flow->options->channel_bin;
     if (!clv_reserve(&flow->bins, &flow->bin_room, flow->count, sizeof *flow->bins))
-        return clv_fail(CLV_E_MEMORY, "link: no memory for %zu velocities", flow->count);
+        return clv_fail(CLV_E_MEMORY, "link: not enough memory for %zu velocities", flow->count);
     for (size_t i = 0; i < flow->count; ++i) {
         const double at = flow->samples[i].place[across];
         flow->bins[i] = (clv_flow_bin){ own_distance ? at : (floor(at / width) + 0.5) * width,

@@ -86,7 +86,7 @@ clv_status clv_tracks_create(const clv_point *points, const double *z, const int
         t->ranges = clv_alloc(room, sizeof *t->ranges);
     }
     if (!t || !keys || !t->spots || !t->ranges)
-        status = clv_fail(CLV_E_MEMORY, "tracks: no memory for %zu points", count);
+        status = clv_fail(CLV_E_MEMORY, "tracks: not enough memory for %zu points", count);
     if (!status) status = take_points(points, z, particle, count, keys, &t->spot_count);
     if (!status && t->spot_count) {
         qsort(keys, t->spot_count, sizeof *keys, by_track);
@@ -170,7 +170,7 @@ clv_status clv_tracks_filter(clv_tracks *tracks, const clv_track_filter *filter)
     for (size_t i = 0; i < CLV_LEN(bounds); ++i)
         if (!(bounds[i] >= 0))
             return clv_fail(CLV_E_ARGUMENT,
-                            "tracks_filter: a bound of length is %g, but it has to be 0 or more",
+                            "tracks_filter: a bound of length is %g, but it must be 0 or more",
                             bounds[i]);
     size_t spots = 0, count = 0;
     for (size_t k = 0; k < tracks->count; ++k) {

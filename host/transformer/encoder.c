@@ -56,7 +56,7 @@ clv_status clv_encoder_open(clv_context *context, const clv_model_config *config
                         own.heads);
     CLV_TRY(check_family(&own, &own_weights));
     clv_encoder *e = clv_zalloc(1, sizeof *e);
-    if (!e) return clv_fail(CLV_E_MEMORY, "encoder: no memory");
+    if (!e) return clv_fail(CLV_E_MEMORY, "encoder: out of memory");
     e->context = context;
     e->config = own;
     e->weights = own_weights;
@@ -150,7 +150,7 @@ static clv_status plan_make(clv_encode_plan *p)
     p->rows = clv_alloc(p->texts + 1, 2 * sizeof *p->rows);
     p->squares = clv_alloc(p->texts + 1, sizeof *p->squares);
     if (!p->tokens || !p->rows || !p->squares || !plan_side(p, 0) || !plan_side(p, 1))
-        return clv_fail(CLV_E_MEMORY, "encode: no memory for %zu tokens", tokens);
+        return clv_fail(CLV_E_MEMORY, "encode: not enough memory for %zu tokens", tokens);
     p->squares[0] = 0;
     for (size_t i = 0; i < p->texts; ++i) {
         const size_t length = p->offsets[i + 1] - p->offsets[i];
@@ -174,7 +174,8 @@ clv_status clv_encode(clv_encoder *encoder, const int32_t *ids, const size_t *of
     size_t *from_zero = NULL;
     if (offsets[0]) {
         from_zero = clv_alloc(texts + 1, sizeof *from_zero);
-        if (!from_zero) return clv_fail(CLV_E_MEMORY, "encode: no memory for %zu texts", texts);
+        if (!from_zero)
+            return clv_fail(CLV_E_MEMORY, "encode: not enough memory for %zu texts", texts);
         for (size_t i = 0; i <= texts; ++i)
             from_zero[i] = offsets[i] - offsets[0];
         ids += offsets[0];

@@ -98,7 +98,7 @@ static clv_status bring_qkv(clv_queue *queue, const clv_encoder_device *d, clv_b
     if (l->k_weight == l->q_weight + floats && l->v_weight == l->k_weight + floats)
         return bring_matrix(queue, d, to, l->q_weight, 3 * width, width, at);
     float *joined = clv_alloc(3 * floats, sizeof *joined);
-    if (!joined) return clv_fail(CLV_E_MEMORY, "encoder: no memory to join q, k and v");
+    if (!joined) return clv_fail(CLV_E_MEMORY, "encoder: not enough memory to join q, k and v");
     memcpy(joined, l->q_weight, floats * sizeof *joined);
     memcpy(joined + floats, l->k_weight, floats * sizeof *joined);
     memcpy(joined + 2 * floats, l->v_weight, floats * sizeof *joined);
@@ -111,7 +111,8 @@ static clv_status bring_parameters(const clv_encoder *e, clv_queue *queue, clv_e
                                    size_t floats)
 {
     float *all = gather(e, d, floats);
-    if (!all) return clv_fail(CLV_E_MEMORY, "encoder: no memory for %zu parameters", floats);
+    if (!all)
+        return clv_fail(CLV_E_MEMORY, "encoder: not enough memory for %zu parameters", floats);
     clv_status status =
         clv_buffer_create(d->device, floats * sizeof(float), CLV_BUFFER_DEVICE, &d->parameters);
     if (!status) status = clv_write(queue, d->parameters, 0, all, floats * sizeof(float));
@@ -202,7 +203,8 @@ static clv_status bring(const clv_encoder *e, clv_queue *queue, clv_encoder_devi
     d->device = clv_queue_device(queue);
     d->half = e->half;
     d->layers = clv_zalloc(CLV_MAX(c->layers, (size_t)1), sizeof *d->layers);
-    if (!d->layers) return clv_fail(CLV_E_MEMORY, "encoder: no memory for %zu layers", c->layers);
+    if (!d->layers)
+        return clv_fail(CLV_E_MEMORY, "encoder: not enough memory for %zu layers", c->layers);
     CLV_TRY(clv_gemm_choose(e->context, queue, USUAL_ROWS, &d->form));
     lay_out(c, d, &parameters);
     CLV_TRY(bring_parameters(e, queue, d, parameters));
@@ -257,7 +259,7 @@ clv_status clv_encoder_on_device(clv_encoder *e, clv_queue *queue, clv_encoder_d
     if (*out) drop_rehearsed(e, *out);
     *out = NULL;
     clv_encoder_device *d = clv_zalloc(1, sizeof *d);
-    clv_status status = d ? bring(e, queue, d) : clv_fail(CLV_E_MEMORY, "encoder: no memory");
+    clv_status status = d ? bring(e, queue, d) : clv_fail(CLV_E_MEMORY, "encoder: out of memory");
     if (d) d->rehearsed = queue->rehearsing;
     pthread_mutex_lock(&e->lock);
     if (!status && e->device_count == CLV_LEN(e->devices))

@@ -197,5 +197,6 @@ clv_status clv_encode_reference(clv_slot *slot, size_t first, size_t count, void
             pool(&r, c, c->joined[k], tokens, out + k * count * c->width);
     }
     room_clear(&r);
-    return enough ? CLV_OK : clv_fail(CLV_E_MEMORY, "encode: no memory for %zu tokens", longest);
+    return enough ? CLV_OK
+                  : clv_fail(CLV_E_MEMORY, "encode: not enough memory for %zu tokens", longest);
 }

@@ -53,7 +53,7 @@ static clv_status attention_on_host(void *user)
     const int32_t *mask = t->mask;
     float *o = t->o;
     double *p = clv_alloc(s->keys + 1, sizeof *p);
-    if (!p) return clv_fail(CLV_E_MEMORY, "attention: no memory for %zu keys", s->keys);
+    if (!p) return clv_fail(CLV_E_MEMORY, "attention: not enough memory for %zu keys", s->keys);
     for (size_t at = 0; at < s->batch * s->heads * s->queries; ++at) {
         const size_t i = at % s->queries, h = at / s->queries % s->heads;
         const size_t b = at / s->queries / s->heads;
@@ -92,7 +92,8 @@ static clv_status bring_blocks(clv_engine *engine, const clv_attention_shape *s,
     call->block_count = s->batch * each;
     *list = clv_alloc(call->block_count, sizeof **list);
     if (!*list)
-        return clv_fail(CLV_E_MEMORY, "attention: no memory for %zu blocks", call->block_count);
+        return clv_fail(CLV_E_MEMORY, "attention: not enough memory for %zu blocks",
+                        call->block_count);
     /* tokens are rows of one head: each sequence of q begins heads * queries rows after the previous one */
     for (size_t b = 0; b < s->batch; ++b)
         clv_attention_fill(&form,
@@ -225,7 +226,7 @@ static clv_status ffn_on_host(void *user)
 {
     const ffn *f = user;
     float *inner = clv_alloc(f->inner, sizeof *inner);
-    if (!inner) return clv_fail(CLV_E_MEMORY, "ffn: no memory for %zu floats", f->inner);
+    if (!inner) return clv_fail(CLV_E_MEMORY, "ffn: not enough memory for %zu floats", f->inner);
     for (size_t r = 0; r < f->rows; ++r) {
         const float *x = f->x + r * f->width;
         for (size_t j = 0; j < f->inner; ++j) {

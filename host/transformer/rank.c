@@ -89,7 +89,8 @@ static clv_status spread_types(clv_ranker *r, clv_model_config *config, clv_mode
     if (config->types < 2 || !weights->type) return CLV_OK;
     if (!clv_size_mul(2 * words, d, &floats) || !clv_size_mul(floats, sizeof(float), &floats) ||
         !(r->word = clv_alloc_pages(floats)))
-        return clv_fail(CLV_E_MEMORY, "cross-encoder: no memory for the words of second texts");
+        return clv_fail(CLV_E_MEMORY,
+                        "cross-encoder: not enough memory for the words of second texts");
     memcpy(r->word, weights->word, words * d * sizeof *r->word);
     for (size_t i = 0; i < words * d; ++i)
         r->word[words * d + i] =
@@ -202,7 +203,7 @@ clv_status clv_ranker_open(clv_context *context, const char *folder,
                         "clv_ranker_open: activation %d is not one of the enumerators",
                         (int)o.activation);
     clv_ranker *r = clv_zalloc(1, sizeof *r);
-    if (!r) return clv_fail(CLV_E_MEMORY, "cross-encoder: no memory");
+    if (!r) return clv_fail(CLV_E_MEMORY, "cross-encoder: out of memory");
     r->threads = o.threads, r->activation = o.activation;
     clv_status status = clv_model_open(folder, &r->model);
     if (!status) status = clv_classes_open(r->model, folder, &r->classes);
@@ -282,7 +283,7 @@ static clv_status add_pair(clv_ranker *r, block *b, size_t first, size_t second,
     const bool end = r->keeps_end;
     const size_t skip_one = end ? all_ones - ones : 0, skip_two = end ? all_twos - twos : 0;
     if (!clv_reserve(&b->ids, &b->id_room, at + ones + twos + r->around, sizeof *b->ids))
-        return clv_fail(CLV_E_MEMORY, "cross-encoder: no memory for %zu tokens", at);
+        return clv_fail(CLV_E_MEMORY, "cross-encoder: not enough memory for %zu tokens", at);
     int32_t *to = b->ids + at;
     const int32_t separator = one[offsets[first + 1] - offsets[first] - 1];
     to[0] = one[0];
@@ -320,7 +321,7 @@ static clv_status score_pairs(clv_ranker *r, const size_t *pairs, size_t count, 
     clv_status status =
         b.offsets && b.vectors
             ? CLV_OK
-            : clv_fail(CLV_E_MEMORY, "cross-encoder: no memory for %zu pairs", most);
+            : clv_fail(CLV_E_MEMORY, "cross-encoder: not enough memory for %zu pairs", most);
     size_t first = 0;
     for (size_t i = 0; i < count && !status; ++i) {
         status = add_pair(r, &b, pairs[2 * i], pairs[2 * i + 1], truncated);

@@ -20,15 +20,16 @@ clv_status clv_encode_tail_make(clv_encoder *e)
     if (!c->step_count) return CLV_OK;
     e->turned = clv_zalloc(c->step_count, sizeof *e->turned);
     if (!e->turned)
-        return clv_fail(CLV_E_MEMORY, "encoder: no memory for %zu steps", c->step_count);
+        return clv_fail(CLV_E_MEMORY, "encoder: not enough memory for %zu steps", c->step_count);
     for (size_t s = 0; s < c->step_count; ++s) {
         const clv_model_step *step = &c->steps[s];
         size_t count;
         if (step->kind != CLV_STEP_DENSE) continue;
         if (!clv_size_mul(step->in, step->out, &count) ||
             !(e->turned[s] = clv_alloc(count, sizeof **e->turned)))
-            return clv_fail(CLV_E_MEMORY, "encoder: no memory for a dense step of %zu x %zu",
-                            step->out, step->in);
+            return clv_fail(CLV_E_MEMORY,
+                            "encoder: not enough memory for a dense step of %zu x %zu", step->out,
+                            step->in);
         for (size_t i = 0; i < step->out; ++i) /* products run along rows */
             for (size_t k = 0; k < step->in; ++k)
                 e->turned[s][k * step->out + i] = step->weight[i * step->in + k];
@@ -153,5 +154,6 @@ clv_status clv_encode_tail(const clv_encode_plan *p, size_t first, size_t count,
         memcpy(out, made, count * output * sizeof *out);
     }
     clv_free(x), clv_free(y);
-    return enough ? CLV_OK : clv_fail(CLV_E_MEMORY, "encode: no memory for %zu vectors", count);
+    return enough ? CLV_OK
+                  : clv_fail(CLV_E_MEMORY, "encode: not enough memory for %zu vectors", count);
 }

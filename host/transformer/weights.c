@@ -24,7 +24,8 @@ static clv_status bring_halves(clv_queue *queue, const float *host, size_t count
                                size_t at)
 {
     uint16_t *halves = clv_alloc(count, sizeof *halves);
-    if (!halves) return clv_fail(CLV_E_MEMORY, "weights: no memory for %zu halves", count);
+    if (!halves)
+        return clv_fail(CLV_E_MEMORY, "weights: not enough memory for %zu float16 weights", count);
     for (size_t i = 0; i < count; ++i)
         halves[i] = clv_half_of(host[i]);
     const clv_status status =

@@ -9,9 +9,9 @@ CLV_BEGIN_DECLS
 
 /** The numbers never change; new ones come at the end. */
 typedef enum clv_fold {
-    CLV_FOLD_SUM = 0, /**< in the type of the result; integers wrap */
+    CLV_FOLD_SUM = 0, /**< the sum, in the type of the result; integers wrap */
     CLV_FOLD_PROD,    /**< likewise */
-    CLV_FOLD_MIN,     /**< in the type of the operand; NaN if an element is NaN */
+    CLV_FOLD_MIN, /**< the smallest element, in the type of the operand; NaN if an element is NaN */
     CLV_FOLD_MAX,
     CLV_FOLD_ANY, /**< whether an element is not 0 */
     CLV_FOLD_ALL, /**< whether no element is 0 */

@@ -38,7 +38,7 @@ typedef enum clv_dtype {
 enum { CLV_DTYPES = 14 };
 
 CLV_API const char *clv_dtype_name(clv_dtype type); /**< "int8"; "unknown" */
-CLV_API size_t clv_dtype_bytes(clv_dtype type); /**< of one element; 0 if there is no such type */
+CLV_API size_t clv_dtype_bytes(clv_dtype type);     /**< size of an element; 0: no such type */
 
 /**
  * Returns the type in which values of both types are computed, as the Python array API standard (2024.12) says. Where
@@ -115,9 +115,10 @@ typedef enum clv_op {
     CLV_OP_BIT_OR,
     CLV_OP_BIT_XOR,
     CLV_OP_BIT_NOT,
-    CLV_OP_SHIFT_LEFT,  /**< by the width of the type or more: 0 */
-    CLV_OP_SHIFT_RIGHT, /**< by the width of the type or more: 0, or -1 if the number is negative */
-    CLV_OP_MINIMUM,     /**< NaN if an argument is NaN */
+    CLV_OP_SHIFT_LEFT, /**< a shift by the width of the type or more gives 0 */
+    /** A shift by the width of the type or more gives 0, or -1 if the number is negative. */
+    CLV_OP_SHIFT_RIGHT,
+    CLV_OP_MINIMUM, /**< NaN if an argument is NaN */
     CLV_OP_MAXIMUM,
     CLV_OP_FMIN, /**< if one argument is NaN: the other one */
     CLV_OP_FMAX,
@@ -127,7 +128,7 @@ typedef enum clv_op {
     CLV_OP_NEXTAFTER,
     CLV_OP_LOGADDEXP,
     CLV_OP_NEGATE,
-    CLV_OP_ABS, /**< of a complex number: its magnitude, a real number */
+    CLV_OP_ABS, /**< for a complex number, its magnitude, which is real */
     CLV_OP_SIGN,
     CLV_OP_SQUARE,
     CLV_OP_RECIPROCAL,

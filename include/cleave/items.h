@@ -27,8 +27,8 @@ typedef enum clv_item_kind {
 typedef struct clv_item_arg {
     clv_item_kind kind;
     size_t bytes;
-    const void *data; /**< of INPUT, SHARED, VALUE */
-    void *result;     /**< of OUTPUT */
+    const void *data; /**< memory or value of INPUT, SHARED and VALUE */
+    void *result;     /**< memory of OUTPUT */
 } clv_item_arg;
 
 /**

@@ -133,7 +133,7 @@ CLV_API clv_queue *clv_slot_queue(const clv_slot *slot);
 /** Where a kernel finds an input, in elements of the box's `element_bytes`: see clv_slot_input. Frozen. */
 typedef struct clv_place {
     clv_buffer *buffer;
-    size_t offset;    /**< of the box's first element */
+    size_t offset;    /**< offset of the box's first element */
     size_t stride[3]; /**< elements between neighbours: planes, rows, columns */
 } clv_place;
 

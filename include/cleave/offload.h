@@ -43,11 +43,11 @@ enum { CLV_OFFLOAD_REASON = 200 };
  * Frozen.
  */
 typedef struct clv_offload {
-    clv_side side;         /**< HOST or DEVICE */
-    bool forced;           /**< by clv_offload_force, or because there is no other side */
-    bool measured;         /**< predicted from timings; else from built-in rates */
-    double flops;          /**< arithmetic of the call */
-    double bytes;          /**< size of its operands and results */
+    clv_side side; /**< HOST or DEVICE */
+    bool forced;   /**< you forced the side (clv_offload_force), or there is no other side */
+    bool measured; /**< predicted from timings; else from built-in rates */
+    double flops;  /**< arithmetic of the call */
+    double bytes;  /**< size of its operands and results */
     double transfer_bytes; /**< bytes that would have to go to the device and back */
     double resident_bytes; /**< size of the operands that are on the device already */
     double host_s;         /**< prediction for the host; 0: not computed */

@@ -61,7 +61,7 @@ typedef struct clv_probe_host {
 
     const char *cpu_model, *cpu_vendor;
     unsigned packages, cores, threads;
-    unsigned threads_allowed; /**< that affinity and cgroup quota allow; at least 1 */
+    unsigned threads_allowed; /**< threads that affinity and cgroup quota allow; at least 1 */
     unsigned numa_nodes;
     double freq_max_mhz;
     const char *freq_source;

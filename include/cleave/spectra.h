@@ -8,9 +8,9 @@
 CLV_BEGIN_DECLS
 
 enum {
-    CLV_SPECTRA_MAX_LAYERS = 8,   /**< of a network */
-    CLV_SPECTRA_MAX_SPECTRA = 36, /**< of one star */
-    CLV_SPECTRA_MAX_TERMS = 15,   /**< of the continuum */
+    CLV_SPECTRA_MAX_LAYERS = 8,   /**< largest number of layers of a network */
+    CLV_SPECTRA_MAX_SPECTRA = 36, /**< largest number of spectra of one star */
+    CLV_SPECTRA_MAX_TERMS = 15,   /**< largest number of terms of the continuum */
     CLV_SPECTRA_PARAMETERS = 4,   /**< teff, logg, feh, alpha */
     CLV_SPECTRA_UNKNOWNS = 6,     /**< velocity, vsini, teff, logg, feh, alpha */
 };
@@ -25,7 +25,7 @@ enum {
  */
 typedef struct clv_spectra_arm {
     const char *name;                            /**< name of the arm, such as "desi_b" */
-    size_t points;                               /**< of a template, at least 64 */
+    size_t points;                               /**< points of a template, at least 64 */
     double first, last;                          /**< Angstrom */
     size_t layers;                               /**< 1 to CLV_SPECTRA_MAX_LAYERS */
     size_t width[CLV_SPECTRA_MAX_LAYERS + 1];    /**< widths of the layers: first 4, last points */
@@ -52,7 +52,7 @@ typedef struct clv_spectra_arm {
      * units of the axes' lengths), times ten times the number of pixels, is added to what the fit minimises; neg2logl
      * never includes this.
      */
-    size_t nodes[CLV_SPECTRA_PARAMETERS];       /**< of each axis, at least 2; 0: use the network */
+    size_t nodes[CLV_SPECTRA_PARAMETERS]; /**< nodes of each axis, at least 2; 0: use the network */
     const double *axis[CLV_SPECTRA_PARAMETERS]; /**< [nodes[k]], rising */
     const int32_t *grid; /**< [nodes[0],nodes[1],nodes[2],nodes[3]] row of a node; negative: none */
     size_t grid_spectra;
@@ -93,8 +93,9 @@ typedef struct clv_spectrum {
  */
 typedef struct clv_star_prior {
     double value[CLV_SPECTRA_UNKNOWNS];
-    double sigma[CLV_SPECTRA_UNKNOWNS]; /**< of a Gaussian around value; 0: no prior */
-    bool fixed[CLV_SPECTRA_UNKNOWNS];   /**< keep the parameter at value; sigma is then ignored */
+    /** Standard deviation of a Gaussian around value; 0: no prior. */
+    double sigma[CLV_SPECTRA_UNKNOWNS];
+    bool fixed[CLV_SPECTRA_UNKNOWNS]; /**< keep the parameter at value; sigma is then ignored */
 } clv_star_prior;
 
 /** The spectra of stars. Every star has the same number of spectra, and spectrum i of every star has the same arm and
@@ -114,7 +115,7 @@ typedef struct clv_specfit_options {
     double max_velocity_kms;  /**< 0: 1000 */
     double velocity_step_kms; /**< step of the search for start values; 0: 5 */
     double max_vsini_kms;     /**< 0: 500 */
-    double library_sigma;   /**< Angstrom, of the Gaussian that the library is convolved with; used
+    double library_sigma;   /**< standard deviation in Angstrom of the library's own Gaussian; used
                                  only with resolution matrices; 0: 0.5 */
     bool models;            /**< results include the best-fit models */
     clv_progress *progress; /**< NULL: none; a non-zero return cancels */
@@ -147,15 +148,16 @@ enum {
 typedef struct clv_specfit_result {
     double velocity, vsini, teff, logg, feh, alpha; /**< NaN when there was nothing to fit */
     double velocity_error;     /**< spread of exp(-L2 / 2) along velocity, other parameters fixed */
-    double skewness, kurtosis; /**< of that distribution; NaN from clv_specfit_at */
+    double skewness, kurtosis; /**< those of that distribution; NaN from clv_specfit_at */
     double teff_error, logg_error, feh_error, alpha_error; /**< with velocity and vsini fixed */
-    double covariance[21]; /**< of all six parameters in the order above, lower triangle */
+    /** Lower triangle of the covariance of all six parameters, in the order above. */
+    double covariance[21];
     double start_velocity; /**< where the fit started */
     double neg2logl;       /**< sum over spectra of log det M + 2 sum ln s + |D - a'S|^2 */
-    double chisq[CLV_SPECTRA_MAX_SPECTRA];           /**< of unmasked pixels; 0: no spectrum */
-    double chisq_continuum[CLV_SPECTRA_MAX_SPECTRA]; /**< of the continuum without a template */
-    size_t pixels[CLV_SPECTRA_MAX_SPECTRA];          /**< fitted: neither masked nor rejected */
-    size_t rejected[CLV_SPECTRA_MAX_SPECTRA];        /**< see options.reject_sigma */
+    double chisq[CLV_SPECTRA_MAX_SPECTRA]; /**< chi-square of the unmasked pixels; 0: no spectrum */
+    double chisq_continuum[CLV_SPECTRA_MAX_SPECTRA]; /**< the same without a template */
+    size_t pixels[CLV_SPECTRA_MAX_SPECTRA];   /**< pixels fitted: neither masked nor rejected */
+    size_t rejected[CLV_SPECTRA_MAX_SPECTRA]; /**< outliers left out: options.reject_sigma */
     double signal_to_noise[CLV_SPECTRA_MAX_SPECTRA]; /**< median flux / sigma of unmasked pixels */
     float *model[CLV_SPECTRA_MAX_SPECTRA]; /**< [pixels] best fit; NULL without options.models */
     /** Number of starts and further points that ended within 0.5 of the best value. */

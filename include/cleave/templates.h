@@ -34,7 +34,7 @@ typedef struct clv_template_grid {
     size_t points;      /**< points of a template, equidistant in ln lambda */
     double first, last; /**< Angstrom */
     double sigma;       /**< sigma of the Gaussian in the middle of the grid, Angstrom */
-    size_t ccf_points;  /**< of a start template: a power of two */
+    size_t ccf_points;  /**< points of a start template: a power of two */
     double ccf_log0, ccf_log1, ccf_spline_kms;
 } clv_template_grid;
 

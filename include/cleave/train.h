@@ -37,7 +37,7 @@ typedef struct clv_trainer_options {
     double beta1, beta2;   /**< for AdamW, in [0,1) [0.9, 0.999] */
     double eps;            /**< for AdamW [1e-8] */
     double momentum;       /**< for SGD, in [0,1) */
-    double decay;          /**< of weights; biases and norms do not decay */
+    double decay;          /**< decay of the weights; biases and norms do not decay */
     bool decay_all;        /**< biases and norms decay too */
     double clip;           /**< longer gradients are shortened to this length; 0: never */
     double scale;          /**< for CLV_TRAIN_PAIRS [20] */
@@ -45,7 +45,7 @@ typedef struct clv_trainer_options {
                                 neither do the embeddings. You may freeze all layers only with
                                 CLV_TRAIN_CLASSES, whose own layer learns */
     bool frozen_embedding; /**< the embeddings do not learn */
-    uint64_t seed;         /**< of the initial weights of the classes' layer */
+    uint64_t seed;         /**< seed of the initial weights of the classes' layer */
     uint64_t check_every;  /**< steps between checks; 0 with check_every_given: no checks [200] */
     bool check_every_given;
     clv_train_head head; /**< for CLV_TRAIN_CLASSES */

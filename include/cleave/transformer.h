@@ -14,8 +14,8 @@ typedef struct clv_attention_shape {
     size_t size; /**< sizeof(clv_attention_shape) */
     size_t batch, heads;
     size_t kv_heads;      /**< divides heads; 0: heads */
-    size_t queries, keys; /**< of each sequence */
-    size_t width;         /**< of one head */
+    size_t queries, keys; /**< how many of each one sequence has */
+    size_t width;         /**< width of one head */
     bool causal;          /**< query i sees keys j <= i + keys - queries */
     float scale;          /**< factor of the scores; 0: 1 / sqrt(width) */
 } clv_attention_shape;

@@ -269,7 +269,7 @@ static clv_status prepare(clv_machine *machine, clv_nest *nest, const char *help
 clv_status clv_tasks_run(clv_task *tasks, size_t count, const clv_patience *patience)
 {
     clv_child **children = clv_zalloc(count, sizeof(clv_child *));
-    if (!children) return clv_fail(CLV_E_MEMORY, "probe: no memory for helpers");
+    if (!children) return clv_fail(CLV_E_MEMORY, "probe: not enough memory for helpers");
     for (size_t i = 0; i < count; ++i)
         children[i] = &tasks[i].child;
     const bool finished = clv_children_run(children, count, patience);
@@ -295,8 +295,8 @@ static clv_status ask(clv_machine *machine, const clv_probe_options *options, co
     CLV_TRY(clv_helper_find(options->helper, helper, sizeof helper));
 
     clv_task *tasks = clv_zalloc(machine->report.icd_count + 1, sizeof *tasks);
-    clv_status status =
-        tasks ? clv_nest_open(&nest) : clv_fail(CLV_E_MEMORY, "probe: no memory for helpers");
+    clv_status status = tasks ? clv_nest_open(&nest)
+                              : clv_fail(CLV_E_MEMORY, "probe: not enough memory for helpers");
     if (!status) status = prepare(machine, &nest, helper, wanted, tasks, &count);
     if (!status) status = clv_tasks_run(tasks, count, &patience);
     for (size_t i = 0; !status && i < count; ++i)

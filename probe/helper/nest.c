@@ -94,7 +94,8 @@ clv_status clv_nest_environment(clv_nest *nest, const char *library, bool fresh,
     if (!copy || settings.failed) {
         clv_free(copy);
         clv_text_clear(&settings);
-        return clv_fail(CLV_E_MEMORY, "probe: no memory for the environment of a helper process");
+        return clv_fail(CLV_E_MEMORY,
+                        "probe: not enough memory for the environment of a helper process");
     }
     for (char *at = settings.data; used < set; at += strlen(at) + 1)
         copy[used++] = at;

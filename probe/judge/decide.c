@@ -61,14 +61,14 @@ clv_status clv_decide(clv_machine *machine, const clv_orders *orders)
         share_host_memory(&report->host, device);
     }
     clv_merge_duplicates(machine);
-    if (machine->failed) return clv_fail(CLV_E_MEMORY, "probe: no memory for the report");
+    if (machine->failed) return clv_fail(CLV_E_MEMORY, "probe: not enough memory for the report");
 
     bool *chosen = clv_zalloc(report->device_count, sizeof *chosen);
-    if (!chosen) return clv_fail(CLV_E_MEMORY, "probe: no memory for the report");
+    if (!chosen) return clv_fail(CLV_E_MEMORY, "probe: not enough memory for the report");
     clv_status status = decide_mode(machine, orders, chosen);
     clv_free(chosen);
     if (!status) clv_warn_all(machine);
     if (!status && machine->failed)
-        status = clv_fail(CLV_E_MEMORY, "probe: no memory for the report");
+        status = clv_fail(CLV_E_MEMORY, "probe: not enough memory for the report");
     return status;
 }

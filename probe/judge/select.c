@@ -220,7 +220,7 @@ clv_status clv_select_devices(const clv_probe_report *report, const char *select
     bool *excluded = clv_zalloc(count, sizeof *excluded), *taken = clv_zalloc(count, sizeof *taken);
     const clv_status status = excluded && taken
                                   ? select_with(report, selection, excluded, taken, chosen)
-                                  : clv_fail(CLV_E_MEMORY, "device: no memory");
+                                  : clv_fail(CLV_E_MEMORY, "device: out of memory");
     if (status) memset(chosen, 0, count * sizeof *chosen);
     clv_free(excluded), clv_free(taken);
     return status;

@@ -308,7 +308,7 @@ static clv_status measure_transfers(meter *m)
     const size_t bytes = affordable(m, m->effort->transfer_bytes);
     CLV_TRY(clv_rig_buffer(&m->rig, 0, bytes, NULL));
     void *host = clv_alloc_pages(bytes);
-    if (!host) return clv_fail(CLV_E_MEMORY, "no memory to measure transfers");
+    if (!host) return clv_fail(CLV_E_MEMORY, "not enough memory to measure transfers");
     memset(host, 1, bytes);
     clv_status status = copy_both_ways(m, host, bytes);
     clv_free(host);

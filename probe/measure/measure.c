@@ -248,7 +248,8 @@ static clv_status check_in_helpers(const campaign *c, clv_nest *nest, const char
     };
     size_t count = 0;
     clv_task *tasks = clv_zalloc(c->machine->report.device_count, sizeof *tasks);
-    clv_status status = tasks ? CLV_OK : clv_fail(CLV_E_MEMORY, "probe: no memory for helpers");
+    clv_status status =
+        tasks ? CLV_OK : clv_fail(CLV_E_MEMORY, "probe: not enough memory for helpers");
     for (size_t i = 0; !status && i < c->machine->report.device_count; ++i) {
         if (!is_due(c, i)) continue;
         status = prepare(c, nest, helper, "check", i, &tasks[count]);

@@ -109,7 +109,7 @@ clv_status clv_record_save(const clv_probe_host *host, const clv_probe_platform 
     char *name = clv_json_text(key, true), *text = NULL;
     clv_status status = CLV_OK;
     if (!name)
-        status = clv_fail(CLV_E_MEMORY, "record: no memory");
+        status = clv_fail(CLV_E_MEMORY, "record: out of memory");
     else
         record_path(name, folder, sizeof folder, path, sizeof path);
     if (status || !*path) {
@@ -121,7 +121,7 @@ clv_status clv_record_save(const clv_probe_host *host, const clv_probe_platform 
     clv_report_write_check(root, &device->check);
     clv_report_write_rates(root, &device->measured);
     text = clv_json_text(root, false);
-    if (!text) status = clv_fail(CLV_E_MEMORY, "record: no memory");
+    if (!text) status = clv_fail(CLV_E_MEMORY, "record: out of memory");
     if (!status) status = clv_dir_make_private(folder);
     if (!status) status = clv_file_write_private(path, text, strlen(text));
 cleanup:

@@ -69,7 +69,8 @@ void clv_trial_device(const clv_probe_device *device, clv_trial *trial)
     *trial = (clv_trial){ .free_bytes = CLV_UNKNOWN };
     const size_t capacity = (size_t)CLV_MIN(device->global_bytes / SMALLEST + 64, 65536u);
     cl_mem *buffers = clv_zalloc(capacity, sizeof(cl_mem));
-    clv_status status = buffers ? clv_rig_open(&rig, device) : clv_fail(CLV_E_MEMORY, "no memory");
+    clv_status status =
+        buffers ? clv_rig_open(&rig, device) : clv_fail(CLV_E_MEMORY, "out of memory");
     if (!status) trial->free_bytes = fill(&rig, device, buffers, capacity);
     clv_rig_close(&rig);
     clv_free(buffers);

@@ -333,6 +333,6 @@ clv_status clv_fields_read(clv_machine *machine, const clv_json *object, clv_fie
         const clv_json *value = clv_json_get(find_group(object, r.row->group), r.row->key);
         if (!is_null(value)) CLV_TRY(read_row(&r, value, record));
     }
-    if (machine->failed) return clv_fail(CLV_E_MEMORY, "%s: no memory", where);
+    if (machine->failed) return clv_fail(CLV_E_MEMORY, "%s: out of memory", where);
     return CLV_OK;
 }

@@ -135,7 +135,7 @@ static clv_status add(clv_machine *machine, const clv_json *profiles, const char
     snprintf(where, sizeof where, "%.80s: %.60s", name, id);
     if (!same_platform || !machine->report.platform_count) {
         clv_probe_platform *platform = clv_machine_add_platform(machine);
-        if (!platform) return clv_fail(CLV_E_MEMORY, "%s: no memory", name);
+        if (!platform) return clv_fail(CLV_E_MEMORY, "%s: out of memory", name);
         CLV_TRY(clv_fields_read(machine, profile, platform_fields, where, platform));
     }
     const size_t platform = machine->report.platform_count - 1;
@@ -143,7 +143,7 @@ static clv_status add(clv_machine *machine, const clv_json *profiles, const char
     for (size_t i = 0; i < machine->report.device_count; ++i)
         if (machine->devices[i].platform == platform) ++ordinal;
     clv_probe_device *device = clv_machine_add_device(machine);
-    if (!device) return clv_fail(CLV_E_MEMORY, "%s: no memory", name);
+    if (!device) return clv_fail(CLV_E_MEMORY, "%s: out of memory", name);
     device->platform = platform;
     device->ordinal = ordinal;
     CLV_TRY(clv_fields_read(machine, profile, device_fields, where, device));

@@ -23,7 +23,7 @@ static clv_status check_list(const clv_json *list, const char *what, const char 
 
 static clv_status no_memory(const char *what)
 {
-    return clv_fail(CLV_E_MEMORY, "%s: no memory", what);
+    return clv_fail(CLV_E_MEMORY, "%s: out of memory", what);
 }
 
 clv_status clv_report_read_check(clv_machine *machine, const clv_json *object,
@@ -114,7 +114,7 @@ clv_status clv_report_read_facts(clv_machine *machine, const clv_json *root, siz
     const clv_json *devices = clv_json_get(root, "devices");
     const size_t first_platform = machine->report.platform_count;
     if (!clv_json_is_object(opencl) || !clv_json_is_array(devices))
-        return clv_fail(CLV_E_FORMAT, "%s: is not a report: it lacks \"opencl\" or \"devices\"",
+        return clv_fail(CLV_E_FORMAT, "%s is not a report: it lacks \"opencl\" or \"devices\"",
                         what);
     CLV_TRY(check_list(platforms, what, "platforms"));
     CLV_TRY(check_list(devices, what, "devices"));

@@ -33,7 +33,7 @@ clv_status clv_snapshot_read(clv_machine *machine, const char *name, const char 
         machine->report.simulated = clv_machine_keep(machine, name);
     }
     clv_json_free(root);
-    if (!status && machine->failed) status = clv_fail(CLV_E_MEMORY, "%s: no memory", name);
+    if (!status && machine->failed) status = clv_fail(CLV_E_MEMORY, "%s: out of memory", name);
     return status;
 }
 

@@ -277,7 +277,7 @@ class Encoder(Encoding):
 
     def _prompt(self, name: str | None, prompt: str | None) -> str:
         if name is not None and prompt is not None:
-            raise ArgumentError("encode: prompt and prompt_name exclude each other")
+            raise ArgumentError("encode: prompt and prompt_name cannot be used together")
         found = ctypes.c_char_p()
         model = self._weights()
         if prompt is None:

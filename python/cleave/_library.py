@@ -102,7 +102,7 @@ def check(status: int) -> None:
 def take_text(pointer: int | None) -> str:
     """Returns a text that the library handed over, as str, and frees it."""
     if not pointer:
-        raise MemoryError("libcleave: no memory for a text")
+        raise MemoryError("libcleave: not enough memory for a text")
     try:
         return ctypes.string_at(pointer).decode(errors="replace")
     finally:

@@ -84,7 +84,7 @@ static clv_status trial_open(trial *t)
     uint32_t state = 7;
     const clv_gemm g = product(t);
     t->host = clv_alloc(a + b + 2 * c, sizeof(float));
-    if (!t->host) return clv_fail(CLV_E_MEMORY, "gemm: no memory to choose a variant");
+    if (!t->host) return clv_fail(CLV_E_MEMORY, "gemm: not enough memory to choose a variant");
     for (size_t i = 0; i < a + b; ++i)
         t->host[i] = number(&state);
     CLV_TRY(clv_buffer_create(device, a * sizeof(float), CLV_BUFFER_DEVICE, &t->a));

@@ -178,7 +178,7 @@ static clv_status on_host(void *user)
     const product *t = user;
     const bool copy = t->b_col != 1 && t->n > 1;
     float *dense = copy ? clv_alloc(t->k * t->n, sizeof *dense) : NULL;
-    if (copy && t->k && !dense) return clv_fail(CLV_E_MEMORY, "matmul: no memory for B");
+    if (copy && t->k && !dense) return clv_fail(CLV_E_MEMORY, "matmul: not enough memory for B");
     clv_matmul_parts parts = clv_matmul_parts_of(t->m, t->n, t->k, t->batch, t->watch);
     clv_status status = CLV_OK;
     for (clv_matmul_part part; !status && clv_matmul_next_part(&parts, &part);) {
@@ -330,7 +330,7 @@ static clv_status sample(clv_context *context, const clv_call *like, double flop
     (void)context;
     const size_t a = s.m * s.k, b = s.k * s.n, c = s.m * s.n;
     sampled *made = clv_alloc_pages(sizeof *made + (a + b + c) * s.batch * sizeof(float));
-    if (!made) return clv_fail(CLV_E_MEMORY, "matmul: no memory for a trial");
+    if (!made) return clv_fail(CLV_E_MEMORY, "matmul: not enough memory for a trial run");
     for (size_t i = 0; i < (a + b) * s.batch; ++i)
         made->memory[i] = (float)(i % 13) * 0.125f - 0.75f;
     made->product = (product){ .m = s.m,

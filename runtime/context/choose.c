@@ -75,7 +75,7 @@ clv_status clv_choose_devices(const clv_probe_report *report, clv_mode mode, con
     *count = 0;
     if (mode == CLV_MODE_REFERENCE) return CLV_OK;
     bool *picked = clv_zalloc(report->device_count, sizeof *picked);
-    if (!picked) return clv_fail(CLV_E_MEMORY, "no memory to choose devices");
+    if (!picked) return clv_fail(CLV_E_MEMORY, "not enough memory to choose devices");
 
     static const char *const by_mode[] = {
         [CLV_MODE_CPU] = "cpu", [CLV_MODE_GPU] = "gpu", [CLV_MODE_HYBRID] = "gpu,cpu"

@@ -65,7 +65,7 @@ static clv_status open_caches(clv_context *context, const clv_context_options *o
     clv_cache_dir(directory, sizeof directory);
     const bool fits = !own || copy_path(own, directory, sizeof directory);
     context->cache = clv_alloc(1, sizeof *context->cache);
-    if (!context->cache) return clv_fail(CLV_E_MEMORY, "no memory for a context");
+    if (!context->cache) return clv_fail(CLV_E_MEMORY, "not enough memory for a context");
     clv_cache_open(context->cache, directory);
     clv_notes_open(&context->speeds, context->cache->directory, "speeds.txt",
                    "cleave: how fast jobs ran on this machine; delete a line to forget it");
@@ -88,7 +88,7 @@ static clv_status note_helper(clv_context *context, const char *helper, unsigned
     if (!helper || context->compilers == 1) return CLV_OK;
     const size_t bytes = strlen(helper) + 1;
     context->helper = clv_alloc(bytes, 1);
-    if (!context->helper) return clv_fail(CLV_E_MEMORY, "no memory for a context");
+    if (!context->helper) return clv_fail(CLV_E_MEMORY, "not enough memory for a context");
     memcpy(context->helper, helper, bytes);
     return CLV_OK;
 }
@@ -98,7 +98,7 @@ static clv_status choose(clv_context *context, const clv_wishes *wishes, unsigne
     const char *selection = wishes->devices;
     const clv_mode mode = wishes->mode;
     size_t *chosen = clv_alloc(context->probe->device_count, sizeof *chosen), count = 0;
-    if (!chosen) return clv_fail(CLV_E_MEMORY, "no memory to choose devices");
+    if (!chosen) return clv_fail(CLV_E_MEMORY, "not enough memory to choose devices");
     clv_status status = clv_wishes_choose(wishes, context->probe, chosen, &count);
     if (!status) status = clv_devices_make(context, chosen, count, sub_devices);
     clv_free(chosen);
@@ -130,7 +130,7 @@ clv_status clv_context_create(const clv_context_options *given, clv_context **ou
     if (!plain) CLV_TRY(clv_fork_check(clv_opencl_born(), "context"));
     clv_context_free(NULL); /* frees contexts left behind that have come back */
     clv_context *context = clv_zalloc(1, sizeof *context);
-    if (!context) return clv_fail(CLV_E_MEMORY, "no memory for a context");
+    if (!context) return clv_fail(CLV_E_MEMORY, "not enough memory for a context");
     context->born = clv_fork_generation();
     clv_mutex_init(&context->job_lock);
     clv_mutex_init(&context->array_lock);

@@ -151,7 +151,7 @@ static clv_status make_device(const clv_context *context, clv_device *device)
     clv_text place = { 0 };
     if (device->facts->flags.costly_binaries && clv_driver_keeps_kernels(&place))
         device->driver_cache = place.data;
-    if (place.failed) return clv_fail(CLV_E_MEMORY, "no memory for a device's name");
+    if (place.failed) return clv_fail(CLV_E_MEMORY, "not enough memory for a device's name");
     device->helper = context->helper;
     device->born = context->born;
     device->compilers = compilers_of(context, device);
@@ -162,7 +162,7 @@ static clv_status make_device(const clv_context *context, clv_device *device)
     device->check = context->checks;
     device->bind = context->binding;
     device->identity = make_identity(context->probe, device);
-    if (!device->identity) return clv_fail(CLV_E_MEMORY, "no memory for a device's name");
+    if (!device->identity) return clv_fail(CLV_E_MEMORY, "not enough memory for a device's name");
     make_names(context->probe, device);
     device->budget = budget_of(context, device);
     CLV_TRY(clv_pool_make(device));
@@ -180,7 +180,8 @@ clv_status clv_devices_make(clv_context *context, const size_t *chosen, size_t c
         return clv_fail(CLV_E_ARGUMENT, "there are %zu devices, but at most %d can share a job",
                         total, CLV_BALANCE_MAX_DEVICES);
     context->devices = clv_zalloc(total, sizeof *context->devices);
-    if (!context->devices) return clv_fail(CLV_E_MEMORY, "no memory for %zu devices", total);
+    if (!context->devices)
+        return clv_fail(CLV_E_MEMORY, "not enough memory for %zu devices", total);
     for (size_t i = 0; i < count; ++i) {
         const clv_probe_device *facts = &probe->devices[chosen[i]];
         const bool on_cpu = clv_is_on_the_cpu(facts);

@@ -94,7 +94,7 @@ static clv_status open_now(clv_device *device)
     cl_int code;
     if (!device->id)
         return clv_fail(CLV_E_NO_DEVICE,
-                        "%s: is only known from a recorded report, so it cannot be used",
+                        "%s is only known from a recorded report, so it cannot be used",
                         device->label);
     if (device->check) CLV_TRY(qualify(device));
     if (device->part) CLV_TRY(split(device));

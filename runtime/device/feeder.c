@@ -47,7 +47,8 @@ clv_status clv_feeder_get(clv_device *device, clv_feeder **out)
     *out = device->feeder;
     if (*out) return CLV_OK;
     clv_feeder *feeder = clv_zalloc(1, sizeof *feeder);
-    if (!feeder) return clv_fail(CLV_E_MEMORY, "%s: no memory for its thread", device->label);
+    if (!feeder)
+        return clv_fail(CLV_E_MEMORY, "%s: not enough memory for its thread", device->label);
     feeder->device = device;
     clv_mutex_init(&feeder->lock);
     clv_cond_init(&feeder->changed);

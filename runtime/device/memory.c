@@ -73,7 +73,7 @@ clv_status clv_device_reserve(clv_device *device, size_t bytes, size_t count)
         return clv_fail(CLV_E_ARGUMENT,
                         "reserve: the device is NULL, or 0 bytes or 0 buffers were asked for");
     clv_buffer **held = clv_zalloc(count, sizeof(clv_buffer *));
-    if (!held) return clv_fail(CLV_E_MEMORY, "reserve: no memory for %zu buffers", count);
+    if (!held) return clv_fail(CLV_E_MEMORY, "reserve: not enough memory for %zu buffers", count);
     for (size_t i = 0; i < count && !status; ++i)
         status = clv_buffer_create(device, bytes, CLV_BUFFER_DEVICE, &held[i]);
     for (size_t i = count; i-- > 0;)

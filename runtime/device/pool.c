@@ -47,7 +47,7 @@ clv_status clv_pool_make(clv_device *device)
     uint64_t largest = device->facts->max_alloc_bytes;
     if (largest == CLV_UNKNOWN) largest = device->budget / 4;
     clv_pool *pool = device->pool = clv_zalloc(1, sizeof *pool);
-    if (!pool) return clv_fail(CLV_E_MEMORY, "%s: no memory for its pool", device->label);
+    if (!pool) return clv_fail(CLV_E_MEMORY, "%s: not enough memory for its pool", device->label);
     pool->max_alloc = (size_t)CLV_MIN(largest, (uint64_t)SIZE_MAX / 2);
     clv_own_join(&pool->own, device->facts->id);
     return CLV_OK;
@@ -286,7 +286,7 @@ clv_status clv_buffer_wrap(clv_device *device, void *host, size_t bytes, clv_buf
     if (!host || !bytes)
         return clv_fail(CLV_E_ARGUMENT, "%s: the memory to wrap is NULL or empty", device->label);
     if (!device->zero_copy)
-        return clv_fail(CLV_E_DEVICE, "%s: does not share memory with the host", device->label);
+        return clv_fail(CLV_E_DEVICE, "%s does not share memory with the host", device->label);
     clv_buffer *buffer = take_shell(device);
     if (!buffer) return clv_fail(CLV_E_MEMORY, "%s: no host memory for a buffer", device->label);
     cl_int code;

@@ -34,7 +34,7 @@ static clv_status create(clv_device *device, bool timed, clv_queue **out)
     *out = NULL;
     CLV_TRY(clv_device_open(device));
     clv_queue *queue = clv_zalloc(1, sizeof *queue);
-    if (!queue) return clv_fail(CLV_E_MEMORY, "%s: no memory for a queue", device->label);
+    if (!queue) return clv_fail(CLV_E_MEMORY, "%s: not enough memory for a queue", device->label);
     cl_int code = CL_INVALID_VALUE;
     queue->device = device;
     queue->timed = timed && device->trust_profiling;
@@ -211,12 +211,12 @@ clv_status clv_queue_note(clv_queue *queue, cl_event event, clv_command command,
     if (done) {
         *done = NULL;
         handle = clv_zalloc(1, sizeof *handle);
-        if (!handle) status = clv_fail(CLV_E_MEMORY, "no memory for an event");
+        if (!handle) status = clv_fail(CLV_E_MEMORY, "not enough memory for an event");
     }
     if (!status && queue->pending_count == MAX_PENDING) status = settle(queue, MAX_PENDING / 2);
     if (!status && !clv_reserve(&queue->pending, &queue->pending_capacity, queue->pending_count + 1,
                                 sizeof *queue->pending))
-        status = clv_fail(CLV_E_MEMORY, "no memory for an event");
+        status = clv_fail(CLV_E_MEMORY, "not enough memory for an event");
     if (status) { /* the command runs already: wait, so that nothing is in flight unnoticed */
         clWaitForEvents(1, &event);
         clReleaseEvent(event);

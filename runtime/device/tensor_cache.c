@@ -101,7 +101,8 @@ clv_status clv_tensors_make_room(clv_device *device, size_t bytes, clv_buffer_ki
 clv_status clv_tensors_make(clv_device *device, uint64_t wish)
 {
     device->tensors = clv_zalloc(1, sizeof *device->tensors);
-    if (!device->tensors) return clv_fail(CLV_E_MEMORY, "%s: no memory for tensors", device->label);
+    if (!device->tensors)
+        return clv_fail(CLV_E_MEMORY, "%s: not enough memory for tensors", device->label);
     device->tensors->wish = wish;
     return CLV_OK;
 }
@@ -170,7 +171,7 @@ clv_status clv_tensor_get(clv_queue *queue, const void *owner, size_t part, size
     *out = look_up(device, owner, part);
     if (*out) return CLV_OK;
     clv_kept_tensor *tensor = clv_zalloc(1, sizeof *tensor), *sooner;
-    if (!tensor) return clv_fail(CLV_E_MEMORY, "%s: no memory for a tensor", device->label);
+    if (!tensor) return clv_fail(CLV_E_MEMORY, "%s: not enough memory for a tensor", device->label);
     /* a rehearsed tensor has no owner: it was not filled, and goes when it is unpinned */
     tensor->owner = queue->rehearsing ? NULL : owner;
     tensor->part = part;

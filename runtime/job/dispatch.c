@@ -130,7 +130,7 @@ static clv_status make_run(clv_context *context, const clv_job *job, void *user,
                            clv_run **out)
 {
     clv_run *run = clv_run_take(context, job, user);
-    if (!run) return clv_fail(CLV_E_MEMORY, "job %s: no memory", job->name);
+    if (!run) return clv_fail(CLV_E_MEMORY, "job %s: out of memory", job->name);
     run->side = side;
     for (size_t i = 0; i < context->device_count && side != CLV_SIDE_HOST; ++i) {
         clv_device *device = &context->devices[i];
@@ -249,7 +249,7 @@ static void give_up_hung(clv_run *run)
         if (worker->gone || !clv_balance_get_stats(run->balance, i).out) continue;
         worker->gone = true;
         atomic_store(&worker->device->hung, true);
-        clv_error_take(&worker->error, clv_fail(CLV_E_DEVICE, "%s: has not finished its chunk",
+        clv_error_take(&worker->error, clv_fail(CLV_E_DEVICE, "%s has not finished its chunk",
                                                 worker->device->label));
         clv_log(CLV_LOG_WARN, "%s: %s: the device is dropped", run->name, clv_error_message());
         clv_trace_note(run->context->trace, worker->device, clv_now(), "given up: hangs");
@@ -274,7 +274,8 @@ static void watch(clv_run *run)
             continue;
         }
         if (plain && !clv_plain_works(plain)) { /* units are still missing */
-            clv_run_fail(run, clv_fail(CLV_E_MEMORY, "job %s: no memory to continue", run->name));
+            clv_run_fail(
+                run, clv_fail(CLV_E_MEMORY, "job %s: not enough memory to continue", run->name));
             break;
         }
         /* wakes often enough to notice when this process does not get to run */

@@ -48,7 +48,8 @@ clv_status clv_pack(const clv_slot *slot, clv_packed *packed)
         if (is_result(k))
             good = append(packed, &one, sizeof one) && append(packed, k->host, k->asked);
     }
-    return good ? CLV_OK : clv_fail(CLV_E_MEMORY, "job: no memory to pack the results of a chunk");
+    return good ? CLV_OK
+                : clv_fail(CLV_E_MEMORY, "job: not enough memory to pack the results of a chunk");
 }
 
 clv_status clv_unpack(const void *bytes, size_t length, clv_slot *slot)

@@ -158,7 +158,7 @@ clv_status clv_plain_start(clv_run *run, clv_plain **out)
     clv_plain *plain = clv_zalloc(1, sizeof *plain + lanes * sizeof *plain->lane);
     if (!plain || !clv_mutex_init(&plain->lock)) {
         clv_free(plain);
-        return clv_fail(CLV_E_MEMORY, "job %s: no memory for the plain C path", run->name);
+        return clv_fail(CLV_E_MEMORY, "job %s: not enough memory for the plain C path", run->name);
     }
     plain->run = run, plain->chunk = chunk;
     plain->helps = !run->job.progress && !run->worker_count; /* otherwise it has to watch */

@@ -29,7 +29,7 @@ clv_status clv_report_create(clv_report **out)
     if (!out) return clv_fail(CLV_E_ARGUMENT, "report: out is NULL");
     *out = NULL;
     clv_report *report = clv_zalloc(1, sizeof *report);
-    if (!report) return clv_fail(CLV_E_MEMORY, "no memory for a report");
+    if (!report) return clv_fail(CLV_E_MEMORY, "not enough memory for a report");
     report->jobs = clv_json_array();
     report->operation = clv_json_object();
     clv_utc(report->started, sizeof report->started);

@@ -116,7 +116,8 @@ static clv_status check(const survey *s, clv_sample *sample)
 {
     if (!sample->results || !(sample->tolerance > 0)) return CLV_OK;
     float *want = clv_alloc(sample->results, sizeof *want);
-    if (!want) return clv_fail(CLV_E_MEMORY, "%s: no memory to compare", s->like->operation);
+    if (!want)
+        return clv_fail(CLV_E_MEMORY, "%s: not enough memory to compare", s->like->operation);
     sample->call->forced = CLV_SIDE_HOST;
     clv_status status = once(s, sample->call, CLV_HOST);
     memcpy(want, sample->result, sample->results * sizeof *want);

@@ -89,7 +89,7 @@ static clv_call_orders *to_order(void)
     clv_call_orders *mine = clv_call_orders_here();
     if (!mine)
         clv_log(CLV_LOG_ERROR,
-                "offload: no memory to record the choice of this thread: it is ignored");
+                "offload: not enough memory to record the choice of this thread: it is ignored");
     return mine;
 }
 

@@ -427,7 +427,7 @@ void clv_offload_failed(clv_context *context, const clv_call *call)
 clv_status clv_offload_make(clv_context *context)
 {
     struct clv_offload_table *table = context->offload = clv_zalloc(1, sizeof *table);
-    if (!table) return clv_fail(CLV_E_MEMORY, "no memory for a context");
+    if (!table) return clv_fail(CLV_E_MEMORY, "not enough memory for a context");
     clv_mutex_init(&table->lock);
     clv_cond_init(&table->timed);
     return CLV_OK;

@@ -44,7 +44,7 @@ clv_status clv_ahead_note(clv_device *device, const clv_launch *launch, const cl
         clv_kernel_use *use = clv_program_use(program, launch->kernel, launch->local);
         if (use && !use->args) use->args = describe(args, count);
         if (!use || !use->args)
-            status = clv_fail(CLV_E_MEMORY, "%s: no memory for a kernel", launch->kernel);
+            status = clv_fail(CLV_E_MEMORY, "%s: not enough memory for a kernel", launch->kernel);
     }
     pthread_mutex_unlock(&device->program_lock);
     return status;

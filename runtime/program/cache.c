@@ -119,7 +119,7 @@ bool clv_cache_load(const clv_cache *cache, const char *key, void **payload, siz
         return false;
     const size_t at = verified_payload(data, total, key);
     if (!at) {
-        clv_log(CLV_LOG_WARN, "%s: is damaged or of another version; removed", path);
+        clv_log(CLV_LOG_WARN, "%s is damaged or of another version; removed", path);
         unlink(path);
         clv_free(data);
         return false;

@@ -73,7 +73,7 @@ static clv_status write_list(const campaign *c)
     pthread_mutex_lock(&c->device->program_lock);
     char *text = make_list(c);
     pthread_mutex_unlock(&c->device->program_lock);
-    if (!text) return clv_fail(CLV_E_MEMORY, "no memory for a list of kernels");
+    if (!text) return clv_fail(CLV_E_MEMORY, "not enough memory for a list of kernels");
     snprintf(path, sizeof path, "%s/%s", c->folder, CLV_COMPILE_LIST);
     const clv_status status = clv_file_write_private(path, text, strlen(text));
     clv_json_text_free(text);
@@ -106,7 +106,7 @@ static clv_status prepare(campaign *c)
     snprintf(c->place, sizeof c->place, "%u:%u", platform->ordinal, device->facts->ordinal);
     const size_t most = CLV_MIN((size_t)device->compilers, c->count);
     c->tasks = clv_zalloc(most, sizeof *c->tasks);
-    if (!c->tasks) return clv_fail(CLV_E_MEMORY, "no memory for helpers");
+    if (!c->tasks) return clv_fail(CLV_E_MEMORY, "not enough memory for helpers");
     for (; c->task_count < most; ++c->task_count)
         CLV_TRY(clv_task_prepare(&c->tasks[c->task_count], &c->nest, c->helper, library, "compile",
                                  c->place, c->folder));

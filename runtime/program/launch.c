@@ -53,7 +53,8 @@ static clv_status make_kernel(clv_queue *queue, const clv_launch *launch, clv_ke
     clv_program *program;
     CLV_TRY(clv_program_get(device, launch->source, launch->defines, &program));
     clv_kernel *kernel = clv_zalloc(1, sizeof *kernel);
-    if (!kernel) return clv_fail(CLV_E_MEMORY, "%s: no memory for a kernel", launch->kernel);
+    if (!kernel)
+        return clv_fail(CLV_E_MEMORY, "%s: not enough memory for a kernel", launch->kernel);
     cl_int code;
     *kernel = (clv_kernel){ .program = program, .source = launch->source, .name = launch->kernel };
     memcpy(kernel->defines, launch->defines, sizeof kernel->defines);
@@ -71,7 +72,7 @@ static clv_status make_kernel(clv_queue *queue, const clv_launch *launch, clv_ke
     if (!kernel->set) {
         clReleaseKernel(kernel->cl);
         clv_free(kernel);
-        return clv_fail(CLV_E_MEMORY, "%s: no memory for a kernel", launch->kernel);
+        return clv_fail(CLV_E_MEMORY, "%s: not enough memory for a kernel", launch->kernel);
     }
     if (clGetKernelWorkGroupInfo(kernel->cl, device->id, CL_KERNEL_WORK_GROUP_SIZE,
                                  sizeof kernel->max_group, &kernel->max_group, NULL) != CL_SUCCESS)

@@ -22,7 +22,7 @@ static clv_status write_options(const clv_device *device, const clv_define *defi
     clv_text_add(options, "-cl-std=CL1.2%s", device->slow_fma ? " -DCLV_SLOW_FMA" : "");
     for (int i = 0; i < CLV_MAX_DEFINES && defines[i].name; ++i)
         clv_text_add(options, " -D%s=%ld", defines[i].name, defines[i].value);
-    return options->failed ? clv_fail(CLV_E_MEMORY, "no memory for build options") : CLV_OK;
+    return options->failed ? clv_fail(CLV_E_MEMORY, "not enough memory for build options") : CLV_OK;
 }
 
 static clv_program *find(clv_device *device, const clv_cl_source *source, const char *options)
@@ -42,7 +42,7 @@ static clv_status write_key(const clv_device *device, const clv_text *text, cons
     clv_text_add(key, "cleave %s\nsource %s\noptions %s\ndevice %s\n", clv_version(), hex, options,
                  device->identity);
     if (device->driver_cache) clv_text_add(key, "kernels in %s\n", device->driver_cache);
-    return key->failed ? clv_fail(CLV_E_MEMORY, "no memory for a cache key") : CLV_OK;
+    return key->failed ? clv_fail(CLV_E_MEMORY, "not enough memory for a cache key") : CLV_OK;
 }
 
 static void destroy(clv_program *p)
@@ -66,7 +66,7 @@ static clv_status add(clv_device *device, const clv_cl_source *source, clv_text 
     clv_text key = { 0 };
     clv_program *p = clv_zalloc(1, sizeof *p);
     clv_status status = p ? clv_source_resolve(source, &p->text)
-                          : clv_fail(CLV_E_MEMORY, "%s: no memory", source->name);
+                          : clv_fail(CLV_E_MEMORY, "%s: out of memory", source->name);
     if (!status) status = write_key(device, &p->text, options->data, &key);
     if (status) {
         if (p) destroy(p);

@@ -103,5 +103,5 @@ clv_status clv_source_resolve(const clv_cl_source *source, clv_text *text)
 {
     expansion x = { .out = text, .directory = developer_directory() };
     CLV_TRY(expand(&x, source, 0));
-    return text->failed ? clv_fail(CLV_E_MEMORY, "%s: no memory", source->name) : CLV_OK;
+    return text->failed ? clv_fail(CLV_E_MEMORY, "%s: out of memory", source->name) : CLV_OK;
 }

@@ -22,7 +22,7 @@ struct clv_texts {
 clv_status clv_texts_make(clv_context *context)
 {
     context->texts = clv_zalloc(1, sizeof *context->texts);
-    if (!context->texts) return clv_fail(CLV_E_MEMORY, "no memory for a context");
+    if (!context->texts) return clv_fail(CLV_E_MEMORY, "not enough memory for a context");
     clv_mutex_init(&context->texts->lock);
     return CLV_OK;
 }
@@ -42,7 +42,7 @@ clv_status clv_texts_get(clv_context *context, const char *name, const char *wor
         texts->first = t;
     }
     pthread_mutex_unlock(&texts->lock);
-    if (!t) return clv_fail(CLV_E_MEMORY, "%s: no memory for a kernel's text", name);
+    if (!t) return clv_fail(CLV_E_MEMORY, "%s: not enough memory for a kernel's text", name);
     *source = &t->source;
     return CLV_OK;
 }

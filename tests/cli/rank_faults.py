@@ -153,7 +153,7 @@ def check_refusals(name):
     for what, part, arguments, before, environment in (
             ("a rank without inputs", "rank 2: ", [], mpi.as_rank(2, "cd elsewhere"), os.environ),
             ("rank 0 without a place for its output", "no-folder", ["-o", "no-folder/x.csv"], [], os.environ),
-            ("shards under MPI", "exclude each other", ["--shard", "1/2", "--record", "r"], [], os.environ),
+            ("shards under MPI", "cannot be used together", ["--shard", "1/2", "--record", "r"], [], os.environ),
             ("no such plugin", "cannot be loaded", [], [], {**os.environ, "CLEAVE_MPI_PLUGIN": "/nowhere/p.so"})):
         kit.fresh("out")
         started = time.monotonic()

@@ -111,7 +111,7 @@ static void mistakes_are_named(void **state)
     expect(CLEAVE("--icd", "/not/there", "probe"), 2, "", "/not/there");
     expect(CLEAVE("--icd", empty, "probe"), 2, "", "no .icd file");
     expect(CLEAVE("--icd", test_write("\n", "blank.icd"), "probe"), 2, "", "is neither a driver");
-    expect(CLEAVE("probe", "--", "--icd"), 2, "", "\"--icd\" is one argument too many");
+    expect(CLEAVE("probe", "--", "--icd"), 2, "", "\"--icd\" is an unexpected argument");
 }
 
 static void caches_of_drivers_are_private(void **state)

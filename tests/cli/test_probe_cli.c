@@ -61,14 +61,14 @@ static void wrong_usage_is_named(void **state)
 {
     (void)state;
     expect(PROBE("--nonsense"), 2, "", "--nonsense");
-    expect(PROBE("file"), 2, "", "file\" is one argument too many");
+    expect(PROBE("file"), 2, "", "file\" is an unexpected argument");
     expect(PROBE("--timeout=soon"), 2, "", "soon\", but it must be a number");
     expect(PROBE("--timeout=-1"), 2, "", "--timeout");
     expect(PROBE("--bench=slow"), 2, "", "must be quick or full");
     expect(PROBE("--mode=fast"), 2, "", "must be auto, cpu, gpu, hybrid or reference");
     expect(PROBE("--device=graphics"), 2, "", "the list of devices \"graphics\" is not valid");
     expect(PROBE("--scenario=x"), 2, "", "--scenario needs --simulate");
-    expect(PROBE("--json", "--list"), 2, "", "exclude each other");
+    expect(PROBE("--json", "--list"), 2, "", "cannot be used together");
     expect(SIMULATE("two-gb", "--check"), 2, "", "cannot be checked");
     expect(SIMULATE("two-gb", "--measure-free"), 2, "", "cannot be checked or measured");
     expect(SIMULATE("nowhere", "--json"), 2, "", "no scenario or device \"nowhere\"");
@@ -165,7 +165,7 @@ static void a_saved_report_can_be_replayed(void **state)
     expect(PROBE("--simulate", path), 0, "saved.json; no driver was touched", NULL);
     test_write("{\"schema\":\"cleave.probe/1\",\"opencl\":{}}", "bad.json");
     snprintf(path, sizeof path, "%s/bad.json", test_temp_dir());
-    expect(PROBE("--simulate", path), 2, "", "bad.json: is not a report");
+    expect(PROBE("--simulate", path), 2, "", "bad.json is not a report");
     expect(PROBE("--save", "/nonexistent/x.json"), 1, NULL, "/nonexistent/x.json");
 }
 

@@ -201,7 +201,7 @@ def check_refusals(folder):
             make_model(os.path.join(folder, "c"), num_hidden_layers=3), "-o", target)
     with open(os.path.join(model, "model.safetensors"), "r+b") as file:
         file.truncate(1000)
-    refuses(2, "model.safetensors: has a header of", model, "-o", target)
+    refuses(2, "model.safetensors has a header of", model, "-o", target)
     expect("no output of a failed run", False, os.path.exists(target))
 
 

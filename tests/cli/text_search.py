@@ -187,8 +187,9 @@ def refusals():
         file.write("one\ntwo\nthree\n")
     for words, arguments in (
             ("there is nothing to search for", ["rows.npy"]),
-            ("--model and --queries exclude each other", ["rows.npy", "--queries", "q.npy", "--model", "model"]),
-            ("-i two.txt and --queries q.npy exclude each other", ["rows.npy", "--queries", "q.npy", "-i", "two.txt"]),
+            ("--model and --queries cannot be used together", ["rows.npy", "--queries", "q.npy", "--model", "model"]),
+            ("-i two.txt and --queries q.npy cannot be used together",
+             ["rows.npy", "--queries", "q.npy", "-i", "two.txt"]),
             ("--top is 0, but it must be 1 to 16384", ["rows.npy", "--queries", "q.npy", "--top", "0"]),
             ("VECTORS is missing", ["--queries", "q.npy"]),
             ("wide.npy has vectors of 8 numbers, but rows.npy has vectors of 7", ["rows.npy", "--queries", "wide.npy"]),
@@ -201,8 +202,8 @@ def refusals():
             ("cannot open", ["rows.npy", "--queries", "none.npy"]),
             ("--codes codes.npy needs --first-pass",
              ["rows.npy", "--queries", "q.npy", "--codes", "codes.npy"]),
-            ("--similarity dot exclude each other", ["rows.npy", "--queries", "q.npy", "--first-pass", "int8",
-                                             "--similarity", "dot"]),
+            ("--similarity dot cannot be used together",
+             ["rows.npy", "--queries", "q.npy", "--first-pass", "int8", "--similarity", "dot"]),
             ("--rescore is 1639, but it must be at most", ["rows.npy", "--queries", "q.npy", "--first-pass", "int8",
                                                               "--rescore", "1639"]),
             ("would be int8 [2, 7]", ["rows.npy", "--queries", "q.npy", "--first-pass", "int8",

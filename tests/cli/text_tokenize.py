@@ -97,7 +97,7 @@ def check_refusals(folder):
     refuses(2, "is a directory", TINY, "-i", folder, "-o", target)
     refuses(2, "neither tokenizer.json nor vocab.txt", folder, "-o", target)
     refuses(2, "MODEL is missing", "-o", target)
-    refuses(2, "exclude each other", TINY, "--no-limit", "--max-length=9", "-o", target)
+    refuses(2, "cannot be used together", TINY, "--no-limit", "--max-length=9", "-o", target)
     refuses(2, "max_length is 1, but it must be at least 2", TINY, "--max-length=1", "-o", target)
     refuses(2, "--threads", TINY, "--threads=65", "-o", target)
     refuses(2, "or a model folder", testdata.path_of("model/tokens.json"), "-o", target)

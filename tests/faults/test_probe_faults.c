@@ -146,7 +146,7 @@ static void no_driver_spoils_the_report(void **state)
         const char *message = clv_json_string(clv_json_get(icd, "message"), "");
         if (f->status && strcmp(status, f->status) != 0)
             fail_msg("%s: %s (%s), expected %s", name, status, message, f->status);
-        if (f->message && !strstr(message, f->message)) fail_msg("%s: says \"%s\"", name, message);
+        if (f->message && !strstr(message, f->message)) fail_msg("%s says \"%s\"", name, message);
         expect_good_drivers(root, name);
         print_message("%-24s %-10s %.2f s\n", f->name ? f->name : "(file)", status,
                       outcome.seconds);

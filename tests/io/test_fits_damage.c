@@ -167,7 +167,7 @@ static void claimed_sizes_are_checked(void **state)
         { { START, "BITPIX  =                  -64", "NAXIS   =                    2",
             "NAXIS1  =           8589934592", "NAXIS2  =           8589934592", "END" },
           CLV_E_SHAPE,
-          "larger than any memory" },
+          "more memory than can be addressed" },
         { { START, "BITPIX  =                   16", "NAXIS   =                    1",
             "NAXIS1  =                 1441", "END" },
           CLV_E_FORMAT,

@@ -369,8 +369,8 @@ static void broken_tables_and_json_lines(void **state)
           "line 2: the member \"text\" is missing" },
         { CLV_LINES_JSON, "{\"text\": \"x\"}\n{\"text\": 4}\n", NULL, 0,
           "is something else, expected a string" },
-        { CLV_LINES_JSON, "{\"text\": \"x\"}\nplain\n", NULL, 0, "line 2: is not valid JSON" },
-        { CLV_LINES_JSON, "\n{\"text\": \"x\"}\n \nplain\n", NULL, 0, "line 4: is not valid JSON" },
+        { CLV_LINES_JSON, "{\"text\": \"x\"}\nplain\n", NULL, 0, "line 2 is not valid JSON" },
+        { CLV_LINES_JSON, "\n{\"text\": \"x\"}\n \nplain\n", NULL, 0, "line 4 is not valid JSON" },
         { CLV_LINES_JSON, "[1]\n", NULL, 0, "line 1: not a JSON object" },
     };
     (void)state;

@@ -185,11 +185,11 @@ static void wrong_headers_are_named(void **state)
         { "{'descr': '<f4', 'fortran_order': False, 'shape': (1,1,1,1,1)}", 4, CLV_E_SHAPE,
           "more than 4 axes" },
         { "{'descr': '<f4', 'fortran_order': False, 'shape': (99999999999999999999999,)}", 4,
-          CLV_E_SHAPE, "larger than any memory" },
+          CLV_E_SHAPE, "more memory than can be addressed" },
         { "{'descr': '<f4', 'fortran_order': False, 'shape': (4294967296, 4294967296)}", 4,
-          CLV_E_SHAPE, "shape [4294967296,4294967296] is larger" },
+          CLV_E_SHAPE, "shape [4294967296,4294967296] needs more memory" },
         { "{'descr': '<f4', 'fortran_order': False, 'shape': (4611686018427387905,)}", 4,
-          CLV_E_SHAPE, "larger than any memory" }, /* times 4 wraps to 4 */
+          CLV_E_SHAPE, "more memory than can be addressed" }, /* times 4 wraps to 4 */
         { "{'descr': '<f4', 'fortran_order': False, 'shape': (1000000, 1000000)}", 4, CLV_E_FORMAT,
           "truncated: the file has 4 bytes of data, expected 4000000000000 for shape "
           "[1000000,1000000] of f4" },

@@ -204,7 +204,7 @@ static void every_failed_allocation_is_reported(void **state)
     EXPECT_OK(clv_file_array_create(&array, "a", CLV_I32, 1, (const size_t[]){ 3 }));
     void *data = array.data;
     clv_alloc_fail_at(1);
-    EXPECT_FAIL(CLV_E_MEMORY, "a: no memory for [3] float32 (12 B)",
+    EXPECT_FAIL(CLV_E_MEMORY, "a: not enough memory for [3] float32 (12 B)",
                 clv_file_array_convert(&array, "a", CLV_F32));
     clv_alloc_fail_at(0);
     assert_true(array.type == CLV_I32 && array.data == data); /* as it was */

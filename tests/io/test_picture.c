@@ -63,7 +63,7 @@ static void drawing_stays_inside(void **state)
     clv_image_text(&image, 3, 2, 1, "\xC3\xA9~ ", red, NULL);
     clv_image_clear(&image);
     clv_image_clear(&image);
-    EXPECT_FAIL(CLV_E_MEMORY, "no memory for a picture",
+    EXPECT_FAIL(CLV_E_MEMORY, "not enough memory for a picture",
                 clv_image_create(&image, SIZE_MAX / 2, 3, white));
     assert_null(image.rgb);
 }

@@ -246,7 +246,7 @@ static void check_configurations(test_device *device)
           "num_hidden_layers is 0, expected 1 to", CLV_E_FORMAT },
         { "\"head_dim\": 8", "\"head_dim\": 16", "config.json says [64,32]", CLV_E_FORMAT },
         { "\"rms_norm_eps\": 1e-05", "\"rms_norm_eps\": 2",
-          "the epsilon of the norms is 2, expected above 0", CLV_E_FORMAT },
+          "the epsilon of the norms is 2, expected a number above 0", CLV_E_FORMAT },
         { "\"intermediate_size\": 56", "\"intermediate_size\": 57", "config.json says [57,32]",
           CLV_E_FORMAT },
         { "\"num_hidden_layers\": 2", "\"num_hidden_layers\": 3",

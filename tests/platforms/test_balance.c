@@ -278,7 +278,7 @@ static void without_host_memory_a_device_waits(void **state)
     for (unsigned long k = 1; k <= 3; ++k) {
         clv_alloc_fail_at(k);
         const clv_balance_job job = { .units = UNITS };
-        EXPECT_FAIL(CLV_E_MEMORY, "no memory", clv_balance_create(&job, &device, 1, 0, &b));
+        EXPECT_FAIL(CLV_E_MEMORY, "not enough memory", clv_balance_create(&job, &device, 1, 0, &b));
         clv_alloc_fail_at(0);
         assert_null(b);
     }

@@ -180,7 +180,7 @@ def check_fifos():
     kit.make_inputs("made")
     os.mkfifo("star.txt")
     try:
-        kit.expect(2, "star.txt: is a pipe", "specfit", "star.txt", "--library", "made/specfit-library", "-q",
+        kit.expect(2, "star.txt is a pipe", "specfit", "star.txt", "--library", "made/specfit-library", "-q",
                    "-o", "stars.csv", "--mode", "reference", timeout=20)
     except kit.subprocess.TimeoutExpired:
         kit.wrong("specfit: a spectrum that is a FIFO hangs")

@@ -44,7 +44,7 @@ def ends(process, told, code):
         process.wait(30)
     except subprocess.TimeoutExpired:
         process.kill()
-        kit.wrong("%s: does not end" % told)
+        kit.wrong("%s does not end" % told)
         process.wait()
     took = time.time() - began
     said = process.stderr.read()

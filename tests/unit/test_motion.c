@@ -103,7 +103,7 @@ static void drift_is_the_mean_step(void **unused)
     clv_tracks_spots(tracks, moved, NULL, NULL);
     near(moved[3].y, 13 - 2.5, 1e-12);
     drift[2][1] = NAN;
-    EXPECT_FAIL(CLV_E_ARGUMENT, "has to be finite", clv_tracks_subtract(tracks, drift[0]));
+    EXPECT_FAIL(CLV_E_ARGUMENT, "must be finite", clv_tracks_subtract(tracks, drift[0]));
     clv_tracks_free(tracks);
 }
 

@@ -101,7 +101,7 @@ static clv_status take_spots(task *t, clv_blob_stream *stream)
         }
         if (!keeps_spots(t->a)) continue;
         if (!clv_reserve(&t->spots, &t->room, t->count + count, sizeof *t->spots))
-            return clv_fail(CLV_E_MEMORY, "no memory for %zu spots", t->count + count);
+            return clv_fail(CLV_E_MEMORY, "not enough memory for %zu spots", t->count + count);
         memcpy(t->spots + t->count, both, count * sizeof *both);
         t->count += count;
     }
@@ -154,7 +154,7 @@ static clv_status run_frames(task *t, const clv_blob_options *given, bool quiet_
                                            : NULL;
         if (!status && t->a->overlay && !quiet_pass &&
             !blobs_project(&t->projection, t->facts, pixels, count, moved, t->a->invert))
-            status = clv_fail(CLV_E_MEMORY, "no memory for the overlay");
+            status = clv_fail(CLV_E_MEMORY, "not enough memory for the overlay");
         if (!status && !quiet_pass) status = take_spots(t, stream);
         if (!status) t->done += count;
     }
@@ -192,7 +192,7 @@ static clv_status detect(task *t)
 static clv_status draw(const task *t)
 {
     clv_spot *spots = clv_alloc(CLV_MAX(t->count, (size_t)1), sizeof *spots);
-    if (!spots) return clv_fail(CLV_E_MEMORY, "no memory for the overlay");
+    if (!spots) return clv_fail(CLV_E_MEMORY, "not enough memory for the overlay");
     for (size_t i = 0; i < t->count; ++i)
         spots[i] = t->spots[i].is;
     const clv_status status =

@@ -69,8 +69,9 @@ static clv_status read_rows(const char *path, const link_args *a, link_rows *r)
     r->points = clv_alloc(CLV_MAX(r->count, (size_t)1), sizeof *r->points);
     r->particle = clv_alloc(CLV_MAX(r->count, (size_t)1), sizeof *r->particle);
     double *values = clv_alloc(CLV_MAX(r->count, (size_t)1), sizeof *values);
-    clv_status status =
-        r->points && r->particle && values ? CLV_OK : clv_fail(CLV_E_MEMORY, "%s: no memory", path);
+    clv_status status = r->points && r->particle && values
+                            ? CLV_OK
+                            : clv_fail(CLV_E_MEMORY, "%s: out of memory", path);
     for (int role = COLUMN_FRAME; role <= COLUMN_X && !status; ++role)
         status = read_column(r, path, role, values);
     if (!status && r->column[COLUMN_Z] != SIZE_MAX) {
@@ -218,7 +219,7 @@ static clv_status make_lines(link_rows *r, const char *path, bool fill)
         const clv_point *p = &r->points[i];
         if (r->particle[i] >= 0 && !add_line(r, (link_line){ p->frame, r->particle[i],
                                                              r->z ? r->z[i] : 0, p->y, p->x, i }))
-            return clv_fail(CLV_E_MEMORY, "%s: no memory", path);
+            return clv_fail(CLV_E_MEMORY, "%s: out of memory", path);
     }
     if (fill && r->line_count) {
         qsort(r->lines, r->line_count, sizeof *r->lines, by_track);
@@ -230,7 +231,7 @@ static clv_status make_lines(link_rows *r, const char *path, bool fill)
                 if (!add_line(r, (link_line){ f, a.particle, a.z + (b.z - a.z) * part,
                                               a.y + (b.y - a.y) * part, a.x + (b.x - a.x) * part,
                                               SIZE_MAX }))
-                    return clv_fail(CLV_E_MEMORY, "%s: no memory", path);
+                    return clv_fail(CLV_E_MEMORY, "%s: out of memory", path);
             }
         }
     }
@@ -244,7 +245,7 @@ static clv_status find_branches(link_rows *r, const char *path, double range)
     r->parent = clv_alloc(r->tracks + 1, sizeof *r->parent);
     r->child = clv_alloc(r->tracks + 1, sizeof *r->child);
     if (!r->branches || !r->parent || !r->child)
-        return clv_fail(CLV_E_MEMORY, "%s: no memory for %zu tracks", path, r->tracks);
+        return clv_fail(CLV_E_MEMORY, "%s: not enough memory for %zu tracks", path, r->tracks);
     for (size_t t = 0; t < r->tracks; ++t)
         r->parent[t] = r->child[t] = -1;
     CLV_TRY(clv_link_branches(r->points, r->z, r->particle, r->count, range, r->branches,

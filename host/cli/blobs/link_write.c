@@ -40,7 +40,7 @@ typedef struct output {
 
 static clv_status no_memory(const output *o)
 {
-    return clv_fail(CLV_E_MEMORY, "%s: no memory", o->path);
+    return clv_fail(CLV_E_MEMORY, "%s: out of memory", o->path);
 }
 
 /* Writes a filled row's value of a column; empty: unknown. */

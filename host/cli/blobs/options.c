@@ -217,11 +217,11 @@ int blobs_check(blobs_args *a)
     if (a->scope == 1 && a->common.shard)
         return cli_error(
             cli_running(), CLI_USAGE,
-            "--threshold-scope movie and --shard exclude each other, since a shard does "
+            "--threshold-scope movie and --shard cannot be used together, since a shard does "
             "not know the whole movie; give --threshold, or use MPI");
     if (a->scope == 1 && a->threshold_sigma_given)
         return cli_error(cli_running(), CLI_USAGE,
-                         "--threshold-scope movie and --threshold-sigma exclude each other");
+                         "--threshold-scope movie and --threshold-sigma cannot be used together");
     if (a->min_sigma < 0.8 && !a->common.quiet)
         cli_warn(cli_running(), "a filter narrower than 0.8 pixels cannot be sampled well on the "
                                 "pixel grid; use --min-sigma 0.8 or more");

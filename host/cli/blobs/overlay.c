@@ -61,7 +61,7 @@ static clv_status ends_of(const blobs_projection *p, float *low, float *high)
     const size_t plane = p->height * p->width, step = plane / 65536 + 1;
     float *sample = clv_alloc(plane / step + 1, sizeof *sample);
     size_t n = 0;
-    if (!sample) return clv_fail(CLV_E_MEMORY, "no memory for the overlay");
+    if (!sample) return clv_fail(CLV_E_MEMORY, "not enough memory for the overlay");
     for (size_t i = 0; i < plane; i += step)
         if (isfinite(p->values[i])) sample[n++] = p->values[i];
     qsort(sample, n, sizeof *sample, by_value);
@@ -107,7 +107,7 @@ static clv_status draw_tracks(clv_image *image, double scale, const clv_spot *sp
         most = CLV_MAX(most, particle[i]);
     size_t *last = clv_zalloc((size_t)(most + 1) + 1, sizeof *last);
     const double first = count ? spots[0].frame : 0, end = count ? spots[count - 1].frame : 0;
-    if (!last) return clv_fail(CLV_E_MEMORY, "no memory for the overlay");
+    if (!last) return clv_fail(CLV_E_MEMORY, "not enough memory for the overlay");
     for (size_t i = 0; i < count; ++i) {
         if (particle[i] < 0) continue;
         size_t *before = &last[particle[i]]; /* index + 1 */
@@ -258,7 +258,7 @@ static clv_status preview(const blobs_args *a, clv_movie *movie, clv_context *co
     size_t count = 0;
     double largest = 0;
     void *pixels = clv_alloc_pages(f->height * f->width * clv_type_size(f->type));
-    if (!pixels) return clv_fail(CLV_E_MEMORY, "no memory for a frame");
+    if (!pixels) return clv_fail(CLV_E_MEMORY, "not enough memory for a frame");
     clv_status status = clv_movie_read(movie, (size_t)a->preview, 1, pixels);
     for (size_t i = 0; i < CLV_LEN(noise) + CLV_LEN(part) && !status; ++i) {
         const bool by_noise = i < CLV_LEN(noise);
@@ -282,7 +282,7 @@ static clv_status preview(const blobs_args *a, clv_movie *movie, clv_context *co
         o = blobs_options(a);
         status = count_at(context, &shape, pixels, &o, &spots, &count, &largest);
         if (!status && !blobs_project(&p, f, pixels, 1, NULL, a->invert))
-            status = clv_fail(CLV_E_MEMORY, "no memory for the overlay");
+            status = clv_fail(CLV_E_MEMORY, "not enough memory for the overlay");
         if (!status) status = blobs_draw(&p, NULL, spots, NULL, count, a->overlay);
         blobs_projection_clear(&p);
     }

@@ -79,7 +79,7 @@ clv_status blobs_reader_start(clv_movie *movie, size_t first, size_t last, size_
     const clv_movie_facts *f = clv_movie_look(movie);
     *out = NULL;
     blobs_reader *r = clv_zalloc(1, sizeof *r);
-    if (!r) return clv_fail(CLV_E_MEMORY, "no memory for a reader");
+    if (!r) return clv_fail(CLV_E_MEMORY, "not enough memory for a reader");
     r->movie = movie, r->next = first, r->last = last, r->frames = frames;
     r->frame_bytes = f->height * f->width * clv_type_size(f->type);
     bool ok = clv_mutex_init(&r->lock) && clv_cond_init(&r->changed);
@@ -92,7 +92,8 @@ clv_status blobs_reader_start(clv_movie *movie, size_t first, size_t last, size_
     r->started = ok && clv_thread_start(&r->thread, "cleave-read", read_all, r);
     if (!r->started) {
         blobs_reader_stop(r);
-        return clv_fail(CLV_E_MEMORY, "no memory for %d blocks of %zu frames", BLOCKS, frames);
+        return clv_fail(CLV_E_MEMORY, "not enough memory for %d blocks of %zu frames", BLOCKS,
+                        frames);
     }
     *out = r;
     return CLV_OK;

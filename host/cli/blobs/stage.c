@@ -22,7 +22,7 @@ clv_status blobs_stage_open(blobs_stage *s, const blobs_args *a, const clv_movie
     if (!a->registered) return CLV_OK;
     s->frame = clv_alloc(f->height * f->width, sizeof *s->frame);
     s->restored = clv_alloc(f->height * f->width, sizeof *s->restored);
-    if (!s->frame || !s->restored) return clv_fail(CLV_E_MEMORY, "no memory for a frame");
+    if (!s->frame || !s->restored) return clv_fail(CLV_E_MEMORY, "not enough memory for a frame");
     return clv_npy_stream_open_movie(&s->registered, a->registered, f->height, f->width);
 }
 
@@ -41,7 +41,8 @@ clv_status blobs_stage_take(blobs_stage *s, const void *pixels, size_t count)
 {
     const double started = clv_now();
     if (!clv_reserve(&s->shifts, &s->room, s->count + count, sizeof *s->shifts))
-        return clv_fail(CLV_E_MEMORY, "no memory for the drift of %zu frames", s->count + count);
+        return clv_fail(CLV_E_MEMORY, "not enough memory for the drift of %zu frames",
+                        s->count + count);
     clv_stage_shift *shifts = s->shifts + s->count;
     CLV_TRY(clv_stage_push(s->stage, pixels, count, shifts));
     s->count += count;

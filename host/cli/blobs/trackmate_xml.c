@@ -203,7 +203,7 @@ static clv_status add_tracks(clv_text *t, const blobs_units *units, const blobs_
                              size_t count)
 {
     const blobs_trackmate_row **of = clv_alloc(CLV_MAX(count, (size_t)1), sizeof *of);
-    if (!of) return clv_fail(CLV_E_MEMORY, "no memory for tracks");
+    if (!of) return clv_fail(CLV_E_MEMORY, "not enough memory for tracks");
     size_t members = 0, index = 0;
     clv_text shown = { 0 };
     for (size_t i = 0; i < count; ++i)
@@ -285,7 +285,7 @@ clv_status blobs_xml_write(const char *path, const blobs_units *units,
                  "<DisplaySettings>%s</DisplaySettings>\n</TrackMate>\n",
                  display);
     const clv_part part = { t.data, t.length };
-    if (!status && t.failed) status = clv_fail(CLV_E_MEMORY, "%s: no memory", path);
+    if (!status && t.failed) status = clv_fail(CLV_E_MEMORY, "%s: out of memory", path);
     if (!status) status = clv_parts_write(path, &part, 1);
     clv_text_clear(&t);
     return status;

@@ -80,7 +80,7 @@ static clv_status fill_gaps(member **members, size_t *count)
         const uint32_t last = (*members)[i].spot.frame;
         for (uint32_t f = (*members)[i - 1].spot.frame + 1; f < last; ++f) {
             if (!clv_reserve(members, &room, total + 1, sizeof **members))
-                return clv_fail(CLV_E_MEMORY, "no memory to fill gaps");
+                return clv_fail(CLV_E_MEMORY, "not enough memory to fill gaps");
             (*members)[total++] = (member){
                 step_between(&(*members)[i - 1].spot, &(*members)[i].spot, f),
                 { NAN, NAN },
@@ -96,7 +96,7 @@ static clv_status link_members(const blobs_spot *spots, size_t count, const blob
                                int64_t *particle, size_t *tracks)
 {
     clv_point *points = clv_alloc(CLV_MAX(count, (size_t)1), sizeof *points);
-    if (!points) return clv_fail(CLV_E_MEMORY, "no memory to link %zu spots", count);
+    if (!points) return clv_fail(CLV_E_MEMORY, "not enough memory to link %zu spots", count);
     for (size_t i = 0; i < count; ++i)
         points[i] = (clv_point){ spots[i].is.frame, (double)spots[i].is.y, (double)spots[i].is.x };
     const clv_link_options options = { .size = sizeof options,
@@ -115,7 +115,8 @@ clv_status blobs_link(blobs_spot **spots, size_t *count, const blobs_args *a, in
     const size_t seen = *count;
     int64_t *of = clv_alloc(CLV_MAX(seen, (size_t)1), sizeof *of);
     member *members = clv_alloc(CLV_MAX(seen, (size_t)1), sizeof *members);
-    clv_status status = of && members ? CLV_OK : clv_fail(CLV_E_MEMORY, "no memory to link");
+    clv_status status =
+        of && members ? CLV_OK : clv_fail(CLV_E_MEMORY, "not enough memory to link");
     if (!status) status = link_members(*spots, seen, a, of, tracks);
     size_t kept = 0;
     for (size_t i = 0; i < seen && !status; ++i)
@@ -130,7 +131,7 @@ clv_status blobs_link(blobs_spot **spots, size_t *count, const blobs_args *a, in
         if (all) *spots = all;
         clv_free(of);
         of = clv_alloc(CLV_MAX(kept, (size_t)1), sizeof *of);
-        if (!all || !of) status = clv_fail(CLV_E_MEMORY, "no memory for %zu spots", kept);
+        if (!all || !of) status = clv_fail(CLV_E_MEMORY, "not enough memory for %zu spots", kept);
     }
     if (!status) {
         for (size_t i = 0; i < kept; ++i)

@@ -98,7 +98,7 @@ static int show_progress(const char *job, size_t done, size_t total, void *user)
 static clv_status keep(task *t, const clv_volume_spot *spots, size_t count, size_t stack)
 {
     if (!clv_reserve(&t->members, &t->room, t->count + count, sizeof *t->members))
-        return clv_fail(CLV_E_MEMORY, "no memory for %zu spots", t->count + count);
+        return clv_fail(CLV_E_MEMORY, "not enough memory for %zu spots", t->count + count);
     for (size_t i = 0; i < count; ++i) {
         t->members[t->count] = (volume_member){ spots[i], -1 };
         t->members[t->count++].spot.frame = (uint32_t)stack;
@@ -132,7 +132,8 @@ static clv_status detect(task *t)
     options.progress = show_progress, options.progress_user = t;
     void *voxels = clv_alloc_pages(f->depth * f->height * f->width * clv_type_size(f->type));
     clv_status status =
-        voxels ? CLV_OK : clv_fail(CLV_E_MEMORY, "no memory for a stack of %zu planes", f->depth);
+        voxels ? CLV_OK
+               : clv_fail(CLV_E_MEMORY, "not enough memory for a stack of %zu planes", f->depth);
     for (size_t stack = t->first; stack < t->last && !status; ++stack) {
         clv_volume_spot *spots = NULL;
         size_t count = 0;
@@ -216,7 +217,7 @@ static clv_status fill_gaps(task *t)
         const volume_member a = t->members[i - 1], b = t->members[i];
         for (uint32_t f = a.spot.frame + 1; a.particle == b.particle && f < b.spot.frame; ++f) {
             if (!clv_reserve(&t->members, &t->room, t->count + 1, sizeof *t->members))
-                return clv_fail(CLV_E_MEMORY, "no memory to fill gaps");
+                return clv_fail(CLV_E_MEMORY, "not enough memory to fill gaps");
             t->members[t->count++] =
                 (volume_member){ step_between(&a.spot, &b.spot, f), a.particle };
         }
@@ -231,8 +232,9 @@ static clv_status link_spots(task *t)
     clv_point *points = clv_alloc(n, sizeof *points);
     double *z = clv_alloc(n, sizeof *z);
     int64_t *particle = clv_alloc(n, sizeof *particle);
-    clv_status status =
-        points && z && particle ? CLV_OK : clv_fail(CLV_E_MEMORY, "no memory to link %zu spots", n);
+    clv_status status = points && z && particle
+                            ? CLV_OK
+                            : clv_fail(CLV_E_MEMORY, "not enough memory to link %zu spots", n);
     for (size_t i = 0; i < t->count && !status; ++i) {
         const clv_volume_spot *s = &t->members[i].spot;
         z[i] = (double)s->z * t->voxel[0] / t->voxel[2];
@@ -264,7 +266,7 @@ static clv_status draw(const task *t)
     clv_volume_spot *spots = clv_alloc(CLV_MAX(t->count, (size_t)1), sizeof *spots);
     int64_t *particle = clv_alloc(CLV_MAX(t->count, (size_t)1), sizeof *particle);
     clv_status status =
-        spots && particle ? CLV_OK : clv_fail(CLV_E_MEMORY, "no memory for the overlay");
+        spots && particle ? CLV_OK : clv_fail(CLV_E_MEMORY, "not enough memory for the overlay");
     for (size_t i = 0; i < t->count && !status; ++i)
         spots[i] = t->members[i].spot, particle[i] = t->members[i].particle;
     if (!status)

@@ -23,7 +23,7 @@ clv_status blobs_volume_project(blobs_volume_views *v, const clv_movie_facts *f,
     if (!v->along_z) {
         const size_t all = h * w + h * d + d * w;
         *v = (blobs_volume_views){ d, h, w, clv_alloc(all, sizeof(float)), NULL, NULL };
-        if (!v->along_z) return clv_fail(CLV_E_MEMORY, "no memory for the overlay");
+        if (!v->along_z) return clv_fail(CLV_E_MEMORY, "not enough memory for the overlay");
         v->along_x = v->along_z + h * w, v->along_y = v->along_x + h * d;
         for (size_t i = 0; i < all; ++i)
             v->along_z[i] = NAN;
@@ -79,8 +79,9 @@ clv_status blobs_volume_draw(const blobs_volume_views *v, const double voxel[3],
     blobs_projection p = { height, width, paste(v, deep, height, width) };
     clv_spot *flat = clv_zalloc(VIEWS * count + 1, sizeof *flat);
     int64_t *tracks = clv_alloc(VIEWS * count + 1, sizeof *tracks);
-    clv_status status =
-        p.values && flat && tracks ? CLV_OK : clv_fail(CLV_E_MEMORY, "no memory for the overlay");
+    clv_status status = p.values && flat && tracks
+                            ? CLV_OK
+                            : clv_fail(CLV_E_MEMORY, "not enough memory for the overlay");
     /* tracks are drawn separately in each view */
     int64_t most = 0;
     for (size_t i = 0; i < count && particle; ++i)

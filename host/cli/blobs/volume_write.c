@@ -71,7 +71,7 @@ static clv_status write_trackmate(const volume_table *t, const char *path)
     const double x = t->units->pixel_size > 0 ? t->units->pixel_size : 1,
                  y = x * t->voxel[1] / t->voxel[2], z = x * t->voxel[0] / t->voxel[2];
     blobs_trackmate_row *rows = clv_alloc(CLV_MAX(t->count, (size_t)1), sizeof *rows);
-    if (!rows) return clv_fail(CLV_E_MEMORY, "%s: no memory", path);
+    if (!rows) return clv_fail(CLV_E_MEMORY, "%s: out of memory", path);
     for (size_t i = 0; i < t->count; ++i) {
         const clv_volume_spot *s = &t->members[i].spot;
         rows[i] = (blobs_trackmate_row){ .number = i,
@@ -125,7 +125,7 @@ static clv_status write_records(const volume_table *t, const char *path, bool tr
                            sizeof t->members[i].particle);
     }
     const clv_status status =
-        text.failed ? clv_fail(CLV_E_MEMORY, "%s: no memory", path)
+        text.failed ? clv_fail(CLV_E_MEMORY, "%s: out of memory", path)
         : parquet   ? blobs_parquet_write(path, names, codes, count, text.data, t->count, row_bytes)
                     : clv_file_write(path, text.data, text.length);
     clv_text_clear(&text);

@@ -135,7 +135,7 @@ clv_status blobs_parquet_write(const char *path, const char *const *names, const
                         CLV_MIN(rows - at, (size_t)GROUP_ROWS), &out);
     clv_parquet_end(&file, &out);
     const clv_part part = { out.data, out.length };
-    const clv_status status = out.failed ? clv_fail(CLV_E_MEMORY, "%s: no memory", path)
+    const clv_status status = out.failed ? clv_fail(CLV_E_MEMORY, "%s: out of memory", path)
                                          : clv_parts_write(path, &part, 1);
     clv_text_clear(&out);
     return status;
@@ -241,7 +241,7 @@ clv_status blobs_writer_open(blobs_writer *w, const char *path, const blobs_args
 
 static clv_status flush(blobs_writer *w)
 {
-    if (w->csv.text.failed) return clv_fail(CLV_E_MEMORY, "%s: no memory", w->path);
+    if (w->csv.text.failed) return clv_fail(CLV_E_MEMORY, "%s: out of memory", w->path);
     if (!w->file) return CLV_OK;
     const size_t length = w->csv.text.length;
     if (length && fwrite(w->csv.text.data, 1, length, w->file) != length)
@@ -310,7 +310,7 @@ clv_status blobs_writer_add(blobs_writer *w, const blobs_spot *spots, const int6
         const int64_t *p = particle ? particle + i : NULL;
         if (w->xml) {
             if (!clv_reserve(&w->rows, &w->room, w->row + 1, sizeof *w->rows))
-                return clv_fail(CLV_E_MEMORY, "%s: no memory", w->path);
+                return clv_fail(CLV_E_MEMORY, "%s: out of memory", w->path);
             w->rows[w->row] = trackmate_row(w, &spots[i].is, p);
             continue;
         }
@@ -351,7 +351,7 @@ clv_status blobs_writer_finish(blobs_writer *w)
         clv_text header = { 0 };
         npy_header(w, &header);
         if (header.failed)
-            status = clv_fail(CLV_E_MEMORY, "%s: no memory", w->path);
+            status = clv_fail(CLV_E_MEMORY, "%s: out of memory", w->path);
         else if (fseek(w->file, 0, SEEK_SET) ||
                  fwrite(header.data, 1, header.length, w->file) != header.length)
             status = clv_fail(CLV_E_IO, "%s: cannot write: %s", w->path, strerror(errno));

@@ -24,7 +24,8 @@ static clv_status split(const clv_lines *lines, fields *f)
     for (int k = 0; k < 2; ++k)
         if (!clv_reserve(&f->text[k], &f->room[k], lines->count, sizeof *f->text[k]) ||
             !clv_reserve(&f->length[k], &f->length_room[k], lines->count, sizeof *f->length[k]))
-            return clv_fail(CLV_E_MEMORY, "%s: no memory for %zu lines", lines->path, lines->count);
+            return clv_fail(CLV_E_MEMORY, "%s: not enough memory for %zu lines", lines->path,
+                            lines->count);
     for (size_t i = 0; i < lines->count; ++i) {
         const char *line = lines->texts[i];
         size_t length = lines->lengths[i];
@@ -57,7 +58,7 @@ static clv_status add_texts(cli_examples *e, const clv_token_rows *rows, size_t 
         tokens += rows[k].tokens;
     if (!clv_reserve(&e->ids, &e->id_room, tokens + 1, sizeof *e->ids) ||
         !clv_reserve(&e->offsets, &e->offset_room, texts + count * each + 1, sizeof *e->offsets))
-        return clv_fail(CLV_E_MEMORY, "no memory for %zu tokens", tokens);
+        return clv_fail(CLV_E_MEMORY, "not enough memory for %zu tokens", tokens);
     e->offsets[texts] = e->tokens;
     for (size_t i = 0; i < count; ++i)
         for (size_t k = 0; k < each; ++k) {
@@ -100,7 +101,7 @@ static clv_status find_class(cli_classes *c, const clv_lines *lines, size_t line
     char *copy = clv_alloc(length + 1, 1);
     if (!copy || !clv_reserve(&c->names, &c->room, c->count + 1, sizeof *c->names)) {
         clv_free(copy);
-        return clv_fail(CLV_E_MEMORY, "%s: no memory for labels", lines->path);
+        return clv_fail(CLV_E_MEMORY, "%s: not enough memory for labels", lines->path);
     }
     memcpy(copy, name, length);
     copy[length] = '\0';
@@ -129,7 +130,7 @@ static clv_status add_labels(cli_examples *e, cli_classes *c, const clv_lines *l
                              const fields *f)
 {
     if (!clv_reserve(&e->labels, &e->label_room, e->count + lines->count, sizeof *e->labels))
-        return clv_fail(CLV_E_MEMORY, "%s: no memory for labels", lines->path);
+        return clv_fail(CLV_E_MEMORY, "%s: not enough memory for labels", lines->path);
     if (!e->count && e->unknown) e->labels[0] = 0;
     for (size_t i = !e->count && e->unknown; i < lines->count; ++i)
         CLV_TRY(find_class(c, lines, i, f->text[1][i], f->length[1][i], &e->labels[e->count + i]));
@@ -197,7 +198,7 @@ static int by_bytes(const void *left, const void *right)
 static clv_status close_classes(cli_classes *c, cli_examples *e)
 {
     char **sorted = clv_alloc(c->count + 1, sizeof *sorted);
-    if (!sorted) return clv_fail(CLV_E_MEMORY, "no memory for labels");
+    if (!sorted) return clv_fail(CLV_E_MEMORY, "not enough memory for labels");
     if (c->count) memcpy(sorted, c->names, c->count * sizeof *sorted);
     qsort(sorted, c->count, sizeof *sorted, by_bytes);
     for (size_t i = 0; i < e->count; ++i) {

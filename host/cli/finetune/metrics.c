@@ -21,7 +21,8 @@ clv_status cli_metrics_begin(cli_metrics *m, size_t classes)
     m->confusion = clv_zalloc(classes * classes, sizeof *m->confusion);
     return m->confusion
                ? CLV_OK
-               : clv_fail(CLV_E_MEMORY, "no memory for a confusion matrix of %zu classes", classes);
+               : clv_fail(CLV_E_MEMORY, "not enough memory for a confusion matrix of %zu classes",
+                          classes);
 }
 
 void cli_metrics_clear(cli_metrics *m)

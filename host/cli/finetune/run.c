@@ -32,7 +32,7 @@ static clv_status batch_fill(batch *b, const cli_examples *e, const uint32_t *or
     b->texts = 0;
     if (!clv_reserve(&b->offsets, &b->offset_room, count * each + 1, sizeof *b->offsets) ||
         !clv_reserve(&b->labels, &b->label_room, count, sizeof *b->labels))
-        return clv_fail(CLV_E_MEMORY, "no memory for a batch of %zu", count);
+        return clv_fail(CLV_E_MEMORY, "not enough memory for a batch of %zu", count);
     b->offsets[0] = 0;
     for (size_t i = 0; i < count; ++i) {
         const size_t example = order ? order[first + i] : first + i;
@@ -41,7 +41,7 @@ static clv_status batch_fill(batch *b, const cli_examples *e, const uint32_t *or
             const size_t from = e->offsets[example * each + k];
             const size_t length = e->offsets[example * each + k + 1] - from;
             if (!clv_reserve(&b->ids, &b->id_room, tokens + length, sizeof *b->ids))
-                return clv_fail(CLV_E_MEMORY, "no memory for a batch of %zu", count);
+                return clv_fail(CLV_E_MEMORY, "not enough memory for a batch of %zu", count);
             memcpy(b->ids + tokens, e->ids + from, length * sizeof *b->ids);
             b->offsets[++b->texts] = tokens += length;
         }
@@ -142,7 +142,8 @@ static clv_status look(const cli_train_plan *p, clv_trainer *trainer, const batc
     }
     float *scores = clv_alloc(b->texts * p->classes, sizeof *scores);
     if (!scores)
-        return clv_fail(CLV_E_MEMORY, "no memory for %zu x %zu scores", b->texts, p->classes);
+        return clv_fail(CLV_E_MEMORY, "not enough memory for %zu x %zu scores", b->texts,
+                        p->classes);
     const clv_status status =
         clv_trainer_scores(trainer, b->ids, b->offsets, b->texts, b->labels, scores, &r);
     if (!status) cli_metrics_add(out, &r, scores, b->labels, b->texts);
@@ -269,7 +270,8 @@ clv_status cli_train_run(const cli_train_plan *p, clv_trainer *trainer, cli_bar 
     const double started = clv_now();
     uint32_t *order = clv_alloc(p->examples->count, sizeof *order);
     clv_status status =
-        order ? CLV_OK : clv_fail(CLV_E_MEMORY, "no memory to shuffle %zu", p->examples->count);
+        order ? CLV_OK
+              : clv_fail(CLV_E_MEMORY, "not enough memory to shuffle %zu", p->examples->count);
     if (!status && p->resume) status = resume(p, trainer);
     facts->resumed_at = clv_trainer_steps(trainer);
     if (!status) status = run(p, trainer, bar, order, &b, facts);

@@ -120,7 +120,7 @@ static int by_score(const void *left, const void *right)
 static clv_status add_top(clv_json *root, const float *scores, size_t count, size_t most)
 {
     scored *all = malloc(count * sizeof *all);
-    if (!all) return clv_fail(CLV_E_MEMORY, "no memory for %zu scores", count);
+    if (!all) return clv_fail(CLV_E_MEMORY, "not enough memory for %zu scores", count);
     for (size_t i = 0; i < count; ++i)
         all[i] = (scored){ isnan(scores[i]) ? -INFINITY : scores[i], (int32_t)i };
     qsort(all, count, sizeof *all, by_score);
@@ -193,7 +193,7 @@ clv_status generate_print_json(const generate_state *s, const clv_written *w, co
     add_model(root, s);
     char *text = status ? NULL : clv_json_text(root, true);
     clv_json_free(root);
-    if (!text) return status ? status : clv_fail(CLV_E_MEMORY, "no memory for the result");
+    if (!text) return status ? status : clv_fail(CLV_E_MEMORY, "not enough memory for the result");
     const bool good = fputs(text, stdout) >= 0 && fputc('\n', stdout) != EOF && !fflush(stdout);
     clv_json_text_free(text);
     return good ? CLV_OK : clv_fail(CLV_E_IO, "standard output: cannot write: %s", strerror(errno));

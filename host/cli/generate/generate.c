@@ -65,7 +65,8 @@ static clv_status answer(generate_state *s, clv_written *written)
     if (s->context) CLV_TRY(feed(s, &scores));
     if (scores && a->logits_top) { /* scores are overwritten by the next token's */
         kept = malloc(info.vocabulary * sizeof *kept);
-        if (!kept) return clv_fail(CLV_E_MEMORY, "no memory for %zu scores", info.vocabulary);
+        if (!kept)
+            return clv_fail(CLV_E_MEMORY, "not enough memory for %zu scores", info.vocabulary);
         memcpy(kept, scores, info.vocabulary * sizeof *kept);
         top = kept;
     }
@@ -188,7 +189,7 @@ static int check(const generate_args *a)
                              rules[i].option, rules[i].given, rules[i].expected);
     if (prompts > 1)
         return cli_error(&cli_generate, CLI_USAGE,
-                         "--prompt, --prompt-file, --input and --ids exclude each other");
+                         "--prompt, --prompt-file, --input and --ids cannot be used together");
     if (a->input && (a->logits_top || a->lookup || !a->tokens || a->stream))
         return cli_error(&cli_generate, CLI_USAGE,
                          "--input generates several texts together; it cannot be combined with "

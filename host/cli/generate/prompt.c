@@ -27,7 +27,7 @@ static clv_status read_stdin(clv_text *out)
     }
     if (ferror(stdin))
         return clv_fail(CLV_E_IO, "standard input: cannot read: %s", strerror(errno));
-    return out->failed ? clv_fail(CLV_E_MEMORY, "no memory for the prompt") : CLV_OK;
+    return out->failed ? clv_fail(CLV_E_MEMORY, "not enough memory for the prompt") : CLV_OK;
 }
 
 static clv_status read_text(const generate_args *a, clv_text *out)
@@ -36,14 +36,14 @@ static clv_status read_text(const generate_args *a, clv_text *out)
     if (a->prompt && strcmp(a->prompt, "-") == 0) return read_stdin(out);
     if (a->prompt) {
         clv_text_bytes(out, a->prompt, strlen(a->prompt));
-        return out->failed ? clv_fail(CLV_E_MEMORY, "no memory for the prompt") : CLV_OK;
+        return out->failed ? clv_fail(CLV_E_MEMORY, "not enough memory for the prompt") : CLV_OK;
     }
     char *data;
     size_t length;
     CLV_TRY(clv_file_read(a->prompt_file, MOST_BYTES, &data, &length));
     clv_text_bytes(out, data, length);
     clv_free(data);
-    return out->failed ? clv_fail(CLV_E_MEMORY, "no memory for the prompt") : CLV_OK;
+    return out->failed ? clv_fail(CLV_E_MEMORY, "not enough memory for the prompt") : CLV_OK;
 }
 
 /* Reads token numbers such as "1,2,3". */
@@ -120,8 +120,9 @@ clv_status generate_take_prompt(generate_state *s, const char *bytes, size_t len
     clv_text text = { 0 };
     clv_text_bytes(&text, "", 0);
     clv_text_bytes(&text, bytes, length);
-    const clv_status status =
-        text.failed ? clv_fail(CLV_E_MEMORY, "no memory for the prompt") : take_text(s, &text);
+    const clv_status status = text.failed
+                                  ? clv_fail(CLV_E_MEMORY, "not enough memory for the prompt")
+                                  : take_text(s, &text);
     clv_text_clear(&text);
     return status;
 }

@@ -37,7 +37,7 @@ static clv_status read_prompts(generate_state *s, clv_lines *lines, prompts *p)
                 return clv_fail(CLV_E_FORMAT, "%s: there are more than %d prompts", lines->path,
                                 MOST_PROMPTS);
             if (!clv_reserve(&p->rows, &p->room, p->count + 1, sizeof *p->rows))
-                return clv_fail(CLV_E_MEMORY, "no memory for the prompts");
+                return clv_fail(CLV_E_MEMORY, "not enough memory for the prompts");
             s->prompt = (clv_token_rows){ 0 };
             const clv_status status = generate_take_prompt(s, lines->texts[i], lines->lengths[i]);
             p->rows[p->count++] = s->prompt;
@@ -71,7 +71,7 @@ static clv_status print_line(const clv_written *w)
             clv_text_bytes(&line, &c, 1);
     }
     clv_text_bytes(&line, "\n", 1);
-    if (line.failed) return clv_fail(CLV_E_MEMORY, "no memory for a text");
+    if (line.failed) return clv_fail(CLV_E_MEMORY, "not enough memory for a text");
     const bool written = fwrite(line.data, 1, line.length, stdout) == line.length;
     clv_text_clear(&line);
     if (!written || fflush(stdout))

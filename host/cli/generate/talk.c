@@ -40,7 +40,7 @@ static clv_status put(talk *t, size_t at, const char *role, const char *text)
     char *copy = clv_strdup(text);
     if (!copy || !clv_reserve(&t->messages, &t->room, t->count + 1, sizeof *t->messages)) {
         clv_free(copy);
-        return clv_fail(CLV_E_MEMORY, "no memory for a conversation");
+        return clv_fail(CLV_E_MEMORY, "not enough memory for a conversation");
     }
     memmove(t->messages + at + 1, t->messages + at, (t->count - at) * sizeof *t->messages);
     t->messages[at] = (clv_chat_message){ role, copy };

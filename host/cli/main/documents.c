@@ -31,7 +31,7 @@ static clv_status publish(clv_text *text, const char *folder, const char *name)
     clv_text path = { 0 };
     clv_text_add(&path, "%s/%s", folder, name);
     clv_status status = text->failed || path.failed
-                            ? clv_fail(CLV_E_MEMORY, "%s: no memory", name)
+                            ? clv_fail(CLV_E_MEMORY, "%s: out of memory", name)
                             : clv_file_write(path.data, text->data, text->length);
     clv_text_clear(text), clv_text_clear(&path);
     return status;

@@ -47,7 +47,7 @@ static int run(int argc, char **argv)
     const cli_command *command = find(arguments[0]);
     if (!command)
         return cli_error(&cli_merge, CLI_USAGE,
-                         "%s: was written by `cleave %s`, which has no shards", argv[1],
+                         "%s was written by `cleave %s`, which has no shards", argv[1],
                          arguments[0]);
     if (!quiet) tell(operands, count, arguments);
     return command->run(count, arguments);

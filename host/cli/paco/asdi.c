@@ -174,7 +174,7 @@ static int make_spectra(const paco_args *a, paco_inputs *in)
     in->spectrum_count = count ? count : 1;
     in->spectra = clv_alloc(in->spectrum_count * n, sizeof *in->spectra);
     if (!in->spectra)
-        return cli_error(cli_running(), CLI_FAILED, "no memory for %zu spectra", count);
+        return cli_error(cli_running(), CLI_FAILED, "not enough memory for %zu spectra", count);
     for (size_t k = 0; k < in->spectrum_count; ++k) {
         const char *name = paco_spectrum_name(a, k);
         const double kelvin = temperature_of(name);
@@ -237,14 +237,14 @@ int paco_asdi_run(const paco_args *a, const paco_inputs *in, clv_context *contex
         m->counts.valid += isfinite(m->snr[p]);
     clv_paco_maps(m->a, m->b, m->channels * plane, NULL, m->flux, m->sigma);
     if (!paco_add_detections(m, 0, m->companions.companions, m->companions.count))
-        return cli_error(cli_running(), CLI_FAILED, "no memory for detections");
+        return cli_error(cli_running(), CLI_FAILED, "not enough memory for detections");
     return CLI_OK;
 }
 
 static clv_status path_of(const paco_args *a, const char *name, clv_text *path)
 {
     clv_text_add(path, "%s/%s", a->output, name);
-    return path->failed ? clv_fail(CLV_E_MEMORY, "no memory for a path") : CLV_OK;
+    return path->failed ? clv_fail(CLV_E_MEMORY, "not enough memory for a path") : CLV_OK;
 }
 
 static clv_status write_table(const paco_args *a, const paco_inputs *in, const paco_maps *m)
@@ -296,7 +296,7 @@ static clv_status draw(const paco_args *a, const paco_inputs *in, const paco_map
     clv_image image = { 0 };
     clv_text path = { 0 };
     clv_status status =
-        points && columns ? CLV_OK : clv_fail(CLV_E_MEMORY, "no memory for a picture");
+        points && columns ? CLV_OK : clv_fail(CLV_E_MEMORY, "not enough memory for a picture");
     for (size_t k = 0; k < count && !status; ++k) {
         point *own = points + k * n;
         for (size_t l = 0; l < n; ++l) {

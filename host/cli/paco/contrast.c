@@ -75,7 +75,7 @@ clv_status paco_contrast_prepare(const paco_args *a, const paco_inputs *in, paco
     m->limits = clv_zalloc(m->channels * m->limit_count + 1, sizeof *m->limits);
     m->limit_map = clv_alloc(m->channels * plane, sizeof *m->limit_map);
     if (!m->limits || !m->limit_map)
-        return clv_fail(CLV_E_MEMORY, "no memory for detection limits");
+        return clv_fail(CLV_E_MEMORY, "not enough memory for detection limits");
     for (size_t i = 0; i < m->channels * m->limit_count; ++i)
         m->limits[i].separation_px = radii[i % m->limit_count];
     return CLV_OK;
@@ -87,7 +87,7 @@ clv_status paco_contrast_run(const paco_args *a, const paco_inputs *in, clv_cont
                              clv_report *report)
 {
     double *places = clv_alloc(2 * count + 1, sizeof *places);
-    if (!places) return clv_fail(CLV_E_MEMORY, "no memory for positions");
+    if (!places) return clv_fail(CLV_E_MEMORY, "not enough memory for positions");
     for (size_t k = 0; k < count; ++k)
         places[2 * k] = known[k].x, places[2 * k + 1] = known[k].y;
     const clv_contrast_options wanted = { .size = sizeof wanted,
@@ -111,7 +111,7 @@ static double magnitude(const paco_args *a, double flux)
 static clv_status path_of(const paco_args *a, const char *name, clv_text *path)
 {
     clv_text_add(path, "%s/%s", a->output, name);
-    return path->failed ? clv_fail(CLV_E_MEMORY, "no memory for a path") : CLV_OK;
+    return path->failed ? clv_fail(CLV_E_MEMORY, "not enough memory for a path") : CLV_OK;
 }
 
 /* Writes the table with the column names of vip-hci's contrast_curve, and more columns. Sensitivities are fluxes
@@ -158,7 +158,7 @@ static clv_status draw(const paco_args *a, const paco_maps *m)
     const size_t n = m->limit_count;
     double *x = clv_alloc(5 * n + 1, sizeof *x), *student = x + n, *normal = student + n,
            *low = normal + n, *high = low + n;
-    if (!x) return clv_fail(CLV_E_MEMORY, "no memory for a picture");
+    if (!x) return clv_fail(CLV_E_MEMORY, "not enough memory for a picture");
     for (size_t i = 0; i < n; ++i) {
         const clv_contrast_point *p = &m->limits[i];
         const double flux[4] = { p->flux, p->flux_normal, p->flux_low, p->flux_high };

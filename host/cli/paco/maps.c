@@ -15,8 +15,8 @@ int paco_maps_create(const paco_args *a, const paco_inputs *in, paco_maps *m)
     m->sigma = clv_alloc(count, sizeof *m->sigma);
     if (!a->snr) m->raw = clv_alloc(searched, sizeof *m->raw);
     if ((!a->snr && !m->raw) || !m->a || !m->b || !m->snr || !m->flux || !m->sigma)
-        return cli_error(cli_running(), CLI_FAILED, "no memory for maps of %zux%zu", in->width,
-                         in->height);
+        return cli_error(cli_running(), CLI_FAILED, "not enough memory for maps of %zux%zu",
+                         in->width, in->height);
     return CLI_OK;
 }
 

@@ -99,7 +99,7 @@ static int compute_together(const paco_args *a, const paco_inputs *in, clv_conte
     const clv_paco_options options = options_of(a, bar);
     clv_paco_input *channels = clv_alloc(in->channels, sizeof *channels);
     if (!channels)
-        return cli_error(&cli_paco, CLI_FAILED, "no memory for %zu channels", in->channels);
+        return cli_error(&cli_paco, CLI_FAILED, "not enough memory for %zu channels", in->channels);
     for (size_t c = 0; c < in->channels; ++c)
         channels[c] = input_of(in, c);
     int code = paco_asdi_run(a, in, context, channels, &options, rest, maps, report);
@@ -139,7 +139,7 @@ static int list_peaks(const paco_args *a, const paco_inputs *in, paco_maps *maps
         kept = paco_add_detections(maps, c, &companion, 1);
     }
     clv_free(found);
-    return kept ? CLI_OK : cli_error(&cli_paco, CLI_FAILED, "no memory for detections");
+    return kept ? CLI_OK : cli_error(&cli_paco, CLI_FAILED, "not enough memory for detections");
 }
 
 /* Measures the flux at the positions of --at, after subtracting the companions that were found elsewhere. */
@@ -173,7 +173,7 @@ static clv_status measure_at(const paco_args *a, const paco_inputs *in, clv_cont
                                    : NAN;
         at.false_alarm = 0.5 * erfc(at.snr / sqrt(2)); /* of this position alone */
         if (!clv_reserve(&maps->at, &maps->at_capacity, maps->at_count + 1, sizeof *maps->at))
-            return clv_fail(CLV_E_MEMORY, "no memory for positions");
+            return clv_fail(CLV_E_MEMORY, "not enough memory for positions");
         maps->at[maps->at_count++] = (paco_found){ c, at };
     }
     return CLV_OK;
@@ -200,8 +200,9 @@ static int find(const paco_args *a, const paco_inputs *in, clv_context *context,
         size_t count = 0;
         float *rest = NULL, *snr = clv_alloc(plane, sizeof *snr);
         if (needs_rest) rest = clv_alloc(in->frames * plane, sizeof *rest);
-        clv_status status =
-            snr && (rest || !needs_rest) ? CLV_OK : clv_fail(CLV_E_MEMORY, "no memory for maps");
+        clv_status status = snr && (rest || !needs_rest)
+                                ? CLV_OK
+                                : clv_fail(CLV_E_MEMORY, "not enough memory for maps");
         if (!status)
             status = clv_paco_search(context, &input, &options, in->fwhm,
                                      a->no_subtract ? INFINITY : a->threshold, maps->a + c * plane,
@@ -219,7 +220,7 @@ static int find(const paco_args *a, const paco_inputs *in, clv_context *context,
         clv_free(found);
         clv_free(rest), clv_free(snr);
         if (status) return cli_status(&cli_paco, status);
-        if (!kept) return cli_error(&cli_paco, CLI_FAILED, "no memory for detections");
+        if (!kept) return cli_error(&cli_paco, CLI_FAILED, "not enough memory for detections");
     }
     return CLI_OK;
 }
@@ -232,7 +233,7 @@ static int measure_together(const paco_args *a, const paco_inputs *in, clv_conte
     const size_t n = maps->companions.count, plane = in->height * in->width;
     const clv_paco_options options = options_of(a, bar);
     clv_companion *found = clv_alloc(n + 1, sizeof *found);
-    clv_status status = found ? CLV_OK : clv_fail(CLV_E_MEMORY, "no memory for companions");
+    clv_status status = found ? CLV_OK : clv_fail(CLV_E_MEMORY, "not enough memory for companions");
     if (!status && a->contrast) status = paco_contrast_prepare(a, in, maps);
     for (size_t c = 0; c < maps->channels && !status; ++c) {
         clv_paco_input left = input_of(in, c);
@@ -261,7 +262,8 @@ static int search_together(const paco_args *a, const paco_inputs *in, clv_contex
     if (a->at.items[0] || a->contrast) {
         rest = clv_alloc(in->channels * in->frames, in->height * in->width * sizeof *rest);
         if (!rest)
-            return cli_error(&cli_paco, CLI_FAILED, "no memory for %zu channels", in->channels);
+            return cli_error(&cli_paco, CLI_FAILED, "not enough memory for %zu channels",
+                             in->channels);
     }
     cli_share_split("paco", in->channels);
     cli_bar_start(&bar, &a->common, "rows");
@@ -425,8 +427,9 @@ static char *command_line(int argc, char **argv)
 static int run(int argc, char **argv)
 {
     char *line = command_line(argc, argv); /* parsing moves the arguments */
-    const int code = line ? search(argc, argv, line)
-                          : cli_error(&cli_paco, CLI_FAILED, "no memory for the command line");
+    const int code =
+        line ? search(argc, argv, line)
+             : cli_error(&cli_paco, CLI_FAILED, "not enough memory for the command line");
     clv_free(line);
     return code;
 }

@@ -61,9 +61,9 @@ static int judge_frames(const paco_args *a, paco_inputs *in)
     const double limit = a->weights == ALIKE ? worst_scale : worst_weighed;
     clv_paco_frame *one = clv_alloc(in->frames + 1, sizeof *one);
     in->quality = clv_zalloc(in->frames + 1, sizeof *in->quality);
-    int code = one && in->quality
-                   ? CLI_OK
-                   : cli_error(cli_running(), CLI_FAILED, "no memory for %zu frames", in->frames);
+    int code = one && in->quality ? CLI_OK
+                                  : cli_error(cli_running(), CLI_FAILED,
+                                              "not enough memory for %zu frames", in->frames);
     for (size_t c = 0; c < in->channels_used && !code; ++c) {
         size_t kept;
         const clv_paco_input input = channel_of(in, in->first_channel + c);
@@ -91,7 +91,7 @@ static int weigh_frames(const paco_args *a, paco_inputs *in)
     in->weights_read = clv_alloc(in->frames + 1, sizeof *in->weights_read);
     in->weights = a->weights == ALIKE ? NULL : clv_alloc(in->frames + 1, sizeof *in->weights);
     if (!in->weights_read || (a->weights != ALIKE && !in->weights))
-        return cli_error(cli_running(), CLI_FAILED, "no memory for %zu frames", in->frames);
+        return cli_error(cli_running(), CLI_FAILED, "not enough memory for %zu frames", in->frames);
     if (in->weights) {
         const clv_status status = clv_paco_frame_weights(
             in->quality, in->frames,
@@ -129,7 +129,7 @@ static int drop_frames(const paco_args *a, const char *cube, paco_inputs *in)
     in->frames_read = in->frames;
     in->angles_read = clv_alloc(in->frames + 1, sizeof *in->angles_read);
     if (!in->angles_read)
-        return cli_error(cli_running(), CLI_FAILED, "no memory for %zu angles", in->frames);
+        return cli_error(cli_running(), CLI_FAILED, "not enough memory for %zu angles", in->frames);
     memcpy(in->angles_read, in->angles, in->frames * sizeof *in->angles);
     if (kept == in->frames) return CLI_OK;
     if (kept < 2)

@@ -232,7 +232,7 @@ static int read_psf(paco_args *a, const char *path, paco_inputs *in)
             path, clv_shape_text(rank, psf.shape, shape), in->width, in->height);
     if (in->psf_count > 1 && !per_channel) {
         if (!take_median(in->psf, in->psf_count, pixels))
-            return cli_error(cli_running(), CLI_FAILED, "%s: no memory", path);
+            return cli_error(cli_running(), CLI_FAILED, "%s: out of memory", path);
         if (!a->common.quiet)
             cli_say(stderr, "%s: %zu images of the PSF: using their median, pixel by pixel\n", path,
                     in->psf_count);

@@ -15,7 +15,7 @@
 static clv_status path_of(const paco_args *a, const char *name, clv_text *path)
 {
     clv_text_add(path, "%s/%s", a->output, name);
-    return path->failed ? clv_fail(CLV_E_MEMORY, "no memory for a path") : CLV_OK;
+    return path->failed ? clv_fail(CLV_E_MEMORY, "not enough memory for a path") : CLV_OK;
 }
 
 static clv_status finish(const paco_args *a, const char *name, clv_csv *csv)

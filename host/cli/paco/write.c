@@ -52,7 +52,7 @@ typedef struct written {
 static char *path_in(const char *folder, const char *name)
 {
     char *path = clv_folder_path(folder, name);
-    if (!path) (void)clv_fail(CLV_E_MEMORY, "no memory for a path");
+    if (!path) (void)clv_fail(CLV_E_MEMORY, "not enough memory for a path");
     return path;
 }
 
@@ -197,7 +197,8 @@ static clv_status write_report(written *w, const clv_report *report)
 {
     clv_json *root = NULL;
     char *text = clv_report_json(report), *path = path_in(w->folder, "report.json");
-    clv_status status = text && path ? CLV_OK : clv_fail(CLV_E_MEMORY, "no memory for the report");
+    clv_status status =
+        text && path ? CLV_OK : clv_fail(CLV_E_MEMORY, "not enough memory for the report");
     if (!status) status = clv_json_parse(path, text, strlen(text), &root);
     if (!status) {
         clv_json_add_copy(root, "sha256", w->digests);

@@ -95,7 +95,7 @@ static clv_report_style style_of(const probe_args *args)
 /* Writes to stdout and checks that everything arrived (a full disk, a closed pipe). */
 static int print(const char *text)
 {
-    if (!text) return cli_error(&cli_probe, CLI_FAILED, "no memory for the report");
+    if (!text) return cli_error(&cli_probe, CLI_FAILED, "not enough memory for the report");
     if (fputs(text, stdout) == EOF || fflush(stdout))
         return cli_error(&cli_probe, CLI_FAILED, "cannot write the report: %s", strerror(errno));
     return CLI_OK;
@@ -104,7 +104,7 @@ static int print(const char *text)
 static int save(const probe_args *args, const clv_probe_report *report)
 {
     char *json = clv_probe_json(report);
-    if (!json) return cli_error(&cli_probe, CLI_FAILED, "no memory for the report");
+    if (!json) return cli_error(&cli_probe, CLI_FAILED, "not enough memory for the report");
     const clv_status status = clv_file_write(args->save, json, strlen(json));
     clv_free(json);
     return cli_status(&cli_probe, status);
@@ -193,7 +193,7 @@ static int read_options(const probe_args *args, clv_probe_options *options)
             "a simulated machine cannot be checked or measured; leave out --check and --bench");
     if (args->json + args->list + args->print_mode > 1)
         return cli_error(&cli_probe, CLI_USAGE,
-                         "--json, --list and --print-mode exclude each other");
+                         "--json, --list and --print-mode cannot be used together");
     return -1;
 }
 

@@ -97,7 +97,7 @@ static clv_status make_piece(const specfit_table *t, const specfit_input *in,
     if (from > s->pixels || n > s->pixels - from)
         return clv_fail(CLV_E_FORMAT, "%s: the file changed while it was read", in->path);
     double *room = clv_alloc(n, sizeof *room);
-    if (!room) return clv_fail(CLV_E_MEMORY, "%s: no memory", in->path);
+    if (!room) return clv_fail(CLV_E_MEMORY, "%s: out of memory", in->path);
     const double unit = p->unit[arm] = unit_of(s->error + from, n, room);
     clv_free(room);
     CLV_TRY(clv_file_array_create(&p->block.flux[arm], in->path, CLV_F32, 2, flat));
@@ -137,8 +137,9 @@ clv_status specfit_batch_read(const specfit_args *a, const specfit_table *t, siz
         all += t->rows[from + i].count;
     specfit_place *places = clv_alloc(CLV_MAX(all, (size_t)1), sizeof *places);
     b->pieces = clv_zalloc(CLV_MAX(all, (size_t)1), sizeof *b->pieces);
-    clv_status status =
-        places && b->pieces ? CLV_OK : clv_fail(CLV_E_MEMORY, "specfit: no memory for spectra");
+    clv_status status = places && b->pieces
+                            ? CLV_OK
+                            : clv_fail(CLV_E_MEMORY, "specfit: not enough memory for spectra");
     for (size_t i = 0; i < count && !status; ++i)
         for (size_t e = 0; e < t->rows[from + i].count; ++e)
             places[n++] = t->places[t->rows[from + i].first + e];

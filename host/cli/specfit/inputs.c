@@ -32,7 +32,7 @@ static int add_name(names *n, const char *path)
                          SPECFIT_MOST_FILES);
     if (!clv_reserve(&n->items, &n->capacity, n->count + 1, sizeof *n->items) ||
         !(n->items[n->count] = clv_strdup(path)))
-        return cli_error(cli_running(), CLI_FAILED, "no memory for the names of files");
+        return cli_error(cli_running(), CLI_FAILED, "not enough memory for the names of files");
     ++n->count;
     return CLI_OK;
 }
@@ -54,7 +54,7 @@ static int add_list(names *n, const char *path)
     }
     if (!code && n->count == before)
         code =
-            cli_error(cli_running(), CLI_USAGE, "%s: has no paths; write one path per line", path);
+            cli_error(cli_running(), CLI_USAGE, "%s has no paths; write one path per line", path);
     clv_free(text);
     return code;
 }
@@ -100,7 +100,7 @@ clv_status specfit_read_single(const specfit_args *a, const char *path, clv_one_
     if (isnan(velocity)) {
         clv_one_spectrum_clear(s);
         return clv_fail(CLV_E_FORMAT,
-                        "%s: has no velocity for --barycentric header: its headers have none of "
+                        "%s has no velocity for --barycentric header: its headers have none of "
                         "VHELIO, BARYCORR, BERV, VBARY, BARYVEL, VCORR, HELCORR, nor a column "
                         "VHELIO; give the velocity in km/s instead",
                         path);
@@ -110,7 +110,7 @@ clv_status specfit_read_single(const specfit_args *a, const char *path, clv_one_
         const double vacuum = air ? clv_vacuum_of_air(s->wavelength[k]) : s->wavelength[k];
         s->wavelength[k] = vacuum * stretch;
         if (a->resolving_power > 0 && !s->lsf && !(s->lsf = clv_alloc(s->pixels, sizeof *s->lsf)))
-            return clv_fail(CLV_E_MEMORY, "%s: no memory", path);
+            return clv_fail(CLV_E_MEMORY, "%s: out of memory", path);
     }
     for (size_t k = 0; a->resolving_power > 0 && k < s->pixels; ++k) {
         const size_t l = k ? k - 1 : 0, r = CLV_MIN(k + 1, s->pixels - 1);
@@ -163,7 +163,7 @@ static int open_single(const specfit_args *a, specfit_input *in)
     in->single = true;
     if (!status && (!(in->desi.path = clv_strdup(in->path)) ||
                     !(in->desi.row = clv_zalloc(1, sizeof *in->desi.row))))
-        status = clv_fail(CLV_E_MEMORY, "%s: no memory", in->path);
+        status = clv_fail(CLV_E_MEMORY, "%s: out of memory", in->path);
     if (!status && a->resolution == 1 && !s.lsf) {
         clv_one_spectrum_clear(&s);
         return cli_error(cli_running(), CLI_USAGE,
@@ -199,7 +199,7 @@ int specfit_open_inputs(const specfit_args *a, char *const *operands, int count,
         code = operands[i][0] == '@' ? add_list(&n, operands[i] + 1) : add_pattern(&n, operands[i]);
     t->inputs = code ? NULL : clv_zalloc(n.count, sizeof *t->inputs);
     if (!code && !t->inputs)
-        code = cli_error(cli_running(), CLI_FAILED, "no memory for %zu files", n.count);
+        code = cli_error(cli_running(), CLI_FAILED, "not enough memory for %zu files", n.count);
     for (size_t i = 0; i < n.count; ++i) {
         if (!t->inputs) {
             clv_free(n.items[i]);
@@ -355,7 +355,7 @@ static int find_takers(const specfit_args *a, const clv_speclib *lib, bool sdss,
     }
     if (!*count && a->arm)
         return cli_error(cli_running(), CLI_USAGE,
-                         "--arm %s: %s has no arm of that name; its first arm is %s", a->arm,
+                         "--arm %s: %s has no arm with that name; its first arm is %s", a->arm,
                          a->library, lib->library.arms[0].name);
     qsort(takers, *count, sizeof *takers, by_low);
     for (size_t i = 1; i < *count; ++i) {
@@ -447,7 +447,7 @@ static int match_single(const specfit_args *a, const clv_speclib *lib, specfit_i
         suffix_of(arm->name, suffix);
         in->column[piece] = column_of(t, arm, sigma_of(a, arm), suffix);
         if (in->column[piece] == SIZE_MAX)
-            code = cli_error(cli_running(), CLI_USAGE, "the spectra need more than %d arms",
+            code = cli_error(cli_running(), CLI_USAGE, "the spectra would need more than %d arms",
                              SPECFIT_COLUMNS);
         if (!code)
             code = cli_status(cli_running(), clv_file_array_create(&in->desi.wavelength[piece],
@@ -471,13 +471,13 @@ static int match_single(const specfit_args *a, const clv_speclib *lib, specfit_i
                          ". If they are in %s, the file has to say so: a line of names such as "
                          "\"wave[%s] flux error\", or the column's unit (TUNIT)",
                          unit, unit);
-        code =
-            cli_error(cli_running(), CLI_USAGE,
-                      "%s: none of its wavelengths, %.1f to %.1f Angstrom, are in the library, "
-                      "whose first range is %.1f to %.1f (arm %s), at velocities up to %g km/s%s",
-                      in->path, s.wavelength[0], last, takers[0].low, takers[0].high,
-                      lib->library.arms[takers[0].arm].name,
-                      fmax(fabs(a->min_vel), fabs(a->max_vel)), hint.data ? hint.data : "");
+        code = cli_error(
+            cli_running(), CLI_USAGE,
+            "%s: none of its wavelengths (%.1f to %.1f Angstrom) are covered by the library, "
+            "whose first range is %.1f to %.1f (arm %s), at velocities up to %g km/s%s",
+            in->path, s.wavelength[0], last, takers[0].low, takers[0].high,
+            lib->library.arms[takers[0].arm].name, fmax(fabs(a->min_vel), fabs(a->max_vel)),
+            hint.data ? hint.data : "");
         clv_text_clear(&hint);
     }
     if (!code && !a->common.quiet) tell_placed(a, in->path, &s, used);

@@ -154,7 +154,7 @@ clv_status specfit_identity(const specfit_args *a, const specfit_table *t,
         add_arm(out, &library->arms[i], library->ccf_count);
     add_digest(out, "starts", library->ccf_parameters, library->ccf_count * 4 * sizeof(double));
     uint64_t *rows = clv_alloc(CLV_MAX(2 * t->place_count + t->count, (size_t)1), sizeof *rows);
-    if (!rows) return clv_fail(CLV_E_MEMORY, "specfit: no memory for the journal");
+    if (!rows) return clv_fail(CLV_E_MEMORY, "specfit: not enough memory for the journal");
     size_t n = 0;
     for (size_t i = 0; i < t->count; ++i)
         rows[n++] = t->rows[i].count;
@@ -162,7 +162,8 @@ clv_status specfit_identity(const specfit_args *a, const specfit_table *t,
         rows[n++] = t->places[i].input, rows[n++] = t->places[i].row;
     add_digest(out, "selection", rows, n * sizeof *rows);
     clv_free(rows);
-    return out->failed ? clv_fail(CLV_E_MEMORY, "specfit: no memory for the journal") : CLV_OK;
+    return out->failed ? clv_fail(CLV_E_MEMORY, "specfit: not enough memory for the journal")
+                       : CLV_OK;
 }
 
 /* ---- reading --------------------------------------------------------------------------------- */
@@ -183,7 +184,7 @@ static clv_status check_identity(const char *path, const unsigned char *bytes, s
 {
     uint64_t told = 0;
     if (length < MAGIC + sizeof told || memcmp(bytes, magic, MAGIC) != 0)
-        return clv_fail(CLV_E_FORMAT, "%s: is not a journal of cleave specfit", path);
+        return clv_fail(CLV_E_FORMAT, "%s is not a journal of cleave specfit", path);
     memcpy(&told, bytes + MAGIC, sizeof told);
     *at = MAGIC + sizeof told;
     if (told > MAX_IDENTITY || told > length - *at)
@@ -193,7 +194,7 @@ static clv_status check_identity(const char *path, const unsigned char *bytes, s
         return CLV_OK;
     }
     char *other = clv_zalloc((size_t)told + 1, 1), key[64];
-    if (!other) return clv_fail(CLV_E_MEMORY, "%s: no memory", path);
+    if (!other) return clv_fail(CLV_E_MEMORY, "%s: out of memory", path);
     memcpy(other, bytes + *at, (size_t)told);
     first_difference(identity, other, key);
     clv_free(other);
@@ -254,7 +255,8 @@ static clv_status keep_record(const specfit_table *t, const record *r, const uns
         for (size_t s = 0; s < spectra && !status; ++s) {
             if (!model[s]) continue;
             float *aligned = clv_alloc(slots[s].pixels, sizeof *aligned);
-            if (!aligned) status = clv_fail(CLV_E_MEMORY, "specfit: no memory for the journal");
+            if (!aligned)
+                status = clv_fail(CLV_E_MEMORY, "specfit: not enough memory for the journal");
             if (aligned) memcpy(aligned, model[s], slots[s].pixels * sizeof *aligned);
             row->fit.model[s] = aligned;
         }
@@ -325,7 +327,7 @@ static clv_status begin(const specfit_journal *j, const char *identity)
     clv_text_bytes(&head, magic, MAGIC);
     clv_text_bytes(&head, &length, sizeof length);
     clv_text_bytes(&head, identity, (size_t)length);
-    const clv_status status = head.failed ? clv_fail(CLV_E_MEMORY, "%s: no memory", j->path)
+    const clv_status status = head.failed ? clv_fail(CLV_E_MEMORY, "%s: out of memory", j->path)
                                           : append(j, head.data, head.length);
     clv_text_clear(&head);
     return status;
@@ -339,7 +341,7 @@ clv_status specfit_journal_open(const char *path, const char *identity, bool wit
     size_t end = 0;
     *done = 0;
     *j = (specfit_journal){ .file = -1, .path = clv_strdup(path), .with_models = with_models };
-    if (!j->path) return clv_fail(CLV_E_MEMORY, "%s: no memory", path);
+    if (!j->path) return clv_fail(CLV_E_MEMORY, "%s: out of memory", path);
     j->file = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
     clv_status status = j->file < 0 ? io_error("open", path) : CLV_OK;
     if (!status && flock(j->file, LOCK_EX | LOCK_NB))
@@ -380,7 +382,8 @@ clv_status specfit_journal_put(specfit_journal *j, const specfit_table *t, size_
     }
     for (size_t i = from; j->with_models && i < from + count; ++i)
         add_models(t, &t->rows[i], &payload);
-    clv_status status = payload.failed ? clv_fail(CLV_E_MEMORY, "%s: no memory", j->path) : CLV_OK;
+    clv_status status =
+        payload.failed ? clv_fail(CLV_E_MEMORY, "%s: out of memory", j->path) : CLV_OK;
     if (!status) {
         record r = { .mark = mark,
                      .models = j->with_models,

@@ -76,7 +76,7 @@ static clv_status put_spectrum(const specfit_slot *slot, const float *model, siz
     double *wave = clv_alloc(longest, sizeof *wave);
     float *values = clv_alloc(longest, sizeof *values);
     clv_status status =
-        wave && values ? CLV_OK : clv_fail(CLV_E_MEMORY, "specfit: no memory for models");
+        wave && values ? CLV_OK : clv_fail(CLV_E_MEMORY, "specfit: not enough memory for models");
     for (size_t k = 0; k < longest && !status; ++k) {
         wave[k] = k < slot->pixels ? slot->wavelength[k] : (double)NAN;
         values[k] = k < slot->pixels && model ? model[k] : NAN;
@@ -92,7 +92,7 @@ static clv_status put_arm(const specfit_table *t, size_t row, const specfit_slot
 {
     if (model) return clv_fits_rows_put(file, 2 * slot->column + 1, row, model);
     float *nothing = clv_alloc(slot->pixels, sizeof *nothing);
-    if (!nothing) return clv_fail(CLV_E_MEMORY, "specfit: no memory for models");
+    if (!nothing) return clv_fail(CLV_E_MEMORY, "specfit: not enough memory for models");
     (void)t;
     for (size_t k = 0; k < slot->pixels; ++k)
         nothing[k] = NAN;

@@ -111,7 +111,7 @@ static int check_lines(const specfit_args *a, const specfit_table *t, bool by_ta
                 "%s: two rows name %s; keep one of them (one row can hold several parameters)",
                 a->priors, lines[i].key);
     size_t *star = clv_zalloc(CLV_MAX(count, (size_t)1), sizeof *star);
-    int code = star ? CLI_OK : cli_error(cli_running(), CLI_FAILED, "no memory for priors");
+    int code = star ? CLI_OK : cli_error(cli_running(), CLI_FAILED, "not enough memory for priors");
     for (size_t i = 0; i < t->count && !code && !by_target; ++i) {
         const char *path = t->inputs[t->places[t->rows[i].first].input].path;
         const star_line *line = line_of(t, &t->rows[i], by_target, lines, count);
@@ -146,7 +146,7 @@ static int fill_lines(const char *path, const clv_csv_table *csv, size_t key, st
         char word[PATH];
         clv_csv_field(csv, r, key, word, sizeof word);
         if (!(lines[r].key = clv_strdup(word)))
-            return cli_error(cli_running(), CLI_FAILED, "no memory for priors");
+            return cli_error(cli_running(), CLI_FAILED, "not enough memory for priors");
     }
     for (size_t c = 0; c < clv_csv_columns(csv); ++c)
         for (size_t b = 0; b < c; ++b)
@@ -198,7 +198,7 @@ static int read_table(const specfit_args *a, specfit_table *t)
         code = cli_error(cli_running(), CLI_USAGE,
                          "%s: there is no column TARGETID or FILE to name the stars", a->priors);
     else if (!lines)
-        code = cli_error(cli_running(), CLI_FAILED, "no memory for priors");
+        code = cli_error(cli_running(), CLI_FAILED, "not enough memory for priors");
     if (!code) code = fill_lines(a->priors, csv, key, lines);
     if (!code && rows) qsort(lines, rows, sizeof *lines, by_key);
     if (!code) code = check_lines(a, t, by_target, lines, rows);
@@ -266,7 +266,8 @@ int specfit_read_priors(const specfit_args *a, specfit_table *t)
     if (!code) code = take_list("--fix", a->fix, true, &all);
     if (!code && !hold_single(a, t, &all) && !a->prior && !a->fix && !a->priors) return CLI_OK;
     t->priors = clv_alloc(CLV_MAX(t->count, (size_t)1), sizeof *t->priors);
-    if (!code && !t->priors) code = cli_error(cli_running(), CLI_FAILED, "no memory for priors");
+    if (!code && !t->priors)
+        code = cli_error(cli_running(), CLI_FAILED, "not enough memory for priors");
     for (size_t i = 0; i < t->count && !code; ++i)
         t->priors[i] = all;
     return !code && a->priors ? read_table(a, t) : code;

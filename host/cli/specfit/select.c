@@ -72,7 +72,7 @@ static clv_status measure_block(clv_desi *d, size_t first, size_t count)
         if (!d->present[k]) continue;
         const size_t n = d->wavelength[k].shape[0];
         float *room = clv_alloc(n, sizeof *room);
-        if (!room) status = clv_fail(CLV_E_MEMORY, "%s: no memory", d->path);
+        if (!room) status = clv_fail(CLV_E_MEMORY, "%s: out of memory", d->path);
         for (size_t i = 0; i < count && !status; ++i) {
             const float *flux = (const float *)b.flux[k].data + i * n;
             const float *ivar = (const float *)b.ivar[k].data + i * n;
@@ -107,7 +107,7 @@ static int read_redshifts(const specfit_args *a, specfit_table *t)
     if (t->redshift_file)
         return cli_input_status(cli_running(),
                                 clv_redshifts_read(t->redshift_file, &in->desi, &in->redshifts));
-    if (a->redshifts) return cli_error(cli_running(), CLI_FAILED, "no memory");
+    if (a->redshifts) return cli_error(cli_running(), CLI_FAILED, "out of memory");
     cli_warn(cli_running(),
              "%s: there is no redrock- or zbest- file beside it: fitting without redshifts",
              in->path);
@@ -140,7 +140,7 @@ static clv_status measure_single(const specfit_args *a, specfit_input *in)
     clv_one_spectrum s = { 0 };
     clv_status status = specfit_read_single(a, in->path, &s);
     float *flux = clv_alloc(CLV_MAX(3 * s.pixels, (size_t)1), sizeof *flux);
-    if (!status && !flux) status = clv_fail(CLV_E_MEMORY, "%s: no memory", in->path);
+    if (!status && !flux) status = clv_fail(CLV_E_MEMORY, "%s: out of memory", in->path);
     for (size_t k = 0; k < s.pixels && !status; ++k) {
         const bool good = s.error[k] > 0;
         flux[k] = good ? (float)(s.flux[k] / s.error[k]) : 0, flux[s.pixels + k] = good;
@@ -200,7 +200,7 @@ static int make_rows(const specfit_args *a, specfit_table *t, member *all, size_
     t->rows = clv_zalloc(CLV_MAX(count, (size_t)1), sizeof *t->rows);
     t->places = clv_zalloc(CLV_MAX(count, (size_t)1), sizeof *t->places);
     if (!t->rows || !t->places)
-        return cli_error(cli_running(), CLI_FAILED, "no memory for the table");
+        return cli_error(cli_running(), CLI_FAILED, "not enough memory for the table");
     group(a->combine, all, count);
     for (size_t i = 0; i < count; ++i) {
         if (!i || all[i].group != all[i - 1].group) t->rows[t->count++].first = i;
@@ -236,7 +236,8 @@ int specfit_select(const specfit_args *a, specfit_table *t)
                                 in->single ? measure_single(a, in) : measure_signal(&in->desi));
     }
     member *members = clv_zalloc(CLV_MAX(all, (size_t)1), sizeof *members);
-    if (!members && !code) code = cli_error(cli_running(), CLI_FAILED, "no memory for the table");
+    if (!members && !code)
+        code = cli_error(cli_running(), CLI_FAILED, "not enough memory for the table");
     for (size_t i = 0; !code && i < t->input_count; ++i) {
         const specfit_input *in = &t->inputs[i];
         bool has_arm = false;

@@ -187,7 +187,7 @@ static int add_ids(const char *text, const char *from, specfit_ids *list)
         if (n >= sizeof word || !clv_parse_i64(word, &id))
             return cli_error(cli_running(), CLI_USAGE, "%s: \"%s\" is not a TARGETID", from, word);
         if (!clv_reserve(&list->ids, &list->capacity, list->count + 1, sizeof *list->ids))
-            return cli_error(cli_running(), CLI_FAILED, "no memory for TARGETIDs");
+            return cli_error(cli_running(), CLI_FAILED, "not enough memory for TARGETIDs");
         list->ids[list->count++] = id;
         at += n;
     }

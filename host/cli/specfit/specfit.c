@@ -133,9 +133,10 @@ static int check_args(const specfit_args *a)
         return cli_error(&cli_specfit, CLI_USAGE, "--save-every is %llu, but it must be 1 to %d",
                          (unsigned long long)a->save_every, BLOCK_ROWS);
     if (a->resume && a->common.shard)
-        return cli_error(&cli_specfit, CLI_USAGE,
-                         "--resume and --shard exclude each other; run an unfinished shard again, "
-                         "or use more shards");
+        return cli_error(
+            &cli_specfit, CLI_USAGE,
+            "--resume and --shard cannot be used together; run an unfinished shard again, "
+            "or use more shards");
     if (a->resume && cli_is_stream(a->output))
         return cli_error(&cli_specfit, CLI_USAGE,
                          "--resume needs -o FILE, because the journal lies beside that file");
@@ -244,7 +245,8 @@ static int fit_block(const specfit_args *a, run_state *s, size_t from, size_t to
     if (code) return code;
     clv_spectrum *items = clv_zalloc(CLV_MAX(count * spectra, (size_t)1), sizeof *items);
     clv_specfit_result *results = clv_zalloc(count, sizeof *results);
-    if (!items || !results) code = cli_error(&cli_specfit, CLI_FAILED, "no memory for a block");
+    if (!items || !results)
+        code = cli_error(&cli_specfit, CLI_FAILED, "not enough memory for a block");
     for (size_t i = 0; !code && i < count; ++i) {
         specfit_slots(&s->table, &rows[i], slots);
         for (size_t k = 0; k < spectra; ++k)
@@ -299,7 +301,7 @@ static int open_journal(const specfit_args *a, run_state *s, size_t *done)
     library.arms = s->table.arms, library.arm_count = s->table.columns;
     clv_text_add(&path, "%s.journal", a->output);
     clv_status status = specfit_identity(a, &s->table, &library, s->context, &identity);
-    if (!status && path.failed) status = clv_fail(CLV_E_MEMORY, "specfit: no memory");
+    if (!status && path.failed) status = clv_fail(CLV_E_MEMORY, "specfit: out of memory");
     if (!status)
         status = specfit_journal_open(path.data, identity.data, a->models != NULL, &s->table,
                                       a->models ? &s->models : NULL, &s->journal, done);

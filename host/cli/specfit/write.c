@@ -423,7 +423,7 @@ static clv_status begin_file(const specfit_args *a, const specfit_table *t, cons
         clv_text_add(&text, "%-80.80s", cards.items[i].text);
     clv_text_bytes(&text, from->primary.cards.data, from->primary.cards.length);
     clv_status status = cards.failed || text.failed
-                            ? clv_fail(CLV_E_MEMORY, "specfit: no memory for a header")
+                            ? clv_fail(CLV_E_MEMORY, "specfit: not enough memory for a header")
                             : CLV_OK;
     if (!status) clv_fits_table_primary(table, text.data, text.length / 80);
     clv_text_clear(&text), clv_fits_cards_clear(&cards);
@@ -443,7 +443,7 @@ static clv_status add_exposures(const specfit_table *t, const copies *c, clv_fit
     bool found = false;
     int64_t *wanted = clv_alloc(CLV_MAX(t->count, (size_t)1), sizeof *wanted);
     size_t *rows = clv_alloc(CLV_MAX(c->exposures.rows, (size_t)1), sizeof *rows), count = 0;
-    clv_status status = wanted && rows ? CLV_OK : clv_fail(CLV_E_MEMORY, "specfit: no memory");
+    clv_status status = wanted && rows ? CLV_OK : clv_fail(CLV_E_MEMORY, "specfit: out of memory");
     if (!status)
         status = clv_fits_read_column(t->inputs[0].path, "EXP_FIBERMAP", "TARGETID", CLV_I64,
                                       &targets, &found);
@@ -463,7 +463,7 @@ static clv_status add_copies(const specfit_table *t, const copies *c, bool all,
                              clv_fits_table *table)
 {
     size_t *rows = clv_alloc(CLV_MAX(t->count, (size_t)1), sizeof *rows);
-    if (!rows) return clv_fail(CLV_E_MEMORY, "specfit: no memory for the fibre map");
+    if (!rows) return clv_fail(CLV_E_MEMORY, "specfit: not enough memory for the fibre map");
     for (size_t i = 0; i < t->count; ++i)
         rows[i] = t->places[t->rows[i].first].row;
     if (c->has_fibermap) clv_fits_raw_write(&c->fibermap, "FIBERMAP", rows, t->count, table);

@@ -105,11 +105,11 @@ static clv_status open_arm(build *b, size_t a, const clv_template_source *source
     if (arm->ccf) return CLV_OK; /* only the wavelengths have changed */
     arm->grid = clv_template_maker_grid(arm->maker);
     arm->ccf = clv_alloc(b->starts * arm->grid.ccf_points, sizeof *arm->ccf);
-    if (!arm->ccf) return clv_fail(CLV_E_MEMORY, "templates: no memory");
+    if (!arm->ccf) return clv_fail(CLV_E_MEMORY, "templates: out of memory");
     clv_text_add(&arm->path, "%s/%s", b->folder, wanted->name);
     if (!arm->path.failed) CLV_TRY(of_output(b, clv_dir_make(arm->path.data)));
     clv_text_add(&arm->path, "/log_flux.npy");
-    if (arm->path.failed) return clv_fail(CLV_E_MEMORY, "templates: no memory");
+    if (arm->path.failed) return clv_fail(CLV_E_MEMORY, "templates: out of memory");
     return of_output(b, clv_npy_stream_open(&arm->stream, arm->path.data, arm->grid.points));
 }
 
@@ -128,8 +128,9 @@ static clv_status take_wavelengths(build *b, const double *wavelength, size_t po
     clv_free(b->flux), clv_free(b->log_flux);
     b->flux = clv_alloc(b->room * points, sizeof *b->flux);
     b->log_flux = clv_alloc(b->room * widest, sizeof *b->log_flux);
-    return b->flux && b->log_flux ? CLV_OK
-                                  : clv_fail(CLV_E_MEMORY, "templates: no memory for a batch");
+    return b->flux && b->log_flux
+               ? CLV_OK
+               : clv_fail(CLV_E_MEMORY, "templates: not enough memory for a batch");
 }
 
 static bool is_same(const build *b, const double *wavelength, size_t points)
@@ -169,7 +170,7 @@ static clv_status save(const build *b, const char *part, const char *name, clv_t
     clv_file_array array = { .type = type, .rank = rank, .data = (void *)(uintptr_t)data };
     memcpy(array.shape, shape, rank * sizeof *shape);
     clv_text_add(&path, "%s/%s%s%s.npy", b->folder, part, *part ? "/" : "", name);
-    const clv_status status = path.failed ? clv_fail(CLV_E_MEMORY, "templates: no memory")
+    const clv_status status = path.failed ? clv_fail(CLV_E_MEMORY, "templates: out of memory")
                                           : clv_npy_write(path.data, &array);
     clv_text_clear(&path);
     return status;
@@ -224,7 +225,7 @@ static clv_status write_description(const build *b, const templates_grid *grid)
     clv_json_add_string(root, "models", b->args->models);
     clv_json_add_number(root, "resolving_power_of_models", b->args->model_power);
     clv_text_add(&path, "%s/lib.json", b->folder);
-    const clv_status status = path.failed ? clv_fail(CLV_E_MEMORY, "templates: no memory")
+    const clv_status status = path.failed ? clv_fail(CLV_E_MEMORY, "templates: out of memory")
                                           : clv_json_write(root, path.data);
     clv_json_free(root), clv_text_clear(&path);
     return status;
@@ -233,7 +234,7 @@ static clv_status write_description(const build *b, const templates_grid *grid)
 static clv_status write_starts(const build *b, const size_t *chosen)
 {
     double *rows = clv_alloc(b->starts * (CLV_SPECTRA_PARAMETERS + 1), sizeof *rows);
-    if (!rows) return clv_fail(CLV_E_MEMORY, "templates: no memory");
+    if (!rows) return clv_fail(CLV_E_MEMORY, "templates: out of memory");
     double *none = rows + b->starts * CLV_SPECTRA_PARAMETERS; /* vsini */
     for (size_t i = 0; i < b->starts; ++i) {
         memcpy(rows + i * CLV_SPECTRA_PARAMETERS, b->models->items[chosen[i]].parameter,
@@ -312,7 +313,7 @@ int templates_build(const templates_args *a, const templates_models *m, const te
     int code = CLI_OK;
     cli_bar bar;
     if (!b.starts || !b.start_of)
-        code = cli_error(cli_running(), CLI_FAILED, "no memory for %zu models", m->count);
+        code = cli_error(cli_running(), CLI_FAILED, "not enough memory for %zu models", m->count);
     for (size_t i = 0; i < m->count && !code; ++i)
         b.start_of[i] = SIZE_MAX;
     for (size_t i = 0; i < b.starts && !code; ++i)

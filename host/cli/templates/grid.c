@@ -116,7 +116,7 @@ int templates_make_grid(const templates_models *m, templates_grid *g)
                              m->items[i].path, m->items[i].parameter[0]);
     for (int k = 0; k < CLV_SPECTRA_PARAMETERS; ++k) {
         if (!make_axis(m, k, g))
-            return cli_error(cli_running(), CLI_FAILED, "no memory for a grid");
+            return cli_error(cli_running(), CLI_FAILED, "not enough memory for a grid");
         if (g->nodes[k] > TEMPLATES_NODES / g->all)
             return cli_error(cli_running(), CLI_USAGE,
                              "the models' parameters take more than %d different combinations: "
@@ -125,7 +125,7 @@ int templates_make_grid(const templates_models *m, templates_grid *g)
         g->all *= g->nodes[k];
     }
     g->row = clv_alloc(g->all, sizeof *g->row);
-    if (!g->row) return cli_error(cli_running(), CLI_FAILED, "no memory for a grid");
+    if (!g->row) return cli_error(cli_running(), CLI_FAILED, "not enough memory for a grid");
     const int code = fill_rows(m, g);
     if (code) return code;
     count_cells(g);

@@ -25,7 +25,7 @@ static const char wave_name[] = "WAVE_PHOENIX-ACES-AGSS-COND-2011.fits";
 
 static int no_memory(void)
 {
-    return cli_error(cli_running(), CLI_FAILED, "no memory for the names of models");
+    return cli_error(cli_running(), CLI_FAILED, "not enough memory for the names of models");
 }
 
 /* Adds a model if --select includes it; returns false if there is no memory. */
@@ -77,7 +77,7 @@ static clv_status read_header(const char *path, double parameter[CLV_SPECTRA_PAR
     static const char *const keys[] = { "PHXTEFF", "PHXLOGG", "PHXM_H", "PHXALPHA" };
     clv_fits_hdus *hdus = clv_zalloc(1, sizeof *hdus);
     clv_status status =
-        hdus ? clv_fits_describe(path, hdus) : clv_fail(CLV_E_MEMORY, "%s: no memory", path);
+        hdus ? clv_fits_describe(path, hdus) : clv_fail(CLV_E_MEMORY, "%s: out of memory", path);
     for (int k = 0; k < CLV_SPECTRA_PARAMETERS && !status; ++k)
         if (!hdus->count || !clv_fits_hdu_number(&hdus->item[0], keys[k], &parameter[k]) ||
             !isfinite(parameter[k]))
@@ -98,12 +98,12 @@ static clv_status read_wave(templates_models *m)
     clv_status status = clv_file_array_convert(&array, m->wave, CLV_F64);
     const size_t n = clv_file_array_count(&array);
     if (!status && (array.rank != 1 || n < 16))
-        status = clv_fail(
-            CLV_E_FORMAT,
-            "%s: has %zu numbers in an array of rank %zu; expected a vector of wavelengths",
-            m->wave, n, array.rank);
+        status =
+            clv_fail(CLV_E_FORMAT,
+                     "%s has %zu numbers in an array of rank %zu; expected a vector of wavelengths",
+                     m->wave, n, array.rank);
     if (!status && !(m->wavelength = clv_alloc(n, sizeof(double))))
-        status = clv_fail(CLV_E_MEMORY, "%s: no memory", m->wave);
+        status = clv_fail(CLV_E_MEMORY, "%s: out of memory", m->wave);
     if (!status) memcpy(m->wavelength, array.data, n * sizeof(double)), m->points = n;
     clv_file_array_clear(&array);
     return status;
@@ -255,10 +255,10 @@ static clv_status read_phoenix(const templates_models *m, const char *path, floa
     const size_t n = clv_file_array_count(&array);
     if (!status && (array.rank != 1 || n != m->points))
         status = clv_fail(CLV_E_FORMAT,
-                          "%s: has %zu fluxes in an array of rank %zu, but %s has %zu wavelengths",
+                          "%s has %zu fluxes in an array of rank %zu, but %s has %zu wavelengths",
                           path, n, array.rank, m->wave, m->points);
     if (!status && !(*flux = clv_alloc(n, sizeof(float))))
-        status = clv_fail(CLV_E_MEMORY, "%s: no memory", path);
+        status = clv_fail(CLV_E_MEMORY, "%s: out of memory", path);
     if (!status) memcpy(*flux, array.data, n * sizeof(float));
     clv_file_array_clear(&array);
     return status;
@@ -281,7 +281,7 @@ clv_status templates_read(const templates_args *a, const templates_models *m, si
         scale = fmax(scale, fabs(s.flux[k]));
     if (!(*flux = clv_alloc(s.pixels, sizeof **flux))) {
         clv_one_spectrum_clear(&s);
-        return clv_fail(CLV_E_MEMORY, "%s: no memory", path);
+        return clv_fail(CLV_E_MEMORY, "%s: out of memory", path);
     }
     for (size_t k = 0; k < s.pixels; ++k) {
         (*flux)[k] = (float)(scale > 0 ? s.flux[k] / scale : 0);

@@ -125,7 +125,7 @@ static int check_args(templates_args *a)
                          "-o DIR is missing: the folder for the library");
     if (a->sigma_given && a->resolving_power_given)
         return cli_error(&cli_templates, CLI_USAGE,
-                         "--sigma and --resolving-power exclude each other; give one of them");
+                         "--sigma and --resolving-power cannot be used together; give one of them");
     for (size_t i = 0; i < CLV_LEN(ranges); ++i)
         if (!(ranges[i].value >= ranges[i].low && ranges[i].value <= ranges[i].high))
             return cli_error(&cli_templates, CLI_USAGE, "%s is %g, but it must be %g to %g",

@@ -60,7 +60,7 @@ static void add_tsv(clv_text *text, const char *name, const float *p, size_t bes
 
 static clv_status flush(classify_state *s)
 {
-    if (s->csv.text.failed) return clv_fail(CLV_E_MEMORY, "no memory for rows of classes");
+    if (s->csv.text.failed) return clv_fail(CLV_E_MEMORY, "not enough memory for rows of classes");
     CLV_TRY(clv_output_write(&s->output, clv_text_get(&s->csv.text), s->csv.text.length));
     clv_text_restart(&s->csv.text);
     return CLV_OK;
@@ -73,7 +73,8 @@ static clv_status take(void *user, const clv_token_rows *rows, const float *vect
     size_t all;
     if (!clv_size_mul(rows->rows, count, &all) ||
         !clv_reserve(&s->probabilities, &s->room, all, sizeof *s->probabilities))
-        return clv_fail(CLV_E_MEMORY, "no memory for %zu x %zu probabilities", rows->rows, count);
+        return clv_fail(CLV_E_MEMORY, "not enough memory for %zu x %zu probabilities", rows->rows,
+                        count);
     CLV_TRY(clv_classes_probabilities(s->classes, vectors, rows->rows, s->probabilities));
     for (size_t r = 0; r < rows->rows; ++r) {
         const float *p = s->probabilities + r * count;
@@ -109,7 +110,7 @@ static clv_status begin_csv(classify_state *s)
 {
     const size_t count = clv_classes_count(s->classes), shown = s->args->all ? count : 0;
     const char **names = clv_alloc(2 + shown, sizeof *names);
-    if (!names) return clv_fail(CLV_E_MEMORY, "no memory for %zu names", shown);
+    if (!names) return clv_fail(CLV_E_MEMORY, "not enough memory for %zu names", shown);
     names[0] = "class", names[1] = "probability";
     for (size_t i = 0; i < shown; ++i)
         names[2 + i] = clv_classes_name(s->classes, i);
@@ -185,7 +186,7 @@ static int classify(classify_state *s)
     if (!code) code = cli_input_status(&cli_classify, check_names(s));
     if (!code) {
         s->found = clv_zalloc(clv_classes_count(s->classes), sizeof *s->found);
-        if (!s->found) code = cli_status(&cli_classify, clv_fail(CLV_E_MEMORY, "no memory"));
+        if (!s->found) code = cli_status(&cli_classify, clv_fail(CLV_E_MEMORY, "out of memory"));
     }
     if (!code) code = cli_encode_start(e, clv_classes_get_config(s->classes));
     if (!code) code = cli_status(&cli_classify, classify_all(s));

@@ -142,7 +142,7 @@ static clv_status work(const cli_chunk *chunk, void *user)
     const double started = clv_now();
     if (e->in_steps && !cli_share_step()) return CLV_OK; /* another shard's texts */
     if (!clv_reserve(&e->out, &e->out_room, rows->rows * width, sizeof *e->out))
-        return clv_fail(CLV_E_MEMORY, "no memory for %zu vectors", rows->rows);
+        return clv_fail(CLV_E_MEMORY, "not enough memory for %zu vectors", rows->rows);
     CLV_TRY(clv_encode(e->encoder, rows->ids, rows->offsets, rows->rows, e->out, e->report));
     e->encoding += clv_now() - started;
     e->tokenizing += chunk->seconds;

@@ -62,7 +62,7 @@ static clv_status check_file(const cli_first_pass *p)
             is_signed ? "int8" : "uint8", p->vectors->rows, bytes);
     float *row = clv_alloc(p->vectors->width, sizeof *row);
     uint8_t *both = clv_alloc(bytes, 2);
-    if (!status && (!row || !both)) status = clv_fail(CLV_E_MEMORY, "no memory for a row");
+    if (!status && (!row || !both)) status = clv_fail(CLV_E_MEMORY, "not enough memory for a row");
     if (!status) status = compare(p, &file, row, both, both + bytes);
     clv_free(row), clv_free(both);
     clv_npy_codes_close(&file);
@@ -84,7 +84,8 @@ static clv_status add_from_file(const cli_first_pass *p, clv_search *search, siz
     CLV_TRY(clv_npy_codes_open(&file, p->path));
     const size_t block = block_of(file.bytes, file.rows);
     uint8_t *codes = clv_alloc(block, file.bytes);
-    clv_status status = codes ? CLV_OK : clv_fail(CLV_E_MEMORY, "no memory for %zu codes", block);
+    clv_status status =
+        codes ? CLV_OK : clv_fail(CLV_E_MEMORY, "not enough memory for %zu codes", block);
     while (!status && *done < file.rows) {
         const size_t count = CLV_MIN(block, file.rows - *done);
         status = clv_npy_codes_read(&file, *done, count, codes);
@@ -103,8 +104,9 @@ static clv_status add_made(const cli_first_pass *p, clv_search *search, size_t *
     const size_t block = block_of(p->vectors->width * sizeof(float), rows);
     float *vectors = clv_alloc(block * p->vectors->width, sizeof *vectors);
     uint8_t *codes = clv_alloc(block, bytes);
-    clv_status status =
-        vectors && codes ? CLV_OK : clv_fail(CLV_E_MEMORY, "no memory for %zu vectors", block);
+    clv_status status = vectors && codes
+                            ? CLV_OK
+                            : clv_fail(CLV_E_MEMORY, "not enough memory for %zu vectors", block);
     while (!status && *done < rows) {
         const size_t count = CLV_MIN(block, rows - *done);
         status = make_codes(p, *done, count, vectors, codes);
@@ -157,7 +159,7 @@ clv_status cli_first_pass_run(const cli_first_pass *p, clv_search *search, size_
     float *vectors = clv_alloc(block * p->vectors->width, sizeof *vectors);
     clv_status status = rows && vectors
                             ? clv_search_candidates(search, rows, &count)
-                            : clv_fail(CLV_E_MEMORY, "no memory for %zu candidates", count);
+                            : clv_fail(CLV_E_MEMORY, "not enough memory for %zu candidates", count);
     if (!status) status = rescore(p, search, rows, count, vectors, block);
     clv_free(rows), clv_free(vectors);
     return status;

@@ -43,7 +43,7 @@ clv_status cli_ids_add(cli_ids *d, const clv_token_rows *rows)
     d->text.length = 0;
     for (size_t i = 0; i < rows->rows; ++i)
         add_row(d, rows->ids + rows->offsets[i], rows->offsets[i + 1] - rows->offsets[i]);
-    if (d->text.failed) return clv_fail(CLV_E_MEMORY, "no memory for %zu rows", rows->rows);
+    if (d->text.failed) return clv_fail(CLV_E_MEMORY, "not enough memory for %zu rows", rows->rows);
     return clv_output_write(&d->output, d->text.data, d->text.length);
 }
 

@@ -73,7 +73,7 @@ static clv_status keep_wanted(void *user, size_t row, const char *text, size_t l
     cli_passages *p = f->passages;
     if (f->next == p->count || (int64_t)row != p->rows[f->next]) return CLV_OK;
     char *copy = clv_alloc(length + 1, 1);
-    if (!copy) return clv_fail(CLV_E_MEMORY, "%s: no memory for a text", p->path);
+    if (!copy) return clv_fail(CLV_E_MEMORY, "%s: not enough memory for a text", p->path);
     for (size_t i = 0; i < length; ++i) /* a table's cell ends at the first NUL */
         copy[i] = text[i] ? text[i] : ' ';
     copy[length] = '\0';
@@ -88,7 +88,8 @@ int cli_passages_fetch(cli_passages *p, const int64_t *rows, size_t count)
     p->rows = clv_alloc(count + 1, sizeof *p->rows);
     p->texts = clv_zalloc(count + 1, sizeof *p->texts);
     if (!p->rows || !p->texts)
-        return cli_status(p->command, clv_fail(CLV_E_MEMORY, "no memory for %zu texts", count));
+        return cli_status(p->command,
+                          clv_fail(CLV_E_MEMORY, "not enough memory for %zu texts", count));
     if (count) memcpy(p->rows, rows, count * sizeof *rows);
     p->count = count;
     sort_rows(p);

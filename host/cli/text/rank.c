@@ -54,7 +54,7 @@ static clv_status add_text(rank_state *s, const char *text, size_t length)
     if (!clv_reserve(&s->bytes, &s->byte_room, s->used + length + 1, 1) ||
         !clv_reserve(&s->begins, &s->begin_room, s->count + 1, sizeof *s->begins) ||
         !clv_reserve(&s->lengths, &s->length_room, s->count + 1, sizeof *s->lengths))
-        return clv_fail(CLV_E_MEMORY, "no memory for %zu texts", s->count + 1);
+        return clv_fail(CLV_E_MEMORY, "not enough memory for %zu texts", s->count + 1);
     if (length) memcpy(s->bytes + s->used, text, length);
     s->bytes[s->used + length] = '\0';
     s->begins[s->count] = s->used;
@@ -103,7 +103,7 @@ static clv_status list_pairs(rank_state *s)
     s->pairs = clv_alloc(2 * s->pair_count + 1, sizeof *s->pairs);
     s->order = clv_alloc(s->pair_count + 1, sizeof *s->order);
     if (!s->texts || !s->pairs || !s->order)
-        return clv_fail(CLV_E_MEMORY, "no memory for %zu texts", s->count);
+        return clv_fail(CLV_E_MEMORY, "not enough memory for %zu texts", s->count);
     for (size_t i = 0; i < s->count; ++i)
         s->texts[i] = s->bytes + s->begins[i];
     for (size_t i = 0; i < s->pair_count; ++i) {
@@ -174,7 +174,8 @@ static clv_status score(rank_state *s)
     const rank_args *a = s->args;
     const double started = clv_now();
     s->scores = clv_alloc(s->pair_count * s->each + 1, sizeof *s->scores);
-    if (!s->scores) return clv_fail(CLV_E_MEMORY, "no memory for %zu scores", s->pair_count);
+    if (!s->scores)
+        return clv_fail(CLV_E_MEMORY, "not enough memory for %zu scores", s->pair_count);
     cli_bar_start(&s->bar, &a->encode.common, "pairs");
     clv_ranker_watch(s->ranker, show, s);
     const clv_status status = clv_ranker_scores(s->ranker, s->texts, s->lengths, s->count, s->pairs,

@@ -49,7 +49,7 @@ typedef struct search_state {
 
 static clv_status no_memory(void)
 {
-    return clv_fail(CLV_E_MEMORY, "no memory for queries or results");
+    return clv_fail(CLV_E_MEMORY, "not enough memory for queries or results");
 }
 
 /* ---- queries ------------------------------------------------------------------------------------ */
@@ -126,7 +126,8 @@ static clv_status add_rows(search_state *s)
     const size_t most =
         cli_share_length(CLV_MAX((size_t)BLOCK_BYTES / row_bytes, (size_t)1), s->file.rows);
     float *block = clv_alloc(CLV_MIN(most, s->file.rows) * s->width + 1, sizeof *block);
-    if (!block) return clv_fail(CLV_E_MEMORY, "no memory for %zu rows of %s", most, s->vectors);
+    if (!block)
+        return clv_fail(CLV_E_MEMORY, "not enough memory for %zu rows of %s", most, s->vectors);
     clv_status status = CLV_OK;
     for (; s->done < s->file.rows && !status; s->done += CLV_MIN(most, s->file.rows - s->done)) {
         const size_t count = CLV_MIN(most, s->file.rows - s->done);
@@ -285,19 +286,22 @@ static int check_args(const search_args *a)
                          "there is nothing to search for; give --model MODEL_DIR with texts (-i "
                          "FILE), or --queries FILE.npy");
     if (a->queries && !cli_is_stream(a->encode.texts.input))
-        return cli_error(&cli_search, CLI_USAGE,
-                         "-i %s and --queries %s exclude each other: give either texts or vectors",
-                         a->encode.texts.input, a->queries);
+        return cli_error(
+            &cli_search, CLI_USAGE,
+            "-i %s and --queries %s cannot be used together: give either texts or vectors",
+            a->encode.texts.input, a->queries);
     if (a->model && a->queries)
-        return cli_error(&cli_search, CLI_USAGE,
-                         "--model and --queries exclude each other: give either texts or vectors");
+        return cli_error(
+            &cli_search, CLI_USAGE,
+            "--model and --queries cannot be used together: give either texts or vectors");
     if (a->codes && !a->first_pass)
         return cli_error(&cli_search, CLI_USAGE,
                          "--codes %s needs --first-pass int8 or --first-pass binary", a->codes);
     if (a->first_pass && a->similarity == CLV_SIMILARITY_DOT)
         return cli_error(
             &cli_search, CLI_USAGE,
-            "--first-pass and --similarity dot exclude each other, because a first pass compares "
+            "--first-pass and --similarity dot cannot be used together, because a first pass "
+            "compares "
             "directions; use --similarity cosine, which is the same for vectors of length 1");
     if (a->first_pass && a->top && a->rescore > CLV_SEARCH_TOP_MOST / a->top)
         return cli_error(&cli_search, CLI_USAGE,

@@ -79,7 +79,7 @@ static int run(int argc, char **argv)
     if ((code = cli_check_operands(&cli_tokenize, "MODEL", operands, argv + 1)) >= 0) return code;
     if (a.no_limit && a.texts.max_length)
         return cli_error(&cli_tokenize, CLI_USAGE,
-                         "--no-limit and --max-length exclude each other");
+                         "--no-limit and --max-length cannot be used together");
     if ((code = check_files(&a, argv[1])) >= 0) return code;
 
     clv_tokenizer *t = NULL;

@@ -27,7 +27,7 @@ static int format_of(const char *path)
 /* Writes what is in `text` to the file. */
 static clv_status flush(cli_vectors *v)
 {
-    if (v->text.failed) return clv_fail(CLV_E_MEMORY, "no memory for rows of vectors");
+    if (v->text.failed) return clv_fail(CLV_E_MEMORY, "not enough memory for rows of vectors");
     CLV_TRY(clv_output_write(&v->output, clv_text_get(&v->text), v->text.length));
     clv_text_restart(&v->text);
     return CLV_OK;
@@ -72,7 +72,7 @@ static clv_status begin_parquet(cli_vectors *v)
     v->codes = clv_alloc(v->width + 1, sizeof *v->codes);
     v->letters = clv_alloc(v->width + 1, NAME_ROOM);
     if (!v->names || !v->codes || !v->letters)
-        return clv_fail(CLV_E_MEMORY, "no memory for %zu columns", v->width);
+        return clv_fail(CLV_E_MEMORY, "not enough memory for %zu columns", v->width);
     for (size_t i = 0; i < v->width; ++i) {
         snprintf(v->letters + i * NAME_ROOM, NAME_ROOM, "v%zu", i);
         v->names[i] = v->letters + i * NAME_ROOM;

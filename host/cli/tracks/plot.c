@@ -18,7 +18,7 @@ static clv_status add_single(const tracks_found *f, double *x, double *y, size_t
 {
     const size_t tracks = clv_tracks_count(f->tracks), shown = CLV_MIN(tracks, MOST_TRACKS);
     clv_msd *msd = clv_alloc(CLV_MAX(f->lags, (size_t)1), sizeof *msd);
-    if (!msd) return clv_fail(CLV_E_MEMORY, "plot: no memory");
+    if (!msd) return clv_fail(CLV_E_MEMORY, "plot: out of memory");
     clv_status status = CLV_OK;
     size_t n = 0;
     for (size_t k = 0; k < shown && !status; ++k) {
@@ -43,8 +43,8 @@ clv_status tracks_plot(const tracks_found *f, const char *path)
            *y = clv_alloc(all, sizeof *y);
     size_t count = 0;
     clv_image image = { 0 };
-    clv_status status =
-        v && x && y ? add_single(f, x, y, &count) : clv_fail(CLV_E_MEMORY, "%s: no memory", path);
+    clv_status status = v && x && y ? add_single(f, x, y, &count)
+                                    : clv_fail(CLV_E_MEMORY, "%s: out of memory", path);
     const double d = f->diffusion.d, axes = (double)f->axes;
     double last = -INFINITY;
     for (size_t k = 0; k < f->lags && !status; ++k) {

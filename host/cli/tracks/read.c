@@ -123,7 +123,7 @@ static clv_status read_frames(source *s, size_t count)
 static clv_status read_particles(source *s, size_t count)
 {
     clv_csv_cell *cells = clv_alloc(clv_csv_columns(s->table), sizeof *cells);
-    clv_status status = cells ? CLV_OK : clv_fail(CLV_E_MEMORY, "%s: no memory", s->path);
+    clv_status status = cells ? CLV_OK : clv_fail(CLV_E_MEMORY, "%s: out of memory", s->path);
     for (size_t i = 0; i < count && !status; ++i) {
         double value = -1;
         clv_csv_cells(s->table, i, cells);
@@ -154,7 +154,7 @@ static clv_status read_places(source *s, size_t count)
         s->points[i].x = s->values[i] * scale[2];
     if (s->column[COLUMN_Z] == SIZE_MAX) return CLV_OK;
     s->z = clv_alloc(CLV_MAX(count, (size_t)1), sizeof *s->z);
-    if (!s->z) return clv_fail(CLV_E_MEMORY, "%s: no memory", s->path);
+    if (!s->z) return clv_fail(CLV_E_MEMORY, "%s: out of memory", s->path);
     CLV_TRY(clv_csv_doubles(s->table, s->column[COLUMN_Z], s->z));
     for (size_t i = 0; i < count; ++i)
         s->z[i] *= scale[0];
@@ -221,7 +221,7 @@ clv_status tracks_read(const char *path, tracks_found *f)
         s.values = clv_alloc(room, sizeof *s.values);
         s.particle = clv_alloc(room, sizeof *s.particle);
         if (!s.points || !s.values || !s.particle)
-            status = clv_fail(CLV_E_MEMORY, "%s: no memory", path);
+            status = clv_fail(CLV_E_MEMORY, "%s: out of memory", path);
     }
     if (!status) status = read_frames(&s, count);
     if (!status) status = read_particles(&s, count);

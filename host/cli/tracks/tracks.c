@@ -48,7 +48,7 @@ static clv_status find_drift(tracks_found *f)
     }
     f->drift = clv_alloc((size_t)frames, 3 * sizeof *f->drift);
     if (!f->drift)
-        return clv_fail(CLV_E_MEMORY, "no memory for the drift of %llu frames",
+        return clv_fail(CLV_E_MEMORY, "not enough memory for the drift of %llu frames",
                         (unsigned long long)frames);
     CLV_TRY(clv_tracks_drift(f->tracks, (size_t)f->a->smooth, f->drift, &share));
     if (!f->a->subtract_drift) return CLV_OK;
@@ -65,7 +65,7 @@ static clv_status find_msd(tracks_found *f)
     }
     f->lags = (size_t)CLV_MIN(longest, f->a->lags);
     f->msd = clv_alloc(CLV_MAX(f->lags, (size_t)1), sizeof *f->msd);
-    if (!f->msd) return clv_fail(CLV_E_MEMORY, "no memory for %zu lags", f->lags);
+    if (!f->msd) return clv_fail(CLV_E_MEMORY, "not enough memory for %zu lags", f->lags);
     return clv_tracks_msd(f->tracks, CLV_ALL_TRACKS, f->lags, f->msd);
 }
 

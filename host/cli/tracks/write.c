@@ -183,7 +183,7 @@ static clv_status write_track_msd(const tracks_found *f, const char *path)
     table t = { .f = f };
     clv_status status = CLV_OK;
     clv_msd *msd = clv_alloc(CLV_MAX(f->lags, (size_t)1), sizeof *msd);
-    if (!msd) return clv_fail(CLV_E_MEMORY, "%s: no memory", path);
+    if (!msd) return clv_fail(CLV_E_MEMORY, "%s: out of memory", path);
     name(&t, "particle");
     name_moment(&t, "lag");
     name(&t, "msd_%U2"), name(&t, "msd_error_%U2"), name(&t, "pairs");
@@ -235,8 +235,9 @@ static clv_status write_positions(const tracks_found *f, const char *path)
     double *z = clv_alloc(room, sizeof *z);
     int64_t *particle = clv_alloc(room, sizeof *particle);
     size_t *order = clv_alloc(room, 2 * sizeof *order);
-    clv_status status =
-        points && z && particle && order ? CLV_OK : clv_fail(CLV_E_MEMORY, "%s: no memory", path);
+    clv_status status = points && z && particle && order
+                            ? CLV_OK
+                            : clv_fail(CLV_E_MEMORY, "%s: out of memory", path);
     name_moment(&t, "frame");
     name_axes(&t, f->units.physical ? "#_%U" : "#");
     name(&t, "particle");

@@ -170,7 +170,8 @@ static clv_status take_row(table *t)
                         t->path, t->line, t->column + 1,
                         clv_printable(c->at, c->length, found, sizeof found));
     if (!clv_reserve(&t->values, &t->capacity, t->value_count + 1, sizeof *t->values))
-        return clv_fail(CLV_E_MEMORY, "%s: no memory after %zu numbers", t->path, t->value_count);
+        return clv_fail(CLV_E_MEMORY, "%s: out of memory after %zu numbers", t->path,
+                        t->value_count);
     t->values[t->value_count++] = value;
     return CLV_OK;
 }
@@ -234,8 +235,8 @@ clv_status clv_text_column_read(const char *path, const char *column, double **v
         clv_error_take(&why, status);
     }
     table *t = clv_zalloc(1, sizeof *t);
-    status =
-        t ? read_file(path, column, t) : clv_fail(CLV_E_MEMORY, "%s: no memory for a table", path);
+    status = t ? read_file(path, column, t)
+               : clv_fail(CLV_E_MEMORY, "%s: not enough memory for a table", path);
     if (!status) *values = t->values, *count = t->value_count;
     /* without column names, report the mistake as one in a plain list */
     if (status == CLV_E_FORMAT && !column && !t->name_count) status = clv_error_give(&why);

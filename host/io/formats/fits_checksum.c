@@ -102,7 +102,7 @@ clv_status clv_fits_table_seal(clv_fits_table *table)
     }
     if (out.failed) {
         clv_text_clear(&out);
-        return clv_fail(CLV_E_MEMORY, "no memory for checksums");
+        return clv_fail(CLV_E_MEMORY, "not enough memory for checksums");
     }
     clv_text_clear(&table->bytes);
     table->bytes = out;

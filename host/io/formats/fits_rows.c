@@ -51,7 +51,7 @@ clv_status clv_fits_rows_begin(const char *path, clv_fits_table *head, const clv
         r->image[i] = images[i];
         clv_fits_table_image(head, images[i].name, images[i].bitpix, images[i].rank,
                              images[i].shape);
-        if (head->bytes.failed) status = clv_fail(CLV_E_MEMORY, "%s: no memory", path);
+        if (head->bytes.failed) status = clv_fail(CLV_E_MEMORY, "%s: out of memory", path);
         const size_t length = head->bytes.length - written;
         if (!status) status = put_bytes(r, at, head->bytes.data + written, length);
         written += length, at += length;
@@ -89,7 +89,7 @@ clv_status clv_fits_rows_put(clv_fits_rows *r, size_t image, size_t row, const v
 clv_status clv_fits_rows_append(clv_fits_rows *r, clv_fits_table *tail)
 {
     clv_fits_table_finish(tail);
-    if (tail->bytes.failed) return clv_fail(CLV_E_MEMORY, "%s: no memory", r->path);
+    if (tail->bytes.failed) return clv_fail(CLV_E_MEMORY, "%s: out of memory", r->path);
     CLV_TRY(put_bytes(r, r->end, tail->bytes.data, tail->bytes.length));
     r->end += tail->bytes.length;
     return CLV_OK;

@@ -192,7 +192,7 @@ void clv_fits_table_image(clv_fits_table *t, const char *name, int bitpix, size_
 clv_status clv_fits_table_write(clv_fits_table *t, const char *path)
 {
     clv_fits_table_finish(t);
-    if (t->bytes.failed) return clv_fail(CLV_E_MEMORY, "%s: no memory for the table", path);
+    if (t->bytes.failed) return clv_fail(CLV_E_MEMORY, "%s: not enough memory for the table", path);
     const clv_part part = { t->bytes.data, t->bytes.length };
     return clv_parts_write(path, &part, 1);
 }

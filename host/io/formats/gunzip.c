@@ -55,8 +55,8 @@ static clv_status grow(unpacker *u)
     CLV_TRY(clv_io_need(u->input->path, "unpacked", capacity));
     char *bytes = clv_realloc(u->out, capacity, 1);
     if (!bytes)
-        return clv_fail(CLV_E_MEMORY, "%s: no memory for %zu unpacked bytes", u->input->path,
-                        capacity);
+        return clv_fail(CLV_E_MEMORY, "%s: not enough memory for %zu unpacked bytes",
+                        u->input->path, capacity);
     u->out = bytes;
     u->capacity = capacity;
     return CLV_OK;
@@ -94,7 +94,7 @@ static clv_status unpack_member(unpacker *u)
         u->used += room - z->avail_out;
         if (result == Z_STREAM_END) return CLV_OK;
         if (result == Z_MEM_ERROR)
-            return clv_fail(CLV_E_MEMORY, "%s: no memory to unpack it", u->input->path);
+            return clv_fail(CLV_E_MEMORY, "%s: not enough memory to unpack it", u->input->path);
         if (result != Z_OK && result != Z_BUF_ERROR)
             return clv_fail(CLV_E_FORMAT, "%s: damaged gzip file: %s", u->input->path,
                             z->msg ? z->msg : zError(result));
@@ -123,12 +123,12 @@ clv_status clv_gunzip(clv_input *input, char **bytes, size_t *length)
     *bytes = NULL;
     *length = 0;
     unpacker *u = clv_zalloc(1, sizeof *u);
-    if (!u) return clv_fail(CLV_E_MEMORY, "%s: no memory to unpack it", input->path);
+    if (!u) return clv_fail(CLV_E_MEMORY, "%s: not enough memory to unpack it", input->path);
     u->input = input;
     u->zlib.next_in = u->in;
     clv_status status = CLV_OK;
     if (inflateInit2(&u->zlib, GZIP_ONLY) != Z_OK)
-        status = clv_fail(CLV_E_MEMORY, "%s: no memory to unpack it", input->path);
+        status = clv_fail(CLV_E_MEMORY, "%s: not enough memory to unpack it", input->path);
     else
         status = unpack_all(u);
     inflateEnd(&u->zlib);
@@ -151,12 +151,13 @@ clv_status clv_unpack_zlib(const char *path, const void *in, size_t length, void
         return clv_fail(CLV_E_FORMAT, "%s: a chunk of %zu bytes is larger than supported", path,
                         length > UINT32_MAX ? length : wanted);
     if (inflateInit2(&z, EITHER) != Z_OK)
-        return clv_fail(CLV_E_MEMORY, "%s: no memory to unpack it", path);
+        return clv_fail(CLV_E_MEMORY, "%s: not enough memory to unpack it", path);
     z.avail_in = (uInt)length, z.next_out = out, z.avail_out = (uInt)wanted;
     const int result = inflate(&z, Z_FINISH);
     const size_t got = wanted - z.avail_out;
     inflateEnd(&z);
-    if (result == Z_MEM_ERROR) return clv_fail(CLV_E_MEMORY, "%s: no memory to unpack it", path);
+    if (result == Z_MEM_ERROR)
+        return clv_fail(CLV_E_MEMORY, "%s: not enough memory to unpack it", path);
     if (result != Z_STREAM_END || got != wanted)
         return clv_fail(CLV_E_FORMAT,
                         "%s: the zlib data are damaged, or do not unpack to %zu bytes", path,

@@ -42,13 +42,13 @@ static clv_status open_any(clv_movie *movie, const clv_movie_options *options)
         return clv_movie_open_tiff(movie, options);
     if (memcmp(start, "\x89PNG", 4) == 0) return clv_movie_open_png(movie, options);
     if (!bytes)
-        return clv_fail(CLV_E_FORMAT, "%s: is empty; expected a TIFF, NPY or PNG movie",
+        return clv_fail(CLV_E_FORMAT, "%s is empty; expected a TIFF, NPY or PNG movie",
                         movie->path);
     CLV_TRY(clv_movie_foreign(movie->path, start, bytes));
     if (clv_ends_with(movie->path, ".txt") || clv_ends_with(movie->path, ".lst"))
         return clv_movie_open_listed(movie, options, opener);
     return clv_fail(CLV_E_FORMAT,
-                    "%s: begins with \"%s\", expected a TIFF, NPY or PNG movie, or a list of files "
+                    "%s begins with \"%s\", expected a TIFF, NPY or PNG movie, or a list of files "
                     "that ends in "
                     ".txt or .lst (raw pixels need --raw)",
                     movie->path,
@@ -64,13 +64,13 @@ static clv_status make_stacks(clv_movie *movie, const clv_movie_options *options
     if (options->axes == CLV_MOVIE_ZYX) f->depth = CLV_MAX(f->frames, (size_t)1);
     if (options->axes == CLV_MOVIE_TZYX && f->depth == 1)
         return clv_fail(CLV_E_ARGUMENT,
-                        "%s: does not say how many planes a stack has; its %zu planes can be read "
+                        "%s does not say how many planes a stack has; its %zu planes can be read "
                         "as one stack (--axes ZYX) or as frames in time (--axes TYX)",
                         movie->path, f->frames);
     const size_t stacks = f->frames / f->depth;
     if (stacks * f->depth == f->frames) return CLV_OK;
     if (!stacks)
-        return clv_fail(CLV_E_FORMAT, "%s: has %zu planes, fewer than a stack of %zu", movie->path,
+        return clv_fail(CLV_E_FORMAT, "%s has %zu planes, fewer than a stack of %zu", movie->path,
                         f->frames, f->depth);
     clv_movie_notice(movie,
                      "%zu planes are %zu stacks of %zu and a part of one, which is left out\n",
@@ -88,7 +88,7 @@ static clv_status open_movie(const char *path, const char *const *paths, size_t 
     if (movie) movie->path = clv_strdup(path);
     clv_status status = CLV_OK;
     if (!movie || !movie->path)
-        status = clv_fail(CLV_E_MEMORY, "%s: no memory", path);
+        status = clv_fail(CLV_E_MEMORY, "%s: out of memory", path);
     else if (paths)
         status = clv_movie_open_files(movie, paths, count, options ? options : &none,
                                       (clv_movie_opener){ clv_movie_open, clv_movie_close });
@@ -98,13 +98,15 @@ static clv_status open_movie(const char *path, const char *const *paths, size_t 
     size_t plane = 0;
     if (!status && (!clv_size_mul(movie->facts.height, movie->facts.width, &plane) ||
                     !clv_size_mul(plane, clv_type_size(movie->facts.type), &movie->frame_bytes)))
-        status = clv_fail(CLV_E_SHAPE, "%s: its frames are larger than any memory", path);
+        status =
+            clv_fail(CLV_E_SHAPE, "%s: its frames need more memory than can be addressed", path);
     if (!status && (!plane || !movie->facts.frames))
         status = clv_fail(CLV_E_SHAPE, "%s: a movie of [%zu,%zu,%zu] has no pixels", path,
                           movie->facts.frames, movie->facts.height, movie->facts.width);
     size_t unit = 0; /* a frame or a stack, whichever is held as a whole */
     if (!status && !clv_size_mul(movie->frame_bytes, movie->facts.depth, &unit))
-        status = clv_fail(CLV_E_SHAPE, "%s: its stacks are larger than any memory", path);
+        status =
+            clv_fail(CLV_E_SHAPE, "%s: its stacks need more memory than can be addressed", path);
     if (!status)
         status =
             clv_io_need(path, movie->facts.depth > 1 ? "for one stack" : "for one frame", unit);

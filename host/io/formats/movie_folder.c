@@ -73,7 +73,7 @@ static clv_status add_path(folder *f, const char *before, const char *name)
     const size_t bytes = strlen(before) + strlen(name) + 2;
     char *full =
         clv_reserve(&f->path, &f->room, f->count + 1, sizeof *f->path) ? clv_alloc(bytes, 1) : NULL;
-    if (!full) return clv_fail(CLV_E_MEMORY, "%s: no memory for a list of files", name);
+    if (!full) return clv_fail(CLV_E_MEMORY, "%s: not enough memory for a list of files", name);
     snprintf(full, bytes, "%s%s%s", before, *before ? "/" : "", name);
     f->path[f->count++] = full;
     return CLV_OK;
@@ -104,15 +104,15 @@ static clv_status open_file(const clv_movie *movie, size_t file, clv_movie **one
     clv_status status = CLV_OK;
     if (is->frames != 1 && !f->first)
         status =
-            clv_fail(CLV_E_FORMAT, "%s: has %zu frames, but %s", f->path[file], is->frames, f->why);
+            clv_fail(CLV_E_FORMAT, "%s has %zu frames, but %s", f->path[file], is->frames, f->why);
     else if (movie->stacked && is->depth != all->depth)
         status = clv_fail(CLV_E_SHAPE,
-                          "%s: has %zu planes per stack, but the first file has %zu; --axes TYX "
+                          "%s has %zu planes per stack, but the first file has %zu; --axes TYX "
                           "reads all planes as frames in time",
                           f->path[file], is->depth, all->depth);
     else if (all->height &&
              (is->height != all->height || is->width != all->width || is->type != all->type))
-        status = clv_fail(CLV_E_SHAPE, "%s: is %zux%zu %s, but the first file is %zux%zu %s",
+        status = clv_fail(CLV_E_SHAPE, "%s is %zux%zu %s, but the first file is %zux%zu %s",
                           f->path[file], is->width, is->height, clv_type_name(is->type), all->width,
                           all->height, clv_type_name(all->type));
     if (!status) return CLV_OK;
@@ -166,7 +166,7 @@ static clv_status look(clv_movie *movie, folder *f, bool several)
     movie->files = f->path, movie->file_count = f->count;
     if (several) {
         f->first = clv_alloc(f->count + 1, sizeof *f->first);
-        if (!f->first) return clv_fail(CLV_E_MEMORY, "%s: no memory", movie->path);
+        if (!f->first) return clv_fail(CLV_E_MEMORY, "%s: out of memory", movie->path);
     }
     CLV_TRY(open_file(movie, 0, &one));
     movie->facts = one->facts, movie->stacked = one->facts.depth > 1;
@@ -191,12 +191,12 @@ static clv_status begin(clv_movie *movie, const clv_movie_options *options, clv_
                         folder **out)
 {
     folder *f = clv_zalloc(1, sizeof *f);
-    if (!f) return clv_fail(CLV_E_MEMORY, "%s: no memory", movie->path);
+    if (!f) return clv_fail(CLV_E_MEMORY, "%s: out of memory", movie->path);
     movie->state = f, movie->close = close_folder, movie->read = read_folder;
     f->options = *options, f->opener = opener;
     /* the planes of single files do not tell how many a stack has: make_stacks of movie.c says so */
     if (options->axes == CLV_MOVIE_TZYX) f->options.axes = CLV_MOVIE_AS_TOLD;
-    f->why = "the first of these files holds one, so each of them has to be one frame";
+    f->why = "the first of these files holds one, so each of them must be one frame";
     *out = f;
     return CLV_OK;
 }
@@ -244,7 +244,7 @@ clv_status clv_movie_open_pattern(clv_movie *movie, const clv_movie_options *opt
     CLV_TRY(begin(movie, options, opener, &f));
     const int code = glob(movie->path, GLOB_NOSORT, NULL, &found);
     clv_status status =
-        code == GLOB_NOSPACE ? clv_fail(CLV_E_MEMORY, "%s: no memory", movie->path)
+        code == GLOB_NOSPACE ? clv_fail(CLV_E_MEMORY, "%s: out of memory", movie->path)
         : code || !found.gl_pathc
             ? clv_fail(CLV_E_IO,
                        "%s: there is no file of this name, and none matches it as a pattern",
@@ -268,7 +268,7 @@ clv_status clv_movie_open_folder(clv_movie *movie, const clv_movie_options *opti
     size_t others = 0;
     CLV_TRY(begin(movie, options, opener, &f));
     if (options->raw.given)
-        return clv_fail(CLV_E_ARGUMENT, "%s: is a folder, but --raw describes a single file",
+        return clv_fail(CLV_E_ARGUMENT, "%s is a folder, but --raw describes a single file",
                         movie->path);
     f->why = "of a folder each file is one frame; give the files themselves";
     CLV_TRY(list(movie->path, f, &others));

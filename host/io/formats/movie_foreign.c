@@ -44,9 +44,9 @@ clv_status clv_movie_foreign(const char *path, const unsigned char *start, size_
             continue;
         const char *way = known[i].way, *name = strstr(way, "%s");
         if (!name)
-            return clv_fail(CLV_E_FORMAT, "%s: is %s, which cannot be read. %s", path,
-                            known[i].name, way);
-        return clv_fail(CLV_E_FORMAT, "%s: is %s, which cannot be read. %.*s%s%s", path,
+            return clv_fail(CLV_E_FORMAT, "%s is %s, which cannot be read. %s", path, known[i].name,
+                            way);
+        return clv_fail(CLV_E_FORMAT, "%s is %s, which cannot be read. %.*s%s%s", path,
                         known[i].name, (int)(name - way), way, path, name + 2);
     }
     return CLV_OK;

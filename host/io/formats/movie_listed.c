@@ -40,7 +40,7 @@ static clv_status add_line(listed *l, size_t number, const char *line, size_t le
     const size_t bytes = (size_t)folder + length + 1;
     char *path =
         clv_reserve(&l->path, &l->room, l->count + 1, sizeof *l->path) ? clv_alloc(bytes, 1) : NULL;
-    if (!path) return clv_fail(CLV_E_MEMORY, "%s: no memory for a list of files", l->list);
+    if (!path) return clv_fail(CLV_E_MEMORY, "%s: not enough memory for a list of files", l->list);
     memcpy(path, l->list, (size_t)folder);
     memcpy(path + folder, line, length);
     path[bytes - 1] = '\0';
@@ -83,7 +83,7 @@ clv_status clv_movie_open_listed(clv_movie *movie, const clv_movie_options *opti
     size_t length = 0;
     if (options->listed)
         return clv_fail(CLV_E_FORMAT,
-                        "%s: is a list of files inside a list of files, which is not supported; "
+                        "%s is a list of files inside a list of files, which is not supported; "
                         "list the files themselves",
                         l.list);
     clv_movie_options each = *options;

@@ -54,7 +54,7 @@ static clv_status check_length(clv_movie *movie, npy_movie *npy, bool partial)
     const uint64_t there = npy->input.length - npy->data;
     const uint64_t wanted = (uint64_t)frame * npy->step * movie->facts.frames;
     if (there > wanted)
-        return clv_fail(CLV_E_FORMAT, "%s: has %llu bytes of data, but its header promises %llu",
+        return clv_fail(CLV_E_FORMAT, "%s has %llu bytes of data, but its header promises %llu",
                         movie->path, (unsigned long long)there, (unsigned long long)wanted);
     if (there == wanted) return CLV_OK;
     const size_t planes = (size_t)(there / frame),
@@ -80,7 +80,7 @@ clv_status clv_movie_open_npy(clv_movie *movie, const clv_movie_options *options
 {
     char shape[CLV_SHAPE_TEXT];
     npy_movie *npy = clv_zalloc(1, sizeof *npy);
-    if (!npy) return clv_fail(CLV_E_MEMORY, "%s: no memory", movie->path);
+    if (!npy) return clv_fail(CLV_E_MEMORY, "%s: out of memory", movie->path);
     npy->input.descriptor = -1;
     movie->state = npy, movie->close = close_npy, movie->read = read_npy;
     CLV_TRY(clv_input_open(&npy->input, movie->path));
@@ -118,8 +118,8 @@ clv_status clv_movie_open_npy(clv_movie *movie, const clv_movie_options *options
     snprintf(f->stored, sizeof f->stored, "%s", clv_type_name(h->dtype->type));
     size_t count, bytes;
     if (!clv_shape_size(CLV_F64, h->rank, h->shape, &count, &bytes))
-        return clv_fail(CLV_E_SHAPE, "%s: shape %s is larger than any memory", movie->path,
-                        clv_shape_text(h->rank, h->shape, shape));
+        return clv_fail(CLV_E_SHAPE, "%s: shape %s needs more memory than can be addressed",
+                        movie->path, clv_shape_text(h->rank, h->shape, shape));
     npy->pixels = f->height * f->width;
     if (!count) return CLV_OK; /* the caller reports that */
     CLV_TRY(check_length(movie, npy, options->partial));
@@ -127,7 +127,8 @@ clv_status clv_movie_open_npy(clv_movie *movie, const clv_movie_options *options
     if (h->fortran || h->dtype->widen != CLV_NPY_AS_IT_IS) return load(movie, npy);
     if (f->type != h->dtype->type) {
         npy->row = clv_alloc(npy->pixels, h->dtype->size);
-        if (!npy->row) return clv_fail(CLV_E_MEMORY, "%s: no memory for a frame", movie->path);
+        if (!npy->row)
+            return clv_fail(CLV_E_MEMORY, "%s: not enough memory for a frame", movie->path);
     }
     return CLV_OK;
 }

@@ -41,13 +41,13 @@ clv_status clv_movie_open_png(clv_movie *movie, const clv_movie_options *options
     png_movie *m = clv_zalloc(1, sizeof *m);
     clv_png_pixels p;
     clv_movie_facts *f = &movie->facts;
-    if (!m) return clv_fail(CLV_E_MEMORY, "%s: no memory", movie->path);
+    if (!m) return clv_fail(CLV_E_MEMORY, "%s: out of memory", movie->path);
     movie->state = m, movie->close = close_png, movie->read = read_png;
     CLV_TRY(clv_png_read(movie->path, true, &p));
     if (p.samples > 1 && !options->channel_given)
         return clv_fail(
             CLV_E_FORMAT,
-            "%s: has colour (RGB) with %zu samples per pixel; choose one with --channel 0 to %zu",
+            "%s has colour (RGB) with %zu samples per pixel; choose one with --channel 0 to %zu",
             movie->path, p.samples, p.samples - 1);
     clv_movie_options others = *options;
     if (p.samples > 1) others.channel_given = false;

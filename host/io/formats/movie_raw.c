@@ -72,7 +72,7 @@ clv_status clv_movie_open_raw(clv_movie *movie, const clv_movie_options *options
     const clv_raw_layout *l = &options->raw;
     size_t bytes;
     raw_movie *raw = clv_zalloc(1, sizeof *raw);
-    if (!raw) return clv_fail(CLV_E_MEMORY, "%s: no memory", movie->path);
+    if (!raw) return clv_fail(CLV_E_MEMORY, "%s: out of memory", movie->path);
     raw->input.descriptor = -1;
     raw->layout = *l;
     movie->state = raw, movie->close = close_raw, movie->read = read_raw;
@@ -85,14 +85,16 @@ clv_status clv_movie_open_raw(clv_movie *movie, const clv_movie_options *options
     if (!clv_shape_size(CLV_F64, 3,
                         (size_t[]){ CLV_MAX(l->frames, (size_t)1), l->height, l->width },
                         &raw->pixels, &bytes))
-        return clv_fail(CLV_E_SHAPE, "%s: --raw %zu,%zu,%zu is larger than any memory", movie->path,
-                        l->frames, l->height, l->width);
+        return clv_fail(CLV_E_SHAPE,
+                        "%s: --raw %zu,%zu,%zu needs more memory than can be addressed",
+                        movie->path, l->frames, l->height, l->width);
     raw->pixels = l->height * l->width;
     CLV_TRY(check_length(movie, raw, options->partial));
     if (f->type == l->type && !l->narrow) return CLV_OK;
     clv_movie_notice(movie, "%s pixels become %s\n", f->stored, clv_type_name(f->type));
     raw->row = clv_alloc(raw->pixels, clv_movie_stored_size(l->type, l->narrow));
-    return raw->row ? CLV_OK : clv_fail(CLV_E_MEMORY, "%s: no memory for a frame", movie->path);
+    return raw->row ? CLV_OK
+                    : clv_fail(CLV_E_MEMORY, "%s: not enough memory for a frame", movie->path);
 }
 
 /* ---- the option ------------------------------------------------------------------------------ */

@@ -207,7 +207,7 @@ static clv_status start(clv_movie *movie, zarr_movie *m, const clv_movie_options
                              .order = "CZT" };
     size_t pages = 0;
     if (!clv_size_mul(m->channels, m->planes, &pages) || !clv_size_mul(pages, story.frames, &pages))
-        return clv_fail(CLV_E_SHAPE, "%s: there are more planes than any memory holds",
+        return clv_fail(CLV_E_SHAPE, "%s: its planes need more memory than can be addressed",
                         movie->path);
     CLV_TRY(clv_tiff_choose(movie->path, &story, options, pages, &m->choice));
     f->frames = m->choice.frames, f->depth = m->choice.planes;
@@ -221,13 +221,15 @@ static clv_status start(clv_movie *movie, zarr_movie *m, const clv_movie_options
     if (!clv_size_mul(bytes, f->height, &bytes) || !clv_size_mul(bytes, f->width, &bytes) ||
         !clv_size_mul(bytes, of_role(m, l->chunk, T), &bytes) ||
         !clv_size_mul(bytes, of_role(m, l->chunk, Z), &bytes))
-        return clv_fail(CLV_E_SHAPE, "%s: its chunks are larger than any memory", movie->path);
+        return clv_fail(CLV_E_SHAPE, "%s: its chunks need more memory than can be addressed",
+                        movie->path);
     CLV_TRY(
         clv_io_need(movie->path, "for the chunks of one frame", bytes + l->chunk_elements * size));
     m->slab = clv_alloc(bytes, 1), m->chunk = clv_alloc(l->chunk_elements, size);
     m->slab_channel = SIZE_MAX;
     if (!m->slab || !m->chunk)
-        return clv_fail(CLV_E_MEMORY, "%s: no memory for the chunks of a frame", movie->path);
+        return clv_fail(CLV_E_MEMORY, "%s: not enough memory for the chunks of a frame",
+                        movie->path);
     return CLV_OK;
 }
 
@@ -242,7 +244,7 @@ static clv_status open_image(clv_movie *movie, zarr_movie *m, const char *folder
         return clv_fail(CLV_E_FORMAT,
                         "%s: the first image that it names has no array in this folder", folder);
     char *path = clv_zarr_path(folder, name);
-    if (!path) return clv_fail(CLV_E_MEMORY, "%s: no memory", folder);
+    if (!path) return clv_fail(CLV_E_MEMORY, "%s: out of memory", folder);
     clv_status status = clv_zarr_open(path, &m->array);
     clv_free(path);
     if (status) return status;
@@ -280,12 +282,12 @@ static clv_status open_group(clv_movie *movie, zarr_movie *m, const char *folder
         status = open_image(movie, m, folder, attributes, options);
     } else if (clv_json_get(attributes, "plate")) {
         status = clv_fail(CLV_E_FORMAT,
-                          "%s: is a plate of wells; give the folder of one field, such as %s/A/1/0",
+                          "%s is a plate of wells; give the folder of one field, such as %s/A/1/0",
                           movie->path, movie->path);
     } else if (several) {
         char *first = clv_zarr_path(folder, "0"), *second = clv_zarr_path(folder, "1");
         if (!first || !second)
-            status = clv_fail(CLV_E_MEMORY, "%s: no memory", folder);
+            status = clv_fail(CLV_E_MEMORY, "%s: out of memory", folder);
         else
             status = open_group(movie, m, first, true, options);
         if (!status && clv_zarr_is(second))
@@ -295,7 +297,7 @@ static clv_status open_group(clv_movie *movie, zarr_movie *m, const char *folder
         status = clv_zarr_open(folder, &m->array);
         if (status == CLV_E_FORMAT && !clv_json_get(root, "shape"))
             status = clv_fail(CLV_E_FORMAT,
-                              "%s: is a Zarr group without an OME image (it has no "
+                              "%s is a Zarr group without an OME image (it has no "
                               "\"multiscales\"); give the folder of an image or of an array in it",
                               folder);
         if (!status) status = find_axes(movie, m, NULL, clv_zarr_look(m->array)->rank);
@@ -308,7 +310,7 @@ static clv_status open_group(clv_movie *movie, zarr_movie *m, const char *folder
 clv_status clv_movie_open_zarr(clv_movie *movie, const clv_movie_options *options)
 {
     zarr_movie *m = clv_zalloc(1, sizeof *m);
-    if (!m) return clv_fail(CLV_E_MEMORY, "%s: no memory", movie->path);
+    if (!m) return clv_fail(CLV_E_MEMORY, "%s: out of memory", movie->path);
     movie->state = m, movie->close = close_movie, movie->read = read_movie;
     clv_copy_string(movie->facts.format, sizeof movie->facts.format, "OME-Zarr");
     CLV_TRY(open_group(movie, m, movie->path, false, options));

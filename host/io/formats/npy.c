@@ -30,13 +30,13 @@ clv_status clv_npy_header_read(clv_input *input, clv_npy_header *out)
     const size_t prefix = CLV_MIN(input->length, 8);
     CLV_TRY(clv_input_read(input, start, prefix));
     if (prefix < 6 || memcmp(start, "\x93NUMPY", 6) != 0)
-        return clv_fail(CLV_E_FORMAT, "%s: begins with \"%s\"; an NPY file begins with \\x93NUMPY",
+        return clv_fail(CLV_E_FORMAT, "%s begins with \"%s\"; an NPY file begins with \\x93NUMPY",
                         input->path, clv_printable(start, CLV_MIN(prefix, 6), found, sizeof found));
     if (prefix < 8)
         return clv_fail(CLV_E_FORMAT, "%s: the file ends inside the NPY version number",
                         input->path);
     if (start[6] < 1 || start[6] > 3)
-        return clv_fail(CLV_E_FORMAT, "%s: is of NPY version %u.%u; expected 1.0, 2.0 or 3.0",
+        return clv_fail(CLV_E_FORMAT, "%s is of NPY version %u.%u; expected 1.0, 2.0 or 3.0",
                         input->path, start[6], start[7]);
 
     const size_t field = start[6] == 1 ? 2 : 4; /* bytes of the length field, little-endian */
@@ -45,11 +45,11 @@ clv_status clv_npy_header_read(clv_input *input, clv_npy_header *out)
     for (size_t i = 0; i < field; ++i)
         length |= (size_t)start[8 + i] << 8 * i;
     if (length > MAX_HEADER)
-        return clv_fail(CLV_E_FORMAT, "%s: has an NPY header of %zu bytes; expected at most %d",
+        return clv_fail(CLV_E_FORMAT, "%s has an NPY header of %zu bytes; expected at most %d",
                         input->path, length, MAX_HEADER);
 
     char *text = clv_alloc(length, 1);
-    if (!text) return clv_fail(CLV_E_MEMORY, "%s: no memory for the header", input->path);
+    if (!text) return clv_fail(CLV_E_MEMORY, "%s: not enough memory for the header", input->path);
     clv_status status = clv_input_read(input, text, length);
     if (!status) status = clv_npy_header_parse(input->path, text, length, out);
     clv_free(text);
@@ -161,7 +161,8 @@ clv_status clv_npy_check_length(const clv_input *input, const clv_npy_header *he
     size_t count, ignored;
     clv_shape_text(header->rank, header->shape, shape);
     if (!clv_shape_size(header->dtype->type, header->rank, header->shape, &count, &ignored))
-        return clv_fail(CLV_E_SHAPE, "%s: shape %s is larger than any memory", input->path, shape);
+        return clv_fail(CLV_E_SHAPE, "%s: shape %s needs more memory than can be addressed",
+                        input->path, shape);
     *bytes = count * header->dtype->size;
     const uint64_t there = input->length - input->position;
     if (there != *bytes)

@@ -141,8 +141,9 @@ static clv_status parse_extent(parser *p, size_t *out)
     for (; p->at < p->end && isdigit((unsigned char)*p->at); ++p->at)
         if (!clv_size_mul(value, 10, &value) ||
             !clv_size_add(value, (size_t)(*p->at - '0'), &value))
-            return clv_fail(CLV_E_SHAPE, "%s: an extent of the NPY shape is larger than any memory",
-                            p->path);
+            return clv_fail(
+                CLV_E_SHAPE,
+                "%s: an extent of the NPY shape needs more memory than can be addressed", p->path);
     if (p->at < p->end && *p->at == 'L') ++p->at; /* Python 2 wrote long integers this way */
     *out = value;
     return CLV_OK;

@@ -50,7 +50,7 @@ clv_status clv_npy_rows_read(clv_npy_rows *f, size_t first, size_t count, float 
     const size_t size = f->header.dtype->size, numbers = count * f->width, bytes = numbers * size;
     const bool direct = size == sizeof(float);
     if (!direct && !clv_reserve(&f->raw, &f->raw_room, bytes, 1))
-        return clv_fail(CLV_E_MEMORY, "%s: no memory for %zu rows", f->input.path, count);
+        return clv_fail(CLV_E_MEMORY, "%s: not enough memory for %zu rows", f->input.path, count);
     void *raw = direct ? (void *)out : f->raw;
     CLV_TRY(clv_input_read_at(&f->input, f->data + (uint64_t)first * f->width * size, raw, bytes));
     if (f->header.swap) clv_npy_swap(raw, bytes, size);

@@ -62,7 +62,7 @@ static clv_status split(const char *path, char **file, const char **extension)
     const char *open = strrchr(path, '[');
     *extension = NULL;
     *file = clv_strdup(path);
-    if (!*file) return clv_fail(CLV_E_MEMORY, "%s: no memory for the name", path);
+    if (!*file) return clv_fail(CLV_E_MEMORY, "%s: not enough memory for the name", path);
     if (!open || open == path || length < 3 || path[length - 1] != ']' || open[1] == ']' ||
         access(path, F_OK) == 0)
         return CLV_OK;

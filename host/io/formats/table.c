@@ -57,7 +57,7 @@ static clv_status read_number(reader *r, const char *word, size_t length)
         return mistake(r, word, length,
                        "makes it a table; expected one column or one row of numbers");
     if (!clv_reserve(&r->values, &r->capacity, r->count + 1, sizeof *r->values))
-        return clv_fail(CLV_E_MEMORY, "%s: no memory after %zu numbers", r->path, r->count);
+        return clv_fail(CLV_E_MEMORY, "%s: out of memory after %zu numbers", r->path, r->count);
     r->values[r->count++] = value;
     r->separated = false;
     return CLV_OK;

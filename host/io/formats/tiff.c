@@ -233,7 +233,7 @@ static clv_status choose_sample(tiff_movie *t, const clv_movie_options *options)
     if (t->samples == 1) return CLV_OK;
     if (!options->channel_given)
         return clv_fail(CLV_E_FORMAT,
-                        "%s: is %s with %u samples per pixel; choose one with --channel 0 to %u",
+                        "%s is %s with %u samples per pixel; choose one with --channel 0 to %u",
                         t->path, t->photometric == PHOTOMETRIC_RGB ? "colour (RGB)" : "pixels",
                         t->samples, t->samples - 1u);
     if (options->channel >= t->samples)
@@ -375,7 +375,7 @@ static clv_status open_pages(clv_movie *movie, tiff_movie *t, const clv_movie_op
     if (!t->width || !t->height || t->bits < 8)
         return clv_fail(
             CLV_E_FORMAT,
-            "%s: has %ux%u pixels of %u bits; expected at least one pixel, of at least 8 bits",
+            "%s has %ux%u pixels of %u bits; expected at least one pixel, of at least 8 bits",
             movie->path, t->width, t->height, t->bits);
     CLV_TRY(find_type(t));
     CLV_TRY(choose_sample(t, options));
@@ -411,7 +411,8 @@ static clv_status open_pages(clv_movie *movie, tiff_movie *t, const clv_movie_op
     if (f->type != t->stored || t->narrow) {
         clv_movie_notice(movie, "%s pixels become %s\n", f->stored, clv_type_name(f->type));
         t->wide = clv_alloc(f->height * f->width, clv_movie_stored_size(t->stored, t->narrow));
-        if (!t->wide) return clv_fail(CLV_E_MEMORY, "%s: no memory for a frame", movie->path);
+        if (!t->wide)
+            return clv_fail(CLV_E_MEMORY, "%s: not enough memory for a frame", movie->path);
     }
     return CLV_OK;
 }
@@ -419,7 +420,7 @@ static clv_status open_pages(clv_movie *movie, tiff_movie *t, const clv_movie_op
 clv_status clv_movie_open_tiff(clv_movie *movie, const clv_movie_options *options)
 {
     tiff_movie *t = clv_zalloc(1, sizeof *t);
-    if (!t) return clv_fail(CLV_E_MEMORY, "%s: no memory", movie->path);
+    if (!t) return clv_fail(CLV_E_MEMORY, "%s: out of memory", movie->path);
     t->path = movie->path, t->input.descriptor = -1;
     movie->state = t, movie->close = close_tiff, movie->read = read_tiff;
     return open_pages(movie, t, options);
@@ -431,7 +432,7 @@ clv_status clv_movie_open_tiff(clv_movie *movie, const clv_movie_options *option
 {
     (void)options;
     return clv_fail(CLV_E_FORMAT,
-                    "%s: is a TIFF file, but this Cleave was built without TIFF support",
+                    "%s is a TIFF file, but this Cleave was built without TIFF support",
                     movie->path);
 }
 

@@ -132,7 +132,8 @@ static clv_status follow(walker *w, clv_tiff_chain *chain)
             return CLV_OK;
         }
         if (!clv_reserve(&w->entries, &w->room, (size_t)entries * entry, 1))
-            return clv_fail(CLV_E_MEMORY, "%s: no memory for a page's directory", w->input.path);
+            return clv_fail(CLV_E_MEMORY, "%s: not enough memory for a page's directory",
+                            w->input.path);
         if (!at(w, offset + counter, w->entries, (size_t)entries * entry) ||
             !at(w, offset + counter + entries * entry, bytes, word)) {
             chain->damage = "truncated: it ends inside a page's directory";
@@ -147,11 +148,11 @@ static clv_status follow(walker *w, clv_tiff_chain *chain)
                             (unsigned long long)w->input.length);
         if (chain->count == MOST_PAGES)
             return clv_fail(CLV_E_FORMAT,
-                            "%s: has more than %d pages, which is the most that can be read; split "
+                            "%s has more than %d pages, which is the most that can be read; split "
                             "it, or save it as .npy",
                             w->input.path, MOST_PAGES);
         if (!clv_reserve(&chain->offset, &room, chain->count + 1, sizeof *chain->offset))
-            return clv_fail(CLV_E_MEMORY, "%s: no memory for %zu pages", w->input.path,
+            return clv_fail(CLV_E_MEMORY, "%s: not enough memory for %zu pages", w->input.path,
                             chain->count + 1);
         chain->offset[chain->count++] = offset;
         highest = CLV_MAX(highest, offset);
@@ -335,11 +336,11 @@ clv_status clv_tiff_choose(const char *path, const clv_tiff_story *s,
     *choice = (clv_tiff_choice){ .step = 1, .frames = pages, .planes = 1 };
     if (channels == 1 && slices == 1) return CLV_OK;
     if (channels > 1 && !options->channel_given)
-        return clv_fail(CLV_E_FORMAT, "%s: has %zu channels; choose one with --channel 0 to %zu",
+        return clv_fail(CLV_E_FORMAT, "%s has %zu channels; choose one with --channel 0 to %zu",
                         path, channels, channels - 1);
     if (slices > 1 && !options->z_given && !stacks)
         return clv_fail(
-            CLV_E_FORMAT, "%s: has %zu planes in depth; choose one with --z 0 to %zu%s", path,
+            CLV_E_FORMAT, "%s has %zu planes in depth; choose one with --z 0 to %zu%s", path,
             slices, slices - 1,
             options->stacks ? ", or read all of them in three dimensions with --axes TZYX" : "");
     const size_t channel = options->channel_given ? options->channel : 0,

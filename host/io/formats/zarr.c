@@ -95,7 +95,7 @@ static clv_status decode(clv_zarr *z, const char *path, const unsigned char *byt
         const size_t packed = wanted + (z->sum_before ? CHECKSUM : 0);
         if (z->sum_before) {
             if (!clv_reserve(&z->scratch, &z->scratch_room, packed, 1))
-                return clv_fail(CLV_E_MEMORY, "%s: no memory", path);
+                return clv_fail(CLV_E_MEMORY, "%s: out of memory", path);
             CLV_TRY(z->unpack(path, bytes, length, z->scratch, packed));
             length = packed;
             CLV_TRY(check_sum(z, path, z->scratch, &length));
@@ -135,7 +135,7 @@ static clv_status read_bytes(clv_zarr *z, const clv_input *input, uint64_t offse
             "%s: damaged: the index has a chunk of %llu bytes at byte %llu, outside the file",
             input->path, (unsigned long long)length, (unsigned long long)offset);
     if (!clv_reserve(&z->bytes, &z->bytes_room, (size_t)length + 1, 1))
-        return clv_fail(CLV_E_MEMORY, "%s: no memory for %llu bytes", input->path,
+        return clv_fail(CLV_E_MEMORY, "%s: not enough memory for %llu bytes", input->path,
                         (unsigned long long)length);
     return clv_input_read_at(input, offset, z->bytes, (size_t)length);
 }
@@ -150,13 +150,13 @@ static clv_status read_index(clv_zarr *z, const clv_input *input)
         return clv_fail(CLV_E_FORMAT, "%s: the file has %llu bytes, too few for its index",
                         input->path, (unsigned long long)input->length);
     if (!clv_reserve(&z->index, &z->index_room, (size_t)bytes, 1))
-        return clv_fail(CLV_E_MEMORY, "%s: no memory", input->path);
+        return clv_fail(CLV_E_MEMORY, "%s: out of memory", input->path);
     CLV_TRY(clv_input_read_at(input, z->index_first ? 0 : input->length - bytes, z->index,
                               (size_t)bytes));
     size_t there = (size_t)bytes;
     if (z->index_sum) CLV_TRY(check_sum(z, input->path, z->index, &there));
     clv_text_add(&z->indexed, "%s", input->path);
-    if (z->indexed.failed) return clv_fail(CLV_E_MEMORY, "%s: no memory", input->path);
+    if (z->indexed.failed) return clv_fail(CLV_E_MEMORY, "%s: out of memory", input->path);
     return CLV_OK;
 }
 
@@ -190,7 +190,7 @@ clv_status clv_zarr_read(clv_zarr *z, const size_t *index, void *out)
         inner = inner * z->shard[i] + index[i] % z->shard[i];
     }
     name_of(z, outer, &z->name);
-    if (z->name.failed) return clv_fail(CLV_E_MEMORY, "%s: no memory", z->path);
+    if (z->name.failed) return clv_fail(CLV_E_MEMORY, "%s: out of memory", z->path);
     clv_input input;
     bool there;
     CLV_TRY(open_chunk(z->name.data, &input, &there));

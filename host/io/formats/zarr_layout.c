@@ -44,7 +44,7 @@ clv_status clv_zarr_json(const char *folder, const char *name, clv_json **root)
     if (!is_there(folder, name)) return CLV_OK;
     char *path = clv_zarr_path(folder, name), *text = NULL;
     size_t length = 0;
-    if (!path) return clv_fail(CLV_E_MEMORY, "%s: no memory", folder);
+    if (!path) return clv_fail(CLV_E_MEMORY, "%s: out of memory", folder);
     clv_status status = clv_file_read_plain(path, MOST_JSON, &text, &length);
     if (!status) status = clv_json_parse(path, text, length, root);
     clv_free(text);
@@ -275,7 +275,7 @@ static clv_status read_new(clv_zarr *z, const clv_json *root)
                    *key = clv_json_get(root, "chunk_key_encoding");
     const char *kind = clv_json_string(clv_json_get(root, "node_type"), "?");
     if (strcmp(kind, "array") != 0)
-        return clv_fail(CLV_E_FORMAT, "%s: is a Zarr %.20s, expected an array", z->path, kind);
+        return clv_fail(CLV_E_FORMAT, "%s is a Zarr %.20s, expected an array", z->path, kind);
     CLV_TRY(read_shape(z, clv_json_get(root, "shape")));
     CLV_TRY(find_type(z, clv_json_string(clv_json_get(root, "data_type"), "(none)")));
     CLV_TRY(read_sizes(z, "its list of chunks",
@@ -298,7 +298,7 @@ clv_status clv_zarr_open(const char *path, clv_zarr **out)
     if (z) z->path = clv_strdup(path);
     if (!z || !z->path) {
         clv_zarr_close(z);
-        return clv_fail(CLV_E_MEMORY, "%s: no memory", path);
+        return clv_fail(CLV_E_MEMORY, "%s: out of memory", path);
     }
     for (size_t i = 0; i < CLV_ZARR_RANK; ++i)
         z->shard[i] = 1;

@@ -15,7 +15,9 @@ clv_status clv_image_create(clv_image *image, size_t width, size_t height, clv_c
     unsigned char *rgb = NULL;
     *image = (clv_image){ 0 };
     if (clv_size_mul(width, height, &pixels)) rgb = clv_alloc(pixels, 3);
-    if (!rgb) return clv_fail(CLV_E_MEMORY, "no memory for a picture of %zu x %zu", width, height);
+    if (!rgb)
+        return clv_fail(CLV_E_MEMORY, "not enough memory for a picture of %zu x %zu", width,
+                        height);
     for (size_t i = 0; i < pixels; ++i)
         memcpy(rgb + 3 * i, &background, 3);
     *image = (clv_image){ width, height, rgb };

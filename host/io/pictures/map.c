@@ -68,7 +68,7 @@ static clv_status sorted_sample(const float *values, size_t count, float **sampl
     const size_t step = (count + MAX_SAMPLES - 1) / MAX_SAMPLES;
     *used = 0;
     *sample = clv_alloc(count / step + 1, sizeof **sample);
-    if (!*sample) return clv_fail(CLV_E_MEMORY, "no memory for the percentiles of a map");
+    if (!*sample) return clv_fail(CLV_E_MEMORY, "not enough memory for the percentiles of a map");
     for (size_t i = 0; i < count; i += step)
         if (isfinite(values[i])) (*sample)[(*used)++] = values[i];
     qsort(*sample, *used, sizeof **sample, ascending);

@@ -80,12 +80,12 @@ clv_status clv_table_read(const char *path, char decimal, clv_csv_table **table,
         return CLV_OK;
     }
     clv_free(data);
-    if (!status && text.failed) status = clv_fail(CLV_E_MEMORY, "%s: no memory", path);
+    if (!status && text.failed) status = clv_fail(CLV_E_MEMORY, "%s: out of memory", path);
     if (!status) {
         char *copy = clv_alloc(text.length + 1, 1);
         if (copy) memcpy(copy, clv_text_get(&text), text.length), copy[text.length] = '\0';
         status = copy ? clv_csv_take(path, copy, text.length, ',', table)
-                      : clv_fail(CLV_E_MEMORY, "%s: no memory", path);
+                      : clv_fail(CLV_E_MEMORY, "%s: out of memory", path);
     }
     clv_text_clear(&text);
     if (!status)

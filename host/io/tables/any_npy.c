@@ -83,7 +83,7 @@ static clv_status read_fields(records *r)
         char type[32];
         if (r->count == MOST_FIELDS ||
             !clv_reserve(&r->fields, &r->room, r->count + 1, sizeof *r->fields))
-            return clv_fail(CLV_E_MEMORY, "%s: no memory for its fields", r->path);
+            return clv_fail(CLV_E_MEMORY, "%s: not enough memory for its fields", r->path);
         field *f = &r->fields[r->count];
         if (!accept(r, '(') || !read_string(r, f->name, sizeof f->name) || !accept(r, ',') ||
             !read_string(r, type, sizeof type) || !accept(r, ')'))
@@ -207,7 +207,7 @@ static bool add_value(clv_csv *csv, const field *f, const unsigned char *from)
 static clv_status write_rows(const records *r, const unsigned char *data, clv_text *text)
 {
     const char **names = clv_alloc(r->count, sizeof *names);
-    if (!names) return clv_fail(CLV_E_MEMORY, "%s: no memory", r->path);
+    if (!names) return clv_fail(CLV_E_MEMORY, "%s: out of memory", r->path);
     for (size_t i = 0; i < r->count; ++i)
         names[i] = r->fields[i].name;
     clv_csv csv;
@@ -243,12 +243,12 @@ clv_status clv_npy_records(const char *path, const char *data, size_t length, cl
     clv_status status = read_header(&r);
     size_t need = 0;
     if (!status && (!clv_size_mul(r.rows, r.row_bytes, &need) || need != length - begin - header))
-        status = clv_fail(CLV_E_FORMAT,
-                          "%s: has %zu bytes of records, but its header says %zu times %zu", path,
-                          length - begin - header, r.rows, r.row_bytes);
+        status =
+            clv_fail(CLV_E_FORMAT, "%s has %zu bytes of records, but its header says %zu times %zu",
+                     path, length - begin - header, r.rows, r.row_bytes);
     if (!status) status = write_rows(&r, bytes + begin + header, text);
     if (!status && !(*codes = clv_zalloc(r.count, sizeof **codes)))
-        status = clv_fail(CLV_E_MEMORY, "%s: no memory", path);
+        status = clv_fail(CLV_E_MEMORY, "%s: out of memory", path);
     for (size_t i = 0; i < r.count && !status; ++i) {
         const field *f = &r.fields[i];
         (*codes)[i][0] = f->kind == 'U' || f->kind == 'S' ? '\0' : f->kind == 'b' ? 'u' : f->kind;

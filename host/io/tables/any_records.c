@@ -60,7 +60,7 @@ static bool accept(source *s, char wanted)
 static clv_status add_pair(source *s, pair p)
 {
     if (!clv_reserve(&s->pairs, &s->room, s->count + 1, sizeof *s->pairs))
-        return clv_fail(CLV_E_MEMORY, "%s: no memory", s->path);
+        return clv_fail(CLV_E_MEMORY, "%s: out of memory", s->path);
     s->pairs[s->count++] = p;
     return CLV_OK;
 }
@@ -210,7 +210,7 @@ static clv_status add_name(const source *s, names *n, const pair *p)
                         n->count + 1);
     if (!clv_reserve(&n->items, &n->room, n->count + 1, sizeof name) ||
         !(name = clv_zalloc(p->name_length + 1, 1)))
-        return clv_fail(CLV_E_MEMORY, "%s: no memory", s->path);
+        return clv_fail(CLV_E_MEMORY, "%s: out of memory", s->path);
     memcpy(name, p->name, p->name_length);
     n->items[n->count++] = name;
     n->slots[slot] = (uint16_t)n->count;
@@ -258,7 +258,7 @@ static clv_status add_value(const source *s, const pair *p, clv_csv *csv)
 static clv_status write_rows(source *s, const names *n, clv_csv *csv)
 {
     const pair **cells = clv_alloc(n->count, sizeof *cells);
-    clv_status status = cells ? CLV_OK : clv_fail(CLV_E_MEMORY, "%s: no memory", s->path);
+    clv_status status = cells ? CLV_OK : clv_fail(CLV_E_MEMORY, "%s: out of memory", s->path);
     for (bool more = true; !status;) {
         if ((status = s->next(s, &more)) || !more) break;
         memset(cells, 0, n->count * sizeof *cells);
@@ -281,7 +281,7 @@ static clv_status read_all(source *s, clv_text *text)
 {
     names *n = clv_zalloc(1, sizeof *n);
     clv_csv csv = { .columns = 0 };
-    if (!n) return clv_fail(CLV_E_MEMORY, "%s: no memory", s->path);
+    if (!n) return clv_fail(CLV_E_MEMORY, "%s: out of memory", s->path);
     clv_status status = find_names(s, n);
     if (!status) {
         clv_csv_begin(&csv, (const char *const *)n->items, n->count);

@@ -252,7 +252,8 @@ void clv_csv_string(clv_csv *csv, const char *value)
 
 clv_status clv_csv_write(const clv_csv *csv, const char *path)
 {
-    if (csv->text.failed) return clv_fail(CLV_E_MEMORY, "%s: no memory for the table", path);
+    if (csv->text.failed)
+        return clv_fail(CLV_E_MEMORY, "%s: not enough memory for the table", path);
     const clv_part part = { csv->text.data, csv->text.length };
     return clv_parts_write(path, &part, 1);
 }

@@ -106,7 +106,7 @@ static clv_status read_header(cursor *c, clv_csv_table *table)
 {
     field f;
     if (!skip_empty_lines(c))
-        return clv_fail(CLV_E_FORMAT, "%s: is empty; expected a line of column names", c->path);
+        return clv_fail(CLV_E_FORMAT, "%s is empty; expected a line of column names", c->path);
     table->header = (size_t)(c->at - table->text);
     do {
         CLV_TRY(read_field(c, &f));
@@ -116,7 +116,7 @@ static clv_status read_header(cursor *c, clv_csv_table *table)
         char *name = NULL;
         if (!clv_reserve(&table->names, &table->names_capacity, table->columns + 1, sizeof name) ||
             !(name = unquoted(&f)))
-            return clv_fail(CLV_E_MEMORY, "%s: no memory for the column names", c->path);
+            return clv_fail(CLV_E_MEMORY, "%s: not enough memory for the column names", c->path);
         table->names[table->columns++] = name;
     } while (!f.last);
     return CLV_OK;
@@ -151,12 +151,12 @@ clv_status clv_csv_take(const char *path, char *text, size_t length, char betwee
     if (!table || !(table->path = clv_strdup(path))) {
         clv_csv_free(table);
         clv_free(text);
-        return clv_fail(CLV_E_MEMORY, "%s: no memory", path);
+        return clv_fail(CLV_E_MEMORY, "%s: out of memory", path);
     }
     table->text = text, table->length = length, table->between = between, table->decimal = '.';
     clv_status status = CLV_OK;
     if (memchr(text, '\0', length))
-        status = clv_fail(CLV_E_FORMAT, "%s: has a NUL byte; expected text", path);
+        status = clv_fail(CLV_E_FORMAT, "%s has a NUL byte; expected text", path);
     if (!status) {
         cursor c = { path, text, text + length, 1, between };
         if (clv_starts_with(text, "\xEF\xBB\xBF")) c.at += 3; /* byte-order mark */

@@ -73,7 +73,7 @@ static clv_status read_fibermap(clv_desi *d)
     d->row = clv_zalloc(CLV_MAX(d->rows, (size_t)1), sizeof *d->row);
     bool *is_bad = clv_zalloc(CLV_MAX(d->rows, (size_t)1), sizeof *is_bad);
     clv_status status =
-        d->row && is_bad ? CLV_OK : clv_fail(CLV_E_MEMORY, "%s: no memory", d->path);
+        d->row && is_bad ? CLV_OK : clv_fail(CLV_E_MEMORY, "%s: out of memory", d->path);
     for (size_t i = 0; i < d->rows && !status; ++i) {
         clv_desi_row *r = &d->row[i];
         *r = (clv_desi_row){ .target = ((int64_t *)a.data)[i],
@@ -160,7 +160,7 @@ static clv_status read_frame(clv_desi *d)
     clv_fits_hdus *hdus = clv_zalloc(1, sizeof *hdus);
     char camera[16] = "";
     double expid = -1;
-    if (!hdus) return clv_fail(CLV_E_MEMORY, "%s: no memory", d->path);
+    if (!hdus) return clv_fail(CLV_E_MEMORY, "%s: out of memory", d->path);
     clv_status status = clv_fits_describe(d->path, hdus);
     for (size_t i = hdus->count; i-- > 0;) {
         (void)clv_fits_hdu_text(&hdus->item[i], "CAMERA", camera, sizeof camera);
@@ -180,7 +180,7 @@ clv_status clv_desi_open(const char *path, clv_desi *d)
 {
     bool any = false;
     *d = (clv_desi){ 0 };
-    if (!(d->path = clv_strdup(path))) return clv_fail(CLV_E_MEMORY, "%s: no memory", path);
+    if (!(d->path = clv_strdup(path))) return clv_fail(CLV_E_MEMORY, "%s: out of memory", path);
     clv_status status = read_fibermap(d);
     if (!status) status = read_scores(d);
     for (size_t k = 0; k < CLV_DESI_ARMS && !status; ++k) {
@@ -192,7 +192,7 @@ clv_status clv_desi_open(const char *path, clv_desi *d)
         any |= d->present[k];
     if (!status && !any)
         status = clv_fail(CLV_E_FORMAT,
-                          "%s: is not a file of DESI spectra: it has no B_, R_ or Z_WAVELENGTH, "
+                          "%s is not a file of DESI spectra: it has no B_, R_ or Z_WAVELENGTH, "
                           "nor a frame's WAVELENGTH with a card CAMERA",
                           path);
     if (status) clv_desi_clear(d);

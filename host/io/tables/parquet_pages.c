@@ -151,7 +151,8 @@ static clv_status unpack(clv_parquet_file *s, unsigned codec, clv_thrift in, uin
         clv_free(*room);
         *size = 0;
         *room = clv_alloc((size_t)wanted, 1);
-        if (!*room) return clv_fail(CLV_E_MEMORY, "%s: no memory to unpack a page", s->path);
+        if (!*room)
+            return clv_fail(CLV_E_MEMORY, "%s: not enough memory to unpack a page", s->path);
         *size = (size_t)wanted;
     }
     CLV_TRY(unpacker(s->path, in.at, (size_t)(in.end - in.at), *room, (size_t)wanted));
@@ -197,7 +198,7 @@ static clv_status read_dictionary(clv_parquet_file *s, const clv_parquet_column 
         return clv_parquet_damaged(s, "a dictionary of another length");
     CLV_TRY(count_made(s, h->values * sizeof *p->entries));
     if (!clv_reserve(&p->entries, &p->entry_room, (size_t)h->values + 1, sizeof *p->entries))
-        return clv_fail(CLV_E_MEMORY, "%s: no memory for a dictionary", s->path);
+        return clv_fail(CLV_E_MEMORY, "%s: not enough memory for a dictionary", s->path);
     for (p->entry_count = 0; p->entry_count < h->values; ++p->entry_count)
         p->entries[p->entry_count] = plain_value(of, &words);
     return words.bad ? clv_parquet_damaged(s, "a dictionary of another length") : CLV_OK;

@@ -67,7 +67,7 @@ static clv_status read_element(source *s, clv_thrift *c, bool root)
     found.size = found.type == PARQUET_INT32 || found.type == PARQUET_FLOAT ? 4 : 8;
     if (s->count == MOST_COLUMNS ||
         !clv_reserve(&s->columns, &s->room, s->count + 1, sizeof *s->columns))
-        return clv_fail(CLV_E_MEMORY, "%s: no memory for its columns", s->path);
+        return clv_fail(CLV_E_MEMORY, "%s: not enough memory for its columns", s->path);
     s->columns[s->count++] = found;
     return CLV_OK;
 }
@@ -108,7 +108,7 @@ static clv_status read_group(source *s, clv_thrift *c)
         if (columns != s->count || inner != THRIFT_STRUCT)
             return clv_parquet_damaged(s, "a group of rows with other columns");
         if (!clv_reserve(&s->chunks, &s->chunk_room, s->chunk_count + columns, sizeof *s->chunks))
-            return clv_fail(CLV_E_MEMORY, "%s: no memory for its columns", s->path);
+            return clv_fail(CLV_E_MEMORY, "%s: not enough memory for its columns", s->path);
         for (size_t i = 0; i < columns && !c->bad; ++i) {
             chunk *to = &s->chunks[s->chunk_count++];
             unsigned of_chunk = 0, kind;
@@ -223,7 +223,7 @@ static clv_status read_columns(source *s, clv_text *text, char (**codes)[3])
     *codes = clv_zalloc(s->count, sizeof **codes);
     s->most_made = 4 * (uint64_t)most_text(s); /* a number of 8 bytes becomes text of 2 or more */
     if (!names || !places || !*codes) {
-        status = clv_fail(CLV_E_MEMORY, "%s: no memory for its columns", s->path);
+        status = clv_fail(CLV_E_MEMORY, "%s: not enough memory for its columns", s->path);
         goto cleanup;
     }
     for (size_t i = 0; i < s->count; ++i) {
@@ -241,7 +241,7 @@ static clv_status read_columns(source *s, clv_text *text, char (**codes)[3])
                          s->path, most_text(s), s->length);
     }
     if (!status && csv.text.failed)
-        status = clv_fail(CLV_E_MEMORY, "%s: no memory for its table", s->path);
+        status = clv_fail(CLV_E_MEMORY, "%s: not enough memory for its table", s->path);
     for (size_t i = 0; i < s->count && !status && !s->other; ++i)
         if (places[i].here)
             status = clv_parquet_damaged(s, "columns of different lengths");

@@ -111,7 +111,8 @@ static clv_status match(const columns *c, const char *path, const clv_desi *d, c
         out[i] = redshift_of(c, i);
     if (same) return CLV_OK;
     place *places = clv_alloc(CLV_MAX(rows, (size_t)1), sizeof *places);
-    if (!places) return clv_fail(CLV_E_MEMORY, "%s: no memory for %zu redshifts", path, rows);
+    if (!places)
+        return clv_fail(CLV_E_MEMORY, "%s: not enough memory for %zu redshifts", path, rows);
     const size_t count = sort_places(c, places, rows);
     for (size_t i = 0; i < d->rows; ++i) {
         const place *at = find(places, count, d->row[i].target);
@@ -127,7 +128,8 @@ clv_status clv_redshifts_read(const char *path, const clv_desi *d, clv_redshift 
     *out = NULL;
     clv_status status = read_columns(path, &c);
     clv_redshift *rows = status ? NULL : clv_zalloc(CLV_MAX(d->rows, (size_t)1), sizeof *rows);
-    if (!status && !rows) status = clv_fail(CLV_E_MEMORY, "%s: no memory for redshifts", path);
+    if (!status && !rows)
+        status = clv_fail(CLV_E_MEMORY, "%s: not enough memory for redshifts", path);
     if (!status) status = match(&c, path, d, rows);
     clear(&c);
     if (status)

@@ -69,7 +69,7 @@ static clv_status read_array(const char *folder, const char *part, const char *f
     clv_text path = { 0 };
     char shape[CLV_SHAPE_TEXT];
     clv_text_add(&path, "%s/%s%s%s.npy", folder, part, *part ? "/" : "", file);
-    clv_status status = path.failed ? clv_fail(CLV_E_MEMORY, "%s: no memory", folder)
+    clv_status status = path.failed ? clv_fail(CLV_E_MEMORY, "%s: out of memory", folder)
                                     : clv_npy_read(path.data, array);
     if (!status) status = clv_file_array_convert(array, path.data, type);
     if (!status && (array->rank != (columns ? 2u : 1u) || (rows && array->shape[0] != rows) ||
@@ -137,7 +137,7 @@ static clv_status read_rows(const char *folder, const char *part, const size_t n
     clv_text path = { 0 };
     clv_file_array read = { 0 };
     clv_text_add(&path, "%s/%s/grid.npy", folder, part);
-    clv_status status = path.failed ? clv_fail(CLV_E_MEMORY, "%s: no memory", folder)
+    clv_status status = path.failed ? clv_fail(CLV_E_MEMORY, "%s: out of memory", folder)
                                     : clv_npy_read(path.data, &read);
     if (!status) status = clv_file_array_convert(&read, path.data, CLV_F64);
     if (!status && (read.rank != 4 || memcmp(read.shape, nodes, 4 * sizeof *nodes) != 0)) {
@@ -263,7 +263,7 @@ static clv_status read_all(const char *folder, const char *path, const clv_json 
                         activation);
     clv_speclib_memory *m = lib->memory = clv_zalloc(1, sizeof *m);
     if (m) m->arms = clv_zalloc(count, sizeof *m->arms), m->of = clv_zalloc(count, sizeof *m->of);
-    if (!m || !m->arms || !m->of) return clv_fail(CLV_E_MEMORY, "%s: no memory", path);
+    if (!m || !m->arms || !m->of) return clv_fail(CLV_E_MEMORY, "%s: out of memory", path);
     m->count = count;
     CLV_TRY(read_array(folder, "", "ccf_params", CLV_F64, 0, 4, &m->parameters));
     const size_t templates = m->parameters.shape[0];
@@ -296,7 +296,7 @@ clv_status clv_speclib_read(const char *folder, clv_speclib *out)
     clv_json *root = NULL;
     *out = (clv_speclib){ 0 };
     clv_text_add(&path, "%s/lib.json", folder);
-    clv_status status = path.failed ? clv_fail(CLV_E_MEMORY, "%s: no memory", folder) : CLV_OK;
+    clv_status status = path.failed ? clv_fail(CLV_E_MEMORY, "%s: out of memory", folder) : CLV_OK;
     if (!status && access(path.data, F_OK))
         status = clv_fail(
             CLV_E_IO,

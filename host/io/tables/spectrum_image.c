@@ -193,7 +193,7 @@ static clv_status read_one(const char *path, const clv_fits_hdus *hdus, size_t n
     if (!status) status = take_rows(path, &image, a, &c);
     if (!status) status = read_beside(path, hdus, number, a->apogee, CLV_ROLE_ERROR, beside, &c);
     double *wave = status ? NULL : clv_alloc(CLV_MAX(c.count, (size_t)1), sizeof *wave);
-    if (!status && !wave) status = clv_fail(CLV_E_MEMORY, "%s: no memory", path);
+    if (!status && !wave) status = clv_fail(CLV_E_MEMORY, "%s: out of memory", path);
     for (size_t k = 0; !status && k < c.count; ++k)
         wave[k] = wavelength_at(a, k);
     c.value[CLV_ROLE_WAVE] = wave;

@@ -163,7 +163,7 @@ static clv_status estimate_errors(const char *path, clv_one_spectrum *s)
 {
     const size_t n = s->pixels;
     double *room = clv_alloc(BLOCK, sizeof *room);
-    if (!room) return clv_fail(CLV_E_MEMORY, "%s: no memory", path);
+    if (!room) return clv_fail(CLV_E_MEMORY, "%s: out of memory", path);
     for (size_t from = 0; from < n; from += BLOCK) {
         const size_t end = CLV_MIN(from + BLOCK, n);
         /* the last block starts earlier, so that it is never short of pixels */
@@ -216,7 +216,7 @@ static clv_status fill_lsf(const char *path, const double *from, clv_one_spectru
     s->lsf = clv_alloc(s->pixels, sizeof *s->lsf);
     if (!room || !s->lsf) {
         clv_free(room);
-        return clv_fail(CLV_E_MEMORY, "%s: no memory", path);
+        return clv_fail(CLV_E_MEMORY, "%s: out of memory", path);
     }
     for (size_t k = 0; k < s->pixels; ++k)
         if (from[k] > 0 && from[k] < 100) room[count++] = from[k];
@@ -285,7 +285,7 @@ clv_status clv_spectrum_assemble(const char *path, const clv_spectrum_columns *c
     s->wavelength = clv_alloc(n, sizeof(double)), s->flux = clv_alloc(n, sizeof(double));
     s->error = clv_alloc(n, sizeof(double));
     if (!s->wavelength || !s->flux || !s->error)
-        return clv_fail(CLV_E_MEMORY, "%s: no memory", path);
+        return clv_fail(CLV_E_MEMORY, "%s: out of memory", path);
     double scale = c->angstrom, highest = 0;
     for (size_t k = 0; k < n && !log_wave; ++k)
         highest = fmax(highest, wave[k]);
@@ -334,7 +334,7 @@ clv_status clv_spectrum_append(const char *path, const clv_one_spectrum *part,
         !join(&out->flux, part->flux, n, more, behind) ||
         !join(&out->error, part->error, n, more, behind) ||
         (out->lsf && !join(&out->lsf, part->lsf, n, more, behind)))
-        return clv_fail(CLV_E_MEMORY, "%s: no memory", path);
+        return clv_fail(CLV_E_MEMORY, "%s: out of memory", path);
     out->pixels = n + more, out->unplaced += part->unplaced, out->masked += part->masked;
     out->estimated |= part->estimated;
     return CLV_OK;

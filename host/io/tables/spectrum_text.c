@@ -206,7 +206,7 @@ static clv_status take_line(reader *r, const char *at, size_t length, uint64_t l
                         r->path, (unsigned long long)line, n, CLV_MAX(r->columns, (size_t)2));
     for (size_t c = 0; c < n; ++c) {
         if (!clv_reserve(&r->value[c], &r->capacity[c], r->rows + 1, sizeof(double)))
-            return clv_fail(CLV_E_MEMORY, "%s: no memory", r->path);
+            return clv_fail(CLV_E_MEMORY, "%s: out of memory", r->path);
         r->value[c][r->rows] = row[c];
     }
     return ++r->rows > MOST_LINES

@@ -24,7 +24,7 @@ clv_status clv_decoder_open(clv_context *context, const char *path, size_t posit
     *out = NULL;
     if (!context || !path) return clv_fail(CLV_E_ARGUMENT, "decoder: context or path is NULL");
     clv_decoder *d = clv_zalloc(1, sizeof *d);
-    if (!d) return clv_fail(CLV_E_MEMORY, "decoder: no memory");
+    if (!d) return clv_fail(CLV_E_MEMORY, "decoder: out of memory");
     options.context = positions ? positions : SIZE_MAX; /* all that the model has */
     clv_status status = clv_lm_language_open(context, path, false, &options, &d->language);
     if (!status) status = clv_sequence_create(d->language, &d->sequence);

@@ -137,7 +137,7 @@ static clv_status split_by_room(opening *o, size_t context)
     const uint64_t work = clv_lm_work_bytes(&m->config, o->l->chunk);
     clv_lm_place places[MOST_PARTS];
     uint64_t *bytes = clv_alloc(layers, sizeof *bytes);
-    if (!bytes) return clv_fail(CLV_E_MEMORY, "%s: no memory", m->path);
+    if (!bytes) return clv_fail(CLV_E_MEMORY, "%s: out of memory", m->path);
     for (size_t i = 0; i < layers; ++i)
         bytes[i] = clv_lm_layer_bytes(m, i) + token * context;
     for (size_t i = 0; i < o->count; ++i) {
@@ -197,7 +197,7 @@ static clv_status open_parts(opening *o)
     qsort(o->all, used, sizeof *o->all, by_first);
     l->parts = clv_zalloc(used, sizeof *l->parts);
     l->speeds = clv_zalloc(used, sizeof *l->speeds);
-    if (!l->parts || !l->speeds) return clv_fail(CLV_E_MEMORY, "%s: no memory", l->model->path);
+    if (!l->parts || !l->speeds) return clv_fail(CLV_E_MEMORY, "%s: out of memory", l->model->path);
     for (size_t i = 0; i < used; ++i) {
         candidate *c = &o->all[i];
         clv_queue *queue = c->queue;
@@ -240,8 +240,9 @@ static clv_status open_all(opening *o)
     }
     l->room = context;
     if (context < wanted)
-        clv_log(CLV_LOG_WARN, "the context is limited to %zu tokens: there is no memory for %zu",
-                context, wanted);
+        clv_log(CLV_LOG_WARN,
+                "the context is limited to %zu tokens: there is not enough memory for %zu", context,
+                wanted);
     return CLV_OK;
 }
 
@@ -275,7 +276,7 @@ clv_status clv_lm_language_open(clv_context *context, const char *path, bool tex
                             "clv_language_options"));
     CLV_TRY(check_options(&o.options));
     clv_language *l = o.l = clv_zalloc(1, sizeof *l);
-    if (!l) return clv_fail(CLV_E_MEMORY, "%s: no memory", path);
+    if (!l) return clv_fail(CLV_E_MEMORY, "%s: out of memory", path);
     l->context = context;
     l->half = o.options.cache == CLV_LANGUAGE_CACHE_F16;
     l->int8 = o.options.activations == CLV_LANGUAGE_INT8;

@@ -103,7 +103,8 @@ static clv_status need(loader *k, size_t raw, size_t ready)
     if (clv_reserve(&k->raw, &k->raw_room, raw, 1) &&
         clv_reserve(&k->ready, &k->ready_room, ready, 1))
         return CLV_OK;
-    return clv_fail(CLV_E_MEMORY, "%s: no memory for %zu bytes of weights", k->m->path, raw);
+    return clv_fail(CLV_E_MEMORY, "%s: not enough memory for %zu bytes of weights", k->m->path,
+                    raw);
 }
 
 static clv_status bring_matrix(loader *k, const clv_lm_tensor *t, clv_buffer *to, uint64_t offset)
@@ -272,7 +273,7 @@ clv_status clv_lm_part_open(clv_context *context, const clv_lm_model *m, clv_que
     p->items = 4 * p->units;
     p->workers = CLV_MIN(p->units, (size_t)clv_host_threads(""));
     p->layers = clv_zalloc(count + 1, sizeof *p->layers);
-    if (!p->layers) return clv_fail(CLV_E_MEMORY, "%s: no memory", m->path);
+    if (!p->layers) return clv_fail(CLV_E_MEMORY, "%s: out of memory", m->path);
     for (size_t i = 0; i < count; ++i)
         place_layer(m, first + i, &p->layers[i]);
     p->scores_in = m->config.tied && !first ? CLV_LM_KEPT_WORDS : CLV_LM_KEPT_SCORES;

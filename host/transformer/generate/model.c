@@ -77,13 +77,13 @@ static clv_status read_factors(clv_lm_model *m)
     if (!scaled) m->factors = clv_alloc(t->columns, sizeof *m->factors);
     float *values = clv_alloc(t->columns, sizeof *values);
     clv_status status = m->factors && values ? clv_lm_read_vector(m, t, values)
-                                             : clv_fail(CLV_E_MEMORY, "%s: no memory", m->path);
+                                             : clv_fail(CLV_E_MEMORY, "%s: out of memory", m->path);
     for (size_t i = 0; i < t->columns && !status; ++i)
         if (values[i] > 0 && !isinf(values[i]))
             m->factors[i] = (scaled ? m->factors[i] : 1) * (double)values[i];
         else
-            status = clv_fail(CLV_E_FORMAT, "%s: %s[%zu] is %g, expected above 0", m->path, t->name,
-                              i, (double)values[i]);
+            status = clv_fail(CLV_E_FORMAT, "%s: %s[%zu] is %g, expected a number above 0", m->path,
+                              t->name, i, (double)values[i]);
     clv_free(values);
     return status;
 }
@@ -151,7 +151,7 @@ clv_status clv_lm_open(const char *path, bool texts, clv_lm_model **out)
     clv_lm_model *m = clv_zalloc(1, sizeof *m);
     if (m) m->path = clv_strdup(path), m->texts = texts;
     clv_status status =
-        m && m->path ? open_all(path, m) : clv_fail(CLV_E_MEMORY, "%s: no memory", path);
+        m && m->path ? open_all(path, m) : clv_fail(CLV_E_MEMORY, "%s: out of memory", path);
     if (status)
         clv_lm_close(m);
     else

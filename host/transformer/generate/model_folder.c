@@ -210,7 +210,7 @@ static clv_status open_shard(clv_lm_model *m, const char *name)
                         "in the folder",
                         m->path, name);
     char *path = clv_folder_path(m->path, name);
-    if (!path) return clv_fail(CLV_E_MEMORY, "%s: no memory", m->path);
+    if (!path) return clv_fail(CLV_E_MEMORY, "%s: out of memory", m->path);
     const clv_status status = clv_tensors_open(path, &m->shards[m->shard_count]);
     clv_free(path);
     m->shard_count += !status;
@@ -237,7 +237,7 @@ static clv_status open_shards(clv_lm_model *m, const clv_json *map)
         return clv_fail(CLV_E_FORMAT, "%s/model.safetensors.index.json: there is no weight_map",
                         m->path);
     m->shards = clv_zalloc(count, sizeof *m->shards);
-    if (!m->shards) return clv_fail(CLV_E_MEMORY, "%s: no memory", m->path);
+    if (!m->shards) return clv_fail(CLV_E_MEMORY, "%s: out of memory", m->path);
     for (size_t i = 0; i < count; ++i)
         CLV_TRY(open_shard(m, names[i]));
     return CLV_OK;
@@ -250,7 +250,8 @@ static clv_status open_files(clv_lm_model *m)
     if (!clv_folder_has(m->path, one)) CLV_TRY(clv_folder_json(m->path, index, false, &root));
     if (!root) {
         m->shards = clv_zalloc(1, sizeof *m->shards);
-        return m->shards ? open_shard(m, one) : clv_fail(CLV_E_MEMORY, "%s: no memory", m->path);
+        return m->shards ? open_shard(m, one)
+                         : clv_fail(CLV_E_MEMORY, "%s: out of memory", m->path);
     }
     const clv_status status = open_shards(m, clv_json_get(root, "weight_map"));
     clv_json_free(root);
@@ -316,7 +317,7 @@ static clv_status take_tensors(clv_lm_model *m)
                         m->path, c->layers, there);
     if (!head) c->tied = true;
     m->layers = clv_zalloc(c->layers, sizeof *m->layers);
-    if (!m->layers) return clv_fail(CLV_E_MEMORY, "%s: no memory", m->path);
+    if (!m->layers) return clv_fail(CLV_E_MEMORY, "%s: out of memory", m->path);
     for (clv_lm_role role = 0; role < CLV_LM_MODEL_ROLES; ++role) {
         const clv_lm_need need = clv_lm_needed(c, role);
         if (!need.folder || (role == CLV_LM_OUT && c->tied)) continue;
@@ -337,7 +338,7 @@ static clv_status take_tensors(clv_lm_model *m)
 static clv_status keep_template(clv_lm_model *m, const char *text)
 {
     m->chat_template = clv_strdup(text);
-    return m->chat_template ? CLV_OK : clv_fail(CLV_E_MEMORY, "%s: no memory", m->path);
+    return m->chat_template ? CLV_OK : clv_fail(CLV_E_MEMORY, "%s: out of memory", m->path);
 }
 
 /* Reads the chat template: from a file of its own, or from tokenizer_config.json, where it is one text or the
@@ -349,7 +350,7 @@ static clv_status take_template(clv_lm_model *m)
         char *path = clv_folder_path(m->path, "chat_template.jinja"), *text = NULL;
         size_t length;
         clv_status status = path ? clv_file_read_plain(path, MOST_TEMPLATE, &text, &length)
-                                 : clv_fail(CLV_E_MEMORY, "%s: no memory", m->path);
+                                 : clv_fail(CLV_E_MEMORY, "%s: out of memory", m->path);
         clv_free(path);
         m->chat_template = text;
         return status;
@@ -373,7 +374,8 @@ static clv_status read_config(clv_lm_model *m)
     CLV_TRY(clv_folder_json(m->path, "config.json", true, &root));
     char *path = clv_folder_path(m->path, "config.json");
     const reader r = { m, path, root };
-    clv_status status = path ? take_config(&r) : clv_fail(CLV_E_MEMORY, "%s: no memory", m->path);
+    clv_status status =
+        path ? take_config(&r) : clv_fail(CLV_E_MEMORY, "%s: out of memory", m->path);
     if (!status) status = take_all_ends(&r);
     clv_free(path);
     clv_json_free(root);

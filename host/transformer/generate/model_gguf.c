@@ -155,7 +155,7 @@ static clv_status refuse_others(const reader *r)
     if (clv_gguf_get(r->file, "split.count", &v) && v.number > 1)
         return clv_fail(
             CLV_E_UNSUPPORTED,
-            "%s: is one of %g parts of a split file, which is not supported; join the parts first",
+            "%s is one of %g parts of a split file, which is not supported; join the parts first",
             r->path, v.number);
     return CLV_OK;
 }
@@ -256,7 +256,7 @@ static clv_status take_tensors(reader *r)
         return clv_fail(CLV_E_FORMAT, "%s: there are too many tensors: %zu layers of %zu tensors",
                         r->path, c->layers, clv_gguf_tensor_count(r->file));
     m->layers = clv_zalloc(c->layers, sizeof *m->layers);
-    if (!m->layers) return clv_fail(CLV_E_MEMORY, "%s: no memory", r->path);
+    if (!m->layers) return clv_fail(CLV_E_MEMORY, "%s: out of memory", r->path);
     for (clv_lm_role role = 0; role < CLV_LM_MODEL_ROLES; ++role) {
         const clv_lm_need need = clv_lm_needed(c, role);
         CLV_TRY(take_tensor(r, need.gguf, &need, need.rows == 1, &m->top[role]));
@@ -277,7 +277,7 @@ static clv_status refuse_unused(const reader *r)
     const clv_gguf_tensor *first = clv_gguf_tensor_at(r->file, 0);
     const size_t count = clv_gguf_tensor_count(r->file);
     bool *used = clv_zalloc(count, sizeof *used);
-    if (!used) return clv_fail(CLV_E_MEMORY, "%s: no memory", r->path);
+    if (!used) return clv_fail(CLV_E_MEMORY, "%s: out of memory", r->path);
     for (size_t i = 0; i < CLV_LM_MODEL_ROLES; ++i)
         if (r->m->top[i].block) used[r->m->top[i].block - first] = true;
     for (size_t l = 0; l < r->m->config.layers; ++l)
@@ -302,7 +302,7 @@ static clv_status take_template(const reader *r)
     if (v.type != CLV_GGUF_STRING || memchr(v.text, 0, v.length))
         return clv_fail(CLV_E_FORMAT, "%s: tokenizer.chat_template is not a string", r->path);
     r->m->chat_template = clv_alloc(v.length + 1, 1);
-    if (!r->m->chat_template) return clv_fail(CLV_E_MEMORY, "%s: no memory", r->path);
+    if (!r->m->chat_template) return clv_fail(CLV_E_MEMORY, "%s: out of memory", r->path);
     memcpy(r->m->chat_template, v.text, v.length);
     r->m->chat_template[v.length] = '\0';
     return CLV_OK;

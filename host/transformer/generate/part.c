@@ -32,7 +32,7 @@ static clv_status make_angles(clv_lm_part *p, size_t positions)
     const clv_lm_config *c = &p->model->config;
     const size_t half = c->turned / 2, floats = positions * c->turned;
     float *angles = clv_alloc(floats, sizeof *angles);
-    if (!angles) return clv_fail(CLV_E_MEMORY, "no memory for %zu positions", positions);
+    if (!angles) return clv_fail(CLV_E_MEMORY, "not enough memory for %zu positions", positions);
     for (size_t t = 0; t < half; ++t) {
         const double speed = clv_lm_speed(p->model, t);
         for (size_t i = 0; i < positions; ++i) {
@@ -125,7 +125,7 @@ clv_status clv_lm_cache_grow(clv_lm_part *p, clv_lm_cache *cache, size_t used, s
         cache->keys = clv_zalloc(p->count + 1, sizeof *cache->keys);
         cache->values = clv_zalloc(p->count + 1, sizeof *cache->values);
         if (!cache->keys || !cache->values)
-            return clv_fail(CLV_E_MEMORY, "no memory for the cache of keys and values");
+            return clv_fail(CLV_E_MEMORY, "not enough memory for the cache of keys and values");
     }
     for (size_t i = 0; i < p->count; ++i) {
         CLV_TRY(move(p, &cache->keys[i], head, used, cache->room, room));

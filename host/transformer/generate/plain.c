@@ -45,7 +45,7 @@ static clv_status read_one(const clv_lm_model *m, const clv_lm_tensor *t, unsign
 {
     if (!t->name || *out) return CLV_OK;
     *out = clv_alloc(bytes_of(t), 1);
-    if (!*out) return clv_fail(CLV_E_MEMORY, "%s: no memory for its weights", m->path);
+    if (!*out) return clv_fail(CLV_E_MEMORY, "%s: not enough memory for its weights", m->path);
     return t->rows == 1 ? clv_lm_read_vector(m, t, (float *)(void *)*out)
                         : clv_lm_read(m, t, 0, t->rows, *out);
 }
@@ -73,7 +73,7 @@ static clv_status read_all(clv_language *l)
     clv_lm_plain *p = l->plain;
     if (!p) p = l->plain = clv_zalloc(1, sizeof *p);
     if (p && !p->layers) p->layers = clv_zalloc(m->config.layers + 1, sizeof *p->layers);
-    if (!p || !p->layers) return clv_fail(CLV_E_MEMORY, "%s: no memory", m->path);
+    if (!p || !p->layers) return clv_fail(CLV_E_MEMORY, "%s: out of memory", m->path);
     CLV_TRY(check_room(m, p));
     for (size_t i = 0; i < CLV_LM_MODEL_ROLES; ++i)
         CLV_TRY(read_one(m, &m->top[i], &p->top[i]));
@@ -142,7 +142,7 @@ static clv_status product(const clv_lm_tensor *t, const unsigned char *weights, 
             multiply(&all[i]);
         fails = fails || all[i].fails;
     }
-    return fails ? clv_fail(CLV_E_MEMORY, "no memory for a row of weights") : CLV_OK;
+    return fails ? clv_fail(CLV_E_MEMORY, "not enough memory for a row of weights") : CLV_OK;
 }
 
 /* ---- a token --------------------------------------------------------------------------------------- */
@@ -256,7 +256,7 @@ static clv_status take_word(token *k, int32_t id)
 {
     const clv_lm_tensor *t = &k->l->model->top[CLV_LM_WORDS];
     float *row = clv_alloc(t->columns, sizeof *row);
-    if (!row) return clv_fail(CLV_E_MEMORY, "no memory for a row of weights");
+    if (!row) return clv_fail(CLV_E_MEMORY, "not enough memory for a row of weights");
     clv_quant_widen(t->type, k->l->plain->top[CLV_LM_WORDS] + (size_t)id * clv_lm_row_bytes(t),
                     t->columns / clv_quant_get_facts(t->type)->count, row);
     for (size_t i = 0; i < t->columns; ++i)
@@ -271,7 +271,7 @@ static clv_status take_scores(token *k, float *scores)
     const clv_lm_config *c = &m->config;
     const clv_lm_role role = c->tied ? CLV_LM_WORDS : CLV_LM_OUT;
     double *out = clv_alloc(c->vocabulary, sizeof *out);
-    if (!out) return clv_fail(CLV_E_MEMORY, "no memory for %zu scores", c->vocabulary);
+    if (!out) return clv_fail(CLV_E_MEMORY, "not enough memory for %zu scores", c->vocabulary);
     norm(k->x, VECTOR(k->l->plain->top, CLV_LM_OUT_NORM), c->width, (double)c->eps, k->h);
     const clv_status status = product(&m->top[role], k->l->plain->top[role], k->h, out);
     for (size_t i = 0; i < c->vocabulary && !status; ++i)
@@ -292,7 +292,8 @@ static clv_status fit(clv_sequence *s, size_t positions)
     float *values = clv_zalloc(c->layers * room * kv, sizeof *values);
     if (!keys || !values) {
         clv_free(keys), clv_free(values);
-        return clv_fail(CLV_E_MEMORY, "no memory for the keys and values of %zu tokens", room);
+        return clv_fail(CLV_E_MEMORY, "not enough memory for the keys and values of %zu tokens",
+                        room);
     }
     for (size_t l = 0; l < c->layers && s->count; ++l) {
         const size_t bytes = s->count * kv * sizeof *keys;
@@ -323,7 +324,7 @@ clv_status clv_lm_plain_feed(clv_sequence *s, size_t first, const int32_t *ids, 
     for (size_t i = 0; i < CLV_LEN(widths); ++i)
         all += widths[i];
     double *memory = clv_alloc(all, sizeof *memory), *at = memory;
-    if (!memory) return clv_fail(CLV_E_MEMORY, "no memory for a token");
+    if (!memory) return clv_fail(CLV_E_MEMORY, "not enough memory for a token");
     token k = { .l = s->language, .s = s };
     double **const places[] = { &k.x, &k.h, &k.q, &k.k, &k.v, &k.seen, &k.gate, &k.up, &k.weights };
     for (size_t i = 0; i < CLV_LEN(widths); ++i)

@@ -25,7 +25,7 @@ static clv_status take_room(clv_lm_model *m, const char *path)
 {
     clv_free(m->factors);
     m->factors = clv_alloc(m->config.turned / 2, sizeof *m->factors);
-    return m->factors ? CLV_OK : clv_fail(CLV_E_MEMORY, "%s: no memory", path);
+    return m->factors ? CLV_OK : clv_fail(CLV_E_MEMORY, "%s: out of memory", path);
 }
 
 clv_status clv_lm_scale_llama3(clv_lm_model *m, const char *path, const char *where,

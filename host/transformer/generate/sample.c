@@ -181,7 +181,7 @@ clv_status clv_sample_from(const float *scores, size_t count, const clv_sampling
         return clv_fail(CLV_E_ARGUMENT,
                         "clv_sample_from: an argument is NULL, or there is no score");
     candidate *list = clv_alloc(count, sizeof *list);
-    if (!list) return clv_fail(CLV_E_MEMORY, "sampling: no memory for %zu scores", count);
+    if (!list) return clv_fail(CLV_E_MEMORY, "sampling: not enough memory for %zu scores", count);
     const clv_status status = distribute(scores, count, sampling, recent, recent_count,
                                          recent_count, &s, list, probabilities, kept);
     for (size_t i = 0; !status && i < *kept; ++i)
@@ -200,7 +200,8 @@ clv_status clv_sample(const float *scores, size_t count, const clv_sampling *sam
     candidate *list = clv_alloc(count, sizeof *list);
     double *p = clv_alloc(count, sizeof *p), reached = 0;
     clv_status status =
-        list && p ? CLV_OK : clv_fail(CLV_E_MEMORY, "sampling: no memory for %zu scores", count);
+        list && p ? CLV_OK
+                  : clv_fail(CLV_E_MEMORY, "sampling: not enough memory for %zu scores", count);
     if (!status)
         status =
             distribute(scores, count, sampling, recent, recent_count, position, &s, list, p, &kept);

@@ -23,7 +23,7 @@ clv_status clv_sequence_create(clv_language *language, clv_sequence **out)
     }
     if (!s || !s->caches || !s->scores) {
         clv_sequence_free(s);
-        return clv_fail(CLV_E_MEMORY, "clv_sequence_create: no memory");
+        return clv_fail(CLV_E_MEMORY, "clv_sequence_create: out of memory");
     }
     *out = s;
     return CLV_OK;
@@ -93,7 +93,7 @@ static clv_status hand_over(const clv_lm_part *from, const clv_lm_part *to, size
 {
     const size_t bytes = rows * clv_lm_widths_of(&from->model->config).x * sizeof(float);
     float *host = clv_alloc(bytes, 1);
-    if (!host) return clv_fail(CLV_E_MEMORY, "no memory for %zu rows", rows);
+    if (!host) return clv_fail(CLV_E_MEMORY, "not enough memory for %zu rows", rows);
     clv_status status = clv_read(from->queue, from->x, 0, host, bytes);
     if (!status) status = clv_write(to->queue, to->x, 0, host, bytes);
     clv_free(host);
@@ -188,7 +188,7 @@ clv_status clv_sequence_feed(clv_sequence *s, const int32_t *ids, size_t count, 
                         "clv_sequence_feed: an argument is NULL, or there is no token");
     CLV_TRY(check_ids(s, ids, count));
     if (!clv_reserve(&s->tokens, &s->token_room, s->count + count, sizeof *s->tokens))
-        return clv_fail(CLV_E_MEMORY, "clv_sequence_feed: no memory");
+        return clv_fail(CLV_E_MEMORY, "clv_sequence_feed: out of memory");
     pthread_mutex_lock(&s->language->lock);
     s->scored = false;
     const clv_status status = run(s, ids, count);
@@ -215,7 +215,7 @@ clv_status clv_lm_feed_few(clv_sequence *s, const int32_t *ids, size_t count, fl
     }
     CLV_TRY(check_ids(s, ids, count));
     if (!clv_reserve(&s->tokens, &s->token_room, s->count + count, sizeof *s->tokens))
-        return clv_fail(CLV_E_MEMORY, "no memory for %zu tokens", s->count + count);
+        return clv_fail(CLV_E_MEMORY, "not enough memory for %zu tokens", s->count + count);
     for (size_t i = 0; i < count; ++i)
         of[i] = s, to[i] = scores + i * words;
     pthread_mutex_lock(&l->lock);
@@ -246,7 +246,7 @@ static clv_status check_together(clv_sequence *const *all, size_t count, const i
         CLV_TRY(check_ids(all[i], &ids[i], 1));
         if (!clv_reserve(&all[i]->tokens, &all[i]->token_room, all[i]->count + 1,
                          sizeof *all[i]->tokens))
-            return clv_fail(CLV_E_MEMORY, "clv_sequences_feed: no memory");
+            return clv_fail(CLV_E_MEMORY, "clv_sequences_feed: out of memory");
     }
     return CLV_OK;
 }

@@ -55,13 +55,15 @@ static clv_status take(const clv_chat_message *messages, size_t count, talk *t)
     t->messages = clv_zalloc(count + 1, sizeof *t->messages);
     t->copies = clv_zalloc(count + 1, sizeof *t->copies);
     t->count = count;
-    if (!t->messages || !t->copies) return clv_fail(CLV_E_MEMORY, "no memory for a conversation");
+    if (!t->messages || !t->copies)
+        return clv_fail(CLV_E_MEMORY, "not enough memory for a conversation");
     for (size_t i = 0; i < count; ++i) {
         if (!messages[i].role || !messages[i].content)
             return clv_fail(CLV_E_ARGUMENT,
                             "clv_language_chat: message %zu has a role or content that is NULL", i);
         repair(messages[i].content, &t->copies[i]);
-        if (t->copies[i].failed) return clv_fail(CLV_E_MEMORY, "no memory for a conversation");
+        if (t->copies[i].failed)
+            return clv_fail(CLV_E_MEMORY, "not enough memory for a conversation");
         t->messages[i] = (clv_chat_message){ messages[i].role, clv_text_get(&t->copies[i]) };
     }
     return CLV_OK;
@@ -73,7 +75,7 @@ static clv_status merge_system(talk *t)
     clv_text both = { 0 };
     if (t->count < 2 || strcmp(t->messages[0].role, "system") != 0) return CLV_E_ARGUMENT;
     clv_text_add(&both, "%s\n\n%s", t->messages[0].content, t->messages[1].content);
-    if (both.failed) return clv_fail(CLV_E_MEMORY, "no memory for a conversation");
+    if (both.failed) return clv_fail(CLV_E_MEMORY, "not enough memory for a conversation");
     clv_text_clear(&t->copies[1]);
     t->copies[1] = both;
     t->messages[1].content = clv_text_get(&both);

@@ -67,7 +67,7 @@ static size_t held_back(const writer *w)
 static clv_status add_text(writer *w, const char *piece, size_t length, int32_t id)
 {
     clv_text_bytes(&w->text, piece, length);
-    if (w->text.failed) return clv_fail(CLV_E_MEMORY, "no memory for a text");
+    if (w->text.failed) return clv_fail(CLV_E_MEMORY, "not enough memory for a text");
     const size_t stop = find_stop(w, w->told);
     if (stop != SIZE_MAX) {
         w->text.length = stop;
@@ -98,7 +98,7 @@ static clv_status take_token(writer *w, const float *scores)
     size_t length;
     int32_t id;
     if (!clv_reserve(&w->tokens, &w->room, w->count + 1, sizeof *w->tokens))
-        return clv_fail(CLV_E_MEMORY, "no memory for %zu tokens", w->count);
+        return clv_fail(CLV_E_MEMORY, "not enough memory for %zu tokens", w->count);
     CLV_TRY(clv_sample(scores, m->config.vocabulary, sampling, w->s->tokens, w->s->count,
                        w->s->count, &id));
     w->tokens[w->count++] = id;
@@ -133,7 +133,7 @@ static clv_status finish(writer *w)
     if (w->stop == CLV_STOP_TEXT) return CLV_OK;
     CLV_TRY(clv_detokenizer_finish(w->detokenizer, &piece, &length));
     clv_text_bytes(&w->text, piece, length);
-    if (w->text.failed) return clv_fail(CLV_E_MEMORY, "no memory for a text");
+    if (w->text.failed) return clv_fail(CLV_E_MEMORY, "not enough memory for a text");
     if (w->told < w->text.length) tell(w, w->text.length, w->tokens[w->count - 1]);
     return CLV_OK;
 }
@@ -175,7 +175,7 @@ static clv_status write_guessing(writer *w)
 {
     const size_t most = w->o.lookup, words = w->s->language->model->config.vocabulary;
     float *scores = clv_alloc((most + 1) * words, sizeof *scores);
-    if (!scores) return clv_fail(CLV_E_MEMORY, "no memory for %zu scores", words);
+    if (!scores) return clv_fail(CLV_E_MEMORY, "not enough memory for %zu scores", words);
     clv_status status = CLV_OK;
     for (size_t now = CLV_MIN(most, (size_t)3); !w->ends && !status;) {
         size_t came = 0;
@@ -203,7 +203,7 @@ static clv_status write_all(writer *w)
 /* Hands out what was written, even after a failure. */
 static clv_status hand_out(writer *w, clv_status status, clv_written *written)
 {
-    if (!status && w->text.failed) status = clv_fail(CLV_E_MEMORY, "no memory for a text");
+    if (!status && w->text.failed) status = clv_fail(CLV_E_MEMORY, "not enough memory for a text");
     clv_written all = { .size = written->size,
                         .tokens = w->tokens,
                         .count = w->count,
@@ -280,7 +280,8 @@ clv_status clv_sequences_write(clv_sequence *const *sequences, size_t count,
     clv_status status = CLV_OK;
     size_t ready = 0;
     if (!all || !going || !ids)
-        status = clv_fail(CLV_E_MEMORY, "clv_sequences_write: no memory for %zu texts", count);
+        status =
+            clv_fail(CLV_E_MEMORY, "clv_sequences_write: not enough memory for %zu texts", count);
     for (; ready < count && !status; ++ready)
         status = prepare(&all[ready], sequences[ready], writings[ready], written[ready]);
     if (!status) status = write_together(all, count, going, ids);

@@ -79,9 +79,10 @@ clv_status clv_batch_fill(clv_train_ops *ops, clv_batch_rooms *r, const int32_t 
         b->longest = CLV_MAX(b->longest, count);
         b->block_count += clv_attention_block_count(&ops->form, count);
     }
-    clv_status status = lists_make(&l, tokens, texts, b->block_count)
-                            ? CLV_OK
-                            : clv_fail(CLV_E_MEMORY, "training: no memory for %zu tokens", tokens);
+    clv_status status =
+        lists_make(&l, tokens, texts, b->block_count)
+            ? CLV_OK
+            : clv_fail(CLV_E_MEMORY, "training: not enough memory for %zu tokens", tokens);
     for (size_t i = 0, at = 0; i < texts && !status; ++i) {
         const size_t first = offsets[i] - base, count = offsets[i + 1] - offsets[i];
         const clv_attention_block text = { .query = (int32_t)first,

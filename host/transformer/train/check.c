@@ -38,7 +38,7 @@ static clv_status compare_ways(clv_trainer *t, bool *fits)
     const blocks here = blocks_of(t);
     float *got = clv_alloc(CHUNK, sizeof *got);
     clv_status status =
-        got ? CLV_OK : clv_fail(CLV_E_MEMORY, "training: no memory for %d weights", CHUNK);
+        got ? CLV_OK : clv_fail(CLV_E_MEMORY, "training: not enough memory for %d weights", CHUNK);
     *fits = true;
     for (size_t i = 0; i < BLOCKS; ++i)
         for (size_t at = 0; here.all[i] && at < t->count && *fits && !status; at += CHUNK) {
@@ -154,7 +154,7 @@ clv_status clv_check_gradient(clv_trainer *t, const clv_train_result *found,
     *same = found->counted == expected->counted && losses_same(found->loss, expected->loss);
     if (!*same) return CLV_OK;
     float *got = clv_alloc(CHUNK, sizeof *got);
-    if (!got) return clv_fail(CLV_E_MEMORY, "training: no memory for %d gradients", CHUNK);
+    if (!got) return clv_fail(CLV_E_MEMORY, "training: not enough memory for %d gradients", CHUNK);
     const clv_status status = compare_gradient(t, got, same);
     clv_free(got);
     return status;
@@ -234,7 +234,7 @@ clv_status clv_check_update(clv_trainer *t, double rate, bool *same)
     chunk c = { 0 };
     float *room = clv_alloc((size_t)2 * BLOCKS * CHUNK, sizeof *room);
     *same = true;
-    if (!room) return clv_fail(CLV_E_MEMORY, "training: no memory for %d weights", CHUNK);
+    if (!room) return clv_fail(CLV_E_MEMORY, "training: not enough memory for %d weights", CHUNK);
     for (size_t i = 0; i < BLOCKS; ++i) {
         c.want[i] = room + 2 * i * CHUNK;
         c.got[i] = c.want[i] + CHUNK;

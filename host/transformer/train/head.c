@@ -96,7 +96,8 @@ static clv_status bring_back(clv_trainer *t, const int32_t *labels, size_t rows,
                              float *scores, clv_train_result *result)
 {
     float *host = clv_alloc(rows * (classes + 1) + 1, sizeof *host);
-    if (!host) return clv_fail(CLV_E_MEMORY, "training: no memory for %zu scores", rows * classes);
+    if (!host)
+        return clv_fail(CLV_E_MEMORY, "training: not enough memory for %zu scores", rows * classes);
     clv_status status = t->ops->get(t->ops, all_of(&t->losses), host, rows);
     if (!status) status = t->ops->get(t->ops, all_of(&t->scores), host + rows, rows * classes);
     if (!status) count(labels, host, host + rows, rows, classes, result);

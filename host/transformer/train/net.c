@@ -366,7 +366,7 @@ clv_status clv_net_open(clv_train_ops *ops, const clv_model *model, size_t froze
     net->layers = clv_zalloc(c->layers - frozen + 1, sizeof *net->layers);
     net->traces = clv_zalloc(c->layers + 2, sizeof *net->traces);
     if (!net->layers || !net->traces)
-        return clv_fail(CLV_E_MEMORY, "training: no memory for %zu layers", c->layers);
+        return clv_fail(CLV_E_MEMORY, "training: not enough memory for %zu layers", c->layers);
     net->position = (size_t)(w->position - first), net->type = (size_t)(w->type - first);
     net->norm = (size_t)(w->norm_weight - first), net->norm_bias = (size_t)(w->norm_bias - first);
     if (net->frozen_embed)

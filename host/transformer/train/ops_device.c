@@ -368,7 +368,7 @@ static clv_status squares(clv_train_ops *ops, clv_mem x, size_t count, double *s
     if (!count) return CLV_OK;
     CLV_TRY(scratch(d, items, &parts));
     float *host = clv_alloc(items, sizeof *host);
-    if (!host) return clv_fail(CLV_E_MEMORY, "training: no memory for %zu sums", items);
+    if (!host) return clv_fail(CLV_E_MEMORY, "training: not enough memory for %zu sums", items);
     clv_status status = clv_squares_enqueue(d->queue, x.memory, x.at, count, parts, 0);
     if (!status) status = clv_read_verified(d->queue, parts, 0, host, items * sizeof *host);
     for (size_t i = 0; i < items && !status; ++i)
@@ -441,7 +441,7 @@ clv_status clv_train_ops_on(clv_queue *queue, const clv_gemm_form *form, clv_tra
 {
     device_ops *d = clv_zalloc(1, sizeof *d);
     *ops = NULL;
-    if (!d) return clv_fail(CLV_E_MEMORY, "training: no memory");
+    if (!d) return clv_fail(CLV_E_MEMORY, "training: out of memory");
     d->ops = table;
     d->ops.form = clv_block_form_of(clv_queue_device(queue));
     d->queue = queue;

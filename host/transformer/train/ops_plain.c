@@ -18,7 +18,8 @@ static clv_status take(clv_train_ops *ops, size_t count, void **memory)
 {
     (void)ops;
     *memory = clv_alloc(CLV_MAX(count, (size_t)1), 4);
-    return *memory ? CLV_OK : clv_fail(CLV_E_MEMORY, "training: no memory for %zu numbers", count);
+    return *memory ? CLV_OK
+                   : clv_fail(CLV_E_MEMORY, "training: not enough memory for %zu numbers", count);
 }
 
 static void drop(clv_train_ops *ops, void *memory)
@@ -91,7 +92,7 @@ static clv_status linear(clv_train_ops *ops, const clv_train_linear *l)
 {
     (void)ops;
     float *turned = clv_alloc(l->n * l->k + 1, sizeof *turned);
-    if (!turned) return clv_fail(CLV_E_MEMORY, "training: no memory to transpose a matrix");
+    if (!turned) return clv_fail(CLV_E_MEMORY, "training: not enough memory to transpose a matrix");
     for (size_t j = 0; j < l->n; ++j)
         for (size_t q = 0; q < l->k; ++q)
             turned[q * l->n + j] = at(l->w)[j * l->k + q];
@@ -419,7 +420,7 @@ static const clv_train_ops table = {
 clv_status clv_train_ops_plain(clv_train_ops **ops)
 {
     *ops = clv_alloc(1, sizeof **ops);
-    if (!*ops) return clv_fail(CLV_E_MEMORY, "training: no memory");
+    if (!*ops) return clv_fail(CLV_E_MEMORY, "training: out of memory");
     **ops = table;
     return CLV_OK;
 }

@@ -28,7 +28,7 @@ clv_status clv_trainer_choose_parts(clv_trainer *t)
     clv_free(t->parts);
     t->part_count = 0;
     t->parts = clv_alloc(c->layers * PARTS_A_LAYER + FIXED, sizeof *t->parts);
-    if (!t->parts) return clv_fail(CLV_E_MEMORY, "training: no memory");
+    if (!t->parts) return clv_fail(CLV_E_MEMORY, "training: out of memory");
     if (!n->frozen_embed) {
         add(t, n->word, c->vocabulary * d, true);
         add(t, n->position, c->positions * d, true);

@@ -68,7 +68,7 @@ clv_status clv_plain_attend(clv_train_ops *ops, const clv_train_attention *a)
 {
     (void)ops;
     double *p = clv_alloc(a->batch->longest + 1, sizeof *p);
-    if (!p) return clv_fail(CLV_E_MEMORY, "attention: no memory");
+    if (!p) return clv_fail(CLV_E_MEMORY, "attention: out of memory");
     for (size_t text = 0; text < a->batch->texts; ++text)
         for (size_t h = 0; h < a->heads; ++h) {
             const view t = view_of(a, text, h);
@@ -129,7 +129,7 @@ clv_status clv_plain_attend_back(clv_train_ops *ops, const clv_train_attention *
 {
     (void)ops;
     double *p = clv_alloc(a->batch->longest + 1, sizeof *p);
-    if (!p) return clv_fail(CLV_E_MEMORY, "attention: no memory");
+    if (!p) return clv_fail(CLV_E_MEMORY, "attention: out of memory");
     for (size_t text = 0; text < a->batch->texts; ++text) {
         const int32_t *rows = (const int32_t *)a->batch->rows + 2 * text;
         const size_t row = view_of(a, text, 0).row;

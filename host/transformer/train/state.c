@@ -100,7 +100,8 @@ clv_status clv_trainer_save(clv_trainer *t, const char *path, const char *const 
         if (!block_of(t, i)) continue;
         host[i] = clv_alloc(CLV_MAX(t->count, (size_t)1), sizeof *host[i]);
         status = host[i] ? t->ops->get(t->ops, (clv_mem){ block_of(t, i), 0 }, host[i], t->count)
-                         : clv_fail(CLV_E_MEMORY, "%s: no memory for %zu weights", path, t->count);
+                         : clv_fail(CLV_E_MEMORY, "%s: not enough memory for %zu weights", path,
+                                    t->count);
         if (!status && !clv_watch_fits(t, i, 0, host[i], t->count))
             status = clv_watch_fail(t, "Nothing is written.");
     }
@@ -165,7 +166,8 @@ static clv_status read_state(clv_trainer *t, const clv_tensors *file, const char
     CLV_TRY(check_state(t, file, path, &steps));
     float *host = clv_alloc(CLV_MAX(t->count, (size_t)1), sizeof *host);
     clv_status status =
-        host ? CLV_OK : clv_fail(CLV_E_MEMORY, "%s: no memory for %zu weights", path, t->count);
+        host ? CLV_OK
+             : clv_fail(CLV_E_MEMORY, "%s: not enough memory for %zu weights", path, t->count);
     if (!status) status = check_sums(t, file, path, host);
     for (size_t i = 0; i < BLOCKS && !status; ++i) {
         if (!block_of(t, i)) continue;
@@ -227,7 +229,7 @@ clv_status clv_trainer_write(clv_trainer *t, const char *path, const char *const
     (void)clv_model_parameters(t->model, &old);
     float *now = clv_alloc(CLV_MAX(t->count, (size_t)1), sizeof *now);
     clv_model_layer *layer = clv_alloc(layers + 1, sizeof *layer);
-    clv_status status = now && layer ? CLV_OK : clv_fail(CLV_E_MEMORY, "%s: no memory", path);
+    clv_status status = now && layer ? CLV_OK : clv_fail(CLV_E_MEMORY, "%s: out of memory", path);
     if (!status) status = t->ops->get(t->ops, (clv_mem){ t->net.weights, 0 }, now, t->count);
     if (!status && !clv_watch_fits(t, 0, 0, now, t->count))
         status = clv_watch_fail(t, "Nothing is written.");

@@ -27,7 +27,7 @@ static clv_status arrange(clv_trainer *t, const int32_t **ids, const size_t **of
     size_t used = 0;
     if (!clv_reserve(&t->ids, &t->id_room, tokens + 1, sizeof *t->ids) ||
         !clv_reserve(&t->offsets, &t->offset_room, texts + 1, sizeof *t->offsets))
-        return clv_fail(CLV_E_MEMORY, "training: no memory for %zu tokens", tokens);
+        return clv_fail(CLV_E_MEMORY, "training: not enough memory for %zu tokens", tokens);
     for (size_t i = 0; i < texts; ++i) {
         const size_t from = i < texts / 2 ? 2 * i : 2 * (i - texts / 2) + 1;
         const size_t count = (*offsets)[from + 1] - (*offsets)[from];
@@ -46,7 +46,7 @@ static clv_status read_labels(clv_trainer *t, const int32_t *labels, size_t text
     const bool pairs = t->options.task == CLV_TRAIN_PAIRS;
     const size_t count = pairs ? texts / 2 : texts;
     if (!clv_reserve(&t->label_list, &t->label_room, count + 1, sizeof *t->label_list))
-        return clv_fail(CLV_E_MEMORY, "training: no memory for %zu labels", count);
+        return clv_fail(CLV_E_MEMORY, "training: not enough memory for %zu labels", count);
     for (size_t i = 0; i < count; ++i) {
         t->label_list[i] = pairs ? (int32_t)i : labels[i];
         if (!pairs && labels[i] != CLV_LABEL_IGNORED &&

@@ -102,7 +102,7 @@ static clv_status bring_head(clv_trainer *t)
     uint64_t state = t->options.seed;
     if (!count) return CLV_OK;
     float *head = clv_alloc(count, sizeof *head);
-    if (!head) return clv_fail(CLV_E_MEMORY, "trainer: no memory for %zu weights", count);
+    if (!head) return clv_fail(CLV_E_MEMORY, "trainer: not enough memory for %zu weights", count);
     for (size_t i = 0; i < t->pooler - t->head; ++i)
         head[i] = first_weight(&state, t->net.config.width);
     if (clv_head_has_pooler(t))
@@ -144,7 +144,7 @@ static clv_status open_on(const clv_model *model, const clv_trainer_options *opt
     *out = t;
     if (!t) {
         ops->close(ops);
-        return clv_fail(CLV_E_MEMORY, "trainer: no memory");
+        return clv_fail(CLV_E_MEMORY, "trainer: out of memory");
     }
     t->model = model;
     t->options = *options;

@@ -53,7 +53,7 @@ static clv_status transfer(clv_queue *queue, const clv_buffer *buffer, size_t at
     const size_t most = CLV_MIN((size_t)PIECE, bytes);
     if (!bytes) return CLV_OK;
     char *room = clv_alloc(most, 1);
-    if (!room) return clv_fail(CLV_E_MEMORY, "training: no memory for %zu bytes", most);
+    if (!room) return clv_fail(CLV_E_MEMORY, "training: not enough memory for %zu bytes", most);
     const clv_status status = again(queue, buffer, at, host, from, bytes, room);
     clv_free(room);
     return status;

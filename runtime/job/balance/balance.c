@@ -62,7 +62,7 @@ clv_status clv_balance_create(const clv_balance_job *job, const clv_balance_devi
     clv_status status =
         balance && balance->leases
             ? clv_balance_restart(balance, job, devices, device_count, now)
-            : clv_fail(CLV_E_MEMORY, "balance: no memory for %zu devices", device_count);
+            : clv_fail(CLV_E_MEMORY, "balance: not enough memory for %zu devices", device_count);
     if (status)
         clv_balance_free(balance);
     else
@@ -75,7 +75,7 @@ clv_status clv_balance_restart(clv_balance *balance, const clv_balance_job *job,
 {
     CLV_TRY(check(job, devices, device_count));
     if (!clv_book_restart(&balance->book, job->units))
-        return clv_fail(CLV_E_MEMORY, "balance: no memory for %zu devices", device_count);
+        return clv_fail(CLV_E_MEMORY, "balance: not enough memory for %zu devices", device_count);
     *balance = (clv_balance){ .leases = balance->leases, .book = balance->book };
     balance->job = complete(job);
     balance->start = balance->finished_at = balance->event_at = now;

@@ -50,8 +50,9 @@ static clv_status keep_cards(clv_fits_source *source, const char *const *keys, s
         clv_text_bytes(cards, padded, sizeof padded);
     }
     if (error) return clv_fits_error(source->path, "read a header", error);
-    return cards->failed ? clv_fail(CLV_E_MEMORY, "%s: no memory for a header", source->path)
-                         : CLV_OK;
+    return cards->failed
+               ? clv_fail(CLV_E_MEMORY, "%s: not enough memory for a header", source->path)
+               : CLV_OK;
 }
 
 static clv_status read_table(clv_fits_source *source, clv_fits_raw *raw, bool *found)
@@ -72,7 +73,8 @@ static clv_status read_table(clv_fits_source *source, clv_fits_raw *raw, bool *f
     CLV_TRY(keep_cards(source, NULL, 0, &raw->cards));
     const size_t bytes = raw->rows * raw->width; /* the file is known to hold that many */
     if (!(raw->bytes = clv_alloc(CLV_MAX(bytes, (size_t)1), 1)))
-        return clv_fail(CLV_E_MEMORY, "%s: no memory for %zu rows", source->path, raw->rows);
+        return clv_fail(CLV_E_MEMORY, "%s: not enough memory for %zu rows", source->path,
+                        raw->rows);
     if (bytes) fits_read_tblbytes(source->file, 1, 1, (LONGLONG)bytes, raw->bytes, &error);
     *found = true;
     return error ? clv_fits_error(source->path, "read the table", error) : CLV_OK;

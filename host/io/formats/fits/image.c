@@ -123,7 +123,8 @@ static clv_status check_length(clv_fits_source *source, const clv_fits_image *im
     clv_shape_text(image->rank, image->shape, shape);
     if (!clv_shape_size(image->array_type, image->rank, image->shape, &count, &bytes) ||
         !clv_size_mul(count, (size_t)abs(image->bitpix) / 8, &pixels) || pixels > INT64_MAX / 2)
-        return clv_fail(CLV_E_SHAPE, "%s: image %s is larger than any memory", path, shape);
+        return clv_fail(CLV_E_SHAPE, "%s: image %s needs more memory than can be addressed", path,
+                        shape);
 
     fits_get_hduaddrll(source->file, NULL, &start, &end, &error);
     if (error) return clv_fits_error(path, "find the image", error);
@@ -241,7 +242,8 @@ static clv_status read_cards(clv_fits_source *source, size_t rank, clv_fits_card
     }
     CLV_TRY(carry_cards(source, cards));
     cards->rank = rank;
-    return cards->failed ? clv_fail(CLV_E_MEMORY, "%s: no memory for header cards", path) : CLV_OK;
+    return cards->failed ? clv_fail(CLV_E_MEMORY, "%s: not enough memory for header cards", path)
+                         : CLV_OK;
 }
 
 /* ---- what other files call ------------------------------------------------------------------- */

@@ -84,7 +84,8 @@ static clv_status fill_last_block(clv_fits_source *source)
     if (whole == source->length) return CLV_OK;
     char *bytes = clv_realloc(source->bytes, whole, 1);
     if (!bytes)
-        return clv_fail(CLV_E_MEMORY, "%s: no memory for its %zu bytes", source->path, whole);
+        return clv_fail(CLV_E_MEMORY, "%s: not enough memory for its %zu bytes", source->path,
+                        whole);
     memset(bytes + source->length, 0, whole - source->length);
     source->bytes = bytes;
     return CLV_OK;
@@ -108,7 +109,7 @@ static clv_status check_start(const char *path, const char *start, size_t length
     if (length >= most && memcmp(start, fits, most) == 0) return CLV_OK;
     return clv_fail(
         CLV_E_FORMAT,
-        "%s: begins with \"%s\"; expected a FITS file (\"SIMPLE  =\") or one compressed with gzip",
+        "%s begins with \"%s\"; expected a FITS file (\"SIMPLE  =\") or one compressed with gzip",
         path, clv_printable(start, CLV_MIN(length, most), found, sizeof found));
 }
 
@@ -194,7 +195,7 @@ static clv_status take_into_memory(clv_fits_source *source)
     CLV_TRY(clv_io_need(source->path, "to unpack its images", length));
     source->bytes = clv_alloc((size_t)length, 1);
     if (!source->bytes)
-        return clv_fail(CLV_E_MEMORY, "%s: no memory for its %llu bytes", source->path,
+        return clv_fail(CLV_E_MEMORY, "%s: not enough memory for its %llu bytes", source->path,
                         (unsigned long long)length);
     source->length = (size_t)length;
     CLV_TRY(clv_input_seek(&source->input, 0));

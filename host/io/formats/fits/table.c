@@ -92,7 +92,9 @@ static clv_status read_vector_image(clv_fits_source *source, vector *out)
         length *= image.shape[i];
     }
     double *read = clv_alloc(length, sizeof *read);
-    if (!read) return clv_fail(CLV_E_MEMORY, "%s: no memory for %zu numbers", source->path, length);
+    if (!read)
+        return clv_fail(CLV_E_MEMORY, "%s: not enough memory for %zu numbers", source->path,
+                        length);
     image.type = TDOUBLE;
     const clv_status status = clv_fits_image_read(source, &image, 0, length, read);
     if (status)
@@ -134,7 +136,9 @@ static clv_status read_vector_table(clv_fits_source *source, const char *wanted,
         return clv_fail(CLV_E_FORMAT, "%s: truncated inside a row of %zu numbers", source->path,
                         length);
     double nan64 = NAN, *read = clv_alloc(length, sizeof *read);
-    if (!read) return clv_fail(CLV_E_MEMORY, "%s: no memory for %zu numbers", source->path, length);
+    if (!read)
+        return clv_fail(CLV_E_MEMORY, "%s: not enough memory for %zu numbers", source->path,
+                        length);
     if (fits_read_col(source->file, TDOUBLE, column, 1, 1, (LONGLONG)length, &nan64, read, &any,
                       &error)) {
         clv_free(read);
@@ -215,7 +219,7 @@ static clv_status read_texts(clv_fits_source *source, int column, size_t rows,
     const size_t shape[] = { rows, (size_t)width + 1 };
     CLV_TRY(clv_file_array_create(array, path, CLV_U8, 2, shape));
     char **texts = clv_alloc(rows, sizeof *texts);
-    if (!texts) return clv_fail(CLV_E_MEMORY, "%s: no memory for %zu texts", path, rows);
+    if (!texts) return clv_fail(CLV_E_MEMORY, "%s: not enough memory for %zu texts", path, rows);
     for (size_t i = 0; i < rows; ++i)
         texts[i] = (char *)array->data + i * shape[1];
     fits_read_col(source->file, TSTRING, column, 1, 1, (LONGLONG)rows, nothing, texts, &any,
@@ -281,7 +285,8 @@ static clv_status read_logicals(clv_fits_source *source, int column, size_t coun
 {
     int error = 0, any;
     char *read = clv_zalloc(CLV_MAX(count, (size_t)1), 1), nothing = 0;
-    if (!read) return clv_fail(CLV_E_MEMORY, "%s: no memory for %zu cells", source->path, count);
+    if (!read)
+        return clv_fail(CLV_E_MEMORY, "%s: not enough memory for %zu cells", source->path, count);
     if (count)
         fits_read_col(source->file, TLOGICAL, column, 1, 1, (LONGLONG)count, &nothing, read, &any,
                       &error);

@@ -185,7 +185,7 @@ clv_status clv_fits_unpack(clv_fits_source *source, clv_fits_reader *reader)
     answer *a = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
                      MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (a == MAP_FAILED)
-        return clv_fail(CLV_E_MEMORY, "%s: no memory for %zu bytes", source->path, bytes);
+        return clv_fail(CLV_E_MEMORY, "%s: not enough memory for %zu bytes", source->path, bytes);
     bool begun = false;
     pid_t child = 0;
     for (int i = 0; i < ATTEMPTS && !begun; ++i) {

@@ -31,7 +31,7 @@ clv_status clv_fits_write(const char *path, const clv_file_array *array,
     if (!array->rank || !clv_file_array_count(array))
         return clv_fail(CLV_E_ARGUMENT, "%s: the array has no axes or no elements", path);
     if (cards && cards->failed)
-        return clv_fail(CLV_E_MEMORY, "%s: no memory for header cards", path);
+        return clv_fail(CLV_E_MEMORY, "%s: not enough memory for header cards", path);
     for (size_t i = 0; i < array->rank; ++i)
         naxes[i] = (LONGLONG)array->shape[array->rank - 1 - i];
 
@@ -39,7 +39,7 @@ clv_status clv_fits_write(const char *path, const clv_file_array *array,
     fitsfile *file = NULL;
     size_t capacity = BLOCK;
     void *memory = clv_zalloc(capacity, 1);
-    if (!memory) return clv_fail(CLV_E_MEMORY, "%s: no memory for the file", path);
+    if (!memory) return clv_fail(CLV_E_MEMORY, "%s: not enough memory for the file", path);
     int error = 0;
     LONGLONG end = 0;
     fits_create_memfile(&file, &memory, &capacity, clv_file_array_bytes(array) + 2 * BLOCK, grow,
