@@ -5,7 +5,9 @@
 #
 #   packaging/bundle.sh [FOLDER]   FOLDER/cleave-VERSION-ARCH and .tar.gz beside it [build-bundle]
 #
-# Made on the oldest system that it shall run on: glibc itself is not carried.
+# glibc itself is not carried: the folder runs on systems with the glibc of the machine that made it, or a newer one.
+# packaging/older.sh makes one on Debian 11. The same sources, compiler and SOURCE_DATE_EPOCH (the time of the commit
+# unless it is set) give the same bytes.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 root=$PWD
@@ -14,6 +16,8 @@ mkdir -p "$out"
 out=$(cd "$out" && pwd)
 # shellcheck source=packaging/packages.sh
 . packaging/packages.sh
+# shellcheck source=packaging/reproducible.sh
+. packaging/reproducible.sh
 
 # Part of every system with glibc, and tied to its version.
 glibc='^(linux-vdso|ld-linux.*|libc|libm|libdl|libpthread|librt|libresolv|libutil|libnss_.*)\.so'
@@ -47,7 +51,8 @@ find_library()
 
 build_it()
 {
-    cmake -S "$root" -B "$out/build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DCLEAVE_TESTS=OFF \
+    cmake -S "$root" -B "$out/build" -G Ninja -DCMAKE_BUILD_TYPE=Release "-DCMAKE_C_FLAGS=$reproducible_flags" \
+        -DCLEAVE_TESTS=OFF \
         -DCLEAVE_BENCH=OFF -DCLEAVE_WITH_MPI=OFF -DCMAKE_INSTALL_PREFIX="$folder" -DCMAKE_INSTALL_LIBDIR=lib \
         > "$out/configure.log" || { cat "$out/configure.log" && return 1; }
     cmake --build "$out/build" > "$out/build.log" || { tail -n 40 "$out/build.log" && return 1; }
@@ -114,7 +119,7 @@ copy_licences()
 
 case ${1:-} in
 -h | --help)
-    sed -n '3,8s/^# \{0,1\}//p' "$0"
+    sed -n '3,10s/^# \{0,1\}//p' "$0"
     exit 0
     ;;
 esac
@@ -123,13 +128,15 @@ packages_install useful "${packages_useful[@]}" "${packages_bundle[@]}"
 name=cleave-$(version)-$(uname -m)
 folder=$out/$name
 rm -rf "$folder" "$folder.tar.gz"
+reproducible_begin "$root" "$out"
 build_it
 collect
 set_run_paths
 write_notes
 copy_licences
 install -m 755 "$root/packaging/run-on-gpu.sh" "$folder/run-on-gpu.sh"
-tar --sort=name --owner=0 --group=0 --numeric-owner -C "$out" -czf "$folder.tar.gz" "$name"
+tar --sort=name --owner=0 --group=0 --numeric-owner --mtime="@$SOURCE_DATE_EPOCH" -C "$out" -cf - "$name" |
+    gzip -n > "$folder.tar.gz"
 size=$(stat -c %s "$folder.tar.gz")
 echo "$folder.tar.gz: $((size / 1000000)) MB"
 if [ "$size" -gt 40000000 ]; then

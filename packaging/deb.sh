@@ -21,17 +21,15 @@ mkdir -p "$out"
 out=$(cd "$out" && pwd)
 # shellcheck source=packaging/packages.sh
 . packaging/packages.sh
+# shellcheck source=packaging/reproducible.sh
+. packaging/reproducible.sh
 packages_install needed "${packages_needed[@]}" "${packages_deb[@]}"
 packages_install useful "${packages_useful[@]}"
-if [ -z "${SOURCE_DATE_EPOCH:-}" ]; then
-    SOURCE_DATE_EPOCH=$(git log -1 --format=%ct 2> /dev/null || stat -c %Y CHANGELOG.md)
-fi
-export SOURCE_DATE_EPOCH
-umask 022
+reproducible_begin "$root" "$out"
 rm -f "$out"/*.deb
 # as dpkg-buildflags has them for packages
-flags="-g0 -ffile-prefix-map=$root=. -ffile-prefix-map=$out=build -fstack-protector-strong -Wformat"
-flags+=" -Werror=format-security -fcf-protection -D_FORTIFY_SOURCE=2"
+flags="$reproducible_flags -fstack-protector-strong -Wformat -Werror=format-security -fcf-protection"
+flags+=" -D_FORTIFY_SOURCE=2"
 cmake -S . -B "$out/build" -G Ninja -DCMAKE_BUILD_TYPE=Release "-DCMAKE_C_FLAGS=$flags" -DCMAKE_INSTALL_PREFIX=/usr \
     -DCMAKE_INSTALL_LIBDIR="lib/$(gcc -print-multiarch)" -DCMAKE_INSTALL_LIBEXECDIR=libexec \
     -DCMAKE_SHARED_LINKER_FLAGS="-Wl,-z,relro,-z,now" -DCMAKE_EXE_LINKER_FLAGS="-Wl,-z,relro,-z,now" \

@@ -18,54 +18,9 @@ fi
 # shellcheck source=packaging/packages.sh
 . "$root/packaging/packages.sh"
 packages_install needed "${packages_deb_test[@]}"
-jail=$(mktemp -d)
-mounts=()
-
-clean_up()
-{
-    local place
-    for place in "${mounts[@]}"; do umount -l "$place" || true; done
-    rm -rf --one-file-system "$jail"
-}
-trap clean_up EXIT
-
-fail()
-{
-    echo "deb: $1" >&2
-    exit 1
-}
-
-inside()
-{
-    env -i HOME=/root PATH=/usr/sbin:/usr/bin:/sbin:/bin DEBIAN_FRONTEND=noninteractive LC_ALL=C.UTF-8 \
-        chroot "$jail" bash -euo pipefail -c "$1"
-}
-
-make_system()
-{
-    local mirror suite
-    mirror=$(apt-get indextargets --format "\$(REPO_URI)" 'Created-By: Packages' | grep -m 1 'debian/$' || true)
-    suite=$(. /etc/os-release && echo "$VERSION_CODENAME")
-    if [ -n "$system" ]; then
-        cp -a "$system/." "$jail/"
-    else
-        debootstrap --variant=minbase --include=ca-certificates "$suite" "$jail" \
-            "${mirror:-http://deb.debian.org/debian}" > "$jail.log" || { tail "$jail.log" && fail "debootstrap"; }
-        rm -f "$jail.log"
-    fi
-    cp -L /etc/resolv.conf "$jail/etc/resolv.conf"
-    mount --bind /proc "$jail/proc"
-    mounts+=("$jail/proc")
-    mount --bind /dev/pts "$jail/dev/pts" # apt's log
-    mounts+=("$jail/dev/pts")
-    # /sys is where the processor is described
-    mount --bind /sys "$jail/sys"
-    mounts+=("$jail/sys")
-    mkdir "$jail/packages"
-    cp "$packages"/*.deb "$jail/packages/"
-    rm -f "$jail"/packages/cleave-openmpi_* "$jail"/packages/cleave-mpich_* # would bring a whole MPI
-}
-
+test=deb
+# shellcheck source=tests/package/system.sh
+. "$root/tests/package/system.sh"
 
 check_commands()
 {
@@ -127,7 +82,10 @@ check_removal()
         fail "purging the packages leaves files"
 }
 
-make_system
+system_make "$(. /etc/os-release && echo "$VERSION_CODENAME")" "$system"
+mkdir "$jail/packages"
+cp "$packages"/*.deb "$jail/packages/"
+rm -f "$jail"/packages/cleave-openmpi_* "$jail"/packages/cleave-mpich_* # would bring a whole MPI
 inside 'apt-get -qq update
     apt-get -qq install -y --no-install-recommends /packages/*.deb pocl-opencl-icd > /dev/null'
 inside 'dpkg-query -W "*cleave*"'
