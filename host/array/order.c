@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sorted orders, on the host: every number becomes a whole number in the same order, and merges sort those. */
+/* Sorts on the host: maps every number to a whole number, in the same order, and sorts these by merging. */
 #include "host/array/fold.h"
 
 #include "base/alloc.h"

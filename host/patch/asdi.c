@@ -36,10 +36,10 @@ static clv_status check(const clv_paco_input *channels, size_t count, const clv_
 {
     if (!count) return clv_fail(CLV_E_ARGUMENT, "asdi: there is no channel; expected at least one");
     if (!(o->fwhm_px > 0) || !isfinite(o->fwhm_px) || isnan(o->threshold))
-        return clv_fail(
-            CLV_E_ARGUMENT,
-            "asdi: the FWHM is %g and the threshold %g; expected a positive and a finite number",
-            o->fwhm_px, o->threshold);
+        return clv_fail(CLV_E_ARGUMENT,
+                        "asdi: the FWHM is %g and the threshold %g, but the FWHM must be positive "
+                        "and the threshold finite",
+                        o->fwhm_px, o->threshold);
     if (o->spectrum_count > MOST_SPECTRA || (o->spectrum_count && !o->spectra))
         return clv_fail(CLV_E_ARGUMENT, "asdi: got %zu spectra, expected at most %d",
                         o->spectrum_count, MOST_SPECTRA);

@@ -42,10 +42,10 @@ clv_status clv_paco_detect(const float *snr, const float *flux, const float *sig
     *count = 0;
     if (!snr || !flux || !sigma) return clv_fail(CLV_E_ARGUMENT, "detect: a map is NULL");
     if (!(fwhm_px > 0) || !isfinite(threshold))
-        return clv_fail(
-            CLV_E_ARGUMENT,
-            "detect: the FWHM is %g and the threshold %g; expected a positive and a finite number",
-            fwhm_px, threshold);
+        return clv_fail(CLV_E_ARGUMENT,
+                        "detect: the FWHM is %g and the threshold %g, but the FWHM must be "
+                        "positive and the threshold finite",
+                        fwhm_px, threshold);
     if (!width) return CLV_OK; /* an empty map */
     for (size_t i = 0; i < height * width; ++i) {
         if (!(snr[i] > threshold) || !is_peak(snr, height, width, i / width, i % width, fwhm_px))

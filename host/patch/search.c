@@ -124,10 +124,10 @@ clv_status clv_paco_search(clv_context *context, const clv_paco_input *input,
         return clv_fail(CLV_E_ARGUMENT, "search: context, input, a map or result is NULL");
     *companions = NULL, *count = 0;
     if (!(fwhm_px > 0) || !isfinite(fwhm_px) || isnan(threshold))
-        return clv_fail(
-            CLV_E_ARGUMENT,
-            "search: the FWHM is %g and the threshold %g; expected a positive and a finite number",
-            fwhm_px, threshold);
+        return clv_fail(CLV_E_ARGUMENT,
+                        "search: the FWHM is %g and the threshold %g, but the FWHM must be "
+                        "positive and the threshold finite",
+                        fwhm_px, threshold);
     clv_paco_plan *plan;
     CLV_TRY(clv_paco_plan_create(input, options, &plan));
     state s = { .context = context,

@@ -14,9 +14,8 @@ typedef enum clv_similarity {
     CLV_SIMILARITY_DOT,    /**< q r */
 } clv_similarity;
 
-enum {
-    CLV_SEARCH_TOP_MOST = 16384
-}; /**< the largest `top`, and the largest `top` times `rescore` */
+/** The largest `top`, and the largest product of `top` and `rescore`. */
+enum { CLV_SEARCH_TOP_MOST = 16384 };
 
 /** Short forms of vectors, for a first pass over many of them: see clv_search_add_codes. Frozen. */
 typedef enum clv_codes {

@@ -122,9 +122,10 @@ typedef struct clv_specfit_options {
     void *progress_user;
     bool min_velocity_given;
     double min_velocity_kms; /**< not given: -max_velocity_kms */
-    const double *ignored;   /**< [ignored_count,2] ranges of wavelengths in Angstrom, without their
-                                  bounds, to leave out of every spectrum; NULL: none */
-    size_t ignored_count;    /**< at most 16 */
+    /** [ignored_count,2] ranges of wavelengths in Angstrom that are left out of every spectrum, except their bounds;
+     *  NULL: none. */
+    const double *ignored;
+    size_t ignored_count; /**< at most 16 */
     /** Leaves out pixels that are further from the best fit than this many times their error and the local scatter, and
      *  fits the star again, at most three times. At least 3; 0: 6; INFINITY: leave no pixel out. */
     double reject_sigma;

@@ -113,7 +113,7 @@ if _typing.TYPE_CHECKING:
                             var as var, vecdot as vecdot, where as where, zeros as zeros, zeros_like as zeros_like)
 else:
     def __getattr__(name: str) -> _Any:
-        """The functions of the array API standard, and modules that are loaded when they are needed."""
+        """Returns the functions of the array API standard, and modules that are loaded when they are needed."""
         import importlib
         if name in _MODULES:
             return importlib.import_module("." + name, __name__)

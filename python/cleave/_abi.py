@@ -18,7 +18,7 @@ LogSink = c.CFUNCTYPE(None, enum, char_p, void_p)
 
 
 def _struct(name: str, fields: list[tuple[str, Any]], header: str) -> Any:
-    """A structure named as in C; `header` is where the test finds it."""
+    """Returns a structure named as in C; `header` is where the test finds it."""
     return type(name, (c.Structure,), {"_fields_": fields, "header": header, "__slots__": ()})
 
 

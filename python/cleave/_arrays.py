@@ -20,7 +20,7 @@ _masked: Any = np.ma  # NumPy's stubs have no types for these before 2.3
 
 
 def is_masked(value: Any) -> bool:
-    """Whether this is a masked array with masked elements."""
+    """Tells whether this is a masked array with masked elements."""
     return isinstance(value, np.ma.MaskedArray) and bool(_masked.is_masked(value))
 
 
@@ -122,5 +122,5 @@ def given_away(pointer: ctypes.c_void_p, count: int, dtype: np.dtype[Any]) -> ND
 
 
 def dtype_of(structure: type[ctypes.Structure]) -> np.dtype[Any]:
-    """The NumPy type of an array of structures."""
+    """Returns the NumPy type of an array of structures."""
     return np.dtype(structure)

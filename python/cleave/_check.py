@@ -112,7 +112,7 @@ def described(what: str, kind: Any, **members: Any) -> Any:
 
 
 def _cut(held: Any, value: float) -> bool:
-    """Whether float32 turned a finite number into an infinity."""
+    """Tells whether float32 turned a finite number into an infinity."""
     return bool(held != value) and abs(held) == float("inf")
 
 

@@ -26,7 +26,7 @@ _REDUCTIONS = {name: number for number, name in enumerate(
 
 
 def _decides_only() -> bool:
-    """Whether this thread is inside explain(), where calls compute nothing."""
+    """Tells whether this thread is inside explain(), where calls compute nothing."""
     before: bool = lib.clv_offload_dry(True)
     lib.clv_offload_dry(before)
     return before

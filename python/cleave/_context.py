@@ -23,7 +23,7 @@ _default_lock = threading.Lock()
 
 
 class MemoryStats(NamedTuple):
-    """Memory of a device.
+    """The memory of a device.
 
     The first four fields are bytes: the budget, what is in use, what is kept for reuse, and the largest sum of both so
     far. Then come counts of the buffers that the driver and the pool gave. The last fields are about weights that are
@@ -97,7 +97,7 @@ class Device(InThisProcess):
             check(lib.clv_device_reserve(self._handle, *amounts))
 
     def utilisation(self) -> float | None:
-        """How busy the device is, in percent; None if its driver does not report it."""
+        """Returns how busy the device is, in percent; None if its driver does not report it."""
         percent = ctypes.c_double()
         with self.context.held():
             status = lib.clv_device_utilisation(self._handle, ctypes.byref(percent))

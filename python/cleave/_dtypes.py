@@ -34,7 +34,7 @@ def dtype_from(value: Any) -> np.dtype[Any]:
 
 
 def is_number(value: Any) -> bool:
-    """Whether this is a Python number, which takes the type of the array that it is combined with."""
+    """Tells whether this is a Python number, which takes the type of the array that it is combined with."""
     return type(value) in DEFAULTS
 
 

@@ -98,7 +98,7 @@ class _Plan(NamedTuple):
         return np.array(order, np.intp)
 
     def rate_of(self, step: int) -> float:
-        """Up along a line, then down along a line, or constant."""
+        """Returns the learning rate of a step: it rises linearly, then falls linearly or stays constant."""
         total, rise = float(self.steps), self.warmup * self.steps
         if step + 1 <= rise:
             return self.rate * (step + 1) / rise

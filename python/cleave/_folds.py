@@ -91,12 +91,12 @@ def max(a: Array, axis: Any = None, keepdims: bool = False) -> Array:
 
 
 def any(a: Array, axis: Any = None, keepdims: bool = False) -> Array:
-    """Whether an element along axes is not 0."""
+    """Tells whether any element along axes is not 0."""
     return _fold("any", a, axes_of("any", axis, a.ndim), keepdims, BOOL)
 
 
 def all(a: Array, axis: Any = None, keepdims: bool = False) -> Array:
-    """Whether all elements along axes are not 0."""
+    """Tells whether every element along axes is not 0."""
     return _fold("all", a, axes_of("all", axis, a.ndim), keepdims, BOOL)
 
 

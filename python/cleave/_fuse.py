@@ -193,7 +193,7 @@ class _Trace:
         self.numbers: list[tuple[Any, np.dtype[Any]]] = []
 
     def number(self, value: Any, dtype: np.dtype[Any]) -> str:
-        """A parameter of the kernel, or a part of its text once there are several."""
+        """Returns a parameter of the kernel, or a part of its text once there are several."""
         for i, (known, its) in enumerate(self.numbers):
             if repr(known) == repr(value) and its == dtype:
                 return f"n{i}"
@@ -244,7 +244,7 @@ class Symbol(Operators):
         return self
 
     def astype(self, dtype: Any, copy: bool = True) -> "Symbol":
-        """The numbers in another type."""
+        """Returns the numbers in another type."""
         dtype = dtype_from(dtype)
         return self.trace.add(f"({dtype}){self.name}", dtype)
 

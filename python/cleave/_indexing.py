@@ -20,7 +20,7 @@ def _is_advanced(one: Any) -> bool:
 
 
 def _expand(a: Array, key: Any) -> list[Any]:
-    """The key as one entry per axis of the array, and None for new axes."""
+    """Returns the key as one entry per axis of the array, with None for new axes."""
     parts = list(key) if isinstance(key, tuple) else [key]
     parts = [np.asarray(one) if isinstance(one, (list, bool, np.bool_)) else one for one in parts]
     parts = [one.astype(np.intp) if isinstance(one, np.ndarray) and not one.size and one.dtype.kind == "f" else one
@@ -41,7 +41,7 @@ def _expand(a: Array, key: Any) -> list[Any]:
 
 
 def _integer(one: Any) -> int | None:
-    """A place, where the entry is one; IndexError where it is nothing that may stand here."""
+    """Returns an entry as an index if it is an integer; raises IndexError if it cannot be part of a key."""
     if isinstance(one, (Array, np.ndarray)) and one.ndim:
         return None
     try:
@@ -52,7 +52,7 @@ def _integer(one: Any) -> int | None:
 
 
 def _basic(a: Array, parts: Sequence[Any]) -> tuple[Array, list[Any]]:
-    """A view by all slices, integers and new axes; with the arrays of places, and None for each other axis."""
+    """Returns a view by all slices, integers and new axes; with the arrays of places, and None for each other axis."""
     shape: list[int] = []
     strides: list[int] = []
     left: list[Any] = []
@@ -92,7 +92,7 @@ def _basic(a: Array, parts: Sequence[Any]) -> tuple[Array, list[Any]]:
 
 
 def _host_places(v: Array, left: list[Any]) -> tuple[list[int], list[Any]]:
-    """The axes that arrays of places stand for, and these arrays on the host, masks as places."""
+    """Returns the axes that arrays of places stand for, and these arrays on the host, masks as places."""
     axes: list[int] = []
     places: list[Any] = []
     for axis, one in enumerate(left):
@@ -123,7 +123,7 @@ def _host_places(v: Array, left: list[Any]) -> tuple[list[int], list[Any]]:
 
 
 def _arranged(a: Array, parts: Sequence[Any]) -> tuple[Array, int, int, Any]:
-    """A view whose axes from `at` to `at + count` are those that `places` (flat over them) index."""
+    """Returns a view whose axes from `at` to `at + count` are those that `places` (flat over them) index."""
     v, left = _basic(a, parts)
     given = [one for one in left if one is not None and not isinstance(one, str)]
     if len(given) == 1 and isinstance(given[0], Array) and given[0].ndim:  # its places may stay where they are
@@ -145,7 +145,7 @@ def _arranged(a: Array, parts: Sequence[Any]) -> tuple[Array, int, int, Any]:
 
 
 def transposed(a: Array, axes: Sequence[int]) -> Array:
-    """A view with the axes in that order."""
+    """Returns a view with the axes in that order."""
     return view(a, 0, tuple(a.shape[i] for i in axes), tuple(a.strides_[i] for i in axes))
 
 
@@ -160,7 +160,7 @@ def find(a: Array) -> Array:
 
 
 def _merged(v: Array, at: int, count: int) -> Array | None:
-    """A view in which `count` axes are one, or None where the strides do not allow it."""
+    """Returns a view in which `count` axes are one, or None where the strides do not allow it."""
     shape, strides = v.shape[at:at + count], v.strides_[at:at + count]
     wanted, step = math.prod(shape), None
     for extent, stride in zip(reversed(shape), reversed(strides)):
@@ -278,7 +278,7 @@ def _write(target: Array, value: Any) -> None:
 
 
 def _fitting(value: Any, target: Array) -> Any:
-    """A number in a type that has room for it; the library converts."""
+    """Returns a Python number in a type that has room for it; the library then converts it to the array's type."""
     if is_number(value) and target.dtype.kind not in "biuc" and isinstance(value, (bool, int)):
         return float(value)
     if isinstance(value, int) and target.dtype.kind == "u" and value >= 1 << 63:

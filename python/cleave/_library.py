@@ -123,5 +123,5 @@ def take_word(text: bytes) -> str:
 
 
 def has(name: str) -> bool:
-    """Whether the library has a function, since some came with later versions."""
+    """Tells whether the library has a function, since some came with later versions."""
     return hasattr(lib, name)

@@ -105,7 +105,7 @@ class _Call:
             self.args[i].result = address(result)
 
     def shape(self, grid: Sequence[int] | int, local: Sequence[int] | int | None) -> _abi.Items:
-        """The description of the call; the library looks at the extents."""
+        """Returns the description of the call; the library looks at the extents."""
         items = _abi.Items.from_buffer_copy(self.kernel.items)
         items.items = self.items
         name = self.kernel.name

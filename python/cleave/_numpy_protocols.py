@@ -49,7 +49,7 @@ def _copied(value: Any) -> Any:
 
 
 def _axis_argument(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A method of Array's in place of NumPy's function of the name."""
+    """Returns a method of Array's in place of NumPy's function of the name."""
     def call(a: Any, *given: Any, **named: Any) -> Any:
         named = {name: value for name, value in named.items() if value is not _NO_VALUE}
         return getattr(a, function.__name__)(*given, **named)

@@ -47,7 +47,7 @@ class Report(InThisProcess):
 
     @property
     def seconds(self) -> float:
-        """Duration of all jobs."""
+        """The duration of all jobs."""
         return float(lib.clv_report_seconds(self._handle))
 
     @property

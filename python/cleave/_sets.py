@@ -26,13 +26,13 @@ class UniqueAll(NamedTuple):
 
 
 class UniqueCounts(NamedTuple):
-    """The values, and how often each occurs."""
+    """The distinct values, and how often each occurs."""
     values: Array
     counts: Array
 
 
 class UniqueInverse(NamedTuple):
-    """The values, and the value's number for each element."""
+    """The distinct values, and for each element the index of its value."""
     values: Array
     inverse_indices: Array
 

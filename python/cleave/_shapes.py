@@ -37,7 +37,7 @@ def axis_of(what: str, axis: Any, ndim: int) -> int:
 
 
 def is_dense(a: Array) -> bool:
-    """Whether the elements lie row by row without gaps."""
+    """Tells whether the elements lie row by row without gaps."""
     return not a.size or all(step == dense or extent == 1 for step, dense, extent in
                              zip(a.strides_, dense_strides(a.shape), a.shape))
 

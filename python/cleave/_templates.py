@@ -68,17 +68,17 @@ class TemplateMaker(InThisProcess):
 
     @property
     def points(self) -> int:
-        """Number of points of a template; they are equidistant in ln lambda."""
+        """The number of points of a template; they are equidistant in ln lambda."""
         return int(self._grid.points)
 
     @property
     def wavelength(self) -> NDArray[np.float64]:
-        """[points] wavelengths of the templates, Angstrom."""
+        """The [points] wavelengths of the templates, in Angstrom."""
         return np.geomspace(self._grid.first, self._grid.last, self.points)
 
     @property
     def sigma(self) -> float:
-        """Standard deviation of the Gaussian in the middle of the range, Angstrom."""
+        """The standard deviation of the Gaussian in the middle of the range, in Angstrom."""
         return float(self._grid.sigma)
 
     def log_flux(self, flux: Any, *, context: Context | None = None,

@@ -99,7 +99,7 @@ class Tracks(InThisProcess):
 
     @property
     def axes(self) -> int:
-        """2, or 3 if the tracks have a z."""
+        """The number of axes: 2, or 3 if the tracks have a z."""
         return int(lib.clv_tracks_axes(self._handle))
 
     @property
@@ -184,7 +184,7 @@ class Tracks(InThisProcess):
 
     def diffusion(self, track: int | None = None, *, position_error: float | None = None,
                   exposure: float = 0.0) -> Diffusion:
-        """The diffusion coefficient that makes the displacements most likely, of all tracks or of one.
+        """Returns the diffusion coefficient that makes the displacements most likely, of all tracks or of one.
 
         position_error  the standard deviation of a position along y and x; None: found from the
                         tracks. The one along z is always found

@@ -73,12 +73,12 @@ for _name in _TWO:
 
 
 def abs(x: Any, /) -> Array:  # noqa: A001
-    """Magnitudes."""
+    """Returns the magnitude of each element."""
     return apply("abs", *_arrays(x))
 
 
 def negative(x: Any, /) -> Array:
-    """-x."""
+    """Returns -x."""
     return apply("negative", *_arrays(x))
 
 
@@ -141,7 +141,7 @@ def _type_of(one: Any) -> Any:
 
 
 def can_cast(from_: Any, to: Any, /) -> Any:
-    """Whether every number of a type can be stored in another type, by the rules of promotion."""
+    """Tells whether every number of a type can be stored in another type, by the rules of promotion."""
     return result_type(dtype_from(_type_of(from_)), dtype_from(to)) == dtype_from(to)
 
 
@@ -158,7 +158,7 @@ def result_type(*arrays_and_dtypes: Any) -> Any:
 
 
 class _Limits:
-    """Limits of a type."""
+    """The limits of a type."""
 
     def __init__(self, **values: Any):
         self.__dict__.update(values)
@@ -168,7 +168,7 @@ class _Limits:
 
 
 def finfo(type: Any, /) -> _Limits:  # noqa: A002
-    """Limits of a type of floats: bits, eps, max, min, smallest_normal, dtype."""
+    """Returns the limits of a floating-point type: bits, eps, max, min, smallest_normal, dtype."""
     dtype = dtype_from(_type_of(type))
     of = np.finfo(dtype)
     part = FLOAT32 if dtype == COMPLEX64 else FLOAT64 if dtype == COMPLEX128 else dtype
@@ -177,7 +177,7 @@ def finfo(type: Any, /) -> _Limits:  # noqa: A002
 
 
 def iinfo(type: Any, /) -> _Limits:  # noqa: A002
-    """Limits of a type of integers: bits, max, min, dtype."""
+    """Returns the limits of an integer type: bits, max, min, dtype."""
     dtype = dtype_from(_type_of(type))
     of = np.iinfo(dtype)
     return _Limits(bits=of.bits, max=int(of.max), min=int(of.min), dtype=dtype)
@@ -188,7 +188,8 @@ _KINDS = {"bool": "b", "signed integer": "i", "unsigned integer": "u", "integral
 
 
 def isdtype(dtype: Any, kind: Any) -> Any:
-    """Whether a type is another type, or belongs to a kind ("integral", "real floating", ...), or to one of several."""
+    """Tells whether a type is another type, belongs to a kind ("integral", "real floating", ...), or to one of
+    several kinds."""
     if isinstance(kind, tuple):
         return builtins_any(isdtype(dtype, one) for one in kind)
     if isinstance(kind, str):
@@ -208,47 +209,47 @@ def reshape(x: Array, /, shape: Sequence[int], *, copy: Any = None) -> Array:
 # ---- along axes
 
 def sum(x: Array, /, *, axis: Any = None, dtype: Any = None, keepdims: Any = False) -> Array:  # noqa: A001
-    """Sums."""
+    """Returns sums along axes."""
     return _folds.sum(x, axis, dtype, keepdims)
 
 
 def prod(x: Array, /, *, axis: Any = None, dtype: Any = None, keepdims: Any = False) -> Array:
-    """Products."""
+    """Returns products along axes."""
     return _folds.prod(x, axis, dtype, keepdims)
 
 
 def mean(x: Array, /, *, axis: Any = None, keepdims: Any = False) -> Array:
-    """Means."""
+    """Returns means along axes."""
     return _folds.mean(x, axis, None, keepdims)
 
 
 def var(x: Array, /, *, axis: Any = None, correction: float = 0.0, keepdims: Any = False) -> Array:
-    """Variances."""
+    """Returns variances along axes."""
     return _folds.var(x, axis, None, correction, keepdims)
 
 
 def std(x: Array, /, *, axis: Any = None, correction: float = 0.0, keepdims: Any = False) -> Array:
-    """Deviations."""
+    """Returns standard deviations along axes."""
     return _folds.std(x, axis, None, correction, keepdims)
 
 
 def min(x: Array, /, *, axis: Any = None, keepdims: Any = False) -> Array:  # noqa: A001
-    """Least elements."""
+    """Returns the smallest elements along axes."""
     return _folds.min(x, axis, keepdims)
 
 
 def max(x: Array, /, *, axis: Any = None, keepdims: Any = False) -> Array:  # noqa: A001
-    """Greatest elements."""
+    """Returns the largest elements along axes."""
     return _folds.max(x, axis, keepdims)
 
 
 def any(x: Array, /, *, axis: Any = None, keepdims: Any = False) -> Array:  # noqa: A001
-    """Whether an element is not 0."""
+    """Tells whether any element along axes is not 0."""
     return _folds.any(x, axis, keepdims)
 
 
 def all(x: Array, /, *, axis: Any = None, keepdims: Any = False) -> Array:  # noqa: A001
-    """Whether no element is 0."""
+    """Tells whether every element along axes is not 0."""
     return _folds.all(x, axis, keepdims)
 
 
@@ -263,12 +264,12 @@ def argmax(x: Array, /, *, axis: int | None = None, keepdims: Any = False) -> Ar
 
 
 def cumulative_sum(x: Array, /, *, axis: int | None = None, dtype: Any = None, include_initial: Any = False) -> Array:
-    """Running sums, on the host."""
+    """Returns running sums along an axis. The host computes them."""
     return _folds.scan("sum", x, axis, dtype, include_initial)
 
 
 def cumulative_prod(x: Array, /, *, axis: int | None = None, dtype: Any = None, include_initial: Any = False) -> Array:
-    """Running products, on the host."""
+    """Returns running products along an axis. The host computes them."""
     return _folds.scan("prod", x, axis, dtype, include_initial)
 
 

@@ -38,12 +38,12 @@ class Error(Exception):
 
 
 class ArgumentError(Error, ValueError):
-    """A value outside its range, an unknown name."""
+    """A value is outside its range, or a name is unknown."""
     status, name = 1, "CLV_E_ARGUMENT"
 
 
 class ArgumentTypeError(ArgumentError, TypeError):
-    """A value of a wrong type, such as a text for a number, or None for a list."""
+    """A value has the wrong type, such as a text for a number, or None for a list."""
 
 
 class ShapeError(Error, ValueError):
@@ -52,7 +52,7 @@ class ShapeError(Error, ValueError):
 
 
 class FormatError(Error, ValueError):
-    """Text or a file that is not what it should be."""
+    """Text or a file is not what it should be."""
     status, name = 3, "CLV_E_FORMAT"
 
 

@@ -28,12 +28,12 @@ def _made(name: str, x: Any, is_complex: bool, *given: Any, **named: Any) -> Arr
 
 
 def fft(x: Any, /, n: int | None = None, axis: int = -1, norm: Any = "backward") -> Array:
-    """The transform along one axis."""
+    """Returns the transform along one axis."""
     return _made("fft", x, True, n=n, axis=axis, norm=norm)
 
 
 def ifft(x: Any, /, n: int | None = None, axis: int = -1, norm: Any = "backward") -> Array:
-    """The inverse of fft."""
+    """Returns the inverse of fft."""
     return _made("ifft", x, True, n=n, axis=axis, norm=norm)
 
 
@@ -42,72 +42,72 @@ def _axes(x: Any, s: Any, axes: Any) -> Any:
 
 
 def fftn(x: Any, /, s: Sequence[int] | None = None, axes: Any = None, norm: Any = "backward") -> Array:
-    """The transform along several axes, or all."""
+    """Returns the transform along several axes, or along all of them."""
     return _made("fftn", x, True, s=s, axes=_axes(x, s, axes), norm=norm)
 
 
 def ifftn(x: Any, /, s: Sequence[int] | None = None, axes: Any = None, norm: Any = "backward") -> Array:
-    """The inverse of fftn."""
+    """Returns the inverse of fftn."""
     return _made("ifftn", x, True, s=s, axes=_axes(x, s, axes), norm=norm)
 
 
 def fft2(x: Any, s: Sequence[int] | None = None, axes: Any = (-2, -1), norm: Any = "backward") -> Array:
-    """The transform of images."""
+    """Returns the transform of images."""
     return _made("fft2", x, True, s=s, axes=axes, norm=norm)
 
 
 def ifft2(x: Any, s: Sequence[int] | None = None, axes: Any = (-2, -1), norm: Any = "backward") -> Array:
-    """The inverse of fft2."""
+    """Returns the inverse of fft2."""
     return _made("ifft2", x, True, s=s, axes=axes, norm=norm)
 
 
 def rfft(x: Any, /, n: int | None = None, axis: int = -1, norm: Any = "backward") -> Array:
-    """The transform of real numbers, without the half that is the conjugate of the other half."""
+    """Returns the transform of real numbers, without the half that is the conjugate of the other half."""
     return _made("rfft", x, True, n=n, axis=axis, norm=norm)
 
 
 def irfft(x: Any, /, n: int | None = None, axis: int = -1, norm: Any = "backward") -> Array:
-    """The inverse of rfft."""
+    """Returns the inverse of rfft."""
     return _made("irfft", x, False, n=n, axis=axis, norm=norm)
 
 
 def rfftn(x: Any, /, s: Sequence[int] | None = None, axes: Any = None, norm: Any = "backward") -> Array:
-    """rfft along several axes, or all."""
+    """Returns the transform of real numbers along several axes, or along all of them."""
     return _made("rfftn", x, True, s=s, axes=_axes(x, s, axes), norm=norm)
 
 
 def irfftn(x: Any, /, s: Sequence[int] | None = None, axes: Any = None, norm: Any = "backward") -> Array:
-    """The inverse of rfftn."""
+    """Returns the inverse of rfftn."""
     return _made("irfftn", x, False, s=s, axes=_axes(x, s, axes), norm=norm)
 
 
 def rfft2(x: Any, s: Sequence[int] | None = None, axes: Any = (-2, -1), norm: Any = "backward") -> Array:
-    """rfft of images."""
+    """Returns the transform of real images."""
     return _made("rfft2", x, True, s=s, axes=axes, norm=norm)
 
 
 def irfft2(x: Any, s: Sequence[int] | None = None, axes: Any = (-2, -1), norm: Any = "backward") -> Array:
-    """The inverse of rfft2."""
+    """Returns the inverse of rfft2."""
     return _made("irfft2", x, False, s=s, axes=axes, norm=norm)
 
 
 def hfft(x: Any, /, n: int | None = None, axis: int = -1, norm: Any = "backward") -> Array:
-    """The transform of a row whose second half is the conjugate of the first half; the result is real."""
+    """Returns the transform of a row whose second half is the conjugate of the first half; the result is real."""
     return _made("hfft", x, False, n=n, axis=axis, norm=norm)
 
 
 def ihfft(x: Any, /, n: int | None = None, axis: int = -1, norm: Any = "backward") -> Array:
-    """The inverse of hfft."""
+    """Returns the inverse of hfft."""
     return _made("ihfft", x, True, n=n, axis=axis, norm=norm)
 
 
 def fftfreq(n: int, /, *, d: float = 1.0, dtype: Any = None, device: Context | None = None) -> Array:
-    """The frequencies that belong to the elements of fft."""
+    """Returns the frequencies that belong to the elements of fft."""
     return array(np.fft.fftfreq(n, d), np.float32 if dtype is None else dtype, context=device)
 
 
 def rfftfreq(n: int, /, *, d: float = 1.0, dtype: Any = None, device: Context | None = None) -> Array:
-    """The frequencies that belong to the elements of rfft."""
+    """Returns the frequencies that belong to the elements of rfft."""
     return array(np.fft.rfftfreq(n, d), np.float32 if dtype is None else dtype, context=device)
 
 

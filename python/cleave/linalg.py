@@ -43,7 +43,7 @@ class SlogdetResult(NamedTuple):
 
 
 class SVDResult(NamedTuple):
-    """Left singular vectors, singular values, right singular vectors as rows."""
+    """The left singular vectors, the singular values, and the right singular vectors as rows."""
     U: Array
     S: Array
     Vh: Array
@@ -56,7 +56,7 @@ def _floats(what: str, a: Array, least: int = 2) -> Array:
 
 
 def cholesky(x: Array, /, *, upper: bool = False) -> Array:
-    """The triangle L with x = L L^H, or U with x = U^H U."""
+    """Returns the triangle L with x = L L^H, or U with x = U^H U."""
     made: Array = on_host(np.linalg.cholesky, _floats("cholesky", x))
     return apply("conj", made.mT) if upper else made
 
@@ -76,12 +76,12 @@ def cross(x1: Array, x2: Array, /, *, axis: int = -1) -> Array:
 
 
 def det(x: Array, /) -> Array:
-    """Determinants."""
+    """Returns the determinants of square matrices."""
     return on_host(np.linalg.det, _floats("det", x))  # type: ignore[no-any-return]
 
 
 def diagonal(x: Array, /, *, offset: int = 0) -> Array:
-    """A view of the diagonals of the last two axes."""
+    """Returns a view of the diagonals of the last two axes."""
     from ._device_array import view
     rows, columns = x.shape[-2:]
     down, right = x.strides_[-2:]
@@ -108,7 +108,7 @@ def eigvals(x: Array, /) -> Array:
 
 
 def inv(x: Array, /) -> Array:
-    """Inverses."""
+    """Returns the inverses of square matrices."""
     return on_host(np.linalg.inv, _floats("inv", x))  # type: ignore[no-any-return]
 
 
@@ -122,7 +122,7 @@ def matrix_norm(x: Array, /, *, keepdims: bool = False, ord: Any = "fro") -> Arr
 
 
 def matrix_power(x: Array, n: int, /) -> Array:
-    """Whole powers of square matrices; negative ones of their inverses."""
+    """Returns whole powers of square matrices; a negative power is a power of the inverse."""
     return on_host(np.linalg.matrix_power, _floats("matrix_power", x), n)  # type: ignore[no-any-return]
 
 
@@ -139,7 +139,7 @@ def matrix_rank(x: Array, /, *, rtol: Any = None) -> Array:
 
 
 def matrix_transpose(x: Array, /) -> Array:
-    """A view with the last two axes swapped."""
+    """Returns a view with the last two axes swapped."""
     return x.mT
 
 
@@ -159,7 +159,7 @@ def pinv(x: Array, /, *, rtol: Any = None) -> Array:
 
 
 def qr(x: Array, /, *, mode: str = "reduced") -> QRResult:
-    """x = Q R; mode "complete": with a square Q."""
+    """Factors x = Q R; with mode "complete", Q is square."""
     if mode not in ("reduced", "complete"):
         raise ArgumentError(f"qr: got mode {mode!r}, but 'reduced' or 'complete' is expected")
     return QRResult(*on_host(np.linalg.qr, _floats("qr", x), mode))
@@ -180,12 +180,12 @@ def solve(x1: Array, x2: Any, /) -> Array:
 
 
 def svd(x: Array, /, *, full_matrices: bool = True) -> SVDResult:
-    """x = U diag(S) Vh."""
+    """Factors x = U diag(S) Vh."""
     return SVDResult(*on_host(lambda one: tuple(np.linalg.svd(one, full_matrices=full_matrices)), _floats("svd", x)))
 
 
 def svdvals(x: Array, /) -> Array:
-    """Singular values, descending."""
+    """Returns the singular values, the largest one first."""
     made: Array = on_host(lambda one: np.linalg.svd(one, compute_uv=False), _floats("svdvals", x))
     return made
 
@@ -212,7 +212,7 @@ def tensordot(x1: Array, x2: Array, /, *, axes: int | Sequence[Sequence[int]] = 
 
 
 def trace(x: Array, /, *, offset: int = 0, dtype: Any = None) -> Array:
-    """Sums of diagonals."""
+    """Returns the sums of the diagonals."""
     return sum_of(diagonal(x, offset=offset), -1, dtype)
 
 

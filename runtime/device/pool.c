@@ -241,7 +241,8 @@ static clv_status create(clv_device *device, size_t capacity, clv_buffer_kind ki
     if (capacity > pool->max_alloc || pool->stats.used_bytes + own > device->budget)
         return no_room(device, capacity);
     clv_buffer *buffer = clv_zalloc(1, sizeof *buffer);
-    if (!buffer) return clv_fail(CLV_E_MEMORY, "%s: no host memory for a buffer", device->label);
+    if (!buffer)
+        return clv_fail(CLV_E_MEMORY, "%s: not enough host memory for a buffer", device->label);
     *buffer = (clv_buffer){ .device = device, .capacity = capacity, .kind = kind, .pooled = true };
     clv_status status = allocate(device, buffer);
     if (status == CLV_E_DEVICE_MEMORY && pool->cached) { /* our own cache may take the room */
@@ -288,7 +289,8 @@ clv_status clv_buffer_wrap(clv_device *device, void *host, size_t bytes, clv_buf
     if (!device->zero_copy)
         return clv_fail(CLV_E_DEVICE, "%s does not share memory with the host", device->label);
     clv_buffer *buffer = take_shell(device);
-    if (!buffer) return clv_fail(CLV_E_MEMORY, "%s: no host memory for a buffer", device->label);
+    if (!buffer)
+        return clv_fail(CLV_E_MEMORY, "%s: not enough host memory for a buffer", device->label);
     cl_int code;
     *buffer = (clv_buffer){
         .device = device, .bytes = bytes, .capacity = bytes, .serial = ++last_serial

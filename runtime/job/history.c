@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Keeps how fast jobs ran before: one line per job, signature and device. */
+/* Records how fast earlier jobs ran: one line per job, signature and device. */
 #include "runtime/job/history.h"
 
 #include <math.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Keeps how fast jobs ran before, for the balancer to start with. */
+/* Records how fast earlier jobs ran, so that the balancer can start with these speeds. */
 #ifndef CLEAVE_RUNTIME_JOB_HISTORY_H
 #define CLEAVE_RUNTIME_JOB_HISTORY_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Results of a chunk for the commit of an operation, which may come from another process or from a file. */
+/* Gives the commit of an operation the results of a chunk, which may come from another process or from a file. */
 #ifndef CLEAVE_RUNTIME_JOB_RESULTS_H
 #define CLEAVE_RUNTIME_JOB_RESULTS_H
 

@@ -192,7 +192,8 @@ clv_status clv_slot_result_create(clv_slot *slot, unsigned key, size_t bytes, vo
         drop(k);
         k->host = clv_alloc_pages(bytes);
         if (!k->host)
-            return clv_fail(CLV_E_MEMORY, "job result: no host memory for %zu bytes", bytes);
+            return clv_fail(CLV_E_MEMORY, "job result: not enough host memory for %zu bytes",
+                            bytes);
         k->bytes = bytes;
     }
     k->asked = bytes;

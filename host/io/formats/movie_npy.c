@@ -98,7 +98,7 @@ clv_status clv_movie_open_npy(clv_movie *movie, const clv_movie_options *options
         (options->axes == CLV_MOVIE_TYX || (options->axes == CLV_MOVIE_ZYX && h->shape[0] != 1)))
         return clv_fail(
             CLV_E_ARGUMENT,
-            "%s: the array is %s with the four axes T, Z, Y and X, but three were asked for",
+            "%s: the array is %s with the four axes T, Z, Y and X, but --axes names three",
             movie->path, clv_shape_text(h->rank, h->shape, shape));
     if (plane && options->z >= h->shape[1])
         return clv_fail(CLV_E_ARGUMENT,
