@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Writes down what the card is given: every program with its options, and every launch.
+/* Records what the card is given: every program with its options, and every launch.
  *
  * FOLDER/HASH.cl and HASH.opt are a program and its options; FOLDER/launches.PID has a line
  *     HASH KERNEL GX,GY,GZ LX,LY,LZ LOCAL_BYTES INDEX=VALUE,...

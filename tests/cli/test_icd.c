@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `cleave --icd`: which drivers the command loads, and where their caches lie. */
+/* Tests `cleave --icd`: which drivers the command loads, and where their caches lie. */
 #define _GNU_SOURCE
 #include "run.h"
 #include "test.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `cleave probe` as its users and scripts see it: streams, exit codes, interrupts. */
+/* Tests `cleave probe` as its users and scripts see it: streams, exit codes, interrupts. */
 #define _GNU_SOURCE
 #include "data.h"
 #include "run.h"

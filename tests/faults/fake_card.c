@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Memory of the fake driver "card": 3 GB of it are free, which shows only when they are written, now
- * as an error of the call, now as the end of the command. */
+/* The memory of the fake driver "card": 3 GB of it are free. This shows only when memory is written: as an error of
+ * the call, or as the error with which the command ends. */
 #include "fake_card.h"
 
 #include <stdbool.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Operations under drivers that fail: the k-th call, the k-th kernel's event, or everything after k
- * commands, for k = 1, 3, 7, 15, ... until the operation no longer meets it. Each time the right
- * result or a status with its message, nothing left behind, and the same operation works afterwards. */
+/* Tests operations on drivers that fail: the k-th call, the event of the k-th kernel, or everything after k commands,
+ * for k = 1, 3, 7, 15, ... until the operation makes fewer calls. Each time the operation gives the right result or a
+ * status with its message, leaves nothing behind, and works when it is repeated. */
 #include "job_test.h"
 
 #include "data.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Drivers that fail in every known way: a job has the right result all the same, or says why not. */
+/* Tests jobs on drivers that fail in every known way: the job has the right result, or reports why it has none. */
 #include "job_test.h"
 
 #include "base/alloc.h"

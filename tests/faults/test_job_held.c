@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A kernel that does not end is reported: a job on a CPU driver used to wait for it forever, without a message. */
+/* Tests that a kernel that never ends is reported. A job on a CPU driver used to wait for such a kernel forever,
+ * without a message. */
 #include "job_test.h"
 
 #include "base/clock.h"

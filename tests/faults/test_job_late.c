@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Chunks that come too late: done again elsewhere, the first result counts, the late one is dropped,
- * and its buffers stay until the device is through with them. */
+/* Tests chunks that finish too late: they are computed again elsewhere, the first result counts, the late one is
+ * dropped, and its buffers stay until the device no longer uses them. */
 #include "job_test.h"
 
 #include "base/clock.h"

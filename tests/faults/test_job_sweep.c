@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The k-th call fails, for k = 1, 2, ... until the job no longer meets it: each time the right
- * result or a proper status, nothing left behind, and the next job works. */
+/* Lets the k-th call fail, for k = 1, 2, ... until the job makes fewer calls. Each time the job gives the right result
+ * or a proper status, leaves nothing behind, and the next job works. */
 #include "job_test.h"
 
 #include "base/alloc.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* probe/drivers.c: drivers that crash, when they load or when they are checked, are left out; good
- * ones stay; each verdict is remembered. The drivers are those of tests/faults; the helper is the
- * command. */
+/* Tests probe/drivers.c: drivers that crash when they are loaded or checked are left out, good ones are kept, and each
+ * verdict is remembered. The drivers are those of tests/faults; the helper is the command. */
 #include "run.h"
 #include "test.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Broken drivers beside good ones: each is named for what it does, the good ones are reported, and
- * the answer comes in time. Once under the system's loader, and again under the one that
- * CLEAVE_TEST_KHRONOS names (argument "khronos"; what that library needs must be found). */
+/* Tests the probe with broken drivers beside good ones: it names what each broken driver does, reports the good ones,
+ * and answers in time. It runs under the system's loader, and again under the one that CLEAVE_TEST_KHRONOS names
+ * (argument "khronos"; the libraries that this loader needs must be found). */
 #include "run.h"
 #include "test.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* clv_probe_run as an application calls it: in-process and isolated agree, the environment stays
- * as it was, nothing is printed, several threads may ask at once. */
+/* Tests clv_probe_run as an application calls it: in-process and isolated reports agree, the environment does not
+ * change, nothing is printed, and several threads may call it at the same time. */
 #define _GNU_SOURCE
 #include "run.h"
 #include "test.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Weights kept on a device whose driver refuses memory: they make room before anything fails, and an
- * encoder whose k-th allocation or command fails still gives the right vectors. */
+/* Tests weights kept on a device whose driver refuses memory: they are dropped before any other allocation fails, and
+ * an encoder whose k-th allocation or command fails still gives the right vectors. */
 #include "job_test.h"
 
 #include "base/clock.h"

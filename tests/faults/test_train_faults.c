@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Training on a device that brings or holds wrong bits: the weights are those of a run without faults,
- * or the step fails and they are those before it. */
+/* Tests training on a device that transfers or stores wrong bits: either the weights are those of a run without
+ * faults, or the step fails and the weights are those before it. */
 #include "job_test.h"
 
 #include "base/alloc.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* In place of the command's messages, for fuzzers of files that its options name. */
+/* Replaces the command's messages in fuzzers of files that its options name. */
 #include "host/cli/cli.h"
 
 #include "base/error.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* host/io/lines.c, output.c, npy_stream.c: texts in and rows out, bit by bit. */
+/* Tests host/io/lines.c, output.c and npy_stream.c: reading texts and writing rows, byte by byte. */
 #define _XOPEN_SOURCE 700
 #include "io_test.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Movies: every form of TIFF and NPY gives the frames of its golden; damaged and odd files say what
- * is wrong with them, and what can still be read. */
+/* Tests movies: every form of TIFF and NPY gives the frames of its golden file; messages about damaged and odd files
+ * say what is wrong with them, and how much can still be read. */
 #include "io_test.h"
 
 #include "base/alloc.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Zarr arrays whose chunks are missing: they have the fill value, in bounded number. Whole movies are tested by
- * cli/blobs_forms. */
+/* Tests Zarr arrays with missing chunks, which have the fill value; only a limited number may be missing.
+ * cli/blobs_forms tests whole movies. */
 #include "io_test.h"
 
 #include "base/alloc.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a program asks beside its results: which device a chunk is on and what memory it has, how much
- * a device may take, how busy it is, what a report says; how an array lies. */
+/* Tests what a program may ask beside its results: which device a chunk runs on and what memory it has, how much
+ * memory a device may take, how busy it is, what a report says, and how an array is laid out. */
 #include "device.h"
 #include "test.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where arrays lie, who does the work, and what happens when the device cannot. */
+/* Tests where arrays lie, which side computes, and what happens if the device cannot. */
 #include "device.h"
 #include "test.h"
 

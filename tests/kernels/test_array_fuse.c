@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Programs of one's own as one kernel: types, views, results that overwrite operands, and errors with their place. */
+/* Tests user-written programs that become one kernel: types, views, results that overwrite operands, and errors that
+ * name the position in the text. */
 #include "device.h"
 #include "test.h"
 

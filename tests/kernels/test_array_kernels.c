@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cl/array alone, each form on every device: for cores and for work-groups. */
+/* Tests the kernels of cl/array by themselves, in each form (for cores and for work-groups) on every device. */
 #include "device.h"
 #include "test.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Operations on arrays: goldens, both sides against each other, on every device. */
+/* Tests operations on arrays on every device: against golden results, and both sides against each other. */
 #include "device.h"
 #include "test.h"
 

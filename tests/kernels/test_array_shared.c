@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Operands may be one array, or share memory; results may share none with anything. */
+/* Tests that operands may be the same array or share memory, and that results may share memory with nothing. */
 #include "device.h"
 #include "test.h"
 

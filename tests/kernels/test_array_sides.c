@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Convolution, eigenvalues and Monte Carlo: forced to a side, explained, and alike on both. */
+/* Tests convolution, eigenvalues and Monte Carlo forced to either side: both give the same results, and the library
+ * explains its choice. */
 #include "device.h"
 #include "test.h"
 

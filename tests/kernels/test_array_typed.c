@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Arrays of every type, views that share memory, and what is computed element by element. */
+/* Tests arrays of every type, views that share memory, and operations that work element by element. */
 #include "device.h"
 #include "test.h"
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A driver's threads have a core each, where that is ours to say. As that is said once a process, each
- * claim is a process: this program again, which then tells what became of the device and its threads. */
+/* Tests that each of a driver's threads gets a core of its own where the library may bind threads. Binding happens
+ * once per process, so each test starts this program again, which then prints what became of the device and its
+ * threads. */
 #define _GNU_SOURCE
 #include "device.h"
 #include "run.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* clv_blobs on every device against its float64 reference: the same spots, at every size, in every
- * pixel type; and the same bytes however the frames are split. */
+/* Compares clv_blobs on every device with its float64 reference: the spots must be the same for every size and pixel
+ * type, and the bytes must not depend on how the frames are split. */
 #include "device.h"
 #include "mallocs.h"
 #include "test.h"

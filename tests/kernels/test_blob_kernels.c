@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The kernels of blob detection by themselves, in every form: the list of maxima of every frame
- * against one made from float64 responses, guards around every array. Small enough for a simulated
+/* Tests the kernels of blob detection by themselves, in every form: compares the list of maxima of every frame with
+ * one made from float64 responses, and checks guards around every array. The sizes are small enough for a simulated
  * device. */
 #include "device.h"
 #include "test.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Thresholds by noise, which differs from place to place and may be skewed: empty frames stay empty, spots
- * are found, single pixels are not, and widths and close pairs are told right. */
+/* Tests thresholds that follow the noise, which may differ from place to place and may be skewed: empty frames stay
+ * empty, spots are found, single pixels are not, and widths and close pairs are measured correctly. */
 #include "device.h"
 #include "test.h"
 

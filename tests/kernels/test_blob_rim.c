@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Spots on the rims of a frame, for which nothing beyond counts: in memory other rows, and those of
+/* Tests spots on the rims of a frame, where nothing beyond the rim may count. In memory, other rows, and those of
  * other scales and frames, lie there. */
 #include "device.h"
 #include "test.h"

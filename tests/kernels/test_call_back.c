@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Functions of the caller's that call the library from inside a call: nobody waits for himself. */
+/* Tests functions of the caller that call the library from inside a call: no call may wait for itself. */
 #include "device.h"
 #include "test.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Encoders on every device: against plain C on random weights, the same bits for any neighbours, and
- * (where it is here) MiniLM's sentences. */
+/* Tests encoders on every device: against plain C on random weights, for the same bits whatever the other texts are,
+ * and with the sentences of MiniLM if the model is installed. */
 #include "data.h"
 #include "device.h"
 #include "test.h"

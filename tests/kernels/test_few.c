@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What GPUs compute when a decoder takes one token at a time, against float64: products of a few rows, and
+/* Compares what GPUs compute when a decoder takes one token at a time with float64: products of a few rows, and
  * attention of few queries whose keys are shared among work-groups. */
 #include "device.h"
 #include "test.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Flat calls of transformers: what a device has no room for the host computes, and a thread may force
+/* Tests flat calls of transformer blocks: the host computes what a device has no room for, and a thread may force
  * either side. */
 #include "device.h"
 #include "test.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Products of matrices in every form on every device: the same bits as the host's chain of fma
- * (of products and sums, where a device has none); clv_matmul against float64. */
+/* Tests matrix products in every form on every device: they must have the bits of the host's chain of fma (of products
+ * and sums on a device without fma). Compares clv_matmul with float64. */
 #include "device.h"
 #include "test.h"
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A small decoder on every device against PyTorch: scores, greedy tokens, drawn ones, refusals. */
+/* Compares a small decoder on every device with PyTorch: scores, greedy tokens and drawn tokens; and tests which calls
+ * are refused. */
 #include "data.h"
 #include "device.h"
 #include "test.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* clv_items_run: every kind of argument, with and without a grid, on every device, on devices with
- * memory of their own, in small chunks and in plain C; and what it refuses. */
+/* Tests clv_items_run: every kind of argument, with and without a grid, on every device, on devices with memory of
+ * their own, in small chunks and in plain C; and tests which calls it refuses. */
 #include "device.h"
 #include "test.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Language models of every architecture and type on every device and in plain C, against a decoder in double
- * precision; texts that are written token by token. */
+/* Compares language models of every architecture and weight type, on every device and in plain C, with a decoder in
+ * double precision; and tests texts that are written token by token. */
 #include "data.h"
 #include "device.h"
 #include "test.h"

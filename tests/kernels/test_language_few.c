@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A few tokens at once have the bits of each alone: several texts together, guesses that are checked together. */
+/* Tests that several tokens computed together have the bits of each one computed alone: several texts, and guesses
+ * that are checked together. */
 #include "data.h"
 #include "device.h"
 #include "test.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A claim that fails leaves its device open, a kernel built, memory in use: the program says which
- * one failed and ends with 1, on every device, however its driver takes itself apart. */
+/* Tests that a program whose test fails while a device is open, a kernel is built and memory is in use names the
+ * failed test and ends with 1, on every device, however its driver shuts down. */
 #include "device.h"
 #include "run.h"
 #include "test.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A product with a progress function is done in parts: every row once, the same bits, and an end. */
+/* Tests that a product with a progress function is computed in parts: each row once, with the same bits, and cancelled
+ * when the function asks for it. */
 #include "device.h"
 #include "test.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Host or device for made-up calls, whose times a clock of the test tells: what is timed when, what is noted,
- * what a caller may order, what happens where a side fails. */
+/* Tests the choice between host and device with made-up calls, whose times come from a simulated clock: what is timed
+ * when, what is recorded, what a caller may order, and what happens when a side fails. */
 #include "device.h"
 #include "test.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* clv_paco on every device and in every form against its float64 reference: values, the exact
- * pattern of NaN, the counts, and that nothing of the caller's is touched. */
+/* Compares clv_paco on every device and in every form with its float64 reference: values, the exact pattern of NaN,
+ * and the counts; and checks that no memory of the caller changes. */
 #include "stage.h"
 #include "test.h"
 

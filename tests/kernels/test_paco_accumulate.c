@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cl/patch/accumulate.cl: sums in integers, so every bit is known. */
+/* Tests cl/patch/accumulate.cl: it sums integers, so every bit of the result is known. */
 #include "stage.h"
 #include "test.h"
 

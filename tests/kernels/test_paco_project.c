@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cl/patch/project.cl and project_group.cl against float64: what a planet would find at every patch in every frame, and
- * in which slot. The geometry is integers, so which position is served is exact. */
+/* Compares cl/patch/project.cl and project_group.cl with float64: the terms of a planet at every patch in every frame,
+ * and their slots. The geometry is computed in integers, so the position that a patch serves is exact. */
 #include "stage.h"
 #include "test.h"
 

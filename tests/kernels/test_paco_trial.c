@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The kernels of trials on every device, as for CPUs and as for GPUs, against plain C in float64: planets taken out,
- * injected at the same place and elsewhere, all radii, odd sizes, and a patch that cannot be used. */
+/* Compares the kernels of trials, in the forms for CPUs and for GPUs, on every device with plain C in float64: planets
+ * subtracted, injected at the same place and elsewhere, all radii, odd sizes, and a patch that cannot be used. */
 #include "cube.h"
 #include "device.h"
 #include "test.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Kernels of calls that will come, compiled before the first of them: all of them, each once, and nothing
- * else happens. The driver's cache and the library's own are empty at the start. */
+/* Tests that clv_prepare_begin and clv_prepare_end compile all kernels of later calls, each once, and do nothing else.
+ * The driver's cache and the library's own cache are empty at the start. */
 #include "device.h"
 #include "test.h"
 

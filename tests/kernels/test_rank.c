@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Scores of cross-encoders against those of sentence-transformers, on every device and in plain C. */
+/* Compares the scores of cross-encoders with those of sentence-transformers, on every device and in plain C. */
 #include "data.h"
 #include "device.h"
 #include "test.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What an application does with a device by itself: copies and their events, arguments of every kind,
- * memory of its own, and the pool that buffers come from. */
+/* Tests what an application does with a device directly: copies and their events, arguments of every kind, memory of
+ * its own, and the pool from which buffers come. */
 #include "device.h"
 #include "test.h"
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Search among vectors against float64: on every device, in both families of kernels, whole and in pieces. */
+/* Compares searches among vectors with float64: on every device, in both families of kernels, with all rows at once
+ * and in pieces. */
 #include "device.h"
 #include "test.h"
 

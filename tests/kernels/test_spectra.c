@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* clv_specfit on every device against its float64 reference: values, errors, bad fibres, and the
- * same bits however the stars are split. */
+/* Compares clv_specfit on every device with its float64 reference: values, errors and bad fibres; and checks that the
+ * bits do not depend on how the stars are split. */
 #include "device.h"
 #include "test.h"
 

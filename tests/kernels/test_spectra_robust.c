@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fits of spectra in any unit, with templates of any scale, with outliers, and of what no template fits;
+/* Tests fits of spectra in any unit, with templates of any scale, with outliers, and of spectra that no template fits,
  * on every device. */
 #include "device.h"
 #include "test.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Templates from finer spectra, on every device: waves of known period, whose smoothed form has a formula. */
+/* Tests templates made from finer spectra, on every device, with waves of known period: a formula gives their smoothed
+ * form. */
 #include "device.h"
 #include "test.h"
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Weights kept on a device: the limit, pins, who goes first, and encoders that do not fit. */
+/* Tests weights that are kept on a device: the limit, pins, which weights are dropped first, and encoders that do not
+ * fit. */
 #include "device.h"
 #include "test.h"
 

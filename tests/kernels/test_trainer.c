@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Whole training runs: 12 steps against PyTorch's, the same bits again, after a pause, on every
- * device and on the host. */
+/* Tests whole training runs: 12 steps compared with PyTorch's, and the same bits in a second run, after a pause, on
+ * every device and on the host. */
 #include "device.h"
 #include "golden.h"
 #include "test.h"

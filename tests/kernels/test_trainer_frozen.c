@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Training where layers stay: the same bits in what learns, less memory, resumed on the same model. */
+/* Tests training with frozen layers: the other parameters have the same bits, less memory is needed, and a run can be
+ * resumed on the same model. */
 #include "device.h"
 #include "test.h"
 #include "training_runs.h"

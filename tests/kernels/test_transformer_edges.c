@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Blocks of transformers where golden cases do not reach: NaN, and texts longer than loops may be. */
+/* Tests blocks of transformers where the golden cases do not reach: NaN, and texts with more tokens than a device can
+ * loop over. */
 #include "device.h"
 #include "test.h"
 

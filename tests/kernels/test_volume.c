@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Spots in volumes: kernels against the reference in float64, on every device and in every form; slabs; ties;
- * places, widths and errors of simulated spots; noise; damage of pixels. */
+/* Tests spots in volumes: compares the kernels with the reference in float64, on every device and in every form; tests
+ * slabs, ties, noise and damaged pixels; and compares positions, widths and errors with simulated spots. */
 #include "device.h"
 #include "test.h"
 

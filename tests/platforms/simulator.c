@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Devices that exist only as numbers, on a clock that only jumps. */
+/* Devices that exist only as numbers, on a clock that jumps from event to event. */
 #include "simulator.h"
 
 #include "ledger.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Every rule of the balancer by itself, on a clock that the test turns. */
+/* Tests every rule of the balancer by itself, on a clock that the test sets. */
 #include "balance_test.h"
 
 #include "base/alloc.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The parts of the balancer: the book of units, the model of speeds, the schedules of fixed rules. */
+/* Tests the parts of the balancer: the book of units, the model of speeds, and the schedules with fixed rules. */
 #include "balance_test.h"
 
 #include "base/alloc.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What happens to units whose device is late, gone, or shares its cores. */
+/* Tests what happens to units whose device is late, lost, or shares its cores. */
 #include "balance_test.h"
 
 #include "simulator.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The plain C path of a job: on all cores, with the same bits for any number of threads, told about
- * and stopped like any other. */
+/* Tests the plain C path of a job: it uses all cores, gives the same bits for any number of threads, and reports
+ * progress and can be cancelled like any other. */
 #include "cube.h"
 #include "device.h"
 #include "test.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The plain C path while its threads do not get to run, as on cores where other programs compute: the
- * caller computes, waits for nobody, and does not start more of them. Threads pass a gate here. */
+/* Tests the plain C path when its threads do not get to run, as on cores where other programs compute: the caller
+ * computes, waits for nobody, and starts no more threads. Here the threads wait at a gate. */
 #include "device.h"
 #include "test.h"
 

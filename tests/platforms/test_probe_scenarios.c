@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Every scenario and every device profile of data/probe/devices.json decides as its row expects. */
+/* Tests that the decision about every scenario and every device profile of data/probe/devices.json is the one in its
+ * row. */
 #include "data.h"
 #include "test.h"
 
