@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A small `cleave bench`: figures for every party, the same ones in JSON, HTML and Markdown.
+"""Tests a small `cleave bench`: it gives figures for every party, and the same ones in JSON, HTML and Markdown.
 
 usage: bench_report.py CLEAVE
 """

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""`cleave blobs` writes the same bytes for every batch, number of sub-devices and run.
+"""Tests that `cleave blobs` writes the same bytes for every batch, number of sub-devices and run.
 
     blobs_bits.py CLEAVE PLATFORM
 """

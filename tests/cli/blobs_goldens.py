@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""`cleave blobs` against golden spots: scikit-image's maxima, the pruned set, the truth.
+"""Compares the spots of `cleave blobs` with golden ones: the maxima of scikit-image, the pruned set, and the truth.
 
     blobs_goldens.py CLEAVE PLATFORM|reference CASE...    CASE: of tests/data/blobs/manifest.json
 """

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""`cleave blobs`: options, formats, odd files, streams and exit codes, with the plain C path.
+"""Tests the options, formats, odd files, streams and exit codes of `cleave blobs`, with the plain C path.
 
     blobs_options.py CLEAVE
 """

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The drift of the stage: measured, subtracted from the places, and taken out of the movie.
+"""Tests that the drift of the stage is measured, subtracted from the positions, and removed from the movie.
 
     blobs_stage.py CLEAVE
 """

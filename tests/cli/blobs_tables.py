@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Tables of spots in every form: `cleave blobs` writes them, `cleave link` reads and writes them.
+"""Tests tables of spots in every form: `cleave blobs` writes them, and `cleave link` reads and writes them.
 
     blobs_tables.py CLEAVE
 """

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""`cleave link` against trackpy's tracks, and its options.
+"""Compares the tracks of `cleave link` with trackpy's, and tests its options.
 
     blobs_tracks.py CLEAVE
 """

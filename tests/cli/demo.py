@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""`cleave demo` on a machine where nothing was compiled yet: what is compiled is told apart, once, and
-is in no time of the table, which is the table in README.md, figures aside.
+"""Tests `cleave demo` on a machine where nothing has been compiled yet: it reports compilation separately and once, no
+time in the table includes it, and the table in README.md is the same apart from the figures.
 
 usage: demo.py CLEAVE README
 """

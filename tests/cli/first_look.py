@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What a newcomer meets first: demo, selftest, cache, and orders that cannot be met.
+"""Tests what a newcomer sees first: demo, selftest, cache, and orders that cannot be fulfilled.
 
 usage: first_look.py CLEAVE KERNELS    KERNELS: the folder cl/ of the sources
 """

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""No command writes over what it reads, nor one output over another: one error, before anything is
-written, however the file is called. And what cannot be written is told before the work.
+"""Tests that no command overwrites its inputs, and that no two outputs have the same file: there is one error, before
+anything is written, whatever name the file is given. Outputs that cannot be written are reported before the work
+begins.
 
 usage: own_files.py CLEAVE"""
 import os

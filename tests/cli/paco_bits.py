@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""However the work is split on a device, `cleave paco` writes the same bytes: batches, schedulers,
-sub-devices, memory limits, one run after another.
+"""Tests that `cleave paco` writes the same bytes however a device splits the work: batches, schedulers, sub-devices,
+memory limits, and one run after another.
 
 usage: paco_bits.py CLEAVE PLATFORM    PLATFORM: pocl, intel or mesa
 """

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What `cleave paco` accepts, what it refuses and how.
+"""Tests what `cleave paco` accepts, what it refuses, and with which messages.
 
 usage: paco_inputs.py CLEAVE [TEST...]
 Runs on the reference, so that no driver has a say.

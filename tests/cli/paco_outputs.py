@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What `cleave paco` writes, and what it leaves behind.
+"""Tests what `cleave paco` writes, and that a failed run leaves nothing behind.
 
 usage: paco_outputs.py CLEAVE [TEST...]
 Runs on the reference, so that no driver has a say.

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The axes in the pictures of `cleave specfit --plot` say what they show and in which unit.
+"""Tests that the axes in the pictures of `cleave specfit --plot` name their quantities and units.
 
 usage: specfit_pictures.py CLEAVE FONT    FONT: host/io/pictures/font.c of the sources
 """

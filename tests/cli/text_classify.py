@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""`cleave classify`, in plain C: what `cleave finetune` learnt, the probabilities of the softmax
-beside those computed here, a classifier as transformers writes it, formats and refusals.
+"""Tests `cleave classify` in plain C: it predicts what `cleave finetune` learnt, its probabilities are those of a
+softmax computed here, it reads a classifier as transformers writes it; and formats and refusals.
 
 usage: text_classify.py CLEAVE"""
 import array

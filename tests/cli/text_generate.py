@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""`cleave generate` from prompts to texts: the goldens on every device, choices, files that are wrong.
+"""Tests `cleave generate`: the goldens on every device, options, and files that are damaged.
 
 usage: text_generate.py CLEAVE pocl|intel|mesa|reference     reference: also choices, and files that are wrong
 

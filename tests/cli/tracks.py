@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""`cleave tracks`: every table that it writes and every form that it reads, units, filters, and what is refused.
+"""Tests `cleave tracks`: every table that it writes and every form that it reads, units, filters, and inputs that it
+refuses.
 
     tracks.py CLEAVE
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The package sees structures and functions as the compiler does."""
+"""Tests that the package has the same structures and functions as the compiler."""
 import ctypes
 import os
 import re

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Filters, eigenvalues, counting: what the library computes is what NumPy computes."""
+"""Compares filters, eigenvalues and random counts of the library with those of NumPy."""
 import numpy as np
 import pytest
 

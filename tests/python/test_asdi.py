@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Several wavelengths searched together: what is gained, what noise does, spectra."""
+"""Tests the search in several wavelengths together: the gain in S/N, false alarms in noise, and spectra."""
 import numpy as np
 import pytest
 from test_companions import FRAMES, MIDDLE, RADIUS, SIDE, SIGMA, planets, spot

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What astronomers hand over: HDUs, quantities, tables. Astropy itself is not needed; what looks like its objects is."""
+"""Tests inputs that astronomers have: HDUs, quantities, tables. Astropy itself is not needed; objects that behave like
+its own are enough."""
 import sys
 from types import SimpleNamespace
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Classifier: what finetune() learnt, beside the softmax in NumPy and the command."""
+"""Tests Classifier: it predicts what finetune() learnt, with the probabilities of a softmax in NumPy and of the
+command."""
 import json
 import os
 import shutil

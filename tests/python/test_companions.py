@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Companions: flux, place and errors against a float64 model in NumPy, on every driver and in plain C."""
+"""Compares the flux, position and errors of companions with a float64 model in NumPy, on every driver and in plain C.
+"""
 import numpy as np
 import pytest
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Detection limits: planets that were hidden by nobody but this test are found as often as the limit says."""
+"""Tests detection limits: planets that this test injects are found as often as the limit predicts."""
 import numpy as np
 import pytest
 from test_companions import spot

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""finetune(): the bytes of the command, also after an interruption; what is refused leaves nothing."""
+"""Tests finetune(): it writes the bytes of the command, also after an interruption, and a refused call leaves no file.
+"""
 import filecmp
 import json
 import os

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Several operations as one kernel: the same numbers and types as one by one, on both sides, and clear errors."""
+"""Tests several operations as one kernel: they give the numbers and types of separate operations, on both sides, and
+clear errors."""
 import pickle
 
 import numpy as np

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Kernels of the caller's own over items."""
+"""Tests the caller's own kernels over items."""
 import gc
 
 import numpy as np

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""paco, blobs, link, specfit, matmul: arrays in, arrays out."""
+"""Tests paco, blobs, link, specfit and matmul with arrays as inputs and outputs."""
 import inspect
 import sys
 import types

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lines that people port from NumPy and CuPy: each gives what NumPy gives, and an array where NumPy gives one."""
+"""Tests lines that people port from NumPy and CuPy: each gives the result of NumPy, and an array if NumPy gives one."""
 import numpy as np
 import pytest
 
