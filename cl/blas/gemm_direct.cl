@@ -5,7 +5,7 @@
  * read in whole vectors if the matrix continues behind them, which holds for all but a few.
  *
  * Launch   3-D: global (shares of the panels, 1, batch), local (1, 1, 1).
- * Args     few, as each costs the driver as much time as a row of a small product. Of A, B, C, R the
+ * Args     only a few, because each costs the driver as much time as a row of a small product: of A, B, C, R the
  *          offset and batch stride, then the row and column stride (instead of C's column stride the
  *          offset of bias, instead of R's whether there is one); m, n, k, activation; alpha, beta.
  * Defines  LANES (16 or 8), MR rows of a tile, MORE: there are bias or R (else beta is 0).

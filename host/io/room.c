@@ -26,7 +26,7 @@ clv_status clv_io_need(const char *path, const char *what, uint64_t bytes)
     const uint64_t room = clv_io_room();
     if (bytes <= room) return CLV_OK;
     return clv_fail(CLV_E_MEMORY,
-                    "%s: %s it needs %s of memory or more, but only %s may be used (%s); if the "
+                    "%s: %s it needs at least %s of memory, but only %s may be used (%s); if the "
                     "file is correct, allow more with --mem-limit",
                     path, what, clv_format_bytes(bytes, needed), clv_format_bytes(room, most),
                     chosen ? "--mem-limit" : "half of what is free");

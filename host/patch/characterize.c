@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Measures flux and position of companions, each with its error: first fits all companions in one batch, then hidden
- * planets. */
+/* Measures flux and position of companions, each with its error: first fits all companions in one batch, then
+ * injected planets. */
 #include "host/patch/fit.h"
 #include "host/patch/measure.h"
 

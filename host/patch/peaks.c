@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Finds the highest peak of an S/N map that is not known yet, each calibrated with the noise outside itself. */
+/* Finds the highest peak of an S/N map that is not known yet. Each peak is calibrated with the noise outside itself. */
 #include "host/patch/peaks.h"
 #include "host/patch/calibrate.h"
 

@@ -12,7 +12,8 @@
 clv_status clv_tokenizer_add(clv_tokenizer *t, const char *what, const clv_special *special)
 {
     if (t->special_count >= CLV_SPECIALS_MAX)
-        return clv_fail(CLV_E_FORMAT, "%s: more than %d added tokens", what, CLV_SPECIALS_MAX);
+        return clv_fail(CLV_E_FORMAT, "%s: there are more than %d added tokens", what,
+                        CLV_SPECIALS_MAX);
     CLV_TRY(clv_pieces_check_length(what, "added token", special->text, strlen(special->text)));
     if (!clv_reserve(&t->specials, &t->special_room, t->special_count + 1, sizeof *t->specials))
         return clv_fail(CLV_E_MEMORY, "%s: out of memory", what);

@@ -44,7 +44,7 @@ CLV_API clv_status clv_array_fold(clv_context *context, clv_fold what, clv_array
 CLV_API clv_status clv_array_scan(clv_context *context, clv_fold what, clv_array *in, size_t axis,
                                   clv_array *out);
 
-/** Which way clv_array_order sorts. Bits. */
+/** Flags of clv_array_order. */
 enum { CLV_ORDER_DESCENDING = 1 };
 
 /**

@@ -13,7 +13,7 @@ CLV_BEGIN_DECLS
 typedef struct clv_attention_shape {
     size_t size; /**< sizeof(clv_attention_shape) */
     size_t batch, heads;
-    size_t kv_heads;      /**< divides heads; 0: heads */
+    size_t kv_heads;      /**< must divide `heads`; 0: as many as `heads` */
     size_t queries, keys; /**< how many of each one sequence has */
     size_t width;         /**< width of one head */
     bool causal;          /**< query i sees keys j <= i + keys - queries */

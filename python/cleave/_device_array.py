@@ -148,7 +148,7 @@ class Array(Operators):
 
     def __len__(self) -> int:
         if not self.shape:
-            raise TypeError("len() of an array without axes")
+            raise TypeError("an array without axes has no len()")
         return self.shape[0]
 
     def __bool__(self) -> bool:

@@ -96,7 +96,7 @@ def eigh(x: Array, /) -> EighResult:
 
 
 def eigvalsh(x: Array, /) -> Array:
-    """Eigenvalues of symmetric or Hermitian matrices, ascending; the lower triangle is read."""
+    """Returns the eigenvalues of symmetric or Hermitian matrices in ascending order; reads the lower triangle."""
     return on_host(np.linalg.eigvalsh, _floats("eigvalsh", x))  # type: ignore[no-any-return]
 
 

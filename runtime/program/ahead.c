@@ -152,8 +152,8 @@ void clv_ahead_compile(clv_device *device, bool alone, clv_ahead_progress *progr
     if (items && count > 1 && clv_ahead_helps(device)) {
         const double started = clv_now();
         if (clv_compilers_run(device, items, count, progress, user))
-            clv_log(CLV_LOG_WARN, "%s: no kernel is compiled ahead: %s", device->label,
-                    clv_error_message());
+            clv_log(CLV_LOG_WARN, "%s: kernels are compiled only when they are first used: %s",
+                    device->label, clv_error_message());
         pthread_mutex_lock(&device->program_lock);
         take(device, items, count, clv_now() - started);
         pthread_mutex_unlock(&device->program_lock);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The drift of the stage in `cleave blobs`: measures it frame by frame, and writes it and the movie without it. */
+/* Measures the drift of the stage frame by frame for `cleave blobs`; writes the drift, and the movie without it. */
 #include "host/cli/blobs/blobs.h"
 
 #include "base/alloc.h"
