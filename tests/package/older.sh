@@ -41,7 +41,7 @@ check_alone()
     "/srv/a b/bin/cleave" demo --mode reference --quiet' || fail "the tarball without a driver"
 }
 
-# pip trusts what it trusts on this machine.
+# pip trusts what it trusts on this machine. PoCL's compiler needs a linker and what GCC links to every library.
 add_driver()
 {
     local name
@@ -49,7 +49,7 @@ add_driver()
         [ ! -e "$name" ] || cp -L "$name" "$jail/$name"
     done
     inside 'apt-get -qq update
-    apt-get -qq install -y --no-install-recommends python3-venv > /dev/null
+    apt-get -qq install -y --no-install-recommends python3-venv binutils libc6-dev libgcc-10-dev > /dev/null
     python3 -m venv /opt/user
     /opt/user/bin/pip -q install pocl-binary-distribution
     mkdir -p /etc/OpenCL/vendors
