@@ -4,8 +4,8 @@
  *                      for the point and for the four neighbours that the differences need, which stay
  *                      in the same cell. If there is no such cell or a corner is missing, takes the
  *                      nearest node for all five, and writes its distance to CLV_S_OUTSIDE. Otherwise
- *                      moves the walls CLV_S_WALL_TRY to the next such cells along each axis. Launch x:
- *                      items; local (WG, 1).
+ *                      moves the walls CLV_S_WALL_TRY to the next such cells along each axis, and the
+ *                      faces CLV_S_FACE_TRY to those of the cell. Launch x: items; local (WG, 1).
  * clv_spectra_blend:   exp(shift + sum over corners of weight * ln flux) as template lanes
  *                      [item][points][8]. Launch x: items, y: LANES neighbouring points.
  * Table of an arm: for each axis its nodes and 1 / steps (the last one: 1 / its length), axis 0 as
@@ -134,8 +134,14 @@ __kernel void clv_spectra_corners(__global float *restrict state, __global const
     s[CLV_S_OUTSIDE + spectrum] = 0.0f;
     find_walls(table, rows, nodes, cell, box, s + CLV_S_WALL_TRY);
     float x[4];
-    for (int k = 0; k < 4; ++k)
+    __global float *face = s + CLV_S_FACE_TRY;
+    axis = table;
+    for (int k = 0; k < 4; ++k) {
         x[k] = from_node(k, q[k], low[k], inverse[k]);
+        face[k] = fmax(face[k], low[k] - box[2 + k]);
+        face[4 + k] = fmax(face[4 + k], box[8 + k] - axis[cell[k] + 1]);
+        axis += 2 * nodes[k];
+    }
     for (int r = 0; r < ROWS; ++r) {
         float y[4] = { x[0], x[1], x[2], x[3] };
         if (r) y[r - 1] = from_node(r - 1, q[r - 1] + s[CLV_S_STEP + 1 + r], low[r - 1], inverse[r - 1]);

@@ -18,7 +18,8 @@ enum { N = CLV_SPECTRA_UNKNOWNS };
  *   2. both ends of the range of its least certain parameter; other rotations, if its template is weak; and the other
  *      minima of the cross-correlation;
  *   3. both ends again, with its other parameters as they are; both ends of its other uncertain parameters; and
- *      further rotations, if there is room. */
+ *      further rotations, if there is room;
+ *   4. the other faces of a gap, if it ended at a face of one in a grid. */
 enum { ENDS = 2, ROTATIONS = 4, FURTHER = 2, MOST = ENDS + ROTATIONS + CLV_SPECTRA_PEAKS - 1 };
 static const double rotation[ROTATIONS] = { 0, 20, 50, 120 },
                     further[FURTHER] = { 8, 250 }; /* km/s */
@@ -149,6 +150,35 @@ static size_t set_second(const clv_spectra_plan *plan, size_t star, double x[MOS
     }
     if (count + FURTHER > MOST) return count;
     return count + set_rotations(plan, star, further, FURTHER, x + count);
+}
+
+/* Sets points at the other faces of a gap in a grid, if the fit ended at one: cells that lack a corner may leave one
+ * minimum at each face. */
+static size_t set_around(const clv_spectra_plan *plan, size_t star, double x[MOST][N])
+{
+    const clv_specfit_result *r = &plan->run.results[star];
+    const double q[4] = { r->teff, r->logg, r->feh, r->alpha };
+    double wall[2][4];
+    size_t count = 0;
+    if (!(r->warnings & CLV_SPECFIT_PARAMETER_EDGE)) return 0;
+    memcpy(wall[0], plan->box.low + 2, sizeof wall[0]);
+    memcpy(wall[1], plan->box.high + 2, sizeof wall[1]);
+    clv_spectra_walls(plan, q, wall[0], wall[1]);
+    for (int i = 0; i < 8; ++i) {
+        const int k = i / 2, up = i % 2;
+        const double limit = up ? plan->box.high[2 + k] : plan->box.low[2 + k],
+                     close = 1e-3 * (plan->box.high[2 + k] - plan->box.low[2 + k]);
+        if (fabs(wall[up][k] - limit) < close || fabs(q[k] - wall[up][k]) > close) continue;
+        for (int j = 0; j < 8 && count < MOST && !is_held(plan, star, 2 + k); ++j) {
+            double p[4] = { q[0], q[1], q[2], q[3] };
+            p[k] = wall[up][k] + (up ? close : -close);
+            if (j / 2 == k || is_held(plan, star, 2 + j / 2)) continue;
+            if (!clv_grid_walk(plan->library, j / 2, j % 2, p)) continue;
+            x[count][0] = r->velocity, x[count][1] = r->vsini;
+            memcpy(x[count++] + 2, p, sizeof p);
+        }
+    }
+    return count;
 }
 
 /* Returns the value that the fit has minimised. */
@@ -329,5 +359,6 @@ clv_status clv_look_elsewhere(clv_context *context, const clv_spectra_plan *plan
 {
     CLV_TRY(search_velocities(context, plan, number, masks, models, report));
     CLV_TRY(fit_round(context, plan, set_first, number, masks, models, report));
-    return fit_round(context, plan, set_second, number, masks, models, report);
+    CLV_TRY(fit_round(context, plan, set_second, number, masks, models, report));
+    return fit_round(context, plan, set_around, number, masks, models, report);
 }

@@ -191,6 +191,19 @@ void clv_grid_walls(const clv_spectra_arm *a, const double parameters[4], double
     }
 }
 
+void clv_grid_cell(const clv_spectra_arm *a, const double parameters[4], double low[4],
+                   double high[4])
+{
+    double q[AXES];
+    size_t cell[AXES];
+    inputs_of(parameters, q);
+    if (!find_cell(a, q, cell) || !has_corners(a, cell)) return;
+    for (int k = 0; k < AXES; ++k) {
+        low[k] = fmax(low[k], at_node(a, k, cell[k]));
+        high[k] = fmin(high[k], at_node(a, k, cell[k] + 1));
+    }
+}
+
 /* Returns whether every grid of the library has a whole cell at q. */
 static bool all_whole(const clv_spectra_library *library, const double q[AXES])
 {
@@ -240,6 +253,24 @@ void clv_grid_enter(const clv_spectra_library *library, double parameters[4])
     if (!a || all_whole(library, q) || !nearest_whole(library, a, part, q, moved)) return;
     parameters[0] = pow(10, moved[0]);
     memcpy(parameters + 1, moved + 1, (AXES - 1) * sizeof *moved);
+}
+
+bool clv_grid_walk(const clv_spectra_library *library, int axis, bool up, double parameters[4])
+{
+    const clv_spectra_arm *a = first_grid(library);
+    double q[AXES];
+    size_t at[AXES];
+    inputs_of(parameters, q);
+    if (!a || !find_cell(a, q, at)) return false;
+    const double *u = a->axis[axis];
+    for (size_t n = at[axis]; up ? n + 2 < a->nodes[axis] : n > 0;) {
+        n += up ? 1 : (size_t)-1;
+        q[axis] = up ? u[n] + part * (u[n + 1] - u[n]) : u[n + 1] - part * (u[n + 1] - u[n]);
+        if (!all_whole(library, q)) continue;
+        parameters[axis] = axis ? q[axis] : pow(10, q[axis]);
+        return true;
+    }
+    return false;
 }
 
 bool clv_grid_start(const clv_spectra_library *library, size_t start, double parameters[4])

@@ -36,6 +36,11 @@ double clv_grid_outside(const clv_spectra_arm *arm, const double parameters[4]);
 void clv_grid_walls(const clv_spectra_arm *arm, const double parameters[4], double low[4],
                     double high[4]);
 
+/* Raises `low` and lowers `high` to the faces of the cell that contains the parameters. Does nothing if it lacks a
+ * corner. */
+void clv_grid_cell(const clv_spectra_arm *arm, const double parameters[4], double low[4],
+                   double high[4]);
+
 #define CLV_GRID_START_ALPHA 0.2 /* the alpha that fits try first */
 
 /* Finds where a fit begins that starts from template `start`. In a cell that lacks a corner a fit cannot improve
@@ -48,6 +53,9 @@ bool clv_grid_start(const clv_spectra_library *library, size_t start, double par
 /* Moves parameters (teff in K) that lie in a cell that lacks a corner into the nearest whole cell. Does nothing if the
  * library has no grid, or if no cell is whole. */
 void clv_grid_enter(const clv_spectra_library *library, double parameters[4]);
+
+/* Moves parameters along one axis, up or down, just into the next cell that is whole. Returns false if there is none. */
+bool clv_grid_walk(const clv_spectra_library *library, int axis, bool up, double parameters[4]);
 
 /* The table that cl/spectra/grid.cl reads: for each axis the nodes and 1 / steps (last element: 1 / length), axis 0 as
  * teff and its steps in ln; then the row of every node, negative where there is none. */

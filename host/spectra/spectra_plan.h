@@ -188,6 +188,10 @@ double clv_spectra_penalty(const clv_spectra_plan *plan, const double parameters
 void clv_spectra_walls(const clv_spectra_plan *plan, const double parameters[4], double low[4],
                        double high[4]);
 
+/* Narrows the limits to the faces of the cell that contains a point, in all grids. */
+void clv_spectra_cell(const clv_spectra_plan *plan, const double parameters[4], double low[4],
+                      double high[4]);
+
 clv_status clv_star_data_create(const clv_spectra_plan *plan, clv_star_data *data);
 void clv_star_data_clear(clv_star_data *data);
 /* Prepares a star: masks, errors, interpolation, start arrays. */

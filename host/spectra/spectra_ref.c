@@ -72,18 +72,68 @@ static void bend(double h[N][N], const secant *last)
             h[a][b] += y[a] * y[b] / ys - hs[a] * hs[b] / shs;
 }
 
+/* The faces of the best point's cell in a grid of templates, like CLV_S_FACE and CLV_S_FENCE. */
+typedef struct fence {
+    double low[N], high[N]; /* infinite without a grid */
+    bool down[N], up[N];    /* whether there is a cell beyond the face */
+    int stage;
+} fence;
+
+static void set_fence(const clv_spectra_plan *plan, const double x[N], fence *f)
+{
+    for (int a = 0; a < N; ++a)
+        f->low[a] = -INFINITY, f->high[a] = INFINITY;
+    clv_spectra_cell(plan, x + 2, f->low + 2, f->high + 2);
+}
+
+static bool has_crossed(const fence *f, const double x[N])
+{
+    bool crossed = false;
+    for (int a = 2; a < N; ++a)
+        crossed = crossed || x[a] < f->low[a] || x[a] > f->high[a];
+    return crossed;
+}
+
+/* Puts a coordinate of a step's end onto the face that the step has reached but for a rounding error. */
+static double on_face(double next, double step, double low, double high)
+{
+    const double near = 1e-5 * (high - low);
+    return step > 0 && high - next < near ? high : step < 0 && next - low < near ? low : next;
+}
+
+/* Notes whether the step moves along faces, which hold some of the unknowns `held`. If the step has little to gain, the
+ * next point becomes the one just beyond these faces, once for each best point. */
+static void fence_along(fence *f, const double x[N], int held, double gain, double next[N])
+{
+    const bool peeks = f->stage < CLV_FENCE_PEEKS && !(gain * CLV_SPECTRA_LAST > 1);
+    bool along = false;
+    for (int a = 2; a < N; ++a) {
+        const bool down = x[a] <= f->low[a] && f->down[a], up = x[a] >= f->high[a] && f->up[a];
+        const double by = (f->high[a] - f->low[a]) / CLV_GRID_PEEK;
+        if (!(held >> a & 1) || !(down || up)) continue;
+        if (!along && peeks) memcpy(next, x, N * sizeof *next);
+        if (peeks) next[a] = down ? f->low[a] - by : f->high[a] + by;
+        along = true;
+    }
+    if (f->stage < CLV_FENCE_PEEKS)
+        f->stage = !along ? CLV_FENCE_UP : peeks ? CLV_FENCE_PEEKS : CLV_FENCE_ALONG;
+}
+
 /* Computes the next point from `x`; returns false when a Gauss-Newton step no longer promises a gain. *promise is the
  * expected decrease of L2 by the damped step, *gain the scalar product of the slope and the whole step (CLV_S_GAIN). */
 static bool next_point(const clv_spectra_plan *plan, const clv_ref_judged *best, const double x[N],
-                       const secant *last, int fixed, double *damping, double next[N],
+                       const secant *last, int fixed, fence *f, double *damping, double next[N],
                        double *promise, double *gain)
 {
+    const bool fenced = f->stage > CLV_FENCE_NONE;
     double h[N][N], plain[N][N], slope[N], step[N] = { 0 }, whole[N] = { 0 }, shrink = 1;
     double low[N], high[N]; /* of the box, and of the cells around x */
     int held = fixed;
     memcpy(low, plan->box.low, sizeof low), memcpy(high, plan->box.high, sizeof high);
     clv_spectra_walls(plan, x + 2, low + 2, high + 2);
     for (int a = 0; a < N; ++a) {
+        f->down[a] = f->low[a] > low[a], f->up[a] = f->high[a] < high[a];
+        if (fenced) low[a] = fmax(low[a], f->low[a]), high[a] = fmin(high[a], f->high[a]);
         low[a] = fmin(low[a], x[a]), high[a] = fmax(high[a], x[a]);
         slope[a] = best->slope[a] - 0.5 * best->det[a];
         for (int b = 0; b <= a; ++b)
@@ -103,12 +153,17 @@ static bool next_point(const clv_spectra_plan *plan, const clv_ref_judged *best,
         held = more;
     }
     if (!damped_step(plain, slope, least_damping, held, whole)) memcpy(whole, step, sizeof whole);
-    for (int a = 0; a < N; ++a)
-        shrink = fmin(shrink, plan->box.longest[a] / fmax(fabs(step[a]), 1e-20));
+    for (int a = 0; a < N; ++a) {
+        const double far = fabs(step[a]), room = step[a] > 0 ? high[a] - x[a] : x[a] - low[a];
+        shrink = fmin(shrink, plan->box.longest[a] / fmax(far, 1e-20));
+        if (fenced && a > 1 && far * shrink > room)
+            shrink = room / far; /* the step ends at the first face */
+    }
     *promise = *gain = 0;
     for (int a = 0; a < N; ++a) {
         if (!(held >> a & 1)) *gain += slope[a] * whole[a];
         next[a] = fmin(fmax(x[a] + shrink * step[a], low[a]), high[a]);
+        if (fenced && a > 1) next[a] = on_face(next[a], step[a], low[a], high[a]);
     }
     for (int a = 0; a < N; ++a)
         for (int b = 0; b < N; ++b) {
@@ -116,6 +171,7 @@ static bool next_point(const clv_spectra_plan *plan, const clv_ref_judged *best,
             if (a == b) *promise += 2 * slope[a] * da;
             *promise -= da * db * (a >= b ? h[a][b] : h[b][a]);
         }
+    if (fenced) fence_along(f, x, held & ~fixed, *gain, next);
     return *gain * CLV_SPECTRA_GAIN > 1;
 }
 
@@ -123,32 +179,41 @@ static int descend(const clv_spectra_plan *plan, const clv_star_data *d,
                    const float prior[CLV_SPECTRA_PRIOR], double x[N], clv_ref_work *w,
                    clv_ref_judged *best, int *status)
 {
-    double next[N], damping = 1e-3, promise, gain;
+    double next[N], damping = 1e-3, promise = 0, gain = 0;
     int rounds = 1;
     clv_ref_judged now;
     secant last = { { 0 }, { 0 } };
+    fence f = { .stage = CLV_FENCE_NONE };
+    set_fence(plan, x, &f);
     clv_ref_judge(plan, d, x, w, best, NULL);
     clv_ref_add_prior(prior, x, best);
     *status = isfinite(best->value) ? 1 : 3;
-    while (*status == 1 &&
-           next_point(plan, best, x, &last, (int)prior[12], &damping, next, &promise, &gain) &&
-           rounds < CLV_SPECTRA_ROUNDS) {
+    while (*status == 1 && rounds < CLV_SPECTRA_ROUNDS) {
+        const bool goes_on = next_point(plan, best, x, &last, (int)prior[12], &f, &damping, next,
+                                        &promise, &gain),
+                   peeks = f.stage == CLV_FENCE_PEEKS, crosses = has_crossed(&f, next);
+        if (!goes_on && !peeks) break;
         clv_ref_judge(plan, d, next, w, &now, NULL);
         clv_ref_add_prior(prior, next, &now);
         ++rounds;
         for (int a = 0; a < N; ++a) {
-            last.step[a] = next[a] - x[a];
+            last.step[a] = crosses ? 0 : next[a] - x[a]; /* else the change includes a kink's */
             last.change[a] =
                 best->slope[a] - 0.5 * best->det[a] - (now.slope[a] - 0.5 * now.det[a]);
         }
         const double drop =
             best->value + best->penalty + best->prior - now.value - now.penalty - now.prior;
-        const bool ends = gain * CLV_SPECTRA_LAST < 1;
+        const bool ends = !peeks && !crosses && gain * CLV_SPECTRA_LAST < 1;
         if (isfinite(now.value) && (drop >= 0 || ends)) {
             const double kept = 2 * drop / fmax(promise, 1e-30) - 1;
             *best = now;
             memcpy(x, next, sizeof now.slope);
-            damping = fmax(damping * fmin(fmax(1 - kept * kept * kept, 0.1), 2), least_damping);
+            set_fence(plan, x, &f);
+            f.stage = f.stage == CLV_FENCE_ALONG ? CLV_FENCE_UP : CLV_FENCE_NONE;
+            if (!peeks)
+                damping = fmax(damping * fmin(fmax(1 - kept * kept * kept, 0.1), 2), least_damping);
+        } else if (peeks || (crosses && f.stage == CLV_FENCE_NONE)) {
+            f.stage = peeks ? CLV_FENCE_PEEKED : CLV_FENCE_UP;
         } else if ((damping = fmax(damping * 8, 1e-3)) > 1e6) {
             break;
         }

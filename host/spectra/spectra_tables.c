@@ -34,14 +34,27 @@ double clv_spectra_penalty(const clv_spectra_plan *plan, const double parameters
     return penalty;
 }
 
-void clv_spectra_walls(const clv_spectra_plan *plan, const double parameters[4], double low[4],
-                       double high[4])
+/* Calls a function for each grid of templates that the stars need. */
+static void narrow(const clv_spectra_plan *plan, const double parameters[4], double low[4],
+                   double high[4],
+                   void (*by)(const clv_spectra_arm *, const double[4], double[4], double[4]))
 {
     for (size_t i = 0; i < plan->stars.spectra; ++i) {
         const clv_spectra_arm *arm = &plan->library->arms[plan->grid[i].arm];
-        if (clv_spectra_lead(plan, i) == i && clv_is_grid(arm))
-            clv_grid_walls(arm, parameters, low, high);
+        if (clv_spectra_lead(plan, i) == i && clv_is_grid(arm)) by(arm, parameters, low, high);
     }
+}
+
+void clv_spectra_walls(const clv_spectra_plan *plan, const double parameters[4], double low[4],
+                       double high[4])
+{
+    narrow(plan, parameters, low, high, clv_grid_walls);
+}
+
+void clv_spectra_cell(const clv_spectra_plan *plan, const double parameters[4], double low[4],
+                      double high[4])
+{
+    narrow(plan, parameters, low, high, clv_grid_cell);
 }
 
 /* Computes a typical template of an arm: the network's at the centre of its training points, or that of a node. */

@@ -103,6 +103,16 @@ typedef struct specfit_ids {
 /* Reads --targets and --targets-file. Returns CLI_OK or the exit code. */
 int specfit_read_ids(const specfit_args *args, specfit_ids *list);
 
+/* ---- options.c ---- */
+enum { SPECFIT_OPTIONS = 36 };
+enum { SPECFIT_BLOCK_ROWS = 512 }; /* most stars of a job, unless there are many ranks */
+/* Fills table [SPECFIT_OPTIONS + 1], which writes to `args`. */
+void specfit_make_options(specfit_args *args, cli_option *table);
+/* Sets what neither an option nor the settings have set. */
+void specfit_set_defaults(specfit_args *args);
+/* Returns -1, or the exit code of options that are refused. */
+int specfit_check_options(const specfit_args *args);
+
 /* ---- inputs.c ---- */
 /* Opens the files that the operands name: paths, patterns, or @FILE with one path per line. */
 int specfit_open_inputs(const specfit_args *args, char *const *operands, int count,

@@ -19,154 +19,9 @@
 #endif
 
 enum {
-    OWN_OPTIONS = 36,
-    BLOCK_ROWS = 512, /* most stars of a job, unless there are many ranks */
-    RANK_ROWS = 16,   /* stars of a job for each rank, if these are more than BLOCK_ROWS */
-    RANK_LEAST = 2,   /* fewest stars of a job for each rank; --save-every cannot ask for fewer */
-    MOST_VELOCITY = 10000, /* km/s */
+    RANK_ROWS = 16, /* stars of a job for each rank, if these are more than SPECFIT_BLOCK_ROWS */
+    RANK_LEAST = 2, /* fewest stars of a job for each rank; --save-every cannot ask for fewer */
 };
-
-static void make_table(specfit_args *a, cli_option *table)
-{
-    const cli_option rows[] = {
-        { "library", CLI_TEXT, &a->library, "DIR",
-          "folder with the library of templates (lib.json)" },
-        { "o,output", CLI_TEXT, &a->output, "FILE",
-          "the table, .fits or .csv; - writes CSV to standard output" },
-        { "config", CLI_TEXT, &a->config, "FILE",
-          "a settings file of rvspecfit (lines of key: value)" },
-        { "resolution", CLI_CHOICE, &a->resolution, "off,on",
-          "use the resolution matrices of the file [off]" },
-        { "resolving-power", CLI_DOUBLE, &a->resolving_power, "R",
-          "convolve the templates to wavelength / FWHM = R; not for DESI files",
-          &a->resolving_power_given },
-        { "combine", CLI_CHOICE, &a->combine, "none,target,all",
-          "fit spectra together: those of a TARGETID or OBJECT, or all of them [none]" },
-        { "arm", CLI_TEXT, &a->arm, "NAME,...",
-          "arms of the library that single spectra belong to [those that cover them]" },
-        { "columns", CLI_TEXT, &a->columns, "ROLE=NAME,...",
-          "names of the columns wave (or loglam), flux, error (or ivar, var), mask and wdisp of "
-          "tables and of text [the usual ones]" },
-        { "wavelengths", CLI_CHOICE, &a->medium, "auto,vacuum,air",
-          "whether the wavelengths of single spectra are in vacuum or air; auto: as the file says, "
-          "else vacuum [auto]" },
-        { "barycentric", CLI_TEXT, &a->barycentric, "KMS|header",
-          "add this velocity to those of single spectra, or take it from the header (VHELIO, "
-          "BARYCORR, BERV, ...) [0]" },
-        { "starts", CLI_UINT, &a->starts, "N",
-          "number of starting points of each fit, 1 to 8 [1; 2 with priors or fixed parameters]",
-          &a->starts_given },
-        { "models", CLI_TEXT, &a->models, "FILE", "write the best-fit models as FITS" },
-        { "plot", CLI_TEXT, &a->plots, "DIR",
-          "write a plot of each star and its best fit, and a summary" },
-        { "npoly", CLI_UINT, &a->npoly, "N", "number of continuum terms, 1 to 15 [10]" },
-        { "max-vel", CLI_DOUBLE, &a->max_vel, "KMS", "largest velocity [1000]" },
-        { "min-vel", CLI_DOUBLE, &a->min_vel, "KMS",
-          "smallest velocity [the negative of --max-vel]" },
-        { "vel-step", CLI_DOUBLE, &a->vel_step, "KMS",
-          "step of the velocity grid on which a fit starts [5]" },
-        { "max-vsini", CLI_DOUBLE, &a->max_vsini, "KMS",
-          "largest rotation velocity v sin i [500]" },
-        { "prior", CLI_TEXT, &a->prior, "NAME=X:S,...",
-          "Gaussian priors of mean X and standard deviation S, such as teff=5800:100; vrad, vsini, "
-          "teff, logg, feh, alpha" },
-        { "fix", CLI_TEXT, &a->fix, "NAME=X,...",
-          "hold parameters at X, such as vsini=0,alpha=0.2" },
-        { "priors", CLI_TEXT, &a->priors, "FILE",
-          "priors of each star: CSV with the columns TARGETID or FILE, TEFF, TEFF_SIGMA, ...; a "
-          "sigma of 0 holds the value" },
-        { "ignore", CLI_TEXT, &a->ignore, "A:B,...",
-          "leave out wavelengths from A to B Angstrom; none: leave out nothing [4300:4450 for DESI "
-          "files, because of the dichroic; none for others]" },
-        { "reject", CLI_DOUBLE, &a->reject, "SIGMA",
-          "leave out pixels that are more than SIGMA away from the best fit, and fit again; 0: "
-          "never [6]" },
-        { "targets", CLI_TEXT, &a->targets, "ID,...", "fit only these TARGETIDs" },
-        { "targets-file", CLI_TEXT, &a->targets_file, "FILE", "fit only the TARGETIDs in FILE" },
-        { "minsn", CLI_DOUBLE, &a->min_sn, "S/N",
-          "fit only spectra with at least one arm above this S/N", &a->min_sn_given },
-        { "minexpid", CLI_INT, &a->min_expid, "N", "fit only exposures after EXPID N",
-          &a->min_expid_given },
-        { "maxexpid", CLI_INT, &a->max_expid, "N", "fit only exposures up to EXPID N",
-          &a->max_expid_given },
-        { "redshifts", CLI_TEXT, &a->redshifts, "FILE",
-          "table of redrock, for the columns RR_Z, RR_SPECTYPE and RR_SUBTYPE" },
-        { "zbest_include", CLI_FLAG, &a->zbest_include, NULL,
-          "use the table redrock-X or zbest-X beside coadd-X" },
-        { "zbest_select", CLI_FLAG, &a->zbest_select, NULL,
-          "fit only spectra that redrock classifies as stars or below 1500 km/s" },
-        { "resume", CLI_FLAG, &a->resume, NULL,
-          "keep finished stars in OUTPUT.journal, and continue a run that was killed" },
-        { "save-every", CLI_UINT, &a->save_every, "N",
-          "with --resume: save after every N stars; with R ranks, after 2 R at least [512]" },
-        { "use_gpu", CLI_FLAG, &a->use_gpu, NULL, "use GPUs, or the other devices if there is none",
-          NULL, "CLEAVE_MODE" },
-        { "gpu_batch_size", CLI_UINT, &a->gpu_batch_size, "N",
-          "number of stars computed at once, like --batch" },
-        { "gpu_devices", CLI_TEXT, &a->gpu_devices, "LIST", "GPUs by number, such as 0,1,2,3", NULL,
-          "CLEAVE_MODE" },
-        { NULL },
-    };
-    _Static_assert(sizeof rows / sizeof *rows == OWN_OPTIONS + 1, "OWN_OPTIONS");
-    memcpy(table, rows, sizeof rows);
-}
-
-static int check_args(const specfit_args *a)
-{
-    if (!a->library)
-        return cli_error(
-            &cli_specfit, CLI_USAGE,
-            "--library DIR is missing: the folder of templates (`cleave demo` makes one)");
-    if (!a->output)
-        return cli_error(&cli_specfit, CLI_USAGE,
-                         "-o FILE is missing: the file for the table, such as -o stars.csv");
-    if (a->starts < 1 || a->starts > 8)
-        return cli_error(&cli_specfit, CLI_USAGE, "--starts is %llu, but it must be 1 to 8",
-                         (unsigned long long)a->starts);
-    if (a->npoly < 1 || a->npoly > CLV_SPECTRA_MAX_TERMS)
-        return cli_error(&cli_specfit, CLI_USAGE, "--npoly is %llu, but it must be 1 to %d",
-                         (unsigned long long)a->npoly, CLV_SPECTRA_MAX_TERMS);
-    if (a->reject != 0 && !(a->reject >= 3))
-        return cli_error(&cli_specfit, CLI_USAGE, "--reject is %g, but it must be 0 or at least 3",
-                         a->reject);
-    if (a->save_every < 1 || a->save_every > BLOCK_ROWS)
-        return cli_error(&cli_specfit, CLI_USAGE, "--save-every is %llu, but it must be 1 to %d",
-                         (unsigned long long)a->save_every, BLOCK_ROWS);
-    if (a->resume && a->common.shard)
-        return cli_error(
-            &cli_specfit, CLI_USAGE,
-            "--resume and --shard cannot be used together; run an unfinished shard again, "
-            "or use more shards");
-    if (a->resume && cli_is_stream(a->output))
-        return cli_error(&cli_specfit, CLI_USAGE,
-                         "--resume needs -o FILE, because the journal lies beside that file");
-    if (a->resolving_power_given && !(a->resolving_power >= 10 && isfinite(a->resolving_power)))
-        return cli_error(&cli_specfit, CLI_USAGE,
-                         "--resolving-power is %g, but it is wavelength / FWHM and must be at "
-                         "least 10; leave out the option if the templates are not to be broadened",
-                         a->resolving_power);
-    if (!(fmax(fabs(a->min_vel), fabs(a->max_vel)) <= MOST_VELOCITY))
-        return cli_error(cli_running(), CLI_USAGE,
-                         "--max-vel is %g and --min-vel is %g, but velocities must be within %d "
-                         "km/s of 0",
-                         a->max_vel, a->min_vel, MOST_VELOCITY);
-    if (!(a->max_vel > a->min_vel))
-        return cli_error(&cli_specfit, CLI_USAGE,
-                         "--max-vel is %g, but it must be above the smallest velocity, %g km/s%s",
-                         a->max_vel, a->min_vel,
-                         a->max_vel < 0 ? " (the default is the negative of --max-vel)" : "");
-    const struct {
-        const char *name;
-        double value;
-    } positive[] = { { "--vel-step", a->vel_step },
-                     { "--max-vsini", a->max_vsini },
-                     { "lsf_sigma0_angstrom (of --config)", isnan(a->sigma0) ? 1 : a->sigma0 } };
-    for (size_t i = 0; i < CLV_LEN(positive); ++i)
-        if (!(positive[i].value > 0))
-            return cli_error(&cli_specfit, CLI_USAGE, "%s is %g, but it must be more than 0",
-                             positive[i].name, positive[i].value);
-    return -1;
-}
 
 /* Refuses an output that is one of the files found through patterns and lists. */
 static int check_outputs(const specfit_args *a, const specfit_table *t)
@@ -180,17 +35,6 @@ static int check_outputs(const specfit_args *a, const specfit_table *t)
                                  "%s is both an input and an output; give the output another name",
                                  outputs[k]);
     return CLI_OK;
-}
-
-/* Sets what neither an option nor the settings have set. */
-static void set_defaults(specfit_args *a)
-{
-    if (isnan(a->max_vel)) a->max_vel = 1000;
-    if (isnan(a->min_vel)) a->min_vel = -a->max_vel;
-    if (isnan(a->vel_step)) a->vel_step = 5;
-    if (isnan(a->max_vsini)) a->max_vsini = 500;
-    /* a prior that contradicts the spectrum creates a second minimum */
-    if (!a->starts_given && (a->prior || a->fix || a->priors)) a->starts = 2;
 }
 
 /* Progress over all blocks. */
@@ -324,9 +168,9 @@ static void give_memory_back(void)
 static size_t block_length(const specfit_args *a)
 {
     const size_t ranks = (size_t)cli_cluster_ranks();
-    const size_t usual = a->resume ? (size_t)a->save_every : BLOCK_ROWS;
+    const size_t usual = a->resume ? (size_t)a->save_every : SPECFIT_BLOCK_ROWS;
     if (ranks < 2) return usual;
-    if (usual == BLOCK_ROWS) return CLV_MAX(usual, RANK_ROWS * ranks);
+    if (usual == SPECFIT_BLOCK_ROWS) return CLV_MAX(usual, RANK_ROWS * ranks);
     if (usual >= RANK_LEAST * ranks) return usual;
     if (!a->common.quiet)
         cli_say(stderr,
@@ -434,11 +278,12 @@ static int run(int argc, char **argv)
                        .max_vsini = NAN,
                        .sigma0 = NAN,
                        .reject = 6,
-                       .save_every = BLOCK_ROWS,
+                       .save_every = SPECFIT_BLOCK_ROWS,
                        .sigma_of = { NAN, NAN, NAN } };
-    cli_option own[OWN_OPTIONS + 1], common[CLI_COMMON_OPTIONS + 1], shared[CLI_SHARE_OPTIONS + 1];
+    cli_option own[SPECFIT_OPTIONS + 1], common[CLI_COMMON_OPTIONS + 1],
+        shared[CLI_SHARE_OPTIONS + 1];
     char batch[24], devices[256];
-    make_table(&a, own);
+    specfit_make_options(&a, own);
     cli_common_table(&a.common, common);
     cli_share_table(&a.common, shared);
     const cli_option *const tables[] = { own, common, shared, NULL };
@@ -450,8 +295,8 @@ static int run(int argc, char **argv)
                          "a path on each line");
     if (a.config && (code = specfit_read_config(&a))) return code;
     if ((code = specfit_read_columns(&a))) return code;
-    set_defaults(&a);
-    if ((code = check_args(&a)) >= 0 || (code = specfit_read_barycentric(&a)) != CLI_OK)
+    specfit_set_defaults(&a);
+    if ((code = specfit_check_options(&a)) >= 0 || (code = specfit_read_barycentric(&a)) != CLI_OK)
         return code;
 
     a.spectra = argv[1][0] == '@' ? argv[1] + 1 : argv[1];
