@@ -100,33 +100,33 @@ int specfit_check_options(const specfit_args *a)
 {
     if (!a->library)
         return cli_error(
-            &cli_specfit, CLI_USAGE,
+            cli_running(), CLI_USAGE,
             "--library DIR is missing: the folder of templates (`cleave demo` makes one)");
     if (!a->output)
-        return cli_error(&cli_specfit, CLI_USAGE,
+        return cli_error(cli_running(), CLI_USAGE,
                          "-o FILE is missing: the file for the table, such as -o stars.csv");
     if (a->starts < 1 || a->starts > 8)
-        return cli_error(&cli_specfit, CLI_USAGE, "--starts is %llu, but it must be 1 to 8",
+        return cli_error(cli_running(), CLI_USAGE, "--starts is %llu, but it must be 1 to 8",
                          (unsigned long long)a->starts);
     if (a->npoly < 1 || a->npoly > CLV_SPECTRA_MAX_TERMS)
-        return cli_error(&cli_specfit, CLI_USAGE, "--npoly is %llu, but it must be 1 to %d",
+        return cli_error(cli_running(), CLI_USAGE, "--npoly is %llu, but it must be 1 to %d",
                          (unsigned long long)a->npoly, CLV_SPECTRA_MAX_TERMS);
     if (a->reject != 0 && !(a->reject >= 3))
-        return cli_error(&cli_specfit, CLI_USAGE, "--reject is %g, but it must be 0 or at least 3",
+        return cli_error(cli_running(), CLI_USAGE, "--reject is %g, but it must be 0 or at least 3",
                          a->reject);
     if (a->save_every < 1 || a->save_every > SPECFIT_BLOCK_ROWS)
-        return cli_error(&cli_specfit, CLI_USAGE, "--save-every is %llu, but it must be 1 to %d",
+        return cli_error(cli_running(), CLI_USAGE, "--save-every is %llu, but it must be 1 to %d",
                          (unsigned long long)a->save_every, SPECFIT_BLOCK_ROWS);
     if (a->resume && a->common.shard)
         return cli_error(
-            &cli_specfit, CLI_USAGE,
+            cli_running(), CLI_USAGE,
             "--resume and --shard cannot be used together; run an unfinished shard again, "
             "or use more shards");
     if (a->resume && cli_is_stream(a->output))
-        return cli_error(&cli_specfit, CLI_USAGE,
+        return cli_error(cli_running(), CLI_USAGE,
                          "--resume needs -o FILE, because the journal lies beside that file");
     if (a->resolving_power_given && !(a->resolving_power >= 10 && isfinite(a->resolving_power)))
-        return cli_error(&cli_specfit, CLI_USAGE,
+        return cli_error(cli_running(), CLI_USAGE,
                          "--resolving-power is %g, but it is wavelength / FWHM and must be at "
                          "least 10; leave out the option if the templates are not to be broadened",
                          a->resolving_power);
@@ -136,7 +136,7 @@ int specfit_check_options(const specfit_args *a)
                          "km/s of 0",
                          a->max_vel, a->min_vel, MOST_VELOCITY);
     if (!(a->max_vel > a->min_vel))
-        return cli_error(&cli_specfit, CLI_USAGE,
+        return cli_error(cli_running(), CLI_USAGE,
                          "--max-vel is %g, but it must be above the smallest velocity, %g km/s%s",
                          a->max_vel, a->min_vel,
                          a->max_vel < 0 ? " (the default is the negative of --max-vel)" : "");
@@ -148,7 +148,7 @@ int specfit_check_options(const specfit_args *a)
                      { "lsf_sigma0_angstrom (of --config)", isnan(a->sigma0) ? 1 : a->sigma0 } };
     for (size_t i = 0; i < CLV_LEN(positive); ++i)
         if (!(positive[i].value > 0))
-            return cli_error(&cli_specfit, CLI_USAGE, "%s is %g, but it must be more than 0",
+            return cli_error(cli_running(), CLI_USAGE, "%s is %g, but it must be more than 0",
                              positive[i].name, positive[i].value);
     return -1;
 }
