@@ -187,7 +187,6 @@ def check_together(wanted):
         kit.wrong("after several runs: %r" % said)
 
 
-HERE = kernels_kit.pocl_alone() or sys.exit(77)
 text_embed.make_model("model")
 kit.write("texts.txt", "the cats\nunaffable running\nthe cat the cat\n")
 WANTED, SAID = embed()
@@ -197,6 +196,7 @@ if WANTED is None:
 embed()  # keeps what was measured as well
 check_damage(WANTED)
 check_repair(WANTED)
+check_beside()
 check_check()
 check_death()
 check_together(WANTED)
