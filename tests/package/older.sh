@@ -6,8 +6,8 @@
 #
 #   tests/package/older.sh FOLDER [SYSTEM]    FOLDER: where packaging/older.sh put both
 #
-# SYSTEM is a folder with a Debian 11 that debootstrap made, for many runs; it is copied. Needs root, Debian's mirror and
-# PyPI; takes minutes, and is no part of .ci/run without a step's name.
+# SYSTEM is a folder with a Debian 11 that debootstrap made, for many runs; it is copied. Needs root, Debian's mirror
+# and PyPI; takes minutes, and is no part of .ci/run without a step's name.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/../.." && pwd)
 made=$(cd "$1" && pwd)
