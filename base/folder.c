@@ -10,6 +10,7 @@
 
 #include <limits.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 char *clv_folder_path(const char *folder, const char *name)
@@ -59,6 +60,34 @@ const char *clv_folder_sentence_config(const char *folder)
     for (size_t i = 0; i < CLV_LEN(names); ++i)
         if (clv_folder_has(folder, names[i])) return names[i];
     return names[0];
+}
+
+bool clv_folder_is_inside(const char *path)
+{
+    return *path != '/' && !strstr(path, "..") && strlen(path) <= 200;
+}
+
+clv_status clv_folder_transformer(const char *folder, char **inside)
+{
+    static const char kind[] = "Transformer";
+    clv_json *list = NULL;
+    *inside = NULL;
+    CLV_TRY(clv_folder_json(folder, "modules.json", false, &list));
+    const clv_json *first = clv_json_at(list, 0);
+    const char *type = clv_json_string(clv_json_get(first, "type"), "");
+    const char *path = clv_json_string(clv_json_get(first, "path"), "");
+    const size_t length = strlen(type), end = sizeof kind - 1;
+    if (length < end || strcmp(type + length - end, kind) != 0) path = "";
+    clv_status status = CLV_OK;
+    if (!clv_folder_is_inside(path))
+        status = clv_fail(CLV_E_FORMAT,
+                          "%s/modules.json: the Transformer module lies in \"%.60s\"; expected a "
+                          "subfolder of the model folder",
+                          folder, path);
+    else if (!(*inside = *path ? clv_folder_path(folder, path) : clv_strdup(folder)))
+        status = clv_fail(CLV_E_MEMORY, "%s: out of memory", folder);
+    clv_json_free(list);
+    return status;
 }
 
 const char *clv_folder_kind(const clv_json *value)

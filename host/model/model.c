@@ -141,16 +141,19 @@ clv_status clv_model_open(const char *folder, clv_model **out)
     if (!folder) return clv_fail(CLV_E_ARGUMENT, "clv_model_open: folder is NULL");
     clv_json *root = NULL;
     clv_model *m = clv_zalloc(1, sizeof *m);
-    char *config = clv_folder_path(folder, "config.json");
-    clv_status status = m && config ? CLV_OK : clv_fail(CLV_E_MEMORY, "%s: out of memory", folder);
-    if (!status) status = clv_folder_json(folder, "config.json", true, &root);
+    char *inside = NULL, *config = NULL;
+    clv_status status = m ? clv_folder_transformer(folder, &inside)
+                          : clv_fail(CLV_E_MEMORY, "%s: out of memory", folder);
+    if (!status && !(config = clv_folder_path(inside, "config.json")))
+        status = clv_fail(CLV_E_MEMORY, "%s: out of memory", folder);
+    if (!status) status = clv_folder_json(inside, "config.json", true, &root);
     if (!status) status = clv_model_config_parse(config, root, &m->config);
-    if (!status) status = clv_model_modules(folder, &m->config, &m->steps);
+    if (!status) status = clv_model_modules(folder, inside, &m->config, &m->steps);
     if (!status) status = clv_model_prompts(folder, &m->sentence);
     if (!status) status = clv_model_cut(folder, m->sentence, &m->config, &m->steps);
-    if (!status) status = read_weights(m, folder);
+    if (!status) status = read_weights(m, inside);
     clv_json_free(root);
-    clv_free(config);
+    clv_free(config), clv_free(inside);
     if (status)
         clv_model_close(m);
     else

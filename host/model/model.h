@@ -61,9 +61,10 @@ clv_status clv_model_config_parse(const char *what, const clv_json *root, clv_mo
 /* Reads config_sentence_transformers.json and checks that its prompts are texts and that the default prompt exists.
  * *root is NULL if there is no such file. */
 clv_status clv_model_prompts(const char *folder, clv_json **root);
-/* Reads the rest of the configuration: modules.json and the files that it names. The caller owns *steps, and frees them
- * with clv_model_steps_free, also after a failure. */
-clv_status clv_model_modules(const char *folder, clv_model_config *config, clv_model_step **steps);
+/* Reads the rest of the configuration: modules.json and the files that it names. `inside` is the folder of the
+ * transformer. The caller owns *steps, and frees them with clv_model_steps_free, also after a failure. */
+clv_status clv_model_modules(const char *folder, const char *inside, clv_model_config *config,
+                             clv_model_step **steps);
 /* Shortens vectors to the first `truncate_dim` numbers, if config_sentence_transformers.json, which `sentence` is, asks
  * for fewer than a vector has. May allocate and extend *steps. */
 clv_status clv_model_cut(const char *folder, const clv_json *sentence, clv_model_config *config,

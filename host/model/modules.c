@@ -66,6 +66,8 @@ static clv_status take_pooling(const char *what, const clv_json *root, clv_model
         for (size_t i = 0; i < CLV_LEN(modes); ++i)
             if (clv_json_bool(clv_json_get(root, modes[i].flag), false))
                 CLV_TRY(add_pooling(what, i, config));
+    for (size_t i = 0; !mode && !config->joined_count; ++i) /* sentence-transformers' default */
+        if (modes[i].pooling == CLV_MODEL_MEAN) CLV_TRY(add_pooling(what, i, config));
     if (!config->joined_count)
         return clv_fail(CLV_E_FORMAT, "%s: it has no pooling; expected mean, cls, max, ...", what);
     config->output = config->joined_count * config->width;
@@ -202,14 +204,8 @@ static clv_status open_module(const char *folder, const clv_json *entry, module 
     const char *dot = strrchr(type, '.');
     m->folder = folder;
     m->kind = dot ? dot + 1 : type;
-    if (strcmp(m->kind, "Transformer") == 0) {
-        if (!*path) return CLV_OK;
-        return clv_fail(
-            CLV_E_FORMAT,
-            "%s/modules.json: the transformer lies in \"%.60s\"; expected the model folder itself",
-            folder, path);
-    }
-    if (*path == '/' || strstr(path, "..") || strlen(path) > 200)
+    if (strcmp(m->kind, "Transformer") == 0) return CLV_OK; /* see clv_folder_transformer */
+    if (!clv_folder_is_inside(path))
         return clv_fail(CLV_E_FORMAT,
                         "%s/modules.json: the %.20s module lies in \"%.60s\"; expected a subfolder "
                         "of the model folder",
@@ -340,7 +336,8 @@ void clv_model_steps_free(clv_model_step *steps, size_t count)
     clv_free(steps);
 }
 
-clv_status clv_model_modules(const char *folder, clv_model_config *config, clv_model_step **steps)
+clv_status clv_model_modules(const char *folder, const char *inside, clv_model_config *config,
+                             clv_model_step **steps)
 {
     clv_json *modules = NULL, *sentence = NULL;
     config->output = config->width;
@@ -351,8 +348,8 @@ clv_status clv_model_modules(const char *folder, clv_model_config *config, clv_m
         status = *steps ? take_modules(folder, modules, config, *steps)
                         : clv_fail(CLV_E_MEMORY, "%s: out of memory", folder);
     }
-    const char *name = clv_folder_sentence_config(folder);
-    if (!status) status = clv_folder_json(folder, name, false, &sentence);
+    const char *name = clv_folder_sentence_config(inside);
+    if (!status) status = clv_folder_json(inside, name, false, &sentence);
     if (!status) {
         int64_t length;
         status = clv_folder_int(name, sentence, "max_seq_length", 2, (int64_t)1 << 40,

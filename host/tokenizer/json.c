@@ -32,7 +32,9 @@ static clv_status take_normalizer(clv_tokenizer *t, const char *what, const clv_
     const clv_json *n = clv_json_get(root, "normalizer"), *type = clv_json_get(n, "type");
     if (strcmp(clv_json_string(type, ""), "BertNormalizer") != 0)
         return clv_tokenizer_refuse(what, "the type of the normalizer", type, "BertNormalizer");
-    CLV_TRY(clv_tokenizer_take_bert(what, n, &t->flags));
+    CLV_TRY(clv_tokenizer_take_bert(what, n, &t->written));
+    if (!t->flags_given) t->flags = t->written;
+    t->flags.lower |= t->lower_asked;
     const clv_json *split = clv_json_get(clv_json_get(root, "pre_tokenizer"), "type");
     if (strcmp(clv_json_string(split, ""), "BertPreTokenizer") != 0)
         return clv_tokenizer_refuse(what, "the type of the pre_tokenizer", split,
@@ -59,6 +61,16 @@ static clv_status take_model(clv_tokenizer *t, const char *what, const clv_json 
     return clv_tokenizer_take_pieces(t, what, clv_json_get(model, "vocab"));
 }
 
+/* Adds a token; a `late` one is searched for in the normal form of texts. */
+static clv_status add_token(clv_tokenizer *t, const char *what, const char *text, int64_t id,
+                            bool late)
+{
+    CLV_TRY(clv_tokenizer_add_special(t, what, text, id));
+    for (size_t k = 0; k < t->special_count && late; ++k)
+        if (t->specials[k].id == id) t->specials[k].late = true;
+    return CLV_OK;
+}
+
 static clv_status take_added(clv_tokenizer *t, const char *what, const clv_json *list)
 {
     for (size_t i = 0; i < clv_json_count(list); ++i) {
@@ -77,9 +89,7 @@ static clv_status take_added(clv_tokenizer *t, const char *what, const clv_json 
                             "%s: added token \"%.60s\" has single_word set, which is not supported",
                             what, text);
         /* lstrip and rstrip change nothing: white space beside a token makes no tokens */
-        CLV_TRY(clv_tokenizer_add_special(t, what, text, id));
-        for (size_t k = 0; k < t->special_count && late; ++k)
-            if (t->specials[k].id == id) t->specials[k].late = true;
+        CLV_TRY(add_token(t, what, text, id, late));
     }
     return CLV_OK;
 }
@@ -219,8 +229,29 @@ static clv_status add_listed(clv_tokenizer *t, const char *what, const clv_json 
     return CLV_OK;
 }
 
+/* Adds the tokens of added_tokens.json, which old versions of transformers wrote. Like transformers, this takes the
+ * numbers in the file for an order only: a token that is no piece of the vocabulary gets the next free id. */
+static clv_status add_file(clv_tokenizer *t, const char *what, const clv_json *list)
+{
+    for (int64_t last = -1;;) { /* in the order of their numbers */
+        const char *text = NULL;
+        int64_t least = INT64_MAX;
+        for (const char *key = NULL; (key = clv_json_next_key(list, key));) {
+            const int64_t id = clv_json_int(clv_json_get(list, key), -1);
+            if (id > last && id < least) text = key, least = id;
+        }
+        if (!text) return CLV_OK;
+        last = least;
+        bool known = false;
+        for (size_t i = 0; i < t->special_count && !known; ++i)
+            known = strcmp(t->specials[i].text, text) == 0;
+        const int32_t id = clv_pieces_find(&t->pieces, text, strlen(text));
+        if (!known) CLV_TRY(add_token(t, what, text, id < 0 ? (int64_t)t->pieces.ids : id, true));
+    }
+}
+
 static clv_status apply_config(clv_tokenizer *t, const char *what, const char *config_name,
-                               const clv_json *config)
+                               const clv_json *config, const clv_json *added)
 {
     static const char *const keys[5] = { "unk_token", "cls_token", "sep_token", "pad_token",
                                          "mask_token" };
@@ -235,6 +266,7 @@ static clv_status apply_config(clv_tokenizer *t, const char *what, const char *c
     CLV_TRY(clv_tokenizer_flag(config_name, config, "tokenize_chinese_chars", true, &t->flags.cjk));
     CLV_TRY(
         clv_tokenizer_flag(config_name, config, "strip_accents", t->flags.lower, &t->flags.strip));
+    t->flags.lower |= t->lower_asked;
     CLV_TRY(clv_pieces_finish(&t->pieces, what, "##"));
     for (int i = 0; i < 5; ++i) {
         const char *name = named(config, keys[i], defaults[i]);
@@ -245,7 +277,8 @@ static clv_status apply_config(clv_tokenizer *t, const char *what, const char *c
             return clv_fail(CLV_E_FORMAT, "%s: the vocabulary of %zu pieces has no \"%.60s\"", what,
                             t->pieces.ids, name);
     }
-    CLV_TRY(add_listed(t, config_name, clv_json_get(config, "added_tokens_decoder")));
+    const clv_json *listed = clv_json_get(config, "added_tokens_decoder");
+    CLV_TRY(listed ? add_listed(t, config_name, listed) : add_file(t, "added_tokens.json", added));
     clv_free(t->pieces.slots); /* clv_tokenizer_finish rebuilds it */
     t->pieces.slots = NULL;
     return clv_tokenizer_finish(t, what, "##");
@@ -253,13 +286,13 @@ static clv_status apply_config(clv_tokenizer *t, const char *what, const char *c
 
 clv_status clv_tokenizer_from_vocabulary(clv_tokenizer *t, const char *what, const char *text,
                                          size_t length, const char *config_name, const char *config,
-                                         size_t config_length)
+                                         size_t config_length, const clv_json *added)
 {
     clv_json *root = NULL;
     if (config) CLV_TRY(clv_json_parse_large(config_name, config, config_length, &root));
     t->max_word_chars = 100;
     clv_status status = take_lines(t, what, text, length);
-    if (!status) status = apply_config(t, what, config_name ? config_name : what, root);
+    if (!status) status = apply_config(t, what, config_name ? config_name : what, root, added);
     frame(t);
     clv_json_free(root);
     return status;

@@ -103,7 +103,7 @@ static clv_status add_normal(clv_tokenizer *t, const char *what, const clv_json 
     return CLV_OK;
 }
 
-clv_status clv_tokenizer_take_normalizer(clv_tokenizer *t, const char *what, const clv_json *n)
+static clv_status add_normals(clv_tokenizer *t, const char *what, const clv_json *n)
 {
     if (clv_folder_absent(n)) return CLV_OK;
     if (!is(n, "Sequence")) return add_normal(t, what, n);
@@ -111,6 +111,12 @@ clv_status clv_tokenizer_take_normalizer(clv_tokenizer *t, const char *what, con
     for (size_t i = 0; i < clv_json_count(list); ++i)
         CLV_TRY(add_normal(t, what, clv_json_at(list, i)));
     return CLV_OK;
+}
+
+clv_status clv_tokenizer_take_normalizer(clv_tokenizer *t, const char *what, const clv_json *n)
+{
+    if (t->lower_asked) t->normal[t->normal_count++].kind = CLV_NORMAL_LOWER; /* comes first */
+    return add_normals(t, what, n);
 }
 
 /* ---- Unigram -------------------------------------------------------------------------------------- */

@@ -37,10 +37,10 @@ static clv_status locate(const char *path, char **folder, const char **file)
     const char *slash = strrchr(path, '/');
     *file = NULL;
     if (!missing && S_ISDIR(info.st_mode)) {
-        *folder = clv_strdup(path);
-        if (clv_folder_has(path, "tokenizer.json"))
+        CLV_TRY(clv_folder_transformer(path, folder));
+        if (clv_folder_has(*folder, "tokenizer.json"))
             *file = "tokenizer.json";
-        else if (clv_folder_has(path, "vocab.txt"))
+        else if (clv_folder_has(*folder, "vocab.txt"))
             *file = "vocab.txt";
         else
             return clv_fail(CLV_E_IO,
@@ -67,21 +67,46 @@ static clv_status locate(const char *path, char **folder, const char **file)
     return *folder ? CLV_OK : clv_fail(CLV_E_MEMORY, "%s: out of memory", path);
 }
 
+/* The transformers library builds a BERT tokenizer from tokenizer_config.json, with BERT's defaults, and ignores the
+ * rules of tokenizer.json. So that the ids are the same, Cleave does it too. */
+static clv_status take_rules(clv_tokenizer *t, const char *folder)
+{
+    clv_json *config = NULL, *sentence = NULL;
+    CLV_TRY(clv_folder_json(folder, clv_folder_sentence_config(folder), false, &sentence));
+    t->lower_asked = clv_json_bool(clv_json_get(sentence, "do_lower_case"), false);
+    clv_json_free(sentence);
+    CLV_TRY(clv_folder_json(folder, "tokenizer_config.json", false, &config));
+    const bool lower = clv_json_bool(clv_json_get(config, "do_lower_case"), true);
+    const char *kind = clv_json_string(clv_json_get(config, "tokenizer_class"), "Bert");
+    t->flags_given = strstr(kind, "Bert") || strncmp(kind, "MPNet", 5) == 0;
+    t->flags = (clv_char_flags){
+        .lower = lower,
+        .strip = clv_json_bool(clv_json_get(config, "strip_accents"), lower),
+        .cjk = clv_json_bool(clv_json_get(config, "tokenize_chinese_chars"), true),
+    };
+    clv_json_free(config);
+    return CLV_OK;
+}
+
 static clv_status read_rules(clv_tokenizer *t, const char *folder, const char *file)
 {
     char *path = clv_folder_path(folder, file), *text = NULL, *config = NULL;
     char *config_path = clv_folder_path(folder, "tokenizer_config.json");
     size_t length = 0, config_length = 0;
+    clv_json *added = NULL;
     const bool json = strcmp(file, "tokenizer.json") == 0;
     clv_status status =
         path && config_path ? CLV_OK : clv_fail(CLV_E_MEMORY, "%s: out of memory", folder);
     if (!status) status = clv_file_read_plain(path, CLV_FOLDER_FILE_MAX, &text, &length);
     if (!status && !json && clv_folder_has(folder, "tokenizer_config.json"))
         status = clv_file_read_plain(config_path, CLV_FOLDER_FILE_MAX, &config, &config_length);
+    if (!status) status = take_rules(t, folder);
     if (!status && json) status = clv_tokenizer_from_json(t, path, text, length);
+    if (!status && !json) status = clv_folder_json(folder, "added_tokens.json", false, &added);
     if (!status && !json)
         status = clv_tokenizer_from_vocabulary(t, path, text, length, config_path, config,
-                                               config_length);
+                                               config_length, added);
+    clv_json_free(added);
     clv_free(text), clv_free(config), clv_free(path), clv_free(config_path);
     return status;
 }
@@ -93,28 +118,26 @@ static size_t limit_in(const clv_json *object, const char *key)
     return value >= 2 && value <= 1e9 ? (size_t)value : SIZE_MAX;
 }
 
-/* Compares the rules of both files. The transformers library builds a BERT tokenizer from tokenizer_config.json,
- * with BERT's defaults, and ignores the rules of tokenizer.json; this library follows tokenizer.json. Where the
- * two differ, so would the ids. */
+/* Tells where the rules of the two files differ. */
 static void compare_rules(const clv_tokenizer *t, const char *folder, const clv_json *config)
 {
     const bool lower = clv_json_bool(clv_json_get(config, "do_lower_case"), true);
     const struct {
         const char *key;
-        bool obeyed, usual;
-    } rules[] = { { "do_lower_case", t->flags.lower, true },
-                  { "strip_accents", t->flags.strip,
-                    lower == t->flags.lower ? lower : t->flags.strip },
-                  { "tokenize_chinese_chars", t->flags.cjk, true } };
-    if (!strstr(clv_json_string(clv_json_get(config, "tokenizer_class"), "Bert"), "Bert")) return;
-    for (size_t i = 0; i < CLV_LEN(rules); ++i) {
+        bool written, obeyed;
+    } rules[] = { { "do_lower_case", t->written.lower, lower },
+                  { "strip_accents", t->written.strip, t->flags.strip },
+                  { "tokenize_chinese_chars", t->written.cjk, t->flags.cjk } };
+    for (size_t i = 0; t->flags_given && i < CLV_LEN(rules); ++i) {
         const clv_json *given = clv_json_get(config, rules[i].key);
-        if (clv_json_bool(given, rules[i].usual) == rules[i].obeyed) continue;
+        if (rules[i].written == rules[i].obeyed) continue;
+        if (i == 1 && !clv_json_is_bool(given) && rules[0].written != rules[0].obeyed)
+            continue; /* follows from do_lower_case */
         clv_log(CLV_LOG_WARN,
-                "%s: %s is %s%s in tokenizer_config.json, which transformers uses, but %s in "
-                "tokenizer.json, which Cleave uses",
+                "%s: %s is %s%s in tokenizer_config.json, but %s in tokenizer.json; Cleave follows "
+                "tokenizer_config.json, as transformers does",
                 folder, rules[i].key, clv_json_is_bool(given) ? "" : "not there, so ",
-                rules[i].obeyed ? "false" : "true", rules[i].obeyed ? "true" : "false");
+                rules[i].obeyed ? "true" : "false", rules[i].obeyed ? "false" : "true");
     }
 }
 
@@ -222,7 +245,8 @@ static clv_status take_limits(clv_tokenizer *t, const char *folder,
     if (!status) status = clv_folder_json(folder, "config.json", false, &model);
     size_t positions;
     const bool encoder = is_encoder(model, &positions);
-    if (!status && t->kind == CLV_TOKENIZER_WORDPIECE) compare_rules(t, folder, tokenizer);
+    if (!status && t->kind == CLV_TOKENIZER_WORDPIECE && clv_folder_has(folder, "tokenizer.json"))
+        compare_rules(t, folder, tokenizer);
     if (!status && t->kind != CLV_TOKENIZER_WORDPIECE && encoder)
         compare_spaces(t, folder, tokenizer);
     if (!status && encoder) look_for_padding(t, folder, tokenizer);
@@ -236,11 +260,6 @@ static clv_status take_limits(clv_tokenizer *t, const char *folder,
                           "%s/tokenizer_config.json: truncation_side is \"%s\", expected right or "
                           "left",
                           folder, side);
-    if (!status && clv_json_bool(clv_json_get(sentence, "do_lower_case"), false) && !t->flags.lower)
-        status = clv_fail(CLV_E_FORMAT,
-                          "%s/%s: do_lower_case is true, but the tokenizer keeps capitals; this is "
-                          "not supported",
-                          folder, name);
     const size_t wanted = options->unlimited ? 0 : options->max_length;
     if (!status && wanted && wanted < 2)
         status = clv_fail(CLV_E_ARGUMENT, "%s: max_length is %zu, but it must be at least 2",

@@ -162,9 +162,13 @@ struct clv_tokenizer {
     bool keep_end;  /* keeps the last tokens of a text that is too long, not the first */
     bool pads_left; /* tokenizer.json says so; Cleave does not pad */
     bool replace_invalid, drop_invalid;
+    bool lower_asked; /* sentence_bert_config.json wants lower case whatever the normalizer does */
 
     /* WORDPIECE */
     clv_char_flags flags;
+    clv_char_flags written; /* what tokenizer.json says ... */
+    bool
+        flags_given; /* ... but tokenizer_config.json has other rules, which `flags` are from the start */
     uint32_t rules[CLV_CHAR_TABLE];
     size_t max_word_chars;
 
@@ -191,10 +195,12 @@ struct clv_tokenizer {
 /* Reads the JSON of tokenizer.json. `what` names it in messages. */
 clv_status clv_tokenizer_from_json(clv_tokenizer *tokenizer, const char *what, const char *text,
                                    size_t length);
-/* Reads vocab.txt; `config` is the text of tokenizer_config.json, NULL: the defaults of BERT. */
+/* Reads vocab.txt; `config` is the text of tokenizer_config.json, NULL: the defaults of BERT. `added` is the content of
+ * added_tokens.json, NULL: there is none. */
 clv_status clv_tokenizer_from_vocabulary(clv_tokenizer *tokenizer, const char *what,
                                          const char *text, size_t length, const char *config_name,
-                                         const char *config, size_t config_length);
+                                         const char *config, size_t config_length,
+                                         const clv_json *added);
 /* Reads the rest of tokenizer.json if its model is BPE or Unigram. */
 clv_status clv_tokenizer_from_bpe_json(clv_tokenizer *tokenizer, const char *what,
                                        const clv_json *root);

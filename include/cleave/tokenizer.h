@@ -108,7 +108,8 @@ typedef struct clv_tokenize_options {
  *   or if that is missing and the direction of tokenizer.json's truncation is left. All else that tokenizer.json says
  *   about truncation and padding is ignored, as in sentence-transformers.
  * - If tokenizer_config.json and tokenizer.json (without it: BERT) have different rules for capitals, accents or
- *   ideographs, the latter counts, with a warning, because transformers follows the former.
+ *   ideographs, the former counts, with a warning, as in transformers. If sentence_bert_config.json asks for
+ *   do_lower_case, texts become lower-case first.
  * - A token that only tokenizer_config.json adds is split like any word, also with a warning.
  *
  * For other kinds of tokenizers, options->max_length is the only limit.

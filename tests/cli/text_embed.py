@@ -243,6 +243,24 @@ def check_prompts(folder):
         expect("include_prompt", (2, True), (done.returncode, b"include_prompt is false" in done.stderr))
 
 
+def check_subfolder(folder):
+    """A transformer in a subfolder, as old versions of sentence-transformers wrote it, gives the same vectors; and the
+    activation of config.json counts."""
+    models = [make_model(os.path.join(folder, "act-" + act), hidden_act=act) for act in ("gelu", "silu")]
+    outer = os.path.join(folder, "outer")
+    os.makedirs(os.path.join(outer, "1_Pooling"))
+    shutil.copytree(models[1], os.path.join(outer, "0_Transformer"))
+    for name, content in (("modules.json", [{"type": "x.Transformer", "path": "0_Transformer"},
+                                            {"type": "x.Pooling", "path": "1_Pooling"}]),
+                          ("1_Pooling/config.json", {"word_embedding_dimension": WIDTH})):
+        with open(os.path.join(outer, name), "w", encoding="ascii") as file:
+            json.dump(content, file)
+    done = [run(model, "--mode=reference", "-o", "-", text=b"the cats\n") for model in (*models, outer)]
+    expect("exit codes", [0] * 3, [each.returncode for each in done])
+    expect("a subfolder", done[1].stdout, done[2].stdout)
+    expect("silu is not gelu", True, done[0].stdout != done[1].stdout)
+
+
 def check_parquet(folder, model):
     """A column of texts of a Parquet file that pyarrow wrote gives the vectors of these texts."""
     path, lines = testdata.path_of("io/texts.parquet"), os.path.join(folder, "same.jsonl")
@@ -351,6 +369,7 @@ def main():
         check_rows(folder)
         check_refusals(folder)
         check_prompts(folder)
+        check_subfolder(folder)
         check_tables(folder)
         check_warnings(folder)
         check_minilm(folder)

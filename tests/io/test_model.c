@@ -117,6 +117,10 @@ static void sentence_transformers_files_are_obeyed(void **state)
     EXPECT_OK(clv_model_open(folder, &m));
     assert_int_equal(clv_model_get_config(m)->pooling, CLV_MODEL_LAST);
     clv_model_close(m);
+    put(folder, "1_Pooling/config.json", "{\"word_embedding_dimension\": 8}");
+    EXPECT_OK(clv_model_open(folder, &m));
+    assert_int_equal(clv_model_get_config(m)->pooling, CLV_MODEL_MEAN);
+    clv_model_close(m);
     put(folder, "1_Pooling/config.json", "{\"pooling_mode\": [\"cls\", \"weightedmean\"]}");
     EXPECT_OK(clv_model_open(folder, &m));
     assert_int_equal(clv_model_get_config(m)->joined_count, 2);
@@ -128,7 +132,7 @@ static void sentence_transformers_files_are_obeyed(void **state)
     } wrong[] = {
         { "1_Pooling/config.json", "{\"word_embedding_dimension\": 9, \"pooling_mode\": \"mean\"}",
           "word_embedding_dimension is 9, expected 8 to 8" },
-        { "1_Pooling/config.json", "{\"word_embedding_dimension\": 8}", "has no pooling" },
+        { "1_Pooling/config.json", "{\"pooling_mode\": []}", "has no pooling" },
         { "1_Pooling/config.json", "{\"embedding_dimension\": 9, \"pooling_mode\": [\"mean\"]}",
           "embedding_dimension is 9" },
         { "1_Pooling/config.json", "{\"pooling_mode\": [\"mean\", 7]}", "is a whole number" },
@@ -139,7 +143,8 @@ static void sentence_transformers_files_are_obeyed(void **state)
         { "modules.json", "[{\"path\": \"\", \"type\": \"a.Router\"}]", "type \"a.Router\"" },
         { "modules.json", "[{\"path\": \"\", \"type\": \"a.Dense\"}]", "module 0 is Dense" },
         { "modules.json", "[{\"path\": \"../x\", \"type\": \"a.Pooling\"}]", "\"../x\"" },
-        { "modules.json", "[{\"path\": \"0\", \"type\": \"a.Transformer\"}]", "lies in \"0\"" },
+        { "modules.json", "[{\"path\": \"../0\", \"type\": \"a.Transformer\"}]",
+          "lies in \"../0\"" },
         { "modules.json", "[{\"path\": \"\", \"type\": \"a.Transformer\"}]",
           "there is no Pooling module" },
         { "modules.json", "{}", "expected a list of 1 to 32 modules" },

@@ -26,6 +26,7 @@ static clv_status path_of(char out[MOST_PATH], const char *folder, const char *n
 static const char *const copied[] = { "tokenizer.json",
                                       "tokenizer_config.json",
                                       "vocab.txt",
+                                      "added_tokens.json",
                                       "special_tokens_map.json",
                                       "sentence_bert_config.json",
                                       "config_sentence_transformers.json",
@@ -84,10 +85,17 @@ static clv_status copy_modules(const char *from, const char *to)
     return status;
 }
 
-static clv_status copy_files(const char *from, const char *to)
+/* `subfolder` contains the transformer; "" if it is the model folder itself. */
+static clv_status copy_files(const char *from, const char *to, const char *subfolder)
 {
-    for (size_t i = 0; i < CLV_LEN(copied); ++i)
+    char inside[MOST_PATH], target[MOST_PATH];
+    CLV_TRY(path_of(inside, from, subfolder));
+    CLV_TRY(path_of(target, to, subfolder));
+    for (size_t i = 0; i < CLV_LEN(copied); ++i) {
         CLV_TRY(copy_file(from, to, copied[i]));
+        if (*subfolder) CLV_TRY(copy_file(inside, target, copied[i]));
+    }
+    CLV_TRY(copy_file(inside, target, clv_folder_sentence_config(inside)));
     return copy_modules(from, to);
 }
 
@@ -144,10 +152,17 @@ clv_status cli_folder_write(const char *from, const char *to, const cli_classes 
                             clv_trainer *trainer)
 {
     static const char *const metadata[] = { "format", "pt", NULL };
-    char weights[MOST_PATH];
-    CLV_TRY(clv_dir_make(to));
-    CLV_TRY(copy_files(from, to));
-    CLV_TRY(write_config(from, to, classes));
-    CLV_TRY(path_of(weights, to, "model.safetensors"));
-    return clv_trainer_write(trainer, weights, metadata);
+    char weights[MOST_PATH], target[MOST_PATH], *inside;
+    CLV_TRY(clv_folder_transformer(from, &inside));
+    const char *subfolder = inside + strlen(from);
+    subfolder += *subfolder == '/';
+    clv_status status = clv_dir_make(to);
+    if (!status) status = path_of(target, to, subfolder);
+    if (!status) status = clv_dir_make(target);
+    if (!status) status = copy_files(from, to, subfolder);
+    if (!status) status = write_config(inside, target, classes);
+    if (!status) status = path_of(weights, target, "model.safetensors");
+    if (!status) status = clv_trainer_write(trainer, weights, metadata);
+    clv_free(inside);
+    return status;
 }
