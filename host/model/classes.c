@@ -237,20 +237,23 @@ clv_status clv_classes_open(const clv_model *model, const char *folder, clv_clas
     if (!model || !folder) return clv_fail(CLV_E_ARGUMENT, "clv_classes_open: an argument is NULL");
     clv_json *root = NULL;
     clv_classes *c = clv_zalloc(1, sizeof *c);
-    char *config = clv_folder_path(folder, "config.json");
-    clv_status status = c && config ? CLV_OK : clv_fail(CLV_E_MEMORY, "%s: out of memory", folder);
-    if (!status) status = clv_folder_json(folder, "config.json", true, &root);
+    char *inside = NULL, *config = NULL;
+    clv_status status = c ? clv_folder_transformer(folder, &inside)
+                          : clv_fail(CLV_E_MEMORY, "%s: out of memory", folder);
+    if (!status && !(config = clv_folder_path(inside, "config.json")))
+        status = clv_fail(CLV_E_MEMORY, "%s: out of memory", folder);
+    if (!status) status = clv_folder_json(inside, "config.json", true, &root);
     if (!status) {
         c->config = *clv_model_get_config(model);
         c->config.normalize = false;
         c->config.joined_count = c->config.step_count = 0; /* no modules run after the pooling */
         c->config.steps = NULL;
         c->config.output = c->config.width;
-        status = read_layer(c, model, folder, config, root);
+        status = read_layer(c, model, inside, config, root);
     }
     if (!status) status = take_names(c, config, root);
     clv_json_free(root);
-    clv_free(config);
+    clv_free(config), clv_free(inside);
     if (status)
         clv_classes_close(c);
     else

@@ -205,11 +205,14 @@ clv_status clv_ranker_open(clv_context *context, const char *folder,
     clv_ranker *r = clv_zalloc(1, sizeof *r);
     if (!r) return clv_fail(CLV_E_MEMORY, "cross-encoder: out of memory");
     r->threads = o.threads, r->activation = o.activation;
+    char *inside = NULL;
     clv_status status = clv_model_open(folder, &r->model);
+    if (!status) status = clv_folder_transformer(folder, &inside);
     if (!status) status = clv_classes_open(r->model, folder, &r->classes);
-    if (!status) status = choose_activation(folder, clv_classes_count(r->classes), &r->activation);
+    if (!status) status = choose_activation(inside, clv_classes_count(r->classes), &r->activation);
     if (!status) status = open_tokenizer(r, folder, &o);
-    if (!status) status = open_encoder(r, context, folder, &o);
+    if (!status) status = open_encoder(r, context, inside, &o);
+    clv_free(inside);
     if (status)
         clv_ranker_close(r);
     else

@@ -269,6 +269,24 @@ def check_what_finetune_keeps(folder, model):
     expect("its classes", 0, run(out).returncode)
 
 
+def check_subfolder(folder, model):
+    """A classifier learnt from a folder with the transformer in a subfolder has its files there, too, and is read."""
+    base, out, flat = (os.path.join(folder, name) for name in ("nested", "nested-out", "flat-out"))
+    os.makedirs(os.path.join(base, "1_Pooling"))
+    shutil.copytree(model, os.path.join(base, "0_Transformer"))
+    for name, content in (("modules.json", [{"type": "x.Transformer", "path": "0_Transformer"},
+                                            {"type": "x.Pooling", "path": "1_Pooling"}]),
+                          ("1_Pooling/config.json", {"pooling_mode": "mean"})):
+        with open(os.path.join(base, name), "w", encoding="utf-8") as file:
+            json.dump(content, file)
+    for source, target in (base, out), (model, flat):
+        done = text_finetune.run(source, "--mode=reference", "--data", os.path.join(folder, "data.tsv"), "-q",
+                                 "--epochs=1", "-o", target)
+        expect("finetune of %s" % source, (0, b""), (done.returncode, done.stderr))
+    expect("files", True, os.path.exists(os.path.join(out, "0_Transformer", "model.safetensors")))
+    expect("the same classes", (0, run(flat).stdout), (run(out).returncode, run(out).stdout))
+
+
 def main():
     with tempfile.TemporaryDirectory() as folder:
         model = make_model(os.path.join(folder, "model"))
@@ -276,6 +294,7 @@ def main():
         check_formats(folder, out, rows)
         check_names(folder, out)
         check_what_finetune_keeps(folder, model)
+        check_subfolder(folder, model)
         check_refusals(folder, model, *check_transformers(folder, model))
     print("\n".join(WRONG) or "classify: all as expected")
     return 1 if WRONG else 0
