@@ -250,16 +250,19 @@ class Writes(PacoCase):
 class Prepares(PacoCase):
     """The star, frames and pixels; companions measured. What the numbers are is tested in Python."""
 
-    def companions(self, *options, **more):
+    def companions(self, *options, frames=50, side=50, **more):
+        """The first frames of a sequence, or only a square around the star; one frame and one pixel are spoilt."""
         case = testdata.path_of("paco/syn50")
-        cube = kit.npy_read(os.path.join(case, "cube.npy"))
-        values = list(cube.values)
-        for i in range(7 * 2500, 8 * 2500):
+        cube, angles = (kit.npy_read(os.path.join(case, f"{n}.npy")) for n in ("cube", "angles"))
+        edge, area = (50 - side) // 2, side * side
+        values = [cube.at(l, y, x) for l in range(frames) for y in range(edge, edge + side)
+                  for x in range(edge, edge + side)]
+        for i in range(7 * area, 8 * area):
             values[i] *= 30
-        values[3 * 2500 + 1250] = math.nan
-        spoilt = self.npy("spoilt.npy", cube.shape, values)
-        self.result = self.run_paco(spoilt, *(os.path.join(case, f"{n}.npy") for n in ("angles", "psf")),
-                                    *options, as_it_is=False, **more)
+        values[3 * area + area // 2] = math.nan
+        self.result = self.run_paco(self.npy("spoilt.npy", (frames, side, side), values),
+                                    self.npy("turning.npy", [frames], angles.values[:frames], "<f8"),
+                                    os.path.join(case, "psf.npy"), *options, as_it_is=False, **more)
         with open(self.path("out/detections.csv"), encoding="ascii") as file:
             return list(csv.DictReader(file))
 
@@ -297,11 +300,11 @@ class Prepares(PacoCase):
         self.assertEqual((operation["frame_weights"], operation["frames_lowered"]), ("robust", 1))
 
     def test_contrast_is_written(self):
-        self.companions("--contrast", "--contrast-radii", "12", "--contrast-injections", "6", "--psf-mode", "shift",
-                        "--pixel-scale", "20", "--star-flux", "1000", "--threshold", "4")
+        self.companions("--contrast", "--contrast-radii", "10", "--contrast-injections", "6", "--psf-mode", "shift",
+                        "--pixel-scale", "20", "--star-flux", "1000", "--threshold", "4", frames=25, side=34)
         with open(self.path("out/contrast.csv"), encoding="ascii") as file:
             rows = [{key: float(value) for key, value in row.items()} for row in csv.DictReader(file)]
-        self.assertEqual([row["distance"] for row in rows], [12])
+        self.assertEqual([row["distance"] for row in rows], [10])
         for row in rows: # vip-hci's columns, and more
             self.assertAlmostEqual(row["distance_arcsec"], 0.02 * row["distance"])
             self.assertAlmostEqual(row["sensitivity_student"], row["flux"] / 1000, delta=1e-8)
@@ -311,8 +314,8 @@ class Prepares(PacoCase):
             self.assertTrue(0 < row["flux_16"] <= row["flux"] <= row["flux_84"])
             self.assertTrue(1 <= row["injections"] <= 6)
         made = kit.npy_read(self.path("out/contrast.npy"))
-        self.assertEqual(made.shape, (50, 50))
-        self.assertGreater(sum(value > 0 for value in made.values), 500)
+        self.assertEqual(made.shape, (34, 34))
+        self.assertGreater(sum(value > 0 for value in made.values), 300)
         with open(self.path("out/report.json"), encoding="utf-8") as file:
             self.assertLessEqual({"contrast.npy", "contrast.csv", "contrast.png"}, set(json.load(file)["sha256"]))
         for options in (("--contrast-radii", "9"), ("--contrast", "--conv", "vip"), ("--contrast", "--contrast-radii", "0"),
