@@ -53,10 +53,10 @@ build_it()
 {
     cmake -S "$root" -B "$out/build" -G Ninja -DCMAKE_BUILD_TYPE=Release "-DCMAKE_C_FLAGS=$reproducible_flags" \
         -DCLEAVE_TESTS=OFF \
-        -DCLEAVE_BENCH=OFF -DCLEAVE_WITH_MPI=OFF -DCMAKE_INSTALL_PREFIX="$folder" -DCMAKE_INSTALL_LIBDIR=lib \
+        -DCLEAVE_BENCH=OFF -DCLEAVE_WITH_MPI=OFF -DCMAKE_INSTALL_PREFIX=/opt/cleave -DCMAKE_INSTALL_LIBDIR=lib \
         > "$out/configure.log" || { cat "$out/configure.log" && return 1; }
     cmake --build "$out/build" > "$out/build.log" || { tail -n 40 "$out/build.log" && return 1; }
-    cmake --install "$out/build" --strip > /dev/null
+    cmake --install "$out/build" --prefix "$folder" --strip > /dev/null
 }
 
 collect()
