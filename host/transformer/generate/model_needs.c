@@ -51,7 +51,7 @@ clv_status clv_lm_check_config(const char *path, const clv_lm_config *c)
             c->turned, c->head);
     if (!(c->eps > 0 && c->eps < 1))
         return clv_fail(CLV_E_FORMAT,
-                        "%s: the epsilon of the norms is %g, expected above 0 and "
+                        "%s: the epsilon of the norms is %g, expected a number above 0 and "
                         "below 1",
                         path, (double)c->eps);
     if (!(c->base >= 1 && c->base < 1e12))
