@@ -1,14 +1,15 @@
 /* cl/spectra/gram_group.cl -- the sums of gram.clh by work-groups, for GPUs: a group takes a segment of 64 pixels.
  *
  * A work-item first computes the rows of one pixel and puts them into local memory, [row][pixel]: neighbours read
- * neighbouring pixels. Then it computes 2 x 2 sums of products of two rows over all pixels, four at a time.
+ * neighbouring pixels. Then it computes 2 x 2 sums of products of two rows, four pixels at a time: for `around` over all
+ * pixels; for `gram`, whose sums are symmetric, only those of a triangle, over one of PARTS parts of the pixels.
  *
  * clv_spectra_gram_group:   rows S_0 .. S_(N-1), D; sums of S_i S_j and S_i D.
  * clv_spectra_around_group: rows g of 6 differences, S_0 .. S_(N-1), r; sums of each with g and r; then the slope
  *                           of log det M and the residual of unmasked pixels, in place of the first rows.
  * Launch   x: segments * 64, y: items; local (64, 1).
  * Defines  NPOLY continuum terms, at most 15.
- * Order    four sums of 16 pixels each in order, joined at the end, for each product. */
+ * Order    four sums of every fourth pixel in order, joined at the end, for each product; `gram` joins its parts then. */
 #include "common/waves.clh"
 #include "spectra/spectra.clh"
 
@@ -16,19 +17,23 @@
 #define PITCH (PIXELS + 4) /* floats from row to row; a multiple of 4, and rows begin in other banks */
 #define LANES_OF_G 6       /* lanes 1 .. 6; 0 and 7 have no difference */
 #define FOURS ((NPOLY + 3) / 4)
+#define PAIRS ((NPOLY + 2) / 2) /* of the rows S and D */
+#define BLOCKS (PAIRS * (PAIRS + 1) / 2)
+#define PARTS (BLOCKS < 4 ? PIXELS / 4 : PIXELS / BLOCKS) /* of the pixels; each has a four at least */
 
 static float sum_of(float4 v)
 {
     return (v.x + v.y) + (v.z + v.w);
 }
 
-/* Returns the sums over the pixels of the products of two rows with two others: (a0 b0, a0 b1, a1 b0, a1 b1). */
+/* Returns the sums of the products of two rows with two others, (a0 b0, a0 b1, a1 b0, a1 b1), over every `step`-th four
+ * of pixels from `first` on. */
 static float4 products(__local const float4 *a0, __local const float4 *a1, __local const float4 *b0,
-                       __local const float4 *b1)
+                       __local const float4 *b1, int first, int step)
 {
     float4 s00 = 0.0f, s01 = 0.0f, s10 = 0.0f, s11 = 0.0f;
 #pragma unroll 4
-    for (int k = 0; k < PIXELS / 4; ++k) {
+    for (int k = first; k < PIXELS / 4; k += step) {
         const float4 x = a0[k], y = a1[k], u = b0[k], v = b1[k];
         s00 = fma(x, u, s00), s01 = fma(x, v, s01);
         s10 = fma(y, u, s10), s11 = fma(y, v, s11);
@@ -59,10 +64,28 @@ clv_spectra_gram_group(__global const float *restrict pixels, __global const flo
     }
     row[NPOLY * PITCH + me] = point.y;
     barrier(CLK_LOCAL_MEM_FENCE);
-    const int i = me / 8 * 2, j = me % 8 * 2; /* of 16 x 16; sums beyond the last row are not kept */
+    const int part = me / BLOCKS, block = me % BLOCKS;
+    int right = 0; /* block right (right + 1) / 2 + left holds the products of pairs left <= right */
+#pragma unroll
+    for (int r = 1; r < PAIRS; ++r)
+        right += block >= r * (r + 1) / 2;
+    const int left = block - right * (right + 1) / 2;
     __local const float4 *from = (__local const float4 *)row;
-    const float4 sum = products(from + min(i, NPOLY) * (PITCH / 4), from + min(i + 1, NPOLY) * (PITCH / 4),
-                                from + min(j, NPOLY) * (PITCH / 4), from + min(j + 1, NPOLY) * (PITCH / 4));
+    float4 sum = 0.0f;
+    if (part < PARTS)
+        sum = products(from + 2 * left * (PITCH / 4), from + min(2 * left + 1, NPOLY) * (PITCH / 4),
+                       from + 2 * right * (PITCH / 4), from + min(2 * right + 1, NPOLY) * (PITCH / 4), part, PARTS);
+    barrier(CLK_LOCAL_MEM_FENCE); /* the sums take the place of the rows */
+    __local float4 *sums = (__local float4 *)row;
+    if (part < PARTS) sums[me] = sum;
+    barrier(CLK_LOCAL_MEM_FENCE);
+    const int i = me / 8 * 2, j = me % 8 * 2; /* of 16 x 16; sums beyond the last row are not kept */
+    const int low = min(min(i, j) / 2, PAIRS - 1), high = min(max(i, j) / 2, PAIRS - 1);
+    sum = 0.0f;
+#pragma unroll
+    for (int p = 0; p < PARTS; ++p)
+        sum += sums[p * BLOCKS + high * (high + 1) / 2 + low];
+    if (i > j) sum = sum.s0213;
     const int segments = all_pixels / PIXELS;
     __global float *o = out + ((size_t)item * segments + seg) * CLV_SPECTRA_AROUND + i * 16 + j;
     const float2 beyond = (float2)(j <= NPOLY ? 1.0f : 0.0f, j + 1 <= NPOLY ? 1.0f : 0.0f);
@@ -142,7 +165,7 @@ clv_spectra_around_group(__global const float *restrict pixels, __global const f
     const int a = me / 4 * 2, b = me % 4 * 2, b1 = b + 1 < LANES_OF_G ? b + 1 : last;
     __local const float4 *from = (__local const float4 *)row;
     const float4 sum = products(from + min(a, last) * (PITCH / 4), from + min(a + 1, last) * (PITCH / 4),
-                                from + (b < LANES_OF_G ? b : last) * (PITCH / 4), from + b1 * (PITCH / 4));
+                                from + (b < LANES_OF_G ? b : last) * (PITCH / 4), from + b1 * (PITCH / 4), 0, 1);
     keep(o, a, b, sum.x), keep(o, a, b + 1, sum.y);
     keep(o, a + 1, b, sum.z), keep(o, a + 1, b + 1, sum.w);
     barrier(CLK_LOCAL_MEM_FENCE);

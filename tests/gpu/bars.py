@@ -7,6 +7,7 @@ is the longer of the same two for the arithmetic that the result needs and for e
 are counts: neither a wait for memory nor a conflict of banks is in them, so that a real card is slower.
 """
 import collections
+import math
 import re
 
 # Multiply-adds and bytes per second: GeForce RTX 3060, Radeon RX 6700 XT, Radeon VII
@@ -52,7 +53,9 @@ def spectra_gram(row):
     hot = [l for l in row.inner[1:] if l[2].get("fma", 0) >= 16]
     if terms != 10 or not hot:
         return None
-    turns = 256 / hot[0][2]["fma"]  # four fours of products of each work-item for each four of 64 pixels
+    pairs = (terms + 2) // 2  # of rows, of which a work-item multiplies two pairs
+    parts = 64 // (pairs * (pairs + 1) // 2)  # work-items that share the pixels of a product
+    turns = 16 * math.ceil(16 / parts) / hot[0][2]["fma"]  # four fours of products for each four of the pixels
     slots = 64 * (turns * hot[0][1] + row.inner[0][1])
     out = 4 * 16 * terms
     return Cost(slots, 64 * (terms * (terms + 1) / 2 + 2 * terms), 64 * (32 + 8) + out, 64 * (4 + 8) + out)
@@ -64,10 +67,7 @@ DISTANCES = (
     ("clv_spectra_gram_group", spectra_gram, 3.0, "normal equations of spectra"),
 )
 # What is short of its bar, and where it is held until it reaches it: (kernel, target): most times the roofline.
-HELD = {
-    # the Radeon VII has 3 times the others' bandwidth: 8 numbers lie beside each other of which one is read
-    ("clv_spectra_gram_group", "gfx906"): 3.3,
-}
+HELD = {}
 
 
 def distance(cost, card):
