@@ -300,11 +300,11 @@ class Prepares(PacoCase):
         self.assertEqual((operation["frame_weights"], operation["frames_lowered"]), ("robust", 1))
 
     def test_contrast_is_written(self):
-        self.companions("--contrast", "--contrast-radii", "10", "--contrast-injections", "6", "--psf-mode", "shift",
-                        "--pixel-scale", "20", "--star-flux", "1000", "--threshold", "4", frames=25, side=34)
+        self.companions("--contrast", "--contrast-radii", "12", "--contrast-injections", "6", "--psf-mode", "shift",
+                        "--pixel-scale", "20", "--star-flux", "1000", "--threshold", "4", frames=30, side=40)
         with open(self.path("out/contrast.csv"), encoding="ascii") as file:
             rows = [{key: float(value) for key, value in row.items()} for row in csv.DictReader(file)]
-        self.assertEqual([row["distance"] for row in rows], [10])
+        self.assertEqual([row["distance"] for row in rows], [12])
         for row in rows: # vip-hci's columns, and more
             self.assertAlmostEqual(row["distance_arcsec"], 0.02 * row["distance"])
             self.assertAlmostEqual(row["sensitivity_student"], row["flux"] / 1000, delta=1e-8)
@@ -314,8 +314,8 @@ class Prepares(PacoCase):
             self.assertTrue(0 < row["flux_16"] <= row["flux"] <= row["flux_84"])
             self.assertTrue(1 <= row["injections"] <= 6)
         made = kit.npy_read(self.path("out/contrast.npy"))
-        self.assertEqual(made.shape, (34, 34))
-        self.assertGreater(sum(value > 0 for value in made.values), 300)
+        self.assertEqual(made.shape, (40, 40))
+        self.assertGreater(sum(value > 0 for value in made.values), 500)
         with open(self.path("out/report.json"), encoding="utf-8") as file:
             self.assertLessEqual({"contrast.npy", "contrast.csv", "contrast.png"}, set(json.load(file)["sha256"]))
         for options in (("--contrast-radii", "9"), ("--contrast", "--conv", "vip"), ("--contrast", "--contrast-radii", "0"),
