@@ -168,7 +168,7 @@ static void searches(void)
 static void stars_once(bool resolution, unsigned terms)
 {
     synthetic_stars s;
-    const size_t count = 8;
+    const size_t count = 2;
     clv_specfit_result *results = clv_zalloc(count, sizeof *results);
     require(synthetic_stars_create_like(&synthetic_stars_desi, count, 1, resolution, &s));
     const clv_specfit_options options = { .size = sizeof options, .terms = terms };
