@@ -3,7 +3,7 @@
  * Launch   2-D: (blocks of `cols` columns, rows / each), local (1, 1) on cores with vectors, else
  *          (32, 1) and one column per work-item.
  * Defines  LANES (16 or 1).
- * Needs    OpenCL C 1.2. Memory: x read once, z written once. */
+ * Needs    OpenCL C 1.2. Memory: x is read once, and z is written once. */
 #include "array/map.clh"
 
 __kernel void clv_normalize(__global const float *x, __global const float *mean,

@@ -5,12 +5,12 @@
  * read in whole vectors if the matrix continues behind them, which holds for all but a few.
  *
  * Launch   3-D: global (shares of the panels, 1, batch), local (1, 1, 1).
- * Args     only a few, because each costs the driver as much time as a row of a small product: of A, B, C, R the
- *          offset and batch stride, then the row and column stride (instead of C's column stride the
- *          offset of bias, instead of R's whether there is one); m, n, k, activation; alpha, beta.
+ * Args     There are only a few, because each costs the driver as much time as a row of a small product. For A, B, C
+ *          and R: the offset and batch stride, then the row and column stride. C's column stride is replaced by the
+ *          offset of bias, and R's by whether there is a bias. Then come m, n, k and activation; alpha and beta.
  * Defines  LANES (16 or 8), MR rows of a tile, MORE: there are bias or R (else beta is 0).
  * Needs    OpenCL C 1.2.
- * Order    every sum runs in ascending order of k by fma from 0, as in blas/gemm_rows.cl. */
+ * Order    Every sum runs in ascending order of k by fma from 0, as in blas/gemm_rows.cl. */
 #pragma OPENCL FP_CONTRACT OFF
 
 #include "common/functions.clh"

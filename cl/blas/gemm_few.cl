@@ -14,8 +14,8 @@
  *          rounded up to 64, rows), local (64, 1).
  * Defines  LANES 1; MR rows: 1, 2, 4 or 8, of which m exist; B_HALF.
  * Needs    OpenCL C 1.2; local memory of MR * 4 * 64 floats, given as an argument.
- * Order    the same for every row, whatever MR is: each work-item's terms in ascending order, then work-items in pairs,
- *          then splits in ascending order. It is not the order of the other products. */
+ * Order    It is the same for every row, whatever MR is: each work-item's terms in ascending order, then work-items
+ *          in pairs, then splits in ascending order. It is not the order of the other products. */
 #pragma OPENCL FP_CONTRACT OFF
 
 #include "blas/shared.clh"

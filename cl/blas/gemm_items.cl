@@ -8,8 +8,8 @@
  * Launch   3-D: global (columns / RN, rows / RM, batch, both rounded up to whole groups), local (TX, TY, 1).
  * Defines  LANES 1, TX, TY, RM, RN, B_HALF.
  * Needs    OpenCL C 1.2.
- * Order    every sum runs in ascending order of k by fma from 0, as in blas/gemm_rows.cl; on a device without
- *          fma by products and sums. */
+ * Order    Every sum runs in ascending order of k by fma from 0, as in blas/gemm_rows.cl; on a device without
+ *          fma, products are rounded and then added. */
 #pragma OPENCL FP_CONTRACT OFF
 
 #include "common/functions.clh"

@@ -14,7 +14,7 @@
  * Needs    OpenCL C 1.2.
  * Kernels  clv_gemm_rows; clv_gemm_pack_b (without B_LIES and B_BLOCKS); clv_gemm_pack_a (without these two and
  *          B_HALF).
- * Order    every sum runs in ascending order of k by fma from 0: its bits do not depend on tiles, blocks,
+ * Order    Every sum runs in ascending order of k by fma from 0: its bits do not depend on tiles, blocks,
  *          other rows or other columns, and are those of blas/gemm_tile.cl. */
 #pragma OPENCL FP_CONTRACT OFF
 

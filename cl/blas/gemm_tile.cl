@@ -13,9 +13,9 @@
  * Defines  LANES 1; TX, TY, multiples of 8 and 4; RM, RN, multiples of 4; KT, a power of two; B_HALF.
  *          TX * TY is a multiple of KT, of TY * RM and of TX * RN.
  * Needs    OpenCL C 1.2; local memory of 2 * KT * (TY * RM + TX * RN + 8) floats, given as an argument.
- * Memory   neighbouring work-items read neighbouring elements of A and B, whichever of their strides
+ * Memory   Neighbouring work-items read neighbouring elements of A and B, whichever of their strides
  *          is 1. Rows and columns beyond the matrix repeat its last one.
- * Order    every sum runs in ascending order of k by fma from 0, as in blas/gemm_rows.cl. */
+ * Order    Every sum runs in ascending order of k by fma from 0, as in blas/gemm_rows.cl. */
 #pragma OPENCL FP_CONTRACT OFF
 
 #include "common/functions.clh"

@@ -15,13 +15,13 @@
  * have no prime factors but 2, 3 and 5; a line of another length is continued by its mirror image, at least as
  * far as the kernel reaches.
  *
- * Memory: the scratch of each work-item, 2 * 32 * the longest line; then for each frame of a group
+ * Memory   First comes the scratch of each work-item, 2 * 32 * the longest line; then, for each frame of a group:
  *   spectrum  [x or kx][ky]             columns * pitch
- *   halfway   [scale of the step][ky][x] ... of responses that are transformed back in x, not yet in y
+ *   halfway   [scale of the step][ky][x] responses that are transformed back in x, but not yet in y
  *   responses [scale][y][x]
  * Launch   1-D, local (1): each work-item takes block after block; its scratch stays in the cache.
  * Defines  LANES (16), PIXEL, DOG (any; both are the same here).
- * Order    that of the transform: bits do not depend on blocks, work-items or batches. */
+ * Order    Sums have the order of the transform: bits do not depend on blocks, work-items or batches. */
 #pragma OPENCL FP_CONTRACT OFF
 
 #include "blob/blob.clh"

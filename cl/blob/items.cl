@@ -7,8 +7,8 @@
  * Launch   3-D: global (width rounded up to WG, height, frames); the last two kernels (.., height,
  *          frames * scales). local (WG, 1, 1). No barrier, no local memory.
  * Defines  LANES (1), PIXEL, DOG, WG.
- * Memory   neighbours read neighbouring elements; caches serve the elements that several pixels need.
- * Order    as rows.cl: the same sums in the same order. */
+ * Memory   Neighbours read neighbouring elements; caches serve the elements that several pixels need.
+ * Order    The sums and their order are those of rows.cl. */
 #pragma OPENCL FP_CONTRACT OFF
 
 #include "blob/blob.clh"

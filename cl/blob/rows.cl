@@ -6,9 +6,10 @@
  *
  * Launch   3-D: global (tiles in x, bands, frames), local (1, 1, 1).
  * Defines  LANES (8 or 16), PIXEL, DOG, GROUP (levels of one horizontal pass, at most all).
- * Scratch  per work-item: ITEM_FLOATS(...) floats, the last of which are its own bins.
- * Needs    OpenCL C 1.2; int32 global atomics. Vectors at any float's address.
- * Order    kernel coefficients from the middle outwards, each by one fma: bits do not depend on bands or tiles. */
+ * Scratch  Each work-item has ITEM_FLOATS(...) floats, the last of which are its own bins.
+ * Needs    OpenCL C 1.2; int32 global atomics. A vector may begin at the address of any float.
+ * Order    Sums take the kernel's coefficients from the middle outwards, each by one fma: bits do not depend on bands
+ *          or tiles. */
 #pragma OPENCL FP_CONTRACT OFF
 
 #include "blob/blob.clh"

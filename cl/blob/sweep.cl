@@ -10,7 +10,7 @@
  *
  * Launch   3-D: global (strips * COLS / EACH, LEVELS * bands, frames), local (COLS / EACH, LEVELS, 1).
  * Defines  LANES (1), PIXEL, DOG, COLS, EACH, LEVELS, RADIUS (the largest, rounded up to a multiple of 4).
- * Order    along a row as in rows.cl; down a column from the first row to the last, starting with 0. */
+ * Order    Sums along a row run as in rows.cl; those down a column from the first row to the last, starting with 0. */
 #pragma OPENCL FP_CONTRACT OFF
 
 #include "blob/blob.clh"

@@ -7,7 +7,7 @@
  * Launch   3-D: global (tiles in x * WG, tiles in y, frames), local (WG, 1, 1).
  * Defines  LANES (1), PIXEL, DOG, WG, TX, TY.
  * Needs    local memory of clv_blob_tile_floats floats, given as an argument.
- * Order    as rows.cl: the same sums in the same order. */
+ * Order    The sums and their order are those of rows.cl. */
 #pragma OPENCL FP_CONTRACT OFF
 
 #include "blob/blob.clh"

@@ -9,7 +9,7 @@
  *          [z0 - 1, z1 + 1) in it, and [z0, z1) in clv_volume_look.
  * Defines  LANES (1), PIXEL, DOG, WG, TX, TY (of a tile).
  * Needs    clv_volume_tile: local memory of clv_volume_tile_floats floats, given as an argument.
- * Order    as volume_rows.cl: the same sums in the same order. */
+ * Order    The sums and their order are those of volume_rows.cl. */
 #pragma OPENCL FP_CONTRACT OFF
 
 #include "blob/volume.clh"

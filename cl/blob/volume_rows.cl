@@ -8,7 +8,8 @@
  * Scratch  of clv_volume_flat, for each work-item: a row of pixels of pitch + 2 pad, and a ring of `ring` rows
  *          of pitch for each plane (LoG 2, DoG 1), so that its data stay in the cache.
  * Needs    OpenCL C 1.2; int32 global atomics. No barrier, no local memory.
- * Order    kernel coefficients from the middle outwards, each by one fma: bits do not depend on slabs or bands. */
+ * Order    Sums take the kernel's coefficients from the middle outwards, each by one fma: bits do not depend on slabs
+ *          or bands. */
 #pragma OPENCL FP_CONTRACT OFF
 
 #include "blob/volume.clh"

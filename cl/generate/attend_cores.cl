@@ -13,7 +13,7 @@
  * Defines  LANES 16, DH: width of a head, ROT: terms of it that are rotated, NEIGHBOURS: pairs are (2t, 2t + 1)
  *          instead of (t, t + ROT / 2), HEAD_NORM, GROUP, QUERIES, HALF: the cache holds halves.
  * Needs    OpenCL C 1.2.
- * Order    a query's sums run over its keys in ascending order, in tiles of 32: its bits depend on `parts`, not on its
+ * Order    A query's sums run over its keys in ascending order, in tiles of 32: its bits depend on `parts`, not on its
  *          block or on the other queries. */
 #pragma OPENCL FP_CONTRACT OFF
 

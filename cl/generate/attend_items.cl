@@ -12,7 +12,7 @@
  * Defines  LOCAL: work-items of a group, DH: width of a head, ROT: terms of it that are rotated, NEIGHBOURS:
  *          pairs are (2t, 2t + 1) instead of (t, t + ROT / 2), HEAD_NORM, GROUP, HALF: the cache holds halves.
  * Needs    OpenCL C 1.2.
- * Order    a query's sums run over its keys in ascending order, in tiles of LOCAL: its bits depend on `parts` alone. */
+ * Order    A query's sums run over its keys in ascending order, in tiles of LOCAL: its bits depend on `parts` alone. */
 #pragma OPENCL FP_CONTRACT OFF
 
 #define LANES 1

@@ -5,8 +5,8 @@
  * Launch   2-D: global (tiles of positions, map rows / MAP_ROWS), local (1, 1) on CPUs.
  * Defines  LANES, SHIFTED, MAP_ROWS positions below each other for one work-item: the rotation maps a block of
  *          positions to a block of patches, whose hits share cache lines.
- * Memory   hits gathered; sums [a high, a low, b high, b low][map row][map pitch] and count
- *          [map row][map pitch] written (first frames) or added to (later ones). */
+ * Memory   Hits are gathered. The first frames write sums [a high, a low, b high, b low][map row][map pitch] and
+ *          count [map row][map pitch]; later frames add to them. */
 #pragma OPENCL FP_CONTRACT OFF
 
 #include "patch/paco.clh"

@@ -6,7 +6,7 @@
  *
  * Launch   2-D: global (pitch / LANES, band rows); CPU local (1, 1).
  * Defines  LANES.
- * Memory   the cube twice, D once; coalesced along x. Offsets and strides in elements. */
+ * Memory   The cube is read twice and D is written once, both coalesced along x. Offsets and strides count elements. */
 #pragma OPENCL FP_CONTRACT OFF
 
 #include "patch/paco.clh"

@@ -5,7 +5,7 @@
  *
  * Launch   2-D: global (pitch / LANES, band rows); CPU local (1, 1).
  * Defines  LANES; LAG_BLOCK lags at once (registers); LAGS, a multiple of LAG_BLOCK.
- * Memory   D once per block of lags from cache, V once. */
+ * Memory   D is read once per block of lags, from the cache; V is written once. */
 #pragma OPENCL FP_CONTRACT OFF
 
 #include "patch/paco.clh"

@@ -11,7 +11,7 @@
  *
  * Launch   3-D: global (tiles, rows, blocks of frames), local (1,1,1) on CPUs.
  * Defines  LANES, P, Q, MA, MB (terms of b), SHIFTED, FRAME_BLOCK frames at once.
- * Memory   W once per frame block, D from cache, hits once. */
+ * Memory   W is read once per block of frames, and D from the cache; hits are written once. */
 #pragma OPENCL FP_CONTRACT OFF
 
 #include "patch/paco.clh"

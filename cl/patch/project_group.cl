@@ -7,8 +7,9 @@
  * Launch   2-D: global (width / TILE * 256, rows), local (256, 1).
  * Defines  LANES 1, TILE 1; PATCHES of a work-group; P, Q, MA, MB, SHIFTED as in patch/project.cl; FRAME_BLOCK.
  * Needs    OpenCL C 1.2; local memory of PATCHES * (KEEP_A + KEEP) + MB * KEEP_X floats, an argument.
- * Memory   W, A and hits once; D from cache: PATCHES + 2 radius columns of it for a work-group.
- * Order    as in patch/project.cl. */
+ * Memory   W and A are read once, and hits are written once. A work-group reads PATCHES + 2 radius columns of D, from
+ *          the cache.
+ * Order    Sums have the order of patch/project.cl. */
 #pragma OPENCL FP_CONTRACT OFF
 
 #include "patch/paco.clh"

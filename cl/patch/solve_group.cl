@@ -14,7 +14,8 @@
  * Defines  LANES 1, TILE 1; P, Q, MA as in solve_rows.cl; SIDE, P + Q at least, a multiple of 32; TEAMS.
  * Needs    barriers; `memory`, TEAMS * TEAM_FLOATS floats of local memory: an argument, since PoCL lets
  *          work-groups that run at the same time share arrays that a kernel declares and hands to a function.
- * Memory   V from cache, where neighbouring patches read neighbouring elements; W and A once. */
+ * Memory   V is read from the cache, where neighbouring patches read neighbouring elements; W and A are written
+ *          once. */
 #pragma OPENCL FP_CONTRACT OFF
 
 #include "patch/paco.clh"

@@ -12,7 +12,7 @@
  *          `scratch` holds L and Y: workers * LANES * (P (P + 1) / 2 + P Q) floats.
  *          `vip` is 1 for the numerator of rho that vip-hci uses.
  * Defines  LANES, TILE; P patch pixels; Q vectors, 1 or a multiple of 5; MA terms of a(f).
- * Memory   V twice from cache, W and A once. */
+ * Memory   V is read twice, from the cache; W and A are written once. */
 #pragma OPENCL FP_CONTRACT OFF
 
 #include "patch/paco.clh"

@@ -6,7 +6,7 @@
  * Launch   1-D: global = trials * frames * WG, local (WG).
  * Defines  LANES 1; P pixels of the patch, RADIUS; WG; ENTRIES, WG * ENTRIES >= P (P + 1) / 2.
  * Needs    barriers; `memory`, P (P + 1) / 2 + 7 P + WG floats of local memory.
- * Memory   data, spots and templates twice, neighbours by neighbours. */
+ * Memory   data, spots and templates are read twice; neighbouring work-items read neighbouring elements. */
 #pragma OPENCL FP_CONTRACT OFF
 
 #include "patch/trial.clh"

@@ -12,7 +12,8 @@
  *          theirs.
  * Defines  LANES 8 or 16; P pixels of the patch, RADIUS; SCRATCH floats of a worker for q, beside frames * ROW.
  * Needs    no barrier, no local memory. `data` must be readable for 16 elements beyond its end.
- * Memory   data, spots and templates from cache; scratch of frames * ROW + SCRATCH floats for each worker. */
+ * Memory   data, spots and templates are read from the cache; each worker has a scratch of
+ *          frames * ROW + SCRATCH floats. */
 #pragma OPENCL FP_CONTRACT OFF
 
 #include "patch/trial.clh"

@@ -9,7 +9,7 @@
  *          n-th vector of its row in every m-th of `images` = trials * frames: CPUs take whole rows of many images,
  *          whose coefficients then stay in the first-level cache.
  * Defines  LANES; RADIUS.
- * Memory   coefficients [size][CLV_TRIAL_TERMS][stride] from cache, spots and templates once. */
+ * Memory   coefficients [size][CLV_TRIAL_TERMS][stride] are read from the cache; each output is written once. */
 #pragma OPENCL FP_CONTRACT OFF
 
 #include "patch/trial.clh"

@@ -4,7 +4,7 @@
  * Defines  WG    work-group width, a power of two.
  *          TILE  tile edge; TILE * TILE work-items fit in a group. Without it, there is no tiled GEMM.
  *          FP64, FP16  if the device reports them.
- * Memory   a few KiB. */
+ * Memory   The programs need a few KiB. */
 #pragma OPENCL FP_CONTRACT OFF
 #ifdef FP64
 #pragma OPENCL EXTENSION cl_khr_fp64 : enable

@@ -10,7 +10,7 @@
  * Needs    OpenCL C 1.2. Rows of float queries are padded with zeros to a multiple of 4; both kinds of queries are
  *          padded to a multiple of QUERIES. Bits: Q is [blocks of CLV_SEARCH_BITS_BLOCK, WORDS, that block], and the
  *          bits beyond `width` are 0 in X and in Q. Nothing beyond a row of X is read.
- * Order    of the sums of clv_search_bytes: within each of four lanes in ascending order, then
+ * Order    clv_search_bytes adds terms within each of four lanes in ascending order, then
  *          x + y + z + w. Bits give exact whole numbers. */
 #pragma OPENCL FP_CONTRACT OFF
 

@@ -10,7 +10,7 @@
  *          converted to float as it is read.
  * Needs    OpenCL C 1.2. Rows of Q are padded with zeros to a multiple of 16 floats, and Q to a multiple of QUERIES
  *          rows. X may have any alignment; nothing beyond `width` is read.
- * Order    within a lane in ascending order, then lanes in pairs. Sums differ
+ * Order    Terms are added within each lane in ascending order, then lanes in pairs. Sums differ
  *          from those of other products by rounding. */
 #pragma OPENCL FP_CONTRACT OFF
 

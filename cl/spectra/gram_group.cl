@@ -1,15 +1,16 @@
 /* cl/spectra/gram_group.cl -- the sums of gram.clh by work-groups, for GPUs: a group takes a segment of 64 pixels.
  *
  * A work-item first computes the rows of one pixel and puts them into local memory, [row][pixel]: neighbours read
- * neighbouring pixels. Then it computes 2 x 2 sums of products of two rows, four pixels at a time: for `around` over all
- * pixels; for `gram`, whose sums are symmetric, only those of a triangle, over one of PARTS parts of the pixels.
+ * neighbouring pixels. Then it computes 2 x 2 sums of products of two rows, four pixels at a time: for `around` over
+ * all pixels; for `gram`, whose sums are symmetric, only those of a triangle, over one of PARTS parts of the pixels.
  *
  * clv_spectra_gram_group:   rows S_0 .. S_(N-1), D; sums of S_i S_j and S_i D.
  * clv_spectra_around_group: rows g of 6 differences, S_0 .. S_(N-1), r; sums of each with g and r; then the slope
  *                           of log det M and the residual of unmasked pixels, in place of the first rows.
  * Launch   x: segments * 64, y: items; local (64, 1).
  * Defines  NPOLY continuum terms, at most 15.
- * Order    four sums of every fourth pixel in order, joined at the end, for each product; `gram` joins its parts then. */
+ * Order    Each product has four sums, of every fourth pixel in order, which are joined at the end; `gram` then joins
+ *          its parts. */
 #include "common/waves.clh"
 #include "spectra/spectra.clh"
 

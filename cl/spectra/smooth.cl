@@ -3,8 +3,9 @@
  * clv_spectra_smooth: out[block][n][lane] = sum over j of weight[start[n] + j] * in[block][from[n] + j][lane], for
  *                     the start[n + 1] - start[n] neighbours of point n, in a block of 16 spectra.
  * Launch   x: points (rounded up), y: blocks of spectra.
- * Memory   all lanes of a neighbour are one cache line; neighbouring points read nearly the same lines. Sums consist
- *          of sums of 32, so that a thousand neighbours lose no more digits than thirty-two do. */
+ * Memory   All lanes of a neighbour are one cache line; neighbouring points read nearly the same lines.
+ * Order    Products are added in sums of 32, and then these sums are added, so that a thousand neighbours lose no
+ *          more digits than thirty-two do. */
 #pragma OPENCL FP_CONTRACT OFF
 
 #define PART 32

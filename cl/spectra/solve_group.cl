@@ -7,9 +7,9 @@
  * clv_spectra_along_group: as clv_spectra_along (x: 16 work-items for each velocity, y: items).
  * Launch   local (64, 1, 1): 4 systems, which are neighbours; work-item i has row i / 4 of system i % 4.
  * Defines  FP64 1 if the device has doubles, else sums are compensated float32; NPOLY, at most 15.
- * Memory   local [place][system], where a place is one of the rows of a lower triangle that follow each other. Row
- *          NPOLY is the right-hand side: the step that makes the other rows those of L turns it into L^-1 u.
- * Order    of each sum as with one work-item for each system, so that results have the same bits. */
+ * Memory   Local memory is [place][system]; the places of a system are the elements of a lower triangle, row by row.
+ *          Row NPOLY is the right-hand side: the step that makes the other rows those of L turns it into L^-1 u.
+ * Order    Each sum has the order that it has with one work-item for each system, so results have the same bits. */
 #define FLAT _Pragma("unroll")
 #include "spectra/next.clh"
 #include "spectra/small.clh"

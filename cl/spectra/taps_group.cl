@@ -3,7 +3,7 @@
  * clv_spectra_taps_group: as clv_spectra_taps, with the spline's prefilter (x: 64 work-items for each item, y: vsini
  *                         and vsini + step).
  * Launch   local (64, 1, 1).
- * Order    of each sum as with one work-item for each point, so that results have the same bits. */
+ * Order    Each sum has the order that it has with one work-item for each point, so results have the same bits. */
 #include "spectra/taps.clh"
 
 #define WG 64

@@ -14,8 +14,8 @@
  *          join: 3-D: global (64, rows, blocks), local (64, 1, 1).
  * Defines  LANES 1; DH: width of a head; WIDTH: 64, 128 or 256, DH at least; QN: 1, 2, 4 or 8.
  * Needs    OpenCL C 1.2; for part local memory of QN * (WIDTH + 256) + 256 floats, given as an argument.
- * Memory   keys and values once.
- * Order    over elements by four partial sums, over keys in pairs, over parts in ascending order. */
+ * Memory   Keys and values are read once.
+ * Order    Sums run over elements by four partial sums, over keys in pairs, over parts in ascending order. */
 #pragma OPENCL FP_CONTRACT OFF
 
 #include "common/functions.clh"

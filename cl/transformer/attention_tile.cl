@@ -11,8 +11,9 @@
  * Defines  LANES 1; DH: width of a head; ROWS, TX: 64 and 8 for heads of up to 64, 64 and 16 for wider
  *          ones; on GPUs with few registers 64 and 16, and 32 and 32; BIAS or not.
  * Needs    OpenCL C 1.2; local memory for SHARED_FLOATS + WG + ROWS floats, given as an argument.
- * Memory   keys and values once for ROWS queries; queries once for 32 keys, from cache.
- * Order    sums over elements and keys in ascending order by fma; WG / 64 partial sums of a query's exponentials. */
+ * Memory   Keys and values are read once for ROWS queries; queries are read once for 32 keys, from the cache.
+ * Order    Sums over elements and keys run in ascending order by fma. The exponentials of a query are added in
+ *          WG / 64 partial sums. */
 #pragma OPENCL FP_CONTRACT OFF
 
 #include "common/functions.clh"

@@ -7,8 +7,8 @@
  *          `each` rows. CPUs: LANES 16, LOCAL 1. GPUs: LANES 1, neighbouring items neighbouring rows.
  * Defines  LANES, LOCAL.
  * Needs    OpenCL C 1.2.
- * Order    two passes: the mean first, then the deviations from it; a row of mean 1000 and spread
- *          0.01 keeps its digits. */
+ * Order    There are two passes: the first computes the mean, and the second the deviations from it, so that a
+ *          row of mean 1000 and spread 0.01 keeps its digits. */
 #pragma OPENCL FP_CONTRACT OFF
 
 #include "transformer/rows.clh"
