@@ -37,7 +37,7 @@ static clv_status read_shape(const char *what, size_t most_axes, size_t rank, co
     return CLV_OK;
 }
 
-/* Makes an array of a storage of its own. */
+/* Makes an array with a storage of its own. */
 static clv_status make(const char *what, clv_context *context, clv_dtype type, void *wrapped,
                        clv_array *with_shape, clv_array **out)
 {

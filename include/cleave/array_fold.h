@@ -30,7 +30,7 @@ CLV_API const char *clv_fold_name(clv_fold what); /**< "sum"; "unknown" */
  * most 256 numbers; every factor of 256 in the number of elements needs one level. The error is at most 256 ulp of the
  * sum of the magnitudes for each level. clv_reduce gives compensated sums of float32.
  *
- * Of no elements, the sum is 0, the product 1, ANY false and ALL true; MIN and MAX are refused.
+ * If there are no elements, the sum is 0, the product 1, ANY false and ALL true; MIN and MAX are refused.
  *
  * @param axes  bit k is axis k; 0 reduces nothing.
  * @return CLV_OK; CLV_E_ARGUMENT; CLV_E_SHAPE; CLV_E_UNSUPPORTED (MIN or MAX of complex numbers); CLV_E_MEMORY;

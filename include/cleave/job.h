@@ -157,8 +157,8 @@ CLV_API clv_status clv_slot_input(clv_slot *slot, unsigned key, const clv_box *b
 /** Gets result memory under `key` for kernels to write; the runtime copies it back to the host. */
 CLV_API clv_status clv_slot_output(clv_slot *slot, unsigned key, size_t bytes, clv_buffer **buffer);
 
-/** Returns the result under `key` on the host, of the size you asked for. Commit finds it filled; reference may write
- *  to it. */
+/** Returns the result under `key` on the host, of the size you asked for. In `commit`, it holds what the kernels
+ *  or `reference` wrote; `reference` may write to it. */
 CLV_API void *clv_slot_result(const clv_slot *slot, unsigned key);
 /** Makes result memory under `key` on the host, for `reference` to fill. */
 CLV_API clv_status clv_slot_result_create(clv_slot *slot, unsigned key, size_t bytes,
@@ -171,8 +171,8 @@ typedef struct clv_share {
     const char *device; /**< label, or "host (reference)" */
     size_t units, chunks;
     double busy_s; /**< time with chunks in flight, from enqueue to done */
-    /** Time of the kernels alone, from events if these can be trusted. Negative: unknown, also if a discrete GPU did
-     *  not time them (clv_context_options.event_times). */
+    /** Time of the kernels alone, from events if these can be trusted. Negative if it is unknown, for example because
+     *  a discrete GPU does not time kernels unless clv_context_options.event_times is set. */
     double kernel_s;
     uint64_t bytes_to_device, bytes_from_device, memory_peak_bytes;
     size_t dropped, failed; /**< chunks whose result came too late, or not at all */

@@ -14,7 +14,7 @@
 CLV_BEGIN_DECLS
 
 typedef struct clv_context clv_context; /**< the devices chosen for you, and your options */
-typedef struct clv_device clv_device;   /**< one of them; lives as long as its context */
+typedef struct clv_device clv_device;   /**< a device of a context; lives as long as the context */
 typedef struct clv_queue clv_queue;     /**< an in-order queue of one device */
 typedef struct clv_buffer clv_buffer;   /**< memory that one device can reach */
 typedef struct clv_event clv_event;     /**< a command that was enqueued */
@@ -35,7 +35,7 @@ typedef struct clv_context_options {
     size_t size;           /**< sizeof(clv_context_options) */
     clv_mode mode;         /**< AUTO: $CLEAVE_MODE, else the probe decides; any other is an order */
     const char *devices;   /**< "gpu,!name~Iris", "0", "P:D", ...; NULL: $CLEAVE_DEVICE */
-    uint64_t memory_bytes; /**< budget on each device; 0: $CLEAVE_MEM_LIMIT, else the fraction */
+    uint64_t memory_bytes; /**< budget on each device; 0: $CLEAVE_MEM_LIMIT, else memory_fraction */
     double memory_fraction; /**< share of a device's memory, in (0,1]; 0: 0.85 (GPU), 0.5 (CPU) */
     clv_schedule schedule;  /**< ADAPTIVE: $CLEAVE_SCHED */
     unsigned sub_devices;   /**< split every CPU device into this many parts; 0, 1: do not split */
@@ -44,8 +44,8 @@ typedef struct clv_context_options {
     bool no_tuning;         /**< do not time kernel variants: take the built-in choice */
     bool trace;             /**< keep records for clv_context_write_trace */
     bool no_qualification;  /**< use devices without checking first that their results are right */
-    /** Largest number of bytes of unused weights that each device keeps (weights in use come on top); 0: its whole
-     *  budget, unless something else needs it. */
+    /** Largest number of bytes of unused weights that each device keeps; weights in use are not counted. 0: they may
+     *  fill its whole budget until something else needs memory. */
     uint64_t tensor_bytes;
     /** Lets the library bind threads to cores; by default it never does. If the driver of a whole CPU device has
      *  exactly one unbound thread per core of this process, the library binds each of these threads to one core. This

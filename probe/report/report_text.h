@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A report for people. */
+/* Writes a report as text for people to read. */
 #ifndef CLEAVE_PROBE_REPORT_TEXT_H
 #define CLEAVE_PROBE_REPORT_TEXT_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Chooses the form that a device uses for a class of products: it must be right, then fast, and is then
- * noted. */
+/* Chooses the form that a device uses for a class of products: the fastest of those whose results are right. The
+ * choice is noted. */
 #include "runtime/blas/gemm.h"
 
 #include "base/alloc.h"

@@ -100,7 +100,7 @@ static entry *find(const struct clv_offload_table *table, const char *name)
     return e;
 }
 
-/* Returns NULL without memory. */
+/* Returns NULL if out of memory. */
 static entry *find_or_add(clv_context *context, const char *name)
 {
     struct clv_offload_table *table = context->offload;
