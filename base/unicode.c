@@ -310,7 +310,7 @@ static utf8proc_int32_t alike(uint32_t c)
     return (utf8proc_int32_t)c;
 }
 
-/* What of a conjunct ends here. */
+/* How much of a conjunct the characters up to here form. */
 typedef enum conjunct { NO_CONJUNCT, CONSONANT, LINKED } conjunct;
 
 static conjunct advance(conjunct state, uint32_t c, bool joins)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A convolution with its borders added, as the code that computes rows of it needs it. */
+/* Describes a convolution to the code that computes its rows: the borders were added to the data. */
 #ifndef CLEAVE_HOST_ARRAY_CONVOLVE_H
 #define CLEAVE_HOST_ARRAY_CONVOLVE_H
 

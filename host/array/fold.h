@@ -20,7 +20,7 @@ void clv_scan_rows(bool products, clv_dtype type, clv_fold_shape shape, const vo
 /* Makes `dense` an array of that type whose elements are those of `in`, its axes in that order, row by row: `in` itself
  * if it is one already, else a copy, which the caller frees. */
 clv_status clv_array_arrange(clv_array *in, clv_dtype type, const size_t *order, clv_array **dense);
-/* The same with the axes as they are. */
+/* Does the same, but keeps the order of the axes. */
 clv_status clv_array_dense(clv_array *in, clv_dtype type, clv_array **dense);
 /* Writes the elements of the dense array `from`, which has as many, into `out`. */
 clv_status clv_array_pour(clv_array *from, clv_array *out);

@@ -45,7 +45,7 @@ static bool holds(clv_dtype type, int64_t whole)
     return whole >= -((int64_t)1 << (bits - 1)) && whole < (int64_t)1 << (bits - 1);
 }
 
-/* Adds a number of the text in a type. */
+/* Adds a number that the text gives, converted to a type. */
 static clv_status settle(clv_fused *f, const clv_fuse_term *t, clv_dtype type, clv_fuse_term *out)
 {
     const bool whole = t->is == TERM_WHOLE;

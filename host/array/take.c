@@ -88,7 +88,7 @@ static clv_status run(clv_context *context, take *t)
 
 /* ---- places ------------------------------------------------------------------------------------ */
 
-/* Of slices that go to one place, only the last one stays: earlier places become -1. */
+/* Keeps only the last of several slices that go to one place: the places of earlier ones become -1. */
 static clv_status drop_repeated(int64_t *places, size_t count, size_t len)
 {
     unsigned char *seen = clv_zalloc(len, 1);

@@ -42,7 +42,7 @@ static bool inside(const clv_blob_plan *plan, double y, double x)
     return y >= 0 && x >= 0 && y < (double)plan->shape.height && x < (double)plan->shape.width;
 }
 
-/* The directions of the angles. */
+/* Returns a component of the direction with that number: the one along x, or else along y. */
 static double way(size_t angle, bool along_x)
 {
     /* sines of multiples of 22.5 degrees */

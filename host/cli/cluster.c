@@ -24,7 +24,7 @@
 
 enum { PATIENCE = 20 }; /* seconds that a rank which failed waits for the others */
 
-/* A chunk among the exchanged bytes. */
+/* The head of a chunk in the bytes that ranks exchange. */
 typedef struct piece {
     uint64_t first, count, bytes, unused;
 } piece;

@@ -7,7 +7,7 @@
 #include "host/cli/record.h"
 #include "runtime/job/spread.h"
 
-/* Where a run is: set by share.c. */
+/* How far a run has come; share.c sets it. */
 typedef struct cli_place {
     bool in_step;       /* jobs belong to step `step`, from 0 */
     uint64_t step, job; /* `job` counts the shared jobs of the step */

@@ -20,7 +20,7 @@ typedef struct cli_texts {
     uint64_t threads; /* 0: all cores available to us */
 } cli_texts;
 
-/* In the order of --input-format. */
+/* The formats, in the order of the choices of --input-format. */
 enum { CLI_TEXTS_AUTO, CLI_TEXTS_LINES, CLI_TEXTS_CSV, CLI_TEXTS_TSV, CLI_TEXTS_JSONL };
 
 enum { CLI_TEXT_OPTIONS = 7 };

@@ -37,7 +37,7 @@ static void offer(const clv_search *s, const float *products, const float *scale
                 (clv_hit){ (double)(products[q * BLOCK + r] * scale[r]), (int64_t)(at + r) });
 }
 
-/* As search_rows, with codes. */
+/* Does the same as search_rows for rows of codes. */
 static clv_status search_codes(const clv_search_plan *p, size_t first, size_t count,
                                float *products, clv_hit *heaps, size_t *counts)
 {

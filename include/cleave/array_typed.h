@@ -97,7 +97,7 @@ typedef enum clv_op {
     CLV_OP_ADD,
     CLV_OP_SUBTRACT,
     CLV_OP_MULTIPLY,
-    CLV_OP_DIVIDE,       /**< integers as float64 */
+    CLV_OP_DIVIDE,       /**< integers are divided as float64 */
     CLV_OP_FLOOR_DIVIDE, /**< integers: 0 for a divisor of 0 */
     CLV_OP_REMAINDER,    /**< the divisor's sign; integers: 0 for a divisor of 0 */
     CLV_OP_POW,          /**< integers: 0 for a negative exponent, unless the base is 1 or -1 */

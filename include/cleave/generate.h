@@ -195,11 +195,11 @@ CLV_API clv_status clv_sample_from(const float *scores, size_t count, const clv_
 
 /** Why a text ended. */
 typedef enum clv_stop {
-    CLV_STOP_END = 0,     /**< the model ended it */
+    CLV_STOP_END = 0,     /**< the model ended the text */
     CLV_STOP_TEXT = 1,    /**< a stop text appeared */
     CLV_STOP_LENGTH = 2,  /**< it has as many new tokens as you asked for */
     CLV_STOP_CONTEXT = 3, /**< there is no more room */
-    CLV_STOP_CALLER = 4,  /**< your function stopped it */
+    CLV_STOP_CALLER = 4,  /**< your function stopped the generation */
 } clv_stop;
 
 /** Receives each new token `id`, except one with which the model ends the text, and the text that the token completes:

@@ -77,7 +77,7 @@ enum { CLV_GGUF_RANK_MAX = 4 };
 /** What a file says about one tensor. Frozen; borrowed from the file's handle. */
 typedef struct clv_gguf_tensor {
     const char *name;
-    uint32_t type;                      /**< a clv_quant, or another number that the format knows */
+    uint32_t type;                      /**< a clv_quant, or another type of the format */
     size_t rank;                        /**< 1 to 4 */
     uint64_t extent[CLV_GGUF_RANK_MAX]; /**< innermost first; 1 beyond the rank */
     uint64_t count;                     /**< number of weights */

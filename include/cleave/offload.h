@@ -56,7 +56,7 @@ typedef struct clv_offload {
     double host_rate;      /**< flops / host_s */
     double kernel_rate;    /**< flops / (device_s - launch_s - transfer) */
     double transfer_rate;  /**< bytes per second between host and device; 0: works in place */
-    double first_s;        /**< what the first such call in this process adds; 0: it is over */
+    double first_s;        /**< extra seconds of a first call of its kind; 0: not the first */
     char operation[32];    /**< "matmul", "map", ... */
     char device[96];       /**< label; "" without one */
     char reason[CLV_OFFLOAD_REASON]; /**< one sentence with the numbers */

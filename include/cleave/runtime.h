@@ -37,7 +37,7 @@ typedef struct clv_context_options {
     const char *devices;   /**< "gpu,!name~Iris", "0", "P:D", ...; NULL: $CLEAVE_DEVICE */
     uint64_t memory_bytes; /**< budget on each device; 0: $CLEAVE_MEM_LIMIT, else memory_fraction */
     double memory_fraction; /**< share of a device's memory, in (0,1]; 0: 0.85 (GPU), 0.5 (CPU) */
-    clv_schedule schedule;  /**< ADAPTIVE: $CLEAVE_SCHED */
+    clv_schedule schedule;  /**< how jobs are divided; ADAPTIVE: $CLEAVE_SCHED may choose another */
     unsigned sub_devices;   /**< split every CPU device into this many parts; 0, 1: do not split */
     size_t batch;           /**< largest number of units in one chunk of a job; 0: automatic */
     const char *cache_dir;  /**< NULL: the usual place (cleave cache path); "": no disk cache */

@@ -18,8 +18,8 @@ typedef struct clv_point {
 
 /** Where the linker expects a particle in the next frame. */
 typedef enum clv_link_predict {
-    CLV_PREDICT_NONE,     /**< where it was last seen */
-    CLV_PREDICT_VELOCITY, /**< moved by the velocity of the nearest particle, which is usually itself */
+    CLV_PREDICT_NONE, /**< where it was last seen */
+    CLV_PREDICT_VELOCITY, /**< moved by the velocity of the nearest particle, which is usually its own */
     CLV_PREDICT_DRIFT, /**< moved by the mean velocity of all particles */
     CLV_PREDICT_CHANNEL, /**< moved along a channel by the mean velocity at its distance from the wall */
 } clv_link_predict;

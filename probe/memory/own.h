@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Counts the memory that this process holds on each device: owners of such memory join, and the report reads the
- * sum. */
+/* Counts the memory that this process holds on each device: every owner of such memory registers itself, and
+ * the report reads the sum. */
 #ifndef CLEAVE_PROBE_OWN_H
 #define CLEAVE_PROBE_OWN_H
 

@@ -61,7 +61,7 @@ void clv_buffers_used(const clv_buffer *const *buffers, size_t count, const void
                       cl_event event);
 /* Waits for the noted commands. */
 void clv_buffer_wait(clv_buffer *buffer);
-/* Forgets the noted commands. */
+/* Forgets the noted commands without waiting for them. */
 void clv_buffer_unused(clv_buffer *buffer);
 
 #endif

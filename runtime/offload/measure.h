@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Times both sides of an operation, on operands of its own, so that calls know where to go. */
+/* Times both sides of an operation, on operands of its own, so that each call goes to the faster side. */
 #ifndef CLEAVE_RUNTIME_OFFLOAD_MEASURE_H
 #define CLEAVE_RUNTIME_OFFLOAD_MEASURE_H
 

@@ -10,7 +10,7 @@
 
 typedef enum engine { COMPUTE, TO_CARD, FROM_CARD, ENGINES } engine;
 
-/* Of a command, on the host's clock. */
+/* When a command was queued, began and ended, on the host's clock. */
 typedef struct times {
     double queued, start, end;
 } times;

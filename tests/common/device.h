@@ -50,13 +50,13 @@ bool test_left_out(const test_device *device, bool when, const char *reason, ...
 /* The context's devices take themselves for something else from now on: the forms of a kernel that
  * another kind of hardware would get run here too. To be called before anything ran. */
 void test_device_disguise(test_device *device, clv_device_class device_class);
-/* Whether an earlier device is a driver of this CPU, too. Kernels of cards that take its compiler half a minute need
- * not run on both: no user's CPU is given them. */
+/* Tells whether an earlier device is also this CPU, with another driver. Kernels of cards that take its compiler half a
+ * minute need not run on both: no user's CPU is given them. */
 bool test_device_is_another_driver(const test_device *device);
 /* Calls `claim` with every device in that disguise; rasterisers are left out, which have the forms of
  * cards already, in the groups that they take, and for cards all drivers of a CPU but the first. */
 void test_each_device_as(clv_device_class device_class, void (*claim)(test_device *device));
-/* As a card: memory of its own, so copies, staging and two chunks in flight. */
+/* Treats the device as a card: it has memory of its own, so there are copies, staging and two chunks in flight. */
 void test_device_as_card(test_device *device);
 
 /* ---- memory of a device with a guard behind it; exact where every access is checked ------------ */

@@ -294,7 +294,7 @@ static cl_int CL_API_CALL release_event(cl_event event)
     return layer_below->clReleaseEvent(event);
 }
 
-/* As one driver has it: every command takes a nanosecond. */
+/* Reports, as one driver does, that every command took a nanosecond. */
 static cl_int CL_API_CALL event_times(cl_event event, cl_profiling_info what, size_t room,
                                       void *out, size_t *length)
 {

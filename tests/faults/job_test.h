@@ -55,7 +55,7 @@ clv_context *job_test_context(const clv_context_options *options);
 void job_test_close(clv_context *context);
 /* PoCL in two parts, or skips the test. */
 clv_context *job_test_two_parts(clv_schedule schedule);
-/* As cards: memory of their own, copies, two chunks in flight. Before the first use. */
+/* Treats the devices as cards: memory of their own, copies, two chunks in flight. Call it before the first use. */
 void job_test_as_cards(clv_context *context);
 
 clv_status job_test_run(clv_context *context, test_job *job, clv_report *report);

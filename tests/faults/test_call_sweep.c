@@ -166,7 +166,7 @@ static void expect_proper(const operation *o, const char *faults, clv_status sta
                  clv_error_message());
 }
 
-/* Whether the fault was met. */
+/* Tells whether the fault was met. */
 static bool try_once(const operation *o, const char *faults, bool as_card, const float *want,
                      unsigned long *failed)
 {

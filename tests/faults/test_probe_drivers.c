@@ -72,7 +72,7 @@ static void the_good_ones_stay(void **state)
     clv_text_clear(&left_out);
 }
 
-/* With a helper that does not exist only a remembered verdict can be given. */
+/* If the helper does not exist, only a remembered verdict can be given. */
 static void a_verdict_is_remembered_until_something_changes(void **state)
 {
     (void)state;

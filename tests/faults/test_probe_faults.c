@@ -333,7 +333,7 @@ static const clv_json *memory_of_fault(const clv_json *root)
     return clv_json_get(device_of_fault(root), "memory");
 }
 
-/* Of 8 GB 3 are free, which only writing shows; the mode follows. */
+/* Only 3 of 8 GB are free, which only writing shows; the mode follows from it. */
 static void free_memory_is_found_by_filling_it(void **state)
 {
     (void)state;

@@ -33,7 +33,7 @@ static size_t true_head(uint8_t *out)
     return sizeof magic - 1 + sizeof length + length;
 }
 
-/* As host/cli/specfit/journal.c writes it. */
+/* The layout that host/cli/specfit/journal.c writes. */
 static size_t true_record(const uint8_t *data, size_t size, uint8_t *out)
 {
     struct {

@@ -293,7 +293,7 @@ static void forms_that_are_not_read_are_named(void **unused)
     }
 }
 
-/* As damage_is_refused, for pages with levels, dictionaries and packed bytes. */
+/* Does the same as damage_is_refused for pages with levels, dictionaries and packed bytes. */
 static void damage_of_others_is_refused(void **unused)
 {
     (void)unused;

@@ -19,7 +19,7 @@ typedef struct ops_bench {
 void bench_each_device(void (*claim)(ops_bench *b));
 /* The same in the forms of cards: see test_each_device_as. */
 void bench_each_card(void (*claim)(ops_bench *b));
-/* As bench_each_device, and in plain C before. */
+/* Does the same as bench_each_device, but measures plain C first. */
 void bench_each_side(void (*claim)(ops_bench *b));
 
 clv_mem bench_room(ops_bench *b, size_t count);

@@ -44,7 +44,7 @@ void stage_each(const char *wanted, void (*claim)(test_device *device, const sta
 /* The same without groups, for kernels that have none: "group" would be "items" again. */
 void stage_each_item_form(void (*claim)(test_device *device, const stage_form *form));
 
-/* Whether a cube of that many samples would keep an interpreter busy for too long. */
+/* Tells whether a cube of that many samples would keep an interpreter busy for too long. */
 bool stage_is_too_much(const test_device *device, size_t samples);
 
 /* Launches and waits. `x`, `y`, `z` as runtime wants them; z 0: two dimensions. */
@@ -56,7 +56,7 @@ void stage_launch_as(const stage *s, clv_paco_kernel kernel, const size_t global
 
 /* Elements from D[t,u] to D[t,u + offset]. */
 int32_t stage_step(const stage *s, clv_offset offset);
-/* Where entry (i, j <= i) of a patch's covariance lies in V, from the patch's first band row. */
+/* Returns where entry (i, j <= i) of a patch's covariance lies in V, from the patch's first band row. */
 int32_t *stage_entries(const stage *s);
 
 /* As KEPT in cl/patch/paco.clh: element e of `count` that patch x of a row keeps. */

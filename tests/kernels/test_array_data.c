@@ -85,7 +85,7 @@ static void arrays_stay_where_they_are(void **state)
     test_each_device(stay);
 }
 
-/* As with a card: memory of its own, so operands are copied and counted. */
+/* The device is treated as a card with memory of its own, so operands are copied and counted. */
 static void move(test_device *device)
 {
     test_device_as_card(device);

@@ -476,7 +476,7 @@ static void rejects_what_makes_no_sense(test_device *device)
     EXPECT_FAIL(CLV_E_ARGUMENT, "NULL", clv_blobs(c, &one, NULL, NULL, &spots, &count, NULL, NULL));
 }
 
-/* With the kernels that the device gets, and where it is a CPU with those of a GPU. */
+/* Runs with the kernels that the device gets, and on a CPU also with those of a GPU. */
 static void in_both_forms(void (*claim)(test_device *device))
 {
     for (size_t nth = 0; nth < test_device_count(); ++nth) {

@@ -119,7 +119,7 @@ static size_t place_of(size_t layout, size_t t, size_t r)
     return t * layouts[layout].matrix + r * layouts[layout].row;
 }
 
-/* As another thread would: into the place behind every row. */
+/* Writes into the place behind every row, as another thread would. */
 static int write_between(const char *job, size_t done, size_t total, void *user)
 {
     const neighbour *n = user;

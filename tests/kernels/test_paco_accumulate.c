@@ -36,7 +36,7 @@ static size_t slots_of(const stage *s)
     return s->plan->shifted ? 2 : 1;
 }
 
-/* From the forward rotation alone, position by position. */
+/* Computes the sums from the forward rotation alone, position by position. */
 static maps expect(const stage *s, const float *hits)
 {
     const clv_paco_plan *plan = s->plan;

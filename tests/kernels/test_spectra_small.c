@@ -190,7 +190,7 @@ static void systems_on(test_device *device)
     compare(device, "taps", taps, CLV_LEN(taps), 2, tap, ITEMS * CLV_SPECTRA_TAPS * 8, fit,
             "clv_spectra_taps", &clv_cl_spectra_taps_group, "clv_spectra_taps_group",
             (size_t[]){ ITEMS, 2, 1 }, 64, near);
-    /* along velocity */
+    /* the kernels that scan along velocity */
     const size_t columns =
         (TERMS * (TERMS + 1) / 2 + TERMS) / (TERMS + 1) * (TERMS + 1) + TERMS + 1;
     const size_t along_count = ITEMS * 2 * columns * VELOCITIES, values = ITEMS * 2 * VELOCITIES;

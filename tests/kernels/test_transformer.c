@@ -116,7 +116,7 @@ static double exact(double x, clv_activation kind)
     return 0.5 * x * (1 + tanh(sqrt(2 / acos(-1.0)) * (x + 0.044715 * x * x * x)));
 }
 
-/* By a product with the matrix [1]. The goldens' tolerance is that of their largest number, 1e4. */
+/* Each is applied to a product with the matrix [1]. The goldens' tolerance is that of their largest number, 1e4. */
 static void check_activations(test_device *device)
 {
     static const char *const names[] = { "", "gelu_erf", "gelu_tanh", "silu" };

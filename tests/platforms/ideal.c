@@ -37,7 +37,7 @@ static double best_rate(const clv_balance_job *job, const sim_device *device)
            fmax(whole - hidden, whole / 2); /* no more than the chunk before can be hidden */
 }
 
-/* Units that one device does until `end`. */
+/* Returns how many units one device can do until `end`. */
 static double capacity(const clv_balance_job *job, const sim_device *device, double end)
 {
     const size_t least = CLV_MIN(CLV_MAX(job->min_chunk, CLV_MAX(job->align, 1)), job->units);

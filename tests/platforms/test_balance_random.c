@@ -45,7 +45,7 @@ static const struct promise {
     [AWAY] = { "threads that come late", 1.02, 0.3, 0 },
 };
 
-/* With known speeds all chunks, also those that came too late to be committed, are back by then. */
+/* If the speeds are known, all chunks, also those that came too late to be committed, are back by then. */
 static const double DRAINED = 1.5;
 
 /* What was seen of a kind. */

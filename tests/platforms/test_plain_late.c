@@ -41,7 +41,7 @@ static void *pass(void *argument)
     return h.body(h.argument);
 }
 
-/* By the linker in place of the library's. */
+/* The linker takes this function in place of the library's. */
 bool __wrap_clv_thread_start_apart(clv_thread *thread, const char *name, void *(*body)(void *),
                                    void *argument, unsigned nth);
 

@@ -109,7 +109,7 @@ static void strings_are_cut_between_characters(void **state)
     assert_string_equal(out, "abcd");
 }
 
-/* Of ten seconds, in waits that end in time or a little late, none is given; a stop is. */
+/* Waits that end in time, or a little late, get no extra time; a stop of the process does. */
 static void a_deadline_stands_still_while_nobody_runs(void **state)
 {
     (void)state;
@@ -251,7 +251,7 @@ static void *may_fail(size_t bytes)
     return NULL;
 }
 
-/* As clv_json_text gave it, freed. */
+/* Tells whether clv_json_text can write the value, and frees its text. */
 static bool has_text(const clv_json *root)
 {
     char *text = clv_json_text(root, true);

@@ -306,7 +306,7 @@ static void a_foreign_directory_is_not_used(void **state)
     assert_false(load(&cache, "key", 1));
 }
 
-/* As on a full disk: files cannot grow. */
+/* Files cannot grow, as on a full disk. */
 static void use_full_disk(const char *path)
 {
     clv_cache cache;

@@ -66,7 +66,7 @@ static void templates_are_rendered_as_by_jinja(void **state)
 
 /* ---- templates of public models ------------------------------------------------------------------- */
 
-/* Where the template of a golden lies; NULL: in the GGUF file of SmolLM2. */
+/* The file that holds the template of a golden; NULL: in the GGUF file of SmolLM2. */
 static const char *const files[][2] = {
     { "smollm2", NULL },
     { "qwen2.5", "Qwen-Qwen2.5-7B-Instruct" },

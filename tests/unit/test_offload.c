@@ -218,7 +218,7 @@ static void noise_does_not_make_it_flutter(void **state)
     assert_int_equal(clv_kind_choose(&kind, NULL, work, host, 0), CLV_SIDE_HOST);
 }
 
-/* Where to time next: at a change of sides first, then between far neighbours that are alike. */
+/* Tells where to time next: at a change of sides first, then between far neighbours that are alike. */
 static void timings_go_where_they_tell_most(void **state)
 {
     (void)state;

@@ -12,7 +12,7 @@ static const char *const own_columns[] = { "frame",   "z",        "y",     "x", 
                                            "sigma_z", "response", "mass",  "background", "snr",
                                            "z_err",   "y_err",    "x_err", "flags" };
 
-/* The same with napari's names of the axes. */
+/* The same columns with napari's names of the axes. */
 static const char *const napari_columns[] = { "index",  "axis-0",     "axis-1",  "axis-2",
                                               "axis-3", "sigma",      "sigma_z", "response",
                                               "mass",   "background", "snr",     "z_err",

@@ -176,7 +176,7 @@ static int by_group(const void *a, const void *b)
     return x->order < y->order ? -1 : x->order > y->order;
 }
 
-/* Spectra with neither are separate stars. */
+/* Tells whether two spectra are of one star. Spectra with neither a target nor an object are separate stars. */
 static bool same_star(const member *x, const member *y)
 {
     return x->target == y->target && strcmp(x->object, y->object) == 0 &&

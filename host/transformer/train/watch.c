@@ -9,7 +9,7 @@
 #include <math.h>
 
 static const double odd_loss = 10, odd_length = 100;
-/* What rounding may add: relative to the way, and to the value. */
+/* How much rounding may add, as a part of the way and as a part of the value. */
 static const double part_of_way = 0.01, part_of_value = 1e-4;
 
 bool clv_watch_odd(clv_trainer *t, const clv_train_result *found)

@@ -161,7 +161,7 @@ static clv_choice known(clv_balance *balance, const clv_forecast *forecast, size
 
 /* ---- speculation --------------------------------------------------------------------------- */
 
-/* Of all leases on some units, the one that is predicted to end first. */
+/* The lease that is predicted to end first, among all leases on the same units. */
 typedef struct clv_holding {
     double starts, due, ends; /* infinity: unknown */
     double slack;             /* seconds by which noise alone may make it late */
