@@ -11,7 +11,7 @@
  *          `trials` trials from `first` + `before` on; `out` begins with that of `first`, spots and templates with
  *          theirs.
  * Defines  LANES 8 or 16; P pixels of the patch, RADIUS; SCRATCH floats of a worker for q, beside frames * ROW.
- * Needs    no barrier, no local memory. `data` must be readable for 16 elements beyond its end.
+ * Needs    Neither a barrier nor local memory is needed. `data` must be readable for 16 elements beyond its end.
  * Memory   data, spots and templates are read from the cache; each worker has a scratch of
  *          frames * ROW + SCRATCH floats. */
 #pragma OPENCL FP_CONTRACT OFF

@@ -34,7 +34,7 @@ typedef enum clv_model_family {
     CLV_MODEL_ELECTRA = 2,    /**< embedding tables may be narrower than layers; no pooler */
     CLV_MODEL_ROBERTA = 3,    /**< positions start after the padding token's; also XLM-RoBERTa */
     CLV_MODEL_MPNET = 4,  /**< positions as in RoBERTa; attention has a bias by relative position */
-    CLV_MODEL_ALBERT = 5, /**< tables narrower than layers; layers share their weights in groups */
+    CLV_MODEL_ALBERT = 5, /**< narrow embedding tables; layers share their weights in groups */
 } clv_model_family;
 
 /** What a step after the pooling does. */

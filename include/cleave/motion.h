@@ -20,7 +20,7 @@ typedef struct clv_track {
     int64_t first, last; /**< its first and last frame */
     size_t spots;
     double extent;       /**< diagonal of the box around its spots */
-    double displacement; /**< from the first spot to the last */
+    double displacement; /**< distance of the last spot from the first */
 } clv_track;
 
 /** Which tracks to keep; zero fields keep all. Tracks exactly at a bound are kept. */

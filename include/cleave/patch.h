@@ -339,7 +339,7 @@ CLV_API clv_status clv_paco_contrast(clv_context *context, const clv_paco_input 
 /** Where the star of a sequence is. */
 typedef struct clv_star {
     double x, y;      /**< column and row, 0-based; (width / 2, height / 2) if none was found */
-    double asymmetry; /**< of the mean frame about that point: 0 for none, about 1 for pure noise */
+    double asymmetry; /**< of the mean frame about (x, y): 0 for none, about 1 for noise alone */
     bool found;       /**< false: no point within reach has an asymmetry of 0.06 or less */
 } clv_star;
 

@@ -163,7 +163,7 @@ typedef struct clv_probe_device {
     clv_tristate integrated; /**< as the vendor's own query or the kernel driver says */
     const char *integrated_source;
     size_t duplicate_of; /**< index of the device with the same hardware, or SIZE_MAX */
-    bool primary;        /**< of the entries that show the same hardware, the one to use */
+    bool primary;        /**< the one to use of all entries that show the same hardware */
 
     const char *pci_address, *pci_source;
     const char *uuid, *driver_uuid;
