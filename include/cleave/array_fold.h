@@ -10,7 +10,7 @@ CLV_BEGIN_DECLS
 /** The numbers never change; new ones come at the end. */
 typedef enum clv_fold {
     CLV_FOLD_SUM = 0, /**< the sum, in the type of the result; integers wrap */
-    CLV_FOLD_PROD,    /**< the product; its type is as for the sum */
+    CLV_FOLD_PROD,    /**< the product; its type is as for the sum, and integers wrap */
     CLV_FOLD_MIN, /**< the smallest element, in the type of the operand; NaN if an element is NaN */
     CLV_FOLD_MAX,
     CLV_FOLD_ANY, /**< whether an element is not 0 */
