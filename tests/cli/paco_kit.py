@@ -226,6 +226,13 @@ class Sequence:
         return paths
 
 
+def processor_seconds(process):
+    """The processor time that it has used. It tells what a process has come to, however busy the machine is."""
+    with open(f"/proc/{process.pid}/stat", encoding="ascii") as file:
+        fields = file.read().rsplit(")", maxsplit=1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
 def catches_interrupts(process):
     """Whether it has its handler: drivers are loaded before, which takes seconds on a busy machine."""
     with open(f"/proc/{process.pid}/status", encoding="ascii") as file:
