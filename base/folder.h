@@ -21,9 +21,9 @@ clv_status clv_folder_json(const char *folder, const char *name, bool needed, cl
  * the folder has of sentence_bert_config.json and its kin, which old versions named after the family. */
 const char *clv_folder_sentence_config(const char *folder);
 
-/* Finds the folder of the transformer within a model folder: the folder itself, or the subfolder that the first module of
- * modules.json names (0_Transformer in old folders of sentence-transformers). The caller frees *inside with clv_free.
- * Errors: CLV_E_FORMAT (the path leaves the folder), and those of clv_folder_json. */
+/* Finds the folder of the transformer within a model folder: the folder itself, or the subfolder that the first module
+ * of modules.json names, such as 0_Transformer in old folders of sentence-transformers. The caller frees *inside with
+ * clv_free. Errors: CLV_E_FORMAT (the path leaves the folder), and those of clv_folder_json. */
 clv_status clv_folder_transformer(const char *folder, char **inside);
 /* Whether a path of modules.json stays within the model folder. */
 bool clv_folder_is_inside(const char *path);

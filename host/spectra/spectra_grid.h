@@ -54,7 +54,8 @@ bool clv_grid_start(const clv_spectra_library *library, size_t start, double par
  * library has no grid, or if no cell is whole. */
 void clv_grid_enter(const clv_spectra_library *library, double parameters[4]);
 
-/* Moves parameters along one axis, up or down, just into the next cell that is whole. Returns false if there is none. */
+/* Moves parameters along one axis, up or down, just into the next cell that is whole. Returns false if there is
+ * none. */
 bool clv_grid_walk(const clv_spectra_library *library, int axis, bool up, double parameters[4]);
 
 /* The table that cl/spectra/grid.cl reads: for each axis the nodes and 1 / steps (last element: 1 / length), axis 0 as
