@@ -10,7 +10,8 @@
 #include "transformer/shared.clh"
 
 /* act'(x). GELU: Phi(x) + x phi(x); SiLU: s (1 + x (1 - s)), s = 1 / (1 + exp(-x)); the tanh form is
- * x s(u), u = x (a + b x^2): s + x s (1 - s) (a + 3 b x^2). tanh: 4 s (1 - s), s = 1 / (1 + exp(-2 x)). */
+ * x s(u), u = x (a + b x^2): s + x s (1 - s) (a + 3 b x^2). tanh: 4 s (1 - s), s = 1 / (1 + exp(-2 x)).
+ * ReLU: 0 up to 0, then 1. */
 static fvec slope_of(fvec x, uint kind)
 {
     if (kind == CLV_ACT_GELU)
@@ -29,6 +30,7 @@ static fvec slope_of(fvec x, uint kind)
         const fvec s = sigmoid_lanes(x + x);
         return 4.0f * s * (1.0f - s);
     }
+    if (kind == CLV_ACT_RELU) return pick(x <= 0.0f, (fvec)(0.0f), (fvec)(1.0f));
     return (fvec)(1.0f);
 }
 

@@ -15,10 +15,16 @@ static const struct {
     const char *name;
     clv_activation act;
 } acts[] = { { "gelu", CLV_ACTIVATION_GELU },
+             { "gelu_python", CLV_ACTIVATION_GELU },
              { "gelu_new", CLV_ACTIVATION_GELU_TANH },
+             { "gelu_fast", CLV_ACTIVATION_GELU_TANH },
+             { "gelu_accurate", CLV_ACTIVATION_GELU_TANH },
              { "gelu_pytorch_tanh", CLV_ACTIVATION_GELU_TANH },
+             { "gelu_python_tanh", CLV_ACTIVATION_GELU_TANH },
              { "silu", CLV_ACTIVATION_SILU },
-             { "swish", CLV_ACTIVATION_SILU } };
+             { "swish", CLV_ACTIVATION_SILU },
+             { "relu", CLV_ACTIVATION_RELU },
+             { "tanh", CLV_ACTIVATION_TANH } };
 
 enum { DISTILBERT_NAMES = 1, POSITIONS_BEHIND_PADDING = 2, NARROW_TABLES = 4, RELATIVE = 8 };
 
@@ -60,8 +66,8 @@ static clv_status take_act(const char *what, const clv_json *root, const char *k
             return CLV_OK;
         }
     return clv_fail(CLV_E_FORMAT,
-                    "%s: %s is %.60s, expected gelu, gelu_new, gelu_pytorch_tanh or silu", what,
-                    key, text ? text : clv_folder_kind(value));
+                    "%s: %s is %.60s, expected gelu, gelu_new, gelu_pytorch_tanh, silu, relu or tanh",
+                    what, key, text ? text : clv_folder_kind(value));
 }
 
 static clv_status take_eps(const char *what, const clv_json *root, clv_model_config *out)

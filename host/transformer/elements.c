@@ -19,6 +19,8 @@ double clv_activate(double x, clv_activation kind)
         return x / (1 + exp(-x));
     case CLV_ACTIVATION_TANH:
         return tanh(x);
+    case CLV_ACTIVATION_RELU:
+        return x < 0 ? 0 : x; /* NaN stays NaN */
     default:
         return x;
     }

@@ -14,6 +14,7 @@ typedef enum clv_activation {
     CLV_ACTIVATION_GELU_TANH, /**< 0.5 x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))) */
     CLV_ACTIVATION_SILU,      /**< x / (1 + exp(-x)) */
     CLV_ACTIVATION_TANH,      /**< the hyperbolic tangent */
+    CLV_ACTIVATION_RELU,      /**< x, but 0 for negative x */
 } clv_activation;
 
 /** Options of clv_matmul. Zero fields mean C = A B of dense, row-major matrices. */

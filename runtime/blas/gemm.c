@@ -12,7 +12,8 @@ _Static_assert((int)CLV_ACTIVATION_NONE == CLV_ACT_NONE &&
                    (int)CLV_ACTIVATION_GELU == CLV_ACT_GELU &&
                    (int)CLV_ACTIVATION_GELU_TANH == CLV_ACT_GELU_TANH &&
                    (int)CLV_ACTIVATION_SILU == CLV_ACT_SILU &&
-                   (int)CLV_ACTIVATION_TANH == CLV_ACT_TANH,
+                   (int)CLV_ACTIVATION_TANH == CLV_ACT_TANH &&
+                   (int)CLV_ACTIVATION_RELU == CLV_ACT_RELU,
                "kernels count activations as cleave/blas.h does");
 
 /* 8 x 48 needs 32 registers of 16 lanes; 6 x 16 needs only 16 registers of 8. */

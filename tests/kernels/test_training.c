@@ -79,6 +79,32 @@ static void activations_go_back(void **state)
     bench_each_side(check_activations);
 }
 
+/* ReLU on the numbers of SiLU: both ways are exact, and the slope at 0 is 0, as in PyTorch. */
+static void check_relu(ops_bench *b)
+{
+    const golden_array x = golden_get("silu", "x"), g = golden_get("silu", "g");
+    const clv_mem in = bench_golden(b, "silu", "x"), y = bench_room(b, x.count), none = { 0 };
+    for (int back = 0; back < 2; ++back) {
+        const clv_mem from = back ? bench_golden(b, "silu", "g") : none;
+        float *got = clv_alloc(x.count, sizeof *got);
+        assert_non_null(got);
+        EXPECT_OK(b->ops->activate(b->ops, in, from, y, x.count, CLV_ACTIVATION_RELU));
+        EXPECT_OK(b->ops->get(b->ops, y, got, x.count));
+        for (size_t i = 0; i < x.count; ++i)
+            if (got[i] != (x.f32[i] > 0 ? (back ? g : x).f32[i] : 0))
+                fail_msg("ReLU, %s, of %g is %g", back ? "backward" : "forward", (double)x.f32[i],
+                         (double)got[i]);
+        clv_free(got);
+    }
+    bench_drop_all(b);
+}
+
+static void relu_goes_back(void **state)
+{
+    (void)state;
+    bench_each_side(check_relu);
+}
+
 static void check_ffns(ops_bench *b)
 {
     char name[32];
@@ -448,15 +474,11 @@ static void forms_of_cards_go_back(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(layer_norms_go_back),
-        cmocka_unit_test(activations_go_back),
-        cmocka_unit_test(feed_forward_goes_back),
-        cmocka_unit_test(embeddings_go_back),
-        cmocka_unit_test(pooling_goes_back),
-        cmocka_unit_test(unit_rows_go_back),
-        cmocka_unit_test(a_bert_block_goes_back),
-        cmocka_unit_test(optimisers_step),
-        cmocka_unit_test(lengths_of_gradients_are_right),
+        cmocka_unit_test(layer_norms_go_back),    cmocka_unit_test(activations_go_back),
+        cmocka_unit_test(relu_goes_back),         cmocka_unit_test(feed_forward_goes_back),
+        cmocka_unit_test(embeddings_go_back),     cmocka_unit_test(pooling_goes_back),
+        cmocka_unit_test(unit_rows_go_back),      cmocka_unit_test(a_bert_block_goes_back),
+        cmocka_unit_test(optimisers_step),        cmocka_unit_test(lengths_of_gradients_are_right),
         cmocka_unit_test(forms_of_cards_go_back),
     };
     test_choose(argc, argv);

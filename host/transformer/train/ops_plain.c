@@ -203,6 +203,8 @@ static double slope_of(double x, clv_activation kind)
         const double t = tanh(x);
         return (1 - t) * (1 + t);
     }
+    case CLV_ACTIVATION_RELU:
+        return x <= 0 ? 0 : 1;
     default:
         return 1;
     }
