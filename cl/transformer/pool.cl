@@ -1,6 +1,7 @@
 /* transformer/pool.cl -- pools the rows of a sequence to one vector, and divides rows by their length.
  *
- * The weighted mean of n rows is (1 row_1 + 2 row_2 + ... + n row_n) / (1 + 2 + ... + n).
+ * The weighted mean of n rows is (1 row_1 + 2 row_2 + ... + n row_n) / (1 + 2 + ... + n); `before` is
+ * added to the weights 1 to n.
  *
  * `rows` are pairs (first row, number of rows); `weight` (has_weight) says of every row whether it
  * counts. A sequence without rows pools to 0, and 0 stays 0 when it is divided.
@@ -20,7 +21,7 @@ __kernel __attribute__((reqd_work_group_size(LOCAL, 1, 1))) void
 clv_pool(__global const float *restrict x, __global const int2 *restrict rows, ulong first_row,
          int base, __global const int *restrict weight, uint has_weight,
          __global float *restrict out, ulong out_offset, uint sequences, uint width, uint kind,
-         uint divide, uint part)
+         uint divide, uint part, int before)
 {
     const uint s = get_global_id(0), begin = get_global_id(1) * part, end = min(begin + part, width);
     if (s >= sequences) return;
@@ -30,7 +31,7 @@ clv_pool(__global const float *restrict x, __global const int2 *restrict rows, u
     weight += where.x - base;
     float counted = 0.0f;
     for (int t = 0; t < where.y; ++t)
-        counted += has_weight && !weight[t] ? 0.0f : kind == CLV_POOL_WEIGHTED ? (float)(t + 1) : 1.0f;
+        counted += has_weight && !weight[t] ? 0.0f : kind == CLV_POOL_WEIGHTED ? (float)(before + t + 1) : 1.0f;
     const int first = kind == CLV_POOL_LAST ? max(where.y - 1, 0) : 0;
     const int last = kind == CLV_POOL_CLS ? min(where.y, 1) : where.y;
     fvec squares = (fvec)(0.0f);
@@ -39,7 +40,7 @@ clv_pool(__global const float *restrict x, __global const int2 *restrict rows, u
         for (int t = first; t < last; ++t) {
             if (has_weight && !weight[t]) continue;
             fvec r = columns(from + (size_t)t * width, c, width);
-            if (kind == CLV_POOL_WEIGHTED) r = r * (float)(t + 1);
+            if (kind == CLV_POOL_WEIGHTED) r = r * (float)(before + t + 1);
             v = kind == CLV_POOL_MAX ? fmax(v, r) : v + r;
         }
         if (kind == CLV_POOL_MEAN || kind == CLV_POOL_WEIGHTED) v = v / fmax(counted, 1.0f);

@@ -43,10 +43,5 @@ clv_status clv_model_prompt(const clv_model *m, const char *name, const char **p
     *prompt =
         wanted ? clv_json_string(clv_json_get(clv_json_get(m->sentence, "prompts"), wanted), NULL)
                : "";
-    if (*prompt && **prompt && m->config.skips_prompt)
-        return clv_fail(
-            CLV_E_UNSUPPORTED,
-            "the pooling of this model leaves out the tokens of the prompt (include_prompt is "
-            "false), which is not supported; leave out the prompt, or use a model that pools it");
     return CLV_OK;
 }

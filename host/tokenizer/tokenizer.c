@@ -281,3 +281,14 @@ void clv_tokenizer_close(clv_tokenizer *t)
     if (t) clv_tokenizer_discard(t);
     clv_free(t);
 }
+
+clv_status clv_tokenizer_prompt_length(const clv_tokenizer *t, const char *prompt, size_t *tokens)
+{
+    clv_token_rows rows = { 0 };
+    if (!t || !prompt || !tokens)
+        return clv_fail(CLV_E_ARGUMENT, "clv_tokenizer_prompt_length: an argument is NULL");
+    const clv_status status = clv_tokenize(t, &prompt, NULL, 1, NULL, &rows);
+    *tokens = rows.tokens > t->after_count ? rows.tokens - t->after_count : 0;
+    clv_token_rows_clear(&rows);
+    return status;
+}

@@ -118,6 +118,7 @@ clv_status clv_pool_enqueue(clv_queue *queue, const clv_pool_call *p)
         clv_gemm_u32(p->kind),
         clv_gemm_u32(p->divide),
         clv_gemm_u32(part),
+        clv_arg_i32((int32_t)p->before),
     };
     CLV_TRY(clv_launch_enqueue(queue, &launch, args, CLV_LEN(args), NULL));
     if (!p->divide || part == p->width) return CLV_OK;

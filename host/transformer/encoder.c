@@ -154,8 +154,9 @@ static clv_status plan_make(clv_encode_plan *p)
     p->squares[0] = 0;
     for (size_t i = 0; i < p->texts; ++i) {
         const size_t length = p->offsets[i + 1] - p->offsets[i];
-        p->rows[2 * i] = (int32_t)p->offsets[i];
-        p->rows[2 * i + 1] = (int32_t)length;
+        const size_t skipped = CLV_MIN(p->encoder->skipped, length);
+        p->rows[2 * i] = (int32_t)(p->offsets[i] + skipped);
+        p->rows[2 * i + 1] = (int32_t)(length - skipped);
         p->squares[i + 1] = p->squares[i] + (double)length * (double)length;
         for (size_t t = 0; t < length; ++t)
             p->tokens[2 * (p->offsets[i] + t)] = p->ids[p->offsets[i] + t];
@@ -214,4 +215,9 @@ void clv_encoder_watch(clv_encoder *encoder, clv_progress *progress, void *user)
 {
     encoder->progress = progress;
     encoder->progress_user = user;
+}
+
+void clv_encoder_skip(clv_encoder *encoder, size_t tokens)
+{
+    encoder->skipped = tokens;
 }

@@ -38,6 +38,7 @@ struct clv_encoder {
     clv_mutex lock;    /* guards the table below */
     clv_encoder_device *devices[CLV_MAX_WORKERS];
     size_t device_count;
+    size_t skipped;         /* first tokens of every text that poolings leave out */
     clv_progress *progress; /* told by the calls from now on */
     void *progress_user;
 };
@@ -66,7 +67,7 @@ typedef struct clv_encode_plan {
     size_t texts;
     float *out;
     int32_t *tokens; /* [tokens][2]: id, position */
-    int32_t *rows;   /* [texts][2]: first token, number */
+    int32_t *rows;   /* [texts][2]: first token to pool, number */
     double *squares; /* [texts + 1]: sum of squared lengths before text i */
     struct {
         clv_attention_block *blocks;

@@ -240,6 +240,7 @@ static clv_status give(const batch *b)
                            .sequences = b->last - b->first,
                            .width = c->width,
                            .kind = c->pooling,
+                           .before = p->encoder->skipped,
                            .divide = c->normalize && !clv_encode_has_tail(c) };
     for (size_t i = 0; i < c->joined_count; ++i) {
         /* tail.c computes the other mean from a mean */

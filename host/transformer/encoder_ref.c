@@ -126,14 +126,15 @@ static void embed(const room *r, const clv_encode_plan *p, size_t text)
         linear(r, to, w->project_weight, w->project_bias, tokens, c->width, d, c->width, r->x);
 }
 
-static void pool(const room *r, const clv_model_config *c, clv_model_pooling kind, size_t tokens,
-                 float *out)
+/* Pools the tokens of a text from number `skipped` on. */
+static void pool(const room *r, const clv_model_config *c, clv_model_pooling kind, size_t skipped,
+                 size_t tokens, float *out)
 {
     double squares = 0;
-    const size_t first = kind == CLV_MODEL_LAST && tokens ? tokens - 1 : 0;
-    const size_t last = kind == CLV_MODEL_CLS ? CLV_MIN(tokens, (size_t)1) : tokens;
+    const size_t first = kind == CLV_MODEL_LAST && tokens > skipped ? tokens - 1 : skipped;
+    const size_t last = kind == CLV_MODEL_CLS ? CLV_MIN(tokens, skipped + 1) : tokens;
     for (size_t i = 0; i < c->width; ++i) {
-        double sum = 0, weights = 0, high = tokens ? -INFINITY : 0;
+        double sum = 0, weights = 0, high = tokens > skipped ? -INFINITY : 0;
         for (size_t t = first; t < last; ++t) {
             const double value = (double)r->x[t * c->width + i];
             const double weight = kind == CLV_MODEL_WEIGHTED ? (double)(t + 1) : 1;
@@ -192,9 +193,9 @@ clv_status clv_encode_reference(clv_slot *slot, size_t first, size_t count, void
         if (p->encoder->hidden)
             memcpy(out, r.x, tokens * c->width * sizeof(float));
         else if (!c->joined_count)
-            pool(&r, c, c->pooling, tokens, out);
+            pool(&r, c, c->pooling, p->encoder->skipped, tokens, out);
         for (size_t k = 0; k < c->joined_count && !p->encoder->hidden; ++k)
-            pool(&r, c, c->joined[k], tokens, out + k * count * c->width);
+            pool(&r, c, c->joined[k], p->encoder->skipped, tokens, out + k * count * c->width);
     }
     room_clear(&r);
     return enough ? CLV_OK

@@ -52,7 +52,7 @@ static void join(const clv_encode_plan *p, size_t first, size_t count, const flo
     const size_t modes = CLV_MAX(c->joined_count, (size_t)1), width = c->width;
     for (size_t i = 0; i < count; ++i)
         for (size_t k = 0; k < modes; ++k) {
-            const size_t tokens = p->offsets[first + i + 1] - p->offsets[first + i];
+            const int32_t tokens = p->rows[2 * (first + i) + 1];
             const bool grows = c->joined_count && c->joined[k] == CLV_MODEL_MEAN_SQRT;
             const float by = grows ? sqrtf((float)tokens) : 1;
             const float *from = result + (k * count + i) * width;

@@ -80,8 +80,7 @@ typedef struct clv_model_config {
     clv_model_pooling pooling;
     bool normalize;    /**< pooled vectors are divided by their length */
     size_t max_length; /**< largest number of tokens of a text, at most `positions` */
-    /** The model's pooling leaves out a prompt's tokens (include_prompt: false). Cleave does not support that: use such
-     *  a model for texts without prompts only. */
+    /** The model's pooling leaves out the tokens of a prompt (include_prompt: false); see clv_encoder_skip. */
     bool skips_prompt;
     clv_model_family family;
     /** Width of the word, position and type tables, if a linear layer converts their rows to `width`; 0: there is no
@@ -160,7 +159,7 @@ CLV_API void clv_model_close(clv_model *model); /**< accepts NULL */
  * @param name    name of a prompt in config_sentence_transformers.json; NULL: the default prompt.
  * @param prompt  out: borrowed from the model; "" if name is NULL and the model has no default prompt; NULL if it has
  *                no prompt of that name.
- * @return CLV_OK; CLV_E_ARGUMENT (a NULL); CLV_E_UNSUPPORTED (there is such a prompt, and `skips_prompt` is set).
+ * @return CLV_OK; CLV_E_ARGUMENT (a NULL).
  */
 CLV_API clv_status clv_model_prompt(const clv_model *model, const char *name, const char **prompt);
 

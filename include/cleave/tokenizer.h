@@ -161,6 +161,13 @@ CLV_API clv_status clv_tokenize(const clv_tokenizer *tokenizer, const char *cons
                                 const size_t *lengths, size_t count,
                                 const clv_tokenize_options *options, clv_token_rows *rows);
 /**
+ * Counts the tokens at the beginning of a text that belong to a prompt put before it, as sentence-transformers does: the
+ * prompt's own and those that the model puts before a text, but none that it puts after one.
+ * @return CLV_OK; CLV_E_ARGUMENT (a NULL); what clv_tokenize returns.
+ */
+CLV_API clv_status clv_tokenizer_prompt_length(const clv_tokenizer *tokenizer, const char *prompt,
+                                               size_t *tokens);
+/**
  * Converts a text to tokens in which marked bytes never become part of a special token: use it for a conversation that
  * contains text from a user. Not for WordPiece.
  *

@@ -75,6 +75,12 @@ CLV_API void clv_encoder_close(clv_encoder *encoder);
  *  clv_encode on. NULL: none. Do not call this while clv_encode runs. */
 CLV_API void clv_encoder_watch(clv_encoder *encoder, clv_progress *progress, void *user);
 
+/** Sets how many tokens at the beginning of every text the poolings leave out, from the next clv_encode on: those of a
+ *  prompt, for a model whose config says skips_prompt (clv_tokenizer_prompt_length counts them). 0: none. The layers
+ *  still see them, and `hidden` still gives their rows. A text without other tokens gives 0. Do not call this while
+ *  clv_encode runs. */
+CLV_API void clv_encoder_skip(clv_encoder *encoder, size_t tokens);
+
 /**
  * Computes the vectors of texts: embeddings, layers, pooling. Texts are not padded, so each costs only its own tokens.
  *

@@ -272,6 +272,7 @@ class Encoder(Encoding):
         found = texts_of("texts", [texts] if one else texts)
         with self._call():
             before = self._prompt(prompt_name, prompt)
+            self._skip(before)
             out = self._vectors("embed", [before + each for each in found] if before else found, report, progress)
         return out[0] if one else out
 
@@ -287,10 +288,15 @@ class Encoder(Encoding):
                 raise ArgumentError(f"encode: prompt_name: the model has no prompt {name!r}; "
                                     "config_sentence_transformers.json lists them, and prompt= takes any text")
             return found.value.decode()
-        if text("prompt", prompt) and lib.clv_model_get_config(model).contents.skips_prompt:
-            raise ArgumentError("encode: prompt: the pooling of this model leaves out the tokens of a prompt "
-                                "(include_prompt is false), which is not supported")
-        return prompt
+        return text("prompt", prompt)
+
+    def _skip(self, prompt: str) -> None:
+        """Has the pooling leave out the tokens of the prompt, if that is the model's rule."""
+        tokens = ctypes.c_size_t()
+        if prompt and lib.clv_model_get_config(self._weights()).contents.skips_prompt:
+            raw = encoded("prompt", [prompt])[0]
+            check(lib.clv_tokenizer_prompt_length(self._tokenizer, raw, ctypes.byref(tokens)))
+        lib.clv_encoder_skip(self._encoder, tokens)
 
     def encode(self, sentences: Sequence[str] | str, prompt_name: str | None = None, prompt: str | None = None,
                batch_size: int = 32, show_progress_bar: bool | None = None,

@@ -237,16 +237,19 @@ def check_prompts(folder):
                           ("config_sentence_transformers.json", {"prompts": {"query": "run "}})):
         with open(os.path.join(model, name), "w", encoding="ascii") as file:
             json.dump(content, file)
-    expect("no prompt, none left out", 0, run(model, "--mode=reference", "-o", "-", text=b"a\n").returncode)
-    for prompt in "query", "any text":
-        done = run(model, "--prompt", prompt, "-o", "-", text=b"a\n")
-        expect("include_prompt", (2, True), (done.returncode, b"include_prompt is false" in done.stderr))
+    left_out = [vectors(b"", "--prompt", prompt)[0] for prompt in ("query", "run ", "run the ", "")]
+    expect("a prompt's tokens are left out", [True, True, False, False],
+           [each == left_out[0] for each in left_out])
+    with open(os.path.join(model, "1_Pooling/config.json"), "w", encoding="ascii") as file:
+        json.dump({"pooling_mode_lasttoken": True, "include_prompt": True}, file)
+    expect("the pooling counts", True, vectors(b"", "--prompt", "query")[0] not in left_out)
 
 
 def check_subfolder(folder):
     """A transformer in a subfolder, as old versions of sentence-transformers wrote it, gives the same vectors; and the
     activation of config.json counts."""
-    models = [make_model(os.path.join(folder, "act-" + act), hidden_act=act) for act in ("gelu", "silu")]
+    models = [make_model(os.path.join(folder, "act-" + act), hidden_act=act)
+              for act in ("gelu", "silu", "relu", "tanh", "gelu_new", "gelu_fast", "gelu_python")]
     outer = os.path.join(folder, "outer")
     os.makedirs(os.path.join(outer, "1_Pooling"))
     shutil.copytree(models[1], os.path.join(outer, "0_Transformer"))
@@ -256,9 +259,10 @@ def check_subfolder(folder):
         with open(os.path.join(outer, name), "w", encoding="ascii") as file:
             json.dump(content, file)
     done = [run(model, "--mode=reference", "-o", "-", text=b"the cats\n") for model in (*models, outer)]
-    expect("exit codes", [0] * 3, [each.returncode for each in done])
-    expect("a subfolder", done[1].stdout, done[2].stdout)
-    expect("silu is not gelu", True, done[0].stdout != done[1].stdout)
+    expect("exit codes", [0] * len(done), [each.returncode for each in done])
+    expect("a subfolder", done[1].stdout, done[-1].stdout)
+    expect("two names of one activation", [done[4].stdout, done[0].stdout], [each.stdout for each in done[5:7]])
+    expect("activations differ", 5, len({each.stdout for each in done[:5]}))
 
 
 def check_parquet(folder, model):

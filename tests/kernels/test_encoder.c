@@ -139,6 +139,54 @@ static void check_halves(test_device *device, const clv_model *model)
     assert_memory_not_equal(plain[0], got, TEXTS * small.width * sizeof *got);
 }
 
+/* Pools column c of tokens [first, last), rows of plain C, as sentence-transformers pools what follows a prompt of `first`
+ * tokens: weights count from the beginning of the text. */
+static double pooled(clv_model_pooling kind, const float *rows, size_t first, size_t last, size_t c)
+{
+    double sum = 0, weights = 0, high = first < last ? -INFINITY : 0;
+    for (size_t t = first; t < last; ++t) {
+        const double value = (double)rows[t * small.width + c];
+        const double weight = kind == CLV_MODEL_WEIGHTED ? (double)(t + 1) : 1;
+        if (kind == CLV_MODEL_CLS && t == first) return value;
+        if (kind == CLV_MODEL_LAST && t + 1 == last) return value;
+        sum += weight * value, weights += weight;
+        high = fmax(high, value);
+    }
+    if (kind == CLV_MODEL_MAX) return high;
+    return weights > 0 ? sum / (kind == CLV_MODEL_MEAN_SQRT ? sqrt(weights) : weights) : 0;
+}
+
+/* The poolings leave out the first tokens of every text, also of texts that have no others. */
+static void check_skip(clv_context *context, const clv_model *model)
+{
+    enum { SKIPPED = 5, MODES = 3 };
+    static const clv_model_pooling modes[2][MODES] = {
+        { CLV_MODEL_MEAN, CLV_MODEL_CLS, CLV_MODEL_MAX },
+        { CLV_MODEL_MEAN_SQRT, CLV_MODEL_WEIGHTED, CLV_MODEL_LAST }
+    };
+    static float got[TEXTS * MODES * 48];
+    clv_encoder *encoder;
+    for (size_t k = 0; k < 2; ++k) {
+        clv_model_config config = small;
+        memcpy(config.joined, modes[k], sizeof modes[k]);
+        config.joined_count = MODES, config.output = MODES * small.width, config.normalize = false;
+        EXPECT_OK(
+            clv_encoder_open(context, &config, clv_model_get_weights(model), NULL, &encoder));
+        clv_encoder_skip(encoder, SKIPPED);
+        EXPECT_OK(clv_encode(encoder, ids, offsets, TEXTS, got, NULL));
+        clv_encoder_close(encoder);
+        for (size_t i = 0; i < TEXTS * config.output; ++i) {
+            const size_t text = i / config.output, at = i % config.output;
+            const clv_model_pooling kind = modes[k][at / small.width];
+            const double want = pooled(kind, plain[1] + offsets[text] * small.width, SKIPPED,
+                                       lengths[text], at % small.width);
+            if (!(fabs((double)got[i] - want) <= 5e-5))
+                fail_msg("pooling %d of text %zu without %d tokens: %.9g, expected %.9g", (int)kind,
+                         text, SKIPPED, (double)got[i], want);
+        }
+    }
+}
+
 static void check_random(test_device *device)
 {
     static float got[160 * 48], alone[48];
@@ -162,6 +210,7 @@ static void check_random(test_device *device)
     check_empty(device, model);
     check_slice(device, model);
     check_halves(device, model);
+    check_skip(device->context, model);
     clv_model_close(model);
 }
 
@@ -178,6 +227,7 @@ static void matches_plain_c(void **state)
     encode(context, model,
            (clv_encoder_options){ .size = sizeof(clv_encoder_options), .hidden = true }, ids,
            offsets, TEXTS, plain[1]);
+    check_skip(context, model);
     clv_context_free(context);
     clv_model_close(model);
     test_each_device(check_random);

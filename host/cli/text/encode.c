@@ -65,17 +65,12 @@ static int choose_prompt(cli_encode *e, cli_texts *texts)
     const char *prompt = NULL;
     if (!a->prompts) return 0;
     clv_status status = clv_model_prompt(e->model, a->prompt, &prompt);
-    if (!status && !prompt && clv_model_get_config(e->model)->skips_prompt)
-        status = clv_fail(CLV_E_UNSUPPORTED,
-                          "%s: the pooling leaves out the tokens of the prompt (include_prompt is "
-                          "false), which is not supported; leave out --prompt",
-                          e->folder);
     if (!status) texts->prefix = prompt ? prompt : a->prompt;
+    if (!status && *texts->prefix && clv_model_get_config(e->model)->skips_prompt)
+        status = clv_tokenizer_prompt_length(e->tokenizer, texts->prefix, &e->skipped);
     if (!status && *texts->prefix && !a->common.quiet)
         cli_say(stderr, "the prompt \"%.200s\" is put before every text%s\n", texts->prefix,
                 a->prompt ? "" : " (the model's default; --prompt \"\" leaves it out)");
-    if (status == CLV_E_UNSUPPORTED)
-        return cli_error(e->command, CLI_USAGE, "%s", clv_error_message());
     return cli_input_status(e->command, status);
 }
 
@@ -113,6 +108,7 @@ int cli_encode_start(cli_encode *e, const clv_model_config *config)
         code = cli_status(e->command,
                           clv_encoder_open(e->context, config, clv_model_get_weights(e->model),
                                            &options, &e->encoder));
+    if (!code) clv_encoder_skip(e->encoder, e->skipped);
     e->started = clv_now();
     e->show = !a->common.quiet && !a->common.no_progress && isatty(STDERR_FILENO);
     cli_catch_interrupts();
