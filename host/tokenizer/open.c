@@ -68,16 +68,21 @@ static clv_status locate(const char *path, char **folder, const char **file)
 }
 
 /* The transformers library builds a BERT tokenizer from tokenizer_config.json, with BERT's defaults, and ignores the
- * rules of tokenizer.json. So that the ids are the same, Cleave does it too. */
+ * rules of tokenizer.json. So that the ids are the same, Cleave does it too. Without a tokenizer_class, the model_type of
+ * config.json makes it a BERT tokenizer; without either, the rules of tokenizer.json count. */
 static clv_status take_rules(clv_tokenizer *t, const char *folder)
 {
-    clv_json *config = NULL, *sentence = NULL;
+    clv_json *config = NULL, *sentence = NULL, *model = NULL;
+    CLV_TRY(clv_folder_json(folder, "config.json", false, &model));
+    const bool typed = clv_json_is_string(clv_json_get(model, "model_type"));
+    clv_json_free(model);
     CLV_TRY(clv_folder_json(folder, clv_folder_sentence_config(folder), false, &sentence));
     t->lower_asked = clv_json_bool(clv_json_get(sentence, "do_lower_case"), false);
     clv_json_free(sentence);
     CLV_TRY(clv_folder_json(folder, "tokenizer_config.json", false, &config));
     const bool lower = clv_json_bool(clv_json_get(config, "do_lower_case"), true);
-    const char *kind = clv_json_string(clv_json_get(config, "tokenizer_class"), "Bert");
+    const char *usual = typed ? "Bert" : "";
+    const char *kind = clv_json_string(clv_json_get(config, "tokenizer_class"), usual);
     t->flags_given = strstr(kind, "Bert") || strncmp(kind, "MPNet", 5) == 0;
     t->flags = (clv_char_flags){
         .lower = lower,

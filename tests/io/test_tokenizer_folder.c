@@ -201,6 +201,7 @@ static void other_rules_beside_are_told(void **state)
     };
     const char *in = folder("rules");
     clv_tokenizer *t;
+    put(in, "config.json", "{\"model_type\": \"bert\"}");
     for (size_t i = 0; i < CLV_LEN(steps); ++i) {
         put_tiny(in, UNCASED, steps[i].rules);
         put(in, "tokenizer_config.json", steps[i].text);
@@ -230,6 +231,43 @@ static void other_rules_beside_are_told(void **state)
     EXPECT_OK(clv_tokenizer_open(in, NULL, &t));
     assert_string_equal(test_heard(), "");
     clv_tokenizer_close(t);
+}
+
+/* Whose rules count without tokenizer_config.json, or without a class in it: those of BERT if config.json names a model,
+ * else those of tokenizer.json. The ids are those of transformers 5.24. */
+static void a_tokenizer_alone_follows_its_own_rules(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *model, *config; /* NULL: no such file */
+        bool lower;
+    } steps[] = {
+        { NULL, NULL, false },
+        { "{}", NULL, false },
+        { NULL, "{\"do_lower_case\": true}", false },
+        { NULL, "{\"tokenizer_class\": \"BertTokenizer\"}", true },
+        { "{\"model_type\": \"bert\"}", NULL, true },
+        { "{\"model_type\": \"bert\"}", "{\"do_lower_case\": false}", false },
+        { "{\"model_type\": \"bert\"}", "{\"tokenizer_class\": \"TokenizersBackend\"}", false },
+    };
+    static const char *const texts[] = { "The", "the" };
+    char in[32];
+    clv_tokenizer *t;
+    clv_token_rows rows = { 0 };
+    for (size_t i = 0; i < CLV_LEN(steps); ++i) {
+        snprintf(in, sizeof in, "alone-%zu", i);
+        const char *at = folder(in);
+        put_tiny(at, UNCASED, CASED);
+        if (steps[i].model) put(at, "config.json", steps[i].model);
+        if (steps[i].config) put(at, "tokenizer_config.json", steps[i].config);
+        EXPECT_OK(clv_tokenizer_open(at, NULL, &t));
+        EXPECT_OK(clv_tokenize(t, texts, NULL, 2, NULL, &rows));
+        const size_t second = rows.offsets[1];
+        const bool same = rows.tokens == 2 * second && rows.ids[1] == rows.ids[second + 1];
+        if (same != steps[i].lower) fail_msg("step %zu: capitals are %skept", i, same ? "not " : "");
+        clv_tokenizer_close(t);
+    }
+    clv_token_rows_clear(&rows);
 }
 
 /* vocab.txt beside tokens that are listed elsewhere. The ids are those of transformers 5.24. */
@@ -289,6 +327,7 @@ int main(void)
         cmocka_unit_test(a_folder_says_how_long_texts_may_be),
         cmocka_unit_test(the_end_stays_where_the_folder_says_so),
         cmocka_unit_test(other_rules_beside_are_told),
+        cmocka_unit_test(a_tokenizer_alone_follows_its_own_rules),
         cmocka_unit_test(listed_tokens_are_found_in_texts),
         cmocka_unit_test(padding_on_the_left_is_told),
     };
