@@ -65,9 +65,10 @@ static clv_status take_act(const char *what, const clv_json *root, const char *k
             out->act = acts[i].act;
             return CLV_OK;
         }
-    return clv_fail(CLV_E_FORMAT,
-                    "%s: %s is %.60s, expected gelu, gelu_new, gelu_pytorch_tanh, silu, relu or tanh",
-                    what, key, text ? text : clv_folder_kind(value));
+    return clv_fail(
+        CLV_E_FORMAT,
+        "%s: %s is %.60s, expected gelu, gelu_new, gelu_pytorch_tanh, silu, relu or tanh", what,
+        key, text ? text : clv_folder_kind(value));
 }
 
 static clv_status take_eps(const char *what, const clv_json *root, clv_model_config *out)

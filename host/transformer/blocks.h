@@ -115,7 +115,7 @@ typedef struct clv_pool_call {
     const clv_buffer *x;    /* [tokens, width] */
     const clv_buffer *rows; /* pairs: first token, number of tokens */
     size_t first_row, base;
-    size_t before;            /* tokens of each text before its first row; the weighted mean counts them */
+    size_t before; /* tokens of each text before its first row: the weighted mean counts them */
     const clv_buffer *weight; /* int32 per token: 0 if it does not count; NULL: all count */
     clv_buffer *out;
     size_t out_offset, sequences, width;

@@ -170,8 +170,7 @@ static void check_skip(clv_context *context, const clv_model *model)
         clv_model_config config = small;
         memcpy(config.joined, modes[k], sizeof modes[k]);
         config.joined_count = MODES, config.output = MODES * small.width, config.normalize = false;
-        EXPECT_OK(
-            clv_encoder_open(context, &config, clv_model_get_weights(model), NULL, &encoder));
+        EXPECT_OK(clv_encoder_open(context, &config, clv_model_get_weights(model), NULL, &encoder));
         clv_encoder_skip(encoder, SKIPPED);
         EXPECT_OK(clv_encode(encoder, ids, offsets, TEXTS, got, NULL));
         clv_encoder_close(encoder);
