@@ -39,7 +39,7 @@ typedef struct cli_encode {
     clv_context *context;
     clv_encoder *encoder;
     size_t skipped; /* tokens of a prompt that the pooling leaves out */
-    size_t width; /* of a vector; known once the encoder has started */
+    size_t width;   /* of a vector; known once the encoder has started */
     clv_report *report;
     cli_text_counts counts;
     float *out;
