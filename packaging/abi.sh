@@ -117,7 +117,8 @@ self_test()
     printf '%s\n%s\n} clv_grows;\n%s\n} clv_frozen;\n%sint clv_h(void);\n' "$include" "$grows" "$frozen" "$g" |
         library more 'int clv_g(void) { return 1; } int clv_h(void) { return 2; }'
     expect PASSES more
-    printf '%s\n%s\n} clv_grows;\n%s\ndouble b;\n} clv_frozen;\n%s\n' "$include" "$grows" "$frozen" "$g" | library thawed
+    printf '%s\n%s\n} clv_grows;\n%s\ndouble b;\n} clv_frozen;\n%s\n' "$include" "$grows" "$frozen" "$g" |
+        library thawed
     expect FAILS thawed
     printf '%s\n%s\n} clv_grows;\n%s\n} clv_frozen;\n%s\n' "$include" "${grows/int a/double z; int a}" "$frozen" "$g" |
         library moved

@@ -9,8 +9,8 @@ regular grid interpdat_ARM.npy, and the start templates ccf_ARM.h5 and ccfmod_AR
 so on; without one, all that are there. OUT_DIR gets lib.json, ccf_params.npy, ccf_vsinis.npy and a
 folder of .npy files an arm: of a network lam, mean, std, hull_pts and the layers; of a grid lam,
 axis_0 to axis_3 (nodes of log10 teff, logg, feh, alpha), grid (the row of log_flux of every node, -1
-where there is none) and log_flux; of both ccf_models. Triangulations are not converted. Needs rvspecfit and numpy, for networks
-torch as well."""
+where there is none) and log_flux; of both ccf_models. Triangulations are not converted.
+Needs rvspecfit and numpy, for networks torch as well."""
 import glob
 import json
 import os

@@ -494,11 +494,11 @@ const cli_command cli_bench = {
     .operands =
         "[paco] [blobs] [link] [arrays] [transformer] [specfit] [generate] [runtime] [OPTION...]",
     .description =
-        "Measures each device alone and the devices of each mode together: kernels, a "
-        "computation\nfrom memory to memory, the whole command from files to files with warm and "
-        "with empty\ncaches; the same for the plain C reference and, with --peers, for outside "
-        "programs on the\nsame files. Tables on the terminal; figures, a page with plots and "
-        "Markdown into files.\nBest on a machine that does nothing else.\n\nExit codes: 0 done; 1 "
+        "Measures each device alone and the devices of each mode together: single kernels, "
+        "computations\nfrom memory to memory, and whole commands from files to files, with warm "
+        "and with empty\ncaches. Also measures the plain C reference and, with --peers, outside "
+        "programs on the same\nfiles. Prints tables; writes figures, a page with plots and "
+        "Markdown to files. Run it while\nthe machine does nothing else.\n\nExit codes: 0 done; 1 "
         "something could not be measured, or became slower (--compare);\n2 wrong usage; 3 a device "
         "or mode that was asked for is missing.",
     .run = run,

@@ -2,10 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 # Makes private Python environments with the outside programs of `cleave bench --peers`, from PyPI.
 #
-# usage: bench/peers/setup.sh DIR [arrays] [vip] [torch] [blobs] [rvspecfit] [llamacpp]    DIR/NAME each; without names: all
+# usage: bench/peers/setup.sh DIR [arrays] [vip] [torch] [blobs] [rvspecfit] [llamacpp]
+#        makes DIR/NAME for each name, or for all of them if none is given
 # Then:  cleave bench --peers bench/peers --peers-env DIR/arrays:DIR/vip:DIR/torch:DIR/blobs:DIR/rvspecfit:DIR/llamacpp
 set -eu
-[ $# -ge 1 ] || { sed -n '5,6s/^# //p' "$0" >&2; exit 2; }
+[ $# -ge 1 ] || { sed -n '5,7s/^# //p' "$0" >&2; exit 2; }
 here=$(cd "$(dirname "$0")" && pwd)
 folder=$1
 shift

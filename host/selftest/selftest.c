@@ -331,7 +331,7 @@ const cli_command cli_selftest = {
         "results with the plain C reference. Each device has a process of its own: a driver that\n"
         "crashes or hangs is a failed check. Entries that show the same hardware again are tested\n"
         "only if --device names them.\n\n"
-        "Exit codes: 0 all checks passed; 1 could not be done; 2 wrong usage; 3 a device that was\n"
-        "asked for is not there; 5 a check failed.",
+        "Exit codes: 0 all checks passed; 1 the checks could not run; 2 wrong usage; 3 a device\n"
+        "that was asked for is missing; 5 a check failed.",
     .run = run,
 };

@@ -1,5 +1,6 @@
-# Debian packages by CPack: libcleave0.2, libcleave-dev, cleave, python3-cleave, and cleave-openmpi and cleave-mpich where
-# these can be compiled for; packaging/deb.sh calls it with CLEAVE_DEB=ON. The library's package has the interface in its name, so that two interfaces can be installed at once.
+# Debian packages by CPack: libcleave0.2, libcleave-dev, cleave and python3-cleave, and where Open MPI and MPICH are
+# installed, cleave-openmpi and cleave-mpich; packaging/deb.sh calls it with CLEAVE_DEB=ON. The name of the library's
+# package has the version of the interface, so that two interfaces can be installed at once.
 set(lib libcleave${CLEAVE_INTERFACE})
 set(deb_version ${PROJECT_VERSION}-1)
 # A placeholder: the project has no address yet, and example.org is a domain reserved for examples.

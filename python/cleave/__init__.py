@@ -69,19 +69,16 @@ from .version import __version__
 __all__ = [
     "Array", "ArrayStats", "AsdiResult", "BlobStream", "COUNT", "Class", "Classifier",
     "CompanionResult", "Context", "ContrastResult", "CrossEncoder", "Device", "Diffusion",
-    "ElementwiseKernel", "Encoder", "FIRST", "FinetuneResult", "Found", "Kernel", "LIBRARY_PATH", "LanguageModel", "Local", "MemoryRoom",
-    "MemoryStats", "Normalized", "Out", "PacoResult", "Plan", "Report", "SPOT", "Share", "Shared",
-    "SpectraArm", "SpectraLibrary", "TemplateMaker", "Tracks", "TrainResult", "Trainer", "VOLUME_SPOT", "WARNINGS",
-    "__version__",
-    "array", "array_stats", "asdi", "asnumpy", "blobs", "branches", "calibrate_snr", "characterize",
-    "classify", "companions", "compute", "contrast", "convolve_2d", "default_context",
-    "devices", "eigvals", "eigvalsh", "embed", "empty", "explain", "finetune", "frame_quality", "frame_weights",
-    "fuse", "gaussian_2d", "has", "inject",
-    "last_plan", "linear_step", "linear_train", "link", "log_to", "map", "matmul", "mend", "monte_carlo_pi",
-    "normalize", "offload", "paco", "probe", "product", "psf_fwhm", "psf_normalize", "psf_recentre",
-    "quantize_embeddings", "reduce", "registered", "search", "search_codes", "semantic_search", "specfit", "spectra_library", "stage_drift",
-    "star_position",
-    "tokenize", "volumes", *errors.__all__]
+    "ElementwiseKernel", "Encoder", "FIRST", "FinetuneResult", "Found", "Kernel", "LIBRARY_PATH", "LanguageModel",
+    "Local", "MemoryRoom", "MemoryStats", "Normalized", "Out", "PacoResult", "Plan", "Report", "SPOT", "Share",
+    "Shared", "SpectraArm", "SpectraLibrary", "TemplateMaker", "Tracks", "TrainResult", "Trainer", "VOLUME_SPOT",
+    "WARNINGS", "__version__", "array", "array_stats", "asdi", "asnumpy", "blobs", "branches", "calibrate_snr",
+    "characterize", "classify", "companions", "compute", "contrast", "convolve_2d", "default_context", "devices",
+    "eigvals", "eigvalsh", "embed", "empty", "explain", "finetune", "frame_quality", "frame_weights", "fuse",
+    "gaussian_2d", "has", "inject", "last_plan", "linear_step", "linear_train", "link", "log_to", "map", "matmul",
+    "mend", "monte_carlo_pi", "normalize", "offload", "paco", "probe", "product", "psf_fwhm", "psf_normalize",
+    "psf_recentre", "quantize_embeddings", "reduce", "registered", "search", "search_codes", "semantic_search",
+    "specfit", "spectra_library", "stage_drift", "star_position", "tokenize", "volumes", *errors.__all__]
 
 
 _MODULES = ("array_api", "fft", "linalg", "random")

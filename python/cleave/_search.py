@@ -175,8 +175,8 @@ def search(queries: Any, vectors: Any, top: int = 10, *, similarity: str = "cosi
                 _add_codes(handle, codes, vectors, watch, report)
             for piece in () if kind else _pieces_of(vectors):
                 rows = _vectors_of(piece, width)
-                watch.done(lib.clv_search_add(handle, address(rows), len(rows), rows.strides[0] // 4 if len(rows) else 0,
-                                              report_handle(report)))
+                watch.done(lib.clv_search_add(handle, address(rows), len(rows),
+                                              rows.strides[0] // 4 if len(rows) else 0, report_handle(report)))
             check(lib.clv_search_result(handle, address(found.rows), address(found.scores)))
     finally:
         lib.clv_search_free(handle)
@@ -186,8 +186,8 @@ def search(queries: Any, vectors: Any, top: int = 10, *, similarity: str = "cosi
 
 def semantic_search(query_embeddings: Any, corpus_embeddings: Any, query_chunk_size: int = 100,
                     corpus_chunk_size: int = 500000, top_k: int = 10,
-                    score_function: str | Callable[..., Any] = "cosine", *, codes: Any = None, rescore: int | None = None,
-                    context: Context | None = None, report: Report | None = None,
+                    score_function: str | Callable[..., Any] = "cosine", *, codes: Any = None,
+                    rescore: int | None = None, context: Context | None = None, report: Report | None = None,
                     progress: Progress = None) -> list[list[dict[str, int | float]]]:
     """Does the same as search(), with the arguments and the result of sentence_transformers.util.semantic_search: for
     each query a list of {"corpus_id": row, "score": similarity}, the most similar first.

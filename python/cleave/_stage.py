@@ -56,7 +56,8 @@ def stage_drift(movie: Any, *, memory: int = 20, table: str = "auto") -> Any:
             check(lib.clv_stage_push(handle, address(frames[i:i + 1]), 1, address(shifts[i:i + 1])))
     finally:
         lib.clv_stage_close(handle)
-    rows = np.empty(len(frames), [("frame", np.uint32), *((name, np.float64) for name in _COLUMNS), ("found", np.bool_)])
+    rows = np.empty(len(frames), [("frame", np.uint32), *((name, np.float64) for name in _COLUMNS),
+                                  ("found", np.bool_)])
     rows["frame"], rows["found"] = np.arange(len(frames)), shifts["found"] != 0
     for name in _COLUMNS:
         rows[name] = shifts[name]

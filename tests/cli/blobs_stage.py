@@ -127,7 +127,8 @@ def tables(command, source, work):
         a, b = columns(table(out), *keys), columns(table(two), *keys)
         off = (b - a)[:, 1:3] / (0.2 if unit == "um" else 1)
         at = columns(table(drift), "y", "x")[a[:, 0].astype(int)]
-        say(done.returncode == 0 and len(a) > 100 and np.abs(off - at).max() < 2e-3, f"tracks in {unit}: the drift is gone")
+        say(done.returncode == 0 and len(a) > 100 and np.abs(off - at).max() < 2e-3,
+            f"tracks in {unit}: the drift is gone")
     short = os.path.join(work, "short.csv")
     with open(drift, encoding="utf-8") as file, open(short, "w", encoding="utf-8") as out:
         out.writelines(file.readlines()[:9])

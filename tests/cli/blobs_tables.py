@@ -99,7 +99,8 @@ def every_form(command, work):
             say(mine == groups and len(read(linked)[0]) == len(read(path)[0]) + 1,
                 f"{name} is linked to .{ending}: {len(mine)} tracks, all columns")
         told = "columns recognised by their names" in done.stderr
-        say(told == (name.startswith(("tm", "napari")) or name.endswith("xml")), f"{name}: a guess is told, and only then")
+        say(told == (name.startswith(("tm", "napari")) or name.endswith("xml")),
+            f"{name}: a guess is told, and only then")
     say(len(groups) == 6, "six tracks")
 
 
@@ -194,8 +195,9 @@ def trackmate(command, work):
         float(settings.find("DetectorSettings").get("RADIUS")) > 0 and
         settings.find("TrackerSettings").get("TRACKER_NAME") == "MANUAL_TRACKER" and
         settings.find("InitialSpotFilter").get("isabove") == "true", "detector and tracker")
-    say(all(settings.find(n) is not None for n in ("BasicSettings", "SpotFilterCollection", "TrackFilterCollection")) and
-        [c.tag for c in settings.find("AnalyzerCollection")] == ["SpotAnalyzers", "EdgeAnalyzers", "TrackAnalyzers"] and
+    say(all(settings.find(n) is not None for n in ("BasicSettings", "SpotFilterCollection", "TrackFilterCollection"))
+        and [c.tag for c in settings.find("AnalyzerCollection")] ==
+        ["SpotAnalyzers", "EdgeAnalyzers", "TrackAnalyzers"] and
         root.find("GUIState").get("state") and json.loads(root.find("DisplaySettings").text)["spotDisplayRadius"] == 1,
         "filters, analyzers and the display are there")
     linked = os.path.join(work, "linked.xml")
@@ -409,7 +411,8 @@ def forms_of_pixels(command, work):
             say(got.shape == want.shape and len(got) == 30 and np.abs(got - want).max() < 2e-3,
                 f"{kind} in .{ending}: the same {len(got)} spots")
             narrow = {"int8": "become int16", "float16": "become float32"}.get(kind)
-            say(narrow is None or ending == "npy" or narrow in done.stderr, f"{kind} in .{ending}: what it becomes is told")
+            say(narrow is None or ending == "npy" or narrow in done.stderr,
+                f"{kind} in .{ending}: what it becomes is told")
 
 
 def folder_of_frames(command, work):
@@ -498,7 +501,8 @@ def motion(command, work):
         done = run(command, "link", table, "-o", os.path.join(work, "l.csv"), "--search", "4", *options)
         say(done.returncode == 0 and all_linked == (" 225 tracks" in done.stdout), f"{options}: {done.stdout.strip()}")
     with open(table, "w", encoding="ascii") as file:
-        rows = [(f, 0, f) for f in range(9)] + [(f, 2 + f - 3, f) for f in range(3, 9)] + [(f, f - 7.5, f) for f in range(6)]
+        rows = [(f, 0, f) for f in range(9)] + [(f, 2 + f - 3, f) for f in range(3, 9)] \
+            + [(f, f - 7.5, f) for f in range(6)]
         file.write("frame,y,x\n" + "".join("%d,%g,%g\n" % row for row in rows))
     done = run(command, "link", table, "-o", os.path.join(work, "b.csv"), "--search", "1.5", "--branches", "3")
     got = read(os.path.join(work, "b.csv"))
@@ -510,7 +514,8 @@ def motion(command, work):
     tracks = list(ET.parse(out).iter("Track"))
     say(len(tracks) == 1 and len(list(tracks[0].iter("Edge"))) == 8 + 5 + 5 + 2, "to TrackMate they are one track")
     with open(table, "w", encoding="ascii") as file:
-        file.write("frame,y,x\n" + "".join(f"{f},{y},{x + 0.1 * f}\n" for f in range(2) for y in range(5) for x in range(5)))
+        file.write("frame,y,x\n" + "".join(f"{f},{y},{x + 0.1 * f}\n" for f in range(2)
+                                           for y in range(5) for x in range(5)))
     crowd = ("link", table, "-o", os.path.join(work, "c.csv"), "--search", "3")
     done = run(command, *crowd, "--adaptive-stop", "0.2", "--adaptive-step", "0.5")
     say(done.returncode == 0 and " 25 tracks" in done.stdout, f"--adaptive-stop: {done.stdout.strip()}")
@@ -527,8 +532,8 @@ def endings(command, work):
     source = os.path.join(work, "movie.npy")
     for name in ("s.feather", "s.xlsx", "s.h5"):
         done = run(command, "blobs", source, "-o", os.path.join(work, name))
-        say(done.returncode == 2 and ".xml" in done.stderr and ".json" in done.stderr and "pandas.read_csv" in done.stderr,
-            done.stderr.strip()[-120:])
+        say(done.returncode == 2 and ".xml" in done.stderr and ".json" in done.stderr
+            and "pandas.read_csv" in done.stderr, done.stderr.strip()[-120:])
     done = run(command, "blobs", source, "-o", os.path.join(work, "s.npy"), "--format", "trackmate")
     say(done.returncode == 2, "TrackMate's columns are text or XML")
 

@@ -169,8 +169,8 @@ def keep_programs(cache):
 
 
 def options_for(command, platform, cache):
-    """The options that choose a platform (pocl, intel or mesa) or the plain C path (reference). Prints what they choose,
-    as the tests in C do. Without a device of the platform the test is skipped, and fails where
+    """The options that choose a platform (pocl, intel or mesa) or the plain C path (reference). Prints what they
+    choose, as the tests in C do. Without a device of the platform the test is skipped, and fails where
     $CLEAVE_TEST_PLATFORMS promises one."""
     if platform == "reference":
         print("device: plain C [reference]", flush=True)
@@ -190,7 +190,8 @@ def options_for(command, platform, cache):
 
 
 # The maps as they are: no search for the star, no frame left out or weighed, nothing filled in, S/N = b / sqrt(a).
-AS_IT_IS = ["--center", "middle", "--reject-frames", "none", "--frame-weights", "none", "--nan", "mask", "--snr", "raw", "--no-subtract"]
+AS_IT_IS = ["--center", "middle", "--reject-frames", "none", "--frame-weights", "none", "--nan", "mask", "--snr", "raw",
+            "--no-subtract"]
 
 
 class Sequence:

@@ -37,7 +37,8 @@ class Together(PacoCase):
             for cube in cubes:
                 for y in range(height):
                     for x in range(width):
-                        cube[(l * height + y) * width + x] += 400 * math.exp(-math.hypot(y - row, x - column) ** 2 / 3.5)
+                        cube[(l * height + y) * width + x] += (
+                            400 * math.exp(-math.hypot(y - row, x - column) ** 2 / 3.5))
         self.both = self.npy("both.npy", (3, *self.sequence.shape), sum(cubes, []))
 
     def together(self, *options, code=0):
@@ -318,8 +319,9 @@ class Prepares(PacoCase):
         self.assertGreater(sum(value > 0 for value in made.values), 500)
         with open(self.path("out/report.json"), encoding="utf-8") as file:
             self.assertLessEqual({"contrast.npy", "contrast.csv", "contrast.png"}, set(json.load(file)["sha256"]))
-        for options in (("--contrast-radii", "9"), ("--contrast", "--conv", "vip"), ("--contrast", "--contrast-radii", "0"),
-                        ("--contrast", "--contrast-radii", "9,"), ("--contrast", "--threshold", "-1")):
+        for options in (("--contrast-radii", "9"), ("--contrast", "--conv", "vip"),
+                        ("--contrast", "--contrast-radii", "0"), ("--contrast", "--contrast-radii", "9,"),
+                        ("--contrast", "--threshold", "-1")):
             result = self.run_paco(self.cube, self.angles, self.psf, "--psf-mode", "shift", *options, code=2)
             self.assertIn("--contrast", result.stderr)
 

@@ -3,9 +3,9 @@
 """What `cleave specfit` promises, measured on made-up stars with seeds of one's own.
 
 usage: specfit_acceptance.py CLEAVE [STARS [SEED]]
-STARS (12) of each kind; hundreds make the long form. Every figure is printed. Pulls of velocity and parameters, from text,
-SDSS's tables and log-lambda images; the same with 1 to 5 cosmic rays in each spectrum; flux in units from 1e-25 to 1e+25;
-devices against plain C; errors of 1, 3 and 12 exposures."""
+STARS (12) of each kind; hundreds make the long form. Every figure is printed. Pulls of velocity and parameters, from
+text, SDSS's tables and log-lambda images; the same with 1 to 5 cosmic rays in each spectrum; flux in units from 1e-25
+to 1e+25; devices against plain C; errors of 1, 3 and 12 exposures."""
 import csv
 import math
 import os
@@ -151,7 +151,8 @@ def main():
                 wanted = 1 / math.sqrt(sum(float(r[column]) ** -2 for r in alone) / 12 * n)
                 ratio = float(one[column]) / wanted
                 expect(f"{n} exposures: {column} is {ratio} of 1 / sqrt(N)", n == 1 or abs(ratio - 1) < 0.03)
-            print(f"{n} exposures: VRAD {float(one['VRAD']):.3f} +- {float(one['VRAD_ERR']):.3f}, truth {truth['VRAD']:.3f}")
+            print(f"{n} exposures: VRAD {float(one['VRAD']):.3f} +- {float(one['VRAD_ERR']):.3f}, "
+                  f"truth {truth['VRAD']:.3f}")
     print("\n".join(WRONG))
     return 1 if WRONG else 0
 

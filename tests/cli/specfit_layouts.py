@@ -50,7 +50,8 @@ class Layouts:
         named["MASK"] = [1 - m for m in self.mask]
         done = self.tool.run(self.save("good.fits", readers.empty(), readers.columns("S", named)), "-o",
                              self.tool.path("good.csv"))
-        readers.expect(f"a mask of good pixels: {done.stderr}", f"leaves out {PIXELS - len(BAD)} of {PIXELS}" in done.stderr)
+        readers.expect(f"a mask of good pixels: {done.stderr}",
+                       f"leaves out {PIXELS - len(BAD)} of {PIXELS}" in done.stderr)
         named["MASK"] = self.mask
         self.tool.refuses("which is logarithmic", self.save("mag.fits", readers.empty(), readers.columns(
             "S", named, {"FLUX": "mag"})))

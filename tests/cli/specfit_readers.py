@@ -196,7 +196,8 @@ def more_kinds(tool, wave, flux, error):
         hdu.cards[0] = "XTENSION= 'IMAGE   '".ljust(80)
         hdu.set("PCOUNT", 0), hdu.set("GCOUNT", 1)
     save(add("apStar.fits", n), *names)
-    save(add("images.fits", n), empty(), image([], flux, "FLUX"), image([], ivar, "IVAR"), image([], wave, "WAVELENGTH"))
+    save(add("images.fits", n), empty(), image([], flux, "FLUX"), image([], ivar, "IVAR"),
+         image([], wave, "WAVELENGTH"))
     pypeit = columns("SPECTRUM", {"wave": [0.0] * 20 + wave + [0.0] * 10, "flux": [0.0] * 20 + spoilt + [0.0] * 10,
                                   "ivar": [0.0] * 20 + ivar + [0.0] * 10,
                                   "mask": [0.0] * 20 + [float(m == 0) for m in mask] + [0.0] * 10})

@@ -49,7 +49,8 @@ def settings_and_sums(tool):
            [comments["VRAD_ERR"], comments["TEFF_ERR"]])
     table = tool.fit(tool.coadd, "held.fits", "--targets", str(FIRST), "--fix", "alpha=0.1")["RVTAB"]
     comments = {table.get(f"TTYPE{i}"): table.get(f"TCOMM{i}") for i in range(1, 60)}
-    expect("alpha is held", ["error of LOGG at fixed vrad, vsini, alpha", "0, as ALPHAFE is held", "covariance, held: alpha"],
+    expect("alpha is held",
+           ["error of LOGG at fixed vrad, vsini, alpha", "0, as ALPHAFE is held", "covariance, held: alpha"],
            [comments[name] for name in ("LOGG_ERR", "ALPHAFE_ERR", "COV_TEFF_VRAD")])
     path = tool.path("some.csv")
     with open(path, "w", encoding="ascii") as file:

@@ -3,7 +3,8 @@ if(NOT Python3_Interpreter_FOUND)
     return()
 endif()
 cleave_cli_test(tokenize QUICK text_tokenize.py)
-foreach(name embed search rank finetune classify) # kernels/encoder, kernels/trainer and python/classifier belong to the quick tier
+# kernels/encoder, kernels/trainer and python/classifier belong to the quick tier
+foreach(name embed search rank finetune classify)
     cleave_cli_test(${name} FULL text_${name}.py)
 endforeach()
 foreach(platform pocl mesa) # of PoCL as a CPU takes kernels, of Mesa as a card does

@@ -20,7 +20,8 @@ with open(testdata.path_of("cross_encoder/scores.json"), encoding="utf-8") as go
 
 
 def run(*arguments, text=b""):
-    return subprocess.run([CLEAVE, "rank", *arguments, "--mode=reference"], input=text, capture_output=True, timeout=600)
+    return subprocess.run([CLEAVE, "rank", *arguments, "--mode=reference"], input=text, capture_output=True,
+                          timeout=600)
 
 
 def expect(what, wanted, got):
@@ -62,7 +63,8 @@ def check_pairs(models):
 def check_ranks(folder, models):
     passages = [second for _, second in GOLDEN["pairs"]]
     target, report = os.path.join(folder, "ranks.json"), os.path.join(folder, "report.json")
-    done = run(models["one"], "--query", "the cats", "-o", target, "--report", report, text="\n".join(passages).encode())
+    done = run(models["one"], "--query", "the cats", "-o", target, "--report", report,
+               text="\n".join(passages).encode())
     expect("ranks", 0, done.returncode)
     with open(target, encoding="utf-8") as file:
         rows = json.load(file)

@@ -66,7 +66,8 @@ def results(command, work, table):
         all(r["spots"] == LENGTH and r["last_frame"] == LENGTH - 1 for r in each), "each track has a row")
     msd, single = rows_of(out["m.tsv"]), rows_of(out["tm.csv"])
     say([r["lag"] for r in msd] == list(range(1, 21)) and abs(msd[3]["t_s"] - 0.2) < 1e-9 and
-        all(abs(r["msd_um2"] - r["fit_um2"]) < 4 * r["msd_error_um2"] for r in msd), "the fit follows the displacements")
+        all(abs(r["msd_um2"] - r["fit_um2"]) < 4 * r["msd_error_um2"] for r in msd),
+        "the fit follows the displacements")
     own = [r["msd_um2"] for r in single if r["lag"] == 5]
     say(len(single) == 20 * COUNT and abs(sum(own) / COUNT / msd[4]["msd_um2"] - 1) < 1e-7,
         "those of single tracks have that mean")

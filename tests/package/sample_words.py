@@ -5,9 +5,9 @@
 usage: sample_words.py [SEED [COUNT [FOLDER ...]]]
 
 It prints COUNT (40) messages, which are the texts in calls such as clv_fail and cli_error and in Python's exceptions,
-and COUNT comments, which are the doc comments of include/, the first comments of C and OpenCL files, and the doc strings
-of the Python package. Each is printed with its file and line. The same SEED (1) draws the same texts as long as the
-sources do not change. FOLDERs limit the draw to files below them: "include" draws only doc comments of the public
+and COUNT comments, which are the doc comments of include/, the first comments of C and OpenCL files, and the doc
+strings of the Python package. Each is printed with its file and line. The same SEED (1) draws the same texts as long as
+the sources do not change. FOLDERs limit the draw to files below them: "include" draws only doc comments of the public
 headers. docs/style.md has the rules for the review.
 """
 import ast

@@ -53,7 +53,8 @@ check_use()
 {
     python3 -m venv "$place/user"
     "$place/user/bin/pip" -q install "$wheel"
-    bare python -c 'import cleave; print(cleave.__version__, cleave.LIBRARY_PATH)' | grep "$place/user/.*/bundle/lib/" ||
+    bare python -c 'import cleave; print(cleave.__version__, cleave.LIBRARY_PATH)' |
+        grep "$place/user/.*/bundle/lib/" ||
         fail "another library is loaded than the one in the wheel"
     bare python -m cleave --version
     bare python -m cleave demo -o demo > "$place/demo.log" ||

@@ -99,8 +99,8 @@ def test_spectra_that_are_tried_have_a_price(context):
     column, row = (round(v) for v in PLACE)
     np.testing.assert_allclose(same.snr, one.snr, atol=0.02)  # the same spectrum five times costs nothing
     assert 0.02 < one.snr[row, column] - many.snr[row, column] < 1
-    quiet = [cleave.asdi(with_planet(noise(np.random.default_rng(seed), 4), np.zeros(4)), ANGLES, PSF, spectra=np.eye(4),
-                         radius=RADIUS, threshold=None, context=context).snr for seed in range(4)]
+    quiet = [cleave.asdi(with_planet(noise(np.random.default_rng(seed), 4), np.zeros(4)), ANGLES, PSF,
+                         spectra=np.eye(4), radius=RADIUS, threshold=None, context=context).snr for seed in range(4)]
     assert np.nanstd(quiet) == pytest.approx(1, abs=0.08) and abs(np.nanmean(quiet)) < 0.08
 
 

@@ -132,12 +132,15 @@ def test_arguments_of_sentence_transformers(folder, reference, tmp_path):
         assert np.array_equal(plain.encode(texts, None, "the red ", 8), wanted)
         assert not np.array_equal(plain.encode(texts), wanted)
         short = encoder.encode(texts, truncate_dim=5, normalize_embeddings=True)
-        np.testing.assert_allclose(short, wanted[:, :5] / np.linalg.norm(wanted[:, :5], axis=1, keepdims=True), atol=1e-6)
+        np.testing.assert_allclose(short, wanted[:, :5] / np.linalg.norm(wanted[:, :5], axis=1, keepdims=True),
+                                   atol=1e-6)
         cosines = encoder.similarity(wanted, short.repeat(4, 1)[:, :WIDTH])
         assert cosines.shape == (2, 2) and abs(encoder.similarity(wanted, wanted)[0, 0] - 1) < 1e-6
-        for named, why in (({"prompt_name": "passage"}, "no prompt 'passage'"), ({"convert_to_tensor": True}, "torch.from_numpy"),
+        for named, why in (({"prompt_name": "passage"}, "no prompt 'passage'"),
+                           ({"convert_to_tensor": True}, "torch.from_numpy"),
                            ({"precision": "int4"}, "precision is 'int4'"), ({"device": "cuda"}, "Encoder\\(context"),
-                           ({"prompt": "a", "prompt_name": "none"}, "cannot be used together"), ({"truncate_dim": 99}, "truncate_dim")):
+                           ({"prompt": "a", "prompt_name": "none"}, "cannot be used together"),
+                           ({"truncate_dim": 99}, "truncate_dim")):
             with pytest.raises(cleave.ArgumentError, match=why):
                 encoder.encode(texts, **named)
         with pytest.warns(UserWarning, match="1 of 2 texts were cut"):

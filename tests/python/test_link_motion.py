@@ -11,8 +11,8 @@ ones of its test_linking.py that speak of results are here, adapted:
   - frames that are there in trackpy are successive, whatever their numbers; here `memory` bridges the numbers between
   - test_adaptive_range as it is; test_adaptive_fail, with the error that is ours; test_adaptive_subnet: its result, not
     the calls that lead to it
-Left out: test_subnet_fail and test_oversize_fail (larger groups are solved), instrumented predictors, other entry points
-of trackpy.
+Left out: test_subnet_fail and test_oversize_fail (larger groups are solved), instrumented predictors, other entry
+points of trackpy.
 """
 import numpy as np
 import pytest
@@ -157,7 +157,8 @@ def test_a_crowd_falls_apart():
 
 
 def test_splits_and_merges():
-    """One particle that splits at frame 5 (y) and takes another in at frame 9, which ends; one that comes from nowhere."""
+    """One particle that splits at frame 5 (y) and takes another in at frame 9, which ends; one that comes from
+    nowhere."""
     main = [(n, 0.0, 1.0 * n) for n in range(15)]
     split = [(n, 2.0 + (n - 5), 1.0 * n) for n in range(5, 12)]
     merge = [(n, -1.5 - (8 - n), 1.0 * n) for n in range(2, 9)]
@@ -191,7 +192,8 @@ def test_of_splits_the_best_assignment_is_taken():
 
 
 def test_particles_that_cross_keep_their_ways():
-    spots = {"frame": [1, 2, 3, 4, 1, 2, 3, 4], "x": [0, 10, 20, 30, 10, 15, 20, 25], "y": [0, 10, 20, 30, 30, 20, 10, 0]}
+    spots = {"frame": [1, 2, 3, 4, 1, 2, 3, 4], "x": [0, 10, 20, 30, 10, 15, 20, 25],
+             "y": [0, 10, 20, 30, 30, 20, 10, 0]}
     assert cleave.link(spots, 100, predict="velocity").tolist() == [0] * 4 + [1] * 4
 
 

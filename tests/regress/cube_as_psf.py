@@ -33,8 +33,8 @@ def paco(cube, psf, code, part):
 
 
 for psf, shape in ("cube.npy", "[6,31,31]"), ("other.npy", "[3,33,33]"):
-    paco("cube.npy", psf, 2, "PSF: %s has the shape %s, which looks like a sequence of frames (those of CUBE are 31x31); "
-         "it must be one off-axis image of the star, [n,n]" % (psf, shape))
+    paco("cube.npy", psf, 2, "PSF: %s has the shape %s, which looks like a sequence of frames (those of CUBE are "
+         "31x31); it must be one off-axis image of the star, [n,n]" % (psf, shape))
     paco("channels.npy", psf, 2, "looks like a sequence")
 kit.write_npy("three.npy", (3,), [0.0, 20.0, 40.0], "<f8")
 kit.expect(2, "Is the order CUBE ANGLES PSF?", "paco", "psfs.npy", "three.npy", "cube.npy", "-o", "maps",

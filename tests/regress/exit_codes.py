@@ -10,7 +10,7 @@ host/cli/cli.h):
     1    failed while running: an output cannot be made or written, no memory, a driver fails
     2    wrong usage or bad input: options, variables, names, files that are missing, cannot be read or are not what
          they should be
-    3    a device or a mode that was asked for is not there
+    3    a device or a mode that was asked for is missing
     4    a driver crashed or hung (probe --strict)
     5    wrong results (selftest, demo, probe --check)
     130  interrupted
@@ -142,8 +142,8 @@ def usage(command):
     if command.inputs:
         expect(2, command.name)
     for option in ("-o", "--search", "--library", "--data"):
-        if option in command.arguments and command.name not in ("demo", "search", "classify", "rank", "tokenize", "detokenize",
-                                                                "tracks"):
+        if option in command.arguments and command.name not in ("demo", "search", "classify", "rank", "tokenize",
+                                                                "detokenize", "tracks"):
             expect(2, *command.line(without=[option]))
     if command.devices and command.name not in ("probe", "selftest", "bench"):
         for option in ("--mode=fast", "--sched=best", "--batch=0", "--mem-limit=-1", "--sub-devices=65",

@@ -51,7 +51,8 @@ def check_set(folder, told):
 
 OTHER = {"paco": ["--radius", "4"], "blobs": ["--threshold-sigma", "8"], "link": ["--search", "1"],
          "tracks": ["--min-length", "3", "--lags", "2"], "specfit": ["--max-vel=900"], "embed": ["--normalize"],
-         "classify": ["--all"], "search": ["--top", "1"], "rank": ["--activation", "softmax"], "tokenize": ["--no-bos"], "detokenize": ["--special"]}
+         "classify": ["--all"], "search": ["--top", "1"], "rank": ["--activation", "softmax"], "tokenize": ["--no-bos"],
+         "detokenize": ["--special"]}
 
 
 def prepare():

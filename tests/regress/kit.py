@@ -98,7 +98,8 @@ def more_commands(data):
     model_spectra(301)
     shutil.copy(os.path.join(data, "generate/tiny/tiny-legacy.gguf"), "tiny.gguf")
     write("ids.json", "[[5, 6, 7], [8]]\n")
-    done = run("finetune", "model", "--data", "train.tsv", "--epochs", "1", "-q", "-o", "classes", "--mode", "reference")
+    done = run("finetune", "model", "--data", "train.tsv", "--epochs", "1", "-q", "-o", "classes", "--mode",
+               "reference")
     same("a model with classes", done.returncode, 0)
     done = run("embed", "model", "-i", "texts.txt", "-q", "-o", "vectors.npy", "--mode", "reference")
     same("vectors to search", done.returncode, 0)
@@ -108,8 +109,8 @@ def more_commands(data):
             "tracks": ["tracks", "tracks.csv", "-q", "-o", "out/found.csv", "--msd", "out/msd.csv", "--plot",
                        "out/msd.png"],
             "templates": ["templates", "models.csv", ARM, "-q", "-o", "out/library"],
-            "rank": ["rank", "classes", "--pairs", "-i", write("pairs.tsv", "the cats\t12 and\nrun\tthe cats run\n"), "-q",
-                     "-o", "out/scores.csv"],
+            "rank": ["rank", "classes", "--pairs", "-i", write("pairs.tsv", "the cats\t12 and\nrun\tthe cats run\n"),
+                     "-q", "-o", "out/scores.csv"],
             "classify": ["classify", "classes", "-i", "texts.txt", "-q", "-o", "out/classes.csv"],
             "tokenize": ["tokenize", "model", "-i", "texts.txt", "-q", "-o", "out/ids.json"],
             "detokenize": ["detokenize", "tiny.gguf", "-i", "ids.json", "-q", "-o", "out/texts.txt"],

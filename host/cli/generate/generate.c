@@ -235,16 +235,18 @@ static int run(int argc, char **argv)
                         .top_k = 40 };
     clv_sampling *p = &a.sampling;
     const cli_option own[] = {
-        { "p,prompt", CLI_TEXT, &a.prompt, "TEXT", "what the text begins with; - is standard input",
-          NULL },
+        { "p,prompt", CLI_TEXT, &a.prompt, "TEXT",
+          "text to continue, or with --chat a message; - is standard input", NULL },
         { "prompt-file", CLI_TEXT, &a.prompt_file, "FILE", "a file with the prompt", NULL },
         { "i,input", CLI_TEXT, &a.input, "FILE",
-          "several prompts: lines, or a table or JSON lines (.csv, .tsv, .jsonl); their texts are "
-          "generated together, one line each",
+          "several prompts: lines, a table or JSON lines (.csv, .tsv, .jsonl); generate one line "
+          "of "
+          "text for each, all at the same time",
           NULL },
         { "ids", CLI_TEXT, &a.ids, "IDS", "the prompt as token numbers, such as 1,2,3", NULL },
         { "chat", CLI_FLAG, &a.chat, NULL,
-          "the prompt is a message to a chat model, in the format that the model expects", NULL },
+          "treat the prompt as a message to a chat model, in the format that the model expects",
+          NULL },
         { "system", CLI_TEXT, &a.system, "TEXT",
           "system message: instructions for the model before a conversation", NULL },
         { "template", CLI_TEXT, &a.family, "NAME",
@@ -254,14 +256,14 @@ static int run(int argc, char **argv)
         { "n,max-tokens", CLI_UINT, &a.tokens, "N", "largest number of tokens to generate [256]",
           NULL },
         { "temperature", CLI_DOUBLE, &p->temperature, "T",
-          "how random the choice of tokens is; 0: always the likeliest [0.8]", NULL },
-        { "top-k", CLI_UINT, &a.top_k, "K", "draw from the K likeliest tokens; 0: from all [40]",
-          NULL },
+          "how random the choice of tokens is; 0: always the most probable [0.8]", NULL },
+        { "top-k", CLI_UINT, &a.top_k, "K",
+          "draw from the K most probable tokens; 0: from all [40]", NULL },
         { "top-p", CLI_DOUBLE, &p->top_p, "P",
           "draw from the smallest set of tokens with at least this total probability [0.95]",
           NULL },
         { "min-p", CLI_DOUBLE, &p->min_p, "P",
-          "leave out tokens below this share of the probability of the likeliest one [0.05]",
+          "leave out tokens below this share of the probability of the most probable one [0.05]",
           NULL },
         { "repeat-penalty", CLI_DOUBLE, &p->penalty, "R",
           "divide the scores of recent tokens by R; 1: do not [1]", NULL },
@@ -269,14 +271,16 @@ static int run(int argc, char **argv)
           "number of tokens that count as recent [64]", NULL },
         { "seed", CLI_UINT, &p->seed, "N", "the same seed gives the same text [a random one]",
           &a.seeded },
-        { "stop", CLI_TEXTS, &a.stops, "TEXT", "end before this text; may be repeated", NULL },
-        { "ignore-eos", CLI_FLAG, &a.ignore_eos, NULL, "continue where the model would end", NULL },
+        { "stop", CLI_TEXTS, &a.stops, "TEXT",
+          "end before the model generates this text; may be repeated", NULL },
+        { "ignore-eos", CLI_FLAG, &a.ignore_eos, NULL,
+          "continue after the token with which the model ends a text", NULL },
         { "context", CLI_UINT, &a.context, "N",
           "largest number of tokens of prompt and text together [that of the model, at most 4096]",
           NULL },
         { "lookup", CLI_UINT, &a.lookup, "N",
-          "guess up to N tokens (at most 7) from earlier text: the result is the same, but faster "
-          "where text repeats [0: do not]",
+          "guess up to N tokens (at most 7) from earlier text: gives the same result, but faster "
+          "where the text repeats itself [0: do not guess]",
           NULL },
         { "cache-type", CLI_CHOICE, &a.cache, "fp32,fp16",
           "type of the cached keys and values; fp16 needs half the memory [fp32]", NULL },
@@ -290,7 +294,7 @@ static int run(int argc, char **argv)
         { "json", CLI_FLAG, &a.json, NULL, "write one JSON object instead of the text", NULL },
         { "logits-top", CLI_UINT, &a.logits_top, "K",
           "with --json: write the K highest scores after the prompt", NULL },
-        { "info", CLI_FLAG, &a.info, NULL, "describe the model, and end", NULL },
+        { "info", CLI_FLAG, &a.info, NULL, "describe the model and stop", NULL },
         { NULL },
     };
     cli_option common[CLI_COMMON_OPTIONS + 1];

@@ -44,7 +44,7 @@ static const struct {
 } environment[] = {
     { "CLEAVE_DEVICE", "devices, as --device" },
     { "CLEAVE_MODE", "mode, as --mode" },
-    { "CLEAVE_MEM_LIMIT", "memory on each device, as --mem-limit" },
+    { "CLEAVE_MEM_LIMIT", "most memory to use on each device, as --mem-limit" },
     { "CLEAVE_SCHED", "scheduler, as --sched" },
     { "CLEAVE_TUNE", "0: take the built-in choice among kernel variants, measure none" },
     { "CLEAVE_COMPILERS",

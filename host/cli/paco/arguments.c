@@ -44,8 +44,8 @@ void paco_make_table(paco_args *a, cli_option *table)
         { "reject-frames", CLI_TEXT, &a->reject, "auto|none|LIST",
           "leave out frames: unusable ones, none, or 3,7-9 [auto]" },
         { "frame-weights", CLI_CHOICE, &a->weights, "robust,variance,none",
-          "robust: frames unlike the others count less; variance: all by their noise; none: all "
-          "equally [robust]" },
+          "weights of the frames: lower for frames that differ from the others (robust), by the "
+          "noise of each frame (variance), or equal (none) [robust]" },
         { "nan", CLI_CHOICE, &a->nan, "mend,mask",
           "fill in missing pixels, or leave out positions that they affect [mend]" },
         { "pixel-scale", CLI_DOUBLE, &a->pixel_scale, "MAS",
@@ -55,8 +55,9 @@ void paco_make_table(paco_args *a, cli_option *table)
         { "star-flux", CLI_DOUBLE, &a->star_flux, "F",
           "flux of the star in the unit of the PSF, to give magnitudes", &a->star_given },
         { "star-ratio", CLI_DOUBLE, &a->star_ratio, "R",
-          "the same, where PSF is an image of the star: exposure of CUBE / (exposure and filter of "
-          "PSF)",
+          "instead of --star-flux, if PSF is an image of the star: exposure time of CUBE / "
+          "(exposure "
+          "time x filter transmission of PSF)",
           &a->ratio_given },
         { "wavelengths", CLI_TEXT, &a->wavelengths, "LIST|FILE",
           "wavelengths of the channels in um, nm or m; searches all channels together (ASDI)" },
@@ -65,11 +66,11 @@ void paco_make_table(paco_args *a, cli_option *table)
         { "star-temperature", CLI_DOUBLE, &a->star_temperature, "K",
           "divide --spectrum TK by a black body of K kelvin, the star", &a->temperature_given },
         { "contrast", CLI_FLAG, &a->contrast, NULL,
-          "find out which planets would be detected: contrast.csv, .png and a map" },
+          "measure how bright a planet must be to be detected: contrast.csv, .png and a map" },
         { "contrast-radii", CLI_TEXT, &a->contrast_radii, "PX,...",
           "separations of the contrast curve [one FWHM to the edge]" },
         { "contrast-injections", CLI_UINT, &a->contrast_injections, "N",
-          "planets that are injected at each separation [24 to 200]" },
+          "number of planets to inject at each separation [24 to 200]" },
         { "format", CLI_CHOICE, &a->format, "fits,npy", "format of the maps [fits]" },
         { NULL },
     };

@@ -25,9 +25,10 @@ typedef struct probe_args {
 static void make_table(probe_args *a, cli_option *table)
 {
     const cli_option rows[] = {
-        { "json", CLI_FLAG, &a->json, NULL, "one JSON document (schema cleave.probe/1)" },
-        { "list", CLI_FLAG, &a->list, NULL, "one line for each usable device" },
-        { "print-mode", CLI_FLAG, &a->print_mode, NULL, "only cpu, hybrid, gpu or reference" },
+        { "json", CLI_FLAG, &a->json, NULL, "print one JSON document (schema cleave.probe/1)" },
+        { "list", CLI_FLAG, &a->list, NULL, "print one line for each usable device" },
+        { "print-mode", CLI_FLAG, &a->print_mode, NULL,
+          "print only the mode: cpu, hybrid, gpu or reference" },
         { "check", CLI_FLAG, &a->check, NULL,
           "build and run kernels on every device, and compare the results" },
         { "bench", CLI_OPTIONAL, &a->bench, "LEVEL",
@@ -39,8 +40,9 @@ static void make_table(probe_args *a, cli_option *table)
         { "mode", CLI_TEXT, &a->mode, "MODE",
           "auto, cpu, gpu, hybrid or reference [$CLEAVE_MODE, else auto]", NULL, "CLEAVE_MODE" },
         { "timeout", CLI_DOUBLE, &a->timeout_s, "SECONDS",
-          "limit for each driver [10; check 60; bench 120]" },
-        { "strict", CLI_FLAG, &a->strict, NULL, "exit code 4 when a driver crashed or hung" },
+          "time limit for each driver [10; with --check 60; with --bench 120]" },
+        { "strict", CLI_FLAG, &a->strict, NULL,
+          "end with exit code 4 if a driver crashed or hung" },
         { "simulate", CLI_TEXT, &a->simulate, "FILE",
           "simulate the machine of a saved report or device profiles" },
         { "scenario", CLI_TEXT, &a->scenario, "ID", "the scenario of the profiles to simulate" },
@@ -50,7 +52,7 @@ static void make_table(probe_args *a, cli_option *table)
           "load the drivers in this process, for debugging" },
         { "v,verbose", CLI_FLAG, &a->verbose, NULL,
           "show quirks with their reasons, and full paths" },
-        { "q,quiet", CLI_FLAG, &a->quiet, NULL, "no progress, no warnings on stderr" },
+        { "q,quiet", CLI_FLAG, &a->quiet, NULL, "show no progress and no warnings" },
         { NULL },
     };
     memcpy(table, rows, sizeof rows);

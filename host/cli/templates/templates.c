@@ -205,7 +205,7 @@ static int run(int argc, char **argv)
           "whether the models of a table are in vacuum or air [auto: as the files say, else "
           "vacuum]" },
         { "starts", CLI_UINT, &a.starts, "N",
-          "about how many templates the search for velocities begins with [300]" },
+          "approximate number of templates with which the search for velocities begins [300]" },
         { "margin", CLI_DOUBLE, &a.margin_kms, "KMS",
           "how far the templates extend beyond an arm, as a velocity [1000]" },
         { "keep-slope", CLI_FLAG, &a.keep_slope, NULL,
