@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Detects forks. A child has none of its parent's threads, and locks that these held stay locked. OpenCL
- * drivers do not survive that, so whatever used them reports an error in a child instead of waiting
- * ever. */
+/* Detects forks. A child has none of its parent's threads, and locks that these threads held stay locked. OpenCL
+ * drivers do not survive that. Code that uses a driver therefore reports an error in a child, instead of waiting
+ * forever. */
 #ifndef CLEAVE_BASE_FORK_H
 #define CLEAVE_BASE_FORK_H
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sorts in place. qsort allocates memory for more than a kilobyte, which a camera's loop must not do. */
+/* Sorts in place. qsort allocates memory if the data exceed a kilobyte, and code that processes the frames of a camera
+ * must not allocate. */
 #ifndef CLEAVE_BASE_SORT_H
 #define CLEAVE_BASE_SORT_H
 

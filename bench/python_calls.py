@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What a call from Python costs beside the work: each function of the package that works on arrays, on
-tiny inputs, NumPy in and NumPy out, beside the same call of the library with ready-made arguments (of
-ctypes, 1 us by itself). Best of several rounds in which both take turns, in microseconds a call.
+"""Measures what a call from Python costs beside the work. Each function of the package that works on arrays runs on
+tiny NumPy inputs, in turns with the same call of the library with ready-made arguments (by ctypes, which takes 1 us by
+itself). The figures are the best of several rounds, in microseconds per call.
 
 usage: PYTHONPATH=python python_calls.py [NAME...]    only the cases whose names contain one
 """
@@ -197,7 +197,7 @@ def main():
     wanted = sys.argv[1:]
     context = cleave.default_context()
     print(f"{', '.join(d.label for d in context.devices) or 'no device'}; {SIDE}x{SIDE} numbers; "
-          "us a call")
+          "us per call")
     print(f"{'function':24} {'Python':>8} {'library':>8} {'Python adds':>12}")
     for name, call, bare in cases(context):
         if wanted and not any(part in name for part in wanted):

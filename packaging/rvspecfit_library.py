@@ -4,13 +4,13 @@
 
 usage: rvspecfit_library.py TEMPLATE_LIB OUT_DIR [ARM...]
 
-TEMPLATE_LIB holds interp_ARM.h5, the network's state NNstate_ARM.sav (by torch) or the spectra of a
-regular grid interpdat_ARM.npy, and the start templates ccf_ARM.h5 and ccfmod_ARM.npy. ARM: desi_b and
-so on; without one, all that are there. OUT_DIR gets lib.json, ccf_params.npy, ccf_vsinis.npy and a
-folder of .npy files an arm: of a network lam, mean, std, hull_pts and the layers; of a grid lam,
-axis_0 to axis_3 (nodes of log10 teff, logg, feh, alpha), grid (the row of log_flux of every node, -1
-where there is none) and log_flux; of both ccf_models. Triangulations are not converted.
-Needs rvspecfit and numpy, for networks torch as well."""
+TEMPLATE_LIB holds interp_ARM.h5, then NNstate_ARM.sav with the state of a network (as torch saves it) or
+interpdat_ARM.npy with the spectra of a regular grid, and the start templates ccf_ARM.h5 and ccfmod_ARM.npy. ARM is a
+name such as desi_b; without one, all arms are converted. OUT_DIR gets lib.json, ccf_params.npy, ccf_vsinis.npy and one
+folder of .npy files per arm. For a network, these are lam, mean, std, hull_pts and the layers. For a grid, they are
+lam, axis_0 to axis_3 (nodes of log10 teff, logg, feh, alpha), grid (for every node its row in log_flux, or -1 if there
+is none) and log_flux. Both have ccf_models. Triangulations are not converted. The program needs rvspecfit and numpy,
+and torch for networks."""
 import glob
 import json
 import os

@@ -241,7 +241,7 @@ static double batch_of(const bench_case *c)
 }
 
 static const bench_plot plots[] = {
-    { "Movie of 512 x 512, 100 particles", "frames a batch", batch_of },
+    { "Movie of 512 x 512, 100 particles", "frames per batch", batch_of },
 };
 
 const bench_workload bench_blobs = {

@@ -101,9 +101,8 @@ static void warn_of_differences(const bench *b, const clv_json *old, FILE *out)
     const int64_t threads = clv_json_int(clv_json_get(machine, "threads_allowed"), 0);
     if (strcmp(cpu, b->probe->host.cpu_model) || threads != b->probe->host.threads_allowed)
         cli_say(out,
-                "  The earlier run was made on another machine (%s, %lld threads): times tell "
-                "nothing about the "
-                "program.\n",
+                "  The earlier run was made on another machine (%s, %lld threads): the "
+                "times cannot be compared.\n",
                 *cpu ? cpu : "unknown", (long long)threads);
     if (bench_was_busy(b) || clv_json_number(clv_json_get(machine, "load_before"), 0) > 1)
         cli_say(out, "  Other programs were running in one of the two runs.\n");

@@ -188,14 +188,15 @@ char *bench_html(const bench *b)
     bench_draw_shares(b, &shares);
     add_figure(&shares, &out);
     add_facts(b, &out);
-    clv_text_add(&out,
-                 "<p class=\"dim\">Medians of at least %zu runs%s. kernels: by the device's clock; "
-                 "compute: from memory to memory; files: the whole program, files to files, caches "
-                 "warm; cold: with nothing kept from earlier runs; x: times the fastest device's; "
-                 "rates: of the kernels, or of compute where these have no time; "
-                 "%%: of what <code>cleave probe --bench</code> measured of the device.</p>\n"
-                 "</body></html>\n",
-                 b->plan.repeats, bench_few_repeats(b) ? " (*: fewer)" : "");
+    clv_text_add(
+        &out,
+        "<p class=\"dim\">Times are medians of at least %zu runs%s. kernels: by the device's "
+        "clock; compute: from memory to memory; files: the whole command, from files to files, "
+        "with warm caches; cold: the same with empty caches; x: time relative to the fastest "
+        "device; GFLOP/s and GB/s: of the kernels, or of compute if the kernels have no times; "
+        "%%: share of the rate that <code>cleave probe --bench</code> measured.</p>\n"
+        "</body></html>\n",
+        b->plan.repeats, bench_few_repeats(b) ? " (*: fewer)" : "");
     if (out.failed) clv_text_clear(&out);
     return out.data;
 }

@@ -76,12 +76,14 @@ static void add_workload(const bench *b, const bench_workload *workload, clv_tex
     }
     clv_text_add(
         out,
-        "\nMedians of at least %zu%s. *kernels*: by the device's clock; *compute*: from memory to\n"
-        "memory; *files*: the whole program, files to files, caches warm; *cold*: with nothing "
-        "kept\n"
-        "from earlier runs; *x*: times the fastest device's; rates: of the kernels, or\n"
-        "of compute where these have no time; %%: of what `cleave probe --bench`\n"
-        "measured of the device.\n",
+        "\nTimes are medians of at least %zu runs%s. *kernels*: by the device's clock; *compute*: "
+        "from\n"
+        "memory to memory; *files*: the whole command, from files to files, with warm caches; "
+        "*cold*:\n"
+        "the same with empty caches; *x*: time relative to the fastest device; GFLOP/s and GB/s: "
+        "of\n"
+        "the kernels, or of compute if the kernels have no times; %%: share of the rate that\n"
+        "`cleave probe --bench` measured.\n",
         b->plan.repeats, bench_few_repeats(b) ? " (\\*: fewer)" : "");
 }
 

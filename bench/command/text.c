@@ -117,10 +117,12 @@ void bench_print(const bench *b, FILE *out)
     if (b->workload_count)
         cli_say(
             out,
-            "\nMedians. kernels: by the device's clock; compute: from memory to memory; files:\n"
-            "the whole program, files to files, caches warm; cold: with nothing kept; x: times\n"
-            "the fastest device's; rates: of the kernels, or of compute where these have no\n"
-            "time; %%: of what `cleave probe --bench` measured.%s\n",
+            "\nTimes are medians. kernels: by the device's clock; compute: from memory to memory;\n"
+            "files: the whole command, from files to files, with warm caches; cold: the same with\n"
+            "empty caches; x: time relative to the fastest device; GFLOP/s and GB/s: of the "
+            "kernels,\n"
+            "or of compute if the kernels have no times; %%: share of the rate that `cleave probe\n"
+            "--bench` measured.%s\n",
             bench_few_repeats(b) ? " *: fewer repeats." : "");
     print_notes(b, out);
     print_facts(b, out);

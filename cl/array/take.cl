@@ -1,6 +1,7 @@
 /* array/take.cl -- slices by their places: out[o,j,i] = in[o,places[j],i] (TAKE), or out[o,places[j],i] = in[o,j,i].
  *
- * Launch: one work-item per element [o,j,i]. A place of -1 is passed over (PUT: a later slice goes there).
+ * Launch: one work-item per element [o,j,i]. A place of -1 is skipped: with TAKE 0, a later slice
+ *         is written there.
  * Defines: BYTES of an element; TAKE, 1 or 0. */
 #if BYTES == 1
 #define T uchar

@@ -1,5 +1,5 @@
-/* search/select_group.cl -- the `keep` largest scores of each query on GPUs: a work-group a segment of rows, then a
- * work-group a query for what the segments kept.
+/* search/select_group.cl -- the `keep` largest scores of each query on GPUs: first one work-group per segment of rows,
+ * then one work-group per query for the rows that the segments kept.
  *
  * The score of row r is S[q, r] * scale[r]. Scores become keys: unsigned numbers in the same order, 0 for what is never
  * kept (NaN, -infinity). The keep-th largest key is found from its highest byte to its lowest: a histogram in local
@@ -8,7 +8,7 @@
  * gives each its place.
  *
  * clv_search_select: S as scores, rows counted from `first`. clv_search_join: scores and rows that were kept before.
- * clv_search_scale: scale[r] = 1 / |X[r]|, or 0 if the row is all zeros; a work-group a row.
+ * clv_search_scale: scale[r] = 1 / |X[r]|, or 0 if the row is all zeros; one work-group per row.
  *
  * Launch   2-D: global (GROUP * segments, queries), local (GROUP, 1); scale: global (GROUP, rows), local (GROUP, 1).
  * Defines  GROUP, a power of two up to CLV_SEARCH_GROUP; SCALED 0 or 1.

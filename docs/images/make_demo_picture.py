@@ -174,7 +174,7 @@ def main():
         (open_rgb(folder, "msd.png"), "cleave tracks: how particles\ndiffuse (mean squared distance)"),
     ]
     texts = [
-        (search_panel(folder), "cleave search: the sentences that\nanswer a question best"),
+        (search_panel(folder), "cleave search: sentences that\nanswer a question best"),
         (generate_panel(folder), "cleave generate: a small model\nanswers (135 million weights)"),
         (ranks_panel(folder), "Clusters: simulated ranks share\nunits of 0.5 to 200 ms"),
     ]

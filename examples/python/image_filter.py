@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Many images through a filter: an image is an item, a pixel a work-item."""
+"""Filters many images: each image is an item of the job, and each pixel is a work-item."""
 import numpy as np
 
 import cleave

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* clv_fuse_run: a program for every element, as one call that the host or a device does. */
+/* clv_fuse_run: runs a program for every element, as one call that the host or a device carries out. */
 #include "host/array/fuse.h"
 
 #include "base/alloc.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A program on the host: interprets it for blocks of elements, so that values stay in the cache. */
+/* Runs a program of clv_fuse_parse on the host: interprets it for blocks of elements, so that values stay in the
+ * cache. */
 #include "host/array/fuse.h"
 
 #include "base/alloc.h"

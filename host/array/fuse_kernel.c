@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A program on a device: one kernel, which loads an element of every input, computes all values, and stores. */
+/* Runs a program of clv_fuse_parse on a device: one kernel loads an element of every input, computes all values, and
+ * stores the outputs. */
 #include "host/array/fuse.h"
 
 #include "base/error.h"

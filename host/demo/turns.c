@@ -69,7 +69,7 @@ clv_status demo_both_sides(const demo_stage *stage, demo_operation *once, void *
     CLV_TRY(time_side(stage->context, CLV_SIDE_HOST, once, user, &row->reference_s));
     if (clv_context_device_count(stage->context) &&
         time_side(stage->context, CLV_SIDE_DEVICE, once, user, &device_s))
-        clv_text_add(&row->notes, "the host did it, since: %s\n", clv_error_message());
+        clv_text_add(&row->notes, "the host computed this, because: %s\n", clv_error_message());
     else if (clv_context_device_count(stage->context))
         CLV_TRY(clv_offload_last(&where));
     const bool host = !(device_s <= row->reference_s);
@@ -77,7 +77,7 @@ clv_status demo_both_sides(const demo_stage *stage, demo_operation *once, void *
     snprintf(row->by, sizeof row->by, "%s", host ? "host" : where.device);
     if (host && isfinite(device_s)) {
         char took[24];
-        clv_text_add(&row->notes, "%s takes %s: calls go to the host, the faster one\n",
+        clv_text_add(&row->notes, "%s takes %s, so calls go to the host, which is faster\n",
                      where.device, clv_format_seconds(device_s, took));
     }
     return CLV_OK;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Combines channels into one map: whitens them by the correlation of their noise and weights them by a spectrum. Also
- * computes the price of trying several spectra. */
+ * computes by how much the S/N must be lowered because several spectra were tried. */
 #include "host/patch/combine.h"
 #include "host/patch/calibrate.h"
 

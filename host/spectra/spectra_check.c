@@ -70,12 +70,18 @@ clv_status clv_plan_check(const clv_spectra_library *lib, const clv_spectra_star
             CLV_E_ARGUMENT,
             "specfit: got %u continuum terms (possible: 1 to %d) and %u starts (possible: 1 to 8)",
             o->terms, CLV_SPECTRA_MAX_TERMS, o->starts);
-    const double v[] = { o->max_velocity_kms - o->min_velocity_kms, o->velocity_step_kms,
-                         o->max_vsini_kms, o->library_sigma };
+    const struct {
+        const char *name;
+        double value;
+    } v[] = { { "the range of velocities", o->max_velocity_kms - o->min_velocity_kms },
+              { "velocity_step_kms", o->velocity_step_kms },
+              { "max_vsini_kms", o->max_vsini_kms },
+              { "library_sigma", o->library_sigma } };
     for (size_t i = 0; i < CLV_LEN(v); ++i)
-        if (!(v[i] > 0) || v[i] > 10000)
-            return clv_fail(CLV_E_ARGUMENT, "specfit: velocity range, steps and widths must be "
-                                            "positive and at most 10000");
+        if (!(v[i].value > 0) || v[i].value > 10000)
+            return clv_fail(CLV_E_ARGUMENT,
+                            "specfit: %s is %g, but it must be above 0, and at most 10000",
+                            v[i].name, v[i].value);
     if (!(o->reject_sigma >= 3))
         return clv_fail(CLV_E_ARGUMENT,
                         "specfit: reject_sigma is %g, but it must be at least 3 (or INFINITY, so "

@@ -28,9 +28,10 @@ clv_status clv_grid_check(const clv_spectra_arm *a)
         for (size_t i = 0; i < a->nodes[k]; ++i)
             if (!isfinite(a->axis[k][i]) || (i && !(a->axis[k][i] > a->axis[k][i - 1])))
                 return clv_fail(CLV_E_ARGUMENT,
-                                "specfit: arm %s: axis %d does not rise at node "
-                                "%zu",
-                                name, k, i);
+                                "specfit: arm %s: axis %d has the value %g at node %zu; expected "
+                                "finite values that "
+                                "rise from node to node",
+                                name, k, a->axis[k][i], i);
         count *= a->nodes[k];
     }
     if (!a->grid || !a->grid_log_flux || !a->grid_spectra || a->grid_spectra > MOST)

@@ -17,7 +17,7 @@ CLV_BEGIN_DECLS
 /** Zero fields mean key (0, 0) and no progress. */
 typedef struct clv_monte_carlo_options {
     size_t size;            /**< sizeof(clv_monte_carlo_options) */
-    uint32_t key[2];        /**< each key gives a different, independent experiment */
+    uint32_t key[2];        /**< each key gives other, independent random points */
     clv_progress *progress; /**< NULL: none; units are blocks of 131,072 samples */
     void *progress_user;
 } clv_monte_carlo_options;

@@ -155,7 +155,7 @@ typedef enum clv_op {
     CLV_OP_FLOOR,
     CLV_OP_CEIL,
     CLV_OP_TRUNC,
-    CLV_OP_ROUND, /**< halves to even */
+    CLV_OP_ROUND, /**< to the nearest integer; halves to the even one */
     CLV_OP_ISNAN,
     CLV_OP_ISINF,
     CLV_OP_ISFINITE,

@@ -42,9 +42,10 @@ typedef struct clv_blob_options {
     double sigma_ratio; /**< the ratio for `dog`; 0: 1.6 */
     bool threshold_given, threshold_rel_given, threshold_sigma_given;
     double threshold;     /**< keep responses above this, in units of the pixels (>= 0) */
-    double threshold_rel; /**< keep those above this share of the frame's largest one, 0 to 1 */
+    double threshold_rel; /**< keep responses above this share of the frame's largest, 0 to 1 */
     /** Keep responses above this many standard deviations of the responses' noise, at this scale and place. If the
-     * noise is skewed (few photons), the threshold is the response that is as rare as that. Must be above 0. */
+     * noise is skewed (few photons), the threshold is higher: noise exceeds it as rarely as Gaussian noise exceeds this
+     * many standard deviations. Must be above 0. */
     double threshold_sigma;
     bool movie_scope; /**< threshold_rel refers to the movie's largest response; clv_blobs only */
     clv_blob_taps taps;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is visible outside the shared library, and the C++ guard of every public header. */
+/* Macros of every public header: which functions the shared library exports, and C linkage for C++. */
 #ifndef CLEAVE_EXPORT_H
 #define CLEAVE_EXPORT_H
 

@@ -40,7 +40,7 @@ typedef struct clv_language_options {
      *  memory. */
     const size_t *split;
     size_t split_count;                   /**< length of `split`, which must sum to all layers */
-    clv_language_activations activations; /**< precision of the vectors in a token's products */
+    clv_language_activations activations; /**< precision of the vectors that matrices multiply */
 } clv_language_options;
 
 /** Facts about an open model. Texts are borrowed from it. Start with CLV_INIT. */

@@ -57,7 +57,7 @@ typedef enum clv_step_function {
 /** A module of sentence-transformers that runs after the pooling. Frozen. */
 typedef struct clv_model_step {
     clv_model_step_kind kind;
-    clv_step_function function; /**< DENSE */
+    clv_step_function function; /**< for DENSE only */
     size_t in, out;             /**< width before and after; equal except for DENSE */
     const float *weight;        /**< DENSE: [out, in]; NORM: [out] */
     const float *bias;          /**< [out]; NULL: none */
@@ -76,7 +76,7 @@ typedef struct clv_model_config {
     size_t positions;
     size_t types;       /**< rows of the token type table */
     float eps;          /**< added to the variance in every layer norm */
-    clv_activation act; /**< between the two linear layers of a feed-forward part */
+    clv_activation act; /**< activation between the two layers of a feed-forward part */
     clv_model_pooling pooling;
     bool normalize;    /**< pooled vectors are divided by their length */
     size_t max_length; /**< largest number of tokens of a text, at most `positions` */

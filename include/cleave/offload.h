@@ -54,7 +54,7 @@ typedef struct clv_offload {
     double device_s;       /**< prediction for the device; 0: not computed */
     double launch_s;       /**< part of device_s that does not depend on the size */
     double host_rate;      /**< flops / host_s */
-    double kernel_rate;    /**< flops / (device_s - launch_s - transfer) */
+    double kernel_rate;    /**< flops / (device_s - launch_s - time of the transfers) */
     double transfer_rate;  /**< bytes per second between host and device; 0: works in place */
     double first_s;        /**< extra seconds of a first call of its kind; 0: not the first */
     char operation[32];    /**< "matmul", "map", ... */

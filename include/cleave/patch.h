@@ -122,8 +122,9 @@ CLV_API clv_status clv_paco_detect(const float *snr, const float *flux, const fl
 
 /** A companion: its position in the map and its flux, with standard errors. */
 typedef struct clv_companion {
-    double x, y;           /**< column and row, 0-based, sub-pixel */
-    double x_err, y_err;   /**< 0 if you gave the position; NaN if there is no flux */
+    double x, y; /**< column and row, 0-based, sub-pixel */
+    double x_err,
+        y_err; /**< standard errors; 0 if you gave the position; NaN if there is no flux */
     double separation_px;  /**< distance from the centre */
     double position_angle; /**< atan2(-(x - cx), y - cy) in [0,360) degrees */
     double flux, flux_err; /**< in units of the PSF; NaN if a patch on the arc cannot be used */
@@ -293,14 +294,14 @@ typedef struct clv_contrast_options {
 /** What can be detected at one separation; fluxes in units of the PSF. Frozen. */
 typedef struct clv_contrast_point {
     double separation_px; /**< in: the separation */
-    /** Half of the planets of this flux reach the S/N; NaN if half of them do not reach it at any flux. */
+    /** The flux at which half of the planets reach the S/N of a detection; NaN if there is no such flux. */
     double flux;
     double flux_low, flux_high; /**< fluxes at which 16 % and 84 % of the planets reach the S/N */
     double flux_normal;         /**< as `flux`, without Student's correction for small samples */
     /** Median of (b / a with the planet - without it) / flux of those planets. */
     double throughput;
     double noise; /**< standard deviation of b / a without planets */
-    /** The S/N in standard deviations of the noise there, Student's correction included. */
+    /** The S/N of a detection, in standard deviations of the noise at this separation, with Student's correction. */
     double threshold;
     size_t injections; /**< how many planets were injected */
 } clv_contrast_point;

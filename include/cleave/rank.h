@@ -8,9 +8,9 @@
 
 CLV_BEGIN_DECLS
 
-/** What is applied to a model's scores. */
+/** The function that is applied to a model's scores. */
 typedef enum clv_rank_activation {
-    /** What config.json names; if it names nothing, SIGMOID for one score and NONE for several. */
+    /** The function that config.json names; if it names none, SIGMOID for one score and NONE for several. */
     CLV_RANK_DEFAULT = 0,
     CLV_RANK_NONE = 1,
     CLV_RANK_SIGMOID = 2, /**< 1 / (1 + exp(-s)) */

@@ -201,7 +201,7 @@ typedef struct clv_cl_source {
     size_t length;
 } clv_cl_source;
 
-/** -D NAME=value. Frozen. */
+/** A macro that a kernel is compiled with: -D NAME=value. Frozen. */
 typedef struct clv_define {
     const char *name;
     long value;

@@ -24,11 +24,12 @@ enum {
  * Frozen.
  */
 typedef struct clv_spectra_arm {
-    const char *name;                            /**< name of the arm, such as "desi_b" */
-    size_t points;                               /**< points of a template, at least 64 */
-    double first, last;                          /**< Angstrom */
-    size_t layers;                               /**< 1 to CLV_SPECTRA_MAX_LAYERS */
-    size_t width[CLV_SPECTRA_MAX_LAYERS + 1];    /**< widths of the layers: first 4, last points */
+    const char *name;   /**< name of the arm, such as "desi_b" */
+    size_t points;      /**< points of a template, at least 64 */
+    double first, last; /**< Angstrom */
+    size_t layers;      /**< 1 to CLV_SPECTRA_MAX_LAYERS */
+    size_t width[CLV_SPECTRA_MAX_LAYERS +
+                 1]; /**< widths of the layers: the first is 4, the last `points` */
     const float *weight[CLV_SPECTRA_MAX_LAYERS]; /**< [width[i + 1],width[i]] */
     const float *bias[CLV_SPECTRA_MAX_LAYERS];   /**< [width[i + 1]] */
     double mean[CLV_SPECTRA_PARAMETERS], std[CLV_SPECTRA_PARAMETERS];
@@ -36,7 +37,7 @@ typedef struct clv_spectra_arm {
     const double *hull; /**< [hull_count,4] network inputs (q - mean) / std of these points */
 
     /* for start values: templates divided by their continuum, on a separate grid in ln lambda */
-    const float *ccf;          /**< [ccf_count,ccf_points] */
+    const float *ccf;          /**< [ccf_count,ccf_points] the start templates */
     size_t ccf_points;         /**< a power of two */
     double ccf_log0, ccf_log1; /**< ln of the first and of the last point */
     double ccf_spline_kms;     /**< distance between the nodes of the continuum's spline, km/s */
@@ -56,7 +57,7 @@ typedef struct clv_spectra_arm {
     const double *axis[CLV_SPECTRA_PARAMETERS]; /**< [nodes[k]], rising */
     const int32_t *grid; /**< [nodes[0],nodes[1],nodes[2],nodes[3]] row of a node; negative: none */
     size_t grid_spectra;
-    const float *grid_log_flux; /**< [grid_spectra,points] */
+    const float *grid_log_flux; /**< [grid_spectra,points] ln flux */
 } clv_spectra_arm;
 
 /** Templates of one instrument. Borrowed; nothing is written. */
@@ -149,7 +150,7 @@ enum {
 typedef struct clv_specfit_result {
     double velocity, vsini, teff, logg, feh, alpha; /**< NaN when there was nothing to fit */
     double velocity_error;     /**< spread of exp(-L2 / 2) along velocity, other parameters fixed */
-    double skewness, kurtosis; /**< those of that distribution; NaN from clv_specfit_at */
+    double skewness, kurtosis; /**< of exp(-L2 / 2) along velocity; NaN from clv_specfit_at */
     double teff_error, logg_error, feh_error, alpha_error; /**< with velocity and vsini fixed */
     /** Lower triangle of the covariance of all six parameters, in the order above. */
     double covariance[21];

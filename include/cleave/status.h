@@ -31,7 +31,7 @@ typedef enum clv_status {
     CLV_E_IO = 30, /**< a file could not be opened, read, written or renamed */
 
     /* the run */
-    CLV_E_CANCELLED = 40, /**< you cancelled it */
+    CLV_E_CANCELLED = 40, /**< a progress function of yours cancelled the call */
     CLV_E_BUSY = 41, /**< the object is in use, for example by another thread: try again later */
     CLV_E_INTERNAL = 50, /**< an invariant of the library broke: please report it */
 } clv_status;

@@ -24,7 +24,7 @@ typedef enum clv_link_predict {
     CLV_PREDICT_CHANNEL, /**< moved along a channel by the mean velocity at its distance from the wall */
 } clv_link_predict;
 
-/** Along which axis a channel goes. */
+/** The axis along which a channel runs. */
 typedef enum clv_link_channel { CLV_CHANNEL_X, CLV_CHANNEL_Y } clv_link_channel;
 
 /** Options of clv_link. You must set search_range; all other fields may be zero. */
@@ -54,8 +54,8 @@ typedef struct clv_link_options {
     double channel_bin;
     size_t channel_least;
     clv_link_channel channel_axis;
-    /** Places and the velocities there, [guesses][3] each (z, y, x); the first frame uses them in place of
-     * guess_velocity. */
+    /** Positions, and the expected velocities of particles near them: [guesses][3] each (z, y, x). The first frame
+     * uses them in place of guess_velocity. */
     const double *guess_places, *guess_velocities;
     size_t guesses;
 } clv_link_options;

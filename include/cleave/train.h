@@ -24,8 +24,8 @@ typedef enum clv_train_head {
 } clv_train_head;
 
 typedef enum clv_optimizer {
-    CLV_OPTIMIZER_ADAMW = 0, /**< decoupled decay, bias corrected */
-    CLV_OPTIMIZER_SGD = 1,   /**< momentum; decay is added to the gradient */
+    CLV_OPTIMIZER_ADAMW = 0, /**< with decoupled weight decay and bias correction */
+    CLV_OPTIMIZER_SGD = 1,   /**< with momentum; weight decay is added to the gradient */
 } clv_optimizer;
 
 /** Zero fields mean the default, which is the value in square brackets, if there is one. */

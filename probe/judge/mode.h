@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Decides between cpu, hybrid and gpu from facts and orders, and gives the reason in one sentence. Pure. */
+/* Decides between cpu, hybrid and gpu from facts and orders alone, and gives the reason in one sentence. */
 #ifndef CLEAVE_PROBE_MODE_H
 #define CLEAVE_PROBE_MODE_H
 

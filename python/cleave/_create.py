@@ -23,10 +23,10 @@ def asarray(obj: Any, /, *, dtype: Any = None, device: Context | None = None, co
             return obj.copy() if dtype is None else obj.astype(dtype)
         wanted = obj.dtype if dtype is None else dtype_from(dtype)
         if copy is False and wanted != obj.dtype:
-            raise ValueError("asarray: copy=False, but the type differs")
+            raise ValueError("asarray: copy=False is not possible, because the type differs")
         return cast(obj, wanted, copy=False)
     if copy is False:
-        raise ValueError("asarray: copy=False, but the numbers have to be copied")
+        raise ValueError("asarray: copy=False is not possible, because the numbers must be copied")
     return array(obj, dtype, context=device)
 
 

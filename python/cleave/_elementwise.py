@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is computed element by element: clv_array_apply on arrays, numbers and NumPy arrays."""
+"""Operations element by element: clv_array_apply on arrays, numbers and NumPy arrays."""
 from __future__ import annotations
 
 import ctypes

@@ -202,7 +202,7 @@ class Encoding(_Folder):
         self._encoder = made.value or 0
 
     def _config(self) -> Any:
-        """Returns what the encoder is to do, and opens the weights."""
+        """Opens the weights, and returns the configuration of the encoder."""
         return lib.clv_model_get_config(self._weights())
 
     def _vectors(self, what: str, texts: list[str], report: Report | None,

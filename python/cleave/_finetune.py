@@ -86,7 +86,8 @@ class _Plan(NamedTuple):
         return self.each * self.epochs
 
     def order(self, epoch: int) -> NDArray[np.intp]:
-        """Depends on seed and epoch alone, so that a run can go on anywhere. SplitMix64."""
+        """Returns the order of the examples in an epoch. It depends on the seed and the epoch alone (SplitMix64), so
+        that a run can be resumed at any step."""
         order = list(range(self.examples))
         state = (self.seed * 0xD1342543DE82EF95 + epoch) & _MASK
         for i in range(self.examples, 1, -1):

@@ -76,7 +76,7 @@ def _extreme(what: str, a: Array, axis: Any, keepdims: bool) -> Array:
     if made is not None:
         return made
     if a.dtype.kind == "c":
-        raise ArgumentError(f"{what}: complex numbers have no order")
+        raise ArgumentError(f"{what}: complex numbers cannot be compared; use real numbers, such as abs(x)")
     return _fold(what, a, axes_of(what, axis, a.ndim), keepdims, a.dtype)
 
 
@@ -151,7 +151,7 @@ def _place(what: str, a: Array, axis: Any, keepdims: bool) -> Array:
     if not flat.shape[at]:
         raise ShapeError(f"{what} is not defined for an empty array")
     if a.dtype.kind == "c":
-        raise ArgumentError(f"{what}: complex numbers have no order")
+        raise ArgumentError(f"{what}: complex numbers cannot be compared; use real numbers, such as abs(x)")
     best = _extreme(what[3:], flat, at, True)
     hit = apply("equal", flat, best)
     if a.dtype.kind == "f":

@@ -52,7 +52,8 @@ def _integer(one: Any) -> int | None:
 
 
 def _basic(a: Array, parts: Sequence[Any]) -> tuple[Array, list[Any]]:
-    """Returns a view by all slices, integers and new axes; with the arrays of places, and None for each other axis."""
+    """Returns the view that all slices, integers and new axes of a key give, and a list with an entry for each of its
+    axes: the array of indices that the key has there, else None."""
     shape: list[int] = []
     strides: list[int] = []
     left: list[Any] = []
@@ -123,7 +124,8 @@ def _host_places(v: Array, left: list[Any]) -> tuple[list[int], list[Any]]:
 
 
 def _arranged(a: Array, parts: Sequence[Any]) -> tuple[Array, int, int, Any]:
-    """Returns a view whose axes from `at` to `at + count` are those that `places` (flat over them) index."""
+    """Returns (view, at, count, places): `places` are flat indices into the axes from `at` to `at + count` of the
+    view."""
     v, left = _basic(a, parts)
     given = [one for one in left if one is not None and not isinstance(one, str)]
     if len(given) == 1 and isinstance(given[0], Array) and given[0].ndim:  # its places may stay where they are

@@ -76,7 +76,7 @@ class _Text:
         check(lib.clv_sequence_feed(sequence, feed, len(self._ids), None))
 
     def writing(self, heard: Any) -> Any:
-        """Returns how the text goes on."""
+        """Returns the library's options for continuing the text."""
         return _abi.Writing(
             size=ctypes.sizeof(_abi.Writing), tokens=self._tokens,
             sampling=ctypes.pointer(self._sampling),

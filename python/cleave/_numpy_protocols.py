@@ -18,7 +18,7 @@ _NO_VALUE: Any = getattr(np, "_NoValue")  # what NumPy puts where nothing was gi
 
 
 def ufunc_of(function: Any, method: str, inputs: Any, named: Any) -> Any:
-    """Calls np.exp(a), np.add(a, b, out=c): our function, or NumPy's on copies on the host."""
+    """Computes np.exp(a) or np.add(a, b, out=c) by our function of that name, or by NumPy's on copies on the host."""
     given = dict(named)
     if function is np.matmul and method == "__call__" and not set(named) - {"out"}:
         out = named.get("out", (None,))[0]
@@ -49,7 +49,7 @@ def _copied(value: Any) -> Any:
 
 
 def _axis_argument(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Returns a method of Array's in place of NumPy's function of the name."""
+    """Returns a function that calls the method of Array with the same name as NumPy's function."""
     def call(a: Any, *given: Any, **named: Any) -> Any:
         named = {name: value for name, value in named.items() if value is not _NO_VALUE}
         return getattr(a, function.__name__)(*given, **named)
@@ -177,7 +177,7 @@ _FUNCTIONS: dict[Any, Callable[..., Any]] = {
 
 
 def function_of(function: Any, given: Any, named: Any) -> Any:
-    """Calls np.sum(a), np.concatenate([a, b]): our function, or NumPy's on copies on the host."""
+    """Computes np.sum(a) or np.concatenate([a, b]) by our function of that name, or by NumPy's on copies on the host."""
     ours = _FUNCTIONS.get(function)
     first = next(iter(given), None)
     if ours is None or (not isinstance(first, (Array, list, tuple)) and function not in (np.where, np.searchsorted)

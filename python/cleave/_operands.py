@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The arrays of one call that accepts NumPy arrays as well as ours, all of float32."""
+"""The operands of a call that accepts NumPy arrays and cleave.Array alike, all as float32."""
 from __future__ import annotations
 
 import ctypes

@@ -67,7 +67,7 @@ def _weights_of(weights: Any) -> NDArray[np.float64] | None:
 
 def _describe(cube: NDArray[Any], strides: tuple[int, int], angles: NDArray[Any], psf: NDArray[Any],
               weights: NDArray[Any] | None) -> _abi.PacoInput:
-    """Borrows all of them."""
+    """Describes the input for the library, which reads these arrays in place."""
     if len(angles) != len(cube):
         raise ShapeError(f"angles: there are {len(angles)}, but the cube has {len(cube)} frames")
     if weights is not None and len(weights) != len(cube):

@@ -32,7 +32,7 @@ def axes_of(what: str, axis: Any, ndim: int) -> tuple[int, ...]:
 
 
 def axis_of(what: str, axis: Any, ndim: int) -> int:
-    """Returns one axis, counted from 0."""
+    """Returns the number of an axis from 0; a negative number counts from the end."""
     return axes_of(what, (axis,), ndim)[0]
 
 

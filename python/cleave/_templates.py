@@ -46,7 +46,7 @@ class TemplateMaker(InThisProcess):
                  keep_slope: bool = False):
         self._handle: int | None = None
         if not has("clv_template_maker_create"):
-            raise UnsupportedError("TemplateMaker: this libcleave was built without it")
+            raise UnsupportedError("TemplateMaker: the loaded libcleave does not have it; install version 0.2 or later")
         wave = np.ascontiguousarray(as_floats("TemplateMaker: wavelength", wavelength, 1, np.float64))
         if (sigma is None) == (resolving_power is None):
             raise ArgumentError("TemplateMaker: give either sigma or resolving_power, not " +

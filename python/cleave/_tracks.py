@@ -188,7 +188,7 @@ class Tracks(InThisProcess):
 
         position_error  the standard deviation of a position along y and x; None: found from the
                         tracks. The one along z is always found
-        exposure        share of the interval that light is gathered for: motion blurs the spots
+        exposure        share of the time between frames during which light is collected: motion then blurs the spots
         """
         options = _abi.DiffusionOptions(ctypes.sizeof(_abi.DiffusionOptions), position_error is not None,
                                         0 if position_error is None else real("position_error", position_error),

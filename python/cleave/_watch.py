@@ -18,7 +18,7 @@ from .errors import ArgumentTypeError
 if TYPE_CHECKING:
     from signal import SIGINT, getsignal, signal
 else:
-    try:  # what the module `signal` wraps in enumerations, for 3 us a call
+    try:  # what the module `signal` wraps in enumerations, for 3 us per call
         from _signal import SIGINT, getsignal, signal
     except ImportError:
         from signal import SIGINT, getsignal, signal

@@ -254,12 +254,12 @@ def all(x: Array, /, *, axis: Any = None, keepdims: Any = False) -> Array:  # no
 
 
 def argmin(x: Array, /, *, axis: int | None = None, keepdims: Any = False) -> Array:
-    """Places of the least elements."""
+    """Returns the indices of the smallest elements along an axis."""
     return _folds.argmin(x, axis, keepdims)
 
 
 def argmax(x: Array, /, *, axis: int | None = None, keepdims: Any = False) -> Array:
-    """Places of the greatest elements."""
+    """Returns the indices of the largest elements along an axis."""
     return _folds.argmax(x, axis, keepdims)
 
 
@@ -283,11 +283,11 @@ class _Info:
         return {"boolean indexing": True, "data-dependent shapes": True, "max dimensions": 8}
 
     def default_device(self) -> Context:
-        """Returns the context of arrays that name none."""
+        """Returns the context of arrays that are made without `device`."""
         return default_context()
 
     def default_dtypes(self, *, device: Any = None) -> dict[str, Any]:
-        """Returns the types of arrays that name none."""
+        """Returns the types of arrays that are made without `dtype`."""
         return {"real floating": FLOAT32, "complex floating": COMPLEX64, "integral": INT64, "indexing": INT64}
 
     def dtypes(self, *, device: Any = None, kind: Any = None) -> dict[str, Any]:

@@ -25,7 +25,7 @@ __all__ = ["cholesky", "cross", "det", "diagonal", "eigh", "eigvals", "eigvalsh"
 
 
 class EighResult(NamedTuple):
-    """Eigenvalues in ascending order, and eigenvectors as columns."""
+    """The eigenvalues in ascending order, and the eigenvectors as columns."""
     eigenvalues: Array
     eigenvectors: Array
 
@@ -62,7 +62,7 @@ def cholesky(x: Array, /, *, upper: bool = False) -> Array:
 
 
 def cross(x1: Array, x2: Array, /, *, axis: int = -1) -> Array:
-    """Cross products of vectors of three elements along an axis."""
+    """Returns the cross products of vectors of three elements along an axis."""
     from ._shapes import axis_of
     if x1.shape[axis] != 3 or x2.shape[axis] != 3:
         raise ShapeError(f"cross: there are {x1.shape[axis]} and {x2.shape[axis]} elements along axis {axis}, but 3 "
@@ -91,7 +91,7 @@ def diagonal(x: Array, /, *, offset: int = 0) -> Array:
 
 
 def eigh(x: Array, /) -> EighResult:
-    """Eigenvalues and eigenvectors of symmetric or Hermitian matrices; the lower triangle is read."""
+    """Returns the eigenvalues and eigenvectors of symmetric or Hermitian matrices; reads the lower triangle."""
     return EighResult(*on_host(np.linalg.eigh, _floats("eigh", x)))
 
 
@@ -101,7 +101,7 @@ def eigvalsh(x: Array, /) -> Array:
 
 
 def eigvals(x: Array, /) -> Array:
-    """Eigenvalues of general matrices, complex."""
+    """Returns the eigenvalues of general matrices, as complex numbers."""
     values = on_host(np.linalg.eigvals, _floats("eigvals", x))
     kind = np.complex64 if x.dtype in (np.dtype(np.float32), np.dtype(np.complex64)) else np.complex128
     return values.astype(kind, copy=False)  # type: ignore[no-any-return]
@@ -113,7 +113,7 @@ def inv(x: Array, /) -> Array:
 
 
 def matrix_norm(x: Array, /, *, keepdims: bool = False, ord: Any = "fro") -> Array:
-    """Norms of matrices: "fro", "nuc", 1, -1, 2, -2, inf, -inf."""
+    """Returns the norms of matrices; `ord` is "fro", "nuc", 1, -1, 2, -2, inf or -inf."""
     if ord == "fro":
         return vector_norm(_floats("matrix_norm", x), axis=(-2, -1), keepdims=keepdims)
     made: Array = on_host(lambda one: np.linalg.norm(one, ord=ord, axis=(-2, -1), keepdims=keepdims),
@@ -144,14 +144,14 @@ def matrix_transpose(x: Array, /) -> Array:
 
 
 def outer(x1: Array, x2: Array, /) -> Array:
-    """Products of all pairs of elements of two vectors."""
+    """Returns the products of all pairs of elements of two vectors."""
     if x1.ndim != 1 or x2.ndim != 1:
         raise ShapeError(f"outer: got {x1.ndim} and {x2.ndim} axes, but both must have 1")
     return expand_dims(x1, 1) * expand_dims(x2, 0)
 
 
 def pinv(x: Array, /, *, rtol: Any = None) -> Array:
-    """Pseudo-inverses (Moore and Penrose)."""
+    """Returns the Moore-Penrose pseudo-inverses of matrices."""
     a = _floats("pinv", x)
     if rtol is None:
         rtol = max(x.shape[-2:]) * float(np.finfo(a.dtype).eps)
@@ -159,14 +159,14 @@ def pinv(x: Array, /, *, rtol: Any = None) -> Array:
 
 
 def qr(x: Array, /, *, mode: str = "reduced") -> QRResult:
-    """Factors x = Q R; with mode "complete", Q is square."""
+    """Returns the factors Q and R of x = Q R; with mode "complete", Q is square."""
     if mode not in ("reduced", "complete"):
         raise ArgumentError(f"qr: got mode {mode!r}, but 'reduced' or 'complete' is expected")
     return QRResult(*on_host(np.linalg.qr, _floats("qr", x), mode))
 
 
 def slogdet(x: Array, /) -> SlogdetResult:
-    """Signs and logarithms of determinants."""
+    """Returns the signs of determinants, and the logarithms of their magnitudes."""
     return SlogdetResult(*on_host(np.linalg.slogdet, _floats("slogdet", x)))
 
 
@@ -180,7 +180,7 @@ def solve(x1: Array, x2: Any, /) -> Array:
 
 
 def svd(x: Array, /, *, full_matrices: bool = True) -> SVDResult:
-    """Factors x = U diag(S) Vh."""
+    """Returns the factors U, S and Vh of x = U diag(S) Vh."""
     return SVDResult(*on_host(lambda one: tuple(np.linalg.svd(one, full_matrices=full_matrices)), _floats("svd", x)))
 
 
@@ -191,7 +191,7 @@ def svdvals(x: Array, /) -> Array:
 
 
 def tensordot(x1: Array, x2: Array, /, *, axes: int | Sequence[Sequence[int]] = 2) -> Array:
-    """Sums of products over several axes of both arrays."""
+    """Returns the sums of products over several axes of both arrays."""
     from ._shapes import axes_of
     if is_number(axes):
         count = int(axes)  # type: ignore[arg-type]
@@ -217,7 +217,7 @@ def trace(x: Array, /, *, offset: int = 0, dtype: Any = None) -> Array:
 
 
 def vecdot(x1: Array, x2: Array, /, *, axis: int = -1) -> Array:
-    """Sums of products along an axis; the first of complex vectors is conjugated."""
+    """Returns the sums of products along an axis; the first vector is conjugated if it is complex."""
     if x1.shape[axis] != x2.shape[axis]:
         raise ShapeError(f"vecdot: there are {x1.shape[axis]} and {x2.shape[axis]} elements along axis {axis}, but "
                          "the numbers must be equal")
@@ -227,7 +227,7 @@ def vecdot(x1: Array, x2: Array, /, *, axis: int = -1) -> Array:
 
 
 def vector_norm(x: Array, /, *, axis: Any = None, keepdims: bool = False, ord: Any = 2) -> Array:
-    """Norms along axes: the ord-th root of the sum of the ord-th powers; 0, inf and -inf as limits."""
+    """Returns norms along axes: the ord-th root of the sum of the ord-th powers; for 0, inf and -inf, the limit."""
     from . import _folds
     a = apply("abs", _floats("vector_norm", x, 0))
     if ord == np.inf:

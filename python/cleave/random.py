@@ -63,7 +63,7 @@ class Generator:
         return array(values, dtype, context=self.context)
 
     def choice(self, a: Any, size: Any = None, replace: bool = True, p: Any = None) -> Array:
-        """Returns random elements of a row, or of the numbers below an integer."""
+        """Returns random elements of an array of one axis, or random numbers below an integer."""
         count = int(a) if isinstance(a, (int, np.integer)) else len(a)
         with self._lock:
             places = self._numbers.choice(count, size, replace, p.numpy() if isinstance(p, Array) else p)
@@ -118,7 +118,7 @@ def integers(low: int, high: int | None = None, size: Any = None, dtype: Any = n
 
 
 def choice(a: Any, size: Any = None, replace: bool = True, p: Any = None) -> Array:
-    """Returns random elements of a row, or of the numbers below an integer."""
+    """Returns random elements of an array of one axis, or random numbers below an integer."""
     return _common.choice(a, size, replace, p)
 
 

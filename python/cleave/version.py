@@ -1,3 +1,3 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The package has the same version as the library that it is made for."""
+"""The version of the package, and of the library that it needs."""
 __version__ = "0.2.0"

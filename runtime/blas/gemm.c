@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Knows the forms that a device has, and passes products on to their provider. */
+/* Lists the kernel forms that a device has for products, and passes each product on to its provider. */
 #include "runtime/blas/gemm.h"
 
 #include "base/alloc.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a caller asks of a context: the options, and environment variables for what they leave open. */
+/* The settings of a new context: its options, and environment variables where an option is not given. */
 #ifndef CLEAVE_RUNTIME_CONTEXT_WISHES_H
 #define CLEAVE_RUNTIME_CONTEXT_WISHES_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One block of memory that the calls of a context hand on to each other. */
+/* Keeps one block of memory, which each call of a context leaves to the next. */
 #include "runtime/device/spare.h"
 
 #include "base/alloc.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One block of memory that the calls of a context hand on to each other. Fresh memory of several megabytes
- * is mapped page by page when it is touched, which may take longer than the work that is done in it. */
+/* Keeps one block of memory, which each call of a context leaves to the next. Fresh memory of several megabytes is
+ * mapped page by page when it is touched, which may take longer than the work that is done in it. */
 #ifndef CLEAVE_RUNTIME_DEVICE_SPARE_H
 #define CLEAVE_RUNTIME_DEVICE_SPARE_H
 

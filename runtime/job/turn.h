@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Turns: a context does one job, or one call on a device, at a time. */
+/* Threads take turns: a context runs one job, or one call on a device, at a time. */
 #ifndef CLEAVE_RUNTIME_JOB_TURN_H
 #define CLEAVE_RUNTIME_JOB_TURN_H
 

@@ -14,7 +14,7 @@ typedef struct clv_watch {
 } clv_watch;
 
 clv_watch clv_watch_begin(const char *name, clv_progress *progress, void *user, size_t total);
-/* Reports progress at most ten times a second. Returns CLV_E_CANCELLED when the caller wants the call to
+/* Reports progress at most ten times per second. Returns CLV_E_CANCELLED when the caller wants the call to
  * end, else CLV_OK. */
 clv_status clv_watch_tell(clv_watch *watch, size_t done);
 /* Reports the end in any case; at that point nothing is left to cancel. */

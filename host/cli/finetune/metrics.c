@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How well a classifier does on labelled texts: accuracy, macro F1, confusion matrix. */
+/* Measures a classifier on labelled texts: accuracy, macro F1, confusion matrix. */
 #include "host/cli/finetune/metrics.h"
 
 #include "base/alloc.h"

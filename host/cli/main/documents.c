@@ -42,28 +42,32 @@ static clv_status publish(clv_text *text, const char *folder, const char *name)
 static const struct {
     const char *name, *text;
 } environment[] = {
-    { "CLEAVE_DEVICE", "devices, as --device" },
-    { "CLEAVE_MODE", "mode, as --mode" },
+    { "CLEAVE_DEVICE", "use these devices, as --device" },
+    { "CLEAVE_MODE", "auto, cpu, gpu, hybrid or reference, as --mode" },
     { "CLEAVE_MEM_LIMIT", "most memory to use on each device, as --mem-limit" },
-    { "CLEAVE_SCHED", "scheduler, as --sched" },
-    { "CLEAVE_TUNE", "0: take the built-in choice among kernel variants, measure none" },
+    { "CLEAVE_SCHED", "how devices share the work, as --sched" },
+    { "CLEAVE_TUNE",
+      "0: measure nothing; use the built-in choices among kernel variants, and between host and "
+      "device" },
     { "CLEAVE_COMPILERS",
-      "processes that compile kernels for CPU drivers at once; 1: in this one" },
+      "number of processes that compile kernels for CPU drivers at the same time; 1: compile in "
+      "this process" },
     { "CLEAVE_BIND", "0: leave the threads of CPU drivers where the system puts them" },
     { "CLEAVE_CACHE_DIR",
-      "where compiled kernels and measurements are kept; else $XDG_CACHE_HOME/cleave, else "
-      "~/.cache/cleave" },
-    { "CLEAVE_CACHE", "0: keep nothing" },
-    { "CLEAVE_LOG", "none, error, warn, info or debug: what the library tells on stderr" },
-    { "CLEAVE_MPI", "under mpirun: off, openmpi or mpich; else the launcher's" },
-    { "CLEAVE_MPI_PLUGIN", "under mpirun: the path of the plugin for MPI" },
-    { "CLEAVE_MPI_LEASE", "window: ranks lease work by one-sided fetch-and-add" },
-    { "CLEAVE_MODEL", "bench and demo: a language model, a GGUF file or a folder" },
+      "folder for compiled kernels and measurements [$XDG_CACHE_HOME/cleave, else "
+      "~/.cache/cleave]" },
+    { "CLEAVE_CACHE", "0: keep nothing on disk between runs" },
+    { "CLEAVE_LOG",
+      "none, error, warn, info or debug: the messages that the library writes to standard error" },
+    { "CLEAVE_MPI", "under mpirun: off, openmpi or mpich [the MPI of the launcher]" },
+    { "CLEAVE_MPI_PLUGIN", "under mpirun: path of the plugin for MPI" },
+    { "CLEAVE_MPI_LEASE", "window: ranks take their work by one-sided MPI operations" },
+    { "CLEAVE_MODEL", "bench and demo: a language model, which is a GGUF file or a folder" },
     { "CLEAVE_MINILM_DIR", "demo and selftest: a folder with the model all-MiniLM-L6-v2" },
-    { "CLEAVE_CL_DIR", "take the kernels from this folder (for developers of Cleave)" },
+    { "CLEAVE_CL_DIR", "read the kernels from this folder (for developers of Cleave)" },
     { "OCL_ICD_VENDORS", "the folder of .icd files that the OpenCL loader reads; --icd sets it" },
     { "POCL_CACHE_DIR, MESA_SHADER_CACHE_DIR",
-      "kernel caches of PoCL and Mesa; when unset, folders below Cleave's own" },
+      "folders in which PoCL and Mesa keep compiled kernels [folders in Cleave's own cache]" },
 };
 
 /* Adds one line of text, escaped so that troff never reads it as a request. */
@@ -176,7 +180,8 @@ static void man_overview(void)
         man_option(o);
     for (const cli_option *o = cli_main_options; o->name; ++o)
         man_option(o);
-    clv_text_add(&page, ".SH ENVIRONMENT\nAll optional; options win.\n");
+    clv_text_add(
+        &page, ".SH ENVIRONMENT\nAll variables are optional. An option overrides its variable.\n");
     for (size_t i = 0; i < sizeof environment / sizeof *environment; ++i) {
         clv_text_add(&page, ".TP\n.B %s\n", environment[i].name);
         man_text(environment[i].text);

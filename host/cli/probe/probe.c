@@ -186,7 +186,8 @@ static int read_options(const probe_args *args, clv_probe_options *options)
     }
     if (args->timeout_s < 0 || args->timeout_s > 86400)
         return cli_error(&cli_probe, CLI_USAGE,
-                         "--timeout must be 0 (the default) to 86400 seconds");
+                         "--timeout is %g, but it must be 0 (the default) to 86400 seconds",
+                         args->timeout_s);
     if (args->scenario && !args->simulate)
         return cli_error(&cli_probe, CLI_USAGE, "--scenario needs --simulate FILE");
     if (args->simulate && (args->check || args->bench || args->measure_free))

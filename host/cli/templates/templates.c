@@ -131,7 +131,8 @@ static int check_args(templates_args *a)
             return cli_error(&cli_templates, CLI_USAGE, "%s is %g, but it must be %g to %g",
                              ranges[i].name, ranges[i].value, ranges[i].low, ranges[i].high);
     if (!a->starts || a->starts > 10000)
-        return cli_error(&cli_templates, CLI_USAGE, "--starts must be 1 to 10000");
+        return cli_error(&cli_templates, CLI_USAGE, "--starts is %llu, but it must be 1 to 10000",
+                         (unsigned long long)a->starts);
     if (a->resolving_power_given) a->sigma = 0;
     const int code = read_arms(a);
     return code ? code : read_select(a);

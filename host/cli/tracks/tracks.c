@@ -131,7 +131,8 @@ static void tell(const tracks_found *f, FILE *news)
     cli_say(news, "\n");
     tell_drift(f, news);
     if (isnan(d->d)) {
-        cli_say(news, "D: too few displacements (%zu)\n", d->displacements);
+        cli_say(news, "D: not measured, because there are too few displacements (%zu)\n",
+                d->displacements);
         return;
     }
     cli_say(news, "D = %.4g +- %.2g %s^2/%s along %zu axes, from %zu displacements",

@@ -260,7 +260,9 @@ static clv_status assemble(const reader *r, clv_one_spectrum *out)
         if (role && !c.value[role]) c.value[role] = r->value[k];
     }
     if (!c.value[CLV_ROLE_FLUX] || (!c.value[CLV_ROLE_WAVE] && !c.value[CLV_ROLE_LOG_WAVE]))
-        return clv_fail(CLV_E_FORMAT, "%s: its lines have fewer numbers than names", r->path);
+        return clv_fail(CLV_E_FORMAT,
+                        "%s: its lines have fewer numbers than the line of names has columns",
+                        r->path);
     return clv_spectrum_assemble(r->path, &c, out);
 }
 

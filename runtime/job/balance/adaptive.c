@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The default schedule: measured speeds, guided chunk sizes, admission, a rule for the tail,
- * speculation.
+/* The default schedule: measured speeds, guided chunk sizes, admission, a rule for the tail, speculation.
  *
- * Why a job is never much slower than on the best single device: that device is idle only while others
- * hold everything that is open and will end it sooner than it could itself. When one of their chunks is
- * later than noise explains, it does the chunk again at once, and it never does again a unit that it has
- * done. So it needs the time it would take alone, the fixed cost of a few more chunks, and the time to
- * redo one last chunk. */
+ * A job is never much slower than on the best single device, for these reasons. The best device is idle only while
+ * other devices hold all open units and will finish them sooner than it could. If a chunk of another device is later
+ * than noise explains, the best device computes that chunk again at once. It never computes its own units twice. The
+ * job therefore takes at most as long as the best device would take alone, plus the fixed cost of a few more chunks,
+ * plus the time to repeat one last chunk. */
 #include "runtime/job/balance/state.h"
 
 #include "base/alloc.h"
