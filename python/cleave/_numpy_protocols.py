@@ -177,7 +177,8 @@ _FUNCTIONS: dict[Any, Callable[..., Any]] = {
 
 
 def function_of(function: Any, given: Any, named: Any) -> Any:
-    """Computes np.sum(a) or np.concatenate([a, b]) by our function of that name, or by NumPy's on copies on the host."""
+    """Computes np.sum(a) or np.concatenate([a, b]) by our function of that name, or by NumPy's on copies on the
+    host."""
     ours = _FUNCTIONS.get(function)
     first = next(iter(given), None)
     if ours is None or (not isinstance(first, (Array, list, tuple)) and function not in (np.where, np.searchsorted)
