@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Compares `cleave embed` with sentence-transformers on model folders as people have them: tokenizers with and without
-tokenizer.json, poolings in the old and the new notation, prompts, limits of length, kinds of weights (both compute in float32).
+tokenizer.json, poolings in the old and the new notation, prompts, limits of length, kinds of weights. Both
+programs compute in float32.
 
 usage: folders_sentences.py CLEAVE [NAME...]      NAME: only the folders of this name
 
@@ -264,7 +265,8 @@ FOLDERS = {  # name: (arguments of Folder, what to do with it then)
 
 
 def their_vectors(path):
-    """Returns the vector of each text alone, since vectors may depend on padding (None: this text fails), and an error."""
+    """Returns the vector of each text alone, since vectors may depend on padding (None: this text fails), and an
+    error."""
     found, message = [None] * len(TEXTS), None
     try:
         model = SentenceTransformer(path, device="cpu", model_kwargs={"dtype": torch.float32})

@@ -68,8 +68,8 @@ static clv_status locate(const char *path, char **folder, const char **file)
 }
 
 /* The transformers library builds a BERT tokenizer from tokenizer_config.json, with BERT's defaults, and ignores the
- * rules of tokenizer.json. So that the ids are the same, Cleave does it too. Without a tokenizer_class, the model_type of
- * config.json makes it a BERT tokenizer; without either, the rules of tokenizer.json count. */
+ * rules of tokenizer.json. Cleave does the same, so that the ids agree. A model_type in config.json makes the tokenizer
+ * a BERT tokenizer if there is no tokenizer_class. Without both, the rules of tokenizer.json count. */
 static clv_status take_rules(clv_tokenizer *t, const char *folder)
 {
     clv_json *config = NULL, *sentence = NULL, *model = NULL;

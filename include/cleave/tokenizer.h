@@ -161,8 +161,8 @@ CLV_API clv_status clv_tokenize(const clv_tokenizer *tokenizer, const char *cons
                                 const size_t *lengths, size_t count,
                                 const clv_tokenize_options *options, clv_token_rows *rows);
 /**
- * Counts the tokens at the beginning of a text that belong to a prompt put before it, as sentence-transformers does: the
- * prompt's own and those that the model puts before a text, but none that it puts after one.
+ * Counts the tokens at the beginning of a text that belong to a prompt that was put before it, as sentence-transformers
+ * does. These are the prompt's own tokens and those that the model puts before a text, but none that it puts after one.
  * @return CLV_OK; CLV_E_ARGUMENT (a NULL); what clv_tokenize returns.
  */
 CLV_API clv_status clv_tokenizer_prompt_length(const clv_tokenizer *tokenizer, const char *prompt,

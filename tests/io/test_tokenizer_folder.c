@@ -233,8 +233,8 @@ static void other_rules_beside_are_told(void **state)
     clv_tokenizer_close(t);
 }
 
-/* Whose rules count without tokenizer_config.json, or without a class in it: those of BERT if config.json names a model,
- * else those of tokenizer.json. The ids are those of transformers 5.24. */
+/* Without tokenizer_config.json, or without a class in it, the rules of BERT count if config.json names a model, else
+ * those of tokenizer.json. The ids are those of transformers 5.24. */
 static void a_tokenizer_alone_follows_its_own_rules(void **state)
 {
     (void)state;

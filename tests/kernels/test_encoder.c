@@ -139,8 +139,8 @@ static void check_halves(test_device *device, const clv_model *model)
     assert_memory_not_equal(plain[0], got, TEXTS * small.width * sizeof *got);
 }
 
-/* Pools column c of tokens [first, last), rows of plain C, as sentence-transformers pools what follows a prompt of `first`
- * tokens: weights count from the beginning of the text. */
+/* Pools column c of tokens [first, last), rows of plain C, as sentence-transformers pools what follows a prompt of
+ * `first` tokens: weights count from the beginning of the text. */
 static double pooled(clv_model_pooling kind, const float *rows, size_t first, size_t last, size_t c)
 {
     double sum = 0, weights = 0, high = first < last ? -INFINITY : 0;
