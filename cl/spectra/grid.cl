@@ -17,11 +17,17 @@
 
 #define ROWS CLV_SPECTRA_NETWORK_ROWS
 
-
 /* Returns the distance of x from a node of an axis, in steps (times `inverse`). */
 static float from_node(int axis, float x, float node, float inverse)
 {
     return (axis ? x - node : log(x / node)) * inverse;
+}
+
+/* The same, but an integer on a face of the cell that begins at the node. */
+static float on_faces(int axis, float x, float node, float inverse)
+{
+    const float far = from_node(axis, x, node, inverse), whole = rint(far);
+    return fabs(far - whole) * CLV_GRID_CLOSE < 1.0f ? whole : far;
 }
 
 /* Returns the distance of the node nearest to q, and its row in *row. It loops over the axes from the outermost, so
@@ -68,6 +74,30 @@ static float row_of(__global const float *rows, const int *nodes, const int *cel
                     nodes[3] + cell[3] + (c >> 3 & 1)];
 }
 
+static int has_corners(__global const float *rows, const int *nodes, const int *cell)
+{
+    int full = 1;
+    for (int c = 0; c < CLV_GRID_CORNERS && full; ++c)
+        full = row_of(rows, nodes, cell, c) >= 0.0f;
+    return full;
+}
+
+/* Of the cells that share the faces on which a point lies, chooses one that has all of its corners, preferably the
+ * given one. `beside` holds the other cells along each axis. Returns whether there is one. */
+static int choose_cell(__global const float *rows, const int *nodes, const int *beside, int *cell)
+{
+    for (int side = 0; side < CLV_GRID_CORNERS; ++side) {
+        int at[4];
+        for (int k = 0; k < 4; ++k)
+            at[k] = side >> k & 1 ? beside[k] : cell[k];
+        if (!has_corners(rows, nodes, at)) continue;
+        for (int k = 0; k < 4; ++k)
+            cell[k] = at[k];
+        return 1;
+    }
+    return 0;
+}
+
 /* Moves the walls of a point inwards to the first cells along each axis that lack a corner. */
 static void find_walls(__global const float *axis, __global const float *rows, const int *nodes, const int *cell,
                        __global const float *box, __global float *wall)
@@ -79,14 +109,12 @@ static void find_walls(__global const float *axis, __global const float *rows, c
             while (full) {
                 at[k] += by;
                 if (at[k] < 0 || at[k] + 1 >= nodes[k]) break;
-                for (int c = 0; c < CLV_GRID_CORNERS && full; ++c)
-                    full = row_of(rows, nodes, at, c) >= 0.0f;
+                full = has_corners(rows, nodes, at);
             }
             if (full) continue;
-            const float face = axis[at[k] + 1 - side], inner = axis[at[k] + 1 - side - by];
-            const float stop = face + (inner - face) * (1.0f / CLV_GRID_MARGIN);
+            const float face = axis[at[k] + 1 - side];
             __global float *w = wall + 4 * side + k;
-            *w = fmax(*w, side ? box[8 + k] - stop : stop - box[2 + k]);
+            *w = fmax(*w, side ? box[8 + k] - face : face - box[2 + k]);
         }
         axis += 2 * nodes[k];
     }
@@ -105,7 +133,7 @@ __kernel void clv_spectra_corners(__global float *restrict state, __global const
     __global float *o = out + (size_t)item * ROWS * width, *share = o + CLV_GRID_CORNERS;
     __global const float *table = weights + table_at, *rows = table + 2 * (n0 + n1 + n2 + n3);
     float q[4], low[4], inverse[4];
-    int cell[4], full = 1;
+    int cell[4], beside[4], full = 1;
     __global const float *axis = table;
     for (int k = 0; k < 4; ++k) {
         q[k] = s[CLV_S_TRY + 2 + k];
@@ -113,15 +141,12 @@ __kernel void clv_spectra_corners(__global float *restrict state, __global const
         while (i + 2 < nodes[k] && q[k] >= axis[i + 1])
             ++i;
         full = full && q[k] >= axis[0] && q[k] <= axis[nodes[k] - 1];
-        cell[k] = i, low[k] = axis[i], inverse[k] = axis[nodes[k] + i];
+        const float far = on_faces(k, q[k], axis[i], axis[nodes[k] + i]);
+        cell[k] = i;
+        beside[k] = far <= 0.0f && i > 0 ? i - 1 : far >= 1.0f && i + 2 < nodes[k] ? i + 1 : i;
         axis += 2 * nodes[k];
     }
-    for (int c = 0; c < CLV_GRID_CORNERS && full; ++c) {
-        const float row = row_of(rows, nodes, cell, c);
-        full = row >= 0.0f;
-        o[c] = row;
-    }
-    if (!full) {
+    if (!full || !choose_cell(rows, nodes, beside, cell)) {
         int row;
         s[CLV_S_OUTSIDE + spectrum] = nearest(table, nodes, rows, q, &row);
         for (int c = 0; c < CLV_GRID_CORNERS; ++c) {
@@ -131,20 +156,23 @@ __kernel void clv_spectra_corners(__global float *restrict state, __global const
         }
         return;
     }
+    for (int c = 0; c < CLV_GRID_CORNERS; ++c)
+        o[c] = row_of(rows, nodes, cell, c);
     s[CLV_S_OUTSIDE + spectrum] = 0.0f;
     find_walls(table, rows, nodes, cell, box, s + CLV_S_WALL_TRY);
     float x[4];
     __global float *face = s + CLV_S_FACE_TRY;
     axis = table;
     for (int k = 0; k < 4; ++k) {
-        x[k] = from_node(k, q[k], low[k], inverse[k]);
+        low[k] = axis[cell[k]], inverse[k] = axis[nodes[k] + cell[k]];
+        x[k] = on_faces(k, q[k], low[k], inverse[k]);
         face[k] = fmax(face[k], low[k] - box[2 + k]);
         face[4 + k] = fmax(face[4 + k], box[8 + k] - axis[cell[k] + 1]);
         axis += 2 * nodes[k];
     }
     for (int r = 0; r < ROWS; ++r) {
         float y[4] = { x[0], x[1], x[2], x[3] };
-        if (r) y[r - 1] = from_node(r - 1, q[r - 1] + s[CLV_S_STEP + 1 + r], low[r - 1], inverse[r - 1]);
+        if (r) y[r - 1] = on_faces(r - 1, q[r - 1] + s[CLV_S_STEP + 1 + r], low[r - 1], inverse[r - 1]);
         for (int c = 0; c < CLV_GRID_CORNERS; ++c) {
             float w = 1.0f;
             for (int k = 0; k < 4; ++k)

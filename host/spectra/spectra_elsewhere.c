@@ -19,7 +19,8 @@ enum { N = CLV_SPECTRA_UNKNOWNS };
  *      minima of the cross-correlation;
  *   3. both ends again, with its other parameters as they are; both ends of its other uncertain parameters; and
  *      further rotations, if there is room;
- *   4. the other faces of a gap, if it ended at a face of one in a grid. */
+ *   4. the cells around its point, if it ended where faces of cells of a grid cross;
+ *   5. the other faces of a gap, if it ended at a face of one in a grid. */
 enum { ENDS = 2, ROTATIONS = 4, FURTHER = 2, MOST = ENDS + ROTATIONS + CLV_SPECTRA_PEAKS - 1 };
 static const double rotation[ROTATIONS] = { 0, 20, 50, 120 },
                     further[FURTHER] = { 8, 250 }; /* km/s */
@@ -150,6 +151,35 @@ static size_t set_second(const clv_spectra_plan *plan, size_t star, double x[MOS
     }
     if (count + FURTHER > MOST) return count;
     return count + set_rotations(plan, star, further, FURTHER, x + count);
+}
+
+/* Sets points just inside of the cells of a grid that meet at the fit's point, if it ended where faces cross.
+ * Interpolation has a slope of its own in each of these cells, while the fit only looked across all the faces at
+ * once. */
+static size_t set_beside(const clv_spectra_plan *plan, size_t star, double x[MOST][N])
+{
+    const clv_specfit_result *r = &plan->run.results[star];
+    const double from[N] = { r->velocity, r->vsini, r->teff, r->logg, r->feh, r->alpha };
+    const double *limit[2] = { plan->box.low + 2, plan->box.high + 2 };
+    double face[2][4], inward[4];
+    int axis[4], faces = 0;
+    size_t count = 0;
+    memcpy(face[0], limit[0], sizeof face[0]), memcpy(face[1], limit[1], sizeof face[1]);
+    clv_spectra_cell(plan, from + 2, face[0], face[1]);
+    for (int i = 0; i < 8; ++i) {
+        const int k = i / 2, up = i % 2;
+        const double step = face[1][k] - face[0][k];
+        const bool on = fabs(from[2 + k] - face[up][k]) * CLV_GRID_CLOSE < step;
+        if (!on || face[up][k] == limit[up][k] || is_held(plan, star, 2 + k)) continue;
+        axis[faces] = 2 + k, inward[faces++] = (up ? -0.05 : 0.05) * step;
+    }
+    for (int side = 0; faces > 1 && side < 1 << faces && count < MOST; ++side) {
+        memcpy(x[count], from, sizeof from);
+        for (int i = 0; i < faces; ++i)
+            x[count][axis[i]] += side >> i & 1 ? -inward[i] : inward[i];
+        if (clv_spectra_penalty(plan, x[count] + 2) == 0) ++count;
+    }
+    return count;
 }
 
 /* Sets points at the other faces of a gap in a grid, if the fit ended at one: cells that lack a corner may leave one
@@ -360,5 +390,6 @@ clv_status clv_look_elsewhere(clv_context *context, const clv_spectra_plan *plan
     CLV_TRY(search_velocities(context, plan, number, masks, models, report));
     CLV_TRY(fit_round(context, plan, set_first, number, masks, models, report));
     CLV_TRY(fit_round(context, plan, set_second, number, masks, models, report));
+    CLV_TRY(fit_round(context, plan, set_beside, number, masks, models, report));
     return fit_round(context, plan, set_around, number, masks, models, report);
 }

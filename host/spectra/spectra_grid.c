@@ -75,9 +75,29 @@ static double nearest(const clv_spectra_arm *a, const double q[AXES], size_t *ro
     return sqrt(best);
 }
 
-/* Finds the cell that contains q, including its faces; returns false outside the grid. */
+/* Returns whether a cell has all of its corners. */
+static bool has_corners(const clv_spectra_arm *a, const size_t at[AXES])
+{
+    for (size_t c = 0; c < CLV_GRID_CORNERS; ++c) {
+        const size_t corner[AXES] = { at[0] + (c & 1), at[1] + (c >> 1 & 1), at[2] + (c >> 2 & 1),
+                                      at[3] + (c >> 3 & 1) };
+        if (a->grid[node_of(a, corner)] < 0) return false;
+    }
+    return true;
+}
+
+/* Returns how far x lies from the first node of a cell, in steps. */
+static double steps_from(const clv_spectra_arm *a, int axis, size_t cell, double x)
+{
+    const double *u = a->axis[axis] + cell, far = (x - u[0]) / (u[1] - u[0]);
+    return fabs(far - round(far)) * CLV_GRID_CLOSE < 1 ? round(far) : far;
+}
+
+/* Finds the cell that contains q, including its faces; returns false outside the grid. Of the cells that share the
+ * faces on which q lies, it prefers one that has all of its corners. */
 static bool find_cell(const clv_spectra_arm *a, const double q[AXES], size_t cell[AXES])
 {
+    size_t beside[AXES], at[AXES];
     for (int k = 0; k < AXES; ++k) {
         const double *u = a->axis[k];
         const size_t n = a->nodes[k];
@@ -85,6 +105,16 @@ static bool find_cell(const clv_spectra_arm *a, const double q[AXES], size_t cel
         cell[k] = 0;
         while (cell[k] + 2 < n && q[k] >= u[cell[k] + 1])
             ++cell[k];
+        const double far = steps_from(a, k, cell[k], q[k]);
+        const bool below = far <= 0 && cell[k] > 0, above = far >= 1 && cell[k] + 2 < n;
+        beside[k] = below ? cell[k] - 1 : above ? cell[k] + 1 : cell[k];
+    }
+    for (int side = 0; side < 1 << AXES; ++side) {
+        for (int k = 0; k < AXES; ++k)
+            at[k] = side >> k & 1 ? beside[k] : cell[k];
+        if (!has_corners(a, at)) continue;
+        memcpy(cell, at, sizeof at);
+        break;
     }
     return true;
 }
@@ -102,7 +132,7 @@ double clv_grid_corners(const clv_spectra_arm *a, const double cell[4], const do
         rows[c] = (size_t)row;
         weights[c] = 1;
         for (int k = 0; k < AXES; ++k) {
-            const double *u = a->axis[k] + at[k], x = (q[k] - u[0]) / (u[1] - u[0]);
+            const double x = steps_from(a, k, at[k], q[k]);
             weights[c] *= c >> k & 1 ? x : 1 - x;
         }
     }
@@ -144,17 +174,6 @@ double clv_grid_outside(const clv_spectra_arm *a, const double parameters[4])
     return clv_grid_corners(a, q, q, rows, weights);
 }
 
-/* Returns whether a cell has all of its corners. */
-static bool has_corners(const clv_spectra_arm *a, const size_t at[AXES])
-{
-    for (size_t c = 0; c < CLV_GRID_CORNERS; ++c) {
-        const size_t corner[AXES] = { at[0] + (c & 1), at[1] + (c >> 1 & 1), at[2] + (c >> 2 & 1),
-                                      at[3] + (c >> 3 & 1) };
-        if (a->grid[node_of(a, corner)] < 0) return false;
-    }
-    return true;
-}
-
 /* Returns whether the cell that contains q has all of its corners. */
 static bool is_whole(const clv_spectra_arm *a, const double q[AXES])
 {
@@ -178,17 +197,11 @@ void clv_grid_walls(const clv_spectra_arm *a, const double parameters[4], double
         memcpy(at, cell, sizeof at);
         while (at[k] > 0 && has_corners(a, at))
             --at[k];
-        if (!has_corners(a, at)) {
-            const double face = at_node(a, k, at[k] + 1), step = at_node(a, k, at[k] + 2) - face;
-            low[k] = fmax(low[k], face + step / CLV_GRID_MARGIN);
-        }
+        if (!has_corners(a, at)) low[k] = fmax(low[k], at_node(a, k, at[k] + 1));
         memcpy(at, cell, sizeof at);
         while (at[k] + 2 < a->nodes[k] && has_corners(a, at))
             ++at[k];
-        if (!has_corners(a, at)) {
-            const double face = at_node(a, k, at[k]), step = face - at_node(a, k, at[k] - 1);
-            high[k] = fmin(high[k], face - step / CLV_GRID_MARGIN);
-        }
+        if (!has_corners(a, at)) high[k] = fmin(high[k], at_node(a, k, at[k]));
     }
 }
 
