@@ -35,9 +35,9 @@ static bool take_patch(const clv_paco_plan *plan, size_t row, size_t col, worksp
 {
     const clv_paco_input *in = &plan->in;
     for (size_t i = 0; i < plan->pixels; ++i) {
-        const float *pixel = in->cube +
-                             (row + (size_t)(ptrdiff_t)plan->offset[i].dy) * in->row_stride + col +
-                             (size_t)(ptrdiff_t)plan->offset[i].dx;
+        const size_t y = row + (size_t)(ptrdiff_t)plan->offset[i].dy,
+                     x = col + (size_t)(ptrdiff_t)plan->offset[i].dx;
+        const float *pixel = in->cube + y * in->row_stride + x;
         double mean = 0, squares = 0, weights = 0;
         for (size_t l = 0; l < in->frames; ++l) {
             const double weight = (double)plan->turn[l].weight;
