@@ -145,7 +145,7 @@ static clv_status echo(clv_device *device, cl_command_queue queue, cl_mem memory
     if (code != CL_SUCCESS) return clv_cl_fail(device, "clEnqueueReadBuffer", "4 bytes", code);
     return got == sent ? CLV_OK
                        : clv_fail(CLV_E_DEVICE,
-                                  "%s: 4 bytes that were written to it were read back changed",
+                                  "%s: the 4 bytes read from it differ from those written to it",
                                   device->label);
 }
 
