@@ -49,6 +49,20 @@ clv_activation(__global const float *restrict x, __global const float *g, __glob
     }
 }
 
+/* y += x, from x_offset and y_offset on.
+ * Launch   1-D: as clv_activation. */
+__kernel __attribute__((reqd_work_group_size(LOCAL, 1, 1))) void
+clv_add(__global const float *restrict x, ulong x_offset, __global float *restrict y, ulong y_offset,
+        uint count, uint each)
+{
+    const uint first = get_global_id(0) * each * LANES;
+    const uint last = min(first + each * LANES, count);
+    if (first >= count) return;
+    x += x_offset, y += y_offset;
+    for (uint c = first; c < last; c += LANES)
+        put_columns(columns(y, c, count) + columns(x, c, count), y, c, count);
+}
+
 /* The backward pass of y = act(gate) * up: dgate = g up act'(gate), dup = g act(gate). Rows of x
  * and dx hold gate, then up.
  * Launch   1-D: global (rows rounded up to LOCAL), local (LOCAL). */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fine-tunes encoders: steps of SGD or AdamW on one device, with the same bits in every run. */
+/* Fine-tunes encoders: steps of SGD or AdamW, with the same bits in every run, on one device or on several equal ones. */
 #ifndef CLEAVE_TRAIN_H
 #define CLEAVE_TRAIN_H
 
@@ -49,6 +49,9 @@ typedef struct clv_trainer_options {
     uint64_t check_every;  /**< steps between checks; 0 with check_every_given: no checks [200] */
     bool check_every_given;
     clv_train_head head; /**< for CLV_TRAIN_CLASSES */
+    size_t
+        block_tokens; /**< a batch of at least twice as many tokens is cut into blocks of at least so many, which
+                              devices of the same kind share; the bits of a result depend on it [4096] */
 } clv_trainer_options;
 
 /** What a step or an evaluation found. Frozen. */
@@ -99,7 +102,11 @@ CLV_API void clv_trainer_close(clv_trainer *trainer);
  * 16 bytes of host memory per parameter that learns; if there is not enough memory for it, the log says that there are
  * no checks.
  *
- * The same calls give the same bits on one device, with and without checks. Threads: one call at a time.
+ * Devices of the context that are equal to the first one share large batches (block_tokens); if one of them fails, the
+ * log says so, and the first one computes its blocks.
+ *
+ * The same calls give the same bits on one device, with and without checks, and on several equal ones.
+ * Threads: one call at a time.
  */
 CLV_API clv_status clv_trainer_step(clv_trainer *trainer, const int32_t *ids, const size_t *offsets,
                                     size_t texts, const int32_t *labels, double rate,

@@ -330,7 +330,7 @@ TrainerOptions = _struct("clv_trainer_options", [
     ("beta2", double), ("eps", double), ("momentum", double), ("decay", double),
     ("decay_all", boolean), ("clip", double), ("scale", double), ("frozen_layers", size_t),
     ("frozen_embedding", boolean), ("seed", u64), ("check_every", u64),
-    ("check_every_given", boolean), ("head", enum)], "train.h")
+    ("check_every_given", boolean), ("head", enum), ("block_tokens", size_t)], "train.h")
 TrainResult = _struct("clv_train_result", [
     ("loss", double), ("gradient_length", double), ("counted", size_t), ("right", size_t)],
     "train.h")

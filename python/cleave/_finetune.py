@@ -269,7 +269,7 @@ def finetune(folder: str | os.PathLike[str], texts: Sequence[str], targets: Sequ
              schedule: str = "linear", optimizer: str = "adamw", momentum: float = 0.0,
              decay: float = 0.01, clip: float = 1.0, scale: float = 20.0, freeze: int = 0,
              seed: int = 0, validation: tuple[Sequence[str], Sequence[Label]] | None = None,
-             save_every: int = 0, resume: bool = False, max_length: int = 0, threads: int = 0,
+             save_every: int = 0, resume: bool = False, max_length: int = 0, threads: int = 0, block_tokens: int = 0,
              context: Context | None = None, progress: Progress = None) -> FinetuneResult:
     """Trains all weights of an encoder on the context's first device that works. The model goes to the folder `output`,
     which Encoder, `cleave embed` and PyTorch can read. The same seed, device and data give the same bytes, which are
@@ -299,6 +299,8 @@ def finetune(folder: str | os.PathLike[str], texts: Sequence[str], targets: Sequ
     validation  (texts, targets) to test with after every epoch
     save_every  number of steps between two states on disk; 0: at the end of each epoch
     resume      continue from the state in `output`, with the same arguments; the result has the same bytes
+    block_tokens  a batch of at least twice as many tokens is cut into blocks of at least so many, which equal devices
+                share; 0: 4096
     progress    called with (steps done, all steps); the state is saved if it cancels, and at Ctrl-C
 
     Raises ArgumentError, FormatError (labels, or the state of another run), FileError, DeviceMemoryError,
@@ -335,8 +337,9 @@ def finetune(folder: str | os.PathLike[str], texts: Sequence[str], targets: Sequ
     options: dict[str, Any] = {} if pairs else {"classes": len(classes)}
     trainer = Trainer(source, task, max_length=max_length, threads=threads, context=context,
                       optimizer=choice("optimizer", optimizer, OPTIMIZERS),
-                      momentum=momentum, decay=decay, clip=clip, scale=scale, frozen_layers=freeze,
-                      seed=seed, head="pooler", **options)
+                      momentum=momentum, decay=decay, clip=clip, scale=scale, frozen_layers=freeze, seed=seed,
+                      block_tokens=whole("finetune: block_tokens", block_tokens),
+                      head="pooler", **options)
 
     def tokens(given: list[str], belonging: Any) -> _Examples:
         return _Examples(trainer, given, texts_of("finetune: targets", belonging) if pairs else None,

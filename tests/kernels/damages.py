@@ -315,6 +315,8 @@ KERNELS = [
     ("transformer/elements_back.cl", "exp_lanes(x * x * -0.5f)", "exp_lanes(x * x * -0.6f)",
      "training"),
     ("transformer/elements_back.cl", "0.2140644488178f", "0.0713548162726f", "training"),
+    ("transformer/elements_back.cl", "columns(y, c, count) + columns(x, c, count)", "columns(x, c, count)",
+     "training"),
     ("transformer/elements_back.cl", "pick(x <= 0.0f", "pick(x < -1.0f", "training"),
     ("transformer/elements_back.cl", "return 4.0f * s * (1.0f - s)", "return 3.9f * s * (1.0f - s)",
      "trainer_pooler"),

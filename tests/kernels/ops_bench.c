@@ -21,7 +21,7 @@ static void on_device(test_device *device)
     const size_t last = clv_gemm_form_count(device->device) - 1;
     const clv_gemm_form form = clv_gemm_form_of(device->device, device->tiny ? last : 0);
     ops_bench b = { .device = device, .queue = device->queue };
-    EXPECT_OK(clv_train_ops_on(device->queue, &form, &b.ops));
+    EXPECT_OK(clv_train_ops_on(device->queue, false, &form, &b.ops));
     run_current(&b);
 }
 

@@ -99,6 +99,36 @@ static void check_relu(ops_bench *b)
     bench_drop_all(b);
 }
 
+/* What the shares of a batch need besides: copies and sums of parts of arrays. */
+static void check_parts(ops_bench *b)
+{
+    const golden_array x = golden_get("silu", "x");
+    const size_t count = x.count - 3;
+    const clv_mem in = bench_golden(b, "silu", "x"), y = bench_golden(b, "silu", "x");
+    clv_mem from = in, to = y;
+    float *got = clv_alloc(x.count, sizeof *got);
+    assert_non_null(got);
+    from.at = 2, to.at = 1;
+    EXPECT_OK(b->ops->add(b->ops, from, to, count));
+    from.at = 0, to.at = count;
+    EXPECT_OK(b->ops->copy(b->ops, from, to, 2));
+    EXPECT_OK(b->ops->get(b->ops, y, got, x.count));
+    for (size_t i = 0; i < x.count; ++i) {
+        const bool copied = i == count || i == count + 1, added = i > 0 && i < count;
+        const float want = copied ? x.f32[i - count] : added ? x.f32[i] + x.f32[i + 1] : x.f32[i];
+        if (got[i] != want)
+            fail_msg("number %zu is %g, expected %g", i, (double)got[i], (double)want);
+    }
+    clv_free(got);
+    bench_drop_all(b);
+}
+
+static void parts_are_copied_and_added(void **state)
+{
+    (void)state;
+    bench_each_device(check_parts);
+}
+
 static void relu_goes_back(void **state)
 {
     (void)state;
@@ -474,11 +504,17 @@ static void forms_of_cards_go_back(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(layer_norms_go_back),    cmocka_unit_test(activations_go_back),
-        cmocka_unit_test(relu_goes_back),         cmocka_unit_test(feed_forward_goes_back),
-        cmocka_unit_test(embeddings_go_back),     cmocka_unit_test(pooling_goes_back),
-        cmocka_unit_test(unit_rows_go_back),      cmocka_unit_test(a_bert_block_goes_back),
-        cmocka_unit_test(optimisers_step),        cmocka_unit_test(lengths_of_gradients_are_right),
+        cmocka_unit_test(layer_norms_go_back),
+        cmocka_unit_test(activations_go_back),
+        cmocka_unit_test(relu_goes_back),
+        cmocka_unit_test(feed_forward_goes_back),
+        cmocka_unit_test(embeddings_go_back),
+        cmocka_unit_test(pooling_goes_back),
+        cmocka_unit_test(unit_rows_go_back),
+        cmocka_unit_test(a_bert_block_goes_back),
+        cmocka_unit_test(optimisers_step),
+        cmocka_unit_test(lengths_of_gradients_are_right),
+        cmocka_unit_test(parts_are_copied_and_added),
         cmocka_unit_test(forms_of_cards_go_back),
     };
     test_choose(argc, argv);

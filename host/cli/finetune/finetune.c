@@ -20,7 +20,7 @@ typedef struct finetune_args {
     cli_common common;
     cli_texts texts;
     int task, optimizer, schedule, header;
-    uint64_t epochs, batch_size, seed, freeze, save_every, check;
+    uint64_t epochs, batch_size, seed, freeze, save_every, check, block_tokens;
     double rate, warmup, decay, clip, momentum, scale;
     bool resume, check_given;
 } finetune_args;
@@ -216,7 +216,8 @@ static clv_status open_trainer(finetune_state *s)
                                           .frozen_layers = (size_t)a->freeze,
                                           .seed = a->seed,
                                           .check_every = a->check,
-                                          .check_every_given = a->check_given };
+                                          .check_every_given = a->check_given,
+                                          .block_tokens = (size_t)a->block_tokens };
     return clv_trainer_open(s->context, s->model, &options, &s->trainer);
 }
 
@@ -386,6 +387,10 @@ static int run(int argc, char **argv)
           "number of steps between two saved states [0: one epoch]", NULL },
         { "check", CLI_UINT, &a.check, "N", "compare every N-th step with plain C; 0: never [200]",
           &a.check_given },
+        { "block-tokens", CLI_UINT, &a.block_tokens, "N",
+          "cut batches of at least 2 N tokens into blocks of at least N, which equal devices share "
+          "[4096]",
+          NULL },
         { "resume", CLI_FLAG, &a.resume, NULL, "continue from the state in FOLDER", NULL },
         { "max-length", CLI_UINT, &a.texts.max_length, "N",
           "cut texts to N tokens, including [CLS] and [SEP] [the limit of the model]",

@@ -57,6 +57,9 @@ clv_status clv_gate_back_enqueue(clv_queue *queue, const clv_buffer *x, const cl
 /* The way back of clv_rope_enqueue, in place. */
 clv_status clv_rope_back_enqueue(clv_queue *queue, const clv_rows *x, const clv_buffer *turns,
                                  size_t first, size_t rows, size_t heads, size_t half);
+/* Adds `count` numbers of x to those of y. */
+clv_status clv_add_enqueue(clv_queue *queue, clv_range x, clv_range y, size_t count);
+
 /* The way back of clv_pool_enqueue without `divide`: g [sequences, width], dx [tokens, width]; `x` is read for max
  * pooling only. */
 typedef struct clv_pool_back {

@@ -35,6 +35,20 @@ clv_status clv_activation_enqueue(clv_queue *queue, const clv_buffer *x, const c
     return clv_launch_enqueue(queue, &launch, args, CLV_LEN(args), NULL);
 }
 
+clv_status clv_add_enqueue(clv_queue *queue, clv_range x, clv_range y, size_t count)
+{
+    const clv_block_form f = clv_block_form_of(clv_queue_device(queue));
+    const size_t each = f.lanes > 1 ? CORE_VECTORS : 1, item = each * f.lanes;
+    if (!count) return CLV_OK;
+    if (count > UINT32_MAX - item * f.local)
+        return clv_fail(CLV_E_SHAPE, "add: %zu numbers are too many for one call", count);
+    const clv_launch launch = describe(queue, "clv_add", (count + item - 1) / item, 0);
+    const clv_arg args[] = { clv_arg_buffer(x.buffer), clv_arg_u64(x.at),
+                             clv_arg_buffer(y.buffer), clv_arg_u64(y.at),
+                             clv_gemm_u32(count),      clv_gemm_u32(each) };
+    return clv_launch_enqueue(queue, &launch, args, CLV_LEN(args), NULL);
+}
+
 clv_status clv_gate_back_enqueue(clv_queue *queue, const clv_buffer *x, const clv_buffer *g,
                                  clv_buffer *dx, size_t rows, size_t width, clv_activation act)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The head, from pooled vectors to a loss and back: a linear layer for classes, cosines for pairs. */
-#include "host/transformer/train/trainer.h"
+#include "host/transformer/train/share.h"
 
 #include "base/alloc.h"
 #include "base/error.h"
@@ -148,7 +148,9 @@ clv_status clv_head_run(clv_trainer *t, const int32_t *labels, bool learns, floa
     for (size_t r = 0; r < rows; ++r)
         counted += labels[r] != CLV_LABEL_IGNORED;
     clv_mem hidden;
-    CLV_TRY(clv_net_forward(&t->net, &t->batch.batch, &hidden));
+    const bool shared = clv_share_is_cut(t);
+    CLV_TRY(shared ? clv_share_forward(t, &hidden)
+                   : clv_net_forward(&t->net, &t->batch.batch, &hidden));
     clv_train_pool pool = { .batch = &t->batch.batch,
                             .width = d,
                             .kind = t->net.config.pooling,
@@ -173,7 +175,8 @@ clv_status clv_head_run(clv_trainer *t, const int32_t *labels, bool learns, floa
         pool.dx = all_of(&t->g);
         CLV_TRY(back(t, &scores, texts, &pool.g));
         CLV_TRY(ops->pool_back(ops, &pool));
-        CLV_TRY(clv_net_backward(&t->net, &t->batch.batch, pool.dx));
+        CLV_TRY(shared ? clv_share_backward(t, pool.dx)
+                       : clv_net_backward(&t->net, &t->batch.batch, pool.dx));
     }
     return bring_back(t, labels, rows, classes, all_scores, result);
 }

@@ -14,12 +14,12 @@ static clv_mem all_of(const clv_room *room)
 
 static clv_mem weight(const clv_net *net, const clv_net_layer *l, size_t at)
 {
-    return (clv_mem){ l->held ? l->held : net->weights, at };
+    return l->held ? (clv_mem){ l->held, at } : (clv_mem){ net->weights, at - net->weights_from };
 }
 
 static clv_mem slope(const clv_net *net, size_t at)
 {
-    return (clv_mem){ net->gradient, at };
+    return (clv_mem){ net->gradient, at - net->gradient_from };
 }
 
 /* ---- weights that stay --------------------------------------------------------------------------------- */
@@ -246,15 +246,37 @@ static clv_status run_layer(clv_net *net, size_t i, const clv_train_batch *batch
     return status;
 }
 
+clv_room *clv_net_rows(const clv_net *net, size_t layer)
+{
+    return &trace_of(net, layer)->x;
+}
+
+size_t clv_net_layers_at(const clv_net *net)
+{
+    return net->layers[0].qkv;
+}
+
+clv_status clv_net_embed(clv_net *net, const clv_train_batch *batch)
+{
+    CLV_TRY(clv_room_fit(net->ops, clv_net_rows(net, 0), batch->tokens * net->config.width));
+    return embed(net, batch, all_of(clv_net_rows(net, 0)));
+}
+
+clv_status clv_net_layers(clv_net *net, const clv_train_batch *batch)
+{
+    const size_t count = batch->tokens * net->config.width;
+    for (size_t i = 1; i <= net->config.layers; ++i)
+        CLV_TRY(clv_room_fit(net->ops, clv_net_rows(net, i), count));
+    for (size_t i = 0; i < net->config.layers; ++i)
+        CLV_TRY(run_layer(net, i, batch));
+    return CLV_OK;
+}
+
 clv_status clv_net_forward(clv_net *net, const clv_train_batch *batch, clv_mem *rows)
 {
-    const size_t layers = net->config.layers, count = batch->tokens * net->config.width;
-    for (size_t i = 0; i <= layers; ++i)
-        CLV_TRY(clv_room_fit(net->ops, &trace_of(net, i)->x, count));
-    CLV_TRY(embed(net, batch, all_of(&trace_of(net, 0)->x)));
-    for (size_t i = 0; i < layers; ++i)
-        CLV_TRY(run_layer(net, i, batch));
-    *rows = all_of(&trace_of(net, layers)->x);
+    CLV_TRY(clv_net_embed(net, batch));
+    CLV_TRY(clv_net_layers(net, batch));
+    *rows = all_of(clv_net_rows(net, net->config.layers));
     return CLV_OK;
 }
 
@@ -269,7 +291,7 @@ static clv_status linear_back(clv_net *net, size_t rows, size_t n, size_t k, clv
                                     .k = k,
                                     .alpha = 1,
                                     .x = all_of(x),
-                                    .w = { net->weights, w },
+                                    .w = { net->weights, w - net->weights_from },
                                     .g = g,
                                     .dx = dx,
                                     .dx_add = dx_add,
@@ -326,9 +348,10 @@ static clv_train_embed lookups(const clv_net *net, const clv_train_batch *batch,
                               .dtype = net->bare_embed ? (clv_mem){ 0 } : slope(net, net->type) };
 }
 
-static clv_status embed_back(clv_net *net, const clv_train_batch *batch, clv_mem g)
+clv_status clv_net_embed_back(clv_net *net, const clv_train_batch *batch, clv_mem g)
 {
     clv_train_ops *ops = net->ops;
+    if (net->frozen_embed) return CLV_OK;
     if (!net->bare_embed)
         CLV_TRY(norm_back(net, embed_norm(net, batch, net->weights), net->norm, net->norm_bias, g));
     const clv_train_embed e = lookups(net, batch, g);
@@ -341,13 +364,18 @@ clv_status clv_net_forget(clv_net *net, const clv_train_batch *batch)
     return net->frozen_embed ? CLV_OK : net->ops->embed_back(net->ops, &e);
 }
 
-clv_status clv_net_backward(clv_net *net, const clv_train_batch *batch, clv_mem g)
+clv_status clv_net_layers_back(clv_net *net, const clv_train_batch *batch, clv_mem g)
 {
-    const bool to_embed = !net->frozen_embed;
     for (size_t i = net->config.layers; i-- > net->frozen;)
         CLV_TRY(clv_net_layer_backward(net, &net->layers[i - net->frozen], trace_of(net, i), batch,
-                                       g, i == net->frozen && !to_embed));
-    return to_embed ? embed_back(net, batch, g) : CLV_OK;
+                                       g, i == net->frozen && net->frozen_embed));
+    return CLV_OK;
+}
+
+clv_status clv_net_backward(clv_net *net, const clv_train_batch *batch, clv_mem g)
+{
+    CLV_TRY(clv_net_layers_back(net, batch, g));
+    return clv_net_embed_back(net, batch, g);
 }
 
 /* ---- opened and closed ------------------------------------------------------------------------------- */

@@ -29,8 +29,9 @@ typedef struct clv_net {
     size_t base;                                  /* the model's parameters before it are frozen */
     size_t word, position, type, norm, norm_bias; /* counted from the model's first parameter */
     clv_net_layer *layers;                        /* the trainable ones */
-    void *weights, *gradient; /* [count - base], followed by the caller's own (a head) */
-    clv_net_trace *traces;    /* [layers - frozen + 1], and one shared by frozen layers */
+    void *weights, *gradient;           /* [count - base], followed by the caller's own (a head) */
+    size_t weights_from, gradient_from; /* parameters before these are not in the memory above */
+    clv_net_trace *traces;              /* [layers - frozen + 1], and one shared by frozen layers */
     clv_room embedded, embed_moments;
     clv_room g2, wide,
         delta; /* gradients on their way: [tokens, D], [tokens, 3 D or F], [H, tokens] */
@@ -48,6 +49,17 @@ clv_status clv_net_forward(clv_net *net, const clv_train_batch *batch, clv_mem *
 /* Runs the way back and writes the gradients of all trainable parameters. `g` [tokens, D] is dL/d(rows), and is
  * overwritten. */
 clv_status clv_net_backward(clv_net *net, const clv_train_batch *batch, clv_mem g);
+
+/* The parts of both passes: the embeddings alone, between texts and the input of the first layer, which lies in
+ * clv_net_rows(net, 0); and the layers alone, up to the output in clv_net_rows(net, layers). */
+clv_status clv_net_embed(clv_net *net, const clv_train_batch *batch);
+clv_status clv_net_embed_back(clv_net *net, const clv_train_batch *batch, clv_mem g);
+clv_status clv_net_layers(clv_net *net, const clv_train_batch *batch);
+clv_status clv_net_layers_back(clv_net *net, const clv_train_batch *batch, clv_mem g);
+/* Returns the room of the rows before layer `layer`. */
+clv_room *clv_net_rows(const clv_net *net, size_t layer);
+/* Returns where the trainable layers' weights begin; they go on up to the head. */
+size_t clv_net_layers_at(const clv_net *net);
 
 /* Clears the rows of the tables' gradients that the batch has written, since every step expects zeros there:
  * call it after a step. */

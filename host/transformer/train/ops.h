@@ -119,6 +119,10 @@ struct clv_train_ops {
     clv_status (*put)(clv_train_ops *ops, clv_mem to, const void *from, size_t count);
     clv_status (*get)(clv_train_ops *ops, clv_mem from, void *to, size_t count);
     clv_status (*clear)(clv_train_ops *ops, clv_mem what, size_t count);
+    /* For the shares of a batch (share.h), not in plain C: to = from, to += from, and submit all commands. */
+    clv_status (*copy)(clv_train_ops *ops, clv_mem from, clv_mem to, size_t count);
+    clv_status (*add)(clv_train_ops *ops, clv_mem from, clv_mem to, size_t count);
+    void (*flush)(clv_train_ops *ops);
     /* Holds pieces of one block of the caller's, which lie there in this order and must outlive the ops. A
      * device gets them once, with packed matrices, and keeps them in its tensor cache under the number `part`.
      * Piece i begins at at[i] of the held memory. */
@@ -157,9 +161,16 @@ struct clv_train_ops {
 /* Opens the ops on the first working device of the context and writes its label to `label`; without one, the ops
  * are plain C ("host"). */
 clv_status clv_train_ops_open(clv_context *context, char *label, size_t room, clv_train_ops **ops);
-/* Opens the ops on a queue that the caller keeps owning. */
-clv_status clv_train_ops_on(clv_queue *queue, const clv_gemm_form *form, clv_train_ops **ops);
+/* Opens the ops on a queue, which `owns` gives them. After a failure it is still the caller's. */
+clv_status clv_train_ops_on(clv_queue *queue, bool owns, const clv_gemm_form *form,
+                            clv_train_ops **ops);
+/* Returns the queue of ops that are not plain C, and the form of their products. */
+clv_queue *clv_train_ops_queue(const clv_train_ops *ops, clv_gemm_form *form);
 clv_status clv_train_ops_plain(clv_train_ops **ops);
+/* Opens the ops on device `index` of the context if it computes the same bits as the device of `like` and does not use
+ * the same cores; *ops is NULL if not. */
+clv_status clv_train_ops_alike(clv_context *context, size_t index, const clv_train_ops *like,
+                               clv_train_ops **ops);
 
 /* Memory that grows on demand and loses its content when it does. */
 typedef struct clv_room {

@@ -5,17 +5,11 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
-#include "base/log.h"
-#include "base/text.h"
 #include "runtime/device/queue.h"
 #include "runtime/device/tensor_cache.h"
-#include "runtime/job/turn.h"
 #include "runtime/record/context.h"
 
 #include <math.h>
-
-/* Rows of C in a usual batch of texts. */
-enum { USUAL_ROWS = 1024 };
 
 typedef struct device_ops {
     clv_train_ops ops; /* must be first */
@@ -79,6 +73,23 @@ static clv_status clear(clv_train_ops *ops, clv_mem what, size_t count)
 {
     return count ? clv_fill_enqueue(queue_of(ops), what.memory, what.at * 4, count * 4, 0, NULL)
                  : CLV_OK;
+}
+
+static clv_status copy(clv_train_ops *ops, clv_mem from, clv_mem to, size_t count)
+{
+    return count ? clv_copy_enqueue(queue_of(ops), from.memory, from.at * 4, to.memory, to.at * 4,
+                                    count * 4, NULL)
+                 : CLV_OK;
+}
+
+static clv_status add(clv_train_ops *ops, clv_mem from, clv_mem to, size_t count)
+{
+    return clv_add_enqueue(queue_of(ops), range_of(from), range_of(to), count);
+}
+
+static void flush(clv_train_ops *ops)
+{
+    clv_queue_flush(queue_of(ops));
 }
 
 /* Returns scratch of at least `floats`. A larger one replaces it only once the queue is empty, because commands
@@ -415,6 +426,9 @@ static const clv_train_ops table = { .take = take,
                                      .put = put,
                                      .get = get,
                                      .clear = clear,
+                                     .copy = copy,
+                                     .add = add,
+                                     .flush = flush,
                                      .hold = hold,
                                      .let_go = let_go,
                                      .linear = linear,
@@ -437,7 +451,8 @@ static const clv_train_ops table = { .take = take,
                                      .fail = fail_ops,
                                      .close = close_ops };
 
-clv_status clv_train_ops_on(clv_queue *queue, const clv_gemm_form *form, clv_train_ops **ops)
+clv_status clv_train_ops_on(clv_queue *queue, bool owns, const clv_gemm_form *form,
+                            clv_train_ops **ops)
 {
     device_ops *d = clv_zalloc(1, sizeof *d);
     *ops = NULL;
@@ -445,52 +460,15 @@ clv_status clv_train_ops_on(clv_queue *queue, const clv_gemm_form *form, clv_tra
     d->ops = table;
     d->ops.form = clv_block_form_of(clv_queue_device(queue));
     d->queue = queue;
+    d->owns_queue = owns;
     d->form = *form;
     *ops = &d->ops;
     return CLV_OK;
 }
 
-static clv_status open_on(clv_context *context, clv_device *device, clv_train_ops **ops)
+clv_queue *clv_train_ops_queue(const clv_train_ops *ops, clv_gemm_form *form)
 {
-    clv_queue *queue;
-    clv_gemm_form form;
-    CLV_TRY(clv_queue_create(device, &queue));
-    const bool locked = clv_jobs_lock(context); /* choosing runs measurements and writes notes */
-    clv_status status = clv_gemm_choose(context, queue, USUAL_ROWS, &form);
-    if (locked) clv_jobs_unlock(context);
-    if (!status) status = clv_train_ops_on(queue, &form, ops);
-    if (status)
-        clv_queue_free(queue);
-    else
-        ((device_ops *)*ops)->owns_queue = true;
-    return status;
-}
-
-clv_status clv_train_ops_open(clv_context *context, char *label, size_t room, clv_train_ops **ops)
-{
-    *ops = NULL;
-    for (size_t i = 0; i < clv_context_device_count(context); ++i) {
-        clv_device *device = clv_context_device(context, i);
-        clv_copy_string(label, room, clv_device_label(device));
-        if (!open_on(context, device, ops)) return CLV_OK;
-        clv_log(CLV_LOG_WARN, "%s cannot be used for training: %s", clv_device_label(device),
-                clv_error_message());
-    }
-    clv_copy_string(label, room, "host");
-    return clv_train_ops_plain(ops);
-}
-
-clv_status clv_room_fit(clv_train_ops *ops, clv_room *room, size_t count)
-{
-    if (room->memory && room->count >= count) return CLV_OK;
-    clv_room_free(ops, room);
-    CLV_TRY(ops->take(ops, count, &room->memory));
-    room->count = count;
-    return CLV_OK;
-}
-
-void clv_room_free(clv_train_ops *ops, clv_room *room)
-{
-    if (room->memory) ops->drop(ops, room->memory);
-    *room = (clv_room){ 0 };
+    const device_ops *d = (const device_ops *)ops;
+    *form = d->form;
+    return d->queue;
 }

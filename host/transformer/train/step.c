@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Steps and evaluations of a trainer; a step that a check finds wrong is repeated. */
 #include "host/transformer/train/check.h"
-#include "host/transformer/train/trainer.h"
+#include "host/transformer/train/share.h"
 #include "host/transformer/train/watch.h"
 
 #include "base/alloc.h"
@@ -83,6 +83,7 @@ static clv_status run_for(clv_trainer *t, const batch *b, bool learns, float *sc
     CLV_TRY(read_labels(t, b->labels, b->texts));
     if (t->options.task == CLV_TRAIN_PAIRS) CLV_TRY(arrange(t, &ids, &offsets, b->texts));
     CLV_TRY(clv_batch_fill(t->ops, &t->batch, ids, offsets, b->texts, NULL));
+    CLV_TRY(clv_share_cut(t, ids, offsets, b->texts));
     return clv_head_run(t, t->label_list, learns, scores, result);
 }
 

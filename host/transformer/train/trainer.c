@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* clv_trainer: opening, closing, and its queries. */
-#include "host/transformer/train/trainer.h"
+#include "host/transformer/train/share.h"
 
 #include "base/alloc.h"
 #include "base/error.h"
@@ -171,6 +171,7 @@ clv_status clv_trainer_open(clv_context *context, const clv_model *model,
         *out = NULL;
         return status;
     }
+    (*out)->context = context;
     memcpy((*out)->device, device, sizeof device);
     (*out)->is_reference = strcmp(device, "host") == 0;
     return CLV_OK;
@@ -195,6 +196,7 @@ void clv_trainer_close(clv_trainer *t)
 {
     if (!t) return;
     clv_trainer_close(t->twin);
+    clv_share_free(t);
     if (t->ops) {
         void *const blocks[] = { t->net.weights, t->net.gradient, t->first, t->second };
         clv_room *const rooms[] = { &t->pooled, &t->unit,   &t->g_pooled, &t->scores, &t->g_scores,

@@ -15,7 +15,10 @@ typedef struct clv_trainable {
     bool decays;
 } clv_trainable;
 
+typedef struct clv_train_share clv_train_share; /* share.h */
+
 struct clv_trainer {
+    clv_context *context; /* NULL: a twin, which plain C computes */
     const clv_model *model;
     clv_trainer_options options; /* with all defaults filled in */
     char device[160];
@@ -30,6 +33,7 @@ struct clv_trainer {
     size_t part_count;
     uint64_t steps;
     bool is_reference;          /* this trainer runs in plain C itself */
+    clv_train_share *share;     /* blocks of large batches; NULL: there was none yet */
     clv_trainer *twin;          /* the same trainer in plain C, for checks; NULL: none yet */
     bool looked;                /* a step was checked since the twin was opened */
     uint64_t checked, repeated; /* numbers of steps */
