@@ -5,8 +5,8 @@
  * Launch   2-D: global (tiles of positions, map rows / MAP_ROWS), local (1, 1) on CPUs.
  * Defines  LANES, SHIFTED, MAP_ROWS positions below each other for one work-item: the rotation maps a block of
  *          positions to a block of patches, whose hits share cache lines.
- * Memory   Hits are gathered. The first frames write sums [a high, a low, b high, b low][map row][map pitch] and
- *          count [map row][map pitch]; later frames add to them. */
+ * Memory   Hits are gathered. The first launch of a chunk writes sums [a high, a low, b high, b low][map row]
+ *          [map pitch] and count [map row][map pitch]; launches for later frames or rows `add` to them. */
 #pragma OPENCL FP_CONTRACT OFF
 
 #include "patch/paco.clh"
@@ -60,7 +60,7 @@ __kernel void clv_paco_accumulate(__global const float *restrict hits, __global 
                                   __global uint *restrict count, __global const rotation *restrict turn,
                                   uint rows, uint row0, uint frames, uint first_frame, uint last_frame,
                                   uint width, uint pitch, uint margin, uint map_row0, uint map_rows,
-                                  uint map_pitch)
+                                  uint map_pitch, uint add)
 {
     const uint x = get_global_id(0) * LANES, block = get_global_id(1) * MAP_ROWS;
     if (x >= map_pitch || block >= map_rows) return;
@@ -72,6 +72,7 @@ __kernel void clv_paco_accumulate(__global const float *restrict hits, __global 
     for (int i = 0; i < MAP_ROWS; ++i)
         total[i].a_high = total[i].a_low = total[i].b_high = total[i].b_low = 0, total[i].found = 0;
 
+    bool touched = !add;
     for (uint l = first_frame; l < last_frame; ++l) {
         const rotation r = turn[l];
         /* the rows of the block's corners bound all others: skip blocks outside the chunk */
@@ -80,6 +81,7 @@ __kernel void clv_paco_accumulate(__global const float *restrict hits, __global 
         if ((corner + max(across, 0L) + max(down, 0L)) >> 32 < (long)row0 ||
             (corner + min(across, 0L) + min(down, 0L)) >> 32 >= (long)(row0 + rows))
             continue;
+        touched = true;
 
         const lvec px = (long)x + to_lvec(lane);
         const lvec row_part = r.row0 - px * r.s - ((long)row0 << 32), col_part = px * r.c + r.col0;
@@ -104,11 +106,12 @@ __kernel void clv_paco_accumulate(__global const float *restrict hits, __global 
             total[i].found += pick(good, (ivec)1, (ivec)0);
         }
     }
+    if (!touched) return;
     const size_t plane = (size_t)map_rows * map_pitch;
     for (int i = 0; i < MAP_ROWS && block + i < map_rows; ++i) {
         const size_t out = (size_t)(block + i) * map_pitch + x;
         __global int *counter = (__global int *)count + out;
-        if (first_frame) {
+        if (add) {
             total[i].a_high += lanes_load(sums + out), total[i].a_low += lanes_load(sums + plane + out);
             total[i].b_high += lanes_load(sums + 2 * plane + out), total[i].b_low += lanes_load(sums + 3 * plane + out);
             total[i].found += lanes_load(counter);

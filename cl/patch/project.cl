@@ -16,6 +16,8 @@
 
 #include "patch/paco.clh"
 
+#define QB (LANES == 1 || Q == 1 ? Q : 5) /* vectors at once: 10 sums fit the 16 registers of AVX2 */
+
 #if SHIFTED
 /* Computes phi up to the degree that the larger of MA and MB needs, each power from lower ones. */
 static void monomials(fvec y, fvec x, fvec *phi)
@@ -75,20 +77,28 @@ __kernel void clv_paco_project(__global const float *restrict D, __global const 
     for (uint l0 = from; l0 < to; l0 += FRAME_BLOCK) {
         fvec beta[FRAME_BLOCK][Q];
 #pragma unroll
-        for (int l = 0; l < FRAME_BLOCK; ++l)
+        for (int q0 = 0; q0 < Q; q0 += QB) {
+            fvec sum[FRAME_BLOCK][QB];
 #pragma unroll
-            for (int q = 0; q < Q; ++q) beta[l][q] = 0.0f;
-        for (int i = 0; i < P; ++i) {
-            fvec d[FRAME_BLOCK];
+            for (int l = 0; l < FRAME_BLOCK; ++l)
 #pragma unroll
-            for (int l = 0; l < FRAME_BLOCK; ++l) /* a block past the end repeats the last frame */
-                d[l] = lanes_load(d0 + pixel[i] + (size_t)min(l0 + l, to - 1) * pitch);
+                for (int q = 0; q < QB; ++q) sum[l][q] = 0.0f;
+            for (int i = 0; i < P; ++i) {
+                fvec d[FRAME_BLOCK];
 #pragma unroll
-            for (int q = 0; q < Q; ++q) {
-                const fvec wi = lanes_load(w + (i * Q + q) * TILE);
+                for (int l = 0; l < FRAME_BLOCK; ++l) /* a block past the end repeats the last frame */
+                    d[l] = lanes_load(d0 + pixel[i] + (size_t)min(l0 + l, to - 1) * pitch);
 #pragma unroll
-                for (int l = 0; l < FRAME_BLOCK; ++l) beta[l][q] = fma(wi, d[l], beta[l][q]);
+                for (int q = 0; q < QB; ++q) {
+                    const fvec wi = lanes_load(w + (i * Q + q0 + q) * TILE);
+#pragma unroll
+                    for (int l = 0; l < FRAME_BLOCK; ++l) sum[l][q] = fma(wi, d[l], sum[l][q]);
+                }
             }
+#pragma unroll
+            for (int l = 0; l < FRAME_BLOCK; ++l)
+#pragma unroll
+                for (int q = 0; q < QB; ++q) beta[l][q0 + q] = sum[l][q];
         }
 #pragma unroll
         for (int l = 0; l < FRAME_BLOCK; ++l) {

@@ -42,20 +42,27 @@ size_t clv_paco_units(const clv_paco_plan *plan)
     return plan->in.height - 2 * plan->margin;
 }
 
-/* Sizes of a chunk's arrays in bytes, for the widest form, so that the estimate holds for every family. */
+enum { PART_ROWS = 8 };
+
+/* Sizes of a chunk's arrays in bytes, and how many of its rows are solved and projected at a time (all but on CPUs). */
 typedef struct sizes {
-    size_t data, lags, weights, hits, sums, scratch;
+    size_t rows, data, lags, weights, hits, sums, scratch;
 } sizes;
 
 static sizes sizes_of(const clv_paco_plan *plan, const clv_paco_chunk *c, const clv_paco_family *f)
 {
     const size_t q = plan->basis.vectors, slots = plan->shifted ? 2 : 1, frames = plan->in.frames;
-    const size_t workers = CLV_MIN(f->max_workers, c->centre_rows * (f->width / f->lanes));
+    const size_t weights = plan->pixels * q * f->width * sizeof(float),
+                 hits = frames * slots * 2 * f->width * sizeof(float);
+    const size_t few = CLV_MAX(plan->part_bytes / (weights + hits), (size_t)PART_ROWS);
+    const size_t rows = f->lanes > 1 ? CLV_MIN(few, c->centre_rows) : c->centre_rows;
+    const size_t workers = CLV_MIN(f->max_workers, rows * (f->width / f->lanes));
     return (sizes){
+        .rows = rows,
         .data = c->band_rows * frames * f->pitch * sizeof(float),
         .lags = c->band_rows * f->lags_padded * f->pitch * sizeof(float),
-        .weights = c->centre_rows * plan->pixels * q * f->width * sizeof(float),
-        .hits = c->centre_rows * frames * slots * 2 * f->width * sizeof(float),
+        .weights = rows * weights,
+        .hits = rows * hits,
         .sums = 4 * c->map_rows * f->width * sizeof(int64_t),
         .scratch = clv_paco_scratch_floats(plan, f, workers) * sizeof(float),
     };
@@ -337,7 +344,9 @@ static clv_status project(const pass *p, clv_buffer *data, clv_buffer *weights,
     return CLV_OK;
 }
 
-static clv_status accumulate(const pass *p, clv_buffer *hits, clv_buffer *sums, clv_buffer *found)
+/* `add`: to what other rows of the chunk have left in the sums. */
+static clv_status accumulate(const pass *p, clv_buffer *hits, clv_buffer *sums, clv_buffer *found,
+                             bool add)
 {
     const size_t frames = p->plan->in.frames;
     const size_t step =
@@ -359,6 +368,7 @@ static clv_status accumulate(const pass *p, clv_buffer *hits, clv_buffer *sums, 
             u32(p->c->map0),
             u32(p->c->map_rows),
             u32(p->f->width),
+            u32(add || from),
         };
         CLV_TRY(launch(p, CLV_PACO_ACCUMULATE, p->f->width / p->f->lanes,
                        (p->c->map_rows + p->f->map_rows - 1) / p->f->map_rows, 0, args,
@@ -389,17 +399,23 @@ clv_status clv_paco_enqueue_rows(clv_slot *slot, size_t first, size_t count, voi
     if (!c.map_rows) return CLV_OK;
     CLV_TRY(clv_slot_buffer(slot, LAG_COVARIANCE, s.lags, &lags));
     CLV_TRY(clv_slot_buffer(slot, WEIGHTS, s.weights, &weights));
-    CLV_TRY(clv_slot_buffer(slot, QUADRATIC,
-                            c.centre_rows * plan->basis.terms_a * f.width * sizeof(float),
+    CLV_TRY(clv_slot_buffer(slot, QUADRATIC, s.rows * plan->basis.terms_a * f.width * sizeof(float),
                             &quadratic));
-    CLV_TRY(clv_slot_buffer(slot, SHRINKAGE, c.centre_rows * f.width * sizeof(float), &shrinkage));
+    CLV_TRY(clv_slot_buffer(slot, SHRINKAGE, s.rows * f.width * sizeof(float), &shrinkage));
     CLV_TRY(clv_slot_buffer(slot, HITS, s.hits, &hits));
     CLV_TRY(clv_slot_output(slot, CLV_PACO_SUMS, s.sums, &sums));
     CLV_TRY(clv_slot_output(slot, CLV_PACO_FOUND, c.map_rows * f.width * sizeof(uint32_t), &found));
     CLV_TRY(lag_covariance(&p, data, lags));
-    CLV_TRY((f.teams ? solve_in_groups : solve_in_rows)(&p, lags, weights, quadratic, shrinkage));
-    CLV_TRY((f.in_groups ? project_in_groups : project)(&p, data, weights, quadratic, hits));
-    return accumulate(&p, hits, sums, found);
+    for (size_t row = 0; row < c.centre_rows; row += s.rows) {
+        clv_paco_chunk some = c;
+        some.centre0 += row, some.centre_rows = CLV_MIN(s.rows, c.centre_rows - row);
+        const pass now = { plan, &f, &some, slot };
+        CLV_TRY(
+            (f.teams ? solve_in_groups : solve_in_rows)(&now, lags, weights, quadratic, shrinkage));
+        CLV_TRY((f.in_groups ? project_in_groups : project)(&now, data, weights, quadratic, hits));
+        CLV_TRY(accumulate(&now, hits, sums, found, row > 0));
+    }
+    return CLV_OK;
 }
 
 /* Do the device's limits allow the work-groups, for kernels that never end loops early? */

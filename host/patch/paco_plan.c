@@ -72,6 +72,7 @@ static clv_status resolve(clv_paco_plan *plan, const clv_paco_input *input,
                         in->frame_stride, in->row_stride, in->width, in->height);
     plan->shifted = o->psf_mode == CLV_PSF_SHIFT;
     plan->vip = o->convention == CLV_PACO_VIP;
+    plan->part_bytes = 32 << 20;
     plan->margin = plan->radius + (plan->vip ? 1 : 0);
     if (in->height <= 2 * plan->margin || in->width <= 2 * plan->margin)
         return clv_fail(CLV_E_SHAPE,

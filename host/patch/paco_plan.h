@@ -57,6 +57,9 @@ typedef struct clv_paco_plan {
     clv_rotation *turn; /* [frames] */
     clv_psf_basis basis;
     double *psf; /* scaled, [psf_size,psf_size]: for the reference */
+    /* On CPUs, a chunk's rows are solved and projected in parts whose results take about this many bytes: those of all
+     * rows, for every chunk in flight, would be most of the memory. */
+    size_t part_bytes;
 
     /* sums over all chunks; see cl/patch/accumulate.cl */
     int64_t *sums;   /* [4][height][width]: a high, a low, b high, b low */

@@ -319,6 +319,38 @@ static void short_loops_change_no_bit(void **state)
     stage_each_item_form(check_short_loops);
 }
 
+/* CPUs solve and project a chunk's rows in parts: the same bits as all rows at once. */
+static void check_parts(test_device *device, const stage_form *form)
+{
+    static const clv_paco_options options = { .size = sizeof(clv_paco_options), .radius = 2 };
+    static const test_cube_shape shape = { 32, 9, 27, 17 };
+    if (is_hopeless(device, form)) return;
+    test_cube cube = test_cube_make(&shape);
+    force(device, form, &options);
+    const size_t positions = shape.height * shape.width;
+    double *sums = clv_alloc(4 * positions, sizeof *sums);
+    assert_non_null(sums);
+    for (size_t few = 0; few < 2; ++few) {
+        clv_paco_plan *plan;
+        clv_paco_counts counts;
+        double *a = sums + 2 * few * positions;
+        EXPECT_OK(clv_paco_plan_create(&cube.in, &options, &plan));
+        if (few) plan->part_bytes = 1;
+        EXPECT_OK(clv_paco_run(device->context, plan, NULL, NULL, a, a + positions, &counts, NULL));
+        assert_true(counts.valid > 0);
+        clv_paco_plan_free(plan);
+    }
+    assert_memory_equal(sums, sums + 2 * positions, 2 * positions * sizeof *sums);
+    clv_free(sums);
+    test_cube_free(&cube);
+}
+
+static void parts_change_no_bit(void **state)
+{
+    (void)state;
+    stage_each("rows", check_parts);
+}
+
 /* ---- the choice of a variant ---- */
 
 static void keep_lanes(clv_log_level level, const char *line, void *user)
@@ -379,6 +411,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(groups_match_at_every_size),
         cmocka_unit_test(matches_with_memory_of_its_own),
         cmocka_unit_test(short_loops_change_no_bit),
+        cmocka_unit_test(parts_change_no_bit),
         cmocka_unit_test(a_note_in_the_cache_directory_chooses),
     };
     test_choose(argc, argv);

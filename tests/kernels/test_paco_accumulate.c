@@ -102,6 +102,7 @@ static void launch(const stage *s, const test_array *hits, const test_array *sum
         stage_u32(s->c.map0),
         stage_u32(s->c.map_rows),
         stage_u32(s->f.width),
+        stage_u32(from > 0),
     };
     stage_launch(s, CLV_PACO_ACCUMULATE, s->f.width / s->f.lanes,
                  (s->c.map_rows + s->f.map_rows - 1) / s->f.map_rows, 0, args, CLV_LEN(args));
