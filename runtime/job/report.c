@@ -16,8 +16,18 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* All jobs of one kind: an operation may run thousands of them. */
+typedef struct job_sum {
+    char name[128], signature[256];
+    size_t runs;
+    clv_job_record sum;
+} job_sum;
+
 struct clv_report {
-    clv_json *machine, *jobs, *operation;
+    clv_json *machine, *operation;
+    job_sum *jobs;
+    size_t job_count, job_capacity;
+    bool short_of_memory;
     double seconds;
     clv_share_record shares[CLV_BALANCE_MAX_DEVICES + 1]; /* of the last job */
     size_t share_count;
@@ -30,7 +40,6 @@ clv_status clv_report_create(clv_report **out)
     *out = NULL;
     clv_report *report = clv_zalloc(1, sizeof *report);
     if (!report) return clv_fail(CLV_E_MEMORY, "not enough memory for a report");
-    report->jobs = clv_json_array();
     report->operation = clv_json_object();
     clv_utc(report->started, sizeof report->started);
     *out = report;
@@ -41,8 +50,8 @@ void clv_report_free(clv_report *report)
 {
     if (!report) return;
     clv_json_free(report->machine);
-    clv_json_free(report->jobs);
     clv_json_free(report->operation);
+    clv_free(report->jobs);
     clv_free(report);
 }
 
@@ -137,14 +146,14 @@ static void describe_share(clv_json *list, const clv_share_record *r, const clv_
     clv_json_add_string(o, "why", r->why);
 }
 
-void clv_report_add_job(clv_report *report, const clv_context *context,
-                        const clv_job_record *record)
+static void describe_job(clv_json *list, const job_sum *jobs)
 {
     static const char *const schedules[] = { "adaptive", "static", "dynamic", "hguided" };
-    if (!report->machine) report->machine = describe_machine(context);
-    clv_json *job = clv_json_add_object(report->jobs, NULL);
-    clv_json_add_string(job, "name", record->name);
-    clv_json_add_string(job, "signature", record->signature);
+    const clv_job_record *record = &jobs->sum;
+    clv_json *job = clv_json_add_object(list, NULL);
+    clv_json_add_string(job, "name", jobs->name);
+    clv_json_add_string(job, "signature", record->signature ? jobs->signature : NULL);
+    clv_json_add_int(job, "runs", (int64_t)jobs->runs);
     clv_json_add_int(job, "units", (int64_t)record->units);
     clv_json_add_number(job, "seconds", record->seconds);
     clv_json_add_string(job, "schedule", schedules[record->schedule]);
@@ -156,6 +165,71 @@ void clv_report_add_job(clv_report *report, const clv_context *context,
     clv_json *shares = clv_json_add_array(job, "shares");
     for (size_t i = 0; i < record->share_count; ++i)
         describe_share(shares, &record->shares[i], record);
+}
+
+static bool is_alike(const job_sum *jobs, const clv_job_record *record)
+{
+    const clv_job_record *sum = &jobs->sum;
+    bool alike = strcmp(jobs->name, record->name) == 0 && sum->schedule == record->schedule &&
+                 sum->share_count == record->share_count && !sum->signature == !record->signature &&
+                 (!record->signature || strcmp(jobs->signature, record->signature) == 0);
+    for (size_t i = 0; i < record->share_count && alike; ++i)
+        alike = strcmp(sum->shares[i].device, record->shares[i].device) == 0;
+    return alike;
+}
+
+/* Adds one device's share: what can be counted is summed, the rest is that of the latest job. */
+static void add_share(clv_share_record *sum, const clv_share_record *one)
+{
+    clv_share_record both = *one;
+    const clv_share *s = &sum->share;
+    both.share.units += s->units, both.share.chunks += s->chunks;
+    both.share.busy_s += s->busy_s;
+    both.share.kernel_s =
+        s->kernel_s < 0 || one->share.kernel_s < 0 ? -1 : s->kernel_s + one->share.kernel_s;
+    both.share.bytes_to_device += s->bytes_to_device;
+    both.share.bytes_from_device += s->bytes_from_device;
+    both.share.memory_peak_bytes = CLV_MAX(s->memory_peak_bytes, one->share.memory_peak_bytes);
+    both.share.dropped += s->dropped, both.share.failed += s->failed;
+    both.setup_s += sum->setup_s;
+    if (!(both.units_per_s > 0)) both.units_per_s = sum->units_per_s;
+    if (!both.max_chunk) both.max_chunk = sum->max_chunk;
+    *sum = both;
+}
+
+/* Adds a job; imbalance and efficiency are means, weighted by the jobs' seconds. */
+static void add_to_sum(clv_job_record *sum, const clv_job_record *one)
+{
+    const double all = sum->seconds + one->seconds, part = all > 0 ? one->seconds / all : 0;
+    sum->imbalance += part * (one->imbalance - sum->imbalance);
+    if (!(sum->efficiency > 0))
+        sum->efficiency = one->efficiency;
+    else if (one->efficiency > 0)
+        sum->efficiency += part * (one->efficiency - sum->efficiency);
+    sum->units += one->units, sum->seconds = all;
+    for (size_t i = 0; i < one->share_count; ++i)
+        add_share(&sum->shares[i], &one->shares[i]);
+}
+
+void clv_report_add_job(clv_report *report, const clv_context *context,
+                        const clv_job_record *record)
+{
+    if (!report->machine) report->machine = describe_machine(context);
+    size_t k = 0;
+    while (k < report->job_count && !is_alike(&report->jobs[k], record))
+        ++k;
+    if (k < report->job_count) {
+        add_to_sum(&report->jobs[k].sum, record);
+        ++report->jobs[k].runs;
+    } else if (clv_reserve(&report->jobs, &report->job_capacity, k + 1, sizeof *report->jobs)) {
+        job_sum *jobs = &report->jobs[report->job_count++];
+        *jobs = (job_sum){ .runs = 1, .sum = *record };
+        clv_copy_string(jobs->name, sizeof jobs->name, record->name);
+        if (record->signature)
+            clv_copy_string(jobs->signature, sizeof jobs->signature, record->signature);
+    } else {
+        report->short_of_memory = true;
+    }
 
     report->seconds += record->seconds;
     report->share_count = record->share_count;
@@ -169,6 +243,7 @@ void clv_report_add_job(clv_report *report, const clv_context *context,
 
 char *clv_report_json(const clv_report *report)
 {
+    if (report->short_of_memory) return NULL;
     clv_json *root = clv_json_object();
     clv_json_add_string(root, "schema", "cleave.report/1");
     clv_json_add_string(root, "version", clv_version());
@@ -176,7 +251,9 @@ char *clv_report_json(const clv_report *report)
     clv_json_add_number(root, "seconds", report->seconds);
     clv_json_add_copy(root, "machine", report->machine);
     clv_json_add_copy(root, "operation", report->operation);
-    clv_json_add_copy(root, "jobs", report->jobs);
+    clv_json *jobs = clv_json_add_array(root, "jobs");
+    for (size_t k = 0; k < report->job_count; ++k)
+        describe_job(jobs, &report->jobs[k]);
     char *text = clv_json_text(root, false);
     clv_json_free(root);
     return text;

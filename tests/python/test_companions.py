@@ -257,3 +257,14 @@ def test_the_psf_is_centred():
     made, (dx, dy) = cleave.psf_recentre(psf)
     assert (dx, dy) == pytest.approx((0.3, -0.5), abs=1e-3)
     np.testing.assert_allclose(made[4:-4, 4:-4], spot(20, 20, 10, 10)[4:-4, 4:-4], atol=2e-3)
+
+
+def test_a_report_sums_jobs_of_one_kind(context, field):
+    report = cleave.Report()
+    for radius in (RADIUS, RADIUS, 2):
+        cleave.paco(*with_planets(field), radius=radius, threshold=None, context=context, report=report)
+    jobs = report.to_dict()["jobs"]
+    assert [job["runs"] for job in jobs] == [2, 1]
+    for job, units in zip(jobs, (2 * (SIDE - 2 * RADIUS), SIDE - 4)):
+        assert job["units"] == units == sum(share["units"] for share in job["shares"])
+        assert job["seconds"] > 0 and sum(share["share"] for share in job["shares"]) == pytest.approx(1)
