@@ -2,11 +2,8 @@
 """What a map of `cleave paco` promises an observer, with figures: noise that is normal at every separation, frames and
 pixels that are missing, bright companions, planets that come back, several wavelengths.
 
-Under pytest this is a short form on made-up sequences. `test_paco_acceptance.py --long [SEED]` runs more and larger
-ones, and the sequence of beta Pictoris where $CLEAVE_REFERENCE_DIR has it."""
-import os
-import sys
-
+This is a short form on made-up sequences. paco_table.py measures more and larger ones, and the sequence of beta
+Pictoris."""
 import numpy as np
 import pytest
 
@@ -136,49 +133,3 @@ def test_noise_is_normal_at_every_separation(context, kind):
 def test_bad_frames_and_pixels_cost_little(context):
     made = damage_figures(np.random.default_rng(2802), 2, 40, 45, context)
     assert made["frame x 30"] > 0.95 and made["1 % NaN"] > 0.97 and made["20 NaN a frame"] > 0.9
-
-
-def long_form(seed):
-    rng = np.random.default_rng(seed)
-    context = cleave.Context()
-    for kind in KINDS:
-        noise_figures(kind, rng, 12, 40, 101, context)
-    damage_figures(rng, 12, 60, 101, context)
-    folder = os.path.join(os.environ.get("CLEAVE_REFERENCE_DIR", ""), "paco", "betapic_full")
-    if not os.path.exists(folder):
-        print("SKIPPED: third-party data (images of beta Pictoris) are not here")
-        return
-    cube, psf, angles = read(folder)
-    found = cleave.companions(cube, angles, psf, context=context)
-    print("beta Pictoris:", [(f"{c['x']:.2f} {c['y']:.2f} flux {c['flux']:.0f} +- {c['flux_err']:.0f}")
-                             for c in found.companions])
-    rest = calibrated(found.rest, context, psf, found.fwhm, 4, angles)
-    print("real noise: std " + " ".join(f"{v.std():.3f}" for _, v in annuli([rest], 6)) +
-          f", P(>3) {tail([rest], 3):.2f} times normal")
-
-
-def read(folder):
-    cube = np.load(os.path.join(folder, "cube_cen.npy")).astype(np.float32)
-    with open(os.path.join(folder, "psfn.fits"), "rb") as file:
-        raw = file.read()
-    psf = fits_image(raw)
-    with open(os.path.join(folder, "naco_betapic_pa.fits"), "rb") as file:
-        angles = fits_image(file.read()).ravel().astype(float)
-    return cube, psf.astype(np.float32), angles
-
-
-def fits_image(raw):
-    cards, at = {}, 0
-    while not raw[at:at + 8].startswith(b"END"):
-        card = raw[at:at + 80].decode("ascii")
-        if card[8:10] == "= ":
-            cards[card[:8].strip()] = card[10:].split("/")[0].strip()
-        at += 80
-    at = (at // 2880 + 1) * 2880
-    shape = [int(cards[f"NAXIS{i}"]) for i in range(int(cards["NAXIS"]), 0, -1)]
-    kind = {"-32": ">f4", "-64": ">f8", "16": ">i2", "32": ">i4"}[cards["BITPIX"]]
-    return np.frombuffer(raw, kind, int(np.prod(shape)), at).reshape(shape)
-
-
-if __name__ == "__main__" and "--long" in sys.argv:
-    long_form(int(sys.argv[2]) if len(sys.argv) > 2 else 1)
