@@ -3,7 +3,7 @@
  * --trace=FILE writes what ran when, for chrome://tracing.
  *
  * usage: bench_train [STEPS [TEXTS [TOKENS]]] [--trace=FILE] [--blocks=TOKENS]    default: 10 steps of 16 texts of 128
- * --blocks: cuts batches into blocks, which take turns from step to step with batches that are not cut; both are timed */
+ * --blocks: cuts every other batch into blocks, and times both kinds of steps */
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "host/model/minilm.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fine-tunes encoders: steps of SGD or AdamW, with the same bits in every run, on one device or on several equal ones. */
+/* Fine-tunes encoders by steps of SGD or AdamW, on one device or on several equal ones. Every run has the same bits. */
 #ifndef CLEAVE_TRAIN_H
 #define CLEAVE_TRAIN_H
 
