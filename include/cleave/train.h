@@ -96,9 +96,10 @@ CLV_API void clv_trainer_close(clv_trainer *trainer);
  * it are compared with plain C: loss, gradient (to 1e-3 of the largest value nearby) and new weights. A step that
  * differs is taken again, and the log says so. If it differs again, you get CLV_E_DEVICE, and the weights are those
  * before the step. Between two checks, a step is compared as well if its loss is 10 times the largest so far, or if its
- * gradient is 100 times as long as the longest. With AdamW, you also get CLV_E_DEVICE, at the next check or when the
- * weights are written, if weights or moments have changed by more than the steps since the last check allow; a check
- * then restores the weights and the number of steps of the check before. A check takes as long as about ten steps, and
+ * gradient is 100 times as long as the longest. You also get CLV_E_DEVICE if weights or moments have changed since the
+ * step before wrote them, or, with AdamW, by more than the steps since the last check allow: the former is noticed by
+ * each step, both are noticed by the next check and when the weights are written. A step that fails in this way
+ * restores the weights and the number of steps of the last check. A check takes as long as about ten steps, and
  * 16 bytes of host memory per parameter that learns; if there is not enough memory for it, the log says that there are
  * no checks.
  *

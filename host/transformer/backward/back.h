@@ -90,6 +90,7 @@ clv_status clv_attention_back_enqueue(clv_queue *queue, const clv_attention_back
 
 typedef struct clv_step_range {
     clv_buffer *weights, *gradient, *first, *second; /* moments; SGD: `second` unused */
+    clv_buffer *bits; /* CLV_BIT_SLOTS times CLV_BIT_SUMS integers, to which the step adds */
     size_t at, count;
     float scale; /* of the gradient */
     double rate, decay;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Checks a step on a device against the same step in plain C, from the same weights. */
+#include "host/transformer/train/bits.h"
 #include "host/transformer/train/check.h"
 #include "host/transformer/train/watch.h"
 
@@ -7,7 +8,9 @@
 #include "base/error.h"
 #include "base/log.h"
 
+#include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 /* CHUNK: values that are read back and compared at a time; differences are measured relative to the largest of
@@ -33,7 +36,7 @@ bool clv_check_due(const clv_trainer *t)
 }
 
 /* Returns whether weights and moments may have come from the twin's by the steps since the last check. */
-static clv_status compare_ways(clv_trainer *t, bool *fits)
+static clv_status compare_ways(clv_trainer *t, bool *fits, clv_bits *found)
 {
     const blocks here = blocks_of(t);
     float *got = clv_alloc(CHUNK, sizeof *got);
@@ -45,6 +48,7 @@ static clv_status compare_ways(clv_trainer *t, bool *fits)
             const size_t count = CLV_MIN((size_t)CHUNK, t->count - at);
             status = t->ops->get(t->ops, (clv_mem){ here.all[i], at }, got, count);
             if (!status) *fits = clv_watch_fits(t, i, at, got, count);
+            if (!status) clv_bits_add(i, got, count, found);
         }
     clv_free(got);
     return status;
@@ -53,8 +57,11 @@ static clv_status compare_ways(clv_trainer *t, bool *fits)
 static clv_status check_ways(clv_trainer *t)
 {
     bool fits = true;
-    if (t->looked) CLV_TRY(compare_ways(t, &fits));
-    if (fits) return CLV_OK;
+    clv_bits found = { 0 };
+    if (!t->looked) return CLV_OK;
+    CLV_TRY(compare_ways(t, &fits, &found));
+    if (fits && clv_bits_fit(t, &found)) return CLV_OK;
+    if (fits) return clv_check_flipped(t, t->steps);
     const clv_status status = clv_watch_fail(t, "The weights are those before the first of them.");
     CLV_TRY(clv_check_undo(t));
     return status;
@@ -85,7 +92,7 @@ void clv_check_end(clv_trainer *t)
 {
     clv_trainer_close(t->twin);
     t->twin = NULL;
-    t->looked = false;
+    t->looked = t->summed = false;
 }
 
 clv_status clv_check_undo(clv_trainer *t)
@@ -95,8 +102,18 @@ clv_status clv_check_undo(clv_trainer *t)
         if (here.all[i])
             CLV_TRY(t->ops->put(t->ops, (clv_mem){ here.all[i], 0 }, there.all[i], t->count));
     t->steps = t->twin->steps;
+    t->summed = false;
     clv_watch_restart(t);
     return CLV_OK;
+}
+
+clv_status clv_check_flipped(clv_trainer *t, uint64_t step)
+{
+    char then[64];
+    if (!t->twin || !t->looked) return clv_bits_fail(t, step, "The weights are wrong.");
+    CLV_TRY(clv_check_undo(t));
+    snprintf(then, sizeof then, "The weights are those of step %" PRIu64 ".", t->steps);
+    return clv_bits_fail(t, step, then);
 }
 
 /* ---- gradients ----------------------------------------------------------------------------------- */

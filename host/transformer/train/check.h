@@ -16,6 +16,9 @@ clv_status clv_check_gradient(clv_trainer *trainer, const clv_train_result *foun
 clv_status clv_check_update(clv_trainer *trainer, double rate, bool *same);
 /* Restores the weights, the moments and the number of steps of clv_check_begin. */
 clv_status clv_check_undo(clv_trainer *trainer);
+/* Fails because a bit flipped after the step of this number. The weights become those of the last check, if there was
+ * one. */
+clv_status clv_check_flipped(clv_trainer *trainer, uint64_t step);
 /* Closes the twin after a failure, since its state can no longer be trusted. */
 void clv_check_end(clv_trainer *trainer);
 

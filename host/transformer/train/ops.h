@@ -105,6 +105,8 @@ typedef struct clv_train_rule {
 /* One part of the parameters: weights, gradient and moments lie at the same place of their four blocks. */
 typedef struct clv_train_update {
     void *weights, *gradient, *first, *second;
+    void *
+        bits; /* CLV_TRAIN_BITS integers, to which a device adds the bits that it reads and writes; see bits.h */
     size_t at, count;
     float scale;
     double rate, decay;

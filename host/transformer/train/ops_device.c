@@ -394,6 +394,7 @@ static clv_status update(clv_train_ops *ops, const clv_train_rule *rule, const c
                                    .gradient = u->gradient,
                                    .first = u->first,
                                    .second = u->second,
+                                   .bits = u->bits,
                                    .at = u->at,
                                    .count = u->count,
                                    .scale = u->scale,

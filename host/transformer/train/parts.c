@@ -94,19 +94,13 @@ clv_train_update clv_trainer_update_of(const clv_trainer *t, const clv_trainable
                                .gradient = t->net.gradient,
                                .first = t->first,
                                .second = t->second,
+                               .bits = t->bits.memory,
                                .at = part->at,
                                .count = part->count,
                                .scale = scale,
                                .rate = rate,
                                .decay = part->decays ? t->options.decay : 0,
                                .step = t->steps };
-}
-
-clv_status clv_trainer_update(clv_trainer *t, double rate, clv_train_result *result)
-{
-    float scale;
-    CLV_TRY(clv_trainer_shorten(t, result, &scale));
-    return clv_trainer_apply(t, rate, scale);
 }
 
 clv_status clv_trainer_apply(clv_trainer *t, double rate, float scale)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Saves and restores a trainer: all that its next step depends on, or the weights by name. */
+#include "host/transformer/train/bits.h"
 #include "host/transformer/train/trainer.h"
 #include "host/transformer/train/watch.h"
 
@@ -97,6 +98,7 @@ static clv_status write_state(clv_trainer *t, float *const *host, const char *pa
 clv_status clv_trainer_save(clv_trainer *t, const char *path, const char *const *metadata)
 {
     float *host[BLOCKS] = { NULL };
+    clv_bits found = { 0 };
     clv_status status = CLV_OK;
     if (!t || !path) return clv_fail(CLV_E_ARGUMENT, "trainer: a NULL");
     for (size_t i = 0; i < BLOCKS && !status; ++i) {
@@ -107,7 +109,10 @@ clv_status clv_trainer_save(clv_trainer *t, const char *path, const char *const 
                                     t->count);
         if (!status && !clv_watch_fits(t, i, 0, host[i], t->count))
             status = clv_watch_fail(t, "Nothing is written.");
+        if (!status) clv_bits_add(i, host[i], t->count, &found);
     }
+    if (!status && !clv_bits_fit(t, &found))
+        status = clv_bits_fail(t, t->steps, "Nothing is written.");
     if (!status) status = write_state(t, host, path, metadata);
     for (size_t i = 0; i < BLOCKS; ++i)
         clv_free(host[i]);
@@ -177,10 +182,11 @@ static clv_status read_state(clv_trainer *t, const clv_tensors *file, const char
         status =
             clv_tensors_read_f32(file, clv_tensors_find(file, block_names[i]), 0, t->count, host);
         if (!status) status = t->ops->put(t->ops, (clv_mem){ block_of(t, i), 0 }, host, t->count);
+        if (!i) clv_bits_note_rest(t, host);
     }
     clv_free(host);
     if (!status) t->steps = steps;
-    t->looked = t->lost = false; /* nothing is known of these weights */
+    t->looked = t->lost = t->summed = false; /* nothing is known of these weights */
     return status;
 }
 
@@ -229,6 +235,7 @@ clv_status clv_trainer_write(clv_trainer *t, const char *path, const char *const
     const float *old;
     const size_t layers = t->net.config.layers, classes = t->options.classes;
     clv_model_weights weights;
+    clv_bits found = { 0, t->kept.moments }; /* only the weights are read */
     (void)clv_model_parameters(t->model, &old);
     float *now = clv_alloc(CLV_MAX(t->count, (size_t)1), sizeof *now);
     clv_model_layer *layer = clv_alloc(layers + 1, sizeof *layer);
@@ -236,6 +243,9 @@ clv_status clv_trainer_write(clv_trainer *t, const char *path, const char *const
     if (!status) status = t->ops->get(t->ops, (clv_mem){ t->net.weights, 0 }, now, t->count);
     if (!status && !clv_watch_fits(t, 0, 0, now, t->count))
         status = clv_watch_fail(t, "Nothing is written.");
+    if (!status) clv_bits_add(0, now, t->count, &found);
+    if (!status && !clv_bits_fit(t, &found))
+        status = clv_bits_fail(t, t->steps, "Nothing is written.");
     if (!status) {
         const clv_tensor_source head[] = {
             { .name = "classifier.weight",

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Steps and evaluations of a trainer; a step that a check finds wrong is repeated. */
+#include "host/transformer/train/bits.h"
 #include "host/transformer/train/check.h"
 #include "host/transformer/train/share.h"
 #include "host/transformer/train/watch.h"
@@ -135,17 +136,34 @@ static clv_status checked_gradient(clv_trainer *t, const batch *b, clv_train_res
     return same ? CLV_OK : give_up(t, "gradients");
 }
 
+/* Updates the weights with the gradient times `scale`. */
+static clv_status apply(clv_trainer *t, double rate, float scale)
+{
+    bool same;
+    CLV_TRY(clv_bits_begin(t));
+    CLV_TRY(clv_trainer_apply(t, rate, scale));
+    CLV_TRY(clv_bits_compare(t, &same));
+    return same ? CLV_OK : clv_check_flipped(t, t->steps - 1);
+}
+
+static clv_status update(clv_trainer *t, double rate, clv_train_result *found)
+{
+    float scale;
+    CLV_TRY(clv_trainer_shorten(t, found, &scale));
+    return apply(t, rate, scale);
+}
+
 /* Updates the weights and compares them with those that plain C makes of the same gradient; if they differ, the
  * update is repeated once. */
 static clv_status checked_update(clv_trainer *t, double rate, clv_train_result *found)
 {
     bool same;
-    CLV_TRY(clv_trainer_update(t, rate, found));
+    CLV_TRY(update(t, rate, found));
     CLV_TRY(clv_check_update(t, rate, &same));
     if (same) return CLV_OK;
     CLV_TRY(clv_check_undo(t));
     tell_repeat(t, "new weights");
-    CLV_TRY(clv_trainer_update(t, rate, found));
+    CLV_TRY(update(t, rate, found));
     CLV_TRY(clv_check_update(t, rate, &same));
     if (same) return CLV_OK;
     CLV_TRY(clv_check_undo(t));
@@ -163,7 +181,7 @@ static clv_status learn(clv_trainer *t, const batch *b, double rate, clv_train_r
         due = clv_watch_odd(t, found);
         if (due) CLV_TRY(clv_check_begin(t, &due));
         if (!due) {
-            CLV_TRY(clv_trainer_apply(t, rate, scale));
+            CLV_TRY(apply(t, rate, scale));
             return clv_net_forget(&t->net, &t->batch.batch);
         }
     }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* clv_trainer: opening, closing, and its queries. */
+#include "host/transformer/train/bits.h"
 #include "host/transformer/train/share.h"
 
 #include "base/alloc.h"
@@ -131,6 +132,7 @@ static clv_status bring(clv_trainer *t)
         CLV_TRY(ops->take(ops, t->count, blocks[i]));
         if (i) CLV_TRY(ops->clear(ops, (clv_mem){ *blocks[i], 0 }, t->count));
     }
+    CLV_TRY(clv_room_fit(ops, &t->bits, CLV_BITS_ROOM));
     CLV_TRY(ops->put(ops, (clv_mem){ t->net.weights, 0 }, values + t->net.base, t->head));
     CLV_TRY(bring_head(t));
     return clv_trainer_choose_parts(t);
@@ -199,8 +201,9 @@ void clv_trainer_close(clv_trainer *t)
     clv_share_free(t);
     if (t->ops) {
         void *const blocks[] = { t->net.weights, t->net.gradient, t->first, t->second };
-        clv_room *const rooms[] = { &t->pooled, &t->unit,   &t->g_pooled, &t->scores, &t->g_scores,
-                                    &t->labels, &t->losses, &t->g,        &t->dense,  &t->g_dense };
+        clv_room *const rooms[] = { &t->pooled,   &t->unit,    &t->g_pooled, &t->scores,
+                                    &t->g_scores, &t->labels,  &t->losses,   &t->g,
+                                    &t->dense,    &t->g_dense, &t->bits };
         for (size_t i = 0; i < CLV_LEN(blocks); ++i)
             if (blocks[i]) t->ops->drop(t->ops, blocks[i]);
         for (size_t i = 0; i < CLV_LEN(rooms); ++i)

@@ -17,6 +17,11 @@ typedef struct clv_trainable {
 
 typedef struct clv_train_share clv_train_share; /* share.h */
 
+/* Sums of the bits of all trained weights and their moments, as integers modulo 2^32. */
+typedef struct clv_bits {
+    uint32_t weights, moments;
+} clv_bits;
+
 struct clv_trainer {
     clv_context *context; /* NULL: a twin, which plain C computes */
     const clv_model *model;
@@ -42,6 +47,11 @@ struct clv_trainer {
     double most_loss, most_length;
     bool lost;
     double way, shrinking;
+    /* See bits.h: the sums of the step that runs, and of what the last one wrote, if `summed`. */
+    clv_room bits;
+    uint32_t rest; /* of the weights that no step changes */
+    clv_bits kept;
+    bool summed, rest_known;
     char frozen[65]; /* digest of the frozen parameters; "": not computed yet */
     clv_batch_rooms batch;
     clv_room pooled, unit, g_pooled, scores, g_scores, labels, losses, g;
@@ -59,8 +69,7 @@ clv_status clv_head_run(clv_trainer *trainer, const int32_t *labels, bool learns
                         clv_train_result *result);
 /* Lists the parameters that are trained, in parts. */
 clv_status clv_trainer_choose_parts(clv_trainer *trainer);
-clv_status clv_trainer_update(clv_trainer *trainer, double rate, clv_train_result *result);
-/* Does the same with the factor of clv_trainer_shorten. */
+/* Updates the weights with the gradient times `scale`. */
 clv_status clv_trainer_apply(clv_trainer *trainer, double rate, float scale);
 /* Computes the factor that shortens the gradient to the length `clip`; the result receives its full length. */
 clv_status clv_trainer_shorten(clv_trainer *trainer, clv_train_result *result, float *scale);
