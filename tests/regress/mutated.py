@@ -4,7 +4,8 @@
 
 Each file is changed in ways that damage and attackers choose: cut, bytes flipped, numbers in text or binary made huge,
 pieces doubled, swapped, or filled with zeros. No run may end by a signal, take longer than its time or more memory than
-its limit, leave a temporary, or fail without a word.
+its limit, leave a temporary, or fail without a word. The same holds when a hole of 6 GB follows the bytes of the file,
+and when the file is a pipe that nobody writes to, except texts and tables that a user names, which are read from pipes.
 
 usage: mutated.py CLEAVE CLI_TESTS DATA [RUNS [SEED]]    DATA: the folder tests/data. RUNS: per file; 3 unless given"""
 import glob
@@ -26,7 +27,7 @@ import text_embed  # noqa: E402
 DATA = os.path.abspath(sys.argv[3])
 RUNS = int(sys.argv[4]) if len(sys.argv) > 4 else 3
 RANDOM = random.Random(int(sys.argv[5]) if len(sys.argv) > 5 else 25)
-SECONDS, ROOM = 60, 1500 << 20
+SECONDS, ROOM, HOLE = 60, 1500 << 20, 6 << 30
 HUGE = (0x7FFFFFFF, 0xFFFFFFFF, 0x80000000, 0x10000, 0xFFFFFFFFFFFFFFFF, 0x7FFFFFFFFFFFFFFF, 1 << 40, 0)
 
 
@@ -96,7 +97,7 @@ def limits():
 
 
 def run(told, line):
-    """Exit code, what was said, seconds and bytes of the largest resident size."""
+    """Exit code and seconds of computing."""
     shutil.rmtree("out", ignore_errors=True)
     os.mkdir("out")
     began = time.monotonic()
@@ -112,7 +113,7 @@ def run(told, line):
                 os.wait4(child.pid, 0)
                 child.returncode = -9
                 kit.wrong("%s: takes more than %d s" % (told, SECONDS))
-                return None
+                return None, SECONDS
             time.sleep(0.002)
         child.returncode = os.waitstatus_to_exitcode(status)
     with open("said", "rb") as file:
@@ -127,7 +128,7 @@ def run(told, line):
     left = [name for name in os.listdir("out") if name.endswith(".cleave-part")]
     if left:
         kit.wrong("%s: %r stay" % (told, left))
-    return code
+    return code, usage.ru_utime + usage.ru_stime
 
 
 def files():
@@ -185,14 +186,38 @@ def files():
                                             "-o", "out/stars.csv"] + plain
 
 
-count = kinds = refused = 0
+def with_hole(name, line, usual):
+    """Whether the file system has files as long. The hole may not be read through, which takes seconds."""
+    with open(name, "r+b") as file:
+        try:
+            file.truncate(os.path.getsize(name) + HOLE)
+        except OSError:
+            return False
+    took = run("%s with a hole" % name, line)[1]
+    if took > usual + 2:
+        kit.wrong("%s with a hole: computes for %.1f s, without it for %.1f s" % (name, took, usual))
+    return True
+
+
+def as_pipe(name, line):
+    if name in line and name.endswith((".csv", ".tsv", ".json", ".jsonl", ".xml")):
+        return False
+    os.remove(name)
+    os.mkfifo(name)
+    if run("%s as a pipe" % name, line)[0] == 0:
+        kit.wrong("%s as a pipe: exit code 0" % name)
+    return True
+
+
+count = kinds = refused = holes = pipes = 0
 read = set()
 for name, line in list(files()):
     began = time.monotonic()
     with open(name, "rb") as file:
         whole = file.read()
     kit.same("%s holds something" % name, whole != b"", True)
-    if run("%s as it is" % name, line) not in (0, 3) and name not in ("star.txt", "cube.fits", "cube.fits.gz"):
+    done, usual = run("%s as it is" % name, line)
+    if done not in (0, 3) and name not in ("star.txt", "cube.fits", "cube.fits.gz"):
         with open("said", encoding="utf-8", errors="replace") as file:
             kit.wrong("%s as it is fails: %s" % (name, file.read()))
     kinds += 1
@@ -203,14 +228,19 @@ for name, line in list(files()):
         if i >= len(WAYS):
             bent = RANDOM.choice(WAYS)(bent or b"\0")
         kit.write(name, bent)
-        code = run("%s, run %d, %s" % (name, i, way.__name__), line)
+        code, _ = run("%s, run %d, %s" % (name, i, way.__name__), line)
         if kit.WRONG and not os.path.exists("kept-" + os.path.basename(name)):
             shutil.copy(name, os.environ.get("CLEAVE_KEEP_MUTATED", kit.FOLDER) + "/kept-" + os.path.basename(name))
         count += 1
         refused += code in (1, 2)
     kit.write(name, whole)
+    holes += with_hole(name, line, usual)
+    pipes += as_pipe(name, line)
+    os.remove(name)
+    kit.write(name, whole)
     print("%s: %.1f s" % (name, time.monotonic() - began))
 print("%d changed files of %d kinds: %d refused, the others had a result" % (count, kinds, refused))
+print("%d files with a hole, %d pipes" % (holes, pipes))
 kit.swept("changed files", read)
 kit.same("some are refused", refused > count // 10, True)
 kit.finish()

@@ -16,7 +16,8 @@
 enum {
     BLOCK = 2880, /* bytes; a FITS file is made of them */
     CARD = 80,    /* characters */
-    MAX_HDUS = 10000
+    MAX_HDUS = 10000,
+    MAX_HEADER = 64 << 20 /* bytes; a header without an end would be read up to that of the file */
 };
 
 /* ---- headers ------------------------------------------------------------------------------- */
@@ -47,9 +48,14 @@ static clv_status check_header(clv_fits_source *source, uint64_t at, clv_fits_ti
 {
     char block[BLOCK];
     const uint64_t length = source->bytes ? source->length : source->input.length;
+    const uint64_t begin = at;
     *tiles = (clv_fits_tiles){ 0 };
     for (; at < length; at += BLOCK) {
+        if (at - begin >= MAX_HEADER)
+            return clv_fail(CLV_E_FORMAT, "%s: a header has no END in its first %d MiB",
+                            source->path, MAX_HEADER >> 20);
         CLV_TRY(read_block(source, at, block));
+        if (at == begin && !block[0]) return CLV_OK; /* for CFITSIO, too, the file ends here */
         for (char *card = block; card < block + BLOCK; card += CARD) {
             if (is_end(card)) return CLV_OK;
             CLV_TRY(clv_fits_screen_card(source->path, card, tiles));
