@@ -344,7 +344,7 @@ static clv_status project(const pass *p, clv_buffer *data, clv_buffer *weights,
     return CLV_OK;
 }
 
-/* `add`: to what other rows of the chunk have left in the sums. */
+/* If `add`, adds to the sums that earlier launches for other rows of the chunk have written. */
 static clv_status accumulate(const pass *p, clv_buffer *hits, clv_buffer *sums, clv_buffer *found,
                              bool add)
 {

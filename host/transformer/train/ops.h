@@ -163,7 +163,7 @@ struct clv_train_ops {
 /* Opens the ops on the first working device of the context and writes its label to `label`; without one, the ops
  * are plain C ("host"). */
 clv_status clv_train_ops_open(clv_context *context, char *label, size_t room, clv_train_ops **ops);
-/* Opens the ops on a queue, which `owns` gives them. After a failure it is still the caller's. */
+/* Opens the ops on a queue. With `owns`, the ops free the queue at their end; after a failure the caller does. */
 clv_status clv_train_ops_on(clv_queue *queue, bool owns, const clv_gemm_form *form,
                             clv_train_ops **ops);
 /* Returns the queue of ops that are not plain C, and the form of their products. */
