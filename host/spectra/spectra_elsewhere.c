@@ -182,8 +182,8 @@ static size_t set_beside(const clv_spectra_plan *plan, size_t star, double x[MOS
     return count;
 }
 
-/* Sets points at the other faces of a gap in a grid, if the fit ended at one: cells that lack a corner may leave one
- * minimum at each face. */
+/* Sets points at the other faces of a gap in a grid, if the fit ended at one, and in the cells beside its own along
+ * that face: cells that lack a corner may leave one minimum at each face, and in each cell. */
 static size_t set_around(const clv_spectra_plan *plan, size_t star, double x[MOST][N])
 {
     const clv_specfit_result *r = &plan->run.results[star];
@@ -199,11 +199,12 @@ static size_t set_around(const clv_spectra_plan *plan, size_t star, double x[MOS
         const double limit = up ? plan->box.high[2 + k] : plan->box.low[2 + k],
                      close = 1e-3 * (plan->box.high[2 + k] - plan->box.low[2 + k]);
         if (fabs(wall[up][k] - limit) < close || fabs(q[k] - wall[up][k]) > close) continue;
-        for (int j = 0; j < 8 && count < MOST && !is_held(plan, star, 2 + k); ++j) {
+        for (int j = 0; j < 16 && count < MOST && !is_held(plan, star, 2 + k); ++j) {
+            const int axis = j % 8 / 2, beyond = j < 8;
             double p[4] = { q[0], q[1], q[2], q[3] };
-            p[k] = wall[up][k] + (up ? close : -close);
-            if (j / 2 == k || is_held(plan, star, 2 + j / 2)) continue;
-            if (!clv_grid_walk(plan->library, j / 2, j % 2, p)) continue;
+            p[k] = wall[up][k] + (up == beyond ? close : -close);
+            if (axis == k || is_held(plan, star, 2 + axis)) continue;
+            if (!clv_grid_walk(plan->library, axis, j % 2, p)) continue;
             x[count][0] = r->velocity, x[count][1] = r->vsini;
             memcpy(x[count++] + 2, p, sizeof p);
         }

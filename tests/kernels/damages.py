@@ -438,6 +438,8 @@ KERNELS = [
     ("spectra/grid.cl", "face[k] = fmax(face[k], low[k] - box[2 + k]);", "face[k] = 0.0f;", "spectra_grid"),
     ("spectra/next.clh", "fmin(box[a] + fmax(wall, face),", "fmin(box[a] + face,", "spectra_grid"),
     ("spectra/next.clh", "if (better) s[CLV_S_WALL + k] = s[CLV_S_WALL_TRY + k],", "if (better)", "spectra_grid"),
+    ("spectra/next.clh", "s[CLV_S_FENCE] < CLV_FENCE_PEEKS && !(s[CLV_S_GAIN]",
+     "s[CLV_S_FENCE] > 99.0f && !(s[CLV_S_GAIN]", "spectra_grid"),
     ("spectra/next.clh", "fence == CLV_FENCE_NONE ? CLV_FENCE_UP :", "fence == CLV_FENCE_NONE ? CLV_FENCE_NONE :",
      "spectra_grid"),
     ("spectra/smooth.cl", "const int end = start[n + 1]", "const int end = start[n + 1] - 1", "templates"),

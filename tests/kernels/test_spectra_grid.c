@@ -372,9 +372,8 @@ static const struct {
     size_t star;
     double sn, lowest; /* sn: of flux without noise; 0: the flux is that of the made-up star */
 } hard[] = {
-    { FIRST_CORNER, 25, 0, 2292.6465 },
-    { FIRST_CORNER, 113, 0, 2655.9880 },
-    { HOT_GIANTS, 15, 0, 2036.9484 },
+    { FIRST_CORNER, 25, 0, 2292.6465 },  { FIRST_CORNER, 113, 0, 2655.9880 },
+    { HOT_GIANTS, 15, 0, 2036.9484 },    { HOT_GIANTS, 53, 0, 2854.7377 },
     { HOT_GIANTS, 260, 200, -142.8701 },
 };
 
