@@ -10,11 +10,7 @@
 #include <unistd.h>
 
 static char folder[64];
-
-static void leave(void)
-{
-    if (*folder) (void)rmdir(folder);
-}
+static const char *const *known; /* names of its files */
 
 static void path_of(const char *name, char path[256])
 {
@@ -24,6 +20,18 @@ static void path_of(const char *name, char path[256])
     *slash = '\0';
     (void)mkdir(path, 0700);
     *slash = '/';
+}
+
+static void leave(void)
+{
+    char path[256];
+    for (size_t i = 0; known && known[i]; ++i) {
+        path_of(known[i], path);
+        (void)unlink(path);
+        *strrchr(path, '/') = '\0';
+        (void)rmdir(path); /* fails for the folder itself while files are left */
+    }
+    (void)rmdir(folder);
 }
 
 static void put(const char *name, const uint8_t *data, size_t size)
@@ -43,6 +51,7 @@ const char *fuzz_folder(const uint8_t *data, size_t size, const char *const *nam
         if (!mkdtemp(folder)) abort();
         atexit(leave);
     }
+    known = names;
     for (size_t i = 0; names[i]; ++i) {
         path_of(names[i], path);
         (void)unlink(path);

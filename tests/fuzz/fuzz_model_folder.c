@@ -4,6 +4,7 @@
 
 #include "folder.h"
 
+#include <cleave/classes.h>
 #include <cleave/model.h>
 #include <cleave/tokenizer.h>
 
@@ -17,9 +18,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                                          "tokenizer.json",
                                          "tokenizer_config.json",
                                          "vocab.txt",
+                                         "added_tokens.json",
+                                         "config_sentence_transformers.json",
+                                         "0_Transformer/config.json",
+                                         "0_Transformer/model.safetensors",
+                                         "0_Transformer/vocab.txt",
+                                         "2_Dense/config.json",
+                                         "2_Dense/model.safetensors",
                                          NULL };
     const char *folder = fuzz_folder(data, size, names);
     clv_model *model = NULL;
+    clv_classes *classes = NULL;
     clv_tokenizer *tokenizer = NULL;
     if (clv_model_open(folder, &model) == CLV_OK) {
         const float *first = NULL;
@@ -29,6 +38,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     } else {
         FUZZ_CHECK(!model);
     }
+    if (model && clv_classes_open(model, folder, &classes) == CLV_OK)
+        FUZZ_CHECK(clv_classes_count(classes) && clv_classes_name(classes, 0));
+    clv_classes_close(classes);
     clv_model_close(model);
     if (clv_tokenizer_open(folder, NULL, &tokenizer)) FUZZ_CHECK(!tokenizer);
     clv_tokenizer_close(tokenizer);
