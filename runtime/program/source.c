@@ -12,6 +12,14 @@
 
 enum { MAX_HEADERS = 32, MAX_DEPTH = 8, MAX_SOURCE_BYTES = 4 << 20 };
 
+/* Clang tells of every vector that a CPU cannot pass in one register, and drivers print the number of such warnings on
+ * standard error. It matters to binary interfaces alone, which kernels do not have. */
+static const char without_psabi[] = "#if defined(__clang__) && defined(__has_warning)\n"
+                                    "#if __has_warning(\"-Wpsabi\")\n"
+                                    "#pragma clang diagnostic ignored \"-Wpsabi\"\n"
+                                    "#endif\n"
+                                    "#endif\n";
+
 typedef struct expansion {
     clv_text *out;
     const char *seen[MAX_HEADERS]; /* names of the headers included so far */
@@ -102,6 +110,7 @@ static clv_status expand(expansion *x, const clv_cl_source *source, int depth)
 clv_status clv_source_resolve(const clv_cl_source *source, clv_text *text)
 {
     expansion x = { .out = text, .directory = developer_directory() };
+    clv_text_add(text, "%s", without_psabi);
     CLV_TRY(expand(&x, source, 0));
     return text->failed ? clv_fail(CLV_E_MEMORY, "%s: out of memory", source->name) : CLV_OK;
 }
