@@ -70,9 +70,10 @@ static clv_status find_grids(clv_spectra_plan *plan)
         g->ccf_reach = (size_t)ceil(clv_plan_fastest(&plan->options) / g->ccf_step) + 1;
         if (g->ccf_reach > CLV_SPECTRA_MAX_START_LAGS || g->ccf_reach >= g->ccf_points / 2)
             return clv_fail(CLV_E_ARGUMENT,
-                            "specfit: arm %s: a velocity range of %g km/s needs %zu lags of the "
-                            "start templates, which is too many",
-                            arm->name, clv_plan_fastest(&plan->options), g->ccf_reach);
+                            "specfit: arm %s: velocities up to %g km/s need %zu steps of the first "
+                            "search, but at most %zu are possible; allow only smaller velocities",
+                            arm->name, clv_plan_fastest(&plan->options), g->ccf_reach,
+                            CLV_MIN((size_t)CLV_SPECTRA_MAX_START_LAGS, (g->ccf_points - 1) / 2));
         plan->sizes.ccf_lags =
             CLV_MAX(plan->sizes.ccf_lags, clv_round_up(2 * g->ccf_reach + 1, LANES));
     }

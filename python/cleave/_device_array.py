@@ -312,7 +312,8 @@ class Array(Operators):
 
     def __index__(self) -> int:
         if self.ndim or self.dtype.kind not in "iu":
-            raise TypeError("only an array of one integer, without axes, is an index")
+            raise TypeError("only a 0-dimensional array of integers can be an index; this one has the dtype "
+                            f"{self.dtype} and {self.ndim} axes")
         return int(self._number(int))
 
     def item(self) -> Any:

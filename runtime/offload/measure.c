@@ -107,8 +107,8 @@ static clv_status compare(const survey *s, const clv_sample *sample, const float
     if (worst <= sample->tolerance * largest) return CLV_OK;
     return clv_fail(
         CLV_E_WRONG_RESULT,
-        "%s: the device's result is off by %.3g of the host's largest element, expected "
-        "at most %.3g",
+        "%s: the device's result differs from the host's by %.3g times the host's largest element, "
+        "expected at most %.3g times",
         s->like->operation, worst / largest, sample->tolerance);
 }
 

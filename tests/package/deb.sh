@@ -38,12 +38,29 @@ check_commands()
     cleave bench runtime --repeats 1 --quiet > /dev/null
     zcat /usr/share/man/man1/cleave-blobs.1.gz | grep -q "^.SH OPTIONS"
     test -e /usr/share/bash-completion/completions/cleave'
-    # commands that need a model, or spectra of models: they start, and say what is missing
+    # what needs a model starts without one, and says what is missing
     local name
     for name in templates embed tokenize detokenize generate finetune search rank classify; do
         inside "cleave $name --help > /dev/null; status=0; cleave $name /none < /dev/null 2> said || status=\$?
             test \$status = 2 && grep -q cleave said" || fail "cleave $name"
     done
+}
+
+# Commands whose first example takes a model from the web or a set of model spectra: with small ones, which are made up.
+check_made_up()
+{
+    cp "$root/tests/data/generate/tiny/tiny-float.gguf" "$jail/srv/model.gguf"
+    cp -r "$root/tests/data/cross_encoder/one" "$jail/srv/reranker"
+    cp "$root/tests/data/model/tiny/tokenizer.json" "$jail/srv/reranker/"
+    cp "$root/tests/package/model_spectra.sh" "$jail/srv/"
+    inside 'cd /srv
+    cleave generate model.gguf --prompt "the star" -n 8
+    echo "the star" > words.txt
+    cleave tokenize model.gguf -i words.txt > ids.json
+    cleave detokenize model.gguf -i ids.json
+    cleave rank reranker --query "how stars form" -i words.txt --top 1
+    bash model_spectra.sh
+    cleave templates models.csv -o red --arm red=5050:5150:0.2 --resolving-power 11500'
 }
 
 check_model()
@@ -90,6 +107,7 @@ inside 'apt-get -qq update
     apt-get -qq install -y --no-install-recommends /packages/*.deb pocl-opencl-icd > /dev/null'
 inside 'dpkg-query -W "*cleave*"'
 check_commands
+check_made_up
 check_model
 check_library
 check_removal

@@ -321,9 +321,11 @@ static void summarize(const finetune_state *s)
     uint64_t repeated;
     const uint64_t checked = clv_trainer_checked(s->trainer, &repeated);
     if (checked)
-        cli_say(stderr, "%llu step%s compared with plain C, %llu repeated\n",
+        cli_say(stderr,
+                "%llu step%s checked against plain C on the host; %llu of them differed and %s "
+                "repeated\n",
                 (unsigned long long)checked, checked == 1 ? " was" : "s were",
-                (unsigned long long)repeated);
+                (unsigned long long)repeated, repeated == 1 ? "was" : "were");
 }
 
 static int finetune(finetune_state *s)

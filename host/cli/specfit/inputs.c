@@ -473,10 +473,10 @@ static int match_single(const specfit_args *a, const clv_speclib *lib, specfit_i
                          unit, unit);
         code = cli_error(
             cli_running(), CLI_USAGE,
-            "%s: none of its wavelengths (%.1f to %.1f Angstrom) are covered by the library, "
-            "whose first range is %.1f to %.1f (arm %s), at velocities up to %g km/s%s",
-            in->path, s.wavelength[0], last, takers[0].low, takers[0].high,
-            lib->library.arms[takers[0].arm].name, fmax(fabs(a->min_vel), fabs(a->max_vel)),
+            "%s: at velocities up to %g km/s the library covers none of its wavelengths (%.1f to "
+            "%.1f Angstrom); the bluest arm, %s, covers %.1f to %.1f Angstrom%s",
+            in->path, fmax(fabs(a->min_vel), fabs(a->max_vel)), s.wavelength[0], last,
+            lib->library.arms[takers[0].arm].name, takers[0].low, takers[0].high,
             hint.data ? hint.data : "");
         clv_text_clear(&hint);
     }

@@ -242,7 +242,9 @@ static clv_status open_image(clv_movie *movie, zarr_movie *m, const char *folder
     const char *name = clv_json_string(clv_json_get(level, "path"), NULL);
     if (!name || !*name || *name == '/' || strstr(name, ".."))
         return clv_fail(CLV_E_FORMAT,
-                        "%s: the first image that it names has no array in this folder", folder);
+                        "%s: the first dataset of the first image (multiscales) has no path inside "
+                        "this folder",
+                        folder);
     char *path = clv_zarr_path(folder, name);
     if (!path) return clv_fail(CLV_E_MEMORY, "%s: out of memory", folder);
     clv_status status = clv_zarr_open(path, &m->array);

@@ -293,8 +293,9 @@ static clv_status take_tensor(clv_lm_model *m, const char *name, const clv_lm_ne
         t->shape[t->rank - 1] != need->columns)
         return clv_fail(
             CLV_E_FORMAT,
-            "%s: tensor \"%s\" has %zu weights in rank %zu, but config.json says [%zu,%zu]",
-            m->path, name, t->count, t->rank, need->rows, need->columns);
+            "%s: tensor \"%s\" has %zu axes and %zu weights, but config.json asks for %zu rows of "
+            "%zu weights",
+            m->path, name, t->rank, t->count, need->rows, need->columns);
     *out = (clv_lm_tensor){ .name = t->name,
                             .rows = need->rows,
                             .columns = need->columns,

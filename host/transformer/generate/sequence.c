@@ -62,8 +62,11 @@ clv_status clv_sequence_scores(clv_sequence *s, const float **scores)
     if (!s || !scores) return clv_fail(CLV_E_ARGUMENT, "clv_sequence_scores: an argument is NULL");
     *scores = NULL;
     if (!s->scored)
-        return clv_fail(CLV_E_ARGUMENT,
-                        "clv_sequence_scores: no token has been fed after token %zu", s->count);
+        return clv_fail(
+            CLV_E_ARGUMENT,
+            "clv_sequence_scores: there are no scores after the first %zu tokens; feed a "
+            "token first (a rewind or a failed feed discards the scores)",
+            s->count);
     *scores = s->scores;
     return CLV_OK;
 }
