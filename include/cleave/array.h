@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Operations on plain arrays, which run on the host's cores or split over the context's devices.
+/* Monte Carlo estimates, image filters and eigenvalues of plain C arrays, computed on the host's cores or split over
+ * the context's devices.
  *
  * The side that is predicted to finish first computes clv_monte_carlo_pi, clv_convolve_2d and clv_eigvalsh (see
  * cleave/offload.h: clv_offload_force, clv_offload_dry and clv_offload_last apply to them too). On devices, such a call
@@ -14,10 +15,10 @@ CLV_BEGIN_DECLS
 
 /* ---- Monte Carlo ----------------------------------------------------------------------------- */
 
-/** Zero fields mean key (0, 0) and no progress. */
+/** Options of clv_monte_carlo_pi. Zero fields mean the key (0, 0) and no progress function. */
 typedef struct clv_monte_carlo_options {
     size_t size;            /**< sizeof(clv_monte_carlo_options) */
-    uint32_t key[2];        /**< each key gives other, independent random points */
+    uint32_t key[2];        /**< different keys give independent random points */
     clv_progress *progress; /**< NULL: none; units are blocks of 131,072 samples */
     void *progress_user;
 } clv_monte_carlo_options;
@@ -41,7 +42,7 @@ CLV_API clv_status clv_monte_carlo_pi(clv_context *context, uint64_t samples,
 
 /* ---- filters --------------------------------------------------------------------------------- */
 
-/** What a filter sees beyond the border, named as in scipy.ndimage; (a b c d) is the row. */
+/** How a filter continues an image beyond its border: the modes of scipy.ndimage, shown for a row (a b c d). */
 typedef enum clv_edge {
     CLV_EDGE_REFLECT = 0, /**< (d c b a | a b c d | d c b a) */
     CLV_EDGE_CONSTANT,    /**< (k k k k | a b c d | k k k k) */
@@ -50,13 +51,13 @@ typedef enum clv_edge {
     CLV_EDGE_WRAP,        /**< (a b c d | a b c d | a b c d) */
 } clv_edge;
 
-/** Zero fields mean reflected borders, dense rows and no progress. */
+/** Options of clv_convolve_2d. Zero fields mean reflected borders, dense rows and no progress function. */
 typedef struct clv_convolve_options {
     size_t size; /**< sizeof(clv_convolve_options) */
     clv_edge edge;
-    float constant;         /**< the k of CLV_EDGE_CONSTANT */
+    float constant;         /**< the value k beyond the border for CLV_EDGE_CONSTANT */
     size_t input_stride;    /**< elements from one row of the input to the next; 0: width */
-    size_t output_stride;   /**< the same for the output */
+    size_t output_stride;   /**< elements from one row of the output to the next; 0: width */
     clv_progress *progress; /**< NULL: none; units are rows */
     void *progress_user;
 } clv_convolve_options;
@@ -65,12 +66,13 @@ typedef struct clv_convolve_options {
  * Convolves an image [height,width] with a kernel [kernel_height,kernel_width], which is mirrored as in a true
  * convolution:
  * out[r,c] = sum over i,j of kernel[i,j] * in[r + kernel_height/2 - i, c + kernel_width/2 - j]
- * The centre is at size/2, for even sizes too, as in scipy.ndimage.convolve.
+ * The kernel's centre is its element [kernel_height/2, kernel_width/2], for even extents too, as in
+ * scipy.ndimage.convolve.
  *
- * It computes in float32 with fused multiply-add and sums the terms in the same order on every device, so that the bits
- * are the same wherever fma is exact. The error is at most kernel_height * kernel_width * 2^-24 of the sum of the
- * magnitudes. NaN and infinity spread as far as the kernel reaches. `in` and `kernel` are copied before anything is
- * written, so `out` may be either of them.
+ * The convolution is computed in float32 with fused multiply-add. Every device sums the terms in the same order, so
+ * that all devices with an exact fma give the same bits. The error is at most kernel_height * kernel_width * 2^-24
+ * times the sum of the terms' magnitudes. A NaN or infinity affects every output that the kernel reaches from it. `in`
+ * and `kernel` are copied before anything is written, so `out` may be either of them.
  *
  * @return CLV_OK; CLV_E_ARGUMENT (NULL, edge); CLV_E_SHAPE (extents 0, a stride below the width, a
  *         kernel larger than 4096 elements or than 2 * extent + 1 in an axis); CLV_E_MEMORY; as
@@ -84,12 +86,12 @@ CLV_API clv_status clv_convolve_2d(clv_context *context, const float *in, size_t
 /** Fills `kernel` [2r+1,2r+1] with a Gaussian that is cut off at r = `radius` along both axes and whose sum is 1. */
 CLV_API clv_status clv_gaussian_2d(double sigma, size_t radius, float *kernel);
 
-CLV_API const char *clv_edge_name(clv_edge edge);                    /**< "reflect" */
+CLV_API const char *clv_edge_name(clv_edge edge);                    /**< "reflect", ... */
 CLV_API clv_status clv_edge_parse(const char *name, clv_edge *edge); /**< CLV_E_ARGUMENT */
 
 /* ---- matrices -------------------------------------------------------------------------------- */
 
-/** Zero fields mean no progress. */
+/** Options of clv_eigvalsh and clv_eigvals. Zero fields mean no progress function. */
 typedef struct clv_eigen_options {
     size_t size;            /**< sizeof(clv_eigen_options) */
     clv_progress *progress; /**< NULL: none; units are matrices; at most 10 calls per second */
@@ -103,8 +105,8 @@ typedef struct clv_eigen_options {
  *
  * `values` must not share memory with `matrices`.
  *
- * Accuracy: 4 n 2^-24 of the matrix's Frobenius norm. On either side, the values of a matrix do not depend on the other
- * matrices. A matrix that holds NaN or infinity has NaN values.
+ * Accuracy: 4 n 2^-24 times the matrix's Frobenius norm. The eigenvalues of a matrix do not depend on the other
+ * matrices of the call. A matrix that holds NaN or infinity has NaN values.
  *
  * @param n  1 to 128.
  * @return CLV_OK; CLV_E_ARGUMENT; CLV_E_SHAPE; CLV_E_MEMORY; as clv_job_run.
@@ -115,9 +117,10 @@ CLV_API clv_status clv_eigvalsh(clv_context *context, const float *matrices, siz
 
 /**
  * Computes the eigenvalues of `count` general real matrices [count,n,n] as real and imaginary parts [count,n], in
- * ascending order of the real part, then of the imaginary part; conjugate pairs stay together. LAPACK's dgeev
- * (Hessenberg form, QR) computes in float64 on the host, which spreads the matrices over its cores; devices do not take
- * part. A matrix that holds NaN or infinity has NaN values. No two of the three arrays may share memory.
+ * ascending order of the real part, then of the imaginary part. The two values of a conjugate pair stay next to each
+ * other. LAPACK's dgeev (Hessenberg form, QR) computes in float64 on the host, which spreads the matrices over its
+ * cores; devices do not take part. A matrix that holds NaN or infinity has NaN values. No two of the three arrays may
+ * share memory.
  *
  * The first call looks for liblapack.so.3 (or libopenblas.so.0).
  * @return CLV_OK; CLV_E_ARGUMENT; CLV_E_SHAPE (n is 0 or above 32767); CLV_E_MEMORY; CLV_E_CANCELLED;

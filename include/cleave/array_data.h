@@ -12,9 +12,9 @@ enum { CLV_ARRAY_AXES = 4 };
 
 /**
  * An array. The functions of this header make dense, row-major arrays of float32. There are two kinds. A *wrapping*
- * array is your own memory, which every operation reads and writes. An *owned* array stays on the side that used it
- * last; its elements move only when you ask for it (clv_array_get, clv_array_put) or when a call is forced to the other
- * side.
+ * array is your own memory, which every operation reads and writes. An *owned* array stays on the side, host or device,
+ * that used it last. Its elements are transferred only when you ask for it (clv_array_get, clv_array_put) or when a
+ * call is forced to the other side.
  *
  * An array belongs to its context: free it before the context, and use it from one thread at a time.
  */
@@ -31,36 +31,37 @@ CLV_API clv_status clv_array_create(clv_context *context, size_t rank, const siz
 CLV_API clv_status clv_array_from(clv_context *context, const float *host, size_t rank,
                                   const size_t *shape, clv_array **array);
 
-/** Makes an array of your memory without a copy. The memory must outlive the array. */
+/** Makes an array that uses your memory without copying it. The memory must outlive the array. */
 CLV_API clv_status clv_array_wrap(clv_context *context, float *host, size_t rank,
                                   const size_t *shape, clv_array **array);
 
 CLV_API void clv_array_free(clv_array *array); /**< accepts NULL */
 
-/** Copies all elements to `host`, with a transfer if the array lies on a device. */
+/** Copies all elements of the array to `host`, with a transfer if they are on a device. */
 CLV_API clv_status clv_array_get(clv_array *array, float *host);
-/** Copies all elements from `host`, to where the array lies. */
+/** Copies all elements from `host` to the side, host or device, that holds the array. */
 CLV_API clv_status clv_array_put(clv_array *array, const float *host);
 
 CLV_API size_t clv_array_rank(const clv_array *array);
 CLV_API const size_t *
 clv_array_shape(const clv_array *array); /**< borrowed, 4 numbers; 1 beyond the rank */
 CLV_API size_t clv_array_elements(const clv_array *array);
-/** Whether the array's latest contents are on a device. */
+/** Returns whether the array's latest contents are on a device. */
 CLV_API bool clv_array_is_on_device(const clv_array *array);
 
 /** Changes the shape and keeps the elements. CLV_E_SHAPE (the new shape has another number of elements). */
 CLV_API clv_status clv_array_reshape(clv_array *array, size_t rank, const size_t *shape);
 
-/** Creates an owned copy on the side where the elements are now, or on the host if the device has no room. The copy of
- *  an array without contents has none either. `shape` [rank] must have as many elements; with NULL the copy keeps the
- *  shape and `rank` is ignored. CLV_E_ARGUMENT; CLV_E_SHAPE; CLV_E_MEMORY; CLV_E_DEVICE. */
+/** Creates an owned copy on the side that holds the elements, or on the host if the device has no room. If the contents
+ *  of `array` are undefined, so are those of the copy. `shape` [rank] must give as many elements as `array` has; if it
+ *  is NULL, the copy keeps the shape of `array`, and `rank` is ignored. CLV_E_ARGUMENT; CLV_E_SHAPE; CLV_E_MEMORY;
+ *  CLV_E_DEVICE. */
 CLV_API clv_status clv_array_copy(clv_array *array, size_t rank, const size_t *shape,
                                   clv_array **copy);
 
-/** What the arrays of a context and their operations have done since it was created. Frozen. */
+/** Counts the operations and transfers of a context's arrays since the context was created. Frozen. */
 typedef struct clv_array_stats {
-    uint64_t calls_host, calls_device; /**< operations that each side computed */
+    uint64_t calls_host, calls_device; /**< operations computed on the host, on the device */
     uint64_t fallbacks;          /**< operations that a device could not do, so the host did */
     uint64_t uploads, downloads; /**< transfers of whole arrays */
     uint64_t bytes_to_device, bytes_from_device;

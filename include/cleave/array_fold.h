@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Arrays of every type along their axes: sums, products, extremes, running sums, sorted orders. */
+/* Reduces arrays of every type along their axes (sums, products, extremes), computes running sums and products, and
+ * sorts. */
 #ifndef CLEAVE_ARRAY_FOLD_H
 #define CLEAVE_ARRAY_FOLD_H
 
@@ -7,32 +8,32 @@
 
 CLV_BEGIN_DECLS
 
-/** The numbers never change; new ones come at the end. */
+/** What clv_array_fold computes. The numbers of the constants never change; new constants come at the end. */
 typedef enum clv_fold {
     CLV_FOLD_SUM = 0, /**< the sum, in the type of the result; integers wrap */
     CLV_FOLD_PROD,    /**< the product; its type is as for the sum, and integers wrap */
     CLV_FOLD_MIN, /**< the smallest element, in the type of the operand; NaN if an element is NaN */
     CLV_FOLD_MAX,
-    CLV_FOLD_ANY, /**< whether an element is not 0 */
-    CLV_FOLD_ALL, /**< whether no element is 0 */
+    CLV_FOLD_ANY, /**< true if at least one element is not 0 */
+    CLV_FOLD_ALL, /**< true if no element is 0 */
 } clv_fold;
 
 enum { CLV_FOLDS = CLV_FOLD_ALL + 1 };
 
-CLV_API const char *clv_fold_name(clv_fold what); /**< "sum"; "unknown" */
+CLV_API const char *clv_fold_name(clv_fold what); /**< "sum", ...; "unknown" */
 
 /**
  * Reduces `in` along some of its axes. `out` has the shape of `in` without these axes, or with extent 1 there; it must
  * not share memory with `in`. The result is converted to the type of `out` as clv_array_cast does.
  *
- * Elements are combined in an order that the shape alone decides, so that both sides and all devices give the same bits
- * wherever their arithmetic is exact or correctly rounded. Sums are computed in levels, each of which adds groups of at
+ * The shape alone determines the order in which elements are combined, so that the host and all devices give the same
+ * bits if their arithmetic is exact or correctly rounded. Sums are computed in levels, each of which adds groups of at
  * most 256 numbers; every factor of 256 in the number of elements needs one level. The error is at most 256 ulp of the
- * sum of the magnitudes for each level. clv_reduce gives compensated sums of float32.
+ * sum of the magnitudes for each level. For compensated sums of float32, use clv_reduce.
  *
- * If there are no elements, the sum is 0, the product 1, ANY false and ALL true; MIN and MAX are refused.
+ * Over no elements, the sum is 0, the product is 1, ANY is false and ALL is true; MIN and MAX are refused.
  *
- * @param axes  bit k is axis k; 0 reduces nothing.
+ * @param axes  bit k stands for axis k; with 0, nothing is reduced.
  * @return CLV_OK; CLV_E_ARGUMENT; CLV_E_SHAPE; CLV_E_UNSUPPORTED (MIN or MAX of complex numbers); CLV_E_MEMORY;
  *         CLV_E_NO_DEVICE (you forced a device and there is none).
  */
@@ -48,9 +49,10 @@ CLV_API clv_status clv_array_scan(clv_context *context, clv_fold what, clv_array
 enum { CLV_ORDER_DESCENDING = 1 };
 
 /**
- * Sorts along `axis`, on the host. `places`, of type int64 and the shape of `in`, gets the place of the element that
- * comes at each position. Equal elements keep their order, in both directions; -0 and 0 are equal. NaN counts as
- * larger than every number. Take the places with clv_array_take to get the elements themselves.
+ * Finds, on the host, the order that sorts `in` along `axis`. `places`, of type int64 and the shape of `in`, receives
+ * for each position of that order the place (index along `axis`) of the element that belongs there. Equal elements keep
+ * their order in both directions; -0 and 0 are equal. NaN counts as larger than every number. For an array of one axis,
+ * clv_array_take with `places` gives the sorted elements.
  *
  * @return as clv_array_fold; CLV_E_UNSUPPORTED (complex numbers).
  */
@@ -58,9 +60,10 @@ CLV_API clv_status clv_array_order(clv_context *context, clv_array *in, size_t a
                                    unsigned options, clv_array *places);
 
 /**
- * Finds, on the host, where each of `values` belongs in the ascending row `sorted` [n]: the first place (`right`
- * false) or the place after the last one (`right` true) that keeps the order. `places` has type int64 and the shape of
- * `values`. Both are compared in the type to which they promote; NaN counts as larger than every number.
+ * Finds, on the host, the places at which `values` can be inserted into the ascending row `sorted` [n] so that it stays
+ * ascending: for each value the first such place (`right` false) or the last one (`right` true). `places` has type
+ * int64 and the shape of `values`. Numbers are compared in the type to which the types of `sorted` and `values`
+ * promote; NaN counts as larger than every number.
  *
  * @return as clv_array_order.
  */

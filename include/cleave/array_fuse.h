@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Programs that are computed element by element, as one kernel: statements of your own over arrays of any type. */
+/* Parses programs of your own, which compute elements of arrays of any type from the elements at the same place, and
+ * runs each program as one kernel. */
 #ifndef CLEAVE_ARRAY_FUSE_H
 #define CLEAVE_ARRAY_FUSE_H
 
@@ -23,7 +24,7 @@ typedef enum clv_fuse_role {
 /** What a name in a program stands for. Frozen. */
 typedef struct clv_fuse_name {
     const char *
-        name; /**< letters, digits and '_'; not the name of a type. It hides a function of that name */
+        name; /**< letters, digits and '_'; not the name of a type. It hides a function of the same name */
     clv_fuse_role role;
     clv_dtype type;
 } clv_fuse_name;
@@ -39,21 +40,22 @@ typedef struct clv_fused clv_fused;
  * are bool, int8 to int64, uint8 to uint64, float16 to float64, complex64, complex128, OpenCL's names for them (char,
  * uchar, short, ushort, int, uint, long, ulong, half, float, double) and the names that you define.
  *
- * Expressions, tightest first: numbers, names, f(...), (...); `**` (to the right); unary - + ! ~ and conversions such
- * as (float)x; * / %; + -; << >>; < <= > >=; == !=; &; ^; |; &&; ||; c ? a : b. Functions are the operations of clv_op
- * under their names (clv_op_name), and C's names fabs, fmin, fmax, min, max, rint, rsqrt and clamp. Constants: pi, e,
- * inf, nan, true, false and C's INFINITY, NAN, M_PI, M_E. Comments are C's.
+ * Parts of expressions, from the tightest binding to the loosest: numbers, names, f(...), (...); `**`
+ * (right-associative); unary - + ! ~ and conversions such as (float)x; * / %; + -; << >>; < <= > >=; == !=; &; ^; |;
+ * &&; ||; c ? a : b. Functions are the operations of clv_op under their names (clv_op_name), and C's names fabs, fmin,
+ * fmax, min, max, rint, rsqrt and clamp. Constants: pi, e, inf, nan, true, false and C's INFINITY, NAN, M_PI, M_E.
+ * Comments are C's.
  *
  * Types are those of clv_op_types, as if each operation were a call of clv_array_apply; a number in the text takes the
- * type of the other operand if that can hold its kind. This differs from C in three ways. `/` of two integers is
- * refused, because C truncates the quotient: write floor_divide(a, b), divide(a, b) or (float)a / b. `%` has the
- * divisor's sign. A comparison is a bool, and both branches of ?: are computed. Intermediate float16 numbers keep
- * float32's digits.
+ * type of the other operand if that type can hold numbers of its kind. The language differs from C in these points. `/`
+ * of two integers is refused, because C truncates the quotient: write floor_divide(a, b), divide(a, b) or (float)a / b.
+ * `%` has the divisor's sign. A comparison is a bool, and both branches of ?: are computed. Intermediate float16
+ * numbers keep float32's digits.
  *
- * There are no loops, no `if` and no indices: an element of the result depends on the operands' elements at the same
- * place alone. clv_items_run takes OpenCL C of any kind.
+ * There are no loops, no `if` and no indices: an element of the result depends only on the operands' elements at the
+ * same place. For other computations, write a kernel in OpenCL C and run it with clv_items_run.
  *
- * @param names     the inputs and outputs, in the order in which clv_fuse_run gets them, and types
+ * @param names     the inputs and outputs, in the order of clv_fuse_run's arguments, and the names of types
  * @param program   receives the program; free it with clv_fuse_free
  * @param position  NULL, or receives the byte offset of the first error in the text
  * @return CLV_OK; CLV_E_FORMAT (the message has line and column, and what was expected there); CLV_E_UNSUPPORTED (an
@@ -64,16 +66,17 @@ CLV_API clv_status clv_fuse_parse(const char *text, const clv_fuse_name *names, 
 CLV_API void clv_fuse_free(clv_fused *program); /**< accepts NULL */
 
 /**
- * Runs a program for every element of the outputs, which have one shape; inputs broadcast to it as in NumPy.
+ * Runs a program for every element of the outputs, which all have the same shape; inputs broadcast to that shape as in
+ * NumPy.
  *
  * The kernel is compiled at the first use, once per context and number of axes that do not merge, and the compiled
  * kernel is kept on disk. The side that is predicted to finish first computes: the host interprets the program in
- * blocks of 256 elements, with the same operations, and needs neither a device nor a compiler. It also computes what no
- * device can: float64 without fp64, and functions of complex numbers such as exp.
+ * blocks of 256 elements, with the same operations, and needs neither a device nor a compiler. The host also computes
+ * what the device cannot: float64 on a device without fp64, and functions of complex numbers such as exp.
  *
  * Outputs may be views, and may share memory with inputs: the result is as if all inputs had been copied first.
  *
- * Accuracy: that of the operations, as in clv_array_apply. Nothing is contracted or reassociated.
+ * Accuracy: each operation is as accurate as in clv_array_apply. Operations are not contracted or reassociated.
  *
  * @param inputs   one per input of the program, arrays of its type or numbers
  * @param outputs  one per output, of its type

@@ -35,21 +35,22 @@ typedef struct clv_map_input {
  * Inputs broadcast against `out` as in NumPy: shapes are aligned at their last axes, and an axis that is missing or has
  * extent 1 repeats. An input that has the shape of `out` may be `out` itself.
  *
- * Grammar, tightest first: numbers (1, .5, 1e-3), names, pi, e, inf, nan, f(...), (...); `**` (to the
- * right; -x**2 is -(x**2)); unary - + !; * / % (x - y*floor(x/y), the divisor's sign); + -;
- * < <= > >=; == !=; &&; ||; c ? a : b. A comparison gives 1 or 0; any number but 0 is true; both branches of ?: are
- * computed. Functions: abs acos asin atan atan2 ceil clamp(x,low,high) cos cosh erf exp
- * exp2 expm1 floor fma hypot isfinite isinf isnan log log10 log1p log2 max min pow round (halves to
- * even) rsqrt sign sin sinh sqrt tan tanh trunc where(c,a,b). If one argument of min or max is NaN and the other
- * a number, the result is the number. Only what this grammar names reaches a compiler.
+ * Grammar, from the tightest binding to the loosest: numbers (1, .5, 1e-3), names, pi, e, inf, nan, f(...), (...); `**`
+ * (right-associative; -x**2 is -(x**2)); unary - + !; * / % (x % y is x - y*floor(x/y), with the sign of y); + -; < <=
+ * > >=; == !=; &&; ||; c ? a : b. A comparison gives 1 or 0; any number but 0 is true; both branches of ?: are
+ * computed. Functions: abs acos asin atan atan2 ceil clamp(x,low,high) cos cosh erf exp exp2 expm1 floor fma hypot
+ * isfinite isinf isnan log log10 log1p log2 max min pow round (halves to even) rsqrt sign sin sinh sqrt tan tanh trunc
+ * where(c,a,b). If one argument of min or max is NaN and the other a number, the result is the number. Text outside
+ * this grammar never reaches a compiler.
  *
  * An expression is compiled once per context. Expressions that differ only in names or numbers share one kernel (except
- * for powers and divisors such as 2 and 0.25), so a number that changes from call to call may be an input or stand in
- * the text.
+ * for powers and divisors such as 2 and 0.25), so you may pass a number that changes from call to call as an input or
+ * write it in the text.
  *
- * Accuracy: + - * fma floor ceil min max and comparisons give the float32 result everywhere. Division is within 2.5
- * ulp, sqrt 3, sin cos exp log and the like 4, pow 16 (OpenCL's bounds; the host's are smaller); whole powers up to 4
- * are products. Nothing is contracted or reassociated.
+ * Accuracy: + - * fma floor ceil min max and comparisons give the correctly rounded float32 result everywhere. The
+ * error is at most 2.5 ulp for division, 3 ulp for sqrt, 4 ulp for sin, cos, exp, log and similar functions, and 16 ulp
+ * for pow. These are OpenCL's bounds; the host's are smaller. Integer powers up to 4 are computed as products.
+ * Operations are not contracted or reassociated.
  *
  * @return also CLV_E_FORMAT (the message has the position and what was expected there); CLV_E_SHAPE (an input does not
  *         broadcast); CLV_E_ARGUMENT (two inputs of the same name; an unused input is fine).
@@ -57,8 +58,8 @@ typedef struct clv_map_input {
 CLV_API clv_status clv_map(clv_context *context, const char *expression,
                            const clv_map_input *inputs, size_t count, clv_array *out);
 
-/** Checks whether an expression is valid with these names. `position` (may be NULL) gets the byte offset of the first
- *  error in it. Needs no device. CLV_E_FORMAT, CLV_E_ARGUMENT, CLV_E_MEMORY. */
+/** Checks whether an expression is valid with inputs of these names. `position` (may be NULL) receives the byte offset
+ *  of the first error in the expression. No device is needed. CLV_E_FORMAT, CLV_E_ARGUMENT, CLV_E_MEMORY. */
 CLV_API clv_status clv_map_check(const char *expression, const char *const *names, size_t count,
                                  size_t *position);
 
@@ -68,7 +69,7 @@ typedef enum clv_reduction {
     CLV_REDUCE_SUM = 0,
     CLV_REDUCE_MEAN,
     CLV_REDUCE_VAR, /**< population variance: mean of (x - mean)^2 */
-    CLV_REDUCE_STD, /**< square root of that variance */
+    CLV_REDUCE_STD, /**< square root of the population variance */
     CLV_REDUCE_MIN,
     CLV_REDUCE_MAX,
     CLV_REDUCE_ARGMIN, /**< index of the first smallest element, as float32: exact below 2^24 */
@@ -87,7 +88,7 @@ typedef enum clv_reduction {
  */
 CLV_API clv_status clv_reduce(clv_context *context, clv_reduction what, clv_array *in, int axis,
                               clv_array *out);
-CLV_API const char *clv_reduction_name(clv_reduction what); /**< "argmin" */
+CLV_API const char *clv_reduction_name(clv_reduction what); /**< "argmin", ... */
 CLV_API clv_status clv_reduction_parse(const char *name, clv_reduction *what);
 
 /* ---- products ------------------------------------------------------------------------------------ */
@@ -97,8 +98,8 @@ typedef struct clv_product_options {
     bool a_transposed, b_transposed; /**< the last two axes are swapped */
 } clv_product_options;
 
-/** Computes C = A B of matrices [m,k] and [k,n], or of stacks [s,m,k] and [s,k,n]; an operand without the first axis is
- *  used for the whole stack. Accuracy as clv_matmul. */
+/** Computes C = A B of matrices [m,k] and [k,n], or of stacks [s,m,k] and [s,k,n]; an operand of two axes is used for
+ *  the whole stack. Accuracy as clv_matmul. */
 CLV_API clv_status clv_product(clv_context *context, clv_array *a, clv_array *b,
                                const clv_product_options *options, clv_array *c);
 
@@ -116,14 +117,15 @@ CLV_API clv_status clv_normalize(clv_context *context, clv_array *x, clv_array *
  * Computes loss and gradient of a linear regression. With the residual r = x w - y of x [n,d], w [d], y [n], the loss
  * [] is the mean of r^2 and the gradient [d] is 2 x^T r / n. All sums run in a fixed order, by fma.
  *
- * Accuracy: 2^-22 * sqrt(d) of the magnitudes in a residual, 2^-22 of those in loss and gradient.
+ * Accuracy, relative to the sum of the terms' magnitudes: 2^-22 * sqrt(d) for a residual, 2^-22 for loss and gradient.
  */
 CLV_API clv_status clv_linear_step(clv_context *context, clv_array *x, clv_array *y, clv_array *w,
                                    clv_array *loss, clv_array *gradient);
 
 /**
- * Takes `steps` such steps, with w -= rate * gradient after each. All steps run on one side, so nothing is transferred
- * between them. `losses` [steps], unless NULL, gets the loss before each step.
+ * Takes `steps` steps of gradient descent: each computes what clv_linear_step computes, then w -= rate * gradient. All
+ * steps run on one side, so nothing is transferred between them. `losses` [steps], unless NULL, gets the loss before
+ * each step.
  */
 CLV_API clv_status clv_linear_train(clv_context *context, clv_array *x, clv_array *y, clv_array *w,
                                     float rate, size_t steps, clv_array *losses);

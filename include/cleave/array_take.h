@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads, writes and finds elements of arrays by their places (indices along an axis). */
+/* Reads and writes slices of arrays by their places (indices along an axis), and finds the elements that are not 0. */
 #ifndef CLEAVE_ARRAY_TAKE_H
 #define CLEAVE_ARRAY_TAKE_H
 
@@ -23,15 +23,15 @@ CLV_API clv_status clv_array_take(clv_context *context, clv_array *in, size_t ax
 
 /**
  * Writes slices into `out` along `axis`: slice places[j] of `out` becomes slice j of `values`, converted to the type of
- * `out`. `values` must have exactly the elements of these slices, in that order. If a place occurs several times, the
- * last of its slices is kept. Slices that no place names do not change. `values` and `places` may share memory with
- * `out`. Errors as clv_array_take.
+ * `out`. `values` must have exactly as many elements as these slices together, in the order of `places`. If a place
+ * occurs several times, the last slice for it is kept. Slices of `out` that no place names do not change. `values` and
+ * `places` may share memory with `out`. Errors as clv_array_take.
  */
 CLV_API clv_status clv_array_put_at(clv_context *context, clv_array *out, size_t axis,
                                     clv_array *places, clv_array *values);
 
 /** Makes an array [n] of int64 with the places of the n elements of `in` that are not 0, counted row by row. The host
- *  counts them: if `in` is on a device, one byte per element is transferred. */
+ *  searches for these elements: if `in` is on a device, one byte per element is transferred. */
 CLV_API clv_status clv_array_find(clv_context *context, clv_array *in, clv_array **places);
 
 CLV_END_DECLS

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Arrays of any type, views of them, and what is computed element by element.
+/* Arrays of any type, views of arrays, and operations on arrays element by element.
  *
  * An array is a view of a storage: an element type, a shape of at most 8 axes, strides, and the place of its first
  * element. Several arrays may share one storage; clv_array_view makes another view without a copy. What is written
- * through one of them is seen through all. The storage lives until the last of its arrays is freed. An array belongs to
- * its context, and all arrays of one storage must be used from one thread at a time.
+ * through one array is visible through all arrays of that storage. The storage lives until the last of its arrays is
+ * freed. An array belongs to its context, and all arrays of one storage must be used from one thread at a time.
  *
- * The operations of cleave/array_math.h take whole arrays of float32 only: dense, at most 4 axes, all of their storage.
- * clv_array_cast makes such an array of any other. */
+ * The operations of cleave/array_math.h take only arrays of float32 that are dense, have at most 4 axes and cover all
+ * of their storage. clv_array_cast makes a dense float32 array from any other. */
 #ifndef CLEAVE_ARRAY_TYPED_H
 #define CLEAVE_ARRAY_TYPED_H
 
@@ -17,7 +17,8 @@ CLV_BEGIN_DECLS
 
 enum { CLV_ARRAY_RANK = 8 /**< largest number of axes of an array */ };
 
-/** Element types. The numbers never change. float16 is a type to store: it is computed as float32 and rounded. */
+/** Element types. The numbers never change. float16 is a type for storage: operations compute in float32 and round the
+ *  result. */
 typedef enum clv_dtype {
     CLV_F32 = 0,
     CLV_BOOL = 1, /**< one byte, 0 or 1 */
@@ -37,14 +38,14 @@ typedef enum clv_dtype {
 
 enum { CLV_DTYPES = 14 };
 
-CLV_API const char *clv_dtype_name(clv_dtype type); /**< "int8"; "unknown" */
+CLV_API const char *clv_dtype_name(clv_dtype type); /**< "int8", ...; "unknown" */
 CLV_API size_t clv_dtype_bytes(clv_dtype type);     /**< size of an element; 0: no such type */
 
 /**
- * Returns the type in which values of both types are computed, as the Python array API standard (2024.12) says. Where
- * the standard leaves the type open, it is NumPy's: float64 for uint64 with a signed integer; and for an integer with a
- * float, the smallest float type that is no smaller than the float and holds every value of the integer type (float64
- * if the integer has 32 or 64 bits).
+ * Returns the type to which two types promote, by the Python array API standard (2024.12). If the standard leaves the
+ * type open, NumPy's rules hold: float64 for uint64 with a signed integer; and for an integer with a float, the
+ * smallest float type that is no smaller than the float and holds every value of the integer type (float64 if the
+ * integer has 32 or 64 bits).
  */
 CLV_API clv_dtype clv_dtype_promote(clv_dtype a, clv_dtype b);
 
@@ -58,8 +59,8 @@ CLV_API clv_status clv_array_make(clv_context *context, clv_dtype type, size_t r
  *  host memory if there is no device that works, has room and computes with this type. Errors as clv_array_make. */
 CLV_API clv_status clv_array_make_from(clv_context *context, clv_dtype type, const void *host,
                                        size_t rank, const size_t *shape, clv_array **array);
-/** Makes an array of your dense memory without a copy. The memory must be aligned to the element and must outlive the
- *  array and all of its views. */
+/** Makes an array that uses your dense memory without copying it. The memory must be aligned to the element and must
+ *  outlive the array and all of its views. */
 CLV_API clv_status clv_array_make_wrap(clv_context *context, clv_dtype type, void *host,
                                        size_t rank, const size_t *shape, clv_array **array);
 
@@ -79,14 +80,14 @@ CLV_API size_t clv_array_offset(const clv_array *array);
 CLV_API clv_status clv_array_view(clv_array *array, ptrdiff_t offset, size_t rank,
                                   const size_t *shape, const ptrdiff_t *stride, clv_array **view);
 
-/** Copies all elements to `host`, dense and in row-major order, with a transfer if they lie on a device. */
+/** Copies all elements to `host`, dense and in row-major order, with a transfer if they are on a device. */
 CLV_API clv_status clv_array_copy_to(clv_array *array, void *host);
-/** Copies all elements from `host`, which is dense, to where the array lies. */
+/** Copies all elements from `host`, which is dense, to the side, host or device, that holds the array. */
 CLV_API clv_status clv_array_fill_from(clv_array *array, const void *host);
 
 /** Creates an owned, dense array with the elements of `array`, converted to `type`. Numbers that an integer type cannot
- *  hold wrap; floats outside of its range and NaN give an unspecified number. A complex number loses its imaginary
- *  part. As bool, every number but 0 is true. */
+ *  hold wrap; floats outside of the type's range and NaN give an unspecified number. A complex number loses its
+ *  imaginary part. Converted to bool, every number but 0 is true. */
 CLV_API clv_status clv_array_cast(clv_array *array, clv_dtype type, clv_array **out);
 
 /* ---- element by element ------------------------------------------------------------------------ */
@@ -120,7 +121,7 @@ typedef enum clv_op {
     CLV_OP_SHIFT_RIGHT,
     CLV_OP_MINIMUM, /**< NaN if an argument is NaN */
     CLV_OP_MAXIMUM,
-    CLV_OP_FMIN, /**< if one argument is NaN: the other one */
+    CLV_OP_FMIN, /**< if one argument is NaN, the other argument */
     CLV_OP_FMAX,
     CLV_OP_ATAN2,
     CLV_OP_HYPOT,
@@ -169,8 +170,8 @@ typedef enum clv_op {
 
 enum { CLV_OPS = CLV_OP_RAMP + 1, CLV_OP_INPUTS = 3 };
 
-/** An operand: an array, or, if `array` is NULL, a number of type `type`. Integers and bool take `whole` (uint64 its
- *  bits), the other types `real` and `imaginary`. Frozen. */
+/** An operand: an array, or, if `array` is NULL, a number of type `type`. For integers and bool, the number is in
+ *  `whole` (for uint64, as the same 64 bits); for the other types, in `real` and `imaginary`. Frozen. */
 typedef struct clv_operand {
     clv_array *array;
     clv_dtype type;
@@ -178,13 +179,13 @@ typedef struct clv_operand {
     double real, imaginary;
 } clv_operand;
 
-CLV_API const char *clv_op_name(clv_op op); /**< "floor_divide"; "unknown" */
+CLV_API const char *clv_op_name(clv_op op); /**< "floor_divide", ...; "unknown" */
 /** Returns how many operands an operation has; 0 if there is no such operation. */
 CLV_API size_t clv_op_inputs(clv_op op);
 
 /**
- * Tells in which type an operation on operands of these types computes, and the type of its result. The first type of
- * WHERE does not count. Division and functions such as sqrt compute integers and bool as float64.
+ * Gets the type in which an operation on operands of these types computes, and the type of its result. The type of the
+ * condition of CLV_OP_WHERE has no influence. Division and functions such as sqrt compute integers and bool as float64.
  *
  * @return CLV_OK; CLV_E_ARGUMENT; CLV_E_UNSUPPORTED (the operation has no meaning for the type, such as sin of complex
  *         numbers or a shift of floats).
@@ -198,7 +199,7 @@ CLV_API clv_status clv_op_types(clv_op op, const clv_dtype *types, size_t count,
  * clv_array_cast does.
  *
  * `out` may be a view, such as a part of another array, and operands may share its storage: the result is as if all
- * operands had been copied first. An `out` that has two elements at one place is refused.
+ * operands had been copied first. An `out` with two elements at the same place of its storage is refused.
  *
  * The side that is predicted to finish first computes (cleave/offload.h). float64 and complex128 are computed on the
  * host if the device has no fp64.

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Matrix products on plain memory, as flat calls that a code generator can emit. */
+/* Computes matrix products on plain memory, through functions with plain arguments (flat calls) that a code generator
+ * can emit. */
 #ifndef CLEAVE_BLAS_H
 #define CLEAVE_BLAS_H
 
@@ -44,9 +45,9 @@ typedef struct clv_matmul_options {
  * @param options  NULL means all-zero.
  * @param c        out; must not overlap a or b (a and b may be the same matrix).
  * @return CLV_OK; CLV_E_ARGUMENT (NULL); CLV_E_SHAPE (strides that do not fit, an extent of 2^32 or
- *         more); CLV_E_MEMORY; CLV_E_CANCELLED (some rows of C are written then). If the device fails, the host
- *         computes, with a warning. It does not if beta is not 0 or the thread forces the device (clv_offload_force):
- *         then you get CLV_E_DEVICE, CLV_E_DEVICE_MEMORY, CLV_E_BUILD or CLV_E_NO_DEVICE.
+ *         more); CLV_E_MEMORY; CLV_E_CANCELLED (some rows of C may be written). If the device fails, the host computes,
+ *         with a warning. If beta is not 0 or the thread forces the device (clv_offload_force), the host does not take
+ *         over, and you get CLV_E_DEVICE, CLV_E_DEVICE_MEMORY, CLV_E_BUILD or CLV_E_NO_DEVICE.
  * Threads: any. Calls with the same context wait for each other.
  */
 CLV_API clv_status clv_matmul(clv_context *context, size_t m, size_t n, size_t k, const float *a,
@@ -56,8 +57,8 @@ CLV_API clv_status clv_matmul(clv_context *context, size_t m, size_t n, size_t k
 CLV_API clv_status clv_matmul_f32(clv_context *context, size_t m, size_t n, size_t k,
                                   const float *a, const float *b, float *c);
 
-/** Waits until the context's flat calls are complete on all its devices. Flat calls block at present, so this returns
- *  at once. Code generators should emit it before results are read. */
+/** Waits until the context's flat calls, such as clv_matmul, are complete on all its devices. Flat calls block at
+ *  present, so clv_sync returns at once. Code generators should emit a clv_sync before results are read. */
 CLV_API clv_status clv_sync(clv_context *context);
 
 CLV_END_DECLS

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Finds blobs: bright spots in the frames of a movie, over several scales, with sub-pixel positions. */
+/* Finds blobs, which are bright spots of several sizes in the frames of a movie, and their sub-pixel positions. */
 #ifndef CLEAVE_BLOB_H
 #define CLEAVE_BLOB_H
 
@@ -24,14 +24,14 @@ typedef enum clv_blob_taps {
 typedef enum clv_blob_subpixel {
     CLV_BLOB_SUBPIXEL_QUAD = 0, /**< a quadratic through the 9 responses around the maximum */
     CLV_BLOB_SUBPIXEL_FIT,      /**< a Gaussian integrated over pixels, by weighted least squares */
-    CLV_BLOB_SUBPIXEL_NONE,     /**< not at all: whole pixels, and the sigma of the scale */
+    CLV_BLOB_SUBPIXEL_NONE,     /**< no refinement: whole pixels and the sigma of the scale */
 } clv_blob_subpixel;
 
 enum { CLV_BLOB_MAX_SCALES = 64, CLV_BLOB_MAX_RADIUS = 1024 };
 
-/** Zero fields mean the default. There are three thresholds. You may give one of them, or threshold and threshold_rel
- *  together, of which the stricter one counts; threshold_sigma cannot be combined with another one. If you give none,
- *  threshold_sigma is 6, or with movie_scope, threshold_rel is 0.2. */
+/** Options of clv_blobs. Zero fields mean the default. There are three thresholds. You may give one of them, or
+ *  threshold and threshold_rel together, of which the stricter one counts; threshold_sigma cannot be combined with
+ *  another threshold. If you give no threshold, threshold_sigma is 6, or with movie_scope, threshold_rel is 0.2. */
 typedef struct clv_blob_options {
     size_t size;         /**< sizeof(clv_blob_options) */
     double min_sigma_px; /**< sigma of the smallest spots, in pixels; 0: 1 */
@@ -44,8 +44,8 @@ typedef struct clv_blob_options {
     double threshold;     /**< keep responses above this, in units of the pixels (>= 0) */
     double threshold_rel; /**< keep responses above this share of the frame's largest, 0 to 1 */
     /** Keep responses above this many standard deviations of the responses' noise, at this scale and place. If the
-     * noise is skewed (few photons), the threshold is higher: noise exceeds it as rarely as Gaussian noise exceeds this
-     * many standard deviations. Must be above 0. */
+     * noise is skewed (few photons), the threshold is higher: skewed noise exceeds it as rarely as Gaussian noise
+     * exceeds this many standard deviations. Must be above 0. */
     double threshold_sigma;
     bool movie_scope; /**< threshold_rel refers to the movie's largest response; clv_blobs only */
     clv_blob_taps taps;
@@ -62,7 +62,7 @@ typedef struct clv_blob_options {
     bool keep_hot_pixels; /**< keep single pixels that are brighter than a spot of min_sigma_px can
                                make them; else threshold_sigma drops them */
     /** For clv_volumes: distances between voxels along z, y, x, in any unit; only their ratios count. All 0: voxels are
-     * cubes. clv_blobs does not read it. */
+     * cubes. clv_blobs ignores this field. */
     double voxel_size[3];
 } clv_blob_options;
 
@@ -70,8 +70,8 @@ enum {
     CLV_SPOT_FIT_FAILED = 1, /**< the fit failed, so the quadratic's position was kept */
     CLV_SPOT_SATURATED = 2,  /**< the brightest pixel has the type's largest value */
     CLV_SPOT_BAD_PIXEL = 4,  /**< there is a NaN or inf within 4 sigma */
-    CLV_SPOT_BORDER = 8,     /**< its disc of radius sqrt(2) sigma reaches beyond the frame */
-    CLV_SPOT_GAP = 16,       /**< interpolated by the linker */
+    CLV_SPOT_BORDER = 8, /**< the spot's disc of radius sqrt(2) sigma reaches beyond the frame */
+    CLV_SPOT_GAP = 16,   /**< interpolated by the linker */
 };
 
 /** One spot. Position 0 is the centre of the first pixel. Frozen. */
@@ -94,11 +94,11 @@ typedef struct clv_blob_frames {
     size_t frame_stride, row_stride; /**< in elements; 0: dense */
 } clv_blob_frames;
 
-/** What clv_blobs, or a stream so far, found in a movie. Frozen. */
+/** What clv_blobs found in a movie, or a clv_blob_stream in the frames pushed so far. Frozen. */
 typedef struct clv_blob_summary {
     size_t frames, spots, empty_frames;
     size_t bad_pixels;      /**< pixels that are NaN or inf */
-    size_t dropped_bad;     /**< spots dropped because such a pixel is within 2 sigma */
+    size_t dropped_bad;     /**< spots dropped because a bad pixel is within 2 sigma */
     double max_response;    /**< largest response of all frames */
     size_t reruns;          /**< frames computed again, because their list of maxima was full */
     double job_s, finish_s; /**< time on devices; time to refine and measure on the host */
@@ -106,26 +106,27 @@ typedef struct clv_blob_summary {
 } clv_blob_summary;
 
 /**
- * Finds the blobs of a movie. In every frame it looks for maxima in y, x and sigma of the scale-normalised Laplacian
- * (or of differences of Gaussians), drops spots that overlap too much, refines the positions to parts of a pixel, and
- * measures the spots.
+ * Finds the blobs of a movie. In every frame, the function looks for maxima in y, x and sigma of the scale-normalised
+ * Laplacian (or of differences of Gaussians), drops spots that overlap too much, refines the positions to fractions of
+ * a pixel, and measures the spots.
  *
- * Borders mirror the frame (d c b a | a b c d | d c b a). Of equal neighbours, the first one in the order (sigma, y, x)
- * is the maximum. A frame without contrast has no spots.
+ * Borders mirror the frame (d c b a | a b c d | d c b a). Of neighbours with equal responses, the first one in the
+ * order (sigma, y, x) is the maximum. A frame without contrast has no spots.
  *
- * @param context  the devices to use; the spots do not depend on their number, nor on batches.
+ * @param context  the devices to use; the spots do not depend on their number, nor on how many frames are computed
+ *                 together.
  * @param pixels   [frames,height,width] of frames->type; borrowed, not written.
  * @param options  NULL means all defaults.
  * @param spots    out, ordered by frame, y, x, sigma; free with clv_free(); NULL if there are none.
  * @param summary, report  may be NULL.
  * @return CLV_OK; CLV_E_ARGUMENT (NULL, an option outside its range); CLV_E_SHAPE (an empty frame,
  *         strides that overlap, more than 65535 rows or columns); CLV_E_CANCELLED; CLV_E_MEMORY;
- *         CLV_E_DEVICE... of the job.
+ *         and the CLV_E_DEVICE... statuses of clv_job_run.
  *
  * Accuracy: responses are within 1e-5 of float64's. One device gives the same bytes for every batch and number of
  * sub-devices. Errors of positions are about 1.5 times (QUAD) and 1.1 times (FIT) the Cramer-Rao bound.
  * Threads: any; one job at a time per context.
- * Source: Lindeberg 1998 (scale space); SPEC figures as measured in tests/kernels/test_blob.c.
+ * Source: Lindeberg 1998 (scale space); tests/kernels/test_blob.c measures the figures above.
  */
 CLV_API clv_status clv_blobs(clv_context *context, const clv_blob_frames *frames,
                              const void *pixels, const clv_blob_options *options, clv_spot **spots,
@@ -136,8 +137,8 @@ CLV_API clv_status clv_blobs(clv_context *context, const clv_blob_frames *frames
 typedef struct clv_blob_stream clv_blob_stream;
 
 /**
- * Opens a stream of frames. `shape->frames` is the most frames that one push may bring (at least 1). Options as for
- * clv_blobs, but movie_scope is CLV_E_ARGUMENT here.
+ * Opens a stream of frames. `shape->frames` is the largest number of frames in one push (at least 1). Options are as
+ * for clv_blobs, but movie_scope is refused with CLV_E_ARGUMENT.
  *
  * This call allocates host memory for frames and spots; device memory is allocated by clv_blobs_warm, or by the first
  * push of each number of frames. After that, a push without a report allocates nothing, unless it finds more spots than
@@ -147,8 +148,8 @@ CLV_API clv_status clv_blobs_open(clv_context *context, const clv_blob_frames *s
                                   const clv_blob_options *options, clv_blob_stream **stream);
 
 /** Processes `count` dark frames completely, so that kernels are built, memory is allocated, and the first push of
- *  `count` frames is as fast as later ones. Call it before the camera starts. These frames do not count, neither in
- *  frame numbers nor in spots or summary. Statuses as clv_blobs. */
+ *  `count` frames is as fast as later ones. Call it before the camera starts. These frames are not counted: they do not
+ *  appear in frame numbers, spots or summary. Statuses as clv_blobs. */
 CLV_API clv_status clv_blobs_warm(clv_blob_stream *stream, size_t count);
 
 /** Finds the spots of `count` frames (with the strides given to clv_blobs_open) and returns when you can pull them.
@@ -156,7 +157,8 @@ CLV_API clv_status clv_blobs_warm(clv_blob_stream *stream, size_t count);
 CLV_API clv_status clv_blobs_push(clv_blob_stream *stream, const void *pixels, size_t count,
                                   clv_report *report);
 
-/** Moves up to `capacity` spots to `spots`, oldest first; *count is how many. If it is 0, none are left. */
+/** Moves up to `capacity` spots from the stream to `spots`, oldest first. *count receives how many were moved; 0 means
+ *  that no spots are left. */
 CLV_API clv_status clv_blobs_pull(clv_blob_stream *stream, clv_spot *spots, size_t capacity,
                                   size_t *count);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The linear layer after an encoder that says to which class a text belongs. */
+/* Classifies texts: computes the probability of each class from an encoder's vectors, by the model's last linear
+ * layer. */
 #ifndef CLEAVE_CLASSES_H
 #define CLEAVE_CLASSES_H
 
@@ -11,13 +12,14 @@
 
 CLV_BEGIN_DECLS
 
-/** An open layer. It never changes, so any number of threads may use it at the same time. */
+/** An open classification layer. It never changes, so any number of threads may use it at the same time. */
 typedef struct clv_classes clv_classes;
 
 /**
- * Reads the layer of a model folder: classifier.weight [classes, D] and classifier.bias [classes] of model.safetensors
- * (classifier.out_proj for ELECTRA, RoBERTa and MPNet). A layer of one class belongs to a cross-encoder, see rank.h.
- * The classes' names come from id2label of config.json; without it they are "LABEL_0", "LABEL_1", ...
+ * Reads the classification layer of a model folder: classifier.weight [classes, D] and classifier.bias [classes] of
+ * model.safetensors (classifier.out_proj for ELECTRA, RoBERTa and MPNet). If a layer has only one class, the model is a
+ * cross-encoder: see rank.h. The classes' names come from id2label of config.json; without it they are "LABEL_0",
+ * "LABEL_1", ...
  *
  * A BERT model whose names begin with "bert." is read as transformers' BertForSequenceClassification. The layer's input
  * is then tanh(W v + b) of the first token's vector v, with W = pooler.dense.weight and b = pooler.dense.bias. Models
@@ -26,9 +28,9 @@ typedef struct clv_classes clv_classes;
  * the pooled vector, not divided by its length.
  *
  * @param model  opened from the same folder; must stay open as long as the layer.
- * @return CLV_OK; CLV_E_ARGUMENT (NULL); CLV_E_IO; CLV_E_FORMAT (no layer, its shape, a missing name, a model for
- *         several classes at once, a classifier of tokens; the message says what was found and what was expected);
- *         CLV_E_MEMORY. *out is NULL after a failure.
+ * @return CLV_OK; CLV_E_ARGUMENT (NULL); CLV_E_IO; CLV_E_FORMAT (no layer, a wrong shape, a missing name, a model that
+ *         gives a text several classes at once, a classifier of tokens; the message says what was found and what was
+ *         expected); CLV_E_MEMORY. *out is NULL after a failure.
  */
 CLV_API clv_status clv_classes_open(const clv_model *model, const char *folder, clv_classes **out);
 CLV_API void clv_classes_close(clv_classes *classes); /**< accepts NULL */
@@ -40,8 +42,8 @@ CLV_API const char *clv_classes_name(const clv_classes *classes, size_t index);
 CLV_API const clv_model_config *clv_classes_get_config(const clv_classes *classes);
 
 /**
- * Computes how probable each class is: p[t, c] = exp(s[t, c]) / sum over i of exp(s[t, i]) with the scores
- * s = V W^T + b.
+ * Computes the probability p[t, c] that text t belongs to class c: p[t, c] = exp(s[t, c]) / sum over i of exp(s[t, i])
+ * with the scores s = V W^T + b.
  *
  * The calling thread computes this, because the layer is small compared with the encoder.
  * @param vectors        V [texts, D], from an encoder with clv_classes_get_config
@@ -51,7 +53,7 @@ CLV_API const clv_model_config *clv_classes_get_config(const clv_classes *classe
  */
 CLV_API clv_status clv_classes_probabilities(const clv_classes *classes, const float *vectors,
                                              size_t texts, float *probabilities);
-/** Computes the scores s instead: [texts, classes]. */
+/** Computes the scores s of clv_classes_probabilities: [texts, classes]. Its errors are the same. */
 CLV_API clv_status clv_classes_scores(const clv_classes *classes, const float *vectors,
                                       size_t texts, float *scores);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Language models, which continue texts. */
+/* Opens language models, feeds them the tokens of a text, and draws the tokens that continue the text. */
 #ifndef CLEAVE_GENERATE_H
 #define CLEAVE_GENERATE_H
 
@@ -11,28 +11,28 @@ CLV_BEGIN_DECLS
 
 /* ------------------------------------------------------------------------------------ models -- */
 
-/** An open model: weights on one or several devices, a tokenizer, a chat template. */
+/** An open language model: weights on one or several devices, a tokenizer, a chat template. */
 typedef struct clv_language clv_language;
 
 typedef enum clv_language_cache {
     CLV_LANGUAGE_CACHE_F32 = 0, /**< keys and values are kept as float32 */
-    CLV_LANGUAGE_CACHE_F16 = 1, /**< they are kept as fp16, in half the memory */
+    CLV_LANGUAGE_CACHE_F16 = 1, /**< keys and values are kept as float16, in half the memory */
 } clv_language_cache;
 
 typedef enum clv_language_activations {
     CLV_LANGUAGE_F32 = 0, /**< matrices are multiplied with float32 numbers */
-    /** Rounds the vectors that matrices are multiplied with: each block of 32 numbers to multiples of 1/127 of its
-     *  largest one. This applies to tokens that are fed one by one or a few at a time; prompts are computed as with
-     *  F32. It is faster where PoCL compiles for AVX2, for weights of Q4_0, Q4_1 and Q8_0; scores change by up to 0.8.
-     *  GPUs and plain C compute as with F32. */
+    /** Rounds the vectors that matrices are multiplied with: the numbers of each block of 32 become multiples of 1/127
+     *  of its largest magnitude. This applies to tokens that are fed one by one or a few at a time; prompts are
+     *  computed as with F32. It is faster where PoCL compiles for AVX2, for weights of Q4_0, Q4_1 and Q8_0; scores
+     *  change by up to 0.8. GPUs and plain C compute as with F32. */
     CLV_LANGUAGE_INT8 = 1,
 } clv_language_activations;
 
-/** Start with CLV_INIT. */
+/** Options of clv_language_open. Start with CLV_INIT. */
 typedef struct clv_language_options {
     size_t size; /**< sizeof(clv_language_options) */
-    /** Largest number of tokens of a text, the prompt included; 0: as many as the model allows, at most 4096, and as
-     *  memory has room for. */
+    /** Largest number of tokens of a text, the prompt included; 0: as many as the model and the free memory allow, at
+     *  most 4096. */
     size_t context;
     clv_language_cache cache; /**< how keys and values are kept */
     size_t chunk;             /**< tokens of a prompt that are computed together; 0: 512 */
@@ -50,12 +50,12 @@ typedef struct clv_language_info {
     const char *name;         /**< what the file calls the model; "": it has no name */
     const char *template_;    /**< the chat template; NULL: none */
     size_t layers, width, heads, kv_heads, head_width, ffn;
-    size_t vocabulary; /**< number of scores, one for each token */
+    size_t vocabulary; /**< number of tokens, each of which gets a score */
     size_t context;    /**< longest text, in tokens, that the model was trained for */
     size_t room;       /**< largest number of tokens of a text with these options and this memory */
-    uint64_t parameters; /**< number of weights */
-    uint64_t bytes;      /**< size of its weights in the files */
-    const int32_t *ends; /**< tokens that end a text */
+    uint64_t parameters; /**< number of weights of the model */
+    uint64_t bytes;      /**< size of the model's weights in the files */
+    const int32_t *ends; /**< ids of the tokens that end a text */
     size_t end_count;
     size_t device_count; /**< devices that have layers; 0: plain C computes */
     bool tied;           /**< the word table also computes the scores */
@@ -68,8 +68,8 @@ typedef struct clv_language_share {
     size_t size;           /**< sizeof(clv_language_share) */
     const char *device;    /**< its label; borrowed from the context */
     size_t first, layers;  /**< layers [first, first + layers) */
-    uint64_t weight_bytes; /**< size of the weights there */
-    uint64_t cache_bytes;  /**< size of one token's keys and values there */
+    uint64_t weight_bytes; /**< size of the weights on this device */
+    uint64_t cache_bytes;  /**< size of one token's keys and values on this device */
     double bytes_s; /**< memory bandwidth, bytes per second; 0: not measured, because the context
                          has no other device or you gave the split */
     bool int8;      /**< you asked for CLV_LANGUAGE_INT8, and this device supports it */
@@ -79,10 +79,11 @@ typedef struct clv_language_share {
  * Opens a model: a GGUF file, or a folder with config.json, safetensors files and tokenizer.json.
  *
  * Architectures: llama, mistral, qwen2, qwen3. Weights: F32, F16, BF16, Q4_0, Q4_1, Q5_0, Q5_1, Q8_0, Q2_K to
- * Q6_K, IQ4_NL, IQ4_XS. They stay quantised on the devices. Anything else is refused by name.
+ * Q6_K, IQ4_NL, IQ4_XS. Quantised weights stay quantised on the devices. Other architectures and types are refused with
+ * a message that names them.
  *
  * @param context  the devices to use; NULL: plain C computes. Opening is then fast, because all work waits until you
- *                 feed tokens: use it to inspect a model.
+ *                 feed tokens: use NULL to inspect a model.
  * @return CLV_OK; CLV_E_IO; CLV_E_FORMAT (the message names the key or the tensor, what was found and what was
  *         expected); CLV_E_UNSUPPORTED (an architecture, a type, a rule); CLV_E_ARGUMENT (a split that does not fit, a
  *         context longer than the model's); CLV_E_NO_DEVICE; CLV_E_DEVICE_MEMORY; CLV_E_MEMORY. *out is NULL after a
@@ -102,8 +103,8 @@ CLV_API clv_status clv_language_get_share(const clv_language *language, size_t i
 CLV_API const clv_tokenizer *clv_language_tokenizer(const clv_language *language);
 
 /**
- * Makes the tokens of a conversation, up to where the model's answer begins. Text in messages never becomes a special
- * token. Bytes that are not UTF-8 become U+FFFD.
+ * Makes the tokens of a conversation, up to the place where the model's answer begins. Text in messages never becomes a
+ * special token. Bytes that are not UTF-8 become U+FFFD.
  *
  * @param family  NULL or "auto": the model's own template; if Cleave does not understand it, the template of the family
  *                that its special tokens indicate. Otherwise a family of clv_chat_template.
@@ -119,14 +120,14 @@ CLV_API clv_status clv_language_chat(const clv_language *language, const clv_cha
 /* --------------------------------------------------------------------------------- sequences -- */
 
 /** One text: its tokens, and their keys and values on the model's devices. Sequences of one model share its weights.
- *  Several threads may use them at the same time; their calls take turns. */
+ *  Several threads may use sequences of one model at the same time; their calls take turns. */
 typedef struct clv_sequence clv_sequence;
 
 CLV_API clv_status clv_sequence_create(clv_language *language, clv_sequence **out);
 CLV_API void clv_sequence_free(clv_sequence *sequence); /**< accepts NULL */
 /** Returns the tokens that were fed so far, borrowed from the sequence; `count` may be NULL. */
 CLV_API const int32_t *clv_sequence_tokens(const clv_sequence *sequence, size_t *count);
-/** Keeps the first `count` tokens and forgets the rest. CLV_E_ARGUMENT if there are fewer. */
+/** Keeps the first `count` tokens and forgets the rest. CLV_E_ARGUMENT if the text has fewer tokens. */
 CLV_API clv_status clv_sequence_rewind(clv_sequence *sequence, size_t count);
 
 /**
@@ -144,24 +145,24 @@ CLV_API clv_status clv_sequence_feed(clv_sequence *sequence, const int32_t *ids,
  * one, because the weights are read once for up to 8 texts. The scores of each text (clv_sequence_scores) have the same
  * bits as if clv_sequence_feed had fed its token alone.
  *
- * @param count  any number of texts; 8 at a time are computed together.
+ * @param count  any number of texts; up to 8 at a time are computed together.
  * @return as clv_sequence_feed; CLV_E_ARGUMENT (texts of different models, or the same text twice). After a failure all
  *         texts are as before, but have no scores.
  */
 CLV_API clv_status clv_sequences_feed(clv_sequence *const *sequences, size_t count,
                                       const int32_t *ids);
-/** Gets the scores of the tokens that could follow the last one fed; borrowed until the next call. CLV_E_ARGUMENT if
- *  there are none. */
+/** Gets the scores of all tokens that could follow the last token fed; borrowed until the next call with this sequence.
+ *  CLV_E_ARGUMENT if there are no scores. */
 CLV_API clv_status clv_sequence_scores(clv_sequence *sequence, const float **scores);
 
 /** How a token is drawn from scores. Start with CLV_SAMPLING_INIT, which has the usual values, or with CLV_INIT, which
  *  takes the highest score (temperature 0). The steps are applied in the order of the fields. */
 typedef struct clv_sampling {
     size_t size; /**< sizeof(clv_sampling) */
-    /** Scores of recent tokens are divided by this if they are positive, multiplied by it if negative; 0, 1: no
+    /** Positive scores of recent tokens are divided by this number, negative ones are multiplied by it; 0 and 1: no
      *  penalty. */
     double penalty;
-    size_t penalty_last; /**< how many of the last tokens are recent, prompt included */
+    size_t penalty_last; /**< how many of the last tokens count as recent, prompt included */
     size_t top_k;        /**< keep the K tokens with the highest scores; 0: all */
     double top_p; /**< keep the fewest tokens whose probabilities sum to this; 0 and 1: all */
     double min_p; /**< keep tokens with at least this share of the highest probability; 0: all */
@@ -197,8 +198,8 @@ CLV_API clv_status clv_sample_from(const float *scores, size_t count, const clv_
 typedef enum clv_stop {
     CLV_STOP_END = 0,     /**< the model ended the text */
     CLV_STOP_TEXT = 1,    /**< a stop text appeared */
-    CLV_STOP_LENGTH = 2,  /**< it has as many new tokens as you asked for */
-    CLV_STOP_CONTEXT = 3, /**< there is no more room */
+    CLV_STOP_LENGTH = 2,  /**< the text has as many new tokens as you asked for */
+    CLV_STOP_CONTEXT = 3, /**< the text has reached the largest number of tokens */
     CLV_STOP_CALLER = 4,  /**< your function stopped the generation */
 } clv_stop;
 
@@ -207,7 +208,7 @@ typedef enum clv_stop {
  *  still held back. Return 0 to go on. */
 typedef int clv_piece(const char *text, size_t length, int32_t id, void *user);
 
-/** Start with CLV_INIT. */
+/** How clv_sequence_write continues a text. Start with CLV_INIT. */
 typedef struct clv_writing {
     size_t size;   /**< sizeof(clv_writing) */
     size_t tokens; /**< largest number of new tokens; 0: until something else ends the text */
@@ -218,15 +219,15 @@ typedef struct clv_writing {
     clv_piece *piece; /**< may be NULL */
     void *user;
     /** Largest number of tokens to guess ahead, 0 (none) to 7. If the last tokens occurred earlier in the text, the
-     *  guess is what followed them there. One step checks all guesses together. Tokens, text and scores have the same
-     *  bits as without guesses, but texts that repeat themselves are written faster. */
+     *  guess is the tokens that followed that earlier occurrence. One step checks all guesses together. Tokens, text
+     *  and scores have the same bits as without guesses, but texts that repeat themselves are written faster. */
     size_t lookup;
 } clv_writing;
 
-/** What was written. Free `tokens` and `text` with clv_free. Start with CLV_INIT. */
+/** What clv_sequence_write wrote. Free `tokens` and `text` with clv_free. Start with CLV_INIT. */
 typedef struct clv_written {
     size_t size;     /**< sizeof(clv_written) */
-    int32_t *tokens; /**< all new tokens, the one that ended the text included */
+    int32_t *tokens; /**< all new tokens, including the token that ended the text */
     size_t count;
     char *text; /**< without control tokens and stop texts; terminated */
     size_t length;
@@ -241,17 +242,17 @@ typedef struct clv_written {
  * Continues a text token by token. The text must already have tokens (clv_sequence_feed).
  *
  * The last new token is not fed: feed it before you continue the text further.
- * @return as clv_sequence_feed and clv_sample; after a failure *written holds what was written before it.
+ * @return as clv_sequence_feed and clv_sample; after a failure *written holds what was written before the failure.
  */
 CLV_API clv_status clv_sequence_write(clv_sequence *sequence, const clv_writing *writing,
                                       clv_written *written);
 /**
  * Continues several texts of one model together: each step adds one token to each text (clv_sequences_feed), until the
- * last text ends. Each text is the one that clv_sequence_write would give, bit for bit; `lookup` is ignored.
+ * last text ends. Each text is bit for bit the text that clv_sequence_write would write; `lookup` is ignored.
  *
  * @param writings  [count], how to continue each text.
  * @param written   out, [count].
- * @return as clv_sequence_write; after a failure each *written[i] holds what was written before it.
+ * @return as clv_sequence_write; after a failure each *written[i] holds what was written before the failure.
  */
 CLV_API clv_status clv_sequences_write(clv_sequence *const *sequences, size_t count,
                                        const clv_writing *const *writings,
@@ -259,7 +260,7 @@ CLV_API clv_status clv_sequences_write(clv_sequence *const *sequences, size_t co
 
 /* ------------------------------------------------------------- one text of a folder, as before -- */
 
-/** Sizes and rules of a decoder. Borrowed from it; may gain fields at its end. */
+/** Sizes and rules of a decoder's model. Borrowed from the decoder; may gain fields at its end. */
 typedef struct clv_decoder_config {
     size_t width;    /**< D, hidden_size */
     size_t heads;    /**< H, divides D; D / H is even, at most 256 */
@@ -273,7 +274,7 @@ typedef struct clv_decoder_config {
     bool tied;         /**< the word table also computes the scores */
 } clv_decoder_config;
 
-/** A model and one text. */
+/** An open language model and the one text that it continues. */
 typedef struct clv_decoder clv_decoder;
 
 typedef struct clv_generate_options {
@@ -290,7 +291,7 @@ typedef struct clv_generate_options {
 /**
  * Opens a model for one text, as clv_language_open does, but needs no tokenizer.
  *
- * @param positions  most tokens of the text; 0: as many as the model was trained for.
+ * @param positions  largest number of tokens of the text; 0: as many as the model was trained for.
  * @return as clv_language_open.
  */
 CLV_API clv_status clv_decoder_open(clv_context *context, const char *path, size_t positions,
@@ -312,10 +313,11 @@ CLV_API clv_status clv_decoder_feed(clv_decoder *decoder, size_t first, const in
                                     size_t count, float *scores);
 
 /**
- * Continues a prompt, token by token.
+ * Feeds a prompt and continues it token by token.
  *
  * @param made   out, [options->tokens]: the new tokens.
- * @param count  out: how many there are; fewer than options->tokens if `stop` came or `positions` was reached.
+ * @param count  out: how many new tokens there are; fewer than options->tokens if `stop` came or the text reached
+ *                `positions` tokens.
  * @return as clv_decoder_feed; CLV_E_ARGUMENT (a temperature below 0).
  * The same prompt, seed and device give the same tokens.
  */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* GGUF files, the format in which quantised language models are distributed. */
+/* Reads GGUF files, the format in which quantised language models are distributed. */
 #ifndef CLEAVE_GGUF_H
 #define CLEAVE_GGUF_H
 
@@ -12,8 +12,8 @@
 
 CLV_BEGIN_DECLS
 
-/** How the weights of a tensor are stored. The numbers are those in the files. The format knows further types: Cleave
- *  can list them, but not compute with them. */
+/** How the weights of a tensor are stored. The numbers are those in the files. The format has further types: Cleave can
+ *  list tensors of such a type, but not compute with them. */
 typedef enum clv_quant {
     CLV_QUANT_F32 = 0,
     CLV_QUANT_F16 = 1,
@@ -32,15 +32,15 @@ typedef enum clv_quant {
     CLV_QUANT_BF16 = 30,
 } clv_quant;
 
-/** Facts about a type. Frozen. */
+/** Facts about a storage type of weights. Frozen. */
 typedef struct clv_quant_facts {
     const char *name; /**< "Q4_1" */
     size_t count;     /**< weights in a block */
     size_t bytes;     /**< bytes of a block */
-    bool supported;   /**< Cleave can compute with it */
+    bool supported;   /**< Cleave can compute with the type */
 } clv_quant_facts;
 
-/** Returns the facts about a type; NULL if the format does not know the number. */
+/** Returns the facts about a storage type; NULL if the format has no type with this number. */
 CLV_API const clv_quant_facts *clv_quant_get_facts(uint32_t type);
 
 /** Types of metadata values; the numbers are those in the files. */
@@ -91,7 +91,7 @@ typedef struct clv_gguf clv_gguf;
 /**
  * Opens a little-endian GGUF file of version 2 or 3 and checks everything before the data: each count and length must
  * fit into the remaining bytes, types must be known, names must be unique, the product of a shape must not overflow,
- * and tensors must lie inside the file without overlap. It never allocates more memory than the file's length
+ * and tensors must lie inside the file without overlap. The call never allocates more memory than the file's length
  * justifies, and does not read the data.
  *
  * @return CLV_OK; CLV_E_IO; CLV_E_FORMAT (the message says what was found and what was expected); CLV_E_UNSUPPORTED
@@ -101,18 +101,19 @@ CLV_API clv_status clv_gguf_open(const char *path, clv_gguf **out);
 CLV_API void clv_gguf_close(clv_gguf *file); /**< accepts NULL */
 
 CLV_API uint32_t clv_gguf_version(const clv_gguf *file);
-CLV_API const char *clv_gguf_path(const clv_gguf *file); /**< as it was opened */
+CLV_API const char *clv_gguf_path(const clv_gguf *file); /**< the path given to clv_gguf_open */
 
 /** The metadata's pairs, in the order of the file. clv_gguf_pair returns a pair's key, or NULL beyond the last, and
  *  stores its value in *value (may be NULL). */
 CLV_API size_t clv_gguf_pair_count(const clv_gguf *file);
 CLV_API const char *clv_gguf_pair(const clv_gguf *file, size_t index, clv_gguf_value *value);
-/** Gets the value of a key; false if there is no such key. */
+/** Gets the value of a key and returns true; returns false if there is no such key. */
 CLV_API bool clv_gguf_get(const clv_gguf *file, const char *key, clv_gguf_value *value);
-/** Takes the next element from the front of an array; false at its end. */
+/** Takes the next element from the front of an array and returns true; returns false if no element is left. */
 CLV_API bool clv_gguf_next(clv_gguf_value *array, clv_gguf_value *element);
 
-/** The file's tensors, by their place in the file (NULL beyond the last) or by name (NULL if there is none). */
+/** The file's tensors. clv_gguf_tensor_at returns one by its position in the file (NULL beyond the last),
+ *  clv_gguf_tensor_find by its name (NULL if there is none). */
 CLV_API size_t clv_gguf_tensor_count(const clv_gguf *file);
 CLV_API const clv_gguf_tensor *clv_gguf_tensor_at(const clv_gguf *file, size_t index);
 CLV_API const clv_gguf_tensor *clv_gguf_tensor_find(const clv_gguf *file, const char *name);
@@ -126,7 +127,7 @@ CLV_API clv_status clv_gguf_read(const clv_gguf *file, const clv_gguf_tensor *te
 /**
  * Reads weights [first, first + count) as float32. `first` and `count` must be multiples of the type's block.
  * CLV_E_UNSUPPORTED (Cleave cannot compute with the type, which the message names); other errors as clv_gguf_read.
- * Accuracy: one rounding at most.
+ * Accuracy: each weight is rounded at most once.
  */
 CLV_API clv_status clv_gguf_read_f32(const clv_gguf *file, const clv_gguf_tensor *tensor,
                                      uint64_t first, size_t count, float *out);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs your kernel over many items, split over the context's devices: a ready-made form of the job (job.h) that most
- * programs would write. */
+/* Runs your kernel over many items, split over the context's devices. This is the kind of job (job.h) that most
+ * programs need, ready-made. */
 #ifndef CLEAVE_ITEMS_H
 #define CLEAVE_ITEMS_H
 
@@ -38,10 +38,11 @@ typedef struct clv_item_arg {
  */
 typedef clv_status clv_items_reference(void *const *args, size_t first, size_t count, void *user);
 
-/** Fields may be zero unless their comment says otherwise. */
+/** A kernel, the number of items and how to launch the kernel. `size`, `source`, `kernel` and `items` must be set; the
+ *  other fields may be zero. */
 typedef struct clv_items {
     size_t size;                 /**< sizeof(clv_items) */
-    const clv_cl_source *source; /**< yours; must live as long as the context (see clv_launch) */
+    const clv_cl_source *source; /**< must live as long as the context (see clv_launch) */
     const char *kernel;          /**< name of the kernel, and of the job */
     clv_define defines[CLV_MAX_DEFINES];
     size_t items; /**< number of items, below 2^32 */
@@ -61,11 +62,11 @@ typedef struct clv_items {
 
 /**
  * Runs a kernel over items. Each launch gets one chunk of the items as if there were no others: the chunk's first item
- * is at element 0 of every input and output. An item's result must not depend on its chunk; then it does not depend on
- * the devices either.
+ * is at element 0 of every input and output. An item's result must not depend on its chunk; then the result does not
+ * depend on the devices either.
  *
- * A work-group holds several items only if their number divides the chunk, or if COUNT is among the arguments. In the
- * second case the last group may reach beyond the chunk, so the kernel must begin with
+ * A work-group holds several items only if their number divides the number of items in the chunk, or if COUNT is among
+ * the arguments. In the second case the last group may reach beyond the chunk, so the kernel must begin with
  * `if (get_global_id(...) >= count) return;`.
  *
  * @param args    [count], at least one of them OUTPUT.

@@ -19,11 +19,12 @@ typedef struct clv_cost {
     double traffic_bytes;  /**< device memory read and written by the kernels */
     double transfer_bytes; /**< host to device and back */
     uint64_t memory_bytes; /**< device memory of one chunk of this range */
-    uint64_t buffer_bytes; /**< size of the largest buffer among these; 0: unknown */
+    uint64_t buffer_bytes; /**< size of the chunk's largest buffer; 0: unknown */
 } clv_cost;
 
 /**
- * Tells you how many units are done; return non-zero to cancel the job at the next chunk border.
+ * Your function, which the library tells how many units are done; return non-zero to cancel the job at the next chunk
+ * border.
  *
  * Your function must return normally: no longjmp, no exception. It may call the library, as may the functions of a
  * job. Calls that would have to wait for the running job do not wait: in the same context, a new job is refused
@@ -32,7 +33,7 @@ typedef struct clv_cost {
 typedef int clv_progress(const char *job, size_t done, size_t total, void *user);
 
 /**
- * A job: plain data and five functions, none of which needs to know how many devices there are.
+ * A job: plain data and five functions, none of which depends on how many devices there are.
  *
  * A range is [first, first + count). `user` is your own pointer: the threads of all devices call your functions with
  * it at the same time, so only commit may write through it. You must set `enqueue` and `commit`; the rest may be 0 or
@@ -67,7 +68,7 @@ typedef struct clv_job {
     clv_cost (*cost)(size_t first, size_t count, void *user);
 
     /** Prepares a device: constants, shared inputs. Called once per device, on its thread, before its first chunk. The
-     *  runtime frees what it takes with clv_worker_buffer. NULL: nothing to set up. */
+     *  runtime frees the buffers that setup gets from clv_worker_buffer. NULL: nothing to set up. */
     clv_status (*setup)(clv_worker *worker, void *user);
 
     /** Enqueues a range's inputs, kernels and outputs into the slot without waiting. Called on the device's thread. */
@@ -77,8 +78,8 @@ typedef struct clv_job {
      *  once for every unit. */
     clv_status (*commit)(const clv_slot *slot, size_t first, size_t count, void *user);
 
-    /** Computes a range in plain C into the slot's results. Several threads may call it at the same time, yours among
-     *  them. NULL: the job has no fallback. */
+    /** Computes a range in plain C into the slot's results. Several threads, including yours, may call it at the same
+     *  time. NULL: the job has no fallback. */
     clv_status (*reference)(clv_slot *slot, size_t first, size_t count, void *user);
 
     clv_progress *progress; /**< NULL: none; called on your thread, at most 10 times per second */
@@ -86,11 +87,12 @@ typedef struct clv_job {
 
     clv_cost unit_cost; /**< if `cost` is NULL: all figures, buffer_bytes too, for one unit */
 
-    /** Allows the runtime to call setup and enqueue once more on a device, before the calls that count. Such a
-     *  rehearsal finds out which kernels they launch, so that all cores can compile these at the same time: launches
-     *  are only noted, copies and fills do nothing, reads give zeros, and buffers exist. Set this only if the two
-     *  functions keep nothing from such a call, and if every kernel can run as one work-group with buffers full of
-     *  zeros and with all scalar arguments 0: it must end, and must touch only the first 256 MiB of a buffer. */
+    /** Allows the runtime to call setup and enqueue once more on a device, before the real calls. Such a rehearsal
+     *  finds out which kernels the two functions launch, so that all cores can compile the kernels at the same time:
+     *  launches are only recorded, copies and fills do nothing, reads give zeros, and buffers exist. Set `rehearse`
+     *  only if the two functions keep nothing from such a call, and if every kernel can run as one work-group with
+     *  buffers full of zeros and with all scalar arguments 0: the kernel must end, and must access only the first 256
+     *  MiB of a buffer. */
     bool rehearse;
 } clv_job;
 
@@ -116,16 +118,16 @@ CLV_API clv_device *clv_worker_device(const clv_worker *worker);
 CLV_API size_t clv_worker_index(const clv_worker *worker);     /**< below CLV_MAX_WORKERS */
 CLV_API clv_queue *clv_worker_queue(const clv_worker *worker); /**< for setup */
 
-/* A key names each buffer: a number that you choose. A worker and a slot have separate keys, at most 32 different ones
- * each. Buffers belong to the runtime and live until the job ends. Their contents last for one chunk (slots) or for all
- * chunks (workers). */
+/* Each buffer has a key, which is a number that you choose. A worker and a slot have separate keys, at most 32
+ * different ones each. Buffers belong to the runtime and live until the job ends. Their contents last for one chunk
+ * (slots) or for all chunks (workers). */
 
 /** Gets a buffer of the worker: the same one at every call with this key. If `bytes` exceeds its size, the buffer
- *  grows and loses its contents. `clv_worker_buffer(worker, KEY, 0, &b)` looks up what setup made. */
+ *  grows and loses its contents. `clv_worker_buffer(worker, KEY, 0, &b)` gets the buffer that setup made. */
 CLV_API clv_status clv_worker_buffer(clv_worker *worker, unsigned key, size_t bytes,
                                      clv_buffer **buffer);
 
-/** As clv_worker_buffer, but every chunk in flight has its own buffer. */
+/** Gets a buffer of the slot, as clv_worker_buffer gets one of the worker: every chunk in flight has its own buffer. */
 CLV_API clv_status clv_slot_buffer(clv_slot *slot, unsigned key, size_t bytes, clv_buffer **buffer);
 CLV_API clv_worker *clv_slot_worker(const clv_slot *slot);
 CLV_API clv_queue *clv_slot_queue(const clv_slot *slot);
@@ -147,18 +149,19 @@ typedef struct clv_box {
 } clv_box;
 
 /** Makes a box of your array available to the device. A device that shares host memory uses the box in place; for any
- *  other, one strided copy packs it densely into slot memory under `key`. A kernel finds element (i,j,k) of the box at
- *  offset + i * stride[0] + j * stride[1] + k of `place->buffer`. Pass offset and strides to the kernel, because they
- *  differ from device to device. In place, the box has the alignment of your memory: a kernel may read it through
- *  pointers to vectors (float8 *) only if that is a multiple of the vector's size; vload8 accepts any element. */
+ *  other device, one strided copy packs the box densely into slot memory under `key`. A kernel finds element (i,j,k) of
+ *  the box at offset + i * stride[0] + j * stride[1] + k of `place->buffer`. Pass offset and strides to the kernel,
+ *  because they differ from device to device. In place, the box has the alignment of your memory: a kernel may read it
+ *  through pointers to vectors (float8 *) only if that is a multiple of the vector's size; vload8 accepts any
+ *  element. */
 CLV_API clv_status clv_slot_input(clv_slot *slot, unsigned key, const clv_box *box,
                                   clv_place *place);
 
 /** Gets result memory under `key` for kernels to write; the runtime copies it back to the host. */
 CLV_API clv_status clv_slot_output(clv_slot *slot, unsigned key, size_t bytes, clv_buffer **buffer);
 
-/** Returns the result under `key` on the host, of the size you asked for. In `commit`, it holds what the kernels
- *  or `reference` wrote; `reference` may write to it. */
+/** Returns the result under `key` on the host, of the size you asked for. In `commit`, the result holds what the
+ *  kernels or `reference` wrote; `reference` may write to it. */
 CLV_API void *clv_slot_result(const clv_slot *slot, unsigned key);
 /** Makes result memory under `key` on the host, for `reference` to fill. */
 CLV_API clv_status clv_slot_result_create(clv_slot *slot, unsigned key, size_t bytes,
@@ -170,7 +173,7 @@ CLV_API clv_status clv_slot_result_create(clv_slot *slot, unsigned key, size_t b
 typedef struct clv_share {
     const char *device; /**< label, or "host (reference)" */
     size_t units, chunks;
-    double busy_s; /**< time with chunks in flight, from enqueue to done */
+    double busy_s; /**< time with at least one chunk in flight (enqueued, not complete) */
     /** Time of the kernels alone, from events if these can be trusted. Negative if it is unknown, for example because
      *  a discrete GPU does not time kernels unless clv_context_options.event_times is set. */
     double kernel_s;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Lets bindings of other languages, which describe the structures of these headers by hand, check the sizes. */
+/* Lets a binding for another language, which describes the structures of these headers by hand, check their sizes. */
 #ifndef CLEAVE_LAYOUT_H
 #define CLEAVE_LAYOUT_H
 

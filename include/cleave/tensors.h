@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Named arrays in a safetensors file: a strict reader and a simple writer. */
+/* Reads safetensors files, with strict checks, and writes them. Such a file holds named arrays. */
 #ifndef CLEAVE_TENSORS_H
 #define CLEAVE_TENSORS_H
 
@@ -11,7 +11,7 @@
 
 CLV_BEGIN_DECLS
 
-/** Element types of the format. The numbers never change. */
+/** Element types of the safetensors format. The numbers never change. */
 typedef enum clv_tensor_type {
     CLV_TENSOR_F32 = 0,
     CLV_TENSOR_F64 = 1,
@@ -51,7 +51,7 @@ typedef struct clv_tensors clv_tensors;
  * Opens a safetensors file and checks its whole header before it uses any of it. The header must not be longer than the
  * file or 100 MB; it must be UTF-8 JSON, one object without repeated names and with bounded nesting; all types must be
  * known; each shape's product must not overflow and must fit the number of bytes; and the tensors' ranges must cover
- * the data without gap, overlap or remainder. It does not read the data.
+ * the data without gap, overlap or remainder. The data are not read.
  *
  * @return CLV_OK; CLV_E_IO; CLV_E_FORMAT (the message names the tensor, what was found and what was expected, and says
  *         so if the file is a Git LFS pointer, a pickle or a GGUF file); CLV_E_SHAPE (rank above 8); CLV_E_MEMORY. *out
