@@ -71,7 +71,7 @@ enum {
     CLV_SPOT_SATURATED = 2,  /**< the brightest pixel has the type's largest value */
     CLV_SPOT_BAD_PIXEL = 4,  /**< there is a NaN or inf within 4 sigma */
     CLV_SPOT_BORDER = 8, /**< the spot's disc of radius sqrt(2) sigma reaches beyond the frame */
-    CLV_SPOT_GAP = 16,   /**< interpolated by the linker */
+    CLV_SPOT_GAP = 16,   /**< position interpolated by the linker in a gap of a track */
 };
 
 /** One spot. Position 0 is the centre of the first pixel. Frozen. */

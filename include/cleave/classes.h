@@ -53,7 +53,8 @@ CLV_API const clv_model_config *clv_classes_get_config(const clv_classes *classe
  */
 CLV_API clv_status clv_classes_probabilities(const clv_classes *classes, const float *vectors,
                                              size_t texts, float *probabilities);
-/** Computes the scores s of clv_classes_probabilities: [texts, classes]. Its errors are the same. */
+/** Computes the scores s [texts, classes] from which clv_classes_probabilities computes the probabilities. Returns the
+ *  same statuses. */
 CLV_API clv_status clv_classes_scores(const clv_classes *classes, const float *vectors,
                                       size_t texts, float *scores);
 

@@ -66,7 +66,7 @@ typedef struct clv_language_info {
 /** A device's share of a model. Start with CLV_INIT. */
 typedef struct clv_language_share {
     size_t size;           /**< sizeof(clv_language_share) */
-    const char *device;    /**< its label; borrowed from the context */
+    const char *device;    /**< the device's label; borrowed from the context */
     size_t first, layers;  /**< layers [first, first + layers) */
     uint64_t weight_bytes; /**< size of the weights on this device */
     uint64_t cache_bytes;  /**< size of one token's keys and values on this device */

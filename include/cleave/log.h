@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where the library's messages go. By default the library prints nothing. */
+/* Sets where the library's messages go and which of them are sent. By default the library prints nothing. */
 #ifndef CLEAVE_LOG_H
 #define CLEAVE_LOG_H
 
@@ -21,8 +21,8 @@ typedef void clv_log_sink(clv_log_level level, const char *line, void *user);
 /**
  * Sends messages up to `level` to `sink`; NULL silences the library.
  *
- * Until you first call it, the environment decides: with CLEAVE_LOG=error|warn|info|debug messages go to stderr, with
- * anything else there are none. Threads: any.
+ * Until you first call this function, the environment decides: with CLEAVE_LOG=error|warn|info|debug, messages up to
+ * that level go to stderr; with any other value there are no messages. Threads: any.
  */
 CLV_API void clv_log_set(clv_log_level level, clv_log_sink *sink, void *user);
 

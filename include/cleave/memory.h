@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Memory that the library hands to you. */
+/* Frees memory that the library allocated for you. */
 #ifndef CLEAVE_MEMORY_H
 #define CLEAVE_MEMORY_H
 

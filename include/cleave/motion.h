@@ -48,7 +48,8 @@ typedef struct clv_msd {
 typedef struct clv_diffusion_options {
     size_t size;               /**< sizeof(clv_diffusion_options) */
     bool position_error_given; /**< position_error is known; else it is estimated together with D */
-    /** Standard deviation of a position along y or x, in the positions' unit; that along z is always estimated. */
+    /** Standard deviation of a position along y or x, in the positions' unit; the deviation along z is always
+     *  estimated. */
     double position_error;
     double exposure; /**< exposure time / time between frames, 0 to 1 */
     /** The share of the diffusive motion that you removed by subtracting a drift: see clv_tracks_drift. */
@@ -57,19 +58,19 @@ typedef struct clv_diffusion_options {
 
 /** A diffusion coefficient D, in the square of the positions' unit per frame. NaN: too few displacements. Frozen. */
 typedef struct clv_diffusion {
-    double d, d_error;        /**< the mean over the axes, and its standard error */
+    double d, d_error;        /**< mean D over the axes, and its standard error */
     double lateral, axial;    /**< D along y and x; D along z (NaN for flat tracks) */
     double position_variance; /**< variance of a position along y or x; may be negative by chance */
-    double position_variance_z; /**< the same along z; NaN for flat tracks */
+    double position_variance_z; /**< variance of a position along z; NaN if flat */
     double offset;              /**< msd(lag) = 2 axes D lag + offset, in the limit of many spots */
-    size_t displacements, tracks; /**< how many were used */
+    size_t displacements, tracks; /**< numbers that were used */
 } clv_diffusion;
 
 /**
  * Makes a set of tracks from a table of spots, which it copies.
  *
  * @param points    [count] in any order. A track has at most one spot per frame; frames may be missing.
- * @param z         [count]; NULL: the tracks are flat. They also count as flat if z is the same everywhere.
+ * @param z         [count]; NULL: the tracks are flat. Tracks also count as flat if z is the same everywhere.
  * @param particle  [count]: the track of each point; a point with a negative number belongs to no track.
  * @param tracks    out; free with clv_tracks_free.
  * @return CLV_OK; CLV_E_ARGUMENT (NULL; a position that is not finite, or beyond 1e150; a track that has two spots in
@@ -100,9 +101,11 @@ CLV_API size_t clv_tracks_spots(const clv_tracks *tracks, clv_point *points, dou
 
 /**
  * Computes the common motion of all tracks: the mean displacement from each frame to the next, over all tracks that
- * have a spot in both, summed over the frames. A frame that no track passes into has the drift of the frame before it.
+ * have a spot in both frames, summed from the first frame on. If no track continues into a frame, its drift is that of
+ * the frame before it.
  *
- * @param smooth  average the mean displacement over this many frames: the frame and those before it; 0 or 1: do not.
+ * @param smooth  number of frames (each frame and those before it) over which mean displacements are averaged; 0 or 1:
+ *                no averaging.
  * @param drift   out, [last - first + 1][3]: z, y, x, since the first frame.
  * @param share   out, may be NULL: the share of the diffusive motion that you remove by subtracting this drift, because
  *                the mean of n tracks contains 1/n of the motion of each of them.
@@ -113,19 +116,19 @@ CLV_API size_t clv_tracks_spots(const clv_tracks *tracks, clv_point *points, dou
 CLV_API clv_status clv_tracks_drift(const clv_tracks *tracks, size_t smooth, double *drift,
                                     double *share);
 
-/** Subtracts a drift from all positions: that of clv_tracks_drift, or another one of the same shape. CLV_E_ARGUMENT (a
- *  drift that is not finite). */
+/** Subtracts a drift from all positions. `drift` has the shape that clv_tracks_drift writes. CLV_E_ARGUMENT (a drift
+ *  that is not finite). */
 CLV_API clv_status clv_tracks_subtract(clv_tracks *tracks, const double *drift);
 
 enum { CLV_ALL_TRACKS = -1 };
 
 /**
  * Computes mean squared displacements: msd(lag) is the mean of |r(t + lag) - r(t)|^2 over all pairs of spots that are
- * `lag` frames apart, overlapping ones included.
+ * `lag` frames apart, including pairs that overlap in time.
  *
  * @param index  index of a track, or CLV_ALL_TRACKS: the mean over tracks, each weighted by its `independent` (as in
  *               trackpy's emsd).
- * @param lags   the largest lag; all lags from 1 to this are computed.
+ * @param lags   the largest lag; all lags from 1 to `lags` are computed.
  * @param msd    out, [lags].
  * @return CLV_OK; CLV_E_ARGUMENT (NULL, no such track); CLV_E_MEMORY.
  *

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Patch statistics: PACO, which searches for exoplanets in angular differential imaging. */
+/* Searches for exoplanets in angular differential imaging by the PACO algorithm, which models the statistics of
+ * patches. */
 #ifndef CLEAVE_PATCH_H
 #define CLEAVE_PATCH_H
 
@@ -9,7 +10,7 @@ CLV_BEGIN_DECLS
 
 typedef enum clv_psf_mode {
     CLV_PSF_SHIFT = 0, /**< the PSF is shifted to the planet's sub-pixel position in each frame */
-    CLV_PSF_FIXED,     /**< it stays centred on the pixel: faster, but S/N is off by up to 0.6 */
+    CLV_PSF_FIXED,     /**< the PSF stays centred on a pixel: faster, but S/N is off by up to 0.6 */
 } clv_psf_mode;
 
 typedef enum clv_paco_convention {
@@ -37,14 +38,14 @@ typedef struct clv_paco_input {
         weights; /**< [frames] above 0: 1 / variance of each frame's noise, in any unit; NULL: all are 1 */
 } clv_paco_input;
 
-/** Zero fields mean the default. */
+/** Options of clv_paco. Zero fields mean the default. */
 typedef struct clv_paco_options {
     size_t size;     /**< sizeof(clv_paco_options) */
     unsigned radius; /**< a patch is a disc of this radius, 2 to 6; 0: 4 (49 pixels) */
     clv_psf_mode psf_mode;
     clv_paco_convention convention;
     clv_rounding rounding;
-    bool reverse_angles;       /**< the angles turn the other way */
+    bool reverse_angles;       /**< change the sign of all angles */
     bool centre_given;         /**< else the star is on pixel (width / 2, height / 2) */
     double centre_x, centre_y; /**< column and row of the star, 0-based, fractions allowed */
     unsigned psf_vectors;   /**< basis of the shifted PSF: 5, 10 or 15; 0: 10, or fewer if enough */
@@ -72,10 +73,10 @@ typedef struct clv_paco_counts {
  *   a = sum_l h_l' C_k^-1 h_l      b = sum_l h_l' C_k^-1 (r_{k,l} - m_k)
  *
  * The sums run over the frames l. k = k(l) is the patch in which a planet at the map position would be in frame l, m_k
- * and C_k are the mean and the shrunk covariance of that patch over time, r are its pixels, and h_l is the PSF there.
- * With weights w, the noise of frame l has the covariance C_k / w_l: m_k is the mean with these weights, C_k comes from
- * sqrt(w_l) (r - m_k), and frame l counts w_l times in a and b. clv_paco_maps computes S/N = b / sqrt(a), flux = b / a
- * and sigma = 1 / sqrt(a).
+ * and C_k are the mean and the shrunk covariance of that patch over time, r are the patch's pixels, and h_l is the PSF
+ * in the patch. With weights w, the noise of frame l has the covariance C_k / w_l: m_k is the mean with these weights,
+ * C_k comes from sqrt(w_l) (r - m_k), and frame l counts w_l times in a and b. clv_paco_maps computes
+ * S/N = b / sqrt(a), flux = b / a and sigma = 1 / sqrt(a).
  *
  * @param context  the devices to use; the maps do not depend on their number.
  * @param options  NULL means all defaults.
@@ -85,11 +86,11 @@ typedef struct clv_paco_counts {
  * @param report   may be NULL; the run is added to it.
  * @return CLV_OK; CLV_E_ARGUMENT (NULL, radius outside 2 to 6, centre outside the frame, a PSF that
  *         is not finite or all zero, a weight that is not above 0); CLV_E_SHAPE (fewer than 2 frames, a frame or PSF
- *         smaller than the patch); CLV_E_CANCELLED; CLV_E_MEMORY; CLV_E_DEVICE... of the job. After an error the maps
- *         are not written.
+ *         smaller than the patch); CLV_E_CANCELLED; CLV_E_MEMORY; and the CLV_E_DEVICE... statuses of clv_job_run.
+ *         After an error the maps are not written.
  *
- * Accuracy: compared with float64, a is within 5e-5 and S/N within 1e-3 (FIXED), or 1e-3 and 2e-3 (SHIFT); observed
- * were 3e-6 and 2e-4. One device gives the same bits for every batch, chunk and sub-device.
+ * Accuracy: compared with float64, a is within 5e-5 and S/N within 1e-3 (FIXED), or within 1e-3 and 2e-3 (SHIFT). The
+ * errors observed are 3e-6 in a and 2e-4 in S/N. One device gives the same bits for every batch, chunk and sub-device.
  * Threads: any; one job at a time per context.
  */
 CLV_API clv_status clv_paco(clv_context *context, const clv_paco_input *input,
@@ -110,7 +111,7 @@ typedef struct clv_detection {
 } clv_detection;
 
 /**
- * Finds the maxima of the S/N map: values above `threshold` that no value within `fwhm_px` exceeds.
+ * Finds the maxima of the S/N map: values above `threshold` that no other value within `fwhm_px` pixels exceeds.
  *
  * @param detections  out, highest S/N first; free with clv_free(); NULL if there are none.
  * @return CLV_OK, CLV_E_ARGUMENT, CLV_E_MEMORY.
@@ -138,13 +139,13 @@ typedef struct clv_companion {
 /**
  * Measures flux and position of companions whose position is roughly known (Flasseur et al. 2018, algorithm 3).
  *
- * The flux of clv_paco's maps is too low, because the planet is part of the statistics that it is compared with. For a
- * position (x, y), this function therefore repeats four steps until the flux changes by less than its error: subtract
- * flux * h_t from all frames t of each patch k(l); compute mean m and covariance C of what is left; compute a and b
- * with the untouched pixels; set flux = max(b, 0) / a. The position is where, with the same m and C of the data without
- * the planet, the likelihood of the planet's image has no slope: sum_l (dh_l/dx)' C^-1 (r_l - m - flux h_l) = 0, and
- * the same for y. Flux and position are found together (Gauss-Newton), for all companions in one batch on the
- * context's devices.
+ * The flux of clv_paco's maps is too low, because the planet itself contributes to the statistics with which it is
+ * compared. For a position (x, y), this function therefore repeats four steps until the flux changes by less than its
+ * error: subtract flux * h_t from all frames t of each patch k(l); compute the mean m and the covariance C of the
+ * remaining data; compute a and b with the pixels from before the subtraction; set flux = max(b, 0) / a. The position
+ * is where, with the same m and C of the data without the planet, the likelihood of the planet's image has no slope:
+ * sum_l (dh_l/dx)' C^-1 (r_l - m - flux h_l) = 0, and the same for y. Flux and position are found together
+ * (Gauss-Newton), for all companions in one batch on the context's devices.
  *
  * Errors are those of the likelihood, (J' C^-1 J)^-1 with J = (h, flux dh/dx, flux dh/dy), times one factor for the
  * flux and one for the position. The factors come from injected planets: planets of the same flux are injected into the
@@ -155,7 +156,7 @@ typedef struct clv_companion {
  *
  * @param options      as for clv_paco; the PSF is always shifted to sub-pixel positions (`psf_mode` is ignored).
  * @param fwhm_px      FWHM of the PSF.
- * @param keep_places  the positions are exact: measure only the flux.
+ * @param keep_places  true: the given positions are exact, so measure only the flux.
  * @param companions   in: x, y; out: everything. [count], which may be 0.
  * @param report       may be NULL; the runs are added to it.
  * @return CLV_OK; CLV_E_ARGUMENT, CLV_E_SHAPE as clv_paco; CLV_E_CANCELLED; CLV_E_MEMORY; those of the job.
@@ -185,11 +186,11 @@ CLV_API clv_status clv_paco_subtract(const clv_paco_input *input, const clv_paco
 /**
  * Calibrates an S/N map, so that its noise has a standard deviation of 1 at every separation.
  *
- * The scale at a separation is the scatter in an annulus as wide as the PSF, without masked places and without values
- * more than 5 times 1.4826 MAD away. Close to the star an annulus holds few independent samples, n = 2 pi r / FWHM, so
- * that large values are less rare than for a normal distribution. Each value is therefore replaced by the normal one
- * that is as rare as the value is for Student's t with n - 1 degrees of freedom (Mawet et al. 2014, ApJ 792, 97), and
- * the noise is scaled to 1 again. A larger value always gives a larger result.
+ * The noise at a separation is the scatter in an annulus as wide as the PSF. Masked places do not count, nor do values
+ * that deviate by more than 5 times 1.4826 MAD. Close to the star an annulus holds few independent samples, n = 2 pi r
+ * / FWHM, so that large values are more frequent than in a normal distribution. Each value is therefore taken as one of
+ * Student's t with n - 1 degrees of freedom, and replaced by the equally rare value of a normal distribution (Mawet et
+ * al. 2014, ApJ 792, 97); then the noise is scaled to 1 again. A larger value always gives a larger result.
  *
  * @param noise       the map from which the scale is measured (without planets); NULL: snr itself.
  * @param masked_xy   [masked_count,2] column and row of places to leave out, each with everything within one FWHM.
@@ -202,10 +203,10 @@ CLV_API clv_status clv_paco_calibrate(const float *snr, const float *noise, size
                                       float *calibrated);
 
 /**
- * Finds companions one after the other. It measures the highest peak of the calibrated S/N map (see
+ * Finds companions one after the other: measures the highest peak of the calibrated S/N map (see
  * clv_paco_characterize), subtracts that companion from the cube and computes the map again, until no peak exceeds the
- * threshold. This way a bright companion leaves no ghosts. Peaks within one FWHM of a companion are ignored. At most 64
- * companions are found.
+ * threshold. A bright companion that has been subtracted causes no false peaks. Peaks within one FWHM of a companion
+ * are ignored. At most 64 companions are found.
  *
  * @param a, b        the maps that clv_paco gave for this input.
  * @param snr         out, [height,width]: the S/N of those maps, calibrated with the noise of the cube without
@@ -298,7 +299,7 @@ typedef struct clv_contrast_point {
     double flux;
     double flux_low, flux_high; /**< fluxes at which 16 % and 84 % of the planets reach the S/N */
     double flux_normal;         /**< as `flux`, without Student's correction for small samples */
-    /** Median of (b / a with the planet - without it) / flux of those planets. */
+    /** Median over the injected planets of (b / a with the planet - b / a without the planet) / flux. */
     double throughput;
     double noise; /**< standard deviation of b / a without planets */
     /** The S/N of a detection, in standard deviations of the noise at this separation, with Student's correction. */
@@ -309,13 +310,13 @@ typedef struct clv_contrast_point {
 /**
  * Measures how faint a planet clv_paco and clv_paco_search can detect, by injection and recovery.
  *
- * At each separation, planets are injected at equal distances on a circle, one at a time. For each, the function finds
- * the flux at which the S/N at its position is exactly the one you ask for; as in a search, the planet is then part of
- * its own statistics. The median over the circle is the flux at which half of the planets are detected. All planets of
- * a step are one batch on the context's devices.
+ * At each separation, planets are injected at equal distances on a circle, one at a time. For each planet, the function
+ * finds the flux at which the S/N at the planet's position is exactly `wanted->snr`; as in a search, the planet then
+ * contributes to the statistics with which it is compared. The median over the circle is the flux at which half of the
+ * planets are detected. All planets of a step are one batch on the context's devices.
  *
- * The map has this flux for every pixel, without the noise that happens to be there: planets of positive and of
- * negative flux are injected at up to 500 places, and flux * sqrt(a) / S/N is interpolated between them.
+ * `map` estimates this flux for every pixel, without the pixel's own noise: planets of positive and of negative flux
+ * are injected at up to 500 places, and flux * sqrt(a) / S/N is interpolated between them.
  *
  * @param input    a sequence without companions (`rest` of clv_paco_search).
  * @param options  as for clv_paco; its progress counts planets. The PSF is always shifted to sub-pixel positions, and
@@ -417,9 +418,9 @@ typedef enum clv_psf_norm {
  *  no peak near the centre. */
 CLV_API clv_status clv_psf_fwhm(const float *psf, size_t size, double *fwhm_px);
 
-/** Shifts the PSF so that the Gaussian of clv_psf_fwhm has its centre on pixel size / 2. It uses a Fourier shift, with
- *  zeros moving in at the edges, and does nothing below 0.02 pixels. `dx`, `dy`: where the centre was, relative to that
- *  pixel. */
+/** Shifts the PSF so that the Gaussian of clv_psf_fwhm has its centre on pixel size / 2. The shift is a Fourier shift
+ *  with zeros outside the edges; a shift of less than 0.02 pixels is not made. `dx` and `dy` receive the centre's
+ *  position before the shift, relative to pixel size / 2. */
 CLV_API clv_status clv_psf_recentre(float *psf, size_t size, double *dx, double *dy);
 
 /** Divides the PSF by its peak, its sum or its aperture flux; `fwhm_px` is used only for APERTURE. CLV_E_FORMAT if the

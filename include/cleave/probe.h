@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Finds out what this machine can compute with and which mode suits it: a report made of plain structs. */
+/* Examines the host's CPU and all OpenCL devices of this machine, recommends a mode, and reports the facts in plain
+ * structs. */
 #ifndef CLEAVE_PROBE_H
 #define CLEAVE_PROBE_H
 
@@ -42,7 +43,7 @@ typedef enum clv_mode {
     CLV_MODE_AUTO = 0,  /**< the probe's recommendation */
     CLV_MODE_CPU,       /**< OpenCL CPU devices */
     CLV_MODE_GPU,       /**< OpenCL GPU devices */
-    CLV_MODE_HYBRID,    /**< both */
+    CLV_MODE_HYBRID,    /**< OpenCL CPU and GPU devices */
     CLV_MODE_REFERENCE, /**< no OpenCL: every operation runs its plain C path */
 } clv_mode;
 
@@ -107,7 +108,7 @@ typedef struct clv_probe_platform {
     unsigned ordinal; /**< place in the loader's list, which differs from the report's order */
     const char *name, *vendor, *version, *numeric_version, *profile, *extensions;
     clv_vendor vendor_norm;
-    const char *message; /**< why it shows no device, if the driver said so */
+    const char *message; /**< why the platform shows no device, if the driver gave a reason */
 } clv_probe_platform;
 
 /** Rates that the probe's bench measured; negative = not measured. */
@@ -119,9 +120,9 @@ typedef struct clv_probe_rates {
 
 typedef struct clv_probe_check {
     bool done, ok;
-    bool crashed; /**< its helper crashed or hung: do not load the binaries built there */
+    bool crashed; /**< the check's process crashed or hung: do not load its program binaries */
     double build_s, run_s, max_error;
-    /** Largest number of loop iterations for which a work-item is right; CLV_UNKNOWN = no limit found. */
+    /** Largest number of loop iterations for which a work-item's result is right; CLV_UNKNOWN = no limit found. */
     uint64_t loop_limit;
     clv_tristate finish_waits; /**< clFinish returns only when the kernels are done */
     clv_tristate event_times;  /**< profiling times agree with the host's clock */
@@ -163,7 +164,7 @@ typedef struct clv_probe_device {
     clv_tristate integrated; /**< as the vendor's own query or the kernel driver says */
     const char *integrated_source;
     size_t duplicate_of; /**< index of the device with the same hardware, or SIZE_MAX */
-    bool primary;        /**< the one to use of all entries that show the same hardware */
+    bool primary;        /**< of all entries for the same hardware, the one to use */
 
     const char *pci_address, *pci_source;
     const char *uuid, *driver_uuid;
@@ -185,7 +186,7 @@ typedef struct clv_probe_device {
 
     uint64_t global_bytes, free_bytes, max_alloc_bytes, local_bytes, constant_bytes, cache_bytes;
     const char *free_source, *free_time;
-    uint64_t own_bytes; /**< held there by this process's contexts; all entries of a card have it */
+    uint64_t own_bytes; /**< held on the card by this process's contexts; all its entries have it */
     bool local_is_global, unified;
     clv_tristate ecc;
     unsigned base_align_bits;
@@ -265,11 +266,11 @@ typedef int clv_probe_progress(const char *doing, void *user);
  *  decide the mode. */
 typedef struct clv_probe_options {
     size_t size;         /**< sizeof(clv_probe_options) */
-    clv_mode mode;       /**< an order; CLV_MODE_AUTO: $CLEAVE_MODE, else the rules decide */
+    clv_mode mode;       /**< the mode to use; CLV_MODE_AUTO: $CLEAVE_MODE, else the rules decide */
     const char *devices; /**< the devices to use, such as "gpu,!name~Iris"; NULL: $CLEAVE_DEVICE */
-    /** The field of that name counts even if it is zero: its environment variable is not read. */
+    /** true: `mode` or `devices` counts even if it is zero, and its environment variable is not read. */
     bool mode_given, devices_given;
-    const char *mode_by, *devices_by; /**< who gave the order, for messages; NULL: "the caller" */
+    const char *mode_by, *devices_by; /**< who chose them, for messages; NULL: "the caller" */
     bool isolate;      /**< run each driver in its own process, which contains a crash or a hang */
     double timeout_s;  /**< limit for each process; 0: 10 s (checks: 60 s, bench: 120 s) */
     bool check;        /**< build and run kernels on every device and compare the results, which are
@@ -287,15 +288,15 @@ typedef struct clv_probe_options {
 } clv_probe_options;
 
 /**
- * Examines the machine and recommends a mode. It changes no environment variable and prints nothing; drivers may print,
- * unless you set `isolate`.
+ * Examines the machine and recommends a mode. The probe changes no environment variable and prints nothing; drivers may
+ * print, unless you set `isolate`.
  *
  * @param options  NULL means all defaults.
  * @param report   out; free with clv_probe_free. A machine without OpenCL gives a report too (mode cpu).
  * @return CLV_OK, also with broken drivers (see icds) and failed checks (see devices);
- *         CLV_E_NO_DEVICE (an ordered device or mode is not there; the message lists what is);
- *         CLV_E_ARGUMENT (unreadable selection or mode); CLV_E_FORMAT, CLV_E_IO (the file to
- *         simulate, no place for the helpers' files); CLV_E_CANCELLED (by progress); CLV_E_MEMORY.
+ *         CLV_E_NO_DEVICE (the device or mode that you chose is not available; the message lists those that are);
+ *         CLV_E_ARGUMENT (a selection or mode that cannot be parsed); CLV_E_FORMAT, CLV_E_IO (the file to simulate, no
+ *         place for the helpers' files); CLV_E_CANCELLED (by progress); CLV_E_MEMORY.
  * Threads: any. The first in-process call is slow, because drivers start.
  */
 CLV_API clv_status clv_probe_run(const clv_probe_options *options, clv_probe_report **report);
@@ -306,8 +307,8 @@ CLV_API char *clv_probe_text(const clv_probe_report *report);
 /** Returns the report as JSON, schema "cleave.probe/1"; free it with clv_free(). NULL if memory is short. */
 CLV_API char *clv_probe_json(const clv_probe_report *report);
 
-/** These functions return an element of a report's array, borrowed from the report; NULL beyond the last. Only they
- *  know how large an element is in the loaded version of the library. */
+/** These functions return an element of a report's array, borrowed from the report; NULL beyond the last. Do not index
+ *  the arrays yourself: elements may be larger in the loaded version of the library than in these headers. */
 CLV_API const clv_probe_device *clv_probe_report_device(const clv_probe_report *report,
                                                         size_t index);
 CLV_API const clv_probe_platform *clv_probe_report_platform(const clv_probe_report *report,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Level 1: contexts, devices, queues, buffers, and launches of your own kernels. */
+/* The lowest level of the library (level 1): contexts, devices, queues, buffers, and launches of your own kernels. */
 #ifndef CLEAVE_RUNTIME_H
 #define CLEAVE_RUNTIME_H
 
@@ -22,18 +22,19 @@ typedef struct clv_event clv_event;     /**< a command that was enqueued */
 /* ------------------------------------------------------------------------------- contexts -- */
 
 typedef enum clv_schedule {
-    /** Chunks follow the measured speeds. A device that would delay the job gets none, and an idle device computes a
-     *  chunk again that is late on another one. */
+    /** The sizes of chunks follow the devices' measured speeds. A device that would delay the job gets no chunk, and an
+     *  idle device recomputes a chunk that is late on another device. */
     CLV_SCHEDULE_ADAPTIVE = 0,
-    CLV_SCHEDULE_STATIC,  /**< shares fixed before the start */
+    CLV_SCHEDULE_STATIC,  /**< the devices' shares are fixed before the start */
     CLV_SCHEDULE_DYNAMIC, /**< equal chunks, first come first served */
     CLV_SCHEDULE_HGUIDED, /**< shrinking chunks in proportion to speed */
 } clv_schedule;
 
-/** A zero field takes the value of its environment variable, if there is one, else the default. */
+/** Options of clv_context_create. A zero field takes the value of its environment variable, if there is one, else the
+ *  default. */
 typedef struct clv_context_options {
     size_t size;           /**< sizeof(clv_context_options) */
-    clv_mode mode;         /**< AUTO: $CLEAVE_MODE, else the probe decides; any other is an order */
+    clv_mode mode;         /**< AUTO: $CLEAVE_MODE, else the probe decides; others are binding */
     const char *devices;   /**< "gpu,!name~Iris", "0", "P:D", ...; NULL: $CLEAVE_DEVICE */
     uint64_t memory_bytes; /**< budget on each device; 0: $CLEAVE_MEM_LIMIT, else memory_fraction */
     double memory_fraction; /**< share of a device's memory, in (0,1]; 0: 0.85 (GPU), 0.5 (CPU) */
@@ -44,8 +45,8 @@ typedef struct clv_context_options {
     bool no_tuning;         /**< do not time kernel variants: take the built-in choice */
     bool trace;             /**< keep records for clv_context_write_trace */
     bool no_qualification;  /**< use devices without checking first that their results are right */
-    /** Largest number of bytes of unused weights that each device keeps; weights in use are not counted. 0: they may
-     *  fill its whole budget until something else needs memory. */
+    /** Largest number of bytes of unused weights that each device keeps; weights in use are not counted. 0: unused
+     *  weights may fill the device's whole budget until something else needs memory. */
     uint64_t tensor_bytes;
     /** Lets the library bind threads to cores; by default it never does. If the driver of a whole CPU device has
      *  exactly one unbound thread per core of this process, the library binds each of these threads to one core. This
@@ -54,7 +55,8 @@ typedef struct clv_context_options {
      *  operating system may put two threads on one core. The `cleave` command sets this field; $CLEAVE_BIND=0
      *  overrides it. */
     bool bind_threads;
-    /** The field of that name counts even if it is zero: its environment variable is not read. */
+    /** true: the field, such as `mode` for mode_given, counts even if it is zero, and its environment variable is not
+     *  read. */
     bool mode_given, devices_given, memory_given, schedule_given;
     /** How many processes compile kernels for CPU devices at the same time, at most 16; each process ends when its
      *  kernels are compiled. More than one helps because a driver uses only one core of a process to compile.
@@ -72,10 +74,10 @@ typedef struct clv_context_options {
  * Creates a context and chooses its devices. A device is opened at its first use, not here.
  *
  * @param options  NULL means the defaults.
- * @return CLV_OK, also when no OpenCL device is usable and you ordered none (jobs then run the plain C path);
- *         CLV_E_NO_DEVICE (what you ordered is not there; the message lists the devices that are);
- *         CLV_E_ARGUMENT (unreadable selection, fraction outside (0,1], an environment variable with a
- *         value that cannot be used: the message names it); CLV_E_MEMORY.
+ * @return CLV_OK, also when no OpenCL device is usable and you asked for none (jobs then run the plain C path);
+ *         CLV_E_NO_DEVICE (the mode or the devices that you asked for are not available; the message lists the devices
+ *         that are); CLV_E_ARGUMENT (a selection that cannot be parsed, a fraction outside (0,1], an environment
+ *         variable with a value that cannot be used: the message names it); CLV_E_MEMORY.
  * Threads: several threads may use one context. Free it when no thread uses it any more.
  */
 CLV_API clv_status clv_context_create(const clv_context_options *options, clv_context **context);
@@ -95,7 +97,8 @@ CLV_API const clv_probe_report *clv_context_probe(const clv_context *context); /
 CLV_API size_t clv_context_device_count(const clv_context *context);
 CLV_API clv_device *clv_context_device(const clv_context *context, size_t index);
 
-/** Writes what ran as a Chrome trace (chrome://tracing, Perfetto); needs options.trace. */
+/** Writes a record of everything that ran as a Chrome trace (chrome://tracing, Perfetto). The context must have been
+ *  created with options.trace. */
 CLV_API clv_status clv_context_write_trace(clv_context *context, const char *path);
 
 /* -------------------------------------------------------------------------------- devices -- */
@@ -138,8 +141,8 @@ CLV_API clv_memory_room clv_device_room(clv_device *device);
  *  the budget); CLV_E_ARGUMENT; and the errors of clv_device_open. */
 CLV_API clv_status clv_device_reserve(clv_device *device, size_t bytes, size_t count);
 
-/** Gets how busy the device is, 0 to 100 percent: now, or else when the probe ran. CLV_E_DEVICE if its driver does not
- *  report this (*percent is then -1). */
+/** Gets how busy the device is, 0 to 100 percent: at present if this can be measured, else when the probe ran.
+ *  CLV_E_DEVICE if the device's driver does not report this (*percent is then -1). */
 CLV_API clv_status clv_device_utilisation(clv_device *device, double *percent);
 
 /* -------------------------------------------------------------------------------- buffers -- */
@@ -172,8 +175,8 @@ CLV_API clv_device *clv_queue_device(const clv_queue *queue);
 /** Waits until all commands are complete and returns the error of any that failed. */
 CLV_API clv_status clv_queue_wait(clv_queue *queue);
 
-/* These calls return at once: keep `host` in place until the command is complete. `done` may be NULL; else free the
- * event with clv_event_free. Only one thread at a time may use a queue. */
+/* The functions whose names end in _enqueue return at once: keep `host` in place until the command is complete. `done`
+ * may be NULL; otherwise free the event with clv_event_free. Only one thread at a time may use a queue. */
 CLV_API clv_status clv_write_enqueue(clv_queue *queue, clv_buffer *buffer, size_t offset_bytes,
                                      const void *host, size_t bytes, clv_event **done);
 CLV_API clv_status clv_read_enqueue(clv_queue *queue, const clv_buffer *buffer, size_t offset_bytes,
@@ -184,7 +187,7 @@ CLV_API clv_status clv_copy_enqueue(clv_queue *queue, const clv_buffer *from, si
                                     clv_buffer *to, size_t to_bytes, size_t bytes,
                                     clv_event **done);
 
-/* The same, but these calls return when the copy is complete. */
+/* clv_write and clv_read copy as clv_write_enqueue and clv_read_enqueue do, but return when the copy is complete. */
 CLV_API clv_status clv_write(clv_queue *queue, clv_buffer *buffer, size_t offset_bytes,
                              const void *host, size_t bytes);
 CLV_API clv_status clv_read(clv_queue *queue, const clv_buffer *buffer, size_t offset_bytes,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Search among vectors: the rows that are most similar to each query. */
+/* Searches among vectors: finds the rows that are most similar to each query. */
 #ifndef CLEAVE_SEARCH_H
 #define CLEAVE_SEARCH_H
 
@@ -14,7 +14,7 @@ typedef enum clv_similarity {
     CLV_SIMILARITY_DOT,    /**< q r */
 } clv_similarity;
 
-/** The largest `top`, and the largest product of `top` and `rescore`. */
+/** The largest value of `top`, and of the product of `top` and `rescore`, in clv_search_options. */
 enum { CLV_SEARCH_TOP_MOST = 16384 };
 
 /** Short forms of vectors, for a first pass over many of them: see clv_search_add_codes. Frozen. */
@@ -34,15 +34,15 @@ typedef struct clv_search_options {
         *progress; /**< counts the rows of one clv_search_add and may cancel it; NULL: none */
     void *progress_user;
     clv_codes first_pass; /**< CLV_CODES_NONE: all rows are compared as they are */
-    size_t rescore; /**< with a first pass: candidates for each row that is wanted; 0: 10, or what
-                         CLV_SEARCH_TOP_MOST allows. More of them find more of the best rows */
+    size_t rescore; /**< with a first pass: candidates for each of the `top` rows; 0: 10, or what
+                         CLV_SEARCH_TOP_MOST allows. More candidates find more of the best rows */
 } clv_search_options;
 
-/** The best rows so far of a number of queries, among rows that you add piece by piece. */
+/** A search in progress: its queries, and for each query the best of the rows that were added so far. */
 typedef struct clv_search clv_search;
 
 /**
- * Begins a search. It copies the queries.
+ * Begins a search. The queries are copied.
  *
  * @param queries  [count, width] float32, row major, all finite.
  * @param options  NULL means the defaults.
@@ -55,14 +55,14 @@ CLV_API clv_status clv_search_create(clv_context *context, const float *queries,
 CLV_API void clv_search_free(clv_search *search); /**< before its context; accepts NULL */
 
 /**
- * Compares every query with more rows. They are split over the context's devices; a device that shares the host's
- * memory reads them in place. Memory does not grow with the number of calls, so you can search more rows than fit into
- * memory.
+ * Compares every query with more rows. The rows are split over the context's devices; a device that shares the host's
+ * memory reads the rows in place. Memory does not grow with the number of calls, so you can search more rows than fit
+ * into memory.
  *
- * The devices find candidates in float32, a few more than you asked for. Their similarities are then computed again in
- * float64 on the host, and the best remain. The result is therefore the same whichever devices compute, and however
- * the rows are split over devices and calls, unless more rows than the additional candidates (8, or an eighth of `top`)
- * differ by rounding errors only.
+ * The devices find candidates in float32, a few more than you asked for. The host then computes the similarities of the
+ * candidates again in float64 and keeps the best. The result is therefore the same whichever devices compute, and
+ * however the rows are split over devices and calls, unless the similarities of more rows than there are additional
+ * candidates (8, or an eighth of `top`) differ only by rounding errors.
  *
  * @param rows    [count, width] float32, used during the call only.
  * @param stride  floats from one row to the next, at least width; 0: width.
@@ -74,7 +74,7 @@ CLV_API void clv_search_free(clv_search *search); /**< before its context; accep
 CLV_API clv_status clv_search_add(clv_search *search, const float *rows, size_t count,
                                   size_t stride, clv_report *report);
 
-/** Returns the size in bytes of the code of one row; 0 if `codes` is none of clv_codes, or CLV_CODES_NONE. */
+/** Returns the size in bytes of the code of one row; 0 if `codes` is CLV_CODES_NONE or not a value of clv_codes. */
 CLV_API size_t clv_codes_bytes(clv_codes codes, size_t width);
 
 /**
@@ -90,10 +90,10 @@ CLV_API clv_status clv_codes_make(clv_codes codes, const float *rows, size_t cou
 
 /**
  * The first pass of a search with `first_pass`: compares every query with the codes of more rows, in place of
- * clv_search_add. Codes take a quarter (int8) or a 32nd (binary) of the memory, and most of a search among many rows is
- * reading them. The `top` times `rescore` rows whose codes are most similar become candidates; clv_search_rescore then
- * gives them their exact similarities. The rows found are the exact ones only if they are among the candidates, which
- * is likely but not certain.
+ * clv_search_add. Codes take a quarter (int8) or a 32nd (binary) of the rows' memory, and a search among many rows
+ * spends most of its time on reading them. The `top` times `rescore` rows whose codes are most similar become
+ * candidates; clv_search_rescore then gives them their exact similarities. The rows found are the exact ones only if
+ * they are among the candidates, which is likely but not certain.
  *
  * Similarities of codes: int8: the cosine of query and code; binary: the cosine of their signs,
  * 1 - 2 (bits that differ) / width. Of equally similar rows the first ones become candidates.
@@ -115,7 +115,8 @@ CLV_API clv_status clv_search_candidates(clv_search *search, int64_t *rows, size
 
 /**
  * The second pass: computes the exact similarities of candidates in float64. You may give the candidates in pieces;
- * each call continues where the one before ended. Then clv_search_result has the best of those that were given.
+ * each call continues where the one before ended. clv_search_result then writes the best of the candidates that were
+ * given.
  *
  * @param rows    [count, width] float32: the vectors of the next candidates, in the order of clv_search_candidates.
  * @param stride  floats from one row to the next, at least width; 0: width.
@@ -125,7 +126,7 @@ CLV_API clv_status clv_search_candidates(clv_search *search, int64_t *rows, size
 CLV_API clv_status clv_search_rescore(clv_search *search, const float *rows, size_t count,
                                       size_t stride);
 
-CLV_API size_t clv_search_rows(const clv_search *search); /**< rows that were added so far */
+CLV_API size_t clv_search_rows(const clv_search *search); /**< number of rows added so far */
 CLV_API size_t
 clv_search_top(const clv_search *search); /**< `top` of the options, or the default */
 
@@ -133,15 +134,16 @@ clv_search_top(const clv_search *search); /**< `top` of the options, or the defa
  * Writes the best rows of each query, the most similar one first; rows that are equally similar stand in the order in
  * which they were added.
  *
- * @param rows    out, [queries, top]: the number of the row, counted from 0 over all calls. -1: fewer rows exist whose
- *                similarity is a number. NULL: not wanted.
+ * @param rows    out, [queries, top]: the number of the row, counted from 0 over all calls. -1 if there are fewer rows
+ *                whose similarity is a number. NULL: not wanted.
  * @param scores  out, [queries, top]: the similarity, the float64 value rounded to float32; minus infinity where the
  *                row is -1. NULL: not wanted.
  * @return CLV_OK; CLV_E_ARGUMENT (search is NULL); CLV_E_MEMORY.
  *
- * After a first pass without clv_search_rescore, it writes the best candidates with the similarities of their codes.
+ * After a first pass without clv_search_rescore, this function writes the best candidates with the similarities of
+ * their codes.
  *
- * A row that holds NaN is never found. Range: rows and queries whose length lies between 1e-18 and 1e18, or is 0.
+ * A row that holds NaN is never found. The lengths of rows and queries must be between 1e-18 and 1e18, or 0.
  */
 CLV_API clv_status clv_search_result(const clv_search *search, int64_t *rows, float *scores);
 

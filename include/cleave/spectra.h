@@ -39,7 +39,7 @@ typedef struct clv_spectra_arm {
     /* for start values: templates divided by their continuum, on a separate grid in ln lambda */
     const float *ccf;          /**< [ccf_count,ccf_points] the start templates */
     size_t ccf_points;         /**< a power of two */
-    double ccf_log0, ccf_log1; /**< ln of the first and of the last point */
+    double ccf_log0, ccf_log1; /**< ln of the wavelengths of its first and last point */
     double ccf_spline_kms;     /**< distance between the nodes of the continuum's spline, km/s */
 
     /** Standard deviation in Angstrom of the Gaussian with which these templates were smoothed; 0:
@@ -79,18 +79,19 @@ typedef struct clv_spectrum {
     const int32_t *mask;      /**< [pixels], above 0: bad; NULL: none */
     const float *resolution;  /**< [diagonals,pixels] as DESI has it; NULL: not used */
     size_t diagonals;
-    double unit; /**< factor for flux; 0: 1. Use it for fluxes whose inverse squares do not fit into
-                      float (1e-25 has 1e+50). The fit does not depend on it, except that neg2logl
-                      is that of flux * unit; models have the scale of flux. */
-    /** true: apply resolution to the library's templates as they are. false: first remove the templates' own
-     *  Gaussian from it, as DESI's matrices need. */
+    double
+        unit; /**< factor for flux; 0: 1. Use a unit for fluxes whose inverse squares do not fit into
+                      float (those of 1e-25 are 1e+50). The fit does not depend on it, except that
+                      neg2logl is computed for flux * unit; models have the scale of flux. */
+    /** true: apply resolution to the library's templates as they are. false: first remove the templates' own Gaussian
+     *  from the resolution, as DESI's matrices need. */
     bool resolution_is_final;
 } clv_spectrum;
 
 /**
- * What you know of a star before the fit, for velocity, vsini, teff, logg, feh and alpha. A prior adds
+ * What you know about a star before the fit, for velocity, vsini, teff, logg, feh and alpha. A prior adds
  * ((x - value) / sigma)^2 to what the fit minimises, never to neg2logl; errors and covariance include it. A fixed
- * parameter stays at its value and has errors of 0. All-zero: nothing is known. Frozen.
+ * parameter stays at its value and has errors of 0. All fields zero: nothing is known. Frozen.
  */
 typedef struct clv_star_prior {
     double value[CLV_SPECTRA_UNKNOWNS];
@@ -108,7 +109,7 @@ typedef struct clv_spectra_stars {
     const clv_star_prior *priors; /**< [count]; NULL: nothing is known; for clv_specfit only */
 } clv_spectra_stars;
 
-/** Zero fields mean the default. */
+/** Options of clv_specfit. Zero fields mean the default. */
 typedef struct clv_specfit_options {
     size_t size;              /**< sizeof(clv_specfit_options) */
     unsigned terms;           /**< functions of the continuum, 1 to 15; 0: 10 */
@@ -123,8 +124,8 @@ typedef struct clv_specfit_options {
     void *progress_user;
     bool min_velocity_given;
     double min_velocity_kms; /**< not given: -max_velocity_kms */
-    /** [ignored_count,2] ranges of wavelengths in Angstrom that are left out of every spectrum, except their bounds;
-     *  NULL: none. */
+    /** [ignored_count,2] ranges of wavelengths in Angstrom that are left out of every spectrum; the bounds themselves
+     *  stay in. NULL: none. */
     const double *ignored;
     size_t ignored_count; /**< at most 16 */
     /** Leaves out pixels that are further from the best fit than this many times their error and the local scatter, and
@@ -146,7 +147,7 @@ enum {
                                          in the library: its range / sqrt(12) */
 };
 
-/** The best fit of a star; velocities in km/s, teff in K, the others in dex. Frozen. */
+/** The best fit of a star; velocities in km/s, teff in K, logg, feh and alpha in dex. Frozen. */
 typedef struct clv_specfit_result {
     double velocity, vsini, teff, logg, feh, alpha; /**< NaN when there was nothing to fit */
     double velocity_error;     /**< spread of exp(-L2 / 2) along velocity, other parameters fixed */
@@ -157,7 +158,7 @@ typedef struct clv_specfit_result {
     double start_velocity; /**< where the fit started */
     double neg2logl;       /**< sum over spectra of log det M + 2 sum ln s + |D - a'S|^2 */
     double chisq[CLV_SPECTRA_MAX_SPECTRA]; /**< chi-square of the unmasked pixels; 0: no spectrum */
-    double chisq_continuum[CLV_SPECTRA_MAX_SPECTRA]; /**< the same without a template */
+    double chisq_continuum[CLV_SPECTRA_MAX_SPECTRA]; /**< chi-square without a template */
     size_t pixels[CLV_SPECTRA_MAX_SPECTRA];   /**< pixels fitted: neither masked nor rejected */
     size_t rejected[CLV_SPECTRA_MAX_SPECTRA]; /**< outliers left out: options.reject_sigma */
     double signal_to_noise[CLV_SPECTRA_MAX_SPECTRA]; /**< median flux / sigma of unmasked pixels */
@@ -207,7 +208,7 @@ CLV_API clv_status clv_specfit(clv_context *context, const clv_spectra_library *
                                clv_specfit_result *results, clv_report *report);
 
 /**
- * Computes the same results at points that you give: it does not fit, but evaluates L2 and its derivatives there.
+ * Computes the results of clv_specfit at points that you give: evaluates L2 and its derivatives there, without a fit.
  *
  * @param points   [stars->count,count,6] velocity, vsini, teff, logg, feh, alpha.
  * @param count    points per star, 1 to 1024.
@@ -225,8 +226,8 @@ CLV_API clv_status clv_specfit_at(clv_context *context, const clv_spectra_librar
  * @param points   [stars->count,6] as for clv_specfit_at; their velocities are ignored.
  * @param velocity_kms, step_kms, count  the grid: velocity_kms + k * step_kms, 1 to 16384 of them.
  *                 Beyond options.max_velocity_kms the template may end, so values there are meaningless.
- * @param values   out, [stars->count,count] L2, with 2 sum ln s; NaN for stars without a spectrum.
- * Everything else is as for clv_specfit, the accuracy of L2 too. After an error `values` is undefined.
+ * @param values   out, [stars->count,count] L2, including the term 2 sum ln s; NaN for stars without a spectrum.
+ * Everything else is as for clv_specfit, including the accuracy of L2. After an error `values` is undefined.
  */
 CLV_API clv_status clv_specfit_scan(clv_context *context, const clv_spectra_library *library,
                                     const clv_spectra_stars *stars, const double *points,

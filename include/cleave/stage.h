@@ -9,17 +9,18 @@
 
 CLV_BEGIN_DECLS
 
-/** A measurement in progress. */
+/** A measurement of drift in progress. */
 typedef struct clv_stage clv_stage;
 
 /** Options of clv_stage_open; all fields but `size` may be zero. */
 typedef struct clv_stage_options {
     size_t size; /**< sizeof(clv_stage_options) */
-    /** How many frames the reference remembers: more is more precise, fewer follow a scene that changes. 0: 20. */
+    /** Over how many frames the reference averages: more frames make it more precise, fewer let it follow a scene that
+     *  changes. 0: 20. */
     size_t memory;
 } clv_stage_options;
 
-/** How far the picture in one frame is shifted against the first frame. Frozen. */
+/** How far the picture in a frame is shifted relative to the first frame. Frozen. */
 typedef struct clv_stage_shift {
     double y, x; /**< pixels; positive: the picture moved towards larger y, x */
     double y_err,
@@ -37,12 +38,12 @@ CLV_API bool clv_stage_available(void);
  *     c(d) = sum over frequencies k of w(|k|) Re(F[k] conj(R[k]) exp(2 pi i k d)),
  *
  * where F and R are the Fourier transforms of the frames. Before a transform, the median is subtracted, and the frame
- * is multiplied by a window that moves with the scene. The reference is the mean of the frames so far. Each of them is
+ * is multiplied by a window that moves with the scene. The reference is the mean of the frames so far. Each frame is
  * first shifted by the drift since it was taken, and older frames count less.
  *
- * The weight w is g^2 / (1 - g^2) / |F conj(R)|, averaged over rings of |k|: g is the coherence of the two, first from
- * the noise at the highest frequencies, then from the frames themselves, and at most 0.95. The maximum is found on a
- * grid of the correlation, and between its points by Newton's method.
+ * The weight w is g^2 / (1 - g^2) / |F conj(R)|, averaged over rings of |k|: g, at most 0.95, is the coherence of the
+ * frame and the reference. It is estimated first from the noise at the highest frequencies, then from the frames
+ * themselves. The maximum is found on a grid of the correlation, and between its points by Newton's method.
  *
  * @param frames   type, height, width and strides of the frames; `frames` is not used. Height and width at least 32.
  * @param options  may be NULL.
@@ -50,14 +51,15 @@ CLV_API bool clv_stage_available(void);
  * @return CLV_OK; CLV_E_ARGUMENT (NULL, a type that is none of clv_blob_pixel); CLV_E_SHAPE; CLV_E_UNSUPPORTED (see
  *         clv_stage_available); CLV_E_MEMORY.
  *
- * Accuracy: see docs/microscopy.md for simulated movies. The standard errors are those of a frame against the reference
- *           in noise that is the same everywhere. Where the photons of the spots themselves are most of the noise,
- *           errors are up to twice as large. The error of the reference itself changes slowly and is not included.
+ * Accuracy: see docs/microscopy.md for simulated movies. The standard errors are those of a frame against the
+ *           reference, for noise that is the same everywhere. If most of the noise is the photon noise of the spots
+ *           themselves, true errors are up to twice as large. The error of the reference itself changes slowly and is
+ *           not included.
  *           Single steps longer than 1/32 of the frame look 1 to 2 % shorter than they are in frames of 100 pixels, and
  *           less so in larger frames (as the inverse square of the size).
  *           Single pixels that stand out from their neighbours (hot pixels) are replaced. Other things that do not move
  *           with the stage, such as dirt on the camera, count as part of the scene and draw the result towards zero.
- *           Particles that move by themselves are part of it too: their common motion looks like a drift.
+ *           Particles that move by themselves are part of the scene too: their common motion looks like a drift.
  * Threads:  computes on the caller's thread; any thread, one at a time for each clv_stage.
  * Source:   the generalised correlation of Knapp and Carter (1976), in two dimensions; Guizar-Sicairos et al. (2008)
  *           for the idea to refine the maximum from the transforms alone.

@@ -7,7 +7,7 @@
 
 CLV_BEGIN_DECLS
 
-/** The numbers never change; new ones are added in the gaps. */
+/** What a call returns. The numbers never change; new statuses get numbers in the gaps. */
 typedef enum clv_status {
     CLV_OK = 0,
 
@@ -40,13 +40,14 @@ typedef enum clv_status {
 CLV_API const char *clv_status_name(clv_status status);
 
 /**
- * Returns one line about the calling thread's last failure: what was given and what was expected; for OpenCL the call,
- * its error code by name, the device and the kernel. "" if nothing has failed yet. Valid until the next failing call
- * on this thread.
+ * Returns one line about the calling thread's last failure: what was given and what was expected; for a failure of
+ * OpenCL, also the OpenCL call, the name of its error code, the device and the kernel. "" if nothing has failed yet.
+ * Valid until the next failing call on this thread.
  */
 CLV_API const char *clv_error_message(void);
 
-/** Returns what does not fit into one line, such as a build log; "" if there is nothing more to say. */
+/** Returns the details of the calling thread's last failure that do not fit into one line, such as a build log; "" if
+ *  there are none. */
 CLV_API const char *clv_error_detail(void);
 
 CLV_END_DECLS

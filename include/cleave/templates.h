@@ -15,7 +15,7 @@ typedef struct clv_template_source {
     double resolving_power;   /**< wavelength / FWHM of these spectra; 0: infinitely sharp */
 } clv_template_source;
 
-/** What an arm of a library needs. Wavelengths are in Angstrom, in vacuum. */
+/** The range, the step and the resolution of an arm's templates. Wavelengths are in Angstrom, in vacuum. */
 typedef struct clv_template_arm {
     size_t size;        /**< sizeof(clv_template_arm) */
     double first, last; /**< range of the spectra that will be fitted */
@@ -29,7 +29,7 @@ typedef struct clv_template_arm {
     bool keep_slope;
 } clv_template_arm;
 
-/** The grids of an arm, as clv_spectra_arm has them. Frozen. */
+/** The grids of an arm's templates, for the fields of the same names in clv_spectra_arm. Frozen. */
 typedef struct clv_template_grid {
     size_t points;      /**< points of a template, equidistant in ln lambda */
     double first, last; /**< Angstrom */
@@ -47,7 +47,7 @@ typedef struct clv_template_maker clv_template_maker;
  *   w_ni = 1 / (l2 - l1) * integral over x of hat_i(x) * (Phi((l2 - x) / s) - Phi((l1 - x) / s)),
  *
  * which means: interpolate the source linearly between its points (hat_i), convolve it with a Gaussian of
- * s^2 = (arm's)^2 - (source's)^2, and average it over the interval l1 to l2 of point n. During this, fluxes are counted
+ * s^2 = (arm's)^2 - (source's)^2, and average it over the interval l1 to l2 of point n. All of this is done with fluxes
  * in photons (flux times wavelength).
  *
  * @param maker  out; free with clv_template_maker_free.

@@ -14,7 +14,8 @@
 
 CLV_BEGIN_DECLS
 
-/** A vocabulary and its rules. It never changes once open, so any number of threads may use it at the same time. */
+/** An open tokenizer: a vocabulary and its rules. It never changes, so any number of threads may use it at the same
+ *  time. */
 typedef struct clv_tokenizer clv_tokenizer;
 
 /** Zero fields mean the default. */
@@ -25,7 +26,7 @@ typedef struct clv_tokenizer_options {
     bool unlimited;       /**< no limit at all */
     bool replace_invalid; /**< replace each part that is not UTF-8 by U+FFFD, which BERT's rules
                                drop; else such a part is an error */
-    bool drop_invalid;    /**< leave such a part out */
+    bool drop_invalid;    /**< leave out each part that is not UTF-8 */
 } clv_tokenizer_options;
 
 /** How a tokenizer splits words into pieces. */
@@ -92,23 +93,24 @@ typedef struct clv_tokenize_options {
  * Opens the tokenizer of a model: a GGUF file, or a folder with tokenizer.json or (BERT) vocab.txt and
  * tokenizer_config.json. `path` may also name one of these files.
  *
- * From tokenizer.json it supports WordPiece with BERT's rules, and BPE and Unigram with these parts:
+ * From tokenizer.json, the library supports WordPiece with BERT's rules, and BPE and Unigram with these parts:
  * - the normalizers NFC, NFD, NFKC, NFKD, Lowercase, StripAccents, Strip, Precompiled (the character map of
  *   SentencePiece), BertNormalizer, Prepend and Replace (of a text, or of two or more spaces);
  * - the pre-tokenizers WhitespaceSplit, Digits, ByteLevel, Metaspace and Split by the regular expressions of GPT-2,
  *   Llama 3 and Qwen2.
  *
- * From GGUF it supports tokenizer.ggml.model gpt2 (pre-tokenizers of GPT-2, SmolLM, Llama 3, Qwen2 and similar ones)
- * and llama. Everything else is refused by name, because it would silently change the ids.
+ * From GGUF, the library supports tokenizer.ggml.model gpt2 (pre-tokenizers of GPT-2, SmolLM, Llama 3, Qwen2 and
+ * similar ones) and llama. Everything else is refused with a message that names it: ignoring it would silently change
+ * the ids.
  *
  * Rules for WordPiece, and for the folders of encoders (model_type of config.json):
- * - The most tokens of a text are options->max_length, else max_seq_length of sentence_bert_config.json, else
- *   model_max_length of tokenizer_config.json, and never more than the model's positions in config.json.
- * - A longer text keeps its first tokens. It keeps its last ones if truncation_side of tokenizer_config.json is left,
- *   or if that is missing and the direction of tokenizer.json's truncation is left. All else that tokenizer.json says
- *   about truncation and padding is ignored, as in sentence-transformers.
+ * - The largest number of tokens of a text is options->max_length, else max_seq_length of sentence_bert_config.json,
+ *   else model_max_length of tokenizer_config.json, and never more than the model's positions in config.json.
+ * - A longer text keeps its first tokens. It keeps its last tokens instead if truncation_side of tokenizer_config.json
+ *   is left, or if that member is missing and the direction of tokenizer.json's truncation is left. Everything else in
+ *   tokenizer.json about truncation and padding is ignored, as in sentence-transformers.
  * - If tokenizer_config.json and tokenizer.json (without it: BERT) have different rules for capitals, accents or
- *   ideographs, the former counts, with a warning, as in transformers. If sentence_bert_config.json asks for
+ *   ideographs, tokenizer_config.json counts, with a warning, as in transformers. If sentence_bert_config.json asks for
  *   do_lower_case, texts become lower-case first.
  * - A token that only tokenizer_config.json adds is split like any word, also with a warning.
  *
@@ -120,7 +122,7 @@ typedef struct clv_tokenize_options {
  */
 CLV_API clv_status clv_tokenizer_open(const char *path, const clv_tokenizer_options *options,
                                       clv_tokenizer **out);
-/** Does the same with a GGUF file that you have opened; you may close the file afterwards. */
+/** Opens the tokenizer of a GGUF file that you have opened; you may close the file afterwards. */
 CLV_API clv_status clv_tokenizer_open_gguf(const clv_gguf *file,
                                            const clv_tokenizer_options *options,
                                            clv_tokenizer **out);
@@ -134,19 +136,19 @@ CLV_API int32_t clv_tokenizer_find(const clv_tokenizer *tokenizer, const char *p
 CLV_API clv_token_type clv_tokenizer_type(const clv_tokenizer *tokenizer, int32_t id);
 
 /**
- * Converts `count` texts to tokens and adds what the model puts around a text: [CLS] and [SEP], a token that begins a
- * text, or nothing. It first finds the special tokens that are written in a text, leftmost and longest first, and
- * tokenizes each part between them on its own.
+ * Converts `count` texts to tokens and adds the tokens that the model puts around a text: [CLS] and [SEP], a token that
+ * begins a text, or none. The function first finds the special tokens that are written in a text, leftmost and longest
+ * first, and tokenizes each part between them on its own.
  *
  * WordPiece drops control characters, turns white space into spaces, puts spaces around CJK ideographs, applies NFD and
- * drops marks (Mn), turns each code point into lower case, splits at white space and punctuation, and then takes the
- * longest matching piece again and again. A word of more than 100 characters, or with a rest that is not a piece,
- * becomes one [UNK]. The ids are those of the Rust library tokenizers 0.23, which takes its character classes from
- * Unicode 8.
+ * drops combining marks (category Mn), turns each code point into lower case, splits at white space and punctuation,
+ * and then takes the longest matching piece again and again. A word of more than 100 characters, or with a rest that is
+ * not a piece, becomes one [UNK]. The ids are those of the Rust library tokenizers 0.23, which takes its character
+ * classes from Unicode 8.
  *
- * Byte pair encoding brings the text into normal form and splits it into words by the model's rule. In each word it
- * then joins the neighbours with the lowest rank (or the highest score), leftmost first, in O(n log n) for a word of n
- * characters.
+ * Byte pair encoding brings the text into normal form and splits it into words by the model's rule. In each word, it
+ * then joins the neighbouring pieces with the lowest rank (or the highest score), leftmost first, in O(n log n) for a
+ * word of n characters.
  *
  * Unigram also splits the normal form into words. It then cuts each word into the pieces whose scores, which are
  * logarithms of probabilities, have the highest sum. A character that no piece covers has the lowest score minus 10.
@@ -162,7 +164,8 @@ CLV_API clv_status clv_tokenize(const clv_tokenizer *tokenizer, const char *cons
                                 const clv_tokenize_options *options, clv_token_rows *rows);
 /**
  * Counts the tokens at the beginning of a text that belong to a prompt that was put before it, as sentence-transformers
- * does. These are the prompt's own tokens and those that the model puts before a text, but none that it puts after one.
+ * does. They are the prompt's own tokens and the tokens that the model puts before a text, without those that it puts
+ * after a text.
  * @return CLV_OK; CLV_E_ARGUMENT (a NULL); what clv_tokenize returns.
  */
 CLV_API clv_status clv_tokenizer_prompt_length(const clv_tokenizer *tokenizer, const char *prompt,
@@ -181,13 +184,15 @@ CLV_API void clv_token_rows_clear(clv_token_rows *rows); /**< frees and zeroes *
 /** Converts tokens to text, one by one. */
 typedef struct clv_detokenizer clv_detokenizer;
 
-/** @param keep_control  control tokens appear as in the vocabulary ("<|im_end|>"); otherwise they give no text. */
+/** Creates a detokenizer for one text after another. With `keep_control`, control tokens appear as in the vocabulary
+ *  ("<|im_end|>"); otherwise they give no text. */
 CLV_API clv_status clv_detokenizer_create(const clv_tokenizer *tokenizer, bool keep_control,
                                           clv_detokenizer **out);
 CLV_API void clv_detokenizer_free(clv_detokenizer *detokenizer); /**< accepts NULL */
 /**
- * Gets what the next token adds to the text, always in whole characters. Bytes of a character that is not complete yet
- * are held back; bytes that cannot become a character give U+FFFD. The text is all these pieces one after the other.
+ * Gets the piece of text that the next token adds, always in whole characters. Bytes of a character that is not
+ * complete yet are held back; bytes that cannot become a character give U+FFFD. The text is the concatenation of all
+ * pieces.
  *
  * @param text    out, borrowed until the next call; terminated.
  * @param length  out, bytes; may be 0.
@@ -195,7 +200,7 @@ CLV_API void clv_detokenizer_free(clv_detokenizer *detokenizer); /**< accepts NU
  */
 CLV_API clv_status clv_detokenizer_add(clv_detokenizer *detokenizer, int32_t id, const char **text,
                                        size_t *length);
-/** Gets what is still held back at the end of the text. The next token then begins a new text. */
+/** Ends the text and gets the bytes that are still held back. The next token then begins a new text. */
 CLV_API clv_status clv_detokenizer_finish(clv_detokenizer *detokenizer, const char **text,
                                           size_t *length);
 

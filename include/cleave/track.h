@@ -10,18 +10,18 @@
 
 CLV_BEGIN_DECLS
 
-/** A spot as the linker sees it. Frozen. */
+/** A spot to link. Frozen. */
 typedef struct clv_point {
     int64_t frame;
     double y, x;
 } clv_point;
 
-/** Where the linker expects a particle in the next frame. */
+/** The place at which the linker expects a particle in the next frame. */
 typedef enum clv_link_predict {
-    CLV_PREDICT_NONE, /**< where it was last seen */
-    CLV_PREDICT_VELOCITY, /**< moved by the velocity of the nearest particle, which is usually its own */
-    CLV_PREDICT_DRIFT, /**< moved by the mean velocity of all particles */
-    CLV_PREDICT_CHANNEL, /**< moved along a channel by the mean velocity at its distance from the wall */
+    CLV_PREDICT_NONE, /**< its last position */
+    CLV_PREDICT_VELOCITY, /**< its last position plus the velocity of the nearest particle, usually its own */
+    CLV_PREDICT_DRIFT, /**< its last position plus the mean velocity of all particles */
+    CLV_PREDICT_CHANNEL, /**< its last position plus the mean velocity at its place across a channel */
 } clv_link_predict;
 
 /** The axis along which a channel runs. */
@@ -62,8 +62,8 @@ typedef struct clv_link_options {
 
 /**
  * Links spots into tracks, frame by frame. Of all one-to-one assignments whose links are no longer than search_range,
- * it takes the one with the smallest sum of squared lengths; a spot that continues no track costs search_range squared.
- * The solution is exact in every independent group of up to about 2000 spots.
+ * the linker takes the one with the smallest sum of squared lengths; a spot that continues no track costs search_range
+ * squared. The solution is exact in every independent group of up to about 2000 spots.
  *
  * A particle that is missing for up to `memory` frames stays a candidate at its last place, or at the place that
  * `predict` gives it; the lengths of links are then measured from the predicted places. Spots are processed in the
@@ -77,7 +77,7 @@ typedef struct clv_link_options {
  *         at adaptive_stop; NULL; a range that is not positive; a position or velocity that is not finite or exceeds
  *         1e150; an unknown `predict`; a channel without bins); CLV_E_MEMORY; CLV_E_CANCELLED.
  *
- * Cost: a sort, a search in cells, and the cube of the size of the largest group.
+ * Cost: the time of a sort and a search in cells, plus the cube of the size of the largest group.
  * Source: Crocker and Grier 1996 (the model); Jonker and Volgenant 1987 (the assignment); trackpy's
  * NearestVelocityPredict, DriftPredict and ChannelPredict (the predictions) and its adaptive search.
  */
@@ -98,13 +98,13 @@ typedef struct clv_branch {
 /**
  * Finds where linked tracks split and merge. A track that begins may split from a spot of the previous frame whose own
  * track continues; a track that ends may merge into a spot of the next frame whose own track began earlier. Both spots
- * must be at most `range` away. In each pair of frames it takes the one-to-one assignment with the smallest sum of
- * squared distances; a track that is not assigned costs range squared. At most one track splits from a spot, and at
- * most one merges into it.
+ * must be at most `range` away. In each pair of frames, the function takes the one-to-one assignment with the smallest
+ * sum of squared distances; a track that is not assigned costs range squared. At most one track splits from each spot,
+ * and at most one track merges into it.
  *
  * @param z         [count]; NULL: all points lie in one plane.
  * @param particle  [count], as from clv_link; points with negative identifiers are left out.
- * @param branches  out, by frame; needs room for 2 * tracks, or for 2 * count.
+ * @param branches  out, in the order of frames; needs room for 2 * tracks branches, or for 2 * count.
  * @param found     out: how many branches there are.
  * @return CLV_OK; CLV_E_ARGUMENT (NULL; a range or place that clv_link would refuse; a track with two spots in a frame;
  *         a group that is too large); CLV_E_MEMORY.

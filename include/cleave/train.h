@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fine-tunes encoders by steps of SGD or AdamW, on one device or on several equal ones. Every run has the same bits. */
+/* Fine-tunes encoders by steps of SGD or AdamW, on one device or on several equal ones. Repeated runs give the same
+ * bits. */
 #ifndef CLEAVE_TRAIN_H
 #define CLEAVE_TRAIN_H
 
@@ -28,7 +29,8 @@ typedef enum clv_optimizer {
     CLV_OPTIMIZER_SGD = 1,   /**< with momentum; weight decay is added to the gradient */
 } clv_optimizer;
 
-/** Zero fields mean the default, which is the value in square brackets, if there is one. */
+/** Options of clv_trainer_open. Zero fields mean the default, which is the value in square brackets, if there is
+ *  one. */
 typedef struct clv_trainer_options {
     size_t size; /**< sizeof(clv_trainer_options) */
     clv_train_task task;
@@ -54,15 +56,15 @@ typedef struct clv_trainer_options {
                               devices of the same kind share; the bits of a result depend on it [4096] */
 } clv_trainer_options;
 
-/** What a step or an evaluation found. Frozen. */
+/** Loss and hits of a batch, from a step or an evaluation. Frozen. */
 typedef struct clv_train_result {
     double loss;            /**< mean over the texts (or pairs) that count; 0 if none do */
     double gradient_length; /**< before clipping; 0 if clip is 0 or nothing was learnt */
     size_t counted, right;  /**< texts (or pairs) that count; those whose highest score is right */
 } clv_train_result;
 
-/** A model that learns: weights, gradients and moments, 16 bytes per parameter that learns. Frozen parameters are among
- *  the weights that the device keeps (clv_memory_stats). */
+/** A model that learns: weights, gradients and moments, 16 bytes per parameter that learns. Frozen parameters count as
+ *  tensor_bytes of the device's clv_memory_stats. */
 typedef struct clv_trainer clv_trainer;
 
 /**
@@ -97,14 +99,14 @@ CLV_API void clv_trainer_close(clv_trainer *trainer);
  * differs is taken again, and the log says so. If it differs again, you get CLV_E_DEVICE, and the weights are those
  * before the step. Between two checks, a step is compared as well if its loss is 10 times the largest so far, or if its
  * gradient is 100 times as long as the longest. You also get CLV_E_DEVICE if weights or moments have changed since the
- * step before wrote them, or, with AdamW, by more than the steps since the last check allow: the former is noticed by
- * each step, both are noticed by the next check and when the weights are written. A step that fails in this way
- * restores the weights and the number of steps of the last check. A check takes as long as about ten steps, and
- * 16 bytes of host memory per parameter that learns; if there is not enough memory for it, the log says that there are
- * no checks.
+ * previous step wrote them, or, with AdamW, have changed by more than the steps since the last check can change them.
+ * Each step notices the first kind of change; the next check, and any function that writes the weights, notice both. A
+ * step that fails in this way restores the weights and the number of steps of the last check. A check takes as long as
+ * about ten steps, and 16 bytes of host memory per parameter that learns; if there is not enough memory for checks, the
+ * log says that there are none.
  *
  * Devices of the context that are equal to the first one share large batches (block_tokens); if one of them fails, the
- * log says so, and the first one computes its blocks.
+ * log says so, and the first device computes its blocks.
  *
  * The same calls give the same bits on one device, with and without checks, and on several equal ones.
  * Threads: one call at a time.
@@ -119,10 +121,10 @@ CLV_API clv_status clv_trainer_evaluate(clv_trainer *trainer, const int32_t *ids
                                         clv_train_result *result);
 
 /**
- * Does the same, and also returns the scores from which the loss is computed: one per class for CLV_TRAIN_CLASSES, and
- * one per second text of the batch (scale times cosine) for CLV_TRAIN_PAIRS.
+ * Evaluates a batch as clv_trainer_evaluate does, and also returns the scores from which the loss is computed: one per
+ * class for CLV_TRAIN_CLASSES, and one per second text of the batch (scale times cosine) for CLV_TRAIN_PAIRS.
  * @param scores  out: [texts, classes], or [texts / 2, texts / 2]. The model predicts the class with the highest score,
- *                and the first one of several with equal scores.
+ *                and of classes with equal scores the first.
  */
 CLV_API clv_status clv_trainer_scores(clv_trainer *trainer, const int32_t *ids,
                                       const size_t *offsets, size_t texts, const int32_t *labels,
@@ -143,9 +145,9 @@ CLV_API uint64_t clv_trainer_checked(const clv_trainer *trainer, uint64_t *repea
  */
 CLV_API clv_status clv_trainer_save(clv_trainer *trainer, const char *path,
                                     const char *const *metadata);
-/** Restores the state that clv_trainer_save wrote, so that the next step gives the same bits as it would have given
- *  then. CLV_E_FORMAT: it is not such a file, or it belongs to another model or other options; nothing changes then.
- *  The file does not hold frozen weights, but a digest of them, which must match. */
+/** Restores the state that clv_trainer_save wrote, so that the next step gives the same bits as the step after
+ *  clv_trainer_save would have given. CLV_E_FORMAT: the file is not of this kind, or belongs to another model or other
+ *  options; nothing changes then. The file does not hold frozen weights, but a digest of them, which must match. */
 CLV_API clv_status clv_trainer_restore(clv_trainer *trainer, const char *path);
 
 /** Writes the weights as clv_model_write does, and the classes' layer as "classifier.weight" [classes, D] and

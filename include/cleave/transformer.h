@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Transformers: attention and feed-forward blocks on plain memory, and encoders for texts. */
+/* Computes the parts of transformers, attention and feed-forward blocks, on plain memory, and encodes texts as
+ * vectors. */
 #ifndef CLEAVE_TRANSFORMER_H
 #define CLEAVE_TRANSFORMER_H
 
@@ -14,7 +15,7 @@ typedef struct clv_attention_shape {
     size_t size; /**< sizeof(clv_attention_shape) */
     size_t batch, heads;
     size_t kv_heads;      /**< must divide `heads`; 0: as many as `heads` */
-    size_t queries, keys; /**< how many of each one sequence has */
+    size_t queries, keys; /**< number of queries and of keys of one sequence */
     size_t width;         /**< width of one head */
     bool causal;          /**< query i sees keys j <= i + keys - queries */
     float scale;          /**< factor of the scores; 0: 1 / sqrt(width) */
@@ -29,7 +30,7 @@ typedef struct clv_attention_shape {
  *
  * @param q     [batch, heads, queries, width].
  * @param k, v  [batch, kv_heads, keys, width]; head h uses k and v of h / (heads / kv_heads).
- * @param mask  [batch, keys]: keys whose mask is 0 are left out; NULL: none are.
+ * @param mask  [batch, keys]: keys whose mask is 0 are left out; NULL: all keys are used.
  * @param o     out, same shape as q. A query that sees no key gives 0.
  * @return CLV_OK; CLV_E_ARGUMENT (NULL); CLV_E_SHAPE (kv_heads does not divide heads, width 0 or above 256, 2^31
  *         elements or more); CLV_E_MEMORY.
@@ -56,11 +57,11 @@ typedef struct clv_encoder_options {
     size_t size;         /**< sizeof(clv_encoder_options) */
     size_t batch_tokens; /**< tokens to compute together, but at least one text; 0: 1536 */
     bool hidden;         /**< clv_encode gives a row for each token, not one vector per text */
-    bool half; /**< devices keep matrices as fp16; sums stay fp32; cosine to fp32 0.9999 */
+    bool half; /**< matrices in fp16, sums in fp32; cosine to the vectors of fp32 is 0.9999 */
 } clv_encoder_options;
 
 /**
- * Opens an encoder. It does not use any device yet: the first clv_encode does.
+ * Opens an encoder. Devices are first used by the first clv_encode.
  *
  * @param config, weights  borrowed until clv_encoder_close; for instance those of a clv_model.
  * @return CLV_OK; CLV_E_ARGUMENT (NULL); CLV_E_SHAPE (heads do not divide the width); CLV_E_MEMORY.
@@ -71,18 +72,19 @@ CLV_API clv_status clv_encoder_open(clv_context *context, const clv_model_config
 /** Closes an encoder. Call it before you free its context. Accepts NULL. */
 CLV_API void clv_encoder_close(clv_encoder *encoder);
 
-/** Sets the function that is told how many texts are done and may cancel (see clv_job.progress), from the next
- *  clv_encode on. NULL: none. Do not call this while clv_encode runs. */
+/** Sets the progress function of clv_encode, from the next call on: it receives the number of texts done and may cancel
+ *  the call (see clv_job.progress). NULL: none. Do not call this while clv_encode runs. */
 CLV_API void clv_encoder_watch(clv_encoder *encoder, clv_progress *progress, void *user);
 
-/** Sets how many tokens at the beginning of every text the poolings leave out, from the next clv_encode on: those of a
- *  prompt, for a model whose config says skips_prompt (clv_tokenizer_prompt_length counts them). 0: none. The layers
- *  still see them, and `hidden` still gives their rows. A text without other tokens gives 0. Do not call this while
- *  clv_encode runs. */
+/** Sets how many tokens at the beginning of every text the poolings leave out, from the next clv_encode on. Use it to
+ *  leave out the tokens of a prompt (clv_tokenizer_prompt_length counts them) for a model whose config says
+ *  skips_prompt. 0: leave none out. The layers still compute with these tokens, and `hidden` still gives their rows. A
+ *  text without further tokens gives 0. Do not call this while clv_encode runs. */
 CLV_API void clv_encoder_skip(clv_encoder *encoder, size_t tokens);
 
 /**
- * Computes the vectors of texts: embeddings, layers, pooling. Texts are not padded, so each costs only its own tokens.
+ * Computes the vectors of texts: embeddings, layers, pooling. Texts are not padded, so the cost of a text is that of
+ * its own tokens.
  *
  * @param ids      token numbers of all texts, one after the other.
  * @param offsets  [texts + 1]: text i has ids[offsets[i]] up to ids[offsets[i + 1] - 1]. To encode texts from the

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Finds bright spots in volumes (stacks of planes), over several scales, with sub-voxel positions. */
+/* Finds bright spots of several sizes in volumes (stacks of planes), and their sub-voxel positions. */
 #ifndef CLEAVE_VOLUME_H
 #define CLEAVE_VOLUME_H
 
@@ -16,7 +16,7 @@ typedef struct clv_volume_stacks {
 
 /** One spot of a volume. Position 0 is the centre of the first voxel. Frozen. */
 typedef struct clv_volume_spot {
-    uint32_t frame; /**< the stack, from 0 */
+    uint32_t frame; /**< index of the stack, counted from 0 */
     uint32_t flags; /**< CLV_SPOT_... */
     float z, y, x;  /**< voxels */
     float sigma;    /**< standard deviation, in voxels along x */
@@ -25,22 +25,22 @@ typedef struct clv_volume_spot {
     /** L = -sum over axes of sigma^2 d2/da2 of the smoothed volume, at the maximum. */
     float response;
     float mass;       /**< sum above the background within 3 sigma (fit: the Gaussian's volume) */
-    float background; /**< median of a shell around that ball (fit: the fitted background) */
+    float background; /**< median of a shell around the ball of 3 sigma (fit: fitted background) */
     float snr;        /**< mass / scatter of the background in as many voxels; 0: no scatter */
     /** Standard deviations of the position, from the fit; 0: not known. */
     float z_err, y_err, x_err;
 } clv_volume_spot;
 
 /**
- * Finds the spots of volumes [stacks, depth, height, width]. In every stack it looks for maxima in z, y, x and sigma of
- * the scale-normalised Laplacian (or of differences of Gaussians), drops spots whose balls of radius sqrt(3) sigma
- * overlap too much, refines the positions to parts of a voxel, and measures the spots.
+ * Finds the spots of volumes [stacks, depth, height, width]. In every stack, the function looks for maxima in z, y, x
+ * and sigma of the scale-normalised Laplacian (or of differences of Gaussians), drops spots whose balls of radius
+ * sqrt(3) sigma overlap too much, refines the positions to fractions of a voxel, and measures the spots.
  *
  * The sigmas from options->min_sigma_px to max_sigma_px are in voxels along x; along y and z a sigma is
  * voxel_size[2] / voxel_size[axis] times as many voxels, which is the same length. Thresholds, noise, hot pixels,
- * borders, ties, kernel coefficients (taps) and pruning work as in frames (clv_blobs); movie_scope is CLV_E_ARGUMENT.
- * With CLV_BLOB_TAPS_SCIPY the axes are weighted as in scikit-image: by the square of the mean sigma. With
- * CLV_BLOB_SUBPIXEL_NONE you get whole voxels and the sigma of the scale that responds most strongly, which for a
+ * borders, ties, kernel coefficients (taps) and pruning work as in frames (clv_blobs); movie_scope is refused with
+ * CLV_E_ARGUMENT. With CLV_BLOB_TAPS_SCIPY the axes are weighted as in scikit-image: by the square of the mean sigma.
+ * With CLV_BLOB_SUBPIXEL_NONE you get whole voxels and the sigma of the scale that responds most strongly, which for a
  * Gaussian spot is sqrt(2/3) of its own sigma.
  *
  * @param context  the devices to use; the spots do not depend on their number.
