@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A camera loop: frames arrive one by one, and the spots of each are found before the next one arrives. */
+/* Finds spots in a camera's frames, which arrive one by one: those of a frame are found before the next frame
+ * arrives. */
 #include <cleave/cleave.h>
 
 #include <math.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Computes vectors of texts with a BERT encoder. Its weights are random here; clv_model_open reads real ones. */
+/* Computes vectors of texts with a BERT encoder. The encoder's weights are random here; clv_model_open reads those of a
+ * real model. */
 #include <cleave/cleave.h>
 #include <cleave/model.h>
 #include <cleave/transformer.h>

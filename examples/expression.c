@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Arrays that stay on the device: computes an expression as one kernel and reductions, and prints which side computed.
+/* Keeps an array on the device, computes an expression (as one kernel) and reductions of it, and prints which side,
+ * host or device, computed.
  * usage: expression */
 #include <cleave/cleave.h>
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Operations on plain memory, split over all devices: an image filter, eigenvalues, a Monte Carlo estimate of pi. */
+/* Runs operations on plain memory, split over all devices: filters an image, computes eigenvalues, and estimates pi by
+ * a Monte Carlo method. */
 #include <cleave/array.h>
 #include <cleave/cleave.h>
 

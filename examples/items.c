@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs a kernel over the items of arrays on every device of this machine: lengths of a million vectors. */
+/* Computes the lengths of a million vectors by a kernel that runs over the items of an array on every device of this
+ * machine. */
 #include <cleave/cleave.h>
 
 #include <math.h>
@@ -16,7 +17,7 @@ static const char text[] = "__kernel void lengths(__global const float *in, floa
                            "}\n";
 static const clv_cl_source source = { "lengths.cl", text, sizeof text - 1 };
 
-/* Computes a chunk if no device works. The arguments are those of the kernel, for that chunk. */
+/* Computes a chunk of items if no device works. `args` are the arguments that the kernel would get for this chunk. */
 static clv_status plain(void *const *args, size_t first, size_t count, void *user)
 {
     const float *in = args[0], scale = *(const float *)args[1];

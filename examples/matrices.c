@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Matrices: products of a stack, their eigenvalues, columns scaled to mean 0 and standard deviation 1, and the
- * eigenvalues of a matrix that is not symmetric. usage: matrices */
+/* Multiplies a stack of matrices by their transposes, computes the eigenvalues of the products, scales columns to mean
+ * 0 and standard deviation 1, and computes the eigenvalues of a matrix that is not symmetric. usage: matrices */
 #include <cleave/cleave.h>
 
 #include <math.h>
@@ -34,14 +34,14 @@ int main(void)
     if (!status) status = clv_array_wrap(context, z, 2, shape, &az);
     if (!status) status = clv_array_wrap(context, gram, 2, shape, &ag);
     if (!status) status = clv_normalize(context, ax, az, ag, NULL, NULL);
-    const bool general = clv_eigvals_provider() != NULL; /* there is a LAPACK */
+    const bool general = clv_eigvals_provider() != NULL; /* true if there is a LAPACK */
     if (!status && general) status = clv_eigvals(context, a, 1, N, NULL, real, imaginary, NULL);
     if (status) fprintf(stderr, "matrices: %s\n", clv_error_message());
     double trace = 0, sum = 0, spread = 0, first = 0, found = 0;
     for (int i = 0; i < N; ++i) {
-        trace += (double)b[i * N + i], sum += (double)values[i]; /* of b, in two ways */
-        first += (double)a[i * N + i], found += (double)real[i]; /* of a, likewise */
-        spread += (double)gram[i * N + i]; /* N numbers of square 1, N times */
+        trace += (double)b[i * N + i], sum += (double)values[i]; /* trace of b, in two ways */
+        first += (double)a[i * N + i], found += (double)real[i]; /* trace of a, in two ways */
+        spread += (double)gram[i * N + i]; /* N columns of N numbers with mean square 1: N * N */
     }
     if (!status) printf("trace %.3f, sum of eigenvalues %.3f; of a, %.4f\n", trace, sum, found);
     clv_array_free(ax), clv_array_free(az), clv_array_free(ag);

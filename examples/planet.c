@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* PACO from C: injects a planet into a synthetic sequence of rotating frames and finds it again. */
+/* Injects a planet into a synthetic sequence of rotating frames and finds it again by PACO. */
 #include <cleave/cleave.h>
 
 #include <math.h>
@@ -15,7 +15,7 @@ static float noise(uint32_t *state)
     return (float)(*state >> 8) / (1 << 24) - 0.5f;
 }
 
-/* The PSF: a Gaussian with an FWHM of 3.5 pixels and a peak of 1. */
+/* Returns the PSF at an offset: a Gaussian with an FWHM of 3.5 pixels and a peak of 1. */
 static float star_at(double dy, double dx)
 {
     return (float)exp(-(dy * dy + dx * dx) / (2 * 1.486 * 1.486));
@@ -33,7 +33,7 @@ int main(void)
             psf[y][x] = star_at(y - PSF / 2, x - PSF / 2);
     for (int t = 0; t < FRAMES; ++t) {
         const double turn = (angles[t] = 2.0 * t) * acos(-1) / 180;
-        const double dy = ROW - SIDE / 2, dx = COLUMN - SIDE / 2; /* planet, after derotation */
+        const double dy = ROW - SIDE / 2, dx = COLUMN - SIDE / 2; /* from the star, derotated */
         const double y0 = SIDE / 2 + dy * cos(turn) - dx * sin(turn);
         const double x0 = SIDE / 2 + dx * cos(turn) + dy * sin(turn);
         for (int y = 0; y < SIDE; ++y)

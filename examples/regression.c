@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A training loop that runs on one side, host or device, and prints why it ran there. usage: regression */
+/* Trains a linear regression on one side, host or device, and prints why the library chose that side.
+ * usage: regression */
 #include <cleave/cleave.h>
 
 #include <math.h>
@@ -27,7 +28,7 @@ int main(void)
     clv_array *ax = NULL, *ay = NULL, *aw = NULL, *al = NULL;
     clv_offload plan;
     clv_status status = clv_context_create(NULL, &context);
-    if (!status) status = clv_array_wrap(context, x, 2, shape, &ax); /* without a copy */
+    if (!status) status = clv_array_wrap(context, x, 2, shape, &ax); /* ax uses the memory of x */
     if (!status) status = clv_array_wrap(context, y, 1, &rows, &ay);
     if (!status) status = clv_array_wrap(context, w, 1, &width, &aw);
     if (!status) status = clv_array_wrap(context, losses, 1, &steps, &al);

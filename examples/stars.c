@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Spectral fitting from C: fits synthetic stars with a synthetic library of templates. usage: stars */
+/* Fits spectra of synthetic stars with a synthetic library of templates. usage: stars */
 #include <cleave/cleave.h>
 
 #include <math.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A complete job: inputs in chunks, an input that all chunks share, a plain C fallback, a report. It multiplies the
- * rows of a table by weights, split over every device. */
+/* Multiplies the rows of a table by weights, split over every device, as a complete job: with an input that is split
+ * into chunks, an input that all chunks share, a fallback in plain C, and a report. */
 #include <cleave/cleave.h>
 
 #include <stdio.h>

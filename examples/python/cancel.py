@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A long job that reports its progress, and ends when you ask for that: by progress, by Ctrl-C."""
+"""Cancels a long job: from the progress function to which it reports, and by Ctrl-C."""
 import os
 import signal
 import threading

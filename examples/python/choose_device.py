@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One function on one device, another on another: a context for each, in threads of their own."""
+"""Computes two expressions on two devices at the same time, each in its own context and thread."""
 import threading
 
 import numpy as np

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What happens when a device cannot: the plain path goes on, or the error says what is missing."""
+"""Shows what happens if no device can compute a kernel: a plain Python function computes instead, or an
+error says what is missing."""
 import numpy as np
 
 import cleave
@@ -24,7 +25,7 @@ with cleave.Context(mode="reference") as context:  # as on a machine without Ope
     except cleave.NoDeviceError as error:
         print("without:", error)
 
-# Too little room for even one item: other devices would be tried, here nobody is left.
+# The device has too little memory for even one item, and there is no other device to try.
 big = np.ones((4, 1 << 20), np.float32)
 with cleave.Context(memory=1_000_000) as context:
     kernel = cleave.Kernel("__kernel void sums(__global const float *in, __global float *out)"

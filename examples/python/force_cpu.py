@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which device works is the caller's choice: by mode, by name, for a block, for a thread."""
+"""Chooses which devices compute: by mode, for the code of one block in one thread."""
 import threading
 
 import numpy as np
@@ -19,9 +19,9 @@ def find():
 
 
 everywhere = find()
-with cleave.Context(mode="reference"):  # plain C: nothing of OpenCL is touched
+with cleave.Context(mode="reference"):  # plain C: OpenCL is not used
     plain = find()
-    other = threading.Thread(target=find, name="another thread")  # has the default context
+    other = threading.Thread(target=find, name="another thread")  # uses the default context
     other.start()
     other.join()
 assert np.allclose(plain["y"], everywhere["y"], atol=1e-3)
@@ -30,5 +30,5 @@ for order in ("cpu", "gpu"):
     try:
         with cleave.Context(mode=order) as context:
             print(f"{order}: {', '.join(device.label for device in context.devices)}")
-    except cleave.NoDeviceError as error:  # an order is never bent
+    except cleave.NoDeviceError as error:  # no other device takes over
         print(f"{order}: {error}")

@@ -1,18 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Several steps as one kernel: the data is read once and written once."""
+"""Computes several steps as one kernel, which reads the data once and writes it once."""
 import numpy as np
 
 import cleave
 
 data = np.random.default_rng(3).random(1 << 20, np.float32)
 
-step1 = cleave.compute("data * 2", data=data)  # two calls, two passes over memory
+step1 = cleave.compute("data * 2", data=data)  # two calls: two passes over memory
 step2 = cleave.compute("step1 + 1", step1=step1)
 fused = cleave.compute("data * 2 + 1", data=data)  # one
 assert np.array_equal(fused, step2)
 print("apart and fused give the same bits")
 
-# anything that the grammar knows, with broadcasting; nothing else reaches a compiler
+# an expression may use the whole grammar, with broadcasting; other text never reaches a compiler
 image = data.reshape(1024, 1024)
 gain, dark = image[0] + 0.5, image[:, :1]
 flat = cleave.compute("clamp((image - dark) / gain, 0, high)", image=image, dark=dark, gain=gain,

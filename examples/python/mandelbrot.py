@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A kernel of one's own, split over every device of this machine: rows of the Mandelbrot set."""
+"""Computes rows of the Mandelbrot set with your own kernel, split over all devices."""
 import sys
 
 import numpy as np
@@ -24,7 +24,7 @@ __kernel void rows(__global uchar *out, uint first, uint width, uint height, uin
 
 
 def plain(out, first, width, height, turns):
-    """The same in NumPy: what runs where no device works."""
+    """Computes rows in NumPy; the library calls this function if no device works."""
     y, x = np.mgrid[first:first + len(out), :width].astype(np.float32)
     c = (3 * x / width - 2.2) + 1j * (2 * y / height - 1)
     z, n = np.zeros_like(c), np.zeros(c.shape, int)

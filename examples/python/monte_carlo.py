@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pi by counting: every block of samples has its own random numbers, so that the count is the same
-on every device, however the work is split."""
+"""Estimates pi by counting random points. Every block of samples has its own random numbers, so that
+the count is the same on every device, however the work is split."""
 import numpy as np
 
 import cleave
@@ -49,7 +49,7 @@ pi = 4 * int(hits.sum()) / (BLOCKS * SAMPLES)
 print(f"pi is about {pi:.5f}, from {BLOCKS * SAMPLES} samples")
 assert abs(pi - np.pi) < 2e-3
 
-# The same as an operation of the library: a thousand million points, the count exact everywhere.
+# The same as an operation of the library: a thousand million points, with an exact count.
 samples = 1_000_000_000 if cleave.default_context().devices else 10_000_000
 inside = cleave.monte_carlo_pi(samples)
 print(f"{samples:,} points: pi is about {4 * inside / samples:.6f}")

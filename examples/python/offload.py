@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Small work stays on the host, large work goes to a device: the library decides, and says why."""
+"""Lets the library decide whether the host or a device computes, and prints why: small products
+stay on the host, large ones go to a device."""
 import numpy as np
 
 import cleave

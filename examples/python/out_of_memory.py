@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Too little memory on the device: the host takes over; only an order fails."""
+"""Lets the host take over if a device has too little memory; a call forced to the device fails."""
 import numpy as np
 
 import cleave

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Many matrices: a list goes in, the library spreads it over devices and cores."""
+"""Computes on a list of many matrices, which the library spreads over devices and cores."""
 import numpy as np
 
 import cleave
@@ -7,12 +7,12 @@ import cleave
 random = np.random.default_rng(4)
 matrices = [random.standard_normal((24, 24)).astype(np.float32) for _ in range(200)]
 
-# symmetric ones: Jacobi rotations, split over every device
+# symmetric matrices: Jacobi rotations, split over every device
 stack = np.stack(matrices)
 values = cleave.eigvalsh(stack + stack.transpose(0, 2, 1), progress=False)
 assert np.allclose(values[7], np.linalg.eigvalsh(stack[7] + stack[7].T), atol=1e-3)
 
-# general ones: LAPACK on the host, a matrix a core at a time
+# general matrices: LAPACK on the host, one matrix per core at a time
 try:
     general = cleave.eigvals(stack)
     want = np.linalg.eigvals(stack[7].astype(np.float64))
@@ -21,7 +21,7 @@ try:
 except cleave.NoDeviceError as error:
     print(error)
 
-# a function of one's own over a list: an item a matrix, a work-item an element
+# your own function over a list: each matrix is an item
 trace = cleave.Kernel("""
 __kernel void traces(__global const float *in, __global float *out)
 {

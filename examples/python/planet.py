@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""PACO: hides a planet in a made-up sequence of turning frames and finds it again."""
+"""Injects a planet into a synthetic sequence of rotating frames and finds it again by PACO."""
 import numpy as np
 
 import cleave

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The memory pool: reserved ahead, limited, watched, and given back."""
+"""Reserves memory in a device's pool, limits it, reads its statistics, and gives it back."""
 import numpy as np
 
 import cleave

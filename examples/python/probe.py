@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which devices are there, which will work, and why."""
+"""Prints which devices the machine has, which of them Cleave will use, and why."""
 import cleave
 
 machine = cleave.probe()

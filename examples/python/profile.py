@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How long does it take here and there? Both sides, beside NumPy and the prediction."""
+"""Times a matrix product on host and device, next to NumPy and the predicted times."""
 import time
 
 import numpy as np

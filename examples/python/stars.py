@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Velocities and parameters of stars, by a made-up library whose lines deepen with the parameters."""
+"""Fits velocities and parameters of stars with a synthetic library, in which the
+depths of lines depend on the parameters."""
 import itertools
 
 import numpy as np

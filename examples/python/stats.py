@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Memory of the devices, what ran on them, and a timeline."""
+"""Prints the memory of the devices and what ran on them, and writes a timeline."""
 import json
 
 import numpy as np

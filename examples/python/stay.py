@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Data stays on the device between calls; it moves when asked for, and the statistics show it."""
+"""Keeps data on the device between calls, and shows by statistics that nothing is transferred."""
 import numpy as np
 
 import cleave
 
 x = np.random.default_rng(5).standard_normal((2000, 64), np.float32)
 
-on_device = cleave.array(x)  # one transfer there
+on_device = cleave.array(x)  # one transfer to the device
 before = cleave.array_stats()
 mean, deviation = on_device.mean(axis=0), on_device.std(axis=0)
 z = cleave.compute("(x - mean) / deviation", x=on_device, mean=mean, deviation=deviation)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Texts that mean the same, and a model that learns to sort them.
+"""Finds the most similar of some texts, and fine-tunes a model to sort texts into classes.
 
 usage: texts.py MODEL_DIR    such as all-MiniLM-L6-v2; or $CLEAVE_MINILM_DIR names it
 """

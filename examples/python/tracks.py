@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Spots of a movie, joined into tracks."""
+"""Finds the spots of a movie and links them into tracks."""
 import numpy as np
 
 import cleave

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Linear regression: the training loop of a tutorial, and the whole loop on the device."""
+"""Trains a linear regression by a loop in Python, then by one call that runs all steps."""
 import numpy as np
 
 import cleave

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Made-up image sequences for PACO: a halo, correlated noise, a PSF without symmetry. */
+/* Makes synthetic image sequences for tests of PACO: a halo, correlated noise, and a PSF without symmetry. */
 #include "cube.h"
 
 #include "test.h"
@@ -9,7 +9,8 @@
 #include <math.h>
 #include <string.h>
 
-/* An elongated, tilted spot with a shoulder: a swap of rows and columns, or of signs, shows. */
+/* Fills `psf` with an elongated, tilted spot with a shoulder, so that a swap of rows and columns or of signs changes
+ * it. */
 static void make_psf(float *psf, size_t size)
 {
     const double middle = (double)(size / 2);
@@ -21,7 +22,8 @@ static void make_psf(float *psf, size_t size)
     }
 }
 
-/* Noise that neighbours share, so that covariances are neither diagonal nor singular. */
+/* Returns noise that is correlated between neighbouring pixels, so that covariances are neither diagonal nor
+ * singular. */
 static double noise(const double *white, size_t width, size_t y, size_t x)
 {
     const double *w = white + y * (width + 2) + x;
@@ -45,7 +47,7 @@ test_cube test_cube_make(const test_cube_shape *shape)
     for (size_t l = 0; l < t; ++l)
         c.weights[l] = l % 3 == 1 ? 0.2 : l % 3 ? 2.5 : 5;
     for (size_t i = 0; i < c.floats; ++i)
-        c.cube[i] = 3e33f; /* whoever reads padding gets infinite squares */
+        c.cube[i] = 3e33f; /* code that reads padding gets infinite squares */
     for (size_t l = 0; l < t; ++l) {
         for (size_t i = 0; i < (h + 1) * (w + 2); ++i)
             white[i] = test_uniform(&state, -1, 1);

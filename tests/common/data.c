@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where the data of the tests are: in tests/data, or in a folder of third-party data. */
+/* Finds the data of the tests, in tests/data or in a folder of third-party data. */
 #include "data.h"
 
 #include "test.h"
@@ -19,7 +19,7 @@ typedef struct third_party {
     char name[LINE_ROOM], variable[LINE_ROOM], folder[LINE_ROOM], what[LINE_ROOM];
 } third_party;
 
-/* Finds the line whose name `name` begins with. */
+/* Finds the line of third_party.txt whose `name` field is a prefix of `name`; false if there is none. */
 static bool find_third_party(const char *name, third_party *found)
 {
     char line[LINE_ROOM];

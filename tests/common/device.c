@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tests on every OpenCL device of the machine: a context for each, and arrays with guards. */
+/* Runs tests on every OpenCL device of the machine, each in a context of its own, and makes device arrays with guard
+ * bytes. */
 #include "device.h"
 
 #include "test.h"
@@ -67,7 +68,8 @@ static bool is_here(const clv_probe_report *report, const char *vendor, size_t l
     return false;
 }
 
-/* What the runner promised must be there: a skipped platform is a hole in the test. */
+/* Ends the program with a failure if a platform of $CLEAVE_TEST_PLATFORMS is missing: if it were skipped, the tests
+ * would silently not cover it. */
 static void check_promises(const clv_probe_report *report)
 {
     const char *at = getenv("CLEAVE_TEST_PLATFORMS");
@@ -105,10 +107,9 @@ size_t test_device_count(void)
     return usable_count;
 }
 
-/* What a claim that failed leaves open is closed before the program ends. While it ends is too late:
- * drivers lose what they keep for a thread (oclgrind the stack of the calls that it is in), and their
- * compilers what they keep for all (PoCL's, which is asked for a binary), before any function that
- * atexit was given is called. */
+/* Contexts and queues that are open, so that those left by a failed claim can be closed before main returns. A function
+ * given to atexit would run too late: by then, drivers have lost their thread-local data (oclgrind: the stack of its
+ * calls), and their compilers have lost their global data (PoCL's compiler, when it is asked for a binary). */
 static struct open_device {
     clv_context *context;
     clv_queue *queue;
@@ -139,8 +140,8 @@ static void forget(const test_device *device)
             open_devices[i] = (struct open_device){ NULL, NULL };
 }
 
-/* Programs that tests compiled: links to files whose names say what is in them. What a link is not made for is compiled
- * again. */
+/* Links the compiled programs (*.clb) of the folder `from` into the folder `to`. The name of such a file identifies its
+ * contents. If a link cannot be made, the program is compiled again. */
 static void link_programs(const char *from, const char *to)
 {
     char old[700], new[700];
@@ -189,7 +190,7 @@ void test_device_open(size_t nth, const clv_context_options *options, test_devic
              contexts++);
     o.devices = index;
     o.no_tuning = true;
-    o.no_qualification = true; /* tests of its own */
+    o.no_qualification = true; /* qualification has its own tests */
     if (share_compiled)
         snprintf(device->cache_dir, sizeof device->cache_dir, "%s/device-%zu", test_temp_dir(),
                  nth);
@@ -252,7 +253,7 @@ void test_device_disguise(test_device *device, clv_device_class device_class)
 {
     device->disguise = *device->device->facts;
     device->disguise.device_class = device_class;
-    if (device->slow) device->disguise.max_work_group = 32; /* what it takes, not what it says */
+    if (device->slow) device->disguise.max_work_group = 32; /* the largest that works */
     for (size_t i = 0; i < device->context->device_count; ++i)
         device->context->devices[i].facts = &device->disguise;
 }
@@ -285,8 +286,8 @@ void test_device_as_card(test_device *device)
 
 /* ---- arrays ---- */
 
-/* Where every access is checked, an array ends with its last byte: a guard, and what the pool rounds
- * up to, would be behind it for reads to go astray in. */
+/* On a device that checks every access, the buffer ends at the array's last byte: with a guard or the pool's rounding
+ * behind it, reads beyond the array would go unnoticed. */
 static test_array make_array(test_device *device, size_t bytes)
 {
     const bool exact = device->tiny && device->device->zero_copy && bytes;
@@ -339,7 +340,7 @@ void test_array_write(test_array *array, const void *data)
 
 void test_array_free(test_array *array)
 {
-    if (array->buffer) clv_buffer_wait(array->buffer); /* the memory may be ours */
+    if (array->buffer) clv_buffer_wait(array->buffer); /* commands may still use array->own */
     clv_buffer_free(array->buffer);
     clv_free(array->host);
     clv_free(array->own);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tests on every OpenCL device of the machine: a context for each, and arrays with guards. */
+/* Runs tests on every OpenCL device of the machine, each in a context of its own, and makes device arrays with guard
+ * bytes. */
 #ifndef CLEAVE_TESTS_DEVICE_H
 #define CLEAVE_TESTS_DEVICE_H
 
@@ -7,84 +8,88 @@
 
 #include <cleave/runtime.h>
 
-/* A device with a context of its own: nothing is tuned, its cache directory is private. */
+/* A device with a context of its own, which has a private cache directory and does no tuning. */
 typedef struct test_device {
     clv_context *context;
     clv_device *device;
     clv_queue *queue;
-    const char *name; /* its label */
+    const char *name; /* label of the device */
     const clv_probe_device *facts;
-    bool slow; /* a rasteriser on the CPU: keep cases small */
-    bool tiny; /* an interpreter that checks every access: keep them tiny */
+    bool slow; /* the device is a rasteriser on the CPU: keep test cases small */
+    bool tiny; /* the device is an interpreter that checks every access: keep test cases tiny */
     char cache_dir[300];
     clv_probe_device disguise; /* see test_device_disguise */
 } test_device;
 
-/* Takes what belongs to the user out of the environment, and the caches of drivers into a private
- * place where the runner has not chosen one. Called by all that follow. */
+/* Removes the user's CLEAVE_... variables from the environment, and moves the drivers' caches to a private folder
+ * unless the test runner has set their variables. test_plain_context and test_device_count call it. */
 void test_isolate(void);
 
-/* A context that computes in plain C and keeps nothing from earlier runs. */
+/* Creates a context that computes in plain C and has no disk cache. */
 clv_context *test_plain_context(void);
 
-/* Devices that can be used, duplicates included; each is printed once. $CLEAVE_TEST_PLATFORMS
- * ("pocl,mesa,intel": names as clv_vendor_name gives them) are promised: one that is missing fails
- * the test. Without any device the test is skipped. */
+/* Returns the number of usable devices, duplicates included; the first call prints all devices. $CLEAVE_TEST_PLATFORMS
+ * lists platforms that must be present ("pocl,mesa,intel": names of clv_vendor_name): if one of them is missing, the
+ * program fails. If there is no device at all, the program is skipped. */
 size_t test_device_count(void);
 
-/* `options` (may be NULL) fill what the test does not choose itself. */
+/* Opens the usable device number `nth`. `options` (may be NULL) are those of its context, except for the device, tuning
+ * and qualification, which are set here. */
 void test_device_open(size_t nth, const clv_context_options *options, test_device *device);
-/* To be called at the beginning of main: all contexts of a device keep what they compile in one place. Some drivers
- * compile for seconds what every claim needs again. */
+/* Lets all contexts of a device share one cache directory for compiled programs. Call it at the beginning of main of a
+ * test whose claims use the same programs, since some drivers take seconds to compile them. */
 void test_share_compiled(void);
 void test_device_close(test_device *device);
 
-/* Calls `claim` with every device, opened without options. */
+/* Calls `claim` with every usable device, opened without options. */
 void test_each_device(void (*claim)(test_device *device));
 
-/* A case that is not run where `when` holds says so with its reason, so that the log shows all that is
- * left out. Returns `when`; without a device (plain C) false. */
+/* Returns `when`, and if it is true, prints that a case is left out on the device and the reason, so that the log shows
+ * all cases that are not run. If `device` is NULL (plain C), returns false and prints nothing. */
 bool test_left_out(const test_device *device, bool when, const char *reason, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* The context's devices take themselves for something else from now on: the forms of a kernel that
- * another kind of hardware would get run here too. To be called before anything ran. */
+/* Makes the library treat the context's devices as hardware of another class, so that the forms of a kernel for that
+ * class run on this machine too. Call it before anything runs on the device. */
 void test_device_disguise(test_device *device, clv_device_class device_class);
-/* Tells whether an earlier device is also this CPU, with another driver. Kernels of cards that take its compiler half a
- * minute need not run on both: no user's CPU is given them. */
+/* Returns whether the device is a CPU for which an earlier device is another driver. Kernels for graphics cards, which
+ * a CPU's driver may compile for half a minute, need to run on only one of these devices: the library never runs them
+ * on a user's CPU. */
 bool test_device_is_another_driver(const test_device *device);
-/* Calls `claim` with every device in that disguise; rasterisers are left out, which have the forms of
- * cards already, in the groups that they take, and for cards all drivers of a CPU but the first. */
+/* Calls `claim` with every device, which the library treats as one of `device_class` (test_device_disguise). It leaves
+ * out rasterisers, which get the kernel forms of graphics cards anyway, and, if the class is not CLV_CLASS_CPU, all
+ * drivers of a CPU but the first. */
 void test_each_device_as(clv_device_class device_class, void (*claim)(test_device *device));
-/* Treats the device as a card: it has memory of its own, so there are copies, staging and two chunks in flight. */
+/* Makes the library treat the device as a discrete GPU with memory of its own, so that it uses copies, staging buffers
+ * and two chunks in flight. */
 void test_device_as_card(test_device *device);
 
-/* ---- memory of a device with a guard behind it; exact where every access is checked ------------ */
+/* ---- memory of a device, followed by a guard unless the device checks every access ------------- */
 
 enum { TEST_GUARD_BYTES = 256 };
 
 typedef struct test_array {
     clv_buffer *buffer;
-    unsigned char *host; /* `bytes`, and what was read of the guard */
-    void *own;           /* memory of an exact buffer, or NULL */
+    unsigned char *host; /* `bytes` bytes of data, then the guard as read from the device */
+    void *own;           /* memory of a buffer without a guard, or NULL */
     size_t bytes, guard;
     test_device *device;
 } test_array;
 
-/* On the device every byte is 0xA5, on the host 0. */
+/* Makes an array whose bytes are all 0xA5 on the device and 0 in `host`. */
 test_array test_array_new(test_device *device, size_t bytes);
 test_array test_array_from(test_device *device, const void *data, size_t bytes);
-void test_array_read(test_array *array);                    /* checks the guard */
-void test_array_write(test_array *array, const void *data); /* of all bytes */
+void test_array_read(test_array *array);                    /* to `host`; checks the guard */
+void test_array_write(test_array *array, const void *data); /* writes all bytes */
 void test_array_free(test_array *array);
 
 /* ---- comparisons ----------------------------------------------------------------------------- */
 
-/* Steps of float32 between two numbers; 0 for two NaNs, UINT32_MAX for one. */
+/* Returns the number of float32 steps between two numbers: 0 if both are NaN, UINT32_MAX if one is. */
 uint32_t test_ulps(float a, float b);
 
-/* Largest |got - want| / allowed of `count` numbers; fails with place and figures when it is more
- * than 1. A NaN wants a NaN. */
+/* Fails the test, with the index and the numbers of the worst element, if |got - want| exceeds `allowed` for any of
+ * `count` elements. Where `want` is NaN, `got` must be NaN. */
 void test_expect_within(const char *what, const double *want, const float *got,
                         const double *allowed, size_t count);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* make_inputs FOLDER: small inputs of commands, under the names that `cleave demo` gives its own. Tests that only need
- * something to compute on take these: plain C ends within a second. */
+/* make_inputs FOLDER: writes small input files for commands, with the same names as the files of `cleave demo`. They
+ * are for tests that need any input: plain C computes on each of them within a second. */
 #include "base/error.h"
 #include "host/io/formats/npy.h"
 #include "host/synthetic/adi.h"

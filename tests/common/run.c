@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs a program and keeps what it said. */
+/* Runs a program and keeps its output and exit code. */
 #define _GNU_SOURCE
 #include "run.h"
 
@@ -19,7 +19,8 @@
 
 enum { OUTPUT_LIMIT = 64 << 20, PATH_ROOM = 4096 };
 
-/* Between two looks at the program. A machine that was stopped meanwhile says nothing of it. */
+/* Seconds between two checks of whether the program has ended, and the most that one such interval adds to its run
+ * time, so that time in which the machine was suspended does not count. */
 static const double look_s = 2e-3, awake_s = 0.1;
 
 static void change_environment(const char *const *changes)

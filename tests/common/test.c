@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What every test includes. */
+/* Expectations for statuses, the choice of claims, skipping, and temporary folders of the tests. */
 #define _XOPEN_SOURCE 700
 #include "test.h"
 

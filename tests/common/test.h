@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What every test includes: cmocka, and the two expectations that most lines are made of. */
+/* What every test includes: cmocka, expectations for statuses, and functions to choose, skip and clean up tests. */
 #ifndef CLEAVE_TEST_H
 #define CLEAVE_TEST_H
 
@@ -13,9 +13,9 @@
 
 #include <cleave/status.h>
 
-/* The call succeeds; otherwise its message is the failure. */
+/* Fails the test, with the call's error message, unless `call` returns CLV_OK. */
 #define EXPECT_OK(call) test_expect_status(CLV_OK, (call), #call, __FILE__, __LINE__)
-/* The call fails in this way, and its message holds `part`. */
+/* Fails the test unless `call` returns `status` and its error message contains `part`. */
 #define EXPECT_FAIL(status, part, call) \
     test_expect_failure((status), (part), (call), #call, __FILE__, __LINE__)
 
@@ -24,7 +24,7 @@ void test_expect_status(clv_status want, clv_status got, const char *call, const
 void test_expect_failure(clv_status want, const char *part, clv_status got, const char *call,
                          const char *file, int line);
 
-/* Groups of tests are run by test_group. */
+/* Makes cmocka's macros run groups of tests by test_group. */
 #undef cmocka_run_group_tests
 #define cmocka_run_group_tests(tests, setup, teardown) \
     cmocka_run_group_tests_name(#tests, tests, setup, teardown)
@@ -32,48 +32,50 @@ void test_expect_failure(clv_status want, const char *part, clv_status got, cons
 #define cmocka_run_group_tests_name(name, tests, setup, teardown) \
     test_group(name, tests, sizeof(tests) / sizeof *(tests), setup, teardown)
 
-/* Takes the claims to run from the command line: those that are named, or with --without in front all others. To be
- * called at the beginning of main; without a name every claim runs. */
+/* Takes the claims (single tests) to run from the command line: the ones that are named there or, after --without, all
+ * others. Without a name every claim runs. Call it at the beginning of main. */
 void test_choose(int argc, char **argv);
 
-/* Runs the chosen claims, then what was handed to test_at_end; returns how many failed. A chosen claim that the group
- * lacks fails the program. */
+/* Runs the chosen claims, then the function given to test_at_end, and returns how many claims failed. If the group does
+ * not have a chosen claim, the program fails. */
 int test_group(const char *name, const struct CMUnitTest *tests, size_t count,
                CMFixtureFunction setup, CMFixtureFunction teardown);
-/* Clears up what tests that failed left behind, while everything is still there: exit() is too late
- * for drivers. One function. */
+/* Sets the one function that test_group calls at its end, to free what failed tests have left open. During exit() it
+ * would be too late, because drivers have lost their data by then. */
 void test_at_end(void (*clear_up)(void));
 
-/* True in the quick tier of a test that is declared BRIEF (tests/CMakeLists.txt): one case of each kind is enough. */
+/* Returns true in the quick tier of a test that is declared BRIEF (tests/CMakeLists.txt). The test should then run only
+ * one case of each kind. */
 bool test_brief(void);
 
-/* Exit code 77 with the reason on stdout: the runner shows it as skipped. */
+/* Prints the reason to stdout and ends the program with exit code 77, which the runner shows as skipped. */
 void test_skip_all(const char *reason) __attribute__((noreturn));
 
-/* Ends the calling test alone, with the reason on stdout. */
+/* Prints the reason to stdout and skips the calling test only. */
 void test_skip(const char *reason);
 
-/* Likewise for want of a device, which is a failure where $CLEAVE_TEST_PLATFORMS promises one. */
+/* Skips the calling test because there is no device. If $CLEAVE_TEST_PLATFORMS promises a device, the test fails
+ * instead. */
 void test_skip_without_device(void);
 
-/* A fresh directory for this process, removed at exit; borrowed. */
+/* Returns a new directory of this process, which is removed at exit. The path is borrowed. */
 const char *test_temp_dir(void);
 
-/* What a job's progress function was told last; `answer` is what it answers. */
+/* The calls of the progress function test_note: their number, the latest `done` and `total`, and what to return. */
 typedef struct test_told {
-    const char *job; /* that it expects */
+    const char *job; /* expected name of the job */
     size_t calls, done, total;
     int answer;
 } test_told;
-/* A clv_progress; `user` is a test_told. */
+/* A clv_progress that fills the test_told `user` and returns its `answer`. */
 int test_note(const char *job, size_t done, size_t total, void *user);
 
-/* From the first call on the library's warnings are kept; the second call ends that and gives the last
- * of them, "" for none; borrowed until the next. */
+/* test_listen starts to keep the library's warnings. test_heard stops this and returns the latest warning, or "" if
+ * there was none; the text is borrowed until the next test_listen. */
 void test_listen(void);
 const char *test_heard(void);
 
-/* Deterministic numbers: SplitMix64. */
+/* Return pseudo-random numbers by SplitMix64, the same for the same `state`: 64 bits, or uniform in [low, high). */
 uint64_t test_random(uint64_t *state);
 double test_uniform(uint64_t *state, double low, double high);
 
