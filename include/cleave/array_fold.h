@@ -23,8 +23,8 @@ enum { CLV_FOLDS = CLV_FOLD_ALL + 1 };
 CLV_API const char *clv_fold_name(clv_fold what); /**< "sum", ...; "unknown" */
 
 /**
- * Reduces `in` along some of its axes. `out` has the shape of `in` without these axes, or with extent 1 there; it must
- * not share memory with `in`. The result is converted to the type of `out` as clv_array_cast does.
+ * Reduces `in` along some of its axes. `out` has the shape of `in` without these axes, or with extent 1 in each of
+ * them; it must not share memory with `in`. The result is converted to the type of `out` as clv_array_cast does.
  *
  * The shape alone determines the order in which elements are combined, so that the host and all devices give the same
  * bits if their arithmetic is exact or correctly rounded. Sums are computed in levels, each of which adds groups of at

@@ -77,8 +77,8 @@ typedef enum clv_reduction {
 } clv_reduction;
 
 /**
- * Reduces `in` along `axis`, or over all elements if axis is -1. `out` has the shape of `in` without that axis (rank 0
- * for -1), or with extent 1 there.
+ * Reduces `in` along `axis`, or over all elements if axis is -1. `out` has the shape of `in` without the reduced axis
+ * (rank 0 for -1), or with extent 1 in each reduced axis.
  *
  * Sums are compensated and added in one fixed order, so the bits are the same on every device, on the host, and in
  * every run. The error is at most 2^-23 of the result plus 2^-40 of the sum of magnitudes. With a NaN among the

@@ -25,11 +25,11 @@ typedef struct clv_matmul_options {
     size_t b_row, b_col;     /**< strides of B; both 0: n, 1. For B = W^T, W [n,k]: 1, k */
     size_t c_row, c_col;     /**< strides of C; both 0: n, 1; one of them must be 1 */
     size_t batch;            /**< number of products; 0: one */
-    size_t a_batch, b_batch; /**< elements from one matrix to the next; 0: all use the same one */
+    size_t a_batch, b_batch; /**< elements from one matrix to the next; 0: all share one matrix */
     size_t c_batch;          /**< elements from one result to the next; 0: m * n */
     bool scale_given;        /**< use alpha and beta; else C = A B */
     float alpha, beta;       /**< C = alpha A B + beta C; with beta 0 C is not read */
-    clv_progress *progress;  /**< NULL: none; units are rows of C (columns where those are dense) */
+    clv_progress *progress;  /**< NULL: none; units are rows of C (or columns if c_row is 1) */
     void *progress_user;
 } clv_matmul_options;
 

@@ -84,7 +84,7 @@ typedef struct clv_spot {
     float mass;       /**< sum above the background over a disc of radius 3 sigma (fit: the
                          Gaussian's volume) */
     float background; /**< median of a ring around that disc (fit: the fitted background) */
-    float snr;        /**< mass / scatter of the background in such a disc; 0: no scatter */
+    float snr;        /**< mass / (background scatter * sqrt(pixels in disc)); 0: no scatter */
 } clv_spot;
 
 typedef struct clv_blob_frames {

@@ -23,7 +23,7 @@ typedef struct clv_classes clv_classes;
  *
  * A BERT model whose names begin with "bert." is read as transformers' BertForSequenceClassification. The layer's input
  * is then tanh(W v + b) of the first token's vector v, with W = pooler.dense.weight and b = pooler.dense.bias. Models
- * of the other families are read as the family's model of that kind in transformers, such as
+ * of the other families are read as the family's model for sequence classification in transformers, such as
  * RobertaForSequenceClassification. In a BERT model without the prefix (CLV_TRAIN_HEAD_LINEAR), the layer's input is
  * the pooled vector, not divided by its length.
  *

@@ -213,7 +213,7 @@ typedef struct clv_writing {
     size_t size;   /**< sizeof(clv_writing) */
     size_t tokens; /**< largest number of new tokens; 0: until something else ends the text */
     const clv_sampling *sampling; /**< NULL: always take the token with the highest score */
-    /** Texts that end the text and are left out of it; the list ends with NULL; may be NULL. */
+    /** Stop texts: the text ends before the first of them that appears. The list ends with NULL; may be NULL. */
     const char *const *stops;
     bool ignore_end;  /**< go on after tokens that would end the text */
     clv_piece *piece; /**< may be NULL */
@@ -282,7 +282,7 @@ typedef struct clv_generate_options {
     size_t tokens;      /**< largest number of new tokens */
     double temperature; /**< 0: always take the token with the highest score; else draw from
                              softmax(scores / temperature) */
-    size_t top_k;       /**< draw from this many of the highest scores; 0: from all */
+    size_t top_k;       /**< number of highest scores to draw from; 0: all scores */
     uint64_t seed;      /**< key of Philox4x32-10, whose counter is the token's position */
     bool stops;         /**< end the text after the token `stop` */
     int32_t stop;

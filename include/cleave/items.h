@@ -38,8 +38,8 @@ typedef struct clv_item_arg {
  */
 typedef clv_status clv_items_reference(void *const *args, size_t first, size_t count, void *user);
 
-/** A kernel, the number of items and how to launch the kernel. `size`, `source`, `kernel` and `items` must be set; the
- *  other fields may be zero. */
+/** A kernel, the number of items and how to launch the kernel. `size`, `source` and `kernel` must be set; the other
+ *  fields may be zero. */
 typedef struct clv_items {
     size_t size;                 /**< sizeof(clv_items) */
     const clv_cl_source *source; /**< must live as long as the context (see clv_launch) */

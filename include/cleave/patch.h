@@ -64,7 +64,7 @@ typedef struct clv_paco_counts {
     size_t not_finite; /**< a patch on the arc holds a NaN or inf in some frame */
     size_t constant;   /**< a patch on the arc holds a pixel that never changes */
     size_t
-        degenerate; /**< a patch varies a million times less than the others, so its numbers are out of range */
+        degenerate; /**< a patch varies a million times less than other patches, so its numbers are out of range */
 } clv_paco_counts;
 
 /**
@@ -159,7 +159,7 @@ typedef struct clv_companion {
  * @param keep_places  true: the given positions are exact, so measure only the flux.
  * @param companions   in: x, y; out: everything. [count], which may be 0.
  * @param report       may be NULL; the runs are added to it.
- * @return CLV_OK; CLV_E_ARGUMENT, CLV_E_SHAPE as clv_paco; CLV_E_CANCELLED; CLV_E_MEMORY; those of the job.
+ * @return CLV_OK; CLV_E_ARGUMENT, CLV_E_SHAPE as clv_paco; CLV_E_CANCELLED; CLV_E_MEMORY; as clv_job_run.
  *
  * Accuracy: flux is within 1e-3 of a computation in float64. Positions of 24 planets injected into a real sequence with
  *           fluxes of 20, 40 and 80 times 1 / sqrt(a) were within 0.25, 0.13 and 0.065 pixels rms per axis with radius
@@ -251,8 +251,9 @@ typedef struct clv_asdi_companions {
  * where R is the covariance of the noise of s. Channels are correlated, because they show the same speckles. The
  * correlation is estimated over the positions of zones around the star (shrunk like the covariance of a patch, without
  * companions), and so is the relative scatter of every channel by separation. If channels are independent, the S/N is
- * sum g b / sqrt(sum g^2 a). Of several spectra the best one counts, and its S/N is lowered to that of a single trial
- * that is as rare (importance sampling over their correlated maps).
+ * sum g b / sqrt(sum g^2 a). Of several spectra, the one with the highest S/N counts. Because this is the best of
+ * several trials, its S/N is then lowered to the value that is equally rare in a single trial (importance sampling over
+ * the spectra's correlated maps).
  *
  * Companions are found, measured and subtracted as in clv_paco_search. A companion has one position in all channels,
  * found with all of them together, and a flux in each channel, measured as in clv_paco_characterize.
@@ -327,7 +328,7 @@ typedef struct clv_contrast_point {
  * @param map      out, [height,width]: flux at which a planet reaches the S/N; NaN where the position is not valid. May
  *                 be NULL.
  * @param report   may be NULL; the runs are added to it.
- * @return CLV_OK; CLV_E_ARGUMENT, CLV_E_SHAPE as clv_paco; CLV_E_CANCELLED; CLV_E_MEMORY; those of the job.
+ * @return CLV_OK; CLV_E_ARGUMENT, CLV_E_SHAPE as clv_paco; CLV_E_CANCELLED; CLV_E_MEMORY; as clv_job_run.
  *
  * Accuracy: at `flux`, 50 % of other planets injected into the same sequence reach the S/N, to within the scatter of
  *           their number; each planet's own flux is found within 0.5 %.
@@ -358,7 +359,7 @@ typedef struct clv_star {
  */
 CLV_API clv_status clv_paco_star(const clv_paco_input *input, double fwhm_px, clv_star *star);
 
-/** How a frame compares with the others. */
+/** How much a frame differs from the other frames of its sequence. */
 typedef struct clv_paco_frame {
     /** Median over pixels of |value - median over time| / MAD over time; 1 for usual frames. */
     double scale;
@@ -367,7 +368,7 @@ typedef struct clv_paco_frame {
 } clv_paco_frame;
 
 /**
- * Compares every frame of a sequence with the others, using 4096 of its pixels.
+ * Compares every frame of a sequence with the other frames, using 4096 of its pixels.
  *
  * @param limit   the largest scale of a good frame; infinity: reject frames only for missing pixels.
  * @param frames  out, [input->frames].
@@ -379,7 +380,7 @@ CLV_API clv_status clv_paco_frames(const clv_paco_input *input, double limit,
 
 /** How the weight of a frame follows from its scale. */
 typedef enum clv_frame_weighting {
-    /** min(1, (2 / scale)^2): usual frames all count the same, frames unlike the others count less. */
+    /** min(1, (2 / scale)^2): usual frames all have the weight 1, frames that deviate from them have less. */
     CLV_WEIGHTS_ROBUST = 0,
     CLV_WEIGHTS_VARIANCE, /**< 1 / scale^2, with a scale of at least 0.1: for frames of different noise */
 } clv_frame_weighting;

@@ -277,7 +277,7 @@ typedef struct clv_probe_options {
                                kept on disk */
     clv_bench bench;   /**< measure every device; the rates are kept on disk */
     bool measure_free; /**< fill the memory of devices that have their own to see how much is free;
-                               other programs may run short of it meanwhile */
+                               other programs may run out of memory */
     bool reproducible; /**< leave out what changes from run to run: times and free memory */
     bool forget;       /**< do not show checks and rates that earlier runs left on disk */
     const char *simulate; /**< take the machine from this file: a saved report or device profiles */

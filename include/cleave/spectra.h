@@ -134,7 +134,7 @@ typedef struct clv_specfit_options {
 } clv_specfit_options;
 
 enum {
-    CLV_SPECFIT_LOW_CONTRAST = 1,   /**< chi2 is less than 50 below that of a continuum alone */
+    CLV_SPECFIT_LOW_CONTRAST = 1,   /**< chi2 is less than 50 below chi2 of a continuum alone */
     CLV_SPECFIT_VELOCITY_EDGE = 2,  /**< the velocity is within 5 km/s of a limit */
     CLV_SPECFIT_VELOCITY_ERROR = 4, /**< the velocity's error is above 100 km/s */
     CLV_SPECFIT_PARAMETER_EDGE =

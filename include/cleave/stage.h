@@ -26,7 +26,7 @@ typedef struct clv_stage_shift {
     double y_err,
         x_err; /**< standard errors, in pixels; 0 in the first frame; NaN where `found` is false */
     bool
-        found; /**< false: the frame shows nothing that the others show; y and x are those of the frame before */
+        found; /**< false: the frame shows nothing of the reference; y and x repeat the previous frame's */
 } clv_stage_shift;
 
 /** Returns whether this build of the library can measure drifts: it needs the library KISS FFT. */
@@ -71,7 +71,7 @@ CLV_API clv_status clv_stage_open(const clv_blob_frames *frames, const clv_stage
  * Measures the next frames, in the order of time.
  *
  * @param pixels  [count][height][width] at the strides given to clv_stage_open. Pixels that are NaN or infinite count
- *                as the median of the others.
+ *                as the median of the other pixels.
  * @param shifts  out, [count].
  * @return CLV_OK; CLV_E_ARGUMENT (NULL).
  */

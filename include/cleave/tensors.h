@@ -48,9 +48,9 @@ typedef struct clv_tensor {
 typedef struct clv_tensors clv_tensors;
 
 /**
- * Opens a safetensors file and checks its whole header before it uses any of it. The header must not be longer than the
- * file or 100 MB; it must be UTF-8 JSON, one object without repeated names and with bounded nesting; all types must be
- * known; each shape's product must not overflow and must fit the number of bytes; and the tensors' ranges must cover
+ * Opens a safetensors file and checks the whole header before using any part of it. The header must not be longer than
+ * the file or 100 MB; it must be UTF-8 JSON, one object without repeated names and with bounded nesting; all types must
+ * be known; each shape's product must not overflow and must fit the number of bytes; and the tensors' ranges must cover
  * the data without gap, overlap or remainder. The data are not read.
  *
  * @return CLV_OK; CLV_E_IO; CLV_E_FORMAT (the message names the tensor, what was found and what was expected, and says

@@ -60,7 +60,7 @@ typedef struct clv_tokenizer_info {
     bool adds_bos;    /**< clv_tokenize puts `bos` in front of texts */
     bool keeps_end;   /**< a text that is too long keeps its last tokens, not its first */
     bool pairs;       /**< the model's pairs of texts are [CLS] A [SEP] B [SEP] */
-    /** The tokens of such a pair are of type 0 up to the first [SEP], and of type 1 behind it. */
+    /** The tokens of a pair [CLS] A [SEP] B [SEP] are of type 0 up to the first [SEP], and of type 1 after it. */
     bool pair_types;
     /** The model's pairs of texts are <s> A </s> </s> B </s>, as RoBERTa's; then `pairs` and `pair_types` are false. */
     bool double_pairs;
@@ -73,7 +73,7 @@ typedef struct clv_token_rows {
     size_t *offsets; /**< [rows + 1] */
     size_t rows, tokens;
     size_t truncated;         /**< texts that were cut at max_length */
-    size_t unknown;           /**< [UNK] tokens that were made, also those cut off afterwards */
+    size_t unknown;           /**< [UNK] tokens made, including ones that were then cut off */
     size_t replaced;          /**< bytes that were not UTF-8 (replace_invalid) */
     size_t id_room, row_room; /**< for the library only */
 } clv_token_rows;

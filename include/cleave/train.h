@@ -43,7 +43,7 @@ typedef struct clv_trainer_options {
     bool decay_all;        /**< biases and norms decay too */
     double clip;           /**< longer gradients are shortened to this length; 0: never */
     double scale;          /**< for CLV_TRAIN_PAIRS [20] */
-    size_t frozen_layers;  /**< this many of the first layers do not learn; if it is above 0,
+    size_t frozen_layers;  /**< number of first layers that do not learn; if it is above 0,
                                 neither do the embeddings. You may freeze all layers only with
                                 CLV_TRAIN_CLASSES, whose own layer learns */
     bool frozen_embedding; /**< the embeddings do not learn */
@@ -53,14 +53,14 @@ typedef struct clv_trainer_options {
     clv_train_head head; /**< for CLV_TRAIN_CLASSES */
     size_t
         block_tokens; /**< a batch of at least twice as many tokens is cut into blocks of at least so many, which
-                              devices of the same kind share; the bits of a result depend on it [4096] */
+                              devices of the same kind share; the bits of a result depend on this number [4096] */
 } clv_trainer_options;
 
 /** Loss and hits of a batch, from a step or an evaluation. Frozen. */
 typedef struct clv_train_result {
     double loss;            /**< mean over the texts (or pairs) that count; 0 if none do */
     double gradient_length; /**< before clipping; 0 if clip is 0 or nothing was learnt */
-    size_t counted, right;  /**< texts (or pairs) that count; those whose highest score is right */
+    size_t counted, right;  /**< texts (or pairs) that count; how many were predicted right */
 } clv_train_result;
 
 /** A model that learns: weights, gradients and moments, 16 bytes per parameter that learns. Frozen parameters count as
@@ -90,9 +90,9 @@ CLV_API void clv_trainer_close(clv_trainer *trainer);
  * @param result  out, may be NULL.
  * @return CLV_OK; CLV_E_ARGUMENT (ids, labels, offsets, rate); CLV_E_SHAPE (a text that is too long,
  *         an odd number of texts); CLV_E_DEVICE_MEMORY; CLV_E_DEVICE. After CLV_E_DEVICE the weights are no longer
- *         usable, with two exceptions: after a failed check (see below) they are those before the step or those of the
- *         last check, and a text with more tokens than the device's loop limit allows (clv_probe_flags) is refused
- *         before anything changes.
+ *         usable, with two exceptions: after a failed check (see below) the trainer has the weights from before the
+ *         step or from the last check, and a text with more tokens than the device's loop limit allows
+ *         (clv_probe_flags) is refused before anything changes.
  *
  * A device's results are read back twice and compared. In addition, the first step and every `check_every`th one after
  * it are compared with plain C: loss, gradient (to 1e-3 of the largest value nearby) and new weights. A step that

@@ -26,7 +26,7 @@ typedef struct clv_volume_spot {
     float response;
     float mass;       /**< sum above the background within 3 sigma (fit: the Gaussian's volume) */
     float background; /**< median of a shell around the ball of 3 sigma (fit: fitted background) */
-    float snr;        /**< mass / scatter of the background in as many voxels; 0: no scatter */
+    float snr;        /**< mass / (background scatter * sqrt(voxels in ball)); 0: no scatter */
     /** Standard deviations of the position, from the fit; 0: not known. */
     float z_err, y_err, x_err;
 } clv_volume_spot;
