@@ -12,7 +12,7 @@ CLV_BEGIN_DECLS
 enum {
     CLV_FUSE_INPUTS = 12, /**< largest number of inputs of a program */
     CLV_FUSE_OUTPUTS = 4, /**< largest number of results */
-    CLV_FUSE_NAMES = 32,  /**< largest number of names in all */
+    CLV_FUSE_NAMES = 32,  /**< largest number of inputs, results and names of types */
 };
 
 typedef enum clv_fuse_role {

@@ -7,7 +7,7 @@
  * freed. An array belongs to its context, and all arrays of one storage must be used from one thread at a time.
  *
  * The operations of cleave/array_math.h take only arrays of float32 that are dense, have at most 4 axes and cover all
- * of their storage. clv_array_cast makes a dense float32 array from any other. */
+ * of their storage. clv_array_cast makes a dense array of float32 from an array of any type. */
 #ifndef CLEAVE_ARRAY_TYPED_H
 #define CLEAVE_ARRAY_TYPED_H
 

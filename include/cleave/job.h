@@ -178,7 +178,7 @@ typedef struct clv_share {
      *  a discrete GPU does not time kernels unless clv_context_options.event_times is set. */
     double kernel_s;
     uint64_t bytes_to_device, bytes_from_device, memory_peak_bytes;
-    size_t dropped, failed; /**< chunks whose result came too late, or not at all */
+    size_t dropped, failed; /**< chunks whose results came too late; chunks that failed */
     const char *left_out;   /**< why the device did nothing; NULL if it worked */
 } clv_share;
 

@@ -64,7 +64,7 @@ typedef struct clv_model_step {
     float eps;                  /**< NORM: added to the variance */
 } clv_model_step;
 
-/** Sizes and rules of a model. */
+/** Sizes of an encoder model, and the rules by which it computes. */
 typedef struct clv_model_config {
     size_t size;       /**< sizeof(clv_model_config) */
     size_t width;      /**< D, hidden_size */
@@ -92,7 +92,7 @@ typedef struct clv_model_config {
     size_t groups;  /**< groups of layers that share weights (ALBERT); 0: no sharing */
     size_t buckets; /**< rows of the table of relative positions (MPNet); 0: there is none */
     clv_model_pooling joined[4]; /**< poolings to concatenate, in this order */
-    size_t joined_count;         /**< 0: `pooling` alone */
+    size_t joined_count;         /**< number of `joined`; 0: `pooling` alone */
     /** Width of a text's vector; 0: `width`. In an open model it is never 0. */
     size_t output;
     /** Modules that run after the pooling and before `normalize`; borrowed from the model. */

@@ -192,7 +192,7 @@ CLV_API clv_status clv_paco_subtract(const clv_paco_input *input, const clv_paco
  * Student's t with n - 1 degrees of freedom, and replaced by the equally rare value of a normal distribution (Mawet et
  * al. 2014, ApJ 792, 97); then the noise is scaled to 1 again. A larger value always gives a larger result.
  *
- * @param noise       the map from which the scale is measured (without planets); NULL: snr itself.
+ * @param noise       the map from which the noise is measured (without planets); NULL: snr itself.
  * @param masked_xy   [masked_count,2] column and row of places to leave out, each with everything within one FWHM.
  * @param calibrated  out, [height,width]; NaN stays NaN.
  * @return CLV_OK; CLV_E_ARGUMENT; CLV_E_MEMORY. Threads: any.

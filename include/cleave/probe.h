@@ -104,7 +104,7 @@ typedef struct clv_probe_icd {
 } clv_probe_icd;
 
 typedef struct clv_probe_platform {
-    size_t icd;       /**< index, or SIZE_MAX when enumerated in-process */
+    size_t icd;       /**< index into icds; SIZE_MAX if enumerated in-process */
     unsigned ordinal; /**< place in the loader's list, which differs from the report's order */
     const char *name, *vendor, *version, *numeric_version, *profile, *extensions;
     clv_vendor vendor_norm;
