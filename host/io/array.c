@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An array that was read from a file or will be written to one: type, shape, owned memory in C order. */
+/* Creates, converts and frees arrays that are read from files or written to them. */
 #include "host/io/array.h"
 
 #include "base/alloc.h"

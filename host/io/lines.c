@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads texts: the lines of a file or stream, a chunk at a time, in bounded memory. */
+/* Reads the lines of a file or a stream as texts, a chunk of lines at a time, in bounded memory. */
 #define _GNU_SOURCE
 #include "host/io/lines.h"
 #include "host/io/records.h"
@@ -56,7 +56,7 @@ void clv_lines_close(clv_lines *l)
     *l = (clv_lines){ .descriptor = -1 };
 }
 
-/* Waits until there is something to read, or until the wait is cancelled. */
+/* Waits until the input can be read without blocking. Returns CLV_E_CANCELLED if `stop` becomes true meanwhile. */
 static clv_status await(const clv_lines *l)
 {
     struct pollfd input = { .fd = l->descriptor, .events = POLLIN };
@@ -87,7 +87,8 @@ static clv_status fill(clv_lines *l, size_t wanted)
     return CLV_OK;
 }
 
-/* Finds the wanted field of a line. */
+/* Narrows the line at *text to its tab-separated field `column`, from 1; 0 leaves the whole line. Returns false if the
+ * line has fewer fields. */
 static bool pick(size_t column, const char **text, size_t *length)
 {
     for (size_t i = 1; i < column; ++i) {
@@ -154,7 +155,8 @@ static clv_status add(clv_lines *l, const char *text, size_t length)
     return CLV_OK;
 }
 
-/* Returns the end of the record at `text`; NULL if the bytes do not contain it. */
+/* Returns the end of the record at `text`; NULL if the record does not end within `length` bytes. *quoted is whether a
+ * table's bytes end inside a quoted field. */
 static const char *end_of(const clv_lines *l, const char *text, size_t length, bool *quoted)
 {
     *quoted = false;

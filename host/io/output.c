@@ -22,7 +22,7 @@ static clv_status io_error(const clv_output *o, const char *doing)
     return clv_fail(CLV_E_IO, "%s: cannot %s: %s", o->path, doing, strerror(errno));
 }
 
-/* Opens the final destination of the bytes if it is not a regular file. */
+/* Opens a destination that is not a regular file, such as standard output or a device. */
 static FILE *open_stream(const char *path)
 {
     const int descriptor = clv_file_descriptor(path);
@@ -111,7 +111,7 @@ clv_status clv_output_finish(clv_output *o)
     o->file = NULL;
     if (!status && o->temporary) {
         char *temporary = o->temporary;
-        o->temporary = NULL; /* publish frees it in any case */
+        o->temporary = NULL; /* clv_file_publish frees `temporary` in any case */
         status = clv_file_publish(temporary, o->target);
     }
     clv_output_abandon(o);

@@ -11,22 +11,24 @@
 
 typedef struct clv_output {
     const char *path; /* borrowed, for messages */
-    FILE *file;       /* where the bytes go at present */
-    char *temporary;  /* beside the target; NULL: not a regular file */
+    FILE *file;       /* receives the bytes until clv_output_finish */
+    char *temporary;  /* path of a temporary file beside the target; NULL: not a regular file */
     char *target;     /* the file's final name */
-    bool spooled;     /* kept in an anonymous file until the end */
-    bool shown;       /* on a terminal: control characters are written as text (base/visible.h) */
+    bool spooled;     /* the bytes stay in an anonymous file until clv_output_finish */
+    /* the output is a terminal: control characters are written as text (base/visible.h) */
+    bool shown;
 } clv_output;
 
-/* Opens an output; `path` as in clv_parts_write. `rewind` must be true if the writer will replace the first bytes
- * (clv_output_patch); what goes to standard output or a pipe is then held in a temporary file. Returns CLV_OK, CLV_E_IO
- * or CLV_E_MEMORY. */
+/* Opens an output; clv_parts_write describes `path`. `rewind` must be true if the writer will call clv_output_patch;
+ * the bytes for standard output or a pipe are then held in a temporary file until the end. Returns CLV_OK, CLV_E_IO or
+ * CLV_E_MEMORY. */
 clv_status clv_output_open(clv_output *output, const char *path, bool rewind);
 clv_status clv_output_write(clv_output *output, const void *data, size_t length);
-/* Replaces the first bytes. */
+/* Replaces the first `length` bytes of the output. */
 clv_status clv_output_patch(clv_output *output, const void *data, size_t length);
-/* Makes the complete file visible; leaves nothing behind after a failure. Zeroes *output. */
+/* Gives the complete file its final name; leaves no file after a failure. Zeroes *output. */
 clv_status clv_output_finish(clv_output *output);
-void clv_output_abandon(clv_output *output); /* removes everything; accepts a zeroed output */
+/* removes the unfinished file; accepts a zeroed output */
+void clv_output_abandon(clv_output *output);
 
 #endif

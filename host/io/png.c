@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* PNG by libpng: writes with its simplified interface, and reads with the full one, which leaves numbers unchanged. */
+/* Writes PNG files with libpng's simplified interface, and reads them with its full interface, which leaves the stored
+ * numbers unchanged. */
 #include "host/io/png.h"
 
 #include "base/alloc.h"
@@ -52,7 +53,7 @@ typedef struct reading {
     png_infop info;
     png_bytep *row;
     char error[100];
-    clv_status status; /* a failure that is not libpng's */
+    clv_status status; /* set if a failure does not come from libpng */
     jmp_buf back;
 } reading;
 

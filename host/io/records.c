@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Parses one record of a table (RFC 4180, with commas or tabs) or of JSON lines: finds its end and its fields. */
+/* Finds the end and the fields of one record: a row of a table (RFC 4180, with commas or tabs) or a line of JSON. */
 #include "host/io/records.h"
 
 #include "base/alloc.h"
@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The names to look for if none was given, in order of preference. */
+/* The names of columns or members that usually hold texts, in order of preference. */
 static const char *const usual[] = { "text",    "sentence", "content", "document",
                                      "passage", "query",    "title" };
 
@@ -19,12 +19,12 @@ enum { SHOWN = 300, MOST_FIELDS = 4096 };
 
 const char *clv_record_end(char between, const char *text, size_t length, bool *quoted)
 {
-    bool begins = true; /* at the beginning of a field; elsewhere quotes are ordinary characters */
+    bool begins = true; /* whether a field begins here; elsewhere quotes are ordinary characters */
     *quoted = false;
     for (size_t i = 0; i < length; ++i) {
         const char c = text[i];
         if (*quoted) {
-            *quoted = c != '"'; /* a doubled quote opens it again */
+            *quoted = c != '"'; /* the second of two quotes opens the field again */
             begins = !*quoted && i + 1 < length && text[i + 1] == '"';
         } else if (c == '\n') {
             return text + i;
@@ -36,7 +36,7 @@ const char *clv_record_end(char between, const char *text, size_t length, bool *
     return NULL;
 }
 
-/* Reads one field from *at on and sets *at after its separator. Returns false if it was the last one. */
+/* Reads the field that begins at *at, and moves *at past its separator. Returns false for the record's last field. */
 static bool next_field(char between, const char *text, size_t length, size_t *at, clv_text *out)
 {
     size_t i = *at;
@@ -89,7 +89,7 @@ bool clv_record_blank(const char *text, size_t length)
 
 /* ---- which field ------------------------------------------------------------------------------- */
 
-/* The names that a record has, in its order. */
+/* The names of a record's fields, in the order of the record. */
 typedef struct names {
     char **items;
     size_t count, room;

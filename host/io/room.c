@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Limits the memory that a file may take when it is unpacked. */
+/* Limits the memory that the contents of a file may take when they are unpacked. */
 #include "host/io/room.h"
 
 #include "base/error.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Limits the memory that a file may take when it is unpacked: a small file can claim, or really hold, far more bytes
- * than its own size. */
+/* Limits the memory that the contents of a file may take when they are unpacked: a small file can claim, or really
+ * hold, far more bytes than its own size. */
 #ifndef CLEAVE_HOST_IO_ROOM_H
 #define CLEAVE_HOST_IO_ROOM_H
 
@@ -13,7 +13,8 @@
 void clv_io_set_room(uint64_t bytes);
 uint64_t clv_io_room(void);
 
-/* Returns CLV_OK if `bytes` fit, else CLV_E_MEMORY with the limit and what to do. `what` is "unpacked" or the like. */
+/* Returns CLV_OK if `bytes` are within the limit; else CLV_E_MEMORY, with a message that states the limit and the
+ * option that raises it. `what` follows the path in the message, for instance "unpacked". */
 clv_status clv_io_need(const char *path, const char *what, uint64_t bytes);
 
 #endif

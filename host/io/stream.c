@@ -102,7 +102,7 @@ const char *clv_printable(const void *bytes, size_t length, char *out, size_t ca
     const unsigned char *in = bytes;
     size_t used = 0;
     for (size_t i = 0; i < length; ++i) {
-        if (used + 4 + 3 + 1 > capacity) { /* one escape, the dots, the end */
+        if (used + 4 + 3 + 1 > capacity) { /* room for one escape, the dots and the NUL */
             used += (size_t)snprintf(out + used, capacity - used, "...");
             break;
         }
