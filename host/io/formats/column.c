@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads one column of a text file, which may be a table with a line of names. */
+/* Reads one column of numbers from a text file, which may be a table with a line of column names. */
 #include "host/io/formats/column.h"
 
 #include "base/alloc.h"
@@ -24,7 +24,7 @@ typedef struct cell {
 
 typedef struct table {
     const char *path, *at, *end;
-    size_t line;    /* line number, from 1 */
+    size_t line;    /* number of the current line, from 1 */
     char separator; /* ',', ';', '\t', or ' ' for blanks; 0: not known yet */
     cell cells[MAX_COLUMNS], names[MAX_COLUMNS];
     size_t count, name_count; /* cells of this row; number of column names */
@@ -90,7 +90,8 @@ static bool number_in(const cell *c, double *value)
     return strlen(text) == c->length && clv_parse_double(text, value);
 }
 
-/* Returns whether the cells are names of columns: the first one that is not a number begins like a word. */
+/* Returns whether the cells are names of columns: whether the first cell that is not a number begins with a letter or
+ * an underscore. */
 static bool are_names(const cell *cells, size_t count)
 {
     double value;
@@ -100,7 +101,7 @@ static bool are_names(const cell *cells, size_t count)
     return false;
 }
 
-/* Keeps the cells of a comment, which may be the names of the columns. */
+/* Stores the words of a comment in t->names, since they may be the names of the columns. */
 static void note_comment(table *t, const char *from, const char *to)
 {
     while (from < to && (*from == '#' || blank(*from)))
@@ -139,7 +140,7 @@ static clv_status no_column(const table *t, const char *wanted)
                     t->path, wanted, t->count, used ? list : "without names");
 }
 
-/* Chooses the column to read, once the first row of numbers is known. */
+/* Chooses the column to read; call it when the first row of numbers has been split into cells. */
 static clv_status choose(table *t, const char *wanted)
 {
     uint64_t number;
@@ -225,7 +226,7 @@ static clv_status read_file(const char *path, const char *column, table *t)
 clv_status clv_text_column_read(const char *path, const char *column, double **values,
                                 size_t *count)
 {
-    clv_error why = { 0 }; /* why the file is not a plain list */
+    clv_error why = { 0 }; /* why the file cannot be read as a plain list */
     clv_status status = CLV_OK;
     *values = NULL;
     *count = 0;
@@ -238,7 +239,7 @@ clv_status clv_text_column_read(const char *path, const char *column, double **v
     status = t ? read_file(path, column, t)
                : clv_fail(CLV_E_MEMORY, "%s: not enough memory for a table", path);
     if (!status) *values = t->values, *count = t->value_count;
-    /* without column names, report the mistake as one in a plain list */
+    /* if the columns have no names, report the failure to read a plain list */
     if (status == CLV_E_FORMAT && !column && !t->name_count) status = clv_error_give(&why);
     if (status && t) clv_free(t->values);
     clv_free(t);

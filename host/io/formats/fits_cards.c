@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Header cards of a FITS file: those copied from an input to a result, and a program's own.
+/* Makes the header cards of a FITS file: copies of an input's cards, and the program's own.
  *
  * The form of a card follows sections 4.1 and 4.2 (fixed format) of the FITS standard 4.0. */
 #include "host/io/formats/fits_cards.h"
@@ -15,7 +15,7 @@
 
 enum { CARD = 80, KEY = 8, STRING = 68, COMMENT = 72 };
 
-/* Copies the key of a record, its first eight columns. */
+/* Copies the key of a record, which is in its first eight columns. */
 static void key_of(const char *record, char out[KEY + 1])
 {
     size_t length = strnlen(record, KEY);
@@ -97,7 +97,7 @@ void clv_fits_card_bool(clv_fits_cards *cards, const char *key, bool value, cons
     set_value(cards, key, text, comment);
 }
 
-/* Writes the fewest digits that read back as the same number, with a point or an exponent, in any locale. */
+/* Adds a card with the fewest digits that read back as the same number, with a point or an exponent, in any locale. */
 void clv_fits_card_double(clv_fits_cards *cards, const char *key, double value, const char *comment)
 {
     char digits[40], text[48] = "                    ";
@@ -123,7 +123,7 @@ void clv_fits_card_string(clv_fits_cards *cards, const char *key, const char *va
     size_t used = 0;
     quoted[used++] = '\'';
     for (const char *c = value; *c; ++c) {
-        /* a quote is doubled, and the pair must not be split */
+        /* a quote is written twice, and the two must not be separated */
         const size_t need = *c == '\'' ? 2 : 1;
         if (used + need > STRING + 1) break;
         quoted[used++] = *c;
@@ -142,7 +142,7 @@ static void add_text(clv_fits_cards *cards, const char *key, const char *text)
     char record[CARD + 1];
     do {
         size_t length = strlen(text);
-        if (length > COMMENT) { /* breaks at a space if there is one */
+        if (length > COMMENT) { /* breaks the line at a space if there is one */
             length = COMMENT;
             while (length && text[length] != ' ')
                 --length;
@@ -167,7 +167,7 @@ void clv_fits_card_history(clv_fits_cards *cards, const char *text)
     add_text(cards, "HISTORY", text);
 }
 
-/* The keys to carry. '#' stands for the number of an axis, '*' for any number. */
+/* The keys of cards to copy. '#' stands for the number of an axis, '*' for any number. */
 static const char *const carried[] = {
     "OBJECT", "TELESCOP", "INSTRUME", "FILTER",  "DATE-OBS", "MJD-OBS", "TIMESYS",  "EQUINOX",
     "EPOCH",  "RADESYS",  "RADECSYS", "LONPOLE", "LATPOLE",  "CTYPE#",  "CRPIX#",   "CRVAL#",
@@ -191,7 +191,7 @@ static bool matches(const char *key, const char *pattern, unsigned char *axis)
     return *key == '\0';
 }
 
-/* Finds the card with the same keyword, which is everything before the equals sign. */
+/* Finds the card whose keyword, everything before the equals sign, is that of `record`. */
 static clv_fits_card *find_hierarch(const clv_fits_cards *cards, const char *record)
 {
     const size_t length = strcspn(record, "=");

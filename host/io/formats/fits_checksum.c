@@ -53,8 +53,8 @@ static bool is_key(const char *card, const char *key)
     return memcmp(card, padded, 8) == 0;
 }
 
-/* Measures the header at `at`, which this program wrote: its length, that of its data, and the position of its
- * cards. */
+/* Measures a header that this program wrote, at `at`. Returns its length in bytes; *cards is the number of cards before
+ * END, *data the length of its data in bytes. Both lengths are whole blocks. */
 static size_t measure(const char *at, size_t left, size_t *cards, size_t *data)
 {
     size_t bytes = 1, n = 0;

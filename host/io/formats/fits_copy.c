@@ -18,7 +18,7 @@ void clv_fits_raw_clear(clv_fits_raw *raw)
     *raw = (clv_fits_raw){ 0 };
 }
 
-/* Copies the text of a string card, without quotes and trailing blanks. */
+/* Copies the value of a string card, without its quotes and trailing blanks. */
 static void value_of(const char *card, char out[CARD])
 {
     size_t n = 0;
@@ -30,7 +30,7 @@ static void value_of(const char *card, char out[CARD])
     out[n] = '\0';
 }
 
-/* Finds the value of KEYn, such as TFORM3; returns false if there is none. */
+/* Finds the value of the card `key` followed by `number`, such as TFORM3; returns false if there is none. */
 static bool find(const clv_fits_raw *raw, const char *key, size_t number, char out[CARD])
 {
     char wanted[16];
@@ -114,6 +114,6 @@ bool clv_fits_hdu_number(const clv_fits_hdu *hdu, const char *key, double *out)
     char text[CARD];
     if (!clv_fits_hdu_text(hdu, key, text, sizeof text)) return false;
     for (char *c = text; *c; ++c)
-        if (*c == 'D' || *c == 'd') *c = 'E'; /* as Fortran writes doubles */
+        if (*c == 'D' || *c == 'd') *c = 'E'; /* Fortran writes the exponent of doubles with D */
     return clv_parse_double(text, out);
 }

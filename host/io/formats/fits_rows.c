@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Writes a FITS file of images row by row: first all headers, then each row to its place in a temporary file. */
+/* Writes a FITS file of images row by row: first all headers, then each row at its place in a temporary file. */
 #include "host/io/formats/fits_rows.h"
 
 #include "base/alloc.h"
@@ -46,7 +46,8 @@ clv_status clv_fits_rows_begin(const char *path, clv_fits_table *head, const clv
     clv_status status = CLV_OK;
     r->file = open(r->temporary, O_WRONLY | O_CLOEXEC);
     if (r->file < 0) status = cannot_write(r);
-    size_t at = 0, written = 0; /* `head` collects the header's text; data are only counted */
+    /* `head` collects the header texts; the images' data are only counted */
+    size_t at = 0, written = 0;
     for (size_t i = 0; i < count && !status; ++i) {
         r->image[i] = images[i];
         clv_fits_table_image(head, images[i].name, images[i].bitpix, images[i].rank,

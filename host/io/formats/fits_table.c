@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Writes cards of 80 characters, blocks of 2880 bytes, and big-endian numbers. */
+/* Makes FITS headers, tables and images in memory: cards of 80 characters, blocks of 2880 bytes, big-endian numbers. */
 #include "host/io/formats/fits_table.h"
 
 #include "base/error.h"
@@ -25,7 +25,7 @@ static void card(clv_fits_table *t, const char *format, ...)
     clv_text_bytes(&t->bytes, line, CARD);
 }
 
-/* Pads the current block. */
+/* Pads the current block with the character `with`. */
 static void pad(clv_fits_table *t, char with)
 {
     char fill[BLOCK];
@@ -99,7 +99,7 @@ void clv_fits_table_head(clv_fits_table *t, const char *name, size_t width, size
 void clv_fits_table_next(clv_fits_table *t, const char *name, const clv_fits_column *columns,
                          size_t count, size_t rows)
 {
-    clv_fits_table described = { 0 }; /* cards of the columns */
+    clv_fits_table described = { 0 }; /* collects the cards that describe the columns */
     size_t width = 0;
     t->count = count < sizeof t->types ? count : sizeof t->types;
     for (size_t i = 0; i < t->count; ++i) {

@@ -7,7 +7,7 @@
 #include "base/error.h"
 #include "host/io/room.h"
 
-#ifdef CLEAVE_HAVE_CFITSIO /* which needs zlib too */
+#ifdef CLEAVE_HAVE_CFITSIO /* CFITSIO requires zlib too */
 
 #define ZLIB_CONST
 #include <zlib.h>
@@ -34,7 +34,7 @@ static uint64_t left(const unpacker *u)
     return u->input->length - u->input->position;
 }
 
-/* Refills `in` to at least MAGIC bytes, unless the file ends. */
+/* Reads more of the file if `in` holds fewer than MAGIC bytes. */
 static clv_status refill(unpacker *u)
 {
     z_stream *z = &u->zlib;
@@ -62,7 +62,8 @@ static clv_status grow(unpacker *u)
     return CLV_OK;
 }
 
-/* Takes the length that the end of the file claims, as far as it is possible: most files are one member. */
+/* Allocates for the unpacked length that the file's last bytes claim, as far as deflate can reach it. The claim is
+ * exact for a file of one member, as most are. */
 static clv_status guess_capacity(unpacker *u)
 {
     unsigned char end[LENGTH] = { 0 };
@@ -79,7 +80,7 @@ static clv_status guess_capacity(unpacker *u)
     return grow(u);
 }
 
-/* Unpacks to the end of a member. */
+/* Unpacks one member to its end. */
 static clv_status unpack_member(unpacker *u)
 {
     z_stream *z = &u->zlib;

@@ -5,9 +5,10 @@
 
 #include "host/io/stream.h"
 
-/* Unpacks all members of an opened file, one after the other, and checks their sums. Zeros and other bytes after the
- * last member are ignored, as gzip does. Free *bytes with clv_free; it is NULL after a failure. Returns CLV_OK;
- * CLV_E_IO; CLV_E_FORMAT if the file is damaged or cut; CLV_E_MEMORY, also for more bytes than clv_io_room allows. */
+/* Unpacks all members of an opened file, one after the other, and checks their checksums. Zeros and other bytes after
+ * the last member are ignored, as gzip does. Free *bytes with clv_free; it is NULL after a failure. Returns CLV_OK;
+ * CLV_E_IO; CLV_E_FORMAT if the file is damaged or truncated; CLV_E_MEMORY, also for more bytes than clv_io_room
+ * allows. */
 clv_status clv_gunzip(clv_input *input, char **bytes, size_t *length);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads tables as they are in the file, and cards of the primary HDU. */
+/* Reads the rows of FITS tables as undecoded bytes, and header cards of any HDU. */
 #include "host/io/formats/fits_copy.h"
 
 #include "host/io/formats/fits/library.h"
@@ -11,7 +11,7 @@
 
 enum { RECORD = 80, KEY = 8, MOST_CARDS = 20000 };
 
-/* Returns whether the writer sets this card on its own. */
+/* Returns whether clv_fits_table_head writes a card with this key itself, so that it must not be copied. */
 static bool is_structure(const char *key)
 {
     static const char *const own[] = { "XTENSION", "BITPIX", "PCOUNT",   "GCOUNT",  "TFIELDS",
@@ -29,7 +29,8 @@ static bool is_among(const char *key, const char *const *keys, size_t count)
     return false;
 }
 
-/* Keeps cards of the current header: those of `keys`, or if there are none all except those for sizes. */
+/* Appends cards of the current header to `cards`: those whose key is in `keys` [count], or, if `keys` is NULL, all that
+ * is_structure does not exclude. */
 static clv_status keep_cards(clv_fits_source *source, const char *const *keys, size_t count,
                              clv_text *cards)
 {
@@ -71,7 +72,8 @@ static clv_status read_table(clv_fits_source *source, clv_fits_raw *raw, bool *f
     raw->rows = (size_t)rows, raw->columns = (size_t)CLV_MAX(columns, 0);
     raw->width = (size_t)CLV_MAX(source->file->Fptr->rowlength, (LONGLONG)0);
     CLV_TRY(keep_cards(source, NULL, 0, &raw->cards));
-    const size_t bytes = raw->rows * raw->width; /* the file is known to hold that many */
+    /* clv_fits_count_rows checked that the file holds that many */
+    const size_t bytes = raw->rows * raw->width;
     if (!(raw->bytes = clv_alloc(CLV_MAX(bytes, (size_t)1), 1)))
         return clv_fail(CLV_E_MEMORY, "%s: not enough memory for %zu rows", source->path,
                         raw->rows);

@@ -9,7 +9,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { MAX_COMPRESSION = 10000 /* of tiles; constant images reach about 1000 */ };
+enum { MAX_COMPRESSION = 10000 /* pixels per byte of tiles; constant images reach about 1000 */ };
 
 bool clv_fits_has_image(const clv_fits_source *source)
 {
@@ -53,7 +53,8 @@ static clv_status find_image(clv_fits_source *source, int hdu)
                     number, number == 1 ? "" : "s");
 }
 
-/* The types that hold pixels after BSCALE and BZERO; `blank` is used where BLANK requires a NaN. */
+/* For each pixel type after BSCALE and BZERO, the types that hold it; those with `blank` in their name apply if BLANK
+ * requires NaN. */
 static const struct {
     int equivalent, type;
     clv_type plain;
@@ -72,7 +73,7 @@ static const struct {
     { DOUBLE_IMG, TDOUBLE, CLV_F64, TDOUBLE, CLV_F64 },
 };
 
-/* Returns whether the types belong together: they may come from a sandbox process that was damaged. */
+/* Returns whether the image's types belong together. They may come from a sandbox process whose memory was damaged. */
 static bool type_is_known(const clv_fits_image *image)
 {
     for (size_t i = 0; i < CLV_LEN(pixel_types); ++i) {
@@ -112,7 +113,8 @@ static clv_status find_type(clv_fits_source *source, clv_fits_image *out)
                     out->bitpix);
 }
 
-/* Checks the claimed sizes against the bytes that exist, so that nothing larger is allocated. */
+/* Checks the image's claimed sizes against the bytes of the file, so that no more memory than they justify is
+ * allocated. */
 static clv_status check_length(clv_fits_source *source, const clv_fits_image *image)
 {
     int error = 0;
@@ -142,7 +144,7 @@ static clv_status check_length(clv_fits_source *source, const clv_fits_image *im
     return CLV_OK;
 }
 
-/* Reads all pixels of the image, in the process that unpacks tiles. */
+/* Reads all pixels of the image. This runs in the child process that unpacks tiles. */
 static clv_status read_all(clv_fits_source *source, clv_fits_image *image, size_t pixels,
                            void *data)
 {
@@ -198,7 +200,7 @@ clv_status clv_fits_image_read(clv_fits_source *source, const clv_fits_image *im
         memcpy(data, pixels + first * size, count * size);
         return CLV_OK;
     }
-    /* Without a value for blank pixels CFITSIO reads floats directly into `data`. */
+    /* If no value for blank pixels is given, CFITSIO reads floats directly into `data`. */
     const bool check = image->blanks || image->compressed;
     float nan32 = NAN;
     double nan64 = NAN;
@@ -224,7 +226,8 @@ static clv_status carry_cards(clv_fits_source *source, clv_fits_cards *cards)
     return error ? clv_fits_error(source->path, "read the header", error) : CLV_OK;
 }
 
-/* Collects the cards: the target is often named in the primary HDU, the coordinates next to the image. */
+/* Collects cards from the primary HDU, which often names the target, and from the image's HDU, which has the
+ * coordinates. */
 static clv_status read_cards(clv_fits_source *source, size_t rank, clv_fits_cards *cards)
 {
     int number = 1, error = 0;
@@ -248,7 +251,7 @@ static clv_status read_cards(clv_fits_source *source, size_t rank, clv_fits_card
 
 /* ---- what other files call ------------------------------------------------------------------- */
 
-/* Goes to the named HDU, or with NULL to the one of this number. */
+/* Goes to the HDU that `extension` names, or, if it is NULL, to HDU number `hdu`. */
 static clv_status goto_image(clv_fits_source *source, const char *extension, int hdu)
 {
     if (!extension) return find_image(source, hdu);

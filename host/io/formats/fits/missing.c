@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A build without CFITSIO: every call fails and says so. */
+/* Replaces the FITS functions in a build without CFITSIO: every function fails and says so. */
 #include "host/io/formats/fits.h"
 #include "host/io/formats/fits_copy.h"
 

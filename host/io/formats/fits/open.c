@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Opens a FITS file and steps through its HDUs. CFITSIO sees only data that are FITS, and only headers that it can read
- * without harm; its stack of messages becomes one line. */
+/* Opens a FITS file and steps through its HDUs. CFITSIO gets only files that are FITS, and only headers that it can
+ * read without harm. */
 #include "host/io/formats/fits/library.h"
 
 #include "base/alloc.h"
@@ -14,10 +14,11 @@
 #include <strings.h>
 
 enum {
-    BLOCK = 2880, /* bytes; a FITS file is made of them */
+    BLOCK = 2880, /* bytes; the length of a FITS file is a multiple of it */
     CARD = 80,    /* characters */
     MAX_HDUS = 10000,
-    MAX_HEADER = 64 << 20 /* bytes; a header without an end would be read up to that of the file */
+    /* bytes; without a limit, a header that lacks END would be read to the end of the file */
+    MAX_HEADER = 64 << 20
 };
 
 /* ---- headers ------------------------------------------------------------------------------- */
@@ -28,7 +29,7 @@ static bool is_end(const char *card)
     return memcmp(card, end, sizeof end - 1) == 0;
 }
 
-/* Reads up to BLOCK bytes from `at` on; the rest of `block` is blank. */
+/* Reads up to BLOCK bytes of the file from offset `at`, and fills the rest of `block` with blanks. */
 static clv_status read_block(clv_fits_source *source, uint64_t at, char *block)
 {
     const uint64_t length = source->bytes ? source->length : source->input.length;
@@ -43,7 +44,8 @@ static clv_status read_block(clv_fits_source *source, uint64_t at, char *block)
     return clv_input_read(&source->input, block, there);
 }
 
-/* Checks the header that begins at byte `at`, up to its end or that of the file, and notes what it says about tiles. */
+/* Checks the header that begins at byte `at`, up to its END card or the end of the file. Records in *tiles what it says
+ * about a tile-compressed image. */
 static clv_status check_header(clv_fits_source *source, uint64_t at, clv_fits_tiles *tiles)
 {
     char block[BLOCK];
@@ -55,7 +57,8 @@ static clv_status check_header(clv_fits_source *source, uint64_t at, clv_fits_ti
             return clv_fail(CLV_E_FORMAT, "%s: a header has no END in its first %d MiB",
                             source->path, MAX_HEADER >> 20);
         CLV_TRY(read_block(source, at, block));
-        if (at == begin && !block[0]) return CLV_OK; /* for CFITSIO, too, the file ends here */
+        /* CFITSIO, too, takes a NUL here for the end of the file */
+        if (at == begin && !block[0]) return CLV_OK;
         for (char *card = block; card < block + BLOCK; card += CARD) {
             if (is_end(card)) return CLV_OK;
             CLV_TRY(clv_fits_screen_card(source->path, card, tiles));
@@ -64,7 +67,7 @@ static clv_status check_header(clv_fits_source *source, uint64_t at, clv_fits_ti
     return CLV_OK;
 }
 
-/* Hides the tiles in the header at `at`, in our copy of the file. */
+/* Hides a tile-compressed image from CFITSIO: changes ZIMAGE in the header at `at`, in our copy of the file. */
 static void hide_tiles(clv_fits_source *source, uint64_t at, clv_fits_tiles *tiles)
 {
     for (; at + CARD <= source->length; at += CARD) {
@@ -83,7 +86,7 @@ LONGLONG clv_fits_length(const clv_fits_source *source)
                          : source->file->Fptr->filesize; /* no function returns it */
 }
 
-/* Pads the last block: CFITSIO reads whole blocks, and does not check the real end of the memory. */
+/* Pads the file in memory to whole blocks: CFITSIO reads whole blocks and does not check where the memory ends. */
 static clv_status fill_last_block(clv_fits_source *source)
 {
     const size_t whole = clv_round_up(source->length, BLOCK);
@@ -106,7 +109,7 @@ void clv_fits_settle(clv_fits_source *source)
 
 /* ---- files --------------------------------------------------------------------------------- */
 
-/* Lets only FITS reach CFITSIO, which would also unpack zip, pack and compress with old code. */
+/* Fails unless the file begins like FITS. CFITSIO would also unpack zip, pack and compress, with old code. */
 static clv_status check_start(const char *path, const char *start, size_t length)
 {
     static const char fits[] = "SIMPLE  =";
@@ -190,7 +193,8 @@ void clv_fits_close(clv_fits_source *source)
 
 /* ---- HDUs ---------------------------------------------------------------------------------- */
 
-/* Reads the whole file into memory, where its header can be changed, and moves CFITSIO to the same HDU of it. */
+/* Reads the whole file into memory, where its headers can be changed, and opens that copy with CFITSIO at the same
+ * HDU. */
 static clv_status take_into_memory(clv_fits_source *source)
 {
     int number = 0, error = 0;
@@ -282,7 +286,7 @@ clv_status clv_fits_goto_name(clv_fits_source *source, const char *name, bool *f
     return CLV_OK;
 }
 
-/* Returns EXTVER of the current HDU; 1 if there is none. */
+/* Returns the version (EXTVER) of the current HDU; 1 if it has none. */
 static long version_of(clv_fits_source *source)
 {
     long version = 1;
@@ -302,7 +306,7 @@ clv_status clv_fits_goto_extension(clv_fits_source *source, const char *extensio
     if (clv_parse_u64(extension, &number)) {
         if (number < MAX_HDUS) CLV_TRY(clv_fits_goto(source, (int)number, &found));
     } else if (strcasecmp(extension, "PRIMARY") == 0 || strcasecmp(extension, "P") == 0) {
-        found = true; /* the file is at its first HDU, which CFITSIO calls so */
+        found = true; /* the current HDU is the primary one, which CFITSIO also calls so */
     } else {
         if (comma && (size_t)(comma - extension) < sizeof name &&
             clv_parse_u64(comma + 1, &version))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Restricts a process to computing on what it has in memory: Linux, seccomp. */
+/* Restricts a process to computing on the contents of its memory (Linux, seccomp). */
 #define _GNU_SOURCE
 #include "host/io/formats/fits/sandbox.h"
 
@@ -53,9 +53,10 @@ void clv_sandbox_memory(uint64_t bytes)
 
 #define LOAD(field) BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, field))
 #define RETURN(what) BPF_STMT(BPF_RET | BPF_K, what)
-/* One rule: allows the call, or continues with the next rule. */
+/* A rule of the filter: allows the system call `call`, or continues with the next rule. */
 #define ALLOW(call) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, call, 0, 1), RETURN(SECCOMP_RET_ALLOW)
-/* Allows the call unless it requests executable memory (third argument; its low half, both are little-endian). */
+/* Allows the system call unless it requests executable memory. Tests the low half of the third argument; numbers are
+ * little-endian on both supported processors. */
 #define ALLOW_DATA(call)                                                                 \
     BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, call, 0, 4), LOAD(args[2]),                      \
         BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, PROT_EXEC, 0, 1), RETURN(SECCOMP_RET_KILL), \

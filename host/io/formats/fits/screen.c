@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads headers before CFITSIO does: refuses values that CFITSIO takes without a check, and hides tile-compressed
+/* Checks headers before CFITSIO reads them: refuses values that CFITSIO uses without a check, and hides tile-compressed
  * images from it. */
 #include "host/io/formats/fits/library.h"
 
@@ -13,11 +13,12 @@ enum {
     CARD = 80, /* characters */
     KEY = 8,
     VALUE = 10,        /* position of the value in a card of the fixed format */
-    MOST_AXES = 99,    /* beyond that CFITSIO 4.2 writes past the end of an array */
-    MOST_COLUMNS = 999 /* as in the standard */
+    MOST_AXES = 99,    /* with more axes CFITSIO 4.2 writes past the end of an array */
+    MOST_COLUMNS = 999 /* limit of the FITS standard */
 };
 
-/* Copies the key as CFITSIO understands it: "HIERARCH NAXIS = 1" has the key NAXIS. Returns the position after it. */
+/* Copies a card's key as CFITSIO reads it: "HIERARCH NAXIS = 1" has the key NAXIS. Returns the position after the
+ * key. */
 static const char *name_of(const char *card, char out[KEY + 1])
 {
     static const char hierarch[] = "HIERARCH ";
@@ -32,7 +33,8 @@ static const char *name_of(const char *card, char out[KEY + 1])
     return at;
 }
 
-/* Returns a whole number; -1 if it is not one, or needs more than 18 digits. */
+/* Returns the whole number that follows the equals sign at `at`; -1 if the value is not a whole number or has more than
+ * 18 digits. */
 static int64_t number_of(const char *card, const char *at)
 {
     const char *end = card + CARD;
@@ -60,8 +62,8 @@ static bool is_true(const char *card, const char *at)
     return at < end && *at == 'T';
 }
 
-/* Returns whether a text value is quoted (or missing): CFITSIO 4.2 copies a column's name of 70 characters, a text
- * without quotes, into room for 69. */
+/* Returns whether a card's text value is quoted or missing. Without quotes, CFITSIO 4.2 copies a column's name of 70
+ * characters into room for 69. */
 static bool has_quotes(const char *card)
 {
     for (int i = VALUE - 1; i < CARD; ++i)
@@ -77,7 +79,7 @@ static clv_status check_count(const char *path, const char *name, int64_t value,
                     name, value < 0 ? "none" : "larger", (long long)most);
 }
 
-/* Notes the sizes of a compressed image, as far as we read images. */
+/* Records the rank and the first CLV_MAX_RANK axis lengths of a compressed image. */
 static void note_tiles(clv_fits_tiles *tiles, const char *name, int64_t value)
 {
     if (strcmp(name, "ZNAXIS") == 0) tiles->rank = value;
@@ -102,7 +104,8 @@ clv_status clv_fits_screen_card(const char *path, char *card, clv_fits_tiles *ti
     return CLV_OK;
 }
 
-/* Finds the word anywhere in the card, since CFITSIO must not take it for a key. Returns NULL if it does not occur. */
+/* Returns the first ZIMAGE in the card; NULL if there is none. Searches the whole card, because CFITSIO must not find
+ * the word as a key in any form. */
 static char *find_word(char *card)
 {
     static const char word[] = "ZIMAGE";

@@ -17,7 +17,7 @@ static bool is_angle_name(const char *name)
            strncasecmp(name, "ANGLE", 5) == 0;
 }
 
-/* Returns the elements per row of a column of real numbers, 0 for other columns. */
+/* Returns the number of elements per row of a column of real numbers; 0 for other columns. */
 static size_t numbers_in(fitsfile *file, int column)
 {
     int error = 0, type = 0;
@@ -30,8 +30,8 @@ static size_t numbers_in(fitsfile *file, int column)
 
 enum { SEVERAL = -1 };
 
-/* Returns the column of the current table that holds the vector; 0 if there is none, SEVERAL if there are several
- * candidates. `wanted`: its name or number. */
+/* Returns the number of the column that holds the vector in the current table; 0 if there is none, SEVERAL if several
+ * columns qualify. `wanted` is the column's name or number; NULL: any. */
 static int find_vector_column(fitsfile *file, const char *wanted)
 {
     int error = 0, columns = 0, first = 0;
@@ -77,11 +77,11 @@ clv_status clv_fits_count_rows(clv_fits_source *source, LONGLONG *rows)
 /* ---- vectors ------------------------------------------------------------------------------- */
 
 typedef struct vector {
-    double *values; /* NULL until one is found */
+    double *values; /* NULL until a vector is found */
     size_t count;
 } vector;
 
-/* Reads the vector from the current HDU, an image with at most one axis longer than 1. */
+/* Reads the vector from the current HDU if it is an image with at most one axis longer than 1. */
 static clv_status read_vector_image(clv_fits_source *source, vector *out)
 {
     clv_fits_image image;
@@ -114,7 +114,7 @@ static bool is_in_radians(fitsfile *file, int column)
     return !error && (strcasecmp(unit, "rad") == 0 || strcasecmp(unit, "radian") == 0);
 }
 
-/* Does the same for a table: a column of scalars, or one row with an array. */
+/* Reads the vector from the current HDU, a table: from a column of scalars, or from one row with an array. */
 static clv_status read_vector_table(clv_fits_source *source, const char *wanted, vector *out)
 {
     int error = 0, any;
@@ -131,7 +131,7 @@ static clv_status read_vector_table(clv_fits_source *source, const char *wanted,
     if (!repeat || rows < 1 || (rows > 1 && repeat > 1)) return CLV_OK;
     CLV_TRY(clv_fits_count_rows(source, &rows));
 
-    const size_t length = repeat * (size_t)rows; /* one of the two factors is 1 */
+    const size_t length = repeat * (size_t)rows; /* `repeat` or `rows` is 1 */
     if (length > (uint64_t)clv_fits_length(source))
         return clv_fail(CLV_E_FORMAT, "%s: truncated inside a row of %zu numbers", source->path,
                         length);
@@ -151,7 +151,7 @@ static clv_status read_vector_table(clv_fits_source *source, const char *wanted,
     return CLV_OK;
 }
 
-/* Reads the vector of the current HDU; leaves `out` unchanged if there is none. */
+/* Reads the vector of the current HDU, an image or a table; leaves `out` unchanged if the HDU has none. */
 static clv_status read_vector_hdu(clv_fits_source *source, const char *column, vector *out)
 {
     int kind = ANY_HDU, error = 0;
@@ -201,7 +201,8 @@ clv_status clv_fits_read_vector(const char *path, double **values, size_t *count
 
 /* ---- columns ------------------------------------------------------------------------------- */
 
-/* Reads terminated texts of a fixed width; the pointers that CFITSIO needs are stored with the array. */
+/* Reads texts of a fixed width, each with a NUL at its end. The array's memory also holds the pointers that CFITSIO
+ * requires. */
 static clv_status read_texts(clv_fits_source *source, int column, size_t rows,
                              clv_file_array *array)
 {
@@ -242,7 +243,7 @@ static clv_status read_numbers(clv_fits_source *source, int column, clv_type typ
 }
 
 typedef struct table_column {
-    int number, of; /* number: from 1, 0: no such column; of: CFITSIO's type */
+    int number, of; /* number: of the column, from 1; 0 if there is none; of: CFITSIO's type */
     LONGLONG rows, repeat;
 } table_column;
 
@@ -263,7 +264,7 @@ static clv_status find_column(clv_fits_source *source, const char *name_of_it, t
     return error ? clv_fits_error(source->path, "read the table's header", error) : CLV_OK;
 }
 
-/* Reads a column; *found is false if the current HDU has no such column, or one of another kind. */
+/* Reads a column of the current HDU; *found is false if there is no such column, or one of another kind than `type`. */
 static clv_status read_column(clv_fits_source *source, const char *column, clv_type type,
                               clv_file_array *array, bool *found)
 {

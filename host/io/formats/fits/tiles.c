@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Unpacks tile-compressed images with CFITSIO in a process of their own.
  *
- * CFITSIO 4.2 trusts the contents of tiles: damaged ones make it divide by zero, or read and write anywhere. So a child
- * process unpacks them. The child has no file except the bytes in memory, may make no system calls except those for
- * memory (if the kernel filters calls), has limits of memory and time, and answers in shared memory with the pixels,
- * whose number and type the parent has checked before. */
+ * CFITSIO 4.2 does not check the contents of tiles: damaged tiles make it divide by zero, or read and write anywhere.
+ * So a child process unpacks them. The child has no file except the bytes in memory and may make no system calls except
+ * those for memory (if the kernel filters calls). Its memory and its time are limited. It writes the pixels to shared
+ * memory; the parent has checked their number beforehand, and checks it again in the result. */
 #define _GNU_SOURCE
 #include "host/io/formats/fits/library.h"
 
@@ -26,15 +26,15 @@
 #include <unistd.h>
 
 enum {
-    MAX_COMPRESSION = 10000, /* constant images reach about 1000 */
+    MAX_COMPRESSION = 10000, /* pixels per compressed byte; constant images reach about 1000 */
     WIDEST = 8,              /* bytes of a pixel */
     ATTEMPTS = 3,
     MESSAGE = 300,
     LEAST_SECONDS = 20,
-    PIXELS_A_SECOND = 1000000 /* even slow formats on a slow core do ten times as many */
+    PIXELS_A_SECOND = 1000000 /* even slow compressions on a slow core reach ten times as many */
 };
 
-/* Memory shared with the child; the pixels follow at the next page. */
+/* The beginning of the memory that the child shares; the pixels begin at the next page. */
 typedef struct answer {
     atomic_int begun, done;
     clv_status status;
@@ -48,8 +48,8 @@ static size_t head_bytes(void)
     return (sizeof(answer) + page - 1) / page * page;
 }
 
-/* Checks the sizes that the header claims against the file and the memory that may be used; *pixels gets their
- * product. */
+/* Checks the sizes that the header claims against the file and against the memory limit; *pixels gets the number of
+ * pixels. */
 static clv_status check_sizes(const clv_fits_source *source, size_t *pixels)
 {
     const clv_fits_tiles *t = &source->tiles;
@@ -88,7 +88,7 @@ static clv_status unpack(const clv_fits_source *source, clv_fits_reader *reader,
     int error = 0;
     void **bytes = (void **)&own.bytes;
     own.tiles.found = false;
-    *source->tiles.hidden = 'Z'; /* in the child's copy of the page */
+    *source->tiles.hidden = 'Z'; /* changes only the child's copy of the page */
     if (fits_open_memfile(&own.file, "unpacked", READONLY, bytes, &own.length, 0, NULL, &error))
         return clv_fits_error(own.path, "read as FITS", error);
     atomic_store(&a->begun, 1);
@@ -119,8 +119,8 @@ static _Noreturn void be_child(const clv_fits_source *source, clv_fits_reader *r
 
 /* ---- the parent ------------------------------------------------------------------------------ */
 
-/* Waits for the child. Returns false if CFITSIO did not begin, because a thread of ours held its lock during the
- * fork. */
+/* Waits until the child ends, and kills it after `seconds`. Returns false if CFITSIO did not begin, because another
+ * thread of the parent held CFITSIO's lock during the fork. */
 static bool wait_for(pid_t child, const answer *a, double seconds, int *how)
 {
     const double started = clv_now(), begin_s = 5;

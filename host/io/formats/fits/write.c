@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Writes FITS files. */
+/* Writes an array as a FITS file. */
 #include "host/io/formats/fits/library.h"
 
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/file.h"
 
-enum { BLOCK = 2880 }; /* bytes; a FITS file is made of them */
+enum { BLOCK = 2880 }; /* bytes; the length of a FITS file is a multiple of it */
 
 static void *grow(void *old, size_t bytes)
 {
@@ -35,7 +35,7 @@ clv_status clv_fits_write(const char *path, const clv_file_array *array,
     for (size_t i = 0; i < array->rank; ++i)
         naxes[i] = (LONGLONG)array->shape[array->rank - 1 - i];
 
-    /* The file is made in memory, so that the library never sees the path, and this function reports disk errors. */
+    /* CFITSIO makes the file in memory, so that it never sees the path, and this function reports disk errors. */
     fitsfile *file = NULL;
     size_t capacity = BLOCK;
     void *memory = clv_zalloc(capacity, 1);
