@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Opens movies in files: recognises the format, and reads the frames. */
+/* Opens a movie: recognises the format of its file or folder, and reads its frames. */
 #include "host/io/formats/movie_parts.h"
 
 #include "base/alloc.h"
@@ -55,7 +55,7 @@ static clv_status open_any(clv_movie *movie, const clv_movie_options *options)
                     clv_printable(start, CLV_MIN(bytes, (size_t)6), found, sizeof found));
 }
 
-/* Sets the depth, where a reader has not done so. */
+/* Sets the number of planes per stack if the format's reader has not done so. */
 static clv_status make_stacks(clv_movie *movie, const clv_movie_options *options)
 {
     clv_movie_facts *f = &movie->facts;
@@ -103,7 +103,7 @@ static clv_status open_movie(const char *path, const char *const *paths, size_t 
     if (!status && (!plane || !movie->facts.frames))
         status = clv_fail(CLV_E_SHAPE, "%s: a movie of [%zu,%zu,%zu] has no pixels", path,
                           movie->facts.frames, movie->facts.height, movie->facts.width);
-    size_t unit = 0; /* a frame or a stack, whichever is held as a whole */
+    size_t unit = 0; /* bytes of a frame or of a stack, whichever callers hold as a whole */
     if (!status && !clv_size_mul(movie->frame_bytes, movie->facts.depth, &unit))
         status =
             clv_fail(CLV_E_SHAPE, "%s: its stacks need more memory than can be addressed", path);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A movie in several files: those of a folder, or those that a pattern fits, in the order of the numbers in their
- * names; or files in the order that the user gave. */
+/* Reads a movie from several files: the files of a folder or those that match a pattern, in the order of the numbers in
+ * their names; or files in the order that the user gave. */
 #include "host/io/formats/movie_parts.h"
 
 #include "base/alloc.h"
@@ -17,10 +17,10 @@
 typedef struct folder {
     char **path;
     size_t count, room;
-    size_t *
-        first; /* count + 1: number of the first frame of each file; NULL: each file is one frame */
-    const char *why; /* each file has to be one frame */
-    clv_movie *open; /* the file that was read last, if it has several frames */
+    /* [count + 1]: number of the first frame of each file; NULL: each file is one frame */
+    size_t *first;
+    const char *why; /* for messages: why each file must be one frame */
+    clv_movie *open; /* the file that was read last, if files have several frames */
     size_t open_file;
     clv_movie_options options;
     clv_movie_opener opener;
@@ -95,7 +95,7 @@ static clv_status list(const char *path, folder *f, size_t *others)
     return status;
 }
 
-/* Opens a file whose frames must be like those of the first file. */
+/* Opens file number `file`, whose frames must have the size and type of the first file's frames. */
 static clv_status open_file(const clv_movie *movie, size_t file, clv_movie **one)
 {
     const folder *f = movie->state;
@@ -121,7 +121,7 @@ static clv_status open_file(const clv_movie *movie, size_t file, clv_movie **one
     return status;
 }
 
-/* Returns the file that holds the frame. */
+/* Returns the number of the file that holds frame `frame`. */
 static size_t file_of(const folder *f, size_t frame)
 {
     size_t low = 0, high = f->count; /* first[low] <= frame < first[high] */
@@ -158,7 +158,8 @@ static clv_status read_folder(clv_movie *movie, size_t frame, void *pixels)
     return f->open->read(f->open, at, pixels);
 }
 
-/* Takes the facts of the first file, and counts the frames of all files where the first has several. */
+/* Copies the facts of the first file. If files may hold several frames and the first does, counts the frames of all
+ * files. */
 static clv_status look(clv_movie *movie, folder *f, bool several)
 {
     clv_movie *one;
@@ -194,7 +195,7 @@ static clv_status begin(clv_movie *movie, const clv_movie_options *options, clv_
     if (!f) return clv_fail(CLV_E_MEMORY, "%s: out of memory", movie->path);
     movie->state = f, movie->close = close_folder, movie->read = read_folder;
     f->options = *options, f->opener = opener;
-    /* the planes of single files do not tell how many a stack has: make_stacks of movie.c says so */
+    /* a single file does not state the planes per stack; make_stacks in movie.c checks them */
     if (options->axes == CLV_MOVIE_TZYX) f->options.axes = CLV_MOVIE_AS_TOLD;
     f->why = "the first of these files holds one, so each of them must be one frame";
     *out = f;

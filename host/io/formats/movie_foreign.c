@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Recognises movies in formats that are not read, and tells how to convert them. */
+/* Recognises movies in formats that Cleave does not read, and reports how to convert them. */
 #include "host/io/formats/movie_parts.h"
 
 #include "base/alloc.h"
@@ -15,7 +15,7 @@ static const char by_bioformats[] =
 static const char by_fiji[] = "Save it as TIFF, for example in Fiji";
 
 static const struct {
-    size_t at; /* position of the signature */
+    size_t at; /* position of the signature in the file, in bytes */
     const char *mark;
     size_t length;
     const char *name, *way;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A movie in the files that a text file lists, one path per line. */
+/* Reads a movie from the files that a text file lists, one path per line. */
 #include "host/io/formats/movie_parts.h"
 
 #include "base/alloc.h"
@@ -20,7 +20,7 @@ typedef struct listed {
     size_t count, room;
 } listed;
 
-/* Returns the length of the folder part of a path, with its slash. */
+/* Returns the length of a path's folder part, including its last slash. */
 static int folder_length(const char *path)
 {
     const char *slash = strrchr(path, '/');

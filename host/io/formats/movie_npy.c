@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Movies in NPY files: reads frames in C order one by one, and everything else at once. */
+/* Reads movies from NPY files: frames in C order one by one, other files as a whole when they are opened. */
 #include "host/io/formats/movie_parts.h"
 
 #include "base/alloc.h"
@@ -14,7 +14,7 @@
 typedef struct npy_movie {
     clv_input input;
     clv_npy_header header;
-    uint64_t data;      /* offset of the data */
+    uint64_t data;      /* offset of the data in the file, in bytes */
     size_t pixels;      /* pixels per frame */
     size_t first, step; /* frames are the planes first, first + step, ... of the file */
     void *row;          /* a frame as stored in the file, if it must be converted */
@@ -121,7 +121,7 @@ clv_status clv_movie_open_npy(clv_movie *movie, const clv_movie_options *options
         return clv_fail(CLV_E_SHAPE, "%s: shape %s needs more memory than can be addressed",
                         movie->path, clv_shape_text(h->rank, h->shape, shape));
     npy->pixels = f->height * f->width;
-    if (!count) return CLV_OK; /* the caller reports that */
+    if (!count) return CLV_OK; /* the caller reports a movie without frames */
     CLV_TRY(check_length(movie, npy, options->partial));
     if (f->type != h->dtype->type) clv_movie_notice(movie, "%s pixels become float32\n", f->stored);
     if (h->fortran || h->dtype->widen != CLV_NPY_AS_IT_IS) return load(movie, npy);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the formats of movies share: notices, pixel types, the message for frames that end early. */
+/* Implements what all movie formats share: notices, pixel types, and the message for frames that end early. */
 #include "host/io/formats/movie_parts.h"
 
 #include "base/error.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A PNG picture as a movie of one frame; a folder of them is a movie. */
+/* Reads a PNG picture as a movie of one frame; movie_folder.c makes a movie of a folder of pictures. */
 #include "host/io/formats/movie_parts.h"
 
 #include "base/alloc.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Movies without a header: frames one after the other, as cameras dump them. */
+/* Reads movies without a header: frames one after the other, as cameras write them. */
 #include "host/io/formats/movie_parts.h"
 
 #include "base/alloc.h"
@@ -40,7 +40,7 @@ static clv_status read_raw(clv_movie *movie, size_t frame, void *pixels)
     return CLV_OK;
 }
 
-/* Counts the frames that the file holds. */
+/* Determines the number of frames from the length of the file, and checks the number that the user gave. */
 static clv_status check_length(clv_movie *movie, const raw_movie *raw, bool partial)
 {
     char what[100];

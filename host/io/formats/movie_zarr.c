@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Movies in OME-Zarr folders (0.4 and 0.5): the first image at full resolution, or a Zarr array alone. */
+/* Reads movies from OME-Zarr folders (0.4 and 0.5), always the first image at full resolution, or from a plain Zarr
+ * array. */
 #include "host/io/formats/movie_parts.h"
 
 #include "base/alloc.h"
@@ -17,11 +18,11 @@ enum { T, C, Z, Y, X, ROLES };
 typedef struct zarr_movie {
     clv_zarr *array;
     clv_tiff_choice choice;
-    int axis[ROLES]; /* of the array; -1: it has none */
+    int axis[ROLES]; /* the array's axis for each role; -1: none */
     size_t channels, planes;
     void *chunk;         /* the last chunk read */
     unsigned char *slab; /* [chunk of T][chunk of Z][height][width] as stored, of one channel */
-    /* chunk index of the slab along T, C, Z; then its channel. SIZE_MAX: none */
+    /* slab_at: chunk index of the slab along T, C and Z; slab_channel: its channel; SIZE_MAX: none */
     size_t slab_at[3];
     size_t slab_channel;
 } zarr_movie;
@@ -39,7 +40,7 @@ static size_t of_role(const zarr_movie *m, const size_t *values, int role)
     return m->axis[role] >= 0 ? values[m->axis[role]] : 1;
 }
 
-/* Copies one chunk's part of the chosen channel into the slab. */
+/* Copies the chosen channel from the chunk that was read last, the chunk [down, across] of its plane, into the slab. */
 static void spread(const clv_movie *movie, const zarr_movie *m, size_t down, size_t across,
                    size_t channel)
 {
@@ -69,7 +70,7 @@ static void spread(const clv_movie *movie, const zarr_movie *m, size_t down, siz
             }
 }
 
-/* Reads the slab that holds time t and plane z of a channel. */
+/* Reads the slab that holds time `t` and plane `z` of a channel, unless it is the current slab. */
 static clv_status fetch(const clv_movie *movie, zarr_movie *m, size_t t, size_t channel, size_t z)
 {
     const clv_zarr_layout *l = clv_zarr_look(m->array);
@@ -113,7 +114,7 @@ static clv_status read_movie(clv_movie *movie, size_t frame, void *pixels)
 
 /* ---- the folder's metadata ---------------------------------------------------------------------- */
 
-/* OME's names of units, and the ones that we write. */
+/* Writes the symbol of a unit to `out`; `name` is OME's name of the unit. Copies an unknown name unchanged. */
 static void set_unit(char *out, size_t capacity, const char *name)
 {
     static const char *const units[][2] = { { "nanometer", "nm" },  { "micrometer", "um" },
@@ -143,7 +144,7 @@ static clv_status find_axes(const clv_movie *movie, zarr_movie *m, const clv_jso
     static const char names[ROLES + 1] = "tczyx";
     for (int role = 0; role < ROLES; ++role)
         m->axis[role] = -1;
-    if (!axes) { /* a bare array: as for NPY files */
+    if (!axes) { /* a plain array names no axes: its shape decides, as for NPY files */
         for (size_t i = 0; i < rank; ++i)
             m->axis[rank == 5 ? (int)i : X - (int)(rank - 1 - i)] = (int)i;
         if (rank == 3) m->axis[T] = m->axis[Z], m->axis[Z] = -1;
@@ -233,7 +234,7 @@ static clv_status start(clv_movie *movie, zarr_movie *m, const clv_movie_options
     return CLV_OK;
 }
 
-/* Opens the image that a group's attributes describe, at its first level. */
+/* Opens the array at full resolution of the image that a group's attributes describe. */
 static clv_status open_image(clv_movie *movie, zarr_movie *m, const char *folder,
                              const clv_json *attributes, const clv_movie_options *options)
 {
@@ -258,8 +259,8 @@ static clv_status open_image(clv_movie *movie, zarr_movie *m, const char *folder
     return start(movie, m, options);
 }
 
-/* Reads the attributes of a group, which version 3 stores below "ome". *root owns them; *attributes is NULL if there
- * are none. */
+/* Reads the attributes of a group; version 3 stores OME's below "ome". The caller frees *root, which owns the
+ * attributes. *attributes is NULL if there are none. */
 static clv_status read_attributes(const char *folder, clv_json **root, const clv_json **attributes)
 {
     CLV_TRY(clv_zarr_json(folder, "zarr.json", root));

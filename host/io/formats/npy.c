@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* NumPy's .npy files: the reader checks everything before it allocates, the writer is plain.
+/* Reads and writes NumPy's .npy files. The reader checks the whole header before it allocates memory.
  *
  * Format: https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html */
 #include "host/io/formats/npy.h"
@@ -18,8 +18,8 @@
 enum {
     MAX_HEADER = 65536,
     ALIGNMENT = 64,  /* alignment at which NumPy lets the data begin */
-    CHUNK = 1 << 20, /* bytes swapped while they are in the cache */
-    TILE = 32,       /* elements on a side, for transposing */
+    CHUNK = 1 << 20, /* bytes that are swapped at a time, so that they stay in the cache */
+    TILE = 32,       /* side of a tile, in elements, for transposing */
 };
 
 /* Reads magic, version and header; leaves `input` at the first byte of data. */
@@ -58,7 +58,7 @@ clv_status clv_npy_header_read(clv_input *input, clv_npy_header *out)
 
 /* ---- the data ------------------------------------------------------------------------------ */
 
-/* Compilers turn each of these loops into byte shuffles. */
+/* Reverses the bytes of each element. Compilers turn each of these loops into byte shuffles. */
 void clv_npy_swap(void *data, size_t bytes, size_t size)
 {
     if (size == 2) {
@@ -95,8 +95,8 @@ static void widen_int8(int16_t *data, size_t count)
         data[i] = narrow[i];
 }
 
-/* Converts to C order from the order in which the first axis runs fastest. Works in tiles over the first and last axes,
- * which swap places; s is the shape, with ones for missing axes. */
+/* Converts elements from Fortran order, in which the first axis runs fastest, to C order. Works in tiles over the first
+ * and the last axis, which swap places. `s` is the shape, with 1 for missing axes. */
 static inline void transpose(const char *restrict in, char *restrict out, const size_t s[4],
                              size_t size)
 {
@@ -110,7 +110,7 @@ static inline void transpose(const char *restrict in, char *restrict out, const 
                                    in + (((l * s[2] + k) * s[1] + j) * s[0] + i) * size, size);
 }
 
-/* Replaces the array's data by its transpose. */
+/* Replaces the array's data, which are in Fortran order, by the same data in C order. */
 static clv_status to_c_order(const char *path, clv_file_array *array)
 {
     clv_file_array ordered;
@@ -118,7 +118,8 @@ static clv_status to_c_order(const char *path, clv_file_array *array)
     const size_t rank = array->rank, *shape = array->shape;
     const size_t s[4] = { shape[0], rank > 2 ? shape[1] : 1, rank > 3 ? shape[2] : 1,
                           shape[rank - 1] };
-    switch (clv_type_size(array->type)) { /* with a constant size each memcpy is one move */
+    /* for a constant size, each memcpy becomes one move instruction */
+    switch (clv_type_size(array->type)) {
     case 1:
         transpose(array->data, ordered.data, s, 1);
         break;
@@ -140,7 +141,7 @@ static clv_status to_c_order(const char *path, clv_file_array *array)
 static clv_status read_data(clv_input *input, const clv_npy_header *header, size_t bytes,
                             clv_file_array *array)
 {
-    /* Narrow types go to the end of the memory, and are widened from there. */
+    /* Numbers of narrow types are read to the end of the array's memory, and widened from there. */
     char *at = (char *)array->data + (clv_file_array_bytes(array) - bytes);
     const size_t step = header->swap ? CHUNK : bytes;
     for (size_t done = 0; done < bytes;) {

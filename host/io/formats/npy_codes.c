@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Matrices of bytes in .npy files. */
+/* Reads and writes matrices of bytes in .npy files, some rows at a time. */
 #include "host/io/formats/npy_codes.h"
 
 #include "base/alloc.h"

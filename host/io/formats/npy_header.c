@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The header of an .npy file: dtype, order and shape from a Python dict literal. */
+/* Parses the header of an .npy file, a Python dict literal: dtype, order and shape. */
 #include "host/io/formats/npy_header.h"
 
 #include "base/alloc.h"
@@ -9,7 +9,8 @@
 #include <ctype.h>
 #include <string.h>
 
-enum { MAX_STRING = 64 }; /* longest key or dtype; ours have at most 13 characters */
+/* longest accepted key or dtype; the known ones have at most 13 characters */
+enum { MAX_STRING = 64 };
 
 /* ---- types --------------------------------------------------------------------------------- */
 
@@ -24,7 +25,7 @@ static const clv_npy_dtype dtypes[] = {
 
 static const char *const expected_types = "bool, i1, u1, i2, u2, i4, u4, i8, f2, f4 or f8";
 
-/* What a dtype that we do not read holds, by its first letter. */
+/* What a dtype holds that Cleave does not read, by the dtype's first letter. */
 static const struct {
     char kind;
     const char *holds;
@@ -48,7 +49,8 @@ static clv_status find_dtype(const char *path, const char *descr, clv_npy_header
     const char *code = descr + has_order;
     for (size_t i = 0; i < CLV_LEN(dtypes); ++i) {
         if (strcmp(code, dtypes[i].code) != 0) continue;
-        if (order == '|' && dtypes[i].size > 1) break; /* "no byte order", yet it needs one */
+        /* '|' means "no byte order", but elements of several bytes need one */
+        if (order == '|' && dtypes[i].size > 1) break;
         out->dtype = &dtypes[i];
         out->swap = order == CLV_NPY_FOREIGN && dtypes[i].size > 1;
         return CLV_OK;
@@ -91,7 +93,8 @@ static void skip_space(parser *p)
         ++p->at;
 }
 
-/* Returns the next character that is not a space, or 0 at the end (a NUL never matches either). */
+/* Returns the next character that is not a space; 0 at the end. A NUL in the text also ends parsing, since no rule
+ * accepts it. */
 static char peek(parser *p)
 {
     skip_space(p);
@@ -149,7 +152,7 @@ static clv_status parse_extent(parser *p, size_t *out)
     return CLV_OK;
 }
 
-/* "()", "(3,)", "(3, 4)", "(3, 4, )"; "(3)" is a number to Python. */
+/* Parses a Python tuple: "()", "(3,)", "(3, 4)" or "(3, 4, )". "(3)" is a number in Python and is refused. */
 static clv_status parse_shape(parser *p, clv_npy_header *out)
 {
     bool comma = true;

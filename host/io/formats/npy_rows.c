@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads rows of .npy files. */
+/* Reads the rows of a matrix in an .npy file as float32, some at a time. */
 #include "host/io/formats/npy_rows.h"
 
 #include "base/alloc.h"

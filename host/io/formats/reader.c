@@ -14,8 +14,8 @@
 
 typedef enum format { OTHER, NPY, FITS, TEXT } file_format;
 
-/* Signatures of formats; the first that matches wins. Formats that we cannot read are named too, so that the message
- * helps. */
+/* Signatures of formats; the first that matches decides. Formats that Cleave cannot read are listed too, so that the
+ * message names them. */
 static const struct {
     const char *magic;
     size_t length;
@@ -54,8 +54,8 @@ static bool looks_like_text(const unsigned char *bytes, size_t length)
     return memchr(bytes, 0, length) == NULL && length > 0;
 }
 
-/* Splits "FILE[EXT]" into FILE and EXT, unless a file of that very name exists; `extension` is NULL for other paths.
- * Free *file. */
+/* Splits "FILE[EXT]" into FILE and EXT, unless a file called "FILE[EXT]" exists. *extension is NULL for other paths,
+ * else it points into *file. Free *file with clv_free. */
 static clv_status split(const char *path, char **file, const char **extension)
 {
     const size_t length = strlen(path);
@@ -71,7 +71,7 @@ static clv_status split(const char *path, char **file, const char **extension)
     return CLV_OK;
 }
 
-/* Recognises the file's format, and how to call it in a message. */
+/* Recognises a file's format by its first bytes, and sets *name to the format's name for a message. */
 static clv_status recognise(const char *path, file_format *out, const char **name)
 {
     unsigned char start[512];

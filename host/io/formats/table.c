@@ -15,16 +15,16 @@ enum { MAX_FILE = 256 << 20, MAX_WORD = 100 };
 
 typedef struct reader {
     const char *path, *at, *end, *line_begin;
-    size_t line;         /* line number, from 1 */
+    size_t line;         /* number of the current line, from 1 */
     size_t lines;        /* lines that held numbers */
-    size_t words;        /* words in this line */
-    size_t words_before; /* in the last line that held numbers */
-    bool separated;      /* a comma or semicolon was read, its word not yet */
+    size_t words;        /* words in the current line */
+    size_t words_before; /* words in the last line that held numbers */
+    bool separated;      /* a comma or semicolon was read, but not yet the word after it */
     double *values;
     size_t count, capacity;
 } reader;
 
-/* Reports a mistake at `at`; the column is counted in bytes from 1. */
+/* Fails with a message about the bytes at `at`; it counts columns in bytes from 1. */
 static clv_status mistake(const reader *r, const char *at, size_t length, const char *what)
 {
     char found[60];
@@ -45,9 +45,9 @@ static clv_status read_number(reader *r, const char *word, size_t length)
     if (length > MAX_WORD) return mistake(r, word, length, "is too long for a number");
     memcpy(text, word, length);
     text[length] = '\0';
-    for (char *c = text; *c; ++c) /* Fortran's double precision */
+    for (char *c = text; *c; ++c) /* Fortran writes the exponent of doubles with D */
         if (*c == 'D' || *c == 'd') *c = 'e';
-    /* a NUL inside the word would end it too early */
+    /* a NUL inside the word would end `text` too early */
     if (strlen(text) != length || !clv_parse_double(text, &value))
         return mistake(r, word, length, "is not a finite number");
 

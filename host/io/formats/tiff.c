@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads movies in TIFF files with libtiff; tiff_pages.c finds the pages and their meaning.
+/* Reads movies from TIFF files with libtiff; tiff_pages.c finds the pages and their meaning.
  *
- * ImageJ writes files of more than 4 GiB with a single page, followed by all planes one after the other: those are read
- * without the library. */
+ * ImageJ writes a file of more than 4 GiB with a single page, followed by all planes one after the other. Such planes
+ * are read without libtiff. */
 #define _GNU_SOURCE
 #include "host/io/formats/movie_parts.h"
 
@@ -29,16 +29,17 @@ typedef struct tiff_movie {
     clv_tiff_chain chain;
     clv_tiff_choice choice;
     char error[300]; /* the library's last message */
-    /* of every page */
+    /* properties that all pages share */
     uint32_t width, height;
     uint16_t bits, format, samples, planar, compression, photometric;
     clv_type stored;
     clv_narrow narrow;
-    size_t sample; /* the chosen channel of a page with several */
-    /* for planes that follow the only page */
+    size_t sample; /* the chosen channel if a page has several */
+    /* `contiguous`: all planes follow the only page, from offset `data` of the file */
     bool contiguous;
     uint64_t data;
-    unsigned char *block; /* a strip or tile, or a frame before it is narrowed */
+    /* a strip or a tile, or a frame before it is widened from int8 or float16 */
+    unsigned char *block;
     size_t block_bytes;
     void *wide; /* a frame as stored, if it is returned in another type */
 } tiff_movie;
@@ -65,7 +66,7 @@ static TIFF *open_quietly(tiff_movie *t, const char *path)
     if (!options) return NULL;
     TIFFOpenOptionsSetErrorHandlerExtR(options, note_error, t);
     TIFFOpenOptionsSetWarningHandlerExtR(options, note_warning, t);
-    /* m: no mapping, since mapped pages would count as our memory */
+    /* m: libtiff must not map the file, since mapped pages would count as this process's memory */
     TIFF *tiff = TIFFOpenExt(path, "rm", options);
     TIFFOpenOptionsFree(options);
     return tiff;
@@ -74,7 +75,8 @@ static TIFF *open_quietly(tiff_movie *t, const char *path)
 static TIFF *open_quietly(tiff_movie *t, const char *path)
 {
     (void)t;
-    TIFFSetErrorHandler(NULL); /* process-wide: this version has no other way */
+    /* for the whole process: this version of libtiff has no handlers per file */
+    TIFFSetErrorHandler(NULL);
     TIFFSetWarningHandler(NULL);
     return TIFFOpen(path, "rm");
 }
@@ -124,7 +126,7 @@ static clv_status find_type(tiff_movie *t)
                     t->path, t->bits, t->format);
 }
 
-/* Reads the page's tags into `t`. */
+/* Reads the current page's tags into `t`. */
 static void look_at_page(tiff_movie *t)
 {
     t->width = t->height = 0;
@@ -139,13 +141,15 @@ static void look_at_page(tiff_movie *t)
         t->photometric = PHOTOMETRIC_MINISBLACK;
 }
 
-/* Returns whether all of the page's strips or tiles are inside the file. */
+/* Returns whether the current page's pixels are inside the file: tests the first, the middle and the last strip or
+ * tile. */
 static bool page_is_there(tiff_movie *t, uint64_t file_bytes)
 {
     const uint32_t count =
         TIFFIsTiled(t->tiff) ? TIFFNumberOfTiles(t->tiff) : TIFFNumberOfStrips(t->tiff);
     if (!count) return false;
-    const uint32_t asked[] = { 0, count / 2, count - 1 }; /* they are written in order */
+    /* writers put strips and tiles into the file in order */
+    const uint32_t asked[] = { 0, count / 2, count - 1 };
     for (size_t i = 0; i < CLV_LEN(asked); ++i) {
         const uint64_t offset = TIFFGetStrileOffset(t->tiff, asked[i]),
                        bytes = TIFFGetStrileByteCount(t->tiff, asked[i]);
@@ -154,7 +158,8 @@ static bool page_is_there(tiff_movie *t, uint64_t file_bytes)
     return true;
 }
 
-/* Checks that every page is like the first one, so that damage is found before hours of work. */
+/* Checks that every page has the first page's size and type and is complete, so that damage is found before hours of
+ * work. Drops damaged pages if `partial` is set. */
 static clv_status check_pages(clv_movie *movie, tiff_movie *t, bool partial)
 {
     const uint32_t width = t->width, height = t->height;
@@ -184,7 +189,7 @@ static clv_status check_pages(clv_movie *movie, tiff_movie *t, bool partial)
     return CLV_OK;
 }
 
-/* Returns whether the file has one page, with all planes one after the other behind it. */
+/* Returns whether the file has only one page, and all planes follow it without pages of their own. */
 static bool is_contiguous(const tiff_movie *t, const clv_tiff_story *s)
 {
     return s->imagej && s->images > t->chain.count && t->chain.count == 1 &&
@@ -209,8 +214,8 @@ static clv_status count_contiguous(clv_movie *movie, tiff_movie *t, size_t image
     return CLV_OK;
 }
 
-/* Checks that the promised images are there. ImageJ writes all of them into one file; OME may spread them over several,
- * and says so only in a part of the text that we do not follow. */
+/* Checks that the file holds all images that its description promises. Fails for a truncated file of ImageJ, unless
+ * `partial` is set. An OME file only causes a notice, since its images may be spread over several files. */
 static clv_status check_promise(clv_movie *movie, const clv_tiff_story *story, size_t pages,
                                 bool partial)
 {
@@ -244,7 +249,8 @@ static clv_status choose_sample(tiff_movie *t, const clv_movie_options *options)
     return CLV_OK;
 }
 
-/* Copies `count` pixels, of which `from` holds `samples` each, or one. */
+/* Copies the chosen sample of `count` pixels; `from` holds all samples of each pixel, unless they are in separate
+ * planes. */
 static void copy_pixels(const tiff_movie *t, unsigned char *to, const unsigned char *from,
                         size_t count)
 {

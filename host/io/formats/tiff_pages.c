@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Follows the chain of a TIFF file's directories without trusting it, and reads the descriptions of ImageJ and OME in
- * the first page.
+/* Follows the chain of a TIFF file's directories and checks every offset, and reads the descriptions of ImageJ and OME
+ * in the first page.
  *
  * TIFF 6.0; BigTIFF (8-byte offsets, version 43). */
 #define _GNU_SOURCE
@@ -19,9 +19,9 @@
 #include <unistd.h>
 
 enum {
-    MOST_PAGES = 1000000, /* libtiff 4.5 finds none if there are more than 2^20 */
+    MOST_PAGES = 1000000, /* pages; libtiff 4.5 reads no file with more than 2^20 of them */
     MOST_ENTRIES = 65536, /* tags per page */
-    /* libtiff allocates for no more than this if a page's tags hold fewer */
+    /* if a page's tags hold fewer strips than claimed, libtiff allocates for at most so many */
     MOST_STRIPS = 1000000,
     FREE_BYTES = 1 << 30, /* bytes of directories accepted at any file length: a second of work */
     MOST_PROMISED = 999999999 /* planes along an axis, and images */
@@ -30,7 +30,7 @@ enum {
 typedef struct walker {
     clv_input input;
     bool big_endian, big;
-    unsigned char *entries; /* of one page */
+    unsigned char *entries; /* the tags of one page */
     size_t room;
 } walker;
 
@@ -59,8 +59,8 @@ static int by_offset(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Returns whether the chain's last offset occurred before. Offsets mostly grow; only if one does not, it is compared
- * with all others. */
+/* Returns whether `offset` occurred earlier in the chain. Offsets mostly grow, and one above `highest` is new; only a
+ * lower one is compared with all earlier offsets. */
 static bool seen_before(const clv_tiff_chain *chain, uint64_t highest, uint64_t offset)
 {
     if (offset > highest) return false;
@@ -73,8 +73,8 @@ static bool seen_before(const clv_tiff_chain *chain, uint64_t highest, uint64_t 
     return found;
 }
 
-/* Returns the bytes that libtiff reads and allocates for a page whose tags are in w->entries. Pages may share them, so
- * that a small file can make much work. */
+/* Returns the number of bytes that libtiff reads and allocates for a page whose tags are in w->entries. Pages may share
+ * bytes of the file, so that a small file can cause much work. */
 static uint64_t bytes_of_page(const walker *w, size_t count)
 {
     static const unsigned char sizes[] = {
@@ -94,7 +94,7 @@ static uint64_t bytes_of_page(const walker *w, size_t count)
         if (tag == HEIGHT) height = value;
         if (tag == ROWS_PER_STRIP || tag == TILE_HEIGHT) rows = value;
         if (tag == TILE_WIDTH) tile_width = value;
-        /* libtiff reads nothing that exceeds the file */
+        /* libtiff reads no value that is longer than the file */
         all += CLV_MIN(n, w->input.length) * size;
     }
     const double strips =
@@ -187,7 +187,8 @@ clv_status clv_tiff_follow(const char *path, clv_tiff_chain *chain)
     return status;
 }
 
-/* Returns the number after `key` (which includes its "=" or quote); `fallback` if it is missing. */
+/* Returns the number that follows `key` in `text`, where `key` includes its "=" or quote; `fallback` if there is
+ * none. */
 static double told(const char *text, const char *key, double fallback)
 {
     const char *found = strstr(text, key);
@@ -201,7 +202,8 @@ static double told(const char *text, const char *key, double fallback)
     return clv_parse_double(word, &value) ? value : fallback;
 }
 
-/* Returns a count from the description; 0 if it is missing. */
+/* Returns the count that follows `key` in the description; 0 if there is none. Sets s->absurd for a count that no file
+ * can have. */
 static size_t count_told(clv_tiff_story *s, const char *text, const char *key)
 {
     const double value = told(text, key, 0);
@@ -224,7 +226,7 @@ static void word_told(const char *text, const char *key, const char *ends, char 
     }
 }
 
-/* Replaces the escapes and the Greek letter for micro by the usual sign. */
+/* Replaces escapes of the micro sign, and the Greek letter mu, by the micro sign in a unit of micrometres. */
 static void tidy_unit(char *unit)
 {
     static const char *const micro[] = { "\\u00B5m", "\\u00b5m", "&#181;m",
@@ -249,7 +251,8 @@ static void read_imagej(const char *text, clv_tiff_story *s, clv_movie_facts *f)
     if (f->interval > 0) memcpy(f->time_unit, "sec", 4);
 }
 
-/* Returns the attribute `name` of OME's pixels, a length, and its unit: micrometres unless it states another. */
+/* Returns a length from the attribute `name` of OME's element Pixels; 0 if there is none. `unit` gets its unit, which
+ * is micrometres unless the attribute nameUnit states another. */
 static double length_told(const char *pixels, const char *name, char *unit, size_t room)
 {
     char key[32];
@@ -350,7 +353,7 @@ clv_status clv_tiff_choose(const char *path, const clv_tiff_story *s,
                         "%s: channel %zu and plane %zu were asked for, but there are %zu channels "
                         "and %zu planes, counted from 0",
                         path, channel, z, channels, slices);
-    /* axes from the fastest to the slowest */
+    /* from the axis that varies fastest to the slowest */
     const size_t frames = CLV_MAX(s->frames, (size_t)1);
     size_t stride = 1;
     choice->first = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Blosc, using its own library, which includes LZ4, zlib, Zstandard and Snappy. */
+/* Unpacks Blosc with the Blosc library, which includes LZ4, zlib, Zstandard and Snappy. */
 #include "host/io/formats/unpack.h"
 
 #include "base/error.h"

@@ -7,9 +7,9 @@
 
 #include <stddef.h>
 
-/* Each unpacks `length` bytes at `in` to exactly `wanted` bytes at `out`. `path` names the file in messages. Returns
- * CLV_OK; CLV_E_FORMAT if the data are damaged, have another length, or Cleave was built without the library;
- * CLV_E_MEMORY. */
+/* A function that unpacks the `length` bytes at `in` to exactly `wanted` bytes at `out`. `path` names the file in
+ * messages. Returns CLV_OK; CLV_E_FORMAT if the data are damaged, have another length, or Cleave was built without the
+ * library; CLV_E_MEMORY. */
 typedef clv_status clv_unpacker(const char *path, const void *in, size_t length, void *out,
                                 size_t wanted);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Snappy without frames, as Parquet has it: the unpacked length as a varint, then literals and copies of what was
- * unpacked before. Written from Google's description of the format (format_description.txt). */
+/* Unpacks Snappy data without frames, as Parquet uses them: the unpacked length as a varint, then literals and copies
+ * of bytes that were unpacked before. Written from Google's description of the format (format_description.txt). */
 #include "host/io/formats/unpack.h"
 
 #include "base/error.h"
@@ -9,7 +9,7 @@
 #include <stdint.h>
 #include <string.h>
 
-/* The low two bits of an element's first byte. */
+/* The kind of an element: the low two bits of its first byte. */
 enum { LITERAL = 0, COPY_NEAR = 1, COPY_FAR = 2, COPY_FARTHEST = 3 };
 
 typedef struct snappy {
@@ -18,7 +18,7 @@ typedef struct snappy {
     size_t made, wanted;
 } snappy;
 
-/* Reads `count` bytes, the lowest first. Returns false if the data end before. */
+/* Reads a number of `count` bytes, the lowest byte first. Returns false if the data end before. */
 static bool take(snappy *s, size_t count, uint32_t *value)
 {
     if ((size_t)(s->end - s->at) < count) return false;
@@ -49,7 +49,8 @@ static bool put_literal(snappy *s, uint32_t tag)
     return true;
 }
 
-/* Repeats bytes from `offset` bytes before the end. The source may overlap what is written. */
+/* Appends `length` bytes that begin `offset` bytes before the end of the output. They may include bytes that this call
+ * writes. */
 static bool put_copy(snappy *s, size_t offset, size_t length)
 {
     if (!offset || offset > s->made || length > s->wanted - s->made) return false;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Zstandard, using its own library. */
+/* Unpacks Zstandard with the Zstandard library. */
 #include "host/io/formats/unpack.h"
 
 #include "base/error.h"

@@ -14,14 +14,14 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* CHECKSUM, PLACE: bytes of a CRC-32C; of a chunk's offset and length in a shard. SEARCHED: looking for a chunk takes
- * as long as filling so many bytes. TIMES: how many bytes may be absent for each that was read. */
+/* CHECKSUM: bytes of a CRC-32C. PLACE: bytes of a chunk's offset and length in a shard. SEARCHED: looking for a chunk
+ * takes as long as filling this many bytes. TIMES: bytes that may be absent for each byte that was read. */
 enum { CHECKSUM = 4, PLACE = 16, SEARCHED = 4096, TIMES = 1000 };
 #define NOWHERE UINT64_MAX
-/* Bytes that may be absent in any case. */
+/* Bytes of absent chunks that are accepted in any case. */
 static const uint64_t most_absent = (uint64_t)8 << 30;
 
-/* Computes CRC-32C (Castagnoli), a byte at a time. */
+/* Computes the CRC-32C (Castagnoli) of `bytes`, one byte at a time. */
 static uint32_t crc32c(const clv_zarr *z, const unsigned char *bytes, size_t length)
 {
     uint32_t crc = 0xFFFFFFFFu;
@@ -38,7 +38,7 @@ static uint64_t little(const unsigned char *bytes, int count)
     return value;
 }
 
-/* Checks the checksum at the end and removes it from *length. */
+/* Checks the checksum in the last CHECKSUM of the bytes, and subtracts its size from *length. */
 static clv_status check_sum(const clv_zarr *z, const char *path, const unsigned char *bytes,
                             size_t *length)
 {
@@ -63,7 +63,8 @@ static void name_of(const clv_zarr *z, const size_t *index, clv_text *name)
         clv_text_add(name, "%s%zu", i ? z->separator : "", index[i]);
 }
 
-/* Makes a chunk that is in no file. A few bytes of metadata can promise any number of them: the work is bounded. */
+/* Fills a chunk that is in no file with the fill value. Since a few bytes of metadata can promise any number of such
+ * chunks, fails beyond a limit of their bytes. */
 static clv_status fill(clv_zarr *z, void *out)
 {
     const size_t size = z->element;
@@ -85,7 +86,7 @@ static clv_status fill(clv_zarr *z, void *out)
     return CLV_OK;
 }
 
-/* Undoes the codecs of a chunk, the last one first. `bytes` is a copy that may be overwritten. */
+/* Decodes a chunk: reverses its codecs, the last one first. `bytes` is a copy that may be overwritten. */
 static clv_status decode(clv_zarr *z, const char *path, const unsigned char *bytes, size_t length,
                          void *out)
 {
@@ -114,7 +115,7 @@ static clv_status decode(clv_zarr *z, const char *path, const unsigned char *byt
     return CLV_OK;
 }
 
-/* Opens the file of a chunk or shard; *there is false if there is none. */
+/* Opens the file of a chunk or shard; *there is false if the file does not exist. */
 static clv_status open_chunk(const char *path, clv_input *input, bool *there)
 {
     struct stat info;
@@ -127,7 +128,7 @@ static clv_status open_chunk(const char *path, clv_input *input, bool *there)
 
 static clv_status read_bytes(clv_zarr *z, const clv_input *input, uint64_t offset, uint64_t length)
 {
-    /* no codec makes data much longer than before */
+    /* no codec makes data much longer than they were */
     const uint64_t most = 2 * (uint64_t)z->layout.chunk_elements * z->element + (1 << 20);
     if (length > most || length > input->length || offset > input->length - length)
         return clv_fail(
@@ -140,7 +141,7 @@ static clv_status read_bytes(clv_zarr *z, const clv_input *input, uint64_t offse
     return clv_input_read_at(input, offset, z->bytes, (size_t)length);
 }
 
-/* Reads the index of the shard that is open, unless it was read for the chunk before. */
+/* Reads the index of the open shard, unless it was read for the previous chunk. */
 static clv_status read_index(clv_zarr *z, const clv_input *input)
 {
     const uint64_t bytes = (uint64_t)z->per_shard * PLACE + (z->index_sum ? CHECKSUM : 0);

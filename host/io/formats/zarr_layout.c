@@ -53,7 +53,7 @@ clv_status clv_zarr_json(const char *folder, const char *name, clv_json **root)
 }
 
 static const struct {
-    const char *code, *name; /* code: version 2, after the byte order; name: version 3 */
+    const char *code, *name; /* code: in version 2, after the byte order; name: in version 3 */
     clv_type stored;
     clv_narrow narrow;
 } types[] = {
@@ -82,7 +82,7 @@ static clv_status find_type(clv_zarr *z, const char *text)
                     z->path, text);
 }
 
-/* Reads a list of positive sizes, one for each axis. */
+/* Reads a JSON list of `rank` positive sizes, one for each axis. */
 static clv_status read_sizes(const clv_zarr *z, const char *what, const clv_json *list, size_t rank,
                              size_t *sizes)
 {
@@ -125,7 +125,7 @@ static clv_status measure_chunk(clv_zarr *z, bool first_axis_fastest)
     return CLV_OK;
 }
 
-/* Reads the value of missing chunks, in its stored form. */
+/* Reads the fill value of missing chunks, and stores it in the array's stored type. */
 static clv_status read_fill(clv_zarr *z, const clv_json *value)
 {
     const char *text = clv_json_string(value, NULL);
@@ -135,7 +135,7 @@ static clv_status read_fill(clv_zarr *z, const clv_json *value)
     if (text && strcmp(text, "Infinity") == 0) number = INFINITY;
     if (text && strcmp(text, "-Infinity") == 0) number = -INFINITY;
     const bool real = z->layout.stored == CLV_F32 || z->layout.stored == CLV_F64;
-    const bool fits = fabs(number) < 9e18; /* false for what is not a number, too */
+    const bool fits = fabs(number) < 9e18; /* false for NaN, too */
     const int64_t whole = clv_json_is_int(value) ? clv_json_int(value, 0)
                           : !real && fits        ? (int64_t)number
                                                  : 0;
@@ -154,7 +154,7 @@ static clv_status read_fill(clv_zarr *z, const clv_json *value)
         memcpy(z->fill, &single, sizeof single);
     } else if (z->layout.stored == CLV_F64) {
         memcpy(z->fill, &number, sizeof number);
-    } else { /* the low bytes, in this machine's order */
+    } else { /* the integer's low bytes, in this machine's byte order */
         for (size_t i = 0; i < z->element; ++i)
             z->fill[CLV_NPY_NATIVE == '<' ? i : z->element - 1 - i] =
                 (unsigned char)(bits >> 8 * i);

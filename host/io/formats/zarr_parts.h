@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the two files of the Zarr reader share. */
+/* Declares what zarr.c and zarr_layout.c share. */
 #ifndef CLEAVE_HOST_IO_FORMATS_ZARR_PARTS_H
 #define CLEAVE_HOST_IO_FORMATS_ZARR_PARTS_H
 
@@ -10,11 +10,11 @@
 struct clv_zarr {
     clv_zarr_layout layout;
     char *path;
-    char separator[2]; /* between the numbers of a chunk's name */
-    bool prefixed;     /* chunks are in a folder "c" */
+    char separator[2]; /* separates the numbers in the name of a chunk's file */
+    bool prefixed;     /* the files of chunks are in a folder "c" */
     size_t element;    /* bytes per number in the file */
     unsigned char fill[8];
-    bool swap;                   /* the file has the other byte order */
+    bool swap;                   /* the files have the opposite byte order */
     clv_unpacker *unpack;        /* NULL: chunks are not compressed */
     bool sum_before;             /* a checksum follows the numbers, and is compressed with them */
     bool sum_behind;             /* a checksum follows the compressed bytes */
@@ -25,7 +25,7 @@ struct clv_zarr {
     clv_text name;           /* name of the last chunk's file */
     clv_text indexed;        /* path of the shard whose index is in `index`; empty: none */
     uint32_t crc_of[256];    /* the CRC-32C of each byte */
-    uint64_t absent, stored; /* bytes of chunks in no file; bytes read from files */
+    uint64_t absent, stored; /* absent: bytes of chunks without a file; stored: bytes read */
     unsigned char *bytes, *index, *scratch;
     size_t bytes_room, index_room, scratch_room;
 };
