@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Draws curves over two axes: round numbers along them, grid, bands, points with errors, a legend. */
+/* Draws curves over two axes as a picture: axes with round numbers, a grid, bands, points with error bars, a legend. */
 #include "host/io/pictures/chart.h"
 
 #include "base/error.h"
@@ -31,7 +31,8 @@ typedef struct plot {
     bool down;
 } plot;
 
-/* Chooses an axis with round numbers around the data: steps of 1, 2 or 5 times a power of ten, about six of them. */
+/* Makes an axis with round numbers that spans the data from `low` to `high`: about six steps of 1, 2 or 5 times a power
+ * of ten, each of at least `least_step`. */
 static axis make_axis(double low, double high, double least_step)
 {
     if (!(low <= high)) low = 0, high = 1;
@@ -112,7 +113,7 @@ static void draw_axes(const plot *p, const clv_chart_style *s)
                        NULL);
 }
 
-/* Draws the band column by column between neighbouring points that both have one. */
+/* Draws the shaded band of a curve, column by column, between neighbouring points that both have one. */
 static void draw_band(const plot *p, const clv_chart_curve *c)
 {
     const clv_colour pale = mixed(c->colour, white, 0.75);
@@ -180,7 +181,7 @@ clv_status clv_chart_draw(const clv_chart_curve *curves, size_t count, const clv
     bool points = false;
     for (size_t k = 0; k < count; ++k)
         points = points || curves[k].points;
-    if (points && x1 > x0 && y1 > y0) { /* complete rings only, and none under the legend */
+    if (points && x1 > x0 && y1 > y0) { /* draws only complete rings, and none under the legend */
         const double aside = 0.03 * (x1 - x0);
         x0 -= aside, x1 += aside;
         y1 += (y1 - y0) * 22 * (double)(count + 1) / (HEIGHT - TOP - BOTTOM);

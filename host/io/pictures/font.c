@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A font of 5 x 7 dots, drawn for this file; one glyph per line, in the order of ASCII. */
+/* Holds a font of 5 x 7 dots, drawn for this file; one glyph per line, in the order of ASCII. */
 #include "host/io/pictures/font.h"
 
 /* clang-format off */

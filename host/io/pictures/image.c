@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A picture in memory, and a few functions that draw on it. */
+/* Creates a picture in memory and draws rectangles, rings and text on it. */
 #include "host/io/pictures/image.h"
 
 #include "base/alloc.h"
@@ -30,7 +30,7 @@ void clv_image_clear(clv_image *image)
     *image = (clv_image){ 0 };
 }
 
-/* Returns NULL outside the picture; a negative coordinate is a huge size_t. */
+/* Returns the pixel (x, y); NULL if it is outside the picture. A negative coordinate, cast to size_t, is huge. */
 static unsigned char *pixel_at(clv_image *image, long x, long y)
 {
     if ((size_t)x >= image->width || (size_t)y >= image->height) return NULL;

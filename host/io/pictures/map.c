@@ -12,22 +12,22 @@
 #include <string.h>
 
 enum {
-    MIN_SIDE = 600,   /* pixels of the longer side */
-    MAX_SIDE = 30000, /* of a map: 2.7 GB as a picture */
+    MIN_SIDE = 600,   /* pixels of the map's longer side in the picture */
+    MAX_SIDE = 30000, /* pixels; a map of this side is a picture of 2.7 GB */
     MARGIN = 16,
     BAR_WIDTH = 20,
     TICK = 6, /* the dash beside a number */
     MAX_TICKS = 12,
     TEXT = 2,              /* pixels per dot */
-    MAX_SAMPLES = 1 << 20, /* for the percentiles */
+    MAX_SAMPLES = 1 << 20, /* values from which percentiles are computed */
 };
 
 static const clv_colour paper = { 255, 255, 255 }, ink = { 32, 32, 32 };
 static const clv_colour ring_colour = { 255, 255, 255 }, ring_halo = { 0, 0, 0 };
 static const clv_colour no_value = { 150, 150, 150 }; /* the map has no other grey */
 
-/* Every eighth of the 256 values of "viridis" by N. Smith and S. van der Walt, published with
- * Matplotlib 1.5 under CC0. Straight lines between them are within 2 of 255 of the original. */
+/* Every eighth of the 256 values of "viridis" by N. Smith and S. van der Walt, published with Matplotlib 1.5 under CC0.
+ * Linear interpolation between these values is within 2 of 255 of the original. */
 static const clv_colour viridis[] = {
     { 68, 1, 84 },    { 71, 13, 96 },   { 72, 24, 106 },  { 72, 35, 116 },  { 71, 45, 123 },
     { 69, 54, 129 },  { 66, 64, 134 },  { 63, 73, 137 },  { 59, 82, 139 },  { 55, 90, 141 },
@@ -62,7 +62,7 @@ static int ascending(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Collects finite values, at most MAX_SAMPLES of them at equal distances, in ascending order. */
+/* Collects at most MAX_SAMPLES finite values, equally spaced in `values`, and sorts them in ascending order. */
 static clv_status sorted_sample(const float *values, size_t count, float **sample, size_t *used)
 {
     const size_t step = (count + MAX_SAMPLES - 1) / MAX_SAMPLES;
@@ -99,7 +99,7 @@ static clv_status find_range(const float *values, size_t count, const clv_map_st
         }
         clv_free(sample);
     }
-    if (!(out->high > out->low)) { /* all the same, or nothing finite */
+    if (!(out->high > out->low)) { /* all values are equal, or none is finite */
         const double half = fmax(fabs(out->low) * 0.01, 0.5);
         *out = (interval){ out->low - half, out->low + half };
     }
@@ -109,7 +109,7 @@ static clv_status find_range(const float *values, size_t count, const clv_map_st
 /* ---- parts of the picture ------------------------------------------------------------------ */
 
 typedef struct layout {
-    long left, top, width, height; /* of the map in the picture */
+    long left, top, width, height; /* the map's rectangle in the picture, in pixels */
     long zoom;                     /* picture pixels per map pixel */
 } layout;
 
@@ -136,7 +136,7 @@ static void draw_frame(clv_image *image, long x, long y, long width, long height
     clv_image_fill(image, x + width, y, 1, height, ink);
 }
 
-/* The numbers beside the colour bar. */
+/* The labels beside the colour bar. */
 typedef struct bar_scale {
     struct {
         double value;
@@ -146,7 +146,7 @@ typedef struct bar_scale {
     long width; /* width of the widest text, in pixels */
 } bar_scale;
 
-/* Returns 1, 2 or 5 times a power of ten, so that there are 4 to 10 steps. */
+/* Returns a step of 1, 2 or 5 times a power of ten that divides `span` into 4 to 10 parts. */
 static double nice_step(double span)
 {
     const double power = pow(10, floor(log10(span / 4)));
@@ -195,7 +195,7 @@ static void draw_bar(clv_image *image, long x, const layout *at, interval range,
     if (unit) clv_image_text(image, x, at->top - clv_text_height(TEXT) - 8, TEXT, unit, ink, NULL);
 }
 
-/* Cuts the title where it would run into the unit above the bar. */
+/* Draws the title, cut where it would run into the unit above the colour bar. */
 static void draw_title(clv_image *image, const layout *at, const char *title)
 {
     char text[256];
@@ -218,7 +218,7 @@ static void draw_mark(clv_image *image, const layout *at, size_t rows, const clv
     clv_image_ring(image, x, y, radius, 2, ring_colour);
     if (!mark->label) return;
 
-    /* Right of the circle, or left of it where the map ends. */
+    /* The label is right of the circle, or left of it if the map ends there. */
     const long gap = lround(radius) + 7, width = clv_text_width(mark->label, TEXT);
     long text = lround(x) + gap;
     if (text + width > at->left + at->width - 3) text = lround(x) - gap - width;
@@ -236,7 +236,7 @@ static void draw_star(clv_image *image, const layout *at, size_t rows, const clv
                  py = (double)at->top + row * zoom + half;
     if (!(px > -1e6 && px < 1e6 && py > -1e6 && py < 1e6)) return;
     const long x = lround(px), y = lround(py);
-    for (int edge = 1; edge >= 0; --edge) { /* the halo first */
+    for (int edge = 1; edge >= 0; --edge) { /* draws the outline first */
         const clv_colour colour = edge ? ring_halo : ring_colour;
         const long thick = 2 + 2 * edge, longer = ARM + 2 * edge;
         clv_image_fill(image, x + GAP - edge, y - thick / 2, longer, thick, colour);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Pictures as PNG files. */
+/* Writes pictures as PNG files. */
 #include "host/io/pictures/png.h"
 
 #include "host/io/png.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Recognises the kind of table that a file holds: by its first bytes, and by the header for the separator of the
- * fields. */
+/* Recognises the kind of table that a file holds by its first bytes, and the separator of a text table by its
+ * header. */
 #include "host/io/tables/any.h"
 
 #include "base/alloc.h"
@@ -12,7 +12,7 @@
 
 enum { MAX_FILE = 1 << 30 };
 
-/* Counts `c` in the header, outside quotes. */
+/* Counts the character `c` in the table's first line, outside quotes. */
 static size_t count_in_header(const char *text, char c)
 {
     size_t count = 0;

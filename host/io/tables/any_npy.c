@@ -20,7 +20,7 @@ typedef struct field {
 } field;
 
 typedef struct records {
-    const char *path, *at, *end; /* of the header's text */
+    const char *path, *at, *end; /* the place in the header's text, and its end */
     field *fields;
     size_t count, room, rows, row_bytes;
 } records;
@@ -65,7 +65,7 @@ static bool take_type(const char *type, field *f)
     if (!strchr("<>|=", *type) || !*type || !strchr("biufSU", type[1]) || !type[1]) return false;
     f->kind = type[1];
     f->size = strtoul(type + 2, &end, 10);
-    /* fields of zero width would let an empty file promise any number of rows */
+    /* without this check, an empty file could promise any number of rows */
     if (*end || !isdigit((unsigned char)type[2]) || !f->size || f->size > 1 << 20) return false;
     f->swap = *type == (one.bytes[0] ? '>' : '<');
     if (f->kind == 'S') return true;
@@ -120,7 +120,7 @@ static clv_status read_header(records *r)
             r->at = end;
             if (!accept(r, ',') || !accept(r, ')')) return wrong(r, "it has more than one axis");
             shape = true;
-        } else { /* fortran_order: irrelevant along one axis */
+        } else { /* fortran_order has no effect for one axis */
             while (r->at < r->end && *r->at != ',' && *r->at != '}')
                 ++r->at;
         }
@@ -160,7 +160,7 @@ static void add_code_point(clv_text *text, uint32_t c)
     clv_text_bytes(text, bytes, n);
 }
 
-/* Adds a text. Returns false if a NUL stands in it: at its end, NULs only fill the field. */
+/* Adds a text. Returns false if it contains a NUL. NULs at its end are dropped, since they only fill the field. */
 static bool add_string(clv_csv *csv, const field *f, const unsigned char *from)
 {
     const size_t unit = f->kind == 'U' ? 4 : 1;
@@ -220,7 +220,7 @@ static clv_status write_rows(const records *r, const unsigned char *data, clv_te
                                   "%s: row %zu, column %s: the text has a NUL byte, which a table "
                                   "cannot hold; remove it",
                                   r->path, row + 1, r->fields[i].name);
-        if (!status && !csv.text.failed) /* else a cell may be missing */
+        if (!status && !csv.text.failed) /* after a failure, cells of the row may be missing */
             clv_csv_end_row(&csv);
     }
     *text = csv.text;
@@ -271,7 +271,7 @@ void clv_npy_records_begin(clv_text *text, const char *const *names, const char 
     clv_text_add(&dict, "{'descr': [");
     for (size_t i = 0; i < count; ++i) {
         clv_text_add(&dict, "%s('", i ? ", " : "");
-        for (const char *c = names[i]; *c; ++c) /* what a Python literal has to escape */
+        for (const char *c = names[i]; *c; ++c) /* escapes what a Python literal may not contain */
             clv_text_add(&dict, *c == '\'' || *c == '\\' ? "\\%c" : "%c", *c);
         clv_text_add(&dict, "', '%c%s')",
                      *codes[i] == 'S' ? '|'
@@ -282,7 +282,7 @@ void clv_npy_records_begin(clv_text *text, const char *const *names, const char 
     clv_text_add(&dict, "], 'fortran_order': False, 'shape': ");
     const int used = snprintf(shape, sizeof shape, "(%zu,), }", rows);
     clv_text_add(&dict, "%s%*s", shape, ROWS_ROOM + 8 - used, "");
-    const bool wide = dict.length > 0xFF00; /* version 2 has room for more */
+    const bool wide = dict.length > 0xFF00; /* only version 2 has room for a longer header */
     const size_t front = wide ? 12 : 10, size = (front + dict.length + 1 + 63) / 64 * 64;
     unsigned char magic[12] = "\x93NUMPY";
     magic[6] = wide ? 2 : 1;

@@ -11,11 +11,11 @@
 #include <ctype.h>
 #include <string.h>
 
-/* A row may lack columns, but a small file must not become a large table: at most MOST_EMPTY values may be missing, and
- * beyond that at most seven for each value that is there. */
+/* Limits. A row may lack columns, but a small file must not become a large table: MOST_EMPTY values may be missing, and
+ * beyond that EMPTY_EACH for each value that is present. */
 enum { MOST_NAMES = 4096, SLOTS = 4 * MOST_NAMES, MOST_EMPTY = 10000000, EMPTY_EACH = 7 };
 
-/* A name and its value, as they are in the file. */
+/* A name and its value, as the file has them. */
 typedef struct pair {
     const char *name, *value;
     size_t name_length, value_length;
@@ -25,11 +25,11 @@ typedef struct pair {
 typedef struct source source;
 struct source {
     const char *path, *begin, *at, *end;
-    pair *pairs; /* of one record */
+    pair *pairs; /* names and values of the current record */
     size_t count, room;
     clv_status (*next)(source *s, bool *more);
     clv_status (*decode)(const source *s, const pair *p,
-                         clv_text *out); /* of a text that has escapes */
+                         clv_text *out); /* appends a text and decodes its escapes */
 };
 
 static clv_status wrong(const source *s, const char *expected)
@@ -67,7 +67,7 @@ static clv_status add_pair(source *s, pair p)
 
 /* ---- JSON -------------------------------------------------------------------------------------------- */
 
-/* Reads a string: starts after the opening quote and ends after the closing one. */
+/* Reads a JSON string from after its opening quote to after its closing quote. */
 static clv_status json_string(source *s, const char **at, size_t *length)
 {
     *at = s->at;
@@ -184,7 +184,7 @@ typedef struct names {
     uint16_t slots[SLOTS]; /* hash table of names: 1 + the column; 0: free */
 } names;
 
-/* Returns the slot of the name, or the one where it belongs. */
+/* Returns the slot that holds the name, or else the free slot in which to store it. */
 static size_t slot_of(const names *n, const pair *p)
 {
     uint32_t digest = 2166136261u; /* FNV-1a */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tables written as comma-separated values (RFC 4180), tab-separated values, or JSON. */
+/* Writes tables as comma-separated values (RFC 4180), tab-separated values, or JSON. */
 #include "host/io/tables/csv.h"
 
 #include "base/alloc.h"
@@ -78,7 +78,7 @@ void clv_csv_end(clv_csv *csv)
     if (csv->kind == CLV_CSV_JSON) clv_text_bytes(&csv->text, "\n]\n", 3);
 }
 
-/* Appends the text of a number independently of the locale: replaces a character that is not part of a number in C by
+/* Appends the text of a number so that it does not depend on the locale: a character that C numbers do not have becomes
  * the decimal point. */
 static void add_digits(clv_csv *csv, char *digits)
 {
@@ -96,7 +96,7 @@ static bool add_not_finite(clv_csv *csv, double value)
     return true;
 }
 
-/* Writes the decimal digits of `value` to `text`, most significant first; returns how many. */
+/* Writes the decimal digits of `value` to `text`, most significant first; returns their number. */
 static size_t put_digits(uint64_t value, char *text)
 {
     char reversed[20];
@@ -125,15 +125,15 @@ static size_t put_fixed(uint64_t digits, int decimals, char *text)
     return length;
 }
 
-/* Writes what the loop in clv_csv_float would print, for sizes that printf writes without an exponent. In this function
- * value * 10^decimals is exact: 24 bits times 5^12 are 52 bits. Returns false if the loop is needed. */
+/* Appends the same text as the loop in clv_csv_float, for sizes that printf writes without an exponent. value *
+ * 10^decimals is exact in this function: 24 bits times 5^12 are 52 bits. Returns false if the loop is required. */
 static bool add_usual_float(clv_csv *csv, float value)
 {
     static const double tens[] = { 1e0, 1e1, 1e2, 1e3,  1e4,  1e5, 1e6,
                                    1e7, 1e8, 1e9, 1e10, 1e11, 1e12 };
     const double size = fabs((double)value);
     if (!(size >= 1e-4 && size < 1e5)) return false;
-    int before = -3; /* digits before the point; 0.00x: negative */
+    int before = -3; /* digits before the point; negative for values such as 0.00x */
     while (before <= 0 ? size * tens[-before] >= 1 : size >= tens[before])
         ++before;
     for (int precision = 6; precision <= 9; ++precision) {
@@ -141,7 +141,7 @@ static bool add_usual_float(clv_csv *csv, float value)
         const double digits = rint(size * tens[decimals]), back = digits / tens[decimals];
         uint64_t bits;
         memcpy(&bits, &back, sizeof bits);
-        /* halfway between two floats, as far as a double shows */
+        /* the decimal may lie halfway between two floats, within a double's precision */
         if ((bits & 0x1FFFFFFF) == 0x10000000) return false;
         if ((double)(float)back != size) continue;
         char text[32];
@@ -158,7 +158,8 @@ void clv_csv_float(clv_csv *csv, float value)
 {
     char digits[32];
     if (add_not_finite(csv, value) || add_usual_float(csv, value)) return;
-    for (int precision = 6; precision <= 9; ++precision) { /* 9 digits always read back */
+    /* 9 digits always read back as the same float */
+    for (int precision = 6; precision <= 9; ++precision) {
         snprintf(digits, sizeof digits, "%.*g", precision, (double)value);
         if (precision == 9 || strtof(digits, NULL) == value) break;
     }
@@ -169,7 +170,8 @@ void clv_csv_double(clv_csv *csv, double value)
 {
     char digits[32];
     if (add_not_finite(csv, value)) return;
-    for (int precision = 15; precision <= 17; ++precision) { /* 17 digits always read back */
+    /* 17 digits always read back as the same double */
+    for (int precision = 15; precision <= 17; ++precision) {
         snprintf(digits, sizeof digits, "%.*g", precision, value);
         if (precision == 17 || strtod(digits, NULL) == value) break;
     }
@@ -214,8 +216,8 @@ void clv_csv_raw(clv_csv *csv, const char *number)
     add_cell(csv, number, strlen(number));
 }
 
-/* Returns whether a field must stand in quotes. Fields without anything but blanks must, since a line of blanks does
- * not count as a row. */
+/* Returns whether a field must be in quotes. A field that is empty or blank must be, since a blank line is not a
+ * row. */
 static bool needs_quotes(char between, const char *value, size_t length)
 {
     size_t blanks = 0;

@@ -18,18 +18,18 @@ struct clv_csv_table {
     char *path, *text;
     size_t length;
     char between;      /* separator of the fields */
-    char decimal;      /* '.' or ',': of numbers */
-    const char *doubt; /* why commas in numbers are not decimal; NULL: no doubt */
+    char decimal;      /* decimal mark of numbers: '.' or ',' */
+    const char *doubt; /* why commas in numbers may not be decimal; NULL: no doubt */
     char **names;
     size_t columns, names_capacity;
-    size_t header; /* offsets of the header and the rows in `text` */
+    size_t header; /* header, rows: offsets in `text` */
     size_t *rows, count, capacity;
-    char (*codes)[3]; /* NumPy's types of the columns; NULL: not known */
+    char (*codes)[3]; /* NumPy's types of the columns; NULL: unknown */
 };
 
 typedef struct cursor {
     const char *path, *at, *end;
-    size_t line; /* line number, from 1 */
+    size_t line; /* number of the current line, from 1 */
     char between;
 } cursor;
 
@@ -227,7 +227,7 @@ clv_status clv_csv_find(const clv_csv_table *table, const char *name, size_t *co
                     other ? " (they must be separated by commas)" : "");
 }
 
-/* Returns what is between two offsets, without trailing line ends. */
+/* Returns the text between two offsets, without the line end before `end`. */
 static const char *record(const clv_csv_table *table, size_t begin, size_t end, size_t *length)
 {
     while (end > begin && (table->text[end - 1] == '\n' || table->text[end - 1] == '\r'))
@@ -255,8 +255,8 @@ static size_t line_of(const clv_csv_table *table, const char *at)
     return line;
 }
 
-/* Returns whether a number has one comma, such as "12,5" or "-0,25e-3": `head` digits before it and `tail` digits after
- * it. */
+/* Returns whether a text is a number with one comma, such as "12,5" or "-0,25e-3". *head is the number of digits before
+ * the comma, *tail the number of digits after it. */
 static bool has_comma(const char *text, size_t length, size_t *head, size_t *tail)
 {
     size_t at = length && (*text == '-' || *text == '+') ? 1 : 0;
@@ -301,7 +301,7 @@ clv_status clv_csv_doubles(const clv_csv_table *table, size_t column, double *va
                      table->between };
         field f;
         for (size_t i = 0; i <= column; ++i)
-            CLV_TRY(read_field(&c, &f)); /* cannot fail again */
+            CLV_TRY(read_field(&c, &f)); /* cannot fail, since clv_csv_take read the field before */
         if (clv_csv_cell_double(table, &f, &values[row])) continue;
         char found[60];
         size_t head, tail;
@@ -334,7 +334,7 @@ void clv_csv_cell_text(const clv_csv_cell *cell, clv_text *out)
     }
 }
 
-/* Returns whether a number has a point and decimals, such as "1.5". */
+/* Returns whether a text is a number with a decimal point and digits after it, such as "1.5". */
 static bool has_point(const char *text, size_t length)
 {
     const char *point = memchr(text, '.', length);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads DESI's coadd- and spectra- files (FIBERMAP, SCORES, and five images per arm) and cframe- files (the images of
- * one arm). */
+/* Reads DESI's coadd- and spectra- files (FIBERMAP, SCORES, and five images per arm), and its cframe- files (the images
+ * of one arm). */
 #include "host/io/tables/desi.h"
 
 #include "base/alloc.h"
@@ -24,7 +24,8 @@ static const char *hdu_name(const clv_desi *d, size_t arm, const char *what, cha
     return out;
 }
 
-/* Reads one column as numbers into the rows; missing values stay unchanged. */
+/* Reads a table's column of numbers as `type`; *found is false if there is none. Fails if the column has another number
+ * of rows than FIBERMAP. */
 static clv_status read_numbers(const clv_desi *d, const char *table, const char *column,
                                clv_type type, clv_file_array *out, bool *found)
 {
@@ -153,7 +154,7 @@ static clv_status read_wavelengths(clv_desi *d, size_t arm)
     return w->rank == 1 ? CLV_OK : clv_fail(CLV_E_FORMAT, "%s: %s is not a vector", d->path, name);
 }
 
-/* Reads a frame: the card CAMERA ("b3") gives its arm, EXPID its exposure. */
+/* Reads a frame, which has one arm: the card CAMERA ("b3") names it, and EXPID is the exposure. */
 static clv_status read_frame(clv_desi *d)
 {
     static const char lower[] = "brz";
@@ -207,7 +208,7 @@ void clv_desi_clear(clv_desi *d)
     *d = (clv_desi){ 0 };
 }
 
-/* Reads an image of the block as `type`; it is required unless `may_miss`. */
+/* Reads rows of an image as `type`. If the file lacks the image, fails unless `may_miss` is set. */
 static clv_status read_image(const clv_desi *d, size_t arm, const char *what, clv_type type,
                              bool may_miss, const clv_desi_block *b, clv_file_array *out)
 {
@@ -223,7 +224,8 @@ static clv_status read_image(const clv_desi *d, size_t arm, const char *what, cl
                         d->path, name, clv_shape_text(out->rank, out->shape, shape),
                         d->wavelength[arm].shape[0]);
     if (type == CLV_F32) return clv_file_array_convert(out, d->path, CLV_F32);
-    if (out->type == CLV_I32 || out->type == CLV_U32) return CLV_OK; /* values above 0 are bad */
+    /* 32-bit masks keep their bits, and every value other than 0 is bad */
+    if (out->type == CLV_I32 || out->type == CLV_U32) return CLV_OK;
     clv_file_array read = *out;
     *out = (clv_file_array){ 0 };
     clv_status status = clv_file_array_convert(&read, d->path, CLV_F64);

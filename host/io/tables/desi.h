@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads spectra of stars from DESI's coadds, spectra files and frames. */
+/* Reads spectra from DESI's coadd, spectra and frame files. */
 #ifndef CLEAVE_HOST_IO_TABLES_DESI_H
 #define CLEAVE_HOST_IO_TABLES_DESI_H
 
@@ -18,18 +18,18 @@ typedef struct clv_desi_row {
     bool is_star; /* not SKY or BAD, and its fibre was usable */
 } clv_desi_row;
 
-/* Zero-initialise; freed by clear. */
+/* An open DESI file: its tables and wavelengths. Zero-initialise; clv_desi_clear frees it. */
 typedef struct clv_desi {
     char *path;
     size_t rows;
     clv_desi_row *row;
-    bool
-        is_frame; /* cframe- and the like: one camera's arm of one exposure, whose images are FLUX, IVAR, ... */
-    bool present[CLV_DESI_ARMS];              /* b, r, z */
+    /* a cframe- or similar file: one arm of one exposure, with the images FLUX, IVAR, ... */
+    bool is_frame;
+    bool present[CLV_DESI_ARMS];              /* the file has the arm b, r, z */
     clv_file_array wavelength[CLV_DESI_ARMS]; /* f64 [pixels] */
 } clv_desi;
 
-/* Rows [first, first + count) of the arms that are present. */
+/* The spectra of rows [first, first + count), for the arms that the file has. clv_desi_block_clear frees it. */
 typedef struct clv_desi_block {
     size_t first, count;
     clv_file_array flux[CLV_DESI_ARMS], ivar[CLV_DESI_ARMS]; /* f32 [count,pixels] */
@@ -39,12 +39,13 @@ typedef struct clv_desi_block {
 
 extern const char clv_desi_arm_letters[CLV_DESI_ARMS + 1]; /* "BRZ" */
 
-/* Reads the tables and the wavelengths. Returns CLV_OK; CLV_E_IO; CLV_E_FORMAT (not FITS, no arm, no FIBERMAP, rows
- * that do not match); CLV_E_MEMORY. */
+/* Opens a file and reads its tables and wavelengths. Returns CLV_OK; CLV_E_IO; CLV_E_FORMAT (not FITS, no arm, no
+ * FIBERMAP, or tables and images with different rows); CLV_E_MEMORY. */
 clv_status clv_desi_open(const char *path, clv_desi *desi);
 void clv_desi_clear(clv_desi *desi);
 
-/* Reads a block of rows. Returns the statuses above; the block is zero after a failure. */
+/* Reads rows [first, first + count), with the resolution matrices only if `resolution` is set. Returns the statuses of
+ * clv_desi_open; the block is zero after a failure. */
 clv_status clv_desi_read(const clv_desi *desi, size_t first, size_t count, bool resolution,
                          clv_desi_block *block);
 void clv_desi_block_clear(clv_desi_block *block);

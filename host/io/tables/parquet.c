@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Writes Apache Parquet: format version 1, required columns, PLAIN encoding, no compression. The footer is in Thrift's
- * compact protocol: a field is the difference of its number to the one before and a type, integers are zigzag varints.
- * The names of the fields are those of parquet.thrift. */
+/* Writes Apache Parquet files: format version 1, required columns, PLAIN encoding, no compression. The footer is in
+ * Thrift's compact protocol: a field's head is its type and the difference between its number and the previous field's;
+ * integers are zigzag varints. Comments name the fields as parquet.thrift does. */
 #include "host/io/tables/parquet.h"
 
 #include "host/io/tables/parquet_parts.h"
@@ -77,7 +77,7 @@ void clv_parquet_begin(clv_parquet *p, const char *const *names, const char *con
     write_out(p, "PAR1", 4, out);
 }
 
-/* Appends the values of one column as they are; in front of texts stands their length. */
+/* Appends the values of one column of `records`; the length of each text precedes it. */
 static void add_values(const clv_parquet *p, size_t column, const char *records, size_t rows,
                        clv_text *out)
 {
@@ -104,7 +104,7 @@ static void add_values(const clv_parquet *p, size_t column, const char *records,
     }
 }
 
-/* Writes one column of a group as one page, and notes it as a ColumnChunk. */
+/* Appends one column of a group of rows as one page, and its ColumnChunk to the footer's list of groups. */
 static void add_column(clv_parquet *p, size_t column, const char *records, size_t rows,
                        clv_text *out)
 {
@@ -116,8 +116,10 @@ static void add_column(clv_parquet *p, size_t column, const char *records, size_
     add_field(&header, 2, THRIFT_STRUCT);                    /* data_page_header */
     add_int(&header, 1, THRIFT_I32, (int64_t)rows);          /* num_values */
     add_int(&header, 1, THRIFT_I32, PLAIN);
-    add_int(&header, 1, THRIFT_I32, RLE); /* of definition levels, of which there are none */
-    add_int(&header, 1, THRIFT_I32, RLE); /* of repetition levels, likewise */
+    /* encoding of the definition levels, of which there are none */
+    add_int(&header, 1, THRIFT_I32, RLE);
+    /* encoding of the repetition levels, of which there are none */
+    add_int(&header, 1, THRIFT_I32, RLE);
     add_byte(&header, THRIFT_STOP), add_byte(&header, THRIFT_STOP);
 
     clv_text *g = &p->groups;
@@ -158,7 +160,7 @@ void clv_parquet_add(clv_parquet *p, const void *records, size_t rows, clv_text 
 static void add_schema(const clv_parquet *p, clv_text *f)
 {
     add_list(f, 1, THRIFT_STRUCT, p->count + 1);
-    add_field(f, 4, THRIFT_BINARY), add_string(f, "schema"); /* the root */
+    add_field(f, 4, THRIFT_BINARY), add_string(f, "schema"); /* the root of the schema */
     add_int(f, 1, THRIFT_I32, (int64_t)p->count);            /* num_children */
     add_byte(f, THRIFT_STOP);
     for (size_t i = 0; i < p->count; ++i) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads the values of a column of a Parquet file: data pages of both versions, plain or by a dictionary, as they
- * are or packed by Snappy, gzip or Zstandard. Everything in the file is checked before it is used. */
+/* Reads the values of one column of a Parquet file, from data pages of both versions, plain or with a dictionary,
+ * uncompressed or compressed by Snappy, gzip or Zstandard. Everything in the file is checked before it is used. */
 #include "host/io/tables/parquet_pages.h"
 
 #include "host/io/formats/unpack.h"
@@ -10,15 +10,16 @@
 #include "base/alloc.h"
 #include "base/error.h"
 
-enum { DATA = 0, INDEX = 1, DICTIONARY = 2, DATA_2 = 3 };       /* pages */
+enum { DATA = 0, INDEX = 1, DICTIONARY = 2, DATA_2 = 3 };       /* kinds of pages */
 enum { PLAIN = 0, OLD_DICTIONARY = 2, RUNS = 3, BY_INDEX = 8 }; /* encodings */
 enum { UNPACKED = 0, SNAPPY = 1, GZIP = 2, ZSTD = 6 };          /* codecs */
 enum { MOST_PAGE = 1 << 30 };
 
 typedef struct header {
-    int64_t kind, encoding, levels; /* of a page; of its values; of its levels */
+    /* kind: of the page; encoding: of its values; levels: encoding of its levels */
+    int64_t kind, encoding, levels;
     uint64_t bytes, unpacked, values, level_bytes, repeat_bytes;
-    bool packed; /* version 2: the values are */
+    bool packed; /* in version 2: the values are compressed */
 } header;
 
 clv_status clv_parquet_damaged(const clv_parquet_file *s, const char *what)
@@ -72,7 +73,8 @@ static uint32_t next_number(clv_parquet_runs *r)
 
 /* ---- pages -------------------------------------------------------------------------------------- */
 
-/* Reads the header of a data page or of a dictionary's page; `version`: of the data page, 0 for a dictionary. */
+/* Reads the part of a page's header that depends on its kind: `version` is that of a data page, or 0 for the page of a
+ * dictionary. */
 static void read_inner(clv_thrift *c, int version, header *h)
 {
     unsigned type, field = 0;
@@ -115,7 +117,8 @@ static header read_header(clv_thrift *c)
     return h;
 }
 
-/* Counts work. A few bytes can hold a page of 1 GB, and many chunks can share them. */
+/* Counts the bytes of unpacked pages and dictionaries, and fails beyond the file's limit. A few bytes can hold a page
+ * of 1 GB, and many chunks can share these bytes. */
 static clv_status count_made(clv_parquet_file *s, uint64_t bytes)
 {
     s->made += bytes;
@@ -127,7 +130,8 @@ static clv_status count_made(clv_parquet_file *s, uint64_t bytes)
         s->path, (unsigned long long)s->most_made, s->length);
 }
 
-/* Unpacks bytes of the file into *room, and sets *out to them. Without a codec *out is the bytes themselves. */
+/* Unpacks the bytes `in` into the buffer *room, which grows as required, and sets *out to the `wanted` unpacked bytes.
+ * Without a codec, sets *out to the bytes themselves. */
 static clv_status unpack(clv_parquet_file *s, unsigned codec, clv_thrift in, uint64_t wanted,
                          unsigned char **room, size_t *size, clv_thrift *out)
 {
@@ -168,7 +172,7 @@ static uint32_t four_of(clv_thrift *c)
     return value;
 }
 
-/* Takes `length` bytes of `from` as a part of its own. */
+/* Returns the next `length` bytes of `from` as a reader of their own, and skips them in `from`. */
 static clv_thrift part_of(clv_thrift *from, uint64_t length)
 {
     clv_thrift part = *from;
@@ -204,7 +208,7 @@ static clv_status read_dictionary(clv_parquet_file *s, const clv_parquet_column 
     return words.bad ? clv_parquet_damaged(s, "a dictionary of another length") : CLV_OK;
 }
 
-/* Begins to read the values of a data page, which follow its levels. */
+/* Begins to read the values of a data page; they follow the page's levels. */
 static clv_status begin_values(clv_parquet_file *s, const clv_parquet_column *of,
                                clv_parquet_place *p, const header *h)
 {
@@ -222,7 +226,8 @@ static clv_status begin_values(clv_parquet_file *s, const clv_parquet_column *of
         const uint32_t length = four_of(&p->page);
         begin_runs(&p->numbers, part_of(&p->page, length), 1);
     } else if (truth) {
-        begin_runs(&p->numbers, p->page, 1); /* bits without a head: one group of them */
+        /* plain truth values are bits without a head: one endless group */
+        begin_runs(&p->numbers, p->page, 1);
         p->numbers.packed = UINT64_MAX;
     }
     return p->page.bad ? clv_parquet_damaged(s, "a page of another length") : CLV_OK;
@@ -234,7 +239,7 @@ static clv_status read_data(clv_parquet_file *s, const clv_parquet_column *of, c
     clv_thrift levels = { 0 };
     unsigned codec = p->codec;
     uint64_t wanted = h->unpacked;
-    if (h->kind == DATA_2) { /* the levels are never packed */
+    if (h->kind == DATA_2) { /* the levels are never compressed */
         if (h->repeat_bytes || h->level_bytes > h->unpacked)
             return clv_parquet_damaged(s, "the levels of a page");
         levels = part_of(&in, h->level_bytes);

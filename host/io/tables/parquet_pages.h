@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Goes through the values of one column of a Parquet file: its chunks, their pages, and the values in them. */
+/* Reads the values of one column of a Parquet file in order, from its chunks and their pages. */
 #ifndef CLEAVE_HOST_IO_TABLES_PARQUET_PAGES_H
 #define CLEAVE_HOST_IO_TABLES_PARQUET_PAGES_H
 
@@ -16,7 +16,7 @@ typedef struct clv_parquet_column {
     size_t size; /* bytes of a number */
 } clv_parquet_column;
 
-/* The part of a column that belongs to one group of rows. */
+/* The part of a column that one group of rows holds. */
 typedef struct clv_parquet_chunk {
     uint64_t offset, bytes, values;
     unsigned codec;
@@ -28,56 +28,59 @@ typedef struct clv_parquet_file {
     size_t length;
     clv_parquet_column *columns;
     size_t count, room;
-    clv_parquet_chunk *chunks; /* `count` of each group */
+    clv_parquet_chunk *chunks; /* `count` chunks for each group of rows */
     size_t chunk_count, chunk_room;
     uint64_t rows, missing_texts;
-    uint64_t opened;          /* bytes of the chunks opened so far */
-    uint64_t made, most_made; /* bytes of unpacked pages and of dictionaries so far; limit */
-    const char *other;        /* a form that is not read; NULL: none */
+    uint64_t opened; /* bytes of the chunks opened so far */
+    /* made: bytes of unpacked pages and dictionaries so far; most_made: their limit */
+    uint64_t made, most_made;
+    /* for messages: a form of Parquet that Cleave does not read; NULL: none */
+    const char *other;
 } clv_parquet_file;
 
-/* Numbers as runs of equal ones and as groups of bits, which take turns. */
+/* A reader of numbers that are stored in turns as runs of equal numbers and as groups of packed bits. */
 typedef struct clv_parquet_runs {
     clv_thrift from;
     unsigned width;          /* bits of a number */
-    uint64_t repeat, packed; /* numbers left of the run in progress */
-    uint32_t value;          /* that repeats */
-    uint64_t bits;           /* read, and not used yet */
-    unsigned held;           /* their number */
+    uint64_t repeat, packed; /* numbers left in the run, or in the group in progress */
+    uint32_t value;          /* the number that the run repeats */
+    uint64_t bits;           /* bits that were read but not used yet */
+    unsigned held;           /* how many such bits there are */
 } clv_parquet_runs;
 
-/* A value in the file or in what was unpacked. */
+/* A value: bytes in the file or in an unpacked page. */
 typedef struct clv_parquet_value {
-    const unsigned char *at; /* NULL: it is missing */
+    const unsigned char *at; /* NULL: the value is missing */
     size_t length;
 } clv_parquet_value;
 
-/* How far a column has been read. Zero-initialise, and set `next` to the column's number. */
+/* The place up to which a column has been read. Zero-initialise, and set `next` to the column's number. */
 typedef struct clv_parquet_place {
-    size_t next;         /* the chunk to be opened next */
-    unsigned codec;      /* of the open one */
-    clv_thrift pages;    /* what is left of it */
-    uint64_t left, here; /* values left of it, those of its page included; of the page */
-    clv_thrift page;     /* plain values */
+    size_t next;         /* number of the next chunk to open */
+    unsigned codec;      /* codec of the open chunk */
+    clv_thrift pages;    /* the rest of the open chunk */
+    uint64_t left, here; /* values left: in the chunk, including those of its page; in the page */
+    clv_thrift page;     /* the plain values of the page */
     bool optional, indexed, runs_of_bits;
-    clv_parquet_runs levels,
-        numbers; /* which values are there; places in the dictionary, or truth values */
-    unsigned char *unpacked, *words; /* the page and the dictionary, where they were packed */
+    /* levels: which values exist; numbers: places in the dictionary, or truth values */
+    clv_parquet_runs levels, numbers;
+    /* unpacked: the page, words: the dictionary, if they were compressed */
+    unsigned char *unpacked, *words;
     size_t unpacked_room, words_room;
-    clv_parquet_value *entries; /* of the dictionary */
+    clv_parquet_value *entries; /* the dictionary's values */
     size_t entry_count, entry_room;
-    unsigned char bit; /* a truth value */
+    unsigned char bit; /* the current truth value */
 } clv_parquet_place;
 
 void clv_parquet_place_clear(clv_parquet_place *place);
 
 clv_status clv_parquet_damaged(const clv_parquet_file *file, const char *what);
 
-/* Moves to the next page that has values; a column without one ends with `here` = 0. `rows`: how many are missing. Sets
- * file->other for a form that is not read. */
+/* Moves to the next page that has values; place->here becomes 0 if the column has no further page. `rows` is the number
+ * of values that the column must still have. Sets file->other if the page is in a form that is not read. */
 clv_status clv_parquet_turn(clv_parquet_file *file, const clv_parquet_column *column,
                             clv_parquet_place *place, uint64_t rows);
-/* Reads the next value. */
+/* Reads the column's next value, and moves to the next page if necessary. `rows` is as in clv_parquet_turn. */
 clv_status clv_parquet_next(clv_parquet_file *file, const clv_parquet_column *column,
                             clv_parquet_place *place, uint64_t rows, clv_parquet_value *value);
 

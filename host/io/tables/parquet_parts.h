@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The numbers that the writer and the reader of Parquet share: types of Thrift's compact protocol and of Parquet. */
+/* Defines the numbers that the writer and the reader of Parquet share: the types of Thrift's compact protocol and of
+ * Parquet. */
 #ifndef CLEAVE_HOST_IO_TABLES_PARQUET_PARTS_H
 #define CLEAVE_HOST_IO_TABLES_PARQUET_PARTS_H
 
@@ -28,7 +29,8 @@ enum {
     PARQUET_BYTE_ARRAY = 6,
 };
 
-/* Which byte of a number of this machine is byte i of the same number in the file, where the lowest comes first. */
+/* The position, in a number of `size` bytes on this machine, of the byte that is byte i in the file. Files store the
+ * lowest byte first. */
 #if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
 #define CLV_PARQUET_BYTE(i, size) (i)
 #else

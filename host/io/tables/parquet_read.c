@@ -33,7 +33,7 @@ static void next_name(clv_thrift *c, char name[CLV_PARQUET_NAME])
     name[length] = '\0';
 }
 
-/* A SchemaElement. The first one is the root. */
+/* Reads a SchemaElement, which describes a column. The first one is the root of the schema. */
 static clv_status read_element(source *s, clv_thrift *c, bool root)
 {
     unsigned type, field = 0;
@@ -72,7 +72,7 @@ static clv_status read_element(source *s, clv_thrift *c, bool root)
     return CLV_OK;
 }
 
-/* ColumnMetaData. */
+/* Reads a chunk's ColumnMetaData. */
 static void read_meta(clv_thrift *c, chunk *to)
 {
     unsigned type, field = 0;
@@ -93,7 +93,7 @@ static void read_meta(clv_thrift *c, chunk *to)
     if (dictionary && dictionary < to->offset) to->offset = dictionary;
 }
 
-/* A RowGroup: one ColumnChunk for each column. */
+/* Reads a RowGroup, which has one ColumnChunk for each column. */
 static clv_status read_group(source *s, clv_thrift *c)
 {
     unsigned type, field = 0;
@@ -175,12 +175,13 @@ static clv_status add_value(const source *s, const column *of, uint64_t row,
                         "%s: row %llu, column %s: the text has a NUL byte, which a table cannot "
                         "hold; remove it",
                         s->path, (unsigned long long)row + 1, of->name);
-    if (text) /* an empty cell by itself would be no row at all */
+    /* clv_csv_text puts an empty text in quotes, so that a line with no other cell is a row */
+    if (text)
         clv_csv_text(csv, value->at ? (const char *)value->at : "", value->length);
     else if (!value->at)
         clv_csv_double(csv, (double)NAN);
     else if (of->type == PARQUET_BOOLEAN)
-        clv_csv_string(csv, *value->at ? "True" : "False"); /* as pandas writes them */
+        clv_csv_string(csv, *value->at ? "True" : "False"); /* pandas writes truth values so */
     else
         add_number(csv, of, value->at);
     return CLV_OK;
@@ -199,7 +200,7 @@ static clv_status add_row(source *s, place *places, uint64_t row, clv_csv *csv)
     return CLV_OK;
 }
 
-/* A run of a few bytes may stand for millions of rows: returns how many bytes of text a table may have. */
+/* Returns the limit of a table's text in bytes. Without it, a run of a few bytes could stand for millions of rows. */
 static size_t most_text(const source *s)
 {
     enum { SMALL = 64 << 20, TIMES = 1024, MOST = INT32_MAX };
@@ -221,7 +222,8 @@ static clv_status read_columns(source *s, clv_text *text, char (**codes)[3])
     clv_csv csv = { 0 };
     clv_status status = CLV_OK;
     *codes = clv_zalloc(s->count, sizeof **codes);
-    s->most_made = 4 * (uint64_t)most_text(s); /* a number of 8 bytes becomes text of 2 or more */
+    /* a number of 8 bytes becomes a text of 2 bytes or more */
+    s->most_made = 4 * (uint64_t)most_text(s);
     if (!names || !places || !*codes) {
         status = clv_fail(CLV_E_MEMORY, "%s: not enough memory for its columns", s->path);
         goto cleanup;
@@ -245,7 +247,7 @@ static clv_status read_columns(source *s, clv_text *text, char (**codes)[3])
     for (size_t i = 0; i < s->count && !status && !s->other; ++i)
         if (places[i].here)
             status = clv_parquet_damaged(s, "columns of different lengths");
-        else /* values beyond the last row are damage, too */
+        else /* a page with values beyond the last row is damage, too */
             status = clv_parquet_turn(s, &s->columns[i], &places[i], 0);
     if (!status && !s->other) {
         *text = csv.text;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Implements the reader of Thrift's compact protocol. */
+/* Reads values of Thrift's compact protocol. */
 #include "host/io/tables/parquet_thrift.h"
 
 #include "host/io/tables/parquet_parts.h"
@@ -54,7 +54,7 @@ size_t clv_thrift_list(clv_thrift *t, unsigned *type)
     const unsigned head = clv_thrift_byte(t);
     *type = head & 15;
     const uint64_t count = head >> 4 == 15 ? clv_thrift_varint(t) : head >> 4;
-    if (count > (uint64_t)(t->end - t->at)) t->bad = true; /* each element takes a byte or more */
+    if (count > (uint64_t)(t->end - t->at)) t->bad = true; /* each element takes at least a byte */
     return t->bad ? 0 : (size_t)count;
 }
 
@@ -84,7 +84,8 @@ static void skip_within(clv_thrift *t, unsigned type, int depth)
     case THRIFT_LIST:
     case THRIFT_SET:
         for (size_t left = clv_thrift_list(t, &inner); left && !t->bad; --left)
-            if (inner == THRIFT_TRUE || inner == THRIFT_FALSE) /* a byte each in lists */
+            /* in lists, each truth value is a byte */
+            if (inner == THRIFT_TRUE || inner == THRIFT_FALSE)
                 clv_thrift_skip(t, 1);
             else
                 skip_within(t, inner, depth + 1);
@@ -93,7 +94,7 @@ static void skip_within(clv_thrift *t, unsigned type, int depth)
         while ((inner = clv_thrift_field(t, &field)) != THRIFT_STOP)
             skip_within(t, inner, depth + 1);
         return;
-    default: /* maps: none of the structs that are read here has one */
+    default: /* maps do not occur in the structs that Cleave reads */
         t->bad = true;
     }
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads redshifts and classes of spectra from a table of redrock, and matches them to the rows of a file. */
+/* Reads redshifts and classes of spectra from a table of redrock, and matches them to the rows of a file of spectra. */
 #include "host/io/tables/redrock.h"
 
 #include "base/alloc.h"
@@ -75,7 +75,8 @@ static int by_target(const void *a, const void *b)
     return x->row < y->row ? -1 : x->row > y->row;
 }
 
-/* Keeps the last row of each target, since a later row replaces earlier ones. */
+/* Lists the row of each target in `places`, sorted by target, and returns their number. If a target has several rows,
+ * the last one counts. */
 static size_t sort_places(const columns *c, place *places, size_t rows)
 {
     size_t kept = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads lib.json and its .npy files, and checks every claim of the description against the arrays. */
+/* Reads a library's lib.json and its .npy files, and checks everything that lib.json states against the arrays. */
 #include "host/io/tables/speclib.h"
 
 #include "base/alloc.h"
@@ -51,7 +51,7 @@ size_t clv_speclib_arm(const clv_speclib *lib, const char *name)
     return i;
 }
 
-/* Returns whether a name has only letters, digits, '_' and '-', so that it cannot leave the folder. */
+/* Returns whether a file's name has only letters, digits, '_' and '-', so that it cannot lead out of the folder. */
 static bool is_plain(const char *name)
 {
     if (!*name || strlen(name) >= MAX_NAME) return false;
@@ -62,7 +62,7 @@ static bool is_plain(const char *name)
     return true;
 }
 
-/* Reads folder/part/file.npy as `type`, of the shape [rows,columns] ([rows] if columns is 0). */
+/* Reads folder/part/file.npy as `type`, with the shape [rows,columns], or [rows] if columns is 0. */
 static clv_status read_array(const char *folder, const char *part, const char *file, clv_type type,
                              size_t rows, size_t columns, clv_file_array *array)
 {
@@ -130,7 +130,7 @@ static clv_status read_layers(const char *folder, const char *path, const clv_js
     return CLV_OK;
 }
 
-/* Reads the row of every node: whole numbers of any type, converted to int32. */
+/* Reads the template's row number for every node of the grid: whole numbers of any type, converted to int32. */
 static clv_status read_rows(const char *folder, const char *part, const size_t nodes[4],
                             clv_file_array *array)
 {
@@ -160,7 +160,7 @@ static clv_status read_rows(const char *folder, const char *part, const size_t n
     return status;
 }
 
-/* Reads a regular grid: axis_0.npy to axis_3.npy, the row of every node, and the rows. */
+/* Reads a regular grid: axis_0.npy to axis_3.npy, the row number of every node, and the templates. */
 static clv_status read_grid(const char *folder, const char *path, const clv_json *json,
                             arm_memory *m, clv_spectra_arm *arm)
 {
@@ -200,7 +200,7 @@ static clv_status read_grid(const char *folder, const char *path, const clv_json
     return CLV_OK;
 }
 
-/* Reads the parts that only a network has. */
+/* Reads the arrays that an arm has only if its templates come from a neural network. */
 static clv_status read_network(const char *folder, const char *path, const clv_json *json,
                                arm_memory *m, clv_spectra_arm *arm)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Recognises the kind of file that holds a spectrum. */
+/* Reads one spectrum from a file: recognises the kind of file, and reads what its headers say about the star. */
 #include "host/io/tables/spectrum.h"
 
 #include "base/alloc.h"
@@ -22,8 +22,8 @@ double clv_vacuum_of_air(double air)
     return vacuum;
 }
 
-/* Header keys of the velocity to add to reach the Sun's or the barycentre's frame. SDSS's HELIO_RV has already been
- * added and is not among them. */
+/* Header keys of the velocity to be added for the Sun's or the barycentre's frame. SDSS's HELIO_RV is not among them,
+ * since SDSS has already added it. */
 static const char *const barycentric_keys[] = { "VHELIO",  "BARYCORR", "BERV",   "VBARY",
                                                 "BARYVEL", "VCORR",    "HELCORR" };
 
@@ -32,7 +32,7 @@ static int64_t whole(double value)
     return value >= 0 && value < 9e18 ? (int64_t)value : -1;
 }
 
-/* Reads what the headers say about the star; the primary header takes precedence. */
+/* Reads what the headers say about the star; the primary header overrides the others. */
 static void identify(const clv_fits_hdus *hdus, clv_one_spectrum *out)
 {
     for (size_t i = hdus->count; i-- > 0;) {
@@ -92,7 +92,8 @@ static clv_status read_fits(const char *path, const clv_spectrum_names *names,
     return status;
 }
 
-/* Finds out whether the file is FITS, perhaps compressed by gzip. A pipe is refused, since it cannot be read twice. */
+/* Sets *fits to whether the file is FITS, perhaps compressed by gzip. Fails for a pipe, since it cannot be read
+ * twice. */
 static clv_status is_fits(const char *path, bool *fits)
 {
     unsigned char head[6] = { 0 };

@@ -13,17 +13,17 @@
 
 typedef enum clv_medium { CLV_MEDIUM_UNTOLD, CLV_MEDIUM_VACUUM, CLV_MEDIUM_AIR } clv_medium;
 
-/* Zero-initialise; read, clear. */
+/* A spectrum of a star. Zero-initialise; read, clear. */
 typedef struct clv_one_spectrum {
     const char *kind;          /* "SDSS table", "text", ...; static */
     size_t pixels;             /* at least 16 */
     double *wavelength, *flux; /* Angstrom, ascending; flux per Angstrom, in any unit */
-    double *error;             /* of flux; 0: the pixel is bad */
+    double *error;             /* standard error of the flux; 0: the pixel is bad */
     double *lsf;     /* standard deviation of the line-spread function in pixels; NULL: unknown */
-    bool estimated;  /* errors were estimated from the scatter; the file has none */
-    bool guessed_um; /* wavelengths were taken for micrometres: none is above 100 */
-    size_t unplaced; /* pixels left out for lack of a wavelength (NaN, 0, negative) */
-    size_t masked;   /* pixels that only the mask leaves out */
+    bool estimated;  /* the errors were estimated from the scatter, since the file has none */
+    bool guessed_um; /* wavelengths were taken as micrometres, since none is above 100 */
+    size_t unplaced; /* pixels left out because they have no wavelength (NaN, 0, negative) */
+    size_t masked;   /* pixels that are bad only because of the mask */
     clv_medium medium;
     double barycentric; /* km/s to be added to velocities, from the header; NaN: unknown */
     double ra, dec;     /* degrees; NaN: unknown */
@@ -44,48 +44,50 @@ typedef enum clv_spectrum_role {
     CLV_ROLES
 } clv_spectrum_role;
 
-/* The names of columns for a table that does not use the usual names; "": the usual names. */
+/* The user's names of the columns in each role, for a table that does not use the usual names; "": the usual names. */
 typedef struct clv_spectrum_names {
     char of[CLV_ROLES][72];
 } clv_spectrum_names;
 
-/* Reads FITS, recognised by its first bytes, or text of two to four columns. `names` (NULL: none) are the columns of a
- * FITS table or of text. Returns CLV_OK; CLV_E_IO; CLV_E_FORMAT (no spectrum or no such columns, and the message says
- * what was looked for; wavelengths that neither rise nor fall); CLV_E_MEMORY. `out` is zero after a failure. */
+/* Reads a spectrum from FITS, recognised by its first bytes, or from text of two to four columns. `names` are the names
+ * of columns in a FITS table or in the text; NULL: the usual names. Returns CLV_OK; CLV_E_IO; CLV_E_FORMAT (wavelengths
+ * that neither rise nor fall; or no spectrum or no such columns, with a message that says what was looked for);
+ * CLV_E_MEMORY. `out` is zero after a failure. */
 clv_status clv_one_spectrum_read(const char *path, const clv_spectrum_names *names,
                                  clv_one_spectrum *out);
 void clv_one_spectrum_clear(clv_one_spectrum *spectrum);
 
-/* Converts a wavelength in air to vacuum, both in Angstrom; below 2000 they are the same. Inverts the formula of Morton
- * (2000), the IAU's, to 1e-9 of the wavelength. */
+/* Converts a wavelength in air to vacuum, both in Angstrom; wavelengths below 2000 stay unchanged. Inverts the formula
+ * of Morton (2000), which the IAU adopted, to 1e-9 of the wavelength. */
 double clv_vacuum_of_air(double air);
 
 /* ---- spectrum_parts.c: what the readers share ---- */
-/* Returns what a column or image of that name usually holds. */
+/* Returns the role that a column or image called `name` usually has. */
 clv_spectrum_role clv_spectrum_role_of(const char *name);
-/* Does the same for a column, given the user's names. These replace the usual names of their role and of roles for the
- * same quantity: an error replaces inverse variances and variances, and a wavelength replaces its logarithm. */
+/* Returns the role of a column called `name`, given the user's names. These replace the usual names of their role, and
+ * those of roles for the same quantity: an error replaces inverse variances and variances, and a wavelength replaces
+ * its logarithm. */
 clv_spectrum_role clv_spectrum_role_among(const clv_spectrum_names *names, const char *name);
-/* Lists the user's names for a message; "" if there are none. */
+/* Writes the user's names to `out` for a message; "" if there are none. */
 void clv_spectrum_list_names(const clv_spectrum_names *names, char *out, size_t room);
-/* Returns the number of Angstrom in a unit of length; 0 for an unknown unit. */
+/* Returns how many Angstrom the unit of length `unit` has; 0 for an unknown unit. */
 double clv_angstrom_in(const char *unit);
-/* Returns the bits that make a pixel bad in a mask of that name: those of SDSS, JWST's DO_NOT_USE, else all. */
+/* Returns the bits that make a pixel bad in a mask called `name`: SDSS's bits, JWST's DO_NOT_USE, else all bits. */
 int64_t clv_spectrum_mask_bits(const char *name);
-/* The same for the masks of APOGEE's apStar, which have no name. */
+/* Returns the bits that make a pixel bad in the masks of APOGEE's apStar, which have no name. */
 int64_t clv_spectrum_apogee_bits(void);
 /* Columns of the same length that form a spectrum: wavelength and flux are required, others may be NULL. */
 typedef struct clv_spectrum_columns {
     size_t count;
     const double *value[CLV_ROLES];
-    double angstrom;  /* in the unit of wavelengths; 0: unknown */
+    double angstrom;  /* Angstrom per unit of wavelength; 0: unknown */
     bool per_hertz;   /* flux is per Hz */
-    int64_t bad_bits; /* of the mask */
+    int64_t bad_bits; /* bits of the mask that make a pixel bad */
     bool marks_good;  /* the mask is 0 where a pixel is bad */
 } clv_spectrum_columns;
 clv_status clv_spectrum_assemble(const char *path, const clv_spectrum_columns *columns,
                                  clv_one_spectrum *out);
-/* Joins `part` to the beginning or end of `out` if their wavelengths do not overlap; else does nothing. */
+/* Joins `part` to the beginning or the end of `out` if their wavelengths do not overlap; else changes nothing. */
 clv_status clv_spectrum_append(const char *path, const clv_one_spectrum *part,
                                clv_one_spectrum *out);
 /* Returns whether a unit of flux is per Hz. */

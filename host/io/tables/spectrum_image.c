@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads a spectrum from a FITS image whose header gives the wavelengths: IRAF's, linear or logarithmic, SDSS's spSpec-,
- * and what specutils writes with a world coordinate system. */
+/* Reads a spectrum from a FITS image whose header states the wavelengths: IRAF's images, linear or logarithmic, SDSS's
+ * spSpec- files, and images that specutils writes with a world coordinate system. */
 #include "host/io/tables/spectrum.h"
 
 #include "base/alloc.h"
@@ -23,7 +23,7 @@ typedef struct axis {
     clv_medium medium;
 } axis;
 
-/* Returns whether an axis is of a quantity other than wavelength. */
+/* Returns whether the axis type (CTYPE) is that of a quantity other than wavelength. */
 static bool is_other_quantity(const char *type)
 {
     static const char *const others[] = { "FREQ", "ENER", "WAVN", "VRAD",
@@ -33,8 +33,8 @@ static bool is_other_quantity(const char *type)
     return false;
 }
 
-/* Finds the wavelengths that the header describes; *found is false if there are none. Returns CLV_E_FORMAT if it
- * describes another quantity. */
+/* Reads the wavelength axis from the header; *found is false if the header has none. Returns CLV_E_FORMAT if the axis
+ * is of another quantity. */
 static clv_status find_axis(const char *path, const clv_fits_hdu *h, axis *a, bool *found)
 {
     char text[72];
@@ -76,7 +76,7 @@ static clv_status find_axis(const char *path, const clv_fits_hdu *h, axis *a, bo
                             "Angstrom, nm, um or m",
                             path, text);
     }
-    /* an undeclared logarithm: 3.0 to 4.6 are 1000 to 40000 Angstrom */
+    /* a logarithm that the header does not declare: 3.0 to 4.6 are 1000 to 40000 Angstrom */
     if (!a->log10 && !a->log_e && a->angstrom == 1 && a->first > 2.5 && a->first < 5 &&
         fabs(a->step) < 0.01)
         a->log10 = true;
@@ -92,7 +92,7 @@ static double wavelength_at(const axis *a, size_t k)
     return a->log10 ? pow(10, value) : value * a->angstrom;
 }
 
-/* Returns whether a row holds the axis' wavelengths, to float32 precision. */
+/* Returns whether the numbers of a row are the axis's wavelengths, to float32 precision. */
 static bool has_wavelengths(const axis *a, const double *row, size_t n)
 {
     for (size_t k = 0; k < n; k += CLV_MAX(n - 1, (size_t)1)) {
@@ -109,7 +109,8 @@ static bool has_image(const clv_fits_hdus *hdus, const char *name)
     return false;
 }
 
-/* Reads images of the same length that accompany the flux; `least` is the first role that is wanted. */
+/* Reads the images of the other HDUs that have as many pixels as the flux and a role in the spectrum. Ignores roles
+ * before `least`. */
 static clv_status read_beside(const char *path, const clv_fits_hdus *hdus, size_t flux, bool apogee,
                               clv_spectrum_role least, clv_file_array beside[CLV_ROLES],
                               clv_spectrum_columns *c)
@@ -123,12 +124,12 @@ static clv_status read_beside(const char *path, const clv_fits_hdus *hdus, size_
         if (i == flux || !h->has_image || role < least || c->value[role]) continue;
         CLV_TRY(clv_fits_read(path, (int)i, &beside[role], NULL));
         if (mask && (beside[role].type == CLV_F32 ||
-                     beside[role].type == CLV_F64)) { /* aspcapStar's best model */
+                     beside[role].type == CLV_F64)) { /* the image is aspcapStar's best-fit model */
             clv_file_array_clear(&beside[role]);
             continue;
         }
         CLV_TRY(clv_file_array_convert(&beside[role], path, CLV_F64));
-        /* of several rows takes the first, as for the flux */
+        /* if there are several rows, takes the first, as for the flux */
         const clv_file_array *b = &beside[role];
         if (!b->rank || b->shape[b->rank - 1] != c->count ||
             (clv_file_array_count(b) != c->count && !apogee)) {
@@ -142,7 +143,7 @@ static clv_status read_beside(const char *path, const clv_fits_hdus *hdus, size_
     return CLV_OK;
 }
 
-/* Takes the flux of the image, and the contents of its other rows. */
+/* Finds the flux, the errors and the mask among the rows of an image, according to the kind of file. */
 static clv_status take_rows(const char *path, const clv_file_array *image, const axis *a,
                             clv_spectrum_columns *c)
 {
@@ -153,16 +154,19 @@ static clv_status take_rows(const char *path, const clv_file_array *image, const
     for (size_t i = 0; i + 1 < rank; ++i)
         rows *= image->shape[i];
     if (rows == LAMOST_ROWS && a->log10 && has_wavelengths(a, all + 2 * n, n)) {
-        c->value[CLV_ROLE_IVAR] = all + n; /* LAMOST: flux, 1 / variance, wavelength, two masks */
+        /* LAMOST's rows: flux, 1 / variance, wavelength, two masks */
+        c->value[CLV_ROLE_IVAR] = all + n;
         c->value[CLV_ROLE_MASK] = all + 3 * n;
     } else if (a->apogee && rank == 2) {
         /* the first row is the mean of the visits that follow */
     } else if (rank == 2 && a->log10 && a->medium == CLV_MEDIUM_VACUUM && rows >= SPSPEC_ROWS) {
-        c->value[CLV_ROLE_ERROR] = all + 2 * n; /* spSpec-: flux, without continuum, error, mask */
+        /* spSpec-'s rows: flux, flux without continuum, error, mask */
+        c->value[CLV_ROLE_ERROR] = all + 2 * n;
         if (rows > SPSPEC_ROWS) c->value[CLV_ROLE_MASK] = all + 3 * n;
         c->bad_bits = clv_spectrum_mask_bits("and_mask");
     } else if (rank == 3 && image->shape[0] == IRAF_BANDS && image->shape[1] == 1) {
-        c->value[CLV_ROLE_ERROR] = all + 3 * n; /* IRAF: optimal, plain, sky, error */
+        /* IRAF's rows: optimal extraction, plain sum, sky, error */
+        c->value[CLV_ROLE_ERROR] = all + 3 * n;
     } else if (rows != 1) {
         return clv_fail(CLV_E_FORMAT,
                         "%s: the image has %zu rows; expected one spectrum, or one spectrum with "
@@ -206,7 +210,7 @@ static clv_status read_one(const char *path, const clv_fits_hdus *hdus, size_t n
     return status;
 }
 
-/* Reads a flux without wavelengths in its header, if another image of the same length holds them. */
+/* Reads a flux image whose header has no wavelengths, if another image of the same length holds them. */
 static clv_status read_with_wavelengths(const char *path, const clv_fits_hdus *hdus,
                                         clv_one_spectrum *out, bool *found)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Names, units and masks of spectra, and the assembly of a spectrum from columns. */
+/* Interprets the names, units and masks of spectra, and assembles a spectrum from columns. */
 #include "host/io/tables/spectrum.h"
 
 #include "base/alloc.h"
@@ -21,7 +21,7 @@ enum { LEAST_PIXELS = 16, MOST_PIXELS = 1 << 24, BLOCK = 200 };
 enum {
     NOPLUG = 1 << 0,      /* the fibre is not in the plug map */
     BADTRACE = 1 << 1,    /* the fibre's trace failed */
-    FULLREJECT = 1 << 18, /* rejected in extraction */
+    FULLREJECT = 1 << 18, /* the pixel was rejected in extraction */
     NOSKY = 1 << 22,      /* no sky level at this wavelength */
     BRIGHTSKY = 1 << 23,  /* sky far brighter than the object */
     NODATA = 1 << 24,     /* no data for the combination */
@@ -30,8 +30,8 @@ enum {
 };
 
 /* Bits of APOGEE_PIXMASK in sdssMaskbits.par that mark pixels without a usable flux: BADPIX, CRPIX, SATPIX, UNFIXABLE,
- * BADDARK, BADFLAT, BADERR and NOSKY (0 to 7), and NOT_ENOUGH_PSF (14). Others mark persistence and sky lines, whose
- * errors are larger. */
+ * BADDARK, BADFLAT, BADERR and NOSKY (0 to 7), and NOT_ENOUGH_PSF (14). Other bits mark persistence and sky lines; such
+ * pixels have larger errors. */
 enum { APOGEE_BAD = 0xFF | 1 << 14 };
 
 void clv_one_spectrum_clear(clv_one_spectrum *s)
@@ -157,8 +157,9 @@ static int by_value(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* Estimates the errors from fourth differences, which smooth lines hardly affect; for white noise of deviation 1 their
- * standard deviation is sqrt(70). Takes 1.4826 times the median of their size per block. */
+/* Estimates the errors of each block of pixels from the fluxes' fourth differences, which smooth lines hardly affect:
+ * 1.4826 times the median of their absolute values, divided by sqrt(70), their standard deviation for white noise of
+ * deviation 1. */
 static clv_status estimate_errors(const char *path, clv_one_spectrum *s)
 {
     const size_t n = s->pixels;
@@ -166,7 +167,7 @@ static clv_status estimate_errors(const char *path, clv_one_spectrum *s)
     if (!room) return clv_fail(CLV_E_MEMORY, "%s: out of memory", path);
     for (size_t from = 0; from < n; from += BLOCK) {
         const size_t end = CLV_MIN(from + BLOCK, n);
-        /* the last block starts earlier, so that it is never short of pixels */
+        /* the last block begins earlier, so that it has as many pixels as the others */
         const size_t first = end - from < BLOCK && n >= BLOCK ? end - BLOCK : from;
         size_t count = 0;
         for (size_t k = CLV_MAX(first, (size_t)2); k < end && k + 2 < n; ++k) {
@@ -184,7 +185,7 @@ static clv_status estimate_errors(const char *path, clv_one_spectrum *s)
     return CLV_OK;
 }
 
-/* Returns the error of a pixel, 0 if it is bad. */
+/* Returns the standard error of pixel `k`; 0 if the pixel is bad. */
 static double error_of(const clv_spectrum_columns *c, size_t k)
 {
     double error = 0;
@@ -208,7 +209,7 @@ static bool is_masked(const clv_spectrum_columns *c, size_t k)
     return c->marks_good ? v == 0 : ((int64_t)v & c->bad_bits) != 0;
 }
 
-/* Fills in the line-spread function of bad pixels with the median of their neighbours. */
+/* Copies the widths of the line-spread function from `from`; bad values become the median of their neighbours. */
 static clv_status fill_lsf(const char *path, const double *from, clv_one_spectrum *s)
 {
     size_t count = 0;
@@ -254,7 +255,7 @@ static clv_status order(const char *path, clv_one_spectrum *s)
     return CLV_OK;
 }
 
-/* Removes pixels without a wavelength: ends padded with zeros, gaps of NaN. */
+/* Removes pixels without a wavelength, such as ends that are padded with zeros, and gaps of NaN. */
 static clv_status drop_unplaced(const char *path, clv_one_spectrum *s)
 {
     size_t kept = 0;

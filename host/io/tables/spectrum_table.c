@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads a spectrum from a FITS table: SDSS (spec-, lite), JWST (x1d), specutils, and any with named columns; one pixel
- * per row, or all pixels in one row. */
+/* Reads a spectrum from a FITS table: SDSS (spec-, lite), JWST (x1d), specutils, and any table with named columns. A
+ * table has one pixel per row, or all pixels in one row. */
 #include "host/io/tables/spectrum.h"
 
 #include "base/error.h"
@@ -19,7 +19,7 @@ typedef struct table {
     char unit[CLV_ROLES][NAME];
 } table;
 
-/* Returns whether a name is the better one for its role, if a table has several. */
+/* Returns whether the column `name` suits its role better than the column `old`; "" is no column. */
 static bool is_better(const char *name, const char *old)
 {
     return !*old || strcasecmp(name, "flux_error") == 0 || strcasecmp(name, "and_mask") == 0;
@@ -74,7 +74,7 @@ static clv_status read_columns(const char *path, int number, const table *t,
     return CLV_OK;
 }
 
-/* Reads the spectrum of table `number`; *found is false if it has none. */
+/* Reads the spectrum from the table in HDU `number`; *found is false if the table has none. */
 static clv_status read_one(const char *path, const clv_fits_hdu *hdu, int number,
                            const clv_spectrum_names *names, clv_one_spectrum *out, bool *found)
 {
@@ -90,7 +90,7 @@ static clv_status read_one(const char *path, const clv_fits_hdu *hdu, int number
     clv_spectrum_columns c = { .bad_bits = clv_spectrum_mask_bits(t.name[CLV_ROLE_MASK]),
                                .per_hertz = clv_is_per_hertz(t.unit[CLV_ROLE_FLUX]),
                                .angstrom = clv_angstrom_in(t.unit[CLV_ROLE_WAVE]) };
-    /* PypeIt's coadds mark the good pixels in their mask */
+    /* the masks of PypeIt's coadds mark the good pixels */
     c.marks_good =
         clv_fits_hdu_text(hdu, "DMODCLS", model, sizeof model) && strcmp(model, "OneSpec") == 0;
     clv_status status = CLV_OK;
@@ -118,8 +118,8 @@ static clv_status read_one(const char *path, const clv_fits_hdu *hdu, int number
     return CLV_OK;
 }
 
-/* Returns whether a table holds another part of the same spectrum, like COADD_B and COADD_R of LAMOST: the names differ
- * only after '_'. */
+/* Returns whether the table `name` holds another part of the spectrum that the table `first` began, as COADD_B and
+ * COADD_R of LAMOST do: the names differ only after '_'. */
 static bool is_other_part(const char *name, const char *first)
 {
     const char *end = strrchr(first, '_');

@@ -19,10 +19,10 @@ typedef struct reader {
     const clv_spectrum_names *names; /* the user's; NULL: none */
     double *value[MOST_COLUMNS];
     size_t capacity[MOST_COLUMNS], rows, columns;
-    clv_spectrum_role role[MOST_COLUMNS]; /* from the line of names */
+    clv_spectrum_role role[MOST_COLUMNS]; /* roles of the columns, from the line of names */
     int64_t bits;
-    double angstrom,
-        told; /* in the unit of wavelengths; told: by lines before the line of names; 0: unknown */
+    /* Angstrom per unit of wavelength, 0 if unknown; told: stated before the line of names */
+    double angstrom, told;
     bool named, per_hertz;
     char flux_unit[WORD];
 } reader;
@@ -32,7 +32,7 @@ static bool is_between(char c)
     return c == ' ' || c == '\t' || c == ',' || c == ';' || c == '\r' || c == '|';
 }
 
-/* Copies the next word of [*at, end); returns false at the end. */
+/* Copies the next word in [*at, end), and moves *at past it. Returns false at the end. */
 static bool next_word(const char **at, const char *end, char out[WORD])
 {
     size_t n = 0;
@@ -46,8 +46,8 @@ static bool next_word(const char **at, const char *end, char out[WORD])
     return n > 0;
 }
 
-/* Returns what separates the names of a line: if the user's names contain blanks, the first of ',', ';', tab and '|'
- * that is in the line; else 0, which stands for all of them and blanks. */
+/* Returns the separator of the names in a line. If a name that the user gave contains a blank, it is the first of ',',
+ * ';', tab and '|' that is in the line; else 0, which stands for any of these characters and blanks. */
 static char separator_of(const clv_spectrum_names *names, const char *at, const char *end)
 {
     bool blanks = false;
@@ -58,7 +58,8 @@ static char separator_of(const clv_spectrum_names *names, const char *at, const 
     return 0;
 }
 
-/* Copies the next name of [*at, end), without the blanks and quotes around it; returns false at the end. */
+/* Copies the next name in [*at, end) without the blanks and quotes around it, and moves *at past it. Returns false at
+ * the end. */
 static bool next_name(const char **at, const char *end, char separator, char out[WORD])
 {
     if (!separator) return next_word(at, end, out);
@@ -74,7 +75,8 @@ static bool next_name(const char **at, const char *end, char separator, char out
     return true;
 }
 
-/* Parses a column of ECSV, declared in a line such as "# - {name: wave, unit: nm, datatype: float64}". */
+/* Reads name and unit of a column that ECSV declares in a line such as "# - {name: wave, unit: nm, datatype:
+ * float64}". */
 static void take_ecsv(reader *r, const char *at, const char *end)
 {
     char word[WORD], name[WORD] = "", unit[WORD] = "";
@@ -95,7 +97,7 @@ static void take_ecsv(reader *r, const char *at, const char *end)
     }
 }
 
-/* Parses a line of units after the line of names, for the unit of the wavelengths. */
+/* Takes the unit of the wavelengths from a line of units after the line of names. */
 static void take_units(reader *r, const char *at, const char *end)
 {
     char word[WORD];
@@ -104,7 +106,8 @@ static void take_units(reader *r, const char *at, const char *end)
             r->angstrom = clv_angstrom_in(word);
 }
 
-/* Parses a line of names, such as "# wave flux err" or "wavelength[nm],flux", and keeps the known ones. */
+/* Takes the columns' roles from a line of names, such as "# wave flux err" or "wavelength[nm],flux", if it has known
+ * ones. */
 static void take_names(reader *r, const char *at, const char *end)
 {
     clv_spectrum_role role[MOST_COLUMNS] = { CLV_ROLE_NONE };
@@ -124,7 +127,7 @@ static void take_names(reader *r, const char *at, const char *end)
             *close = *open = '\0';
             for (char *e = open; e > word && e[-1] == ' ';)
                 *--e = '\0';
-            if (open == word) { /* a separate unit, which belongs to the name before it */
+            if (open == word) { /* a separate unit belongs to the name before it */
                 if (n && (role[n - 1] == CLV_ROLE_WAVE)) angstrom = clv_angstrom_in(open + 1);
                 continue;
             }
@@ -150,7 +153,7 @@ static double number_in(const char *word, bool *ok)
     char other[WORD];
     *ok = clv_parse_double(word, &value);
     if (*ok) return value;
-    clv_copy_string(other, sizeof other, word); /* Fortran's 1.0D-17 */
+    clv_copy_string(other, sizeof other, word); /* Fortran writes 1.0D-17 */
     char *const power = strpbrk(other, "dD");
     if (power && power > other) {
         *power = 'e';
@@ -164,7 +167,7 @@ static double number_in(const char *word, bool *ok)
     if (!*ok &&
         (strcmp(word, "nan") == 0 || strcmp(word, "NaN") == 0 || strcmp(word, "NAN") == 0 ||
          strcmp(word, "inf") == 0 || strcmp(word, "-nan") == 0 || strcmp(word, "\"\"") == 0 ||
-         strcmp(word, "--") == 0)) /* the last two: a masked cell, as Astropy writes it */
+         strcmp(word, "--") == 0)) /* Astropy writes a masked cell in the last two ways */
         *ok = true;
     return value;
 }
