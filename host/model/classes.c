@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The linear layer of a classifier: reading it from a model folder, and its probabilities. */
+/* Reads the linear layer of a classifier from a model folder, and computes the probabilities of classes. */
 #include <cleave/classes.h>
 
 #include "base/alloc.h"
@@ -16,21 +16,23 @@
 
 struct clv_classes {
     clv_model_config config;
-    float *pooler_weight;     /* [D, D], transposed; NULL: the layer takes the encoder's vectors */
-    const float *pooler_bias; /* [D]; of the model, or own_bias */
+    /* [D, D], transposed; NULL: no pooler, `weight` applies to the encoder's vectors */
+    float *pooler_weight;
+    const float *pooler_bias; /* [D]; borrowed from the model, or own_bias */
     float *own_bias;
-    clv_step_function function; /* between the pooler and the layer */
-    float *weight, *bias;       /* [D, count], transposed; [count] */
+    clv_step_function function; /* applied after the pooler, before `weight` */
+    float *weight, *bias;       /* weight: [D, count], transposed; bias: [count] */
     char **names;
     size_t count;
 };
 
 enum { MOST_CLASSES = 1 << 20 };
 
-/* The heads in transformers: a layer of width D on the first token, a function, and the layer of the classes. */
+/* The classifiers of transformers: a layer of width D on the first token's vector, an activation function, and the
+ * layer of the classes. */
 static const struct {
     const char *kind;
-    const char *hidden; /* NULL: the model's pooler */
+    const char *hidden; /* the layer of width D; NULL: the model's pooler */
     clv_step_function function;
     const char *layer;
 } heads[] = {
@@ -80,7 +82,7 @@ static clv_status check_task(const char *config, const clv_json *root, const cha
     bool fits = !clv_json_count(kinds);
     for (size_t i = 0; i < clv_json_count(kinds) && clv_json_is_array(kinds); ++i)
         fits |= !strcmp(clv_json_string(clv_json_at(kinds, i), ""), expected) ||
-                /* the same model under another name */
+                /* XLM-RoBERTa is RoBERTa under another name */
                 (!strncmp(clv_json_string(clv_json_at(kinds, i), ""), "XLM", 3) &&
                  !strcmp(clv_json_string(clv_json_at(kinds, i), "") + 3,
                          "RobertaForSequenceClassification") &&
@@ -96,7 +98,8 @@ static clv_status check_task(const char *config, const clv_json *root, const cha
     return CLV_OK;
 }
 
-/* Transposes [rows, columns] to [columns, rows], because products run along rows. NULL without memory. */
+/* Returns `w` [rows, columns] transposed to [columns, rows], because products run along rows; NULL if memory runs out.
+ * The caller owns the copy. */
 static float *turned(const float *w, size_t rows, size_t columns)
 {
     float *out = clv_alloc(rows * columns, sizeof *out);
@@ -121,7 +124,7 @@ static clv_status take_pooler(clv_classes *c, const char *path, const clv_model_
     return CLV_OK;
 }
 
-/* The tensors of a linear layer, and the files in which they are. */
+/* The tensors of a linear layer, and the files that contain them. */
 typedef struct layer {
     const clv_tensor *weight, *bias;
     const clv_tensors *weight_file, *bias_file;
@@ -138,7 +141,7 @@ static layer find_layer(const clv_weight_files *files, const char *name)
     return l;
 }
 
-/* Reads a layer: its matrix transposed, and its bias, which the caller owns. */
+/* Reads a layer: its matrix, transposed, and its bias. The caller owns both, *bias also after a failure. */
 static clv_status read_numbers(const layer *l, const char *path, float **weight, float **bias)
 {
     const size_t count = l->weight->shape[0];
@@ -161,7 +164,7 @@ static clv_status read_numbers(const layer *l, const char *path, float **weight,
     return status;
 }
 
-/* Reads the layer in front of the classes, as the family has it. */
+/* Reads the layer of width D that precedes the layer of the classes in the model's family. */
 static clv_status read_hidden(clv_classes *c, const clv_weight_files *files,
                               const clv_model_weights *weights)
 {
@@ -189,8 +192,8 @@ static clv_status read_layer(clv_classes *c, const clv_model *model, const char 
     const char *path = clv_weight_files_path(files), *name = heads[family].layer;
     const layer l = find_layer(files, name);
     clv_status status = check_shapes(path, name, c->config.width, l.weight, l.bias);
-    /* Classifiers of transformers put a prefix before the encoder's names. Linear heads of this library and models of
-     * sentence-transformers have no prefix; they belong to the family BERT. */
+    /* Classifiers of transformers put a prefix before the names of the encoder's tensors. Linear heads of this library
+     * and models of sentence-transformers have no prefix; they belong to the family BERT. */
     if (!status &&
         (family != CLV_MODEL_BERT || clv_weight_files_prefixed(files, clv_family_prefix(family)))) {
         status = check_task(config, root, heads[family].kind, l.weight->shape[0]);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Queries on an open GGUF file, and reading its tensors. Bytes are copied out of the file, never mapped: a file
- * that is truncated while in use causes an error, not a signal. */
+/* Finds metadata and tensors in an open GGUF file, and reads its tensors. Bytes are copied out of the file, never
+ * mapped: a file that is truncated while in use causes an error, not a signal. */
 #define _GNU_SOURCE
 #include "host/model/gguf.h"
 
@@ -15,7 +15,7 @@
 
 enum {
     MOST_AT_ONCE = 1 << 30, /* some systems refuse 2 GiB and more in one call */
-    CHUNK_BLOCKS = 256,     /* widened at a time */
+    CHUNK_BLOCKS = 256,     /* blocks that are converted at a time */
 };
 
 clv_status clv_gguf_read_at(const clv_gguf *file, uint64_t offset, void *out, size_t length)

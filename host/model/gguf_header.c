@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads the part of a GGUF file before the data: the pairs of metadata and the list of tensors. Nothing is used
- * before it has been checked.
+/* Reads the part of a GGUF file before the tensors' data: the pairs of metadata and the list of tensors. Nothing is
+ * used before it has been checked.
  *
  * Format: https://github.com/ggml-org/ggml/blob/master/docs/gguf.md */
 #include "host/model/gguf.h"
@@ -23,11 +23,11 @@ enum {
     LEAST_ARRAY = 12,
     LEAST_PAIR = 13,
     LEAST_TENSOR = 24,
-    ALIGNMENT = 32, /* default of the format */
+    ALIGNMENT = 32, /* bytes; the format's default */
     MOST_ALIGNMENT = 65536,
 };
 
-/* A place in the head. */
+/* A reading position in the head, the part of the file before the data. */
 typedef struct cursor {
     clv_gguf *file;
     uint64_t at;
@@ -35,7 +35,7 @@ typedef struct cursor {
 
 static const struct {
     const char *name;
-    size_t bytes; /* the fewest that a value takes */
+    size_t bytes; /* fewest bytes of a value */
 } types[] = { { "u8", 1 },
               { "i8", 1 },
               { "u16", 2 },
@@ -55,7 +55,8 @@ static uint64_t left(const cursor *c)
     return c->file->size - c->at;
 }
 
-/* Makes sure that the next `bytes` bytes are in the head. Memory only grows with what the file really contains. */
+/* Reads on in the file until the next `bytes` bytes are in the head, or fails. Memory grows only with bytes that the
+ * file really contains. */
 static clv_status need(cursor *c, uint64_t bytes, const char *what)
 {
     clv_gguf *f = c->file;
@@ -104,7 +105,7 @@ static clv_status take_u32(cursor *c, const char *what, uint32_t *out)
     return CLV_OK;
 }
 
-/* Reads a count of items that take at least `least` bytes each; the rest of the file limits it. */
+/* Reads a count of items that take at least `least` bytes each. Fails if the rest of the file is too short for them. */
 static clv_status take_count(cursor *c, uint64_t least, const char *what, uint64_t *out)
 {
     const uint64_t at = c->at;
@@ -117,7 +118,7 @@ static clv_status take_count(cursor *c, uint64_t least, const char *what, uint64
                     c->file->path, what, at, *out, left(c), left(c) / least);
 }
 
-/* Reads a key or a name and copies it, NUL-terminated; *out is its place in `names`. */
+/* Copies a key or the name of a tensor to file->names, with a NUL at its end; *out is its offset there. */
 static clv_status take_name(cursor *c, const char *what, size_t most, size_t *out)
 {
     clv_gguf *f = c->file;
@@ -173,7 +174,7 @@ static clv_status pass_array(cursor *c, const char *key, int depth)
     return CLV_OK;
 }
 
-/* Skips a value and checks all of it. */
+/* Checks a value completely and moves past it. */
 static clv_status pass_value(cursor *c, uint32_t type, const char *key, int depth)
 {
     uint64_t bits;
@@ -197,12 +198,13 @@ static int64_t signed_of(uint64_t bits, size_t bytes)
     return (int64_t)(bits << shift) >> shift;
 }
 
-/* Returns the value at a checked place and moves *place past it. */
+/* Returns the value at *place, which pass_value has checked, and moves *place past it unless it is an array. */
 static clv_gguf_value value_at(clv_gguf_type type, const unsigned char **place)
 {
     const unsigned char *p = *place;
     clv_gguf_value v = { .type = type };
-    if (type == CLV_GGUF_ARRAY) { /* its end is only found by walking over it */
+    /* the end of an array is found only by reading its elements: see behind() */
+    if (type == CLV_GGUF_ARRAY) {
         v.of = (clv_gguf_type)bits_at(p, 4);
         v.count = bits_at(p + 4, 8);
         v.place = p + LEAST_ARRAY;
@@ -233,7 +235,7 @@ static clv_gguf_value value_at(clv_gguf_type type, const unsigned char **place)
     return v;
 }
 
-/* Returns the place after a checked value. */
+/* Returns the position after the value at `p`, which pass_value has checked. */
 static const unsigned char *behind(clv_gguf_type type, const unsigned char *p)
 {
     if (type == CLV_GGUF_STRING) return p + 8 + bits_at(p, 8);
@@ -258,7 +260,7 @@ bool clv_gguf_next(clv_gguf_value *array, clv_gguf_value *element)
 
 /* ---- pairs ------------------------------------------------------------------------------------- */
 
-/* Offsets of names and values, used as long as the head may still be reallocated. */
+/* Offsets of names and values, for the time in which the head may still be reallocated. */
 typedef struct places {
     size_t *names;
     uint64_t *values;
@@ -292,7 +294,7 @@ static int by_key(const void *left_entry, const void *right_entry)
                   (*(const clv_gguf_entry *const *)right_entry)->key);
 }
 
-/* Fills in the pairs. From now on, the names and the head must not move. */
+/* Fills in the pairs, which point into the names and the head; neither may be reallocated afterwards. */
 static clv_status file_pairs(clv_gguf *f, const places *p, size_t count)
 {
     f->pairs = clv_alloc(CLV_MAX(count, (size_t)1), sizeof *f->pairs);
@@ -340,7 +342,7 @@ static clv_status take_shape(cursor *c, const char *name, clv_gguf_tensor *t)
     return CLV_OK;
 }
 
-/* Reads a tensor's type and computes its bytes. */
+/* Reads a tensor's type and computes its size in bytes. */
 static clv_status take_kind(cursor *c, const char *name, clv_gguf_tensor *t)
 {
     const char *path = c->file->path;
@@ -498,7 +500,7 @@ static clv_status check_alignment(clv_gguf *f)
     return CLV_OK;
 }
 
-/* Reads both lists, and fills them in once the head no longer moves. */
+/* Reads the lists of pairs and of tensors, and fills in both when the head is complete. */
 static clv_status take_lists(cursor *c, uint64_t tensors, uint64_t pairs, places *keys,
                              places *names)
 {

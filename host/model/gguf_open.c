@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Opening a GGUF file. */
+/* Opens a GGUF file. */
 #define _GNU_SOURCE
 #include "host/model/gguf.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The sizes of all-MiniLM-L6-v2, for random models that replace it in measurements. */
+/* Defines the sizes of all-MiniLM-L6-v2, for models of random weights that replace it in measurements. */
 #ifndef CLEAVE_HOST_MODEL_MINILM_H
 #define CLEAVE_HOST_MODEL_MINILM_H
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Model folders: reads weights by name into one block of memory, and writes them to a file. */
+/* Reads the weights of a model folder by name into one block of memory, makes random weights, and writes weights to a
+ * file. */
 #include "host/model/model.h"
 
 #include "base/alloc.h"
@@ -18,7 +19,8 @@
 
 /* ---- finding them in a file ---------------------------------------------------------------- */
 
-/* Finds a weight under its own name, with a prefix, or with the old names of a layer norm's two weights. */
+/* Finds a weight by its name, by its name with the family's prefix, or, for a layer norm's two weights, by their old
+ * names. */
 static const clv_tensor *find(const clv_weight_files *files, clv_model_family family,
                               const char *name, const clv_tensors **file)
 {
@@ -65,14 +67,16 @@ static clv_status check(const char *path, const clv_weight *w, const clv_tensor 
     return CLV_OK;
 }
 
-/* Sets the pointers of layers that share the weights of others. */
+/* Lets layers that share weights point to the weights of their group's first layer. */
 static void share_layers(clv_model *m)
 {
-    for (size_t i = m->config.layers; i-- > 0;) /* a group's number is never above a layer's */
+    /* backwards, because a group's number is never above its layers' numbers */
+    for (size_t i = m->config.layers; i-- > 0;)
         m->layers[i] = m->layers[clv_layer_of(&m->config, i)];
 }
 
-/* Allocates memory for all weights that the files have (`files` NULL: for all) and sets the pointers into it. */
+/* Allocates one block for all weights that the files contain (`files` NULL: for all weights), and sets the pointers
+ * into it. */
 static clv_status place(clv_model *m, const clv_weight_files *files, const char *path)
 {
     clv_weight w;
@@ -83,7 +87,7 @@ static clv_status place(clv_model *m, const clv_weight_files *files, const char 
     m->weights.size = sizeof m->weights;
     m->weights.layer = m->layers;
     const size_t count = clv_weights_count(&m->config);
-    for (size_t i = 0; i < count; ++i) { /* checks everything before allocating */
+    for (size_t i = 0; i < count; ++i) { /* checks all weights before allocating */
         if (!clv_weights_at(&m->config, &m->weights, m->layers, i, &w)) continue;
         const bool in_file = files && !w.made;
         const clv_tensor *tensor = in_file ? find(files, m->config.family, w.name, &file) : NULL;
@@ -189,7 +193,7 @@ size_t clv_model_parameters(const clv_model *m, const float **first)
 
 /* ---- made and written ---------------------------------------------------------------------- */
 
-/* Returns a normally distributed number, made of two uniform ones from SplitMix64. */
+/* Returns a normally distributed number, computed from two uniform ones of SplitMix64. */
 static float normal(uint64_t *state)
 {
     double u[2];
@@ -293,7 +297,8 @@ clv_status clv_model_write_as(const clv_model *m, const clv_model_weights *weigh
         status = clv_fail(CLV_E_MEMORY, "%s: out of memory", path);
         goto cleanup;
     }
-    for (size_t i = m->config.layers; i-- > 0;) /* the first layer of a group comes last */
+    /* backwards, so that the first layer of a group is assigned last */
+    for (size_t i = m->config.layers; i-- > 0;)
         layers[clv_layer_of(&m->config, i)] = all.layer[i];
     for (size_t i = 0; i < count; ++i) {
         clv_weight *w = &named_ones[i];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads and checks the sizes and rules of a model: config.json. */
+/* Reads and checks config.json: the sizes and the rules of a model. */
 #include "host/model/model.h"
 
 #include "base/alloc.h"
@@ -42,7 +42,7 @@ static const struct {
     { "albert", CLV_MODEL_ALBERT, NARROW_TABLES },
 };
 
-/* Checks that a member is the given word. */
+/* Fails if the member `key` is not the word `word`; a missing member is an error only if `needed` is set. */
 static clv_status expect_word(const char *what, const clv_json *root, const char *key,
                               const char *word, bool needed)
 {
@@ -75,7 +75,7 @@ static clv_status take_eps(const char *what, const clv_json *root, clv_model_con
 {
     const clv_json *value = clv_json_get(root, "layer_norm_eps");
     const double eps = clv_json_number(value, value ? NAN : 1e-12);
-    if (!(eps > 0 && (float)eps < 1)) /* as the float that is kept, which may round up */
+    if (!(eps > 0 && (float)eps < 1)) /* checked after rounding to float, which may round up to 1 */
         return clv_fail(CLV_E_FORMAT,
                         "%s: layer_norm_eps is %s, expected a number above 0, below 1", what,
                         clv_folder_kind(value));
@@ -83,7 +83,7 @@ static clv_status take_eps(const char *what, const clv_json *root, clv_model_con
     return CLV_OK;
 }
 
-/* Finds the family; returns its traits in *traits. */
+/* Finds the model's family, and sets *traits to its traits. */
 static clv_status take_family(const char *what, const clv_json *root, clv_model_config *out,
                               int *traits)
 {
@@ -107,7 +107,8 @@ static clv_status take_traits(const char *what, const clv_json *root, int traits
 {
     int64_t value;
     if (traits & POSITIONS_BEHIND_PADDING) {
-        const int64_t most = (int64_t)out->positions - 3; /* leaves at least two tokens */
+        /* the largest padding id that leaves at least two tokens */
+        const int64_t most = (int64_t)out->positions - 3;
         /* MPNet ignores pad_token_id and uses 1 */
         const char *key = out->family == CLV_MODEL_MPNET ? "" : "pad_token_id";
         CLV_TRY(clv_folder_int(what, root, key, 0, most, 1, &value));

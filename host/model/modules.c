@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads sentence-transformers' part of a model folder: modules.json and the files of its modules. */
+/* Reads modules.json and the files of its modules, sentence-transformers' part of a model folder. */
 #include "host/model/model.h"
 
 #include "base/alloc.h"
@@ -12,12 +12,12 @@
 
 enum { MODULES_MAX = 32, STEPS_MAX = MODULES_MAX + 2, EXTENT_MAX = 1 << 24 };
 
-/* A module: its folder, and its own config.json. */
+/* A module of modules.json, with its own config.json. */
 typedef struct module {
-    const char *folder; /* of the model */
+    const char *folder; /* the model's folder */
     const char *kind;   /* the last word of its type */
     char *inside, *what;
-    clv_json *root; /* NULL: there is no file */
+    clv_json *root; /* its config.json; NULL: there is none */
 } module;
 
 /* ---- pooling ------------------------------------------------------------------------------- */
@@ -62,7 +62,7 @@ static clv_status take_pooling(const char *what, const clv_json *root, clv_model
             CLV_TRY(add_word(what, clv_json_at(mode, i), config));
     else if (mode)
         CLV_TRY(add_word(what, mode, config));
-    else /* the keys before sentence-transformers 6 */
+    else /* the keys of versions before sentence-transformers 6 */
         for (size_t i = 0; i < CLV_LEN(modes); ++i)
             if (clv_json_bool(clv_json_get(root, modes[i].flag), false))
                 CLV_TRY(add_pooling(what, i, config));
@@ -80,7 +80,7 @@ static clv_status take_pooling(const char *what, const clv_json *root, clv_model
     CLV_TRY(
         clv_folder_int(what, root, "embedding_dimension", expected, expected, expected, &width));
     return clv_folder_int(what, root, "word_embedding_dimension", expected, expected, expected,
-                          &width); /* its name before sentence-transformers 6 */
+                          &width); /* the key's name before sentence-transformers 6 */
 }
 
 /* ---- modules after the pooling ------------------------------------------------------------- */
@@ -186,7 +186,7 @@ static clv_status take_norm(const module *m, clv_model_config *config, clv_model
     CLV_TRY(clv_folder_int(m->what, m->root, "dimension", width, width, -1, &value));
     *step = (clv_model_step){
         .kind = CLV_STEP_NORM, .in = config->output, .out = config->output, .eps = 1e-5f
-    }; /* PyTorch's default; no file changes it */
+    }; /* `eps` is PyTorch's default, which no file changes */
     clv_weight_files *files;
     CLV_TRY(open_weights(m, &files));
     clv_status status = read_numbers(files, "norm.weight", 1, step->out, 1, &step->weight);
@@ -204,7 +204,7 @@ static clv_status open_module(const char *folder, const clv_json *entry, module 
     const char *dot = strrchr(type, '.');
     m->folder = folder;
     m->kind = dot ? dot + 1 : type;
-    if (strcmp(m->kind, "Transformer") == 0) return CLV_OK; /* see clv_folder_transformer */
+    if (strcmp(m->kind, "Transformer") == 0) return CLV_OK; /* clv_folder_transformer found it */
     if (!clv_folder_is_inside(path))
         return clv_fail(CLV_E_FORMAT,
                         "%s/modules.json: the %.20s module lies in \"%.60s\"; expected a subfolder "
@@ -216,7 +216,7 @@ static clv_status open_module(const char *folder, const clv_json *entry, module 
     return *path ? clv_folder_json(m->inside, "config.json", false, &m->root) : CLV_OK;
 }
 
-/* Reads module `index`; `poolings` counts the poolings before it. */
+/* Reads module `index` into *config or *step; `poolings` is the number of pooling modules before it. */
 static clv_status take_module(const module *m, const char *type, size_t index, size_t poolings,
                               clv_model_config *config, clv_model_step *step)
 {
@@ -251,7 +251,7 @@ static clv_status take_module(const module *m, const char *type, size_t index, s
                                   .in = config->output,
                                   .out = config->output };
         return CLV_OK;
-    default: /* Dropout does nothing once a model is trained */
+    default: /* Dropout has no effect outside training */
         return CLV_OK;
     }
 }
@@ -272,7 +272,8 @@ static clv_status take_modules(const char *folder, const clv_json *list, clv_mod
             status = take_module(&m, clv_json_string(clv_json_get(entry, "type"), ""), i, poolings,
                                  config, step);
         poolings += strcmp(m.kind, "Pooling") == 0;
-        config->step_count += step->out > 0; /* also after a failure, so that it is freed */
+        /* also counted after a failure, so that the step is freed */
+        config->step_count += step->out > 0;
         clv_json_free(m.root);
         clv_free(m.inside), clv_free(m.what);
         CLV_TRY(status);
@@ -290,8 +291,8 @@ static clv_status take_modules(const char *folder, const clv_json *list, clv_mod
 
 /* ---- fewer numbers ------------------------------------------------------------------------- */
 
-/* Shortens vectors to their first `width` numbers, after the last module, also after Normalize. The cut is a dense step
- * whose matrix has the first rows of the identity. */
+/* Shortens vectors to their first `width` numbers after the last module, even after Normalize. The cut is a dense step
+ * whose matrix holds the first rows of the identity. */
 static clv_status cut(const char *folder, size_t width, clv_model_config *config,
                       clv_model_step *steps)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Prompts: named texts that sentence-transformers puts in front of every text. */
+/* Reads a model's prompts, the named texts that sentence-transformers puts in front of every text. */
 #include "host/model/model.h"
 
 #include "base/error.h"

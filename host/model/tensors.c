@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Opening a safetensors file and reading from it. Bytes are copied out of the file, never mapped:
- * data may lie at any address, and a file that is truncated while it is read causes an error, not a signal. */
+/* Opens a safetensors file and reads its tensors. Bytes are copied out of the file, never mapped: data may begin at any
+ * address, and a file that is truncated while it is read causes an error, not a signal. */
 #define _GNU_SOURCE
 #include "host/model/tensors.h"
 
@@ -18,7 +18,7 @@
 enum {
     MAX_HEADER = 100000000, /* the format's own limit */
     MOST_AT_ONCE = 1 << 30, /* some systems refuse 2 GiB and more in one call */
-    CHUNK = 65536,          /* bytes that are converted while they are in the cache */
+    CHUNK = 65536,          /* bytes that are converted at a time, so that they stay in the cache */
 };
 
 static clv_status io_error(const char *doing, const char *path)
@@ -45,8 +45,8 @@ static clv_status read_at(const clv_tensors *t, uint64_t offset, void *out, size
     return CLV_OK;
 }
 
-/* Recognises files that are mistaken for weights now and then. A header's length may begin with the same bytes, so
- * the bytes after it decide. */
+/* Returns what a file is that is often mistaken for weights; NULL if it is none of the known kinds. The length of a
+ * header may begin with the same bytes, so the bytes after it decide. */
 static const char *mistaken_for(const unsigned char start[9], uint64_t length, uint64_t size)
 {
     if (length <= MAX_HEADER && length <= size - 8 && start[8] == '{') return NULL;

@@ -45,7 +45,7 @@ size_t clv_tensor_type_bits(clv_tensor_type type)
     return 0;
 }
 
-/* Shortens a name for a message. */
+/* Writes a name, shortened if it is long, to `out` for a message; returns `out`. */
 static const char *brief(const char *name, char out[72])
 {
     snprintf(out, 72, strlen(name) < 64 ? "%s" : "%.60s...", name);
@@ -73,7 +73,7 @@ static clv_status take_type(const char *path, const char *name, const clv_json *
                     path, brief(name, shown), brief(text, found));
 }
 
-/* Reads a shape and computes the number of elements and the bytes that they need. */
+/* Reads a tensor's shape and computes its number of elements and its *bytes. */
 static clv_status take_shape(const char *path, const char *name, const clv_json *value,
                              clv_tensor *tensor, size_t bits, uint64_t *bytes)
 {
@@ -157,7 +157,7 @@ static int by_data(const void *left, const void *right)
 {
     const clv_tensor *a = left, *b = right;
     if (a->offset != b->offset) return a->offset < b->offset ? -1 : 1;
-    if (a->bytes != b->bytes) return a->bytes < b->bytes ? -1 : 1; /* empty ones first */
+    if (a->bytes != b->bytes) return a->bytes < b->bytes ? -1 : 1; /* empty tensors come first */
     return strcmp(a->name, b->name);
 }
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Writes a safetensors file: the result is complete or absent, and the header is padded so that the data is
- * aligned. */
+/* Writes a safetensors file, which is complete or absent. The header is padded, so that the data are aligned. */
 #include "host/model/tensors.h"
 
 #include "base/alloc.h"
@@ -46,7 +45,7 @@ static clv_status check_source(const char *path, const clv_tensor_source *s, ite
     return CLV_OK;
 }
 
-/* Wide types first, so that every element is aligned; then by name. */
+/* Orders tensors by width of type, the widest first, so that every element is aligned; then by name. */
 static int by_width(const void *left, const void *right)
 {
     const item *a = left, *b = right;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The files of a model's weights: model.safetensors, or those that model.safetensors.index.json names. */
+/* Opens the files of a model's weights: model.safetensors, or the files that model.safetensors.index.json names. */
 #include "host/model/model.h"
 
 #include "base/alloc.h"
@@ -13,14 +13,14 @@
 enum { FILES_MAX = 1024 };
 
 struct clv_weight_files {
-    char *path;      /* of the only file, or of the index */
-    clv_json *index; /* NULL: one file */
+    char *path;      /* path of the only file, or of the index */
+    clv_json *index; /* NULL: there is only one file */
     clv_tensors **files;
-    const char **names; /* of the files, in the index */
+    const char **names; /* names of the files, as in the index */
     size_t count;
 };
 
-/* Returns the number of the file of that name; `count` if it is not open yet. */
+/* Returns the number of the open file called `name`; w->count if it is not open. */
 static size_t number_of(const clv_weight_files *w, const char *name)
 {
     size_t i = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The names of the weights of each family in the transformers library, and their shapes. */
+/* Lists the weights of each family of models: their names in the transformers library, and their shapes. */
 #include "host/model/model.h"
 
 #include "base/alloc.h"
@@ -8,12 +8,13 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Shapes: D is the width of layers, E that of the tables. */
+/* Shapes of weights. D is the width of a layer, E of the tables, F of the layer between up and down; V, P and T are the
+ * rows of the tables of words, positions and token types; B x H are buckets x heads. */
 enum { ONE_D, ONE_E, ONE_F, D_D, F_D, D_F, D_E, V_E, P_E, T_E, B_H };
 
 static const struct {
     int shape;
-    size_t slot; /* offset of the pointer in its struct */
+    size_t slot; /* offset of the pointer in clv_model_weights */
 } fixed[CLV_WEIGHTS_FIXED] = {
 #define OF_ALL(member) offsetof(clv_model_weights, member)
     { V_E, OF_ALL(word) },           { P_E, OF_ALL(position) },
@@ -25,9 +26,9 @@ static const struct {
 };
 enum { TYPE = 2, POOLER = 5, PROJECT = 7, RELATIVE = 9 };
 
-/* A layer's weights in their order in memory, which puts q, k and v side by side. */
+/* The weights of a layer in their order in memory, which puts q, k and v side by side. */
 static const struct {
-    int shape, part; /* part: of the names below */
+    int shape, part; /* part: index into family_names.parts */
     bool bias;
     size_t slot;
 } layered[CLV_WEIGHTS_A_LAYER] = {
@@ -46,9 +47,9 @@ static const struct {
 typedef struct family_names {
     const char *prefix;
     const char *pooler;                      /* NULL: the family has none */
-    const char *project;                     /* likewise */
-    bool types;                              /* has a table of token types */
-    const char *layer_before, *layer_behind; /* around a layer's number */
+    const char *project;                     /* NULL: the family has none */
+    bool types;                              /* the family has a table of token types */
+    const char *layer_before, *layer_behind; /* parts of a name before and after a layer's number */
     const char *parts[8];                    /* q, k, v, out, norm 1, up, down, norm 2 */
 } family_names;
 
@@ -113,7 +114,7 @@ size_t clv_layers_own(const clv_model_config *config)
 size_t clv_layer_of(const clv_model_config *config, size_t index)
 {
     if (!config->groups) return index;
-    /* as transformers computes it, in floating point */
+    /* computed in floating point, as in transformers */
     const double size = (double)config->layers / (double)config->groups;
     return (size_t)((double)index / size);
 }
@@ -180,7 +181,7 @@ bool clv_weights_at(const clv_model_config *c, clv_model_weights *weights, clv_m
     return true;
 }
 
-size_t clv_weight_elements(const clv_weight *w) /* extents are below 2^24 */
+size_t clv_weight_elements(const clv_weight *w) /* cannot overflow: extents are below 2^24 */
 {
     return w->rank == 2 ? w->shape[0] * w->shape[1] : w->shape[0];
 }
