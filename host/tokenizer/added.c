@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Added tokens, which are found in a text before anything else, leftmost and longest first. */
+/* Finds added tokens in a text, before anything else is done to it; the leftmost and longest match counts. */
 #include "host/tokenizer/tokenizer.h"
 
 #include "base/alloc.h"
@@ -38,7 +38,7 @@ clv_status clv_tokenizer_add_special(clv_tokenizer *t, const char *what, const c
                             text, t->specials[i].id, (long long)id);
         }
     const char *there = clv_pieces_text(&t->pieces, id <= CLV_PIECE_ID_MAX ? (int32_t)id : -1);
-    if (!there) /* beyond the vocabulary, or a gap in it */
+    if (!there) /* the id is beyond the vocabulary or in a gap of it */
         CLV_TRY(clv_pieces_add(&t->pieces, what, text, length, id));
     else if (strcmp(there, text) != 0)
         return clv_fail(CLV_E_FORMAT,
@@ -63,7 +63,7 @@ static bool is_word(uint32_t c)
            clv_char_classify(c) == CLV_CHAR_MARK;
 }
 
-/* Tells whether a letter, number or underscore is next to text[at, at + token). */
+/* Returns whether a letter, mark, number or underscore is next to text[at, at + token). */
 static bool inside_word(const char *text, size_t at, size_t token, size_t length)
 {
     uint32_t c = 0;
@@ -76,8 +76,8 @@ static bool inside_word(const char *text, size_t at, size_t token, size_t length
            is_word(c);
 }
 
-/* The tokens are sorted by their bytes, so those that share a prefix with the text are neighbours, and every byte
- * narrows them down. The last token that was completed on the way is the longest that fits. */
+/* The tokens are sorted by their bytes, so those that share a prefix with the text are neighbours, and every byte of
+ * the text narrows their range. The last token that the bytes complete is the longest match. */
 const clv_special *clv_specials_match(const clv_special_set *set, const char *text, size_t at,
                                       size_t length, bool literal, const unsigned char *marks)
 {
@@ -110,7 +110,7 @@ static int early_by_bytes(const void *left, const void *right)
     return strcmp(a->text, b->text);
 }
 
-/* Normalises the text of a late token, because normalised texts are searched for it. */
+/* Normalises the text of a late token: texts are normalised before late tokens are searched in them. */
 static clv_status normalize_late(const clv_tokenizer *t, const char *what, clv_special *s)
 {
     clv_text work[2] = { { 0 }, { 0 } };
@@ -146,7 +146,7 @@ clv_status clv_specials_finish(clv_tokenizer *t, const char *what)
     if (t->special_count) qsort(t->specials, t->special_count, sizeof *t->specials, early_by_bytes);
     fill_set(&t->early, t->specials, early);
     while (early < t->special_count && !t->specials[early].length)
-        ++early; /* its normal form is empty, so it is never found */
+        ++early; /* a late token whose normal form is empty, so that it is never found */
     if (early < t->special_count) fill_set(&t->late, t->specials + early, t->special_count - early);
     return CLV_OK;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Byte pair encoding of one word: neighbours are joined, the lowest rank (or the highest score) first and
- * leftmost first among equals, until no pair can join. A heap of pairs and a linked list of symbols make this
- * O(n log n).
+/* Splits one word into tokens by byte pair encoding: joins neighbours until no pair can join, the pair with the lowest
+ * rank (or the highest score) first, and the leftmost among equal ones. A heap of pairs and a linked list of symbols
+ * make this O(n log n).
  *
  * Sources: Sennrich, Haddow, Birch 2016 (BPE); Kudo, Richardson 2018 (SentencePiece). */
 #include "host/tokenizer/tokenizer.h"
@@ -14,18 +14,19 @@
 
 enum { NONE = -1 };
 
-/* A part of the word; a symbol that was joined to its left neighbour has length 0. */
+/* A part of the word. After it was joined to its left neighbour, a symbol has length 0. */
 typedef struct symbol {
     size_t start, length;
     ptrdiff_t before, behind; /* neighbours; NONE at the ends */
-    int32_t id;               /* -1: no piece */
+    int32_t id;               /* id of its piece; -1: none */
 } symbol;
 
-/* Two neighbours that may join. */
+/* Two neighbouring symbols that may join. */
 typedef struct candidate {
-    uint32_t order; /* the lowest joins first, */
-    uint32_t left;  /* then the leftmost */
-    size_t length;  /* of both together; if it has changed, the candidate is out of date */
+    uint32_t order; /* the lowest order joins first, ... */
+    uint32_t left;  /* ... and among equal ones the leftmost */
+    /* of both symbols when the candidate was made; if it differs now, the candidate is out of date */
+    size_t length;
     int32_t id;
 } candidate;
 
@@ -33,7 +34,7 @@ struct clv_bpe_work {
     symbol *symbols;
     candidate *heap;
     size_t count, symbol_room, waiting, heap_room;
-    clv_text word; /* its bytes written as characters */
+    clv_text word; /* the word's bytes, each written as a character */
     clv_best_end *ends;
     size_t end_room;
 };
@@ -63,7 +64,8 @@ static uint64_t pair_of(int32_t left, int32_t right)
     return (uint64_t)(uint32_t)left << 32 | (uint32_t)right;
 }
 
-/* The hash begins with the random seed of the pieces: nobody can make a file whose merges share a slot. */
+/* Returns the slot of a pair in the hash table of merges, or the free slot for it. The pieces' random seed enters the
+ * hash, so that nobody can make a file whose merges share a slot. */
 static size_t slot_of(const clv_tokenizer *t, uint64_t pair)
 {
     const size_t mask = t->merge_slots - 1;
@@ -113,7 +115,7 @@ clv_status clv_bpe_merge_line(clv_tokenizer *t, const char *what, const char *le
     return CLV_OK;
 }
 
-/* Tells whether plain text may become this token: never one that controls the model. */
+/* Returns whether plain text may become the token `id`; tokens that control the model may not. */
 static bool is_text(const clv_tokenizer *t, int32_t id)
 {
     const clv_token_type type = id < 0 ? CLV_TOKEN_NONE : clv_tokenizer_type(t, id);
@@ -153,7 +155,7 @@ static candidate pop(clv_bpe_work *k)
     return first;
 }
 
-/* Returns a number that falls as the score rises. */
+/* Returns a rank for a score: the higher the score, the lower the rank. */
 static uint32_t order_of(float score)
 {
     uint32_t bits;
@@ -161,7 +163,7 @@ static uint32_t order_of(float score)
     return bits & 0x80000000 ? bits : ~bits & 0x7FFFFFFF;
 }
 
-/* Adds a candidate to the heap if this symbol and the next one can join. */
+/* Adds a candidate to the heap if symbol `left` and its right neighbour can join. */
 static clv_status consider(const clv_tokenizer *t, clv_bpe_work *k, const char *word,
                            ptrdiff_t left)
 {
@@ -218,7 +220,7 @@ static clv_status add_symbol(clv_bpe_work *k, size_t start, size_t length, int32
     return CLV_OK;
 }
 
-/* Makes a symbol of every byte, each a piece of its own. */
+/* Makes a symbol of every byte of the word, each with its own piece. */
 static clv_status take_bytes(const clv_tokenizer *t, clv_bpe_work *k, const char *word,
                              size_t length)
 {
@@ -234,8 +236,8 @@ static bool has_bytes(const clv_tokenizer *t, const char *text, size_t length)
     return true;
 }
 
-/* Makes a symbol of every character. With a list of merges (BPE), a character without a piece starts as its
- * bytes. */
+/* Makes a symbol of every character of the word. With a list of merges (BPE), a character without a piece becomes one
+ * symbol per byte. */
 static clv_status take_characters(const clv_tokenizer *t, clv_bpe_work *k, const char *word,
                                   size_t length)
 {
@@ -254,7 +256,7 @@ static clv_status take_characters(const clv_tokenizer *t, clv_bpe_work *k, const
 
 /* ---- ids ----------------------------------------------------------------------------------------- */
 
-/* Appends a symbol that is no piece: as its bytes if these have pieces, else as the unknown token. */
+/* Appends the tokens of a symbol without a piece: the pieces of its bytes if they exist, else the unknown token. */
 static clv_status put_unknown(const clv_tokenizer *t, const char *text, size_t length,
                               bool *was_unknown, clv_token_rows *rows)
 {
@@ -298,7 +300,7 @@ static clv_status put_symbols(const clv_tokenizer *t, const clv_bpe_work *k, con
     return CLV_OK;
 }
 
-/* Returns the id of a whole word if it is a piece; else -1. */
+/* Returns the id of the piece that is the whole word; -1 if there is none. */
 static int32_t find_whole(const clv_tokenizer *t, clv_bpe_work *k, const char *word, size_t length)
 {
     if (!t->byte_level) return clv_pieces_find(&t->pieces, word, length);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Bytes written as characters, as in GPT-2's vocabulary: printable Latin-1 stands for itself, the other 68 bytes
- * are U+0100 and up, in rising order. */
+/* Writes bytes as characters, as GPT-2's vocabulary does: printable Latin-1 stands for itself; the other 68 bytes
+ * become U+0100 and up, in rising order. */
 #include "host/tokenizer/tokenizer.h"
 
 enum { MOVED = 0x100, PRINTABLE_1 = 33, GAP_1 = 127, PRINTABLE_2 = 161, GAP_2 = 173 };

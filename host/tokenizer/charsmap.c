@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The compiled character map of SentencePiece, which tokenizer.json holds as base64. It consists of the size of a trie
- * in bytes (4 bytes, little endian), the trie, and texts that end with NUL.
+/* Applies the compiled character map of SentencePiece, which tokenizer.json holds as base64. The map consists of the
+ * size of a trie in bytes (4 bytes, little endian), the trie, and texts that end with NUL.
  *
  * The trie is a double array (Aoe 1989) of 32-bit units, as Darts-clone writes it. Bits 0 to 7 and 31 are a label. Bit
  * 8 means that a text ends here. Bits 10 to 30 (shifted by 8 if bit 9 is set) lead to the next unit. Where a text ends,
  * bits 0 to 30 of the following unit hold its value, an offset into the texts.
  *
- * The reference first looks up grapheme clusters of fewer than 6 bytes as a whole, and then single characters. It takes
- * the shortest text that the trie contains there, and replaces the whole cluster by its value. Ids depend on this. */
+ * The reference implementation first looks up grapheme clusters of fewer than 6 bytes as a whole, and then single
+ * characters. It takes the shortest text of the trie with which the cluster begins, and replaces the whole cluster by
+ * that text's value. Token ids depend on this, so Cleave does the same. */
 #include "host/tokenizer/tokenizer.h"
 
 #include "base/alloc.h"
@@ -52,7 +53,7 @@ static uint32_t word_at(const unsigned char *p)
     return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
 }
 
-/* Checks that the texts are UTF-8, because whatever replaces a part of a text is not checked again. */
+/* Checks that the map's texts are UTF-8, because replacements are not checked when they are inserted. */
 static clv_status check_texts(const clv_charsmap *map, const char *what)
 {
     for (size_t at = 0, step; at < map->length; at += step) {
@@ -123,7 +124,7 @@ static const char *find(const clv_charsmap *map, const char *text, size_t length
         at ^= offset_of(unit);
         if (!(unit >> 8 & 1)) continue;
         const size_t value = at < map->count ? map->units[at] & 0x7FFFFFFF : SIZE_MAX;
-        /* a value that leads into a character would give half of it */
+        /* a value that points into the middle of a character would give half of it */
         const bool begins =
             value < map->length && ((unsigned char)map->texts[value] & 0xC0) != 0x80;
         return begins ? map->texts + value : NULL;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Converts tokens to text, piece by piece, without ever handing out part of a character. */
+/* Converts tokens to text, token by token. Never returns a part of a character: its bytes are held until it is
+ * complete. */
 #include "host/tokenizer/tokenizer.h"
 
 #include "base/alloc.h"
@@ -12,7 +13,7 @@
 struct clv_detokenizer {
     const clv_tokenizer *t;
     bool keep_control;
-    bool begun;    /* some text was made */
+    bool begun;    /* some text was appended */
     clv_text held; /* bytes of a character that is not complete yet */
     clv_text out;
 };
@@ -38,7 +39,8 @@ void clv_detokenizer_free(clv_detokenizer *d)
 
 /* ---- the bytes of a token ------------------------------------------------------------------------ */
 
-/* Appends a piece whose characters stand for bytes; a piece with any other character is appended unchanged. */
+/* Appends the bytes for which the characters of a piece stand; a piece with any other character is appended
+ * unchanged. */
 static void add_byte_level(const char *piece, clv_text *out)
 {
     const size_t length = strlen(piece), start = out->length;
@@ -67,7 +69,7 @@ static void add_marked(const char *piece, bool skip_space, clv_text *out)
     }
 }
 
-/* Appends a piece: "##ing" joins the piece in front of it, others get a space in between. */
+/* Appends a piece of WordPiece: "##ing" joins the text before it, other pieces get a space before them. */
 static void add_wordpiece(const clv_detokenizer *d, const char *piece, clv_text *out)
 {
     const char *mark = d->t->pieces.tail_mark;
@@ -100,7 +102,7 @@ static void add_bytes(clv_detokenizer *d, int32_t id, const char *piece, clv_tok
 
 /* ---- whole characters ---------------------------------------------------------------------------- */
 
-/* Tells whether the bytes at the end of a text may still become a character. */
+/* Returns whether `text`, which is not a complete character, may be the beginning of one. */
 static bool is_beginning(const char *text, size_t length)
 {
     const unsigned char first = (unsigned char)text[0];
@@ -109,7 +111,7 @@ static bool is_beginning(const char *text, size_t length)
            clv_utf8_bad(text, length) == length;
 }
 
-/* Moves complete characters from `held` to `out`; at the end of the text, moves everything. */
+/* Moves complete characters from `held` to `out`; with `end`, at the end of the text, moves all bytes. */
 static void release(clv_detokenizer *d, bool end)
 {
     const char *text = clv_text_get(&d->held);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Makes the tokens of one text by byte pair encoding: added tokens, then fragments, then words. */
+/* Makes the tokens of one text by byte pair encoding: cuts it at added tokens into fragments, and splits these into
+ * words. */
 #include "host/tokenizer/tokenizer.h"
 
 #include "base/alloc.h"
@@ -14,8 +15,8 @@ typedef struct work {
     clv_token_rows *rows;
     clv_bpe_work *bpe;
     clv_text repaired, normal[2], meta;
-    bool first;     /* the fragment begins the text */
-    bool text_only; /* late special tokens are text */
+    bool first;     /* the current fragment begins the text */
+    bool text_only; /* late special tokens are treated as text */
 } work;
 
 static clv_status no_memory(size_t length)
@@ -23,7 +24,7 @@ static clv_status no_memory(size_t length)
     return clv_fail(CLV_E_MEMORY, "tokenizer: not enough memory for a text of %zu bytes", length);
 }
 
-/* Turns spaces into marks and puts one in front if the rule asks for it. */
+/* Replaces spaces by marks, and puts a mark in front if the rule `s` requires it. */
 static clv_status add_marks(work *k, const clv_split *s, const char **text, size_t *length)
 {
     const size_t mark = strlen(s->mark);
@@ -51,7 +52,7 @@ static clv_status add_space(work *k, const char **text, size_t *length)
     return CLV_OK;
 }
 
-/* Splits a text into words by the rules from `stage` on. */
+/* Splits a text into words by the rules from number `stage` on, and appends the words' tokens. */
 static clv_status split(work *k, size_t stage, const char *text, size_t length)
 {
     if (stage == k->t->split_count)
@@ -70,7 +71,7 @@ static clv_status split(work *k, size_t stage, const char *text, size_t length)
         }
         bytes = clv_split_next(s, text + at, length - at);
         CLV_TRY(split(k, stage + 1, text + at, bytes));
-        k->first = false; /* only a word at the text's first byte begins the text */
+        k->first = false; /* only the word at the text's first byte begins the text */
     }
     return CLV_OK;
 }
@@ -82,7 +83,7 @@ static clv_status encode_words(work *k, const char *text, size_t length)
     return status;
 }
 
-/* Encodes a fragment between early tokens: normalises it, and searches its normal form for late tokens. */
+/* Encodes a fragment between early tokens: normalises it, and finds late tokens in its normal form. */
 static clv_status encode_fragment(work *k, const char *text, size_t length)
 {
     size_t normal = length, from = 0;
@@ -136,7 +137,8 @@ clv_status clv_bpe_encode(const clv_tokenizer *t, const char *text, size_t lengt
     const char *good = clv_text_repair(t, text, &length, &k.repaired, rows, bad);
     if ((!good && !k.repaired.failed) || (marks && good != text)) {
         clv_text_clear(&k.repaired);
-        return CLV_E_FORMAT; /* marks belong to the original bytes */
+        /* marks refer to the original bytes, so a text with marks is not repaired */
+        return CLV_E_FORMAT;
     }
     *bad = SIZE_MAX;
     k.bpe = clv_bpe_work_create();

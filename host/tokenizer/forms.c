@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Normal forms of whole texts: decompositions, lower case, texts without accents, and BERT's form. Facts about
- * characters are those of the reference: see wordpiece_chars.c. */
+/* Computes normal forms of whole texts: decompositions, lower case, texts without accents, and BERT's form. The
+ * properties of characters are those of the reference: see wordpiece_chars.c. */
 #include "host/tokenizer/tokenizer.h"
 
 #include "base/alloc.h"
@@ -15,7 +15,7 @@ static void put(uint32_t c, clv_text *out)
 
 /* ---- combining marks, which are sorted by their class -------------------------------------------- */
 
-/* A run of code points that are not starters, as the text has them; ordinary texts have one or two of them. */
+/* A run of combining code points in the order of the text; runs in ordinary texts have one or two of them. */
 typedef struct run {
     struct {
         uint32_t c;
@@ -25,8 +25,8 @@ typedef struct run {
     bool failed;
 } run;
 
-/* Writes a run class by class, and within a class in the order of the text. There are only a few dozen classes, so
- * the time does not grow with the square of the run's length. */
+/* Writes a run sorted by combining class, and within a class in the order of the text. There are only a few dozen
+ * classes, so the time does not grow with the square of the run's length. */
 static void end_run(run *r, clv_text *out)
 {
     unsigned next = 0;
@@ -142,7 +142,7 @@ void clv_text_bert(clv_char_flags flags, const char *text, size_t length, clv_te
         for (size_t i = 0; i < count; ++i) {
             if (parts[i].rule != CLV_RULE_MARK)
                 take(&r, parts[i].c, parts[i].combining, out);
-            else if (!parts[i].combining) /* dropped, but it ends a run */
+            else if (!parts[i].combining) /* the code point is dropped, but it ends a run */
                 end_run(&r, out);
         }
     }

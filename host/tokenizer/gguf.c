@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads the vocabulary of a GGUF file. */
+/* Makes a tokenizer from the metadata of a GGUF file. */
 #include "host/tokenizer/tokenizer.h"
 
 #include "base/alloc.h"
@@ -16,7 +16,7 @@ typedef struct reader {
     const clv_gguf *file;
     const char *path;
     uint64_t count; /* number of tokens */
-    uint64_t rows;  /* rows of the word table, if there is one: upper limit of ids */
+    uint64_t rows;  /* rows of the word table if the file has one; ids must be below */
 } reader;
 
 /* ---- values of a checked type -------------------------------------------------------------------- */
@@ -53,7 +53,7 @@ static clv_status take_flag(const reader *r, const char *key, bool fallback, boo
     return CLV_OK;
 }
 
-/* Reads an id. Without the key it is `fallback`, or -1 if that is no token. */
+/* Reads an id. If the file lacks the key, *out is `fallback`, or -1 if that is not the id of a token. */
 static clv_status take_id(const reader *r, const char *key, int32_t fallback, int32_t *out)
 {
     clv_gguf_value v;
@@ -67,7 +67,8 @@ static clv_status take_id(const reader *r, const char *key, int32_t fallback, in
     return CLV_OK;
 }
 
-/* Reads an array of `count` elements of this type; *there is false if the file has none and none is needed. */
+/* Reads an array of `count` elements of type `type` (UINT64_MAX: of any length). *there is false if the file has no
+ * such key, which is an error if `needed` is set. */
 static clv_status take_array(const reader *r, const char *key, clv_gguf_type type, uint64_t count,
                              bool needed, clv_gguf_value *v, bool *there)
 {
@@ -138,7 +139,7 @@ static clv_status take_scores(reader *r)
     return CLV_OK;
 }
 
-/* Adds the tokens for which texts are searched. */
+/* Adds the special tokens, for which texts are searched. */
 static clv_status add_specials(const reader *r)
 {
     clv_tokenizer *t = r->t;
@@ -189,7 +190,7 @@ static clv_status take_merges(const reader *r)
     return CLV_OK;
 }
 
-/* The rules that split texts into words, by the names that files give them; several names may mean one rule. */
+/* The rules that split texts into words. Files name them; several names may mean the same rule. */
 typedef enum word_rule { GPT2, NUMBERS, LLAMA3, QWEN2 } word_rule;
 
 static const struct {

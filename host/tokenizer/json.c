@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads rules and pieces from tokenizer.json, or from vocab.txt with tokenizer_config.json. An unknown rule is
- * refused by name, because ignoring it would change ids silently. */
+/* Reads rules and pieces from tokenizer.json, or from vocab.txt with tokenizer_config.json. An unknown rule is an error
+ * that names it, because ignoring it would change ids silently. */
 #include "host/tokenizer/tokenizer.h"
 
 #include "base/alloc.h"
@@ -15,7 +15,7 @@ clv_status clv_tokenizer_finish(clv_tokenizer *t, const char *what, const char *
 {
     CLV_TRY(clv_pieces_finish(&t->pieces, what, tail_mark));
     for (size_t i = 0; i < t->special_count; ++i)
-        if (t->specials[i].late) { /* only late tokens need the text's normal form */
+        if (t->specials[i].late) { /* the normal form of texts is required only for late tokens */
             t->normal[0] = (clv_normal){ .kind = CLV_NORMAL_BERT, .bert = t->flags };
             t->normal_count = 1;
         }
@@ -61,7 +61,7 @@ static clv_status take_model(clv_tokenizer *t, const char *what, const clv_json 
     return clv_tokenizer_take_pieces(t, what, clv_json_get(model, "vocab"));
 }
 
-/* Adds a token; a `late` one is searched for in the normal form of texts. */
+/* Adds an added token; a `late` one is searched for in the normal form of texts. */
 static clv_status add_token(clv_tokenizer *t, const char *what, const char *text, int64_t id,
                             bool late)
 {
@@ -88,13 +88,14 @@ static clv_status take_added(clv_tokenizer *t, const char *what, const clv_json 
             return clv_fail(CLV_E_FORMAT,
                             "%s: added token \"%.60s\" has single_word set, which is not supported",
                             what, text);
-        /* lstrip and rstrip change nothing: white space beside a token makes no tokens */
+        /* lstrip and rstrip have no effect: white space beside a token makes no tokens */
         CLV_TRY(add_token(t, what, text, id, late));
     }
     return CLV_OK;
 }
 
-/* Gets the names of the tokens in [CLS] text [SEP], which files write in one of two ways. */
+/* Reads the names of the tokens in [CLS] text [SEP] from the post_processor `p`, which states them in one of two
+ * ways. */
 static clv_status take_frame(const char *what, const clv_json *p, const char **cls,
                              const char **sep)
 {
@@ -131,7 +132,7 @@ static clv_status find_needed(const clv_tokenizer *t, const char *what, const ch
                     t->pieces.ids, name);
 }
 
-/* Sets the frame of every text: [CLS] text [SEP]. */
+/* Sets the tokens that are put around every text: [CLS] text [SEP]. */
 static void frame(clv_tokenizer *t)
 {
     t->before[0] = t->cls, t->after[0] = t->sep;
@@ -160,7 +161,7 @@ static clv_status take_wordpiece(clv_tokenizer *t, const char *what, const clv_j
     return CLV_OK;
 }
 
-/* Returns whether the model is BPE or Unigram. Old files do not name it; then its merges decide. */
+/* Returns whether the model is BPE or Unigram. Old files do not name its type; their merges then decide. */
 static bool is_staged(const clv_json *model)
 {
     const char *guess = clv_json_get(model, "merges") ? "BPE" : "WordPiece";
@@ -195,13 +196,14 @@ static clv_status take_lines(clv_tokenizer *t, const char *what, const char *tex
         const char *line = text + at, *end = memchr(line, '\n', length - at);
         size_t used = end ? (size_t)(end - line) : length - at;
         at += used + 1;
-        if (used && line[used - 1] == '\r') --used; /* the file was written on Windows */
+        if (used && line[used - 1] == '\r') --used; /* a line end of Windows */
         CLV_TRY(clv_pieces_add(&t->pieces, what, line, used, id));
     }
     return CLV_OK;
 }
 
-/* Returns the text of a special token of tokenizer_config.json: a string, or an object that contains it. */
+/* Returns the text of a special token in tokenizer_config.json, which is a string, or an object that contains it;
+ * `fallback` if there is none. */
 static const char *named(const clv_json *config, const char *key, const char *fallback)
 {
     const clv_json *value = clv_json_get(config, key);
@@ -209,8 +211,8 @@ static const char *named(const clv_json *config, const char *key, const char *fa
     return clv_json_string(value, fallback);
 }
 
-/* Adds the tokens of `added_tokens_decoder`, whose members are called by their ids. Tokens that take spaces with them
- * or must be whole words are left to a warning (open.c). */
+/* Adds the tokens of `added_tokens_decoder`, whose members have ids as keys. Leaves out tokens that include spaces
+ * around them, must be whole words or are normalised; open.c warns about them. */
 static clv_status add_listed(clv_tokenizer *t, const char *what, const clv_json *list)
 {
     for (const char *key = NULL; (key = clv_json_next_key(list, key));) {
@@ -229,11 +231,11 @@ static clv_status add_listed(clv_tokenizer *t, const char *what, const clv_json 
     return CLV_OK;
 }
 
-/* Adds the tokens of added_tokens.json, which old versions of transformers wrote. Like transformers, this takes the
- * numbers in the file for an order only: a token that is no piece of the vocabulary gets the next free id. */
+/* Adds the tokens of added_tokens.json, which old versions of transformers wrote. Like transformers, uses the ids in
+ * the file only as an order: a token that is no piece of the vocabulary gets the next free id. */
 static clv_status add_file(clv_tokenizer *t, const char *what, const clv_json *list)
 {
-    for (int64_t last = -1;;) { /* in the order of their numbers */
+    for (int64_t last = -1;;) { /* in the order of the ids in the file */
         const char *text = NULL;
         int64_t least = INT64_MAX;
         for (const char *key = NULL; (key = clv_json_next_key(list, key));) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads tokenizer.json of models with byte pair encoding or Unigram. An unknown rule is refused by name, because
- * ignoring it would silently change ids. */
+/* Reads tokenizer.json of models with byte pair encoding or Unigram. An unknown rule is an error that names it, because
+ * ignoring it would change ids silently. */
 #include "host/tokenizer/tokenizer.h"
 
 #include "base/alloc.h"
@@ -97,7 +97,8 @@ static clv_status take_splits(clv_tokenizer *t, const char *what, const clv_json
     if (!is(s, "Sequence")) CLV_TRY(add_split(t, what, s));
     for (size_t i = 0; is(s, "Sequence") && i < clv_json_count(list); ++i)
         CLV_TRY(add_split(t, what, clv_json_at(list, i)));
-    size_t writers = 0; /* stages that rewrite their text share one buffer */
+    /* stages that rewrite their text; only one is allowed, since all share one buffer */
+    size_t writers = 0;
     for (size_t i = 0; i < t->split_count; ++i)
         writers += t->split[i].kind == CLV_SPLIT_META || t->split[i].prefix;
     if (writers > 1)
@@ -142,7 +143,7 @@ static clv_status take_merges(clv_tokenizer *t, const char *what, const clv_json
     return CLV_OK;
 }
 
-/* Refuses options that would change ids and are not supported. */
+/* Fails if the model has options that change ids and are not supported. */
 static clv_status refuse_more(const char *what, const clv_json *model)
 {
     static const char *const texts[] = { "continuing_subword_prefix", "end_of_word_suffix" };
@@ -247,7 +248,7 @@ static clv_status take_template(clv_tokenizer *t, const char *what, const clv_js
     return CLV_OK;
 }
 
-/* Reads a pair of a token and its id. */
+/* Appends to `out` the id in the member `key` of the post_processor `p`, a pair of a token and its id. */
 static clv_status take_pair(const char *what, const clv_json *p, const char *key, int32_t *out,
                             size_t *count)
 {
@@ -294,7 +295,7 @@ static clv_status check_frame(const clv_tokenizer *t, const char *what)
     return CLV_OK;
 }
 
-/* Tells whether decoding removes a leading space. */
+/* Returns whether decoding removes a leading space from a text. */
 static bool strips_first(const clv_json *decoder)
 {
     const clv_json *list = clv_json_get(decoder, "decoders");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads the normalizers of tokenizer.json, and the model Unigram. */
+/* Reads the normalizers of tokenizer.json, and the pieces of a Unigram model. */
 #include "host/tokenizer/tokenizer.h"
 
 #include "base/alloc.h"
@@ -37,7 +37,7 @@ clv_status clv_tokenizer_take_bert(const char *what, const clv_json *n, clv_char
     return CLV_OK;
 }
 
-/* Reads a replacement of a text, or of two or more spaces. */
+/* Reads a normalizer that replaces a text, or two or more spaces, by another text. */
 static clv_status take_replace(const char *what, const clv_json *n, clv_normal *out)
 {
     const clv_json *pattern = clv_json_get(n, "pattern"), *regex = clv_json_get(pattern, "Regex");
@@ -115,7 +115,8 @@ static clv_status add_normals(clv_tokenizer *t, const char *what, const clv_json
 
 clv_status clv_tokenizer_take_normalizer(clv_tokenizer *t, const char *what, const clv_json *n)
 {
-    if (t->lower_asked) t->normal[t->normal_count++].kind = CLV_NORMAL_LOWER; /* comes first */
+    /* lower case comes before the other normalizers */
+    if (t->lower_asked) t->normal[t->normal_count++].kind = CLV_NORMAL_LOWER;
     return add_normals(t, what, n);
 }
 
@@ -123,7 +124,8 @@ clv_status clv_tokenizer_take_normalizer(clv_tokenizer *t, const char *what, con
 
 clv_status clv_tokenizer_take_unigram(clv_tokenizer *t, const char *what, const clv_json *model)
 {
-    enum { PENALTY = 10 }; /* how far an unknown character scores below the worst piece */
+    /* the score of an unknown character is this much below the worst piece's */
+    enum { PENALTY = 10 };
     const clv_json *list = clv_json_get(model, "vocab");
     const size_t count = clv_json_count(list);
     int64_t unknown;

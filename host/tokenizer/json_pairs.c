@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads from the post_processor of a tokenizer.json how a pair of texts becomes one row of tokens. */
+/* Reads from the post_processor of tokenizer.json how a pair of texts becomes one row of tokens. */
 #include "host/tokenizer/tokenizer.h"
 
 #include "base/json.h"
 
 #include <string.h>
 
-/* Tells whether a part of a template is the special token `name`, or, if `name` is NULL, the sequence `letter`. Sets
- * *type to its type. */
+/* Returns whether a part of a template is the special token `name`, or, if `name` is NULL, the sequence `letter`. *type
+ * is the part's type_id. */
 static bool is_part(const clv_json *part, const char *name, char letter, int64_t *type)
 {
     const char sequence[2] = { letter, '\0' };
@@ -16,8 +16,9 @@ static bool is_part(const clv_json *part, const char *name, char letter, int64_t
     return strcmp(clv_json_string(clv_json_get(is, "id"), ""), name ? name : sequence) == 0;
 }
 
-/* Tells whether a template has the given form: C and S stand for the tokens that begin and end a text, A and B for the
- * texts. *typed: B and what follows it are of type 1, everything before it of type 0. */
+/* Returns whether a template has the given form, such as "CASBS": C and S stand for the tokens that begin and end a
+ * text, A and B for the texts. *typed is whether B and the parts after it are of type 1, and the parts before B of type
+ * 0. */
 static bool has_form(const clv_json *pair, const char *form, const char *cls, const char *sep,
                      bool *typed)
 {
@@ -41,7 +42,8 @@ void clv_tokenizer_take_pairs(clv_tokenizer *t, const clv_json *p)
     t->pairs = t->pair_types = t->double_pairs = false;
     if (t->before_count != 1 || t->after_count != 1) return;
     for (size_t i = 0; !strcmp(type, "Sequence") && i < clv_json_count(list); ++i) {
-        const clv_json *part = clv_json_at(list, i); /* one of them adds tokens; see json_bpe.c */
+        /* only one of the processors adds tokens; see json_bpe.c */
+        const clv_json *part = clv_json_at(list, i);
         const char *kind = clv_json_string(clv_json_get(part, "type"), "");
         if (strcmp(kind, "ByteLevel") != 0 && strcmp(kind, "Sequence") != 0) {
             clv_tokenizer_take_pairs(t, part);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Readers for parts of tokenizer.json that all kinds of tokenizers have, and for the messages of refusals. */
+/* Reads parts of tokenizer.json that all kinds of tokenizers have, and refuses parts that are not supported. */
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/folder.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Repairs texts and brings them to the normal form that a vocabulary was made for. */
+/* Repairs invalid UTF-8 in texts, and computes the normal form for which a vocabulary was made. */
 #include "host/tokenizer/tokenizer.h"
 
 #include "base/error.h"
@@ -7,7 +7,8 @@
 
 #include <string.h>
 
-/* Returns the first byte from `at` on that begins no valid character; `length` if there is none. */
+/* Returns the position of the first byte, from `at` on, with which no valid character begins; `length` if there is
+ * none. */
 static size_t find_bad(const char *text, size_t at, size_t length)
 {
     while (at < length) {
@@ -57,7 +58,7 @@ static void replace(const clv_normal *n, const char *text, size_t length, clv_te
     clv_text_bytes(out, text + kept, length - kept);
 }
 
-/* Tells whether a text is certainly composed, because all its characters are below U+0300. */
+/* Returns whether a text is certainly composed (NFC), because all its characters are below U+0300. */
 static bool is_composed(const char *text, size_t length)
 {
     for (size_t i = 0; i < length; ++i)

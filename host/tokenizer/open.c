@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Finds the files that make up a model's tokenizer, and how long a text may be. */
+/* Finds the files of a model's tokenizer, reads them, and determines how many tokens a text may have. */
 #include "host/tokenizer/tokenizer.h"
 
 #include "base/alloc.h"
@@ -17,19 +17,20 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Tells whether a file is GGUF, by its ending or its first bytes: files from hubs often have no ending. */
+/* Returns whether a file is GGUF, by its ending or its first bytes: files from hubs often have no ending. */
 static bool is_gguf(const char *path)
 {
     char start[4] = { 0 };
     struct stat info;
-    const int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a pipe would block */
+    /* without O_NONBLOCK, opening a pipe would block */
+    const int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     const bool good = file >= 0 && fstat(file, &info) == 0 && S_ISREG(info.st_mode) &&
                       read(file, start, sizeof start) == (ssize_t)sizeof start;
     if (file >= 0) close(file);
     return clv_ends_with(path, ".gguf") || (good && memcmp(start, "GGUF", sizeof start) == 0);
 }
 
-/* Splits the caller's path into folder and file; the caller owns both. */
+/* Determines from the caller's path the model's folder and the tokenizer's file in it. The caller frees *folder. */
 static clv_status locate(const char *path, char **folder, const char **file)
 {
     struct stat info;
@@ -67,9 +68,10 @@ static clv_status locate(const char *path, char **folder, const char **file)
     return *folder ? CLV_OK : clv_fail(CLV_E_MEMORY, "%s: out of memory", path);
 }
 
-/* The transformers library builds a BERT tokenizer from tokenizer_config.json, with BERT's defaults, and ignores the
- * rules of tokenizer.json. Cleave does the same, so that the ids agree. A model_type in config.json makes the tokenizer
- * a BERT tokenizer if there is no tokenizer_class. Without both, the rules of tokenizer.json count. */
+/* Determines the rules of a WordPiece tokenizer. The transformers library builds a BERT tokenizer from
+ * tokenizer_config.json, with BERT's defaults, and ignores the rules of tokenizer.json. Cleave does the same, so that
+ * the ids agree. If there is no tokenizer_class, a model_type in config.json makes the tokenizer a BERT tokenizer.
+ * Without both, the rules of tokenizer.json apply. */
 static clv_status take_rules(clv_tokenizer *t, const char *folder)
 {
     clv_json *config = NULL, *sentence = NULL, *model = NULL;
@@ -116,14 +118,15 @@ static clv_status read_rules(clv_tokenizer *t, const char *folder, const char *f
     return status;
 }
 
-/* Returns a limit, or SIZE_MAX if it is missing, below 2, or so large that it means none. */
+/* Returns the limit that the member `key` states; SIZE_MAX if it is missing, below 2, or so large that it means no
+ * limit. */
 static size_t limit_in(const clv_json *object, const char *key)
 {
     const double value = clv_json_number(clv_json_get(object, key), 0);
     return value >= 2 && value <= 1e9 ? (size_t)value : SIZE_MAX;
 }
 
-/* Tells where the rules of the two files differ. */
+/* Warns about each rule for which tokenizer_config.json and tokenizer.json differ. */
 static void compare_rules(const clv_tokenizer *t, const char *folder, const clv_json *config)
 {
     const bool lower = clv_json_bool(clv_json_get(config, "do_lower_case"), true);
@@ -137,7 +140,7 @@ static void compare_rules(const clv_tokenizer *t, const char *folder, const clv_
         const clv_json *given = clv_json_get(config, rules[i].key);
         if (rules[i].written == rules[i].obeyed) continue;
         if (i == 1 && !clv_json_is_bool(given) && rules[0].written != rules[0].obeyed)
-            continue; /* follows from do_lower_case */
+            continue; /* its difference follows from that of do_lower_case */
         clv_log(CLV_LOG_WARN,
                 "%s: %s is %s%s in tokenizer_config.json, but %s in tokenizer.json; Cleave follows "
                 "tokenizer_config.json, as transformers does",
@@ -146,13 +149,14 @@ static void compare_rules(const clv_tokenizer *t, const char *folder, const clv_
     }
 }
 
-/* Checks a token that transformers would find in texts; without an added token for it, it is split here. */
+/* Warns if a token that transformers finds in texts is not an added token of this tokenizer, which then splits it like
+ * any word. */
 static void look_for_text(const clv_tokenizer *t, const char *folder, const char *file,
                           const char *text)
 {
     for (size_t i = 0; text && i < t->special_count; ++i)
         if (strcmp(clv_pieces_text(&t->pieces, t->specials[i].id), text) == 0)
-            return; /* specials[i].text may be a normal form */
+            return; /* compared by id, since specials[i].text may be a normal form */
     if (text)
         clv_log(CLV_LOG_WARN,
                 "%s: %s adds the token \"%.60s\", which transformers recognises in texts; Cleave "
@@ -166,7 +170,8 @@ static void look_for_token(const clv_tokenizer *t, const char *folder, const clv
     look_for_text(t, folder, "tokenizer_config.json", clv_json_string(content, NULL));
 }
 
-/* Looks for the tokens of added_tokens.json, which older versions of transformers wrote beside vocab.txt. */
+/* Warns about tokens of added_tokens.json, which older versions of transformers wrote beside vocab.txt, that this
+ * tokenizer lacks. */
 static clv_status look_for_file(const clv_tokenizer *t, const char *folder)
 {
     static const char name[] = "added_tokens.json";
@@ -191,13 +196,13 @@ static void look_for_tokens(const clv_tokenizer *t, const char *folder, const cl
     }
 }
 
-/* Returns whether config.json describes an encoder. Folders of encoders limit the number of tokens, whatever their
- * tokenizer is. *positions is how many tokens the model accepts; SIZE_MAX: unknown. */
+/* Returns whether config.json describes an encoder; folders of encoders limit the number of tokens, whatever their
+ * tokenizer is. *positions is the number of tokens that the model accepts; SIZE_MAX: unknown. */
 static bool is_encoder(const clv_json *model, size_t *positions)
 {
     static const struct {
         const char *type;
-        bool behind_padding; /* positions start after that of the padding token */
+        bool behind_padding; /* positions start after the padding token's position */
     } types[] = { { "bert", false },   { "distilbert", false }, { "electra", false },
                   { "roberta", true }, { "xlm-roberta", true }, { "mpnet", true },
                   { "albert", false } };
@@ -214,7 +219,7 @@ static bool is_encoder(const clv_json *model, size_t *positions)
     return false;
 }
 
-/* Warns if transformers follows rules of tokenizer_config.json that differ from those of tokenizer.json. */
+/* Warns if add_prefix_space in tokenizer_config.json, which transformers follows, differs from tokenizer.json. */
 static void compare_spaces(const clv_tokenizer *t, const char *folder, const clv_json *config)
 {
     const clv_json *given = clv_json_get(config, "add_prefix_space");
@@ -228,7 +233,8 @@ static void compare_spaces(const clv_tokenizer *t, const char *folder, const clv
             folder, obeyed ? "false" : "true", obeyed ? "true" : "false");
 }
 
-/* Cleave does not pad. With absolute positions, padding in front of a text moves its tokens to other positions. */
+/* Warns if the tokenizer pads on the left. Cleave does not pad; with absolute positions, padding before a text moves
+ * its tokens to other positions. */
 static void look_for_padding(const clv_tokenizer *t, const char *folder, const clv_json *config)
 {
     const char *side =
@@ -282,7 +288,7 @@ static clv_status take_limits(clv_tokenizer *t, const char *folder,
         return status;
     }
     t->max_length = limit_in(sentence, "max_seq_length");
-    const bool old = !clv_json_get(tokenizer, "model_max_length"); /* old files say max_len */
+    const bool old = !clv_json_get(tokenizer, "model_max_length"); /* old files call it max_len */
     if (t->max_length == SIZE_MAX)
         t->max_length = limit_in(tokenizer, old ? "max_len" : "model_max_length");
     t->max_length = CLV_MIN(t->max_length, positions);
@@ -313,7 +319,7 @@ static clv_status open_file(clv_tokenizer *t, const char *path, const clv_tokeni
     return status;
 }
 
-/* Makes a tokenizer from `file`, or if that is NULL, from the files that `path` names. */
+/* Makes a tokenizer from the GGUF file `file`; if it is NULL, from the files that `path` names. */
 static clv_status make(const char *path, const clv_gguf *file, const clv_tokenizer_options *options,
                        clv_tokenizer **out)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The pieces of a vocabulary: a hash table with open addressing maps texts to ids, an array ids to texts. */
+/* Stores the pieces of a vocabulary: a hash table with open addressing maps texts to ids, an array maps ids to
+ * texts. */
 #include "host/tokenizer/pieces.h"
 
 #include "base/alloc.h"
@@ -61,7 +62,7 @@ static void file_piece(clv_pieces *p, const char *text, size_t length, int kind,
         const clv_piece_slot *slot = &p->slots[at];
         if (slot->tag == (uint32_t)(hash >> 32) && slot->length == length &&
             memcmp(p->texts + slot->text, text, length) == 0)
-            break; /* the text occurs again: the later id replaces the earlier one */
+            break; /* the text occurs twice: the later id replaces the earlier one */
     }
     p->slots[at] = (clv_piece_slot){ .tag = (uint32_t)(hash >> 32),
                                      .id = id,

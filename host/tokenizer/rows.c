@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Appending to rows of tokens. */
+/* Appends tokens to rows of tokens. */
 #include "base/alloc.h"
 #include "host/tokenizer/tokenizer.h"
 

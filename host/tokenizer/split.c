@@ -22,7 +22,7 @@
 
 typedef enum char_kind { LETTER, NUMBER, SPACE, OTHER, END } char_kind;
 
-/* A place in a text, and the character there. */
+/* A position in a text, and the character at it. */
 typedef struct place {
     const char *text;
     size_t at, length;
@@ -57,7 +57,8 @@ static void step(place *p)
     look(p);
 }
 
-/* Skips characters of a class, at most `most` (0: any number); returns how many. */
+/* Moves past the characters of class `kind` at the place, at most `most` of them (0: any number); returns their
+ * number. */
 static size_t pass(place *p, char_kind kind, size_t most)
 {
     size_t count = 0;
@@ -71,7 +72,7 @@ static bool is_line_end(uint32_t c)
     return c == '\r' || c == '\n';
 }
 
-/* Returns the bytes of the contraction that begins with the apostrophe here; 0 if there is none. */
+/* Returns the length in bytes of the contraction that begins with the apostrophe at the place; 0 if there is none. */
 static size_t contraction(const place *p, bool any_case)
 {
     static const char *const ends[] = { "s", "t", "re", "ve", "m", "ll", "d" };
@@ -94,7 +95,7 @@ static size_t contraction(const place *p, bool any_case)
     return 0;
 }
 
-/* Returns where the word ends that begins with the run of white space here. */
+/* Returns the end of the word that begins with the run of white space at the place. */
 static size_t end_of_space(place p, bool lines)
 {
     size_t last = p.at, line_end = 0, count = 0;
@@ -136,7 +137,7 @@ static size_t words_next(const clv_split *s, place p)
     return end_of_space(p, s->lines);
 }
 
-/* Returns the end of a word of digits, or of the text up to the next digit. */
+/* Returns the end of the word that begins at `p`: a word of digits, or all text before the next digit. */
 static size_t numbers_next(const clv_split *s, place p)
 {
     if (pass(&p, NUMBER, s->most)) return p.at;
@@ -145,7 +146,7 @@ static size_t numbers_next(const clv_split *s, place p)
     return p.at;
 }
 
-/* Returns the end of the word, which is the next mark. */
+/* Returns the end of the first word, which is the beginning of the next mark. */
 static size_t meta_next(const clv_split *s, const char *text, size_t length)
 {
     const size_t mark = strlen(s->mark);

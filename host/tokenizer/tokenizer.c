@@ -16,8 +16,8 @@ typedef struct share {
     const clv_tokenizer *t;
     const char *const *texts;
     const size_t *lengths;
-    const unsigned char *marks; /* of a single text; NULL: none */
-    size_t first, last;         /* texts of this share */
+    const unsigned char *marks; /* marks of the bytes of the only text; NULL: none */
+    size_t first, last;         /* texts of this share: [first, last) */
     const clv_tokenize_options *options;
     clv_token_rows rows;
     clv_error error;
@@ -37,7 +37,7 @@ static bool put_frame(clv_token_rows *rows, const int32_t *ids, size_t count)
     return fits;
 }
 
-/* Keeps only the last `most` of the tokens from `start` on. */
+/* Removes all but the last `most` of the tokens from number `start` on. */
 static void drop_first(clv_token_rows *rows, size_t start, size_t most)
 {
     const size_t count = rows->tokens - start;
@@ -47,7 +47,7 @@ static void drop_first(clv_token_rows *rows, size_t start, size_t most)
     rows->truncated += 1;
 }
 
-/* Appends the tokens of one text and those that are put around it. */
+/* Appends the tokens of one text, with the tokens that are put around it. */
 static clv_status add_text(const clv_tokenizer *t, const clv_tokenize_options *o, const char *text,
                            const unsigned char *marks, size_t length, clv_token_rows *rows,
                            size_t *bad)
@@ -180,7 +180,8 @@ clv_status clv_tokenize(const clv_tokenizer *t, const char *const *texts, const 
     clv_status status = shares[0].error.status;
     if (status) clv_error_give(&shares[0].error);
     *rows = shares[0].rows;
-    for (size_t i = 1; i < parts; ++i) { /* the first failure counts, as without threads */
+    /* as without threads, the failure of the first share counts */
+    for (size_t i = 1; i < parts; ++i) {
         if (shares[i].threaded)
             pthread_join(threads[i], NULL);
         else
@@ -248,7 +249,8 @@ void clv_tokenizer_get_info(const clv_tokenizer *t, clv_tokenizer_info *info)
                                      .pairs = t->pairs,
                                      .pair_types = t->pair_types,
                                      .double_pairs = t->double_pairs };
-    const size_t old = offsetof(clv_tokenizer_info, kind); /* the size that version 1 had */
+    /* the size of clv_tokenizer_info in version 1 */
+    const size_t old = offsetof(clv_tokenizer_info, kind);
     const size_t size = info->size >= sizeof all ? sizeof all : old;
     memcpy(info, &all, size);
     info->size = size;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The types of tokens. */
+/* Returns the types of tokens. */
 #include "host/tokenizer/tokenizer.h"
 
 clv_token_type clv_tokenizer_type(const clv_tokenizer *t, int32_t id)

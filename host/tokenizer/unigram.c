@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Unigram: of all ways to cut a word into pieces, finds the one with the highest sum of scores (Viterbi). Among ways
- * with equal sums, it takes the first one from the left. This takes O(n m) for n bytes and pieces of up to m bytes.
+/* Splits one word into tokens by Unigram: of all ways to cut the word into pieces, finds the one with the highest sum
+ * of scores (Viterbi). Among ways with equal sums, it takes the first one from the left. This takes O(n m) for n bytes
+ * and pieces of up to m bytes.
  *
  * Source: Kudo 2018 (subword regularization). */
 #include "host/tokenizer/tokenizer.h"
@@ -25,7 +26,8 @@ static size_t char_bytes(const char *text, size_t length)
     return bytes ? bytes : 1; /* callers repair texts; this guarantees that the loop ends */
 }
 
-/* Tries every piece that begins at word[at]. */
+/* Offers every piece that begins at word[at] to the ends of best paths; offers the unknown token if no piece is the
+ * single character. */
 static void offer_pieces(const clv_tokenizer *t, const char *word, size_t at, size_t length,
                          clv_best_end *ends)
 {
@@ -39,7 +41,7 @@ static void offer_pieces(const clv_tokenizer *t, const char *word, size_t at, si
         hash = clv_piece_step(hash, (unsigned char)word[at + n - 1]);
         if (!p->lengths[n]) continue;
         if (at + n < length && ((unsigned char)word[at + n] & 0xC0) == 0x80)
-            continue; /* inside a character */
+            continue; /* the piece would end inside a character */
         const int32_t id = clv_pieces_match(p, hash, word + at, n);
         if (id < 0) continue;
         offer(&ends[at + n], t->weights[id] + here, at, id);
@@ -48,7 +50,8 @@ static void offer_pieces(const clv_tokenizer *t, const char *word, size_t at, si
     if (!found) offer(&ends[at + single], t->unknown_weight + here, at, t->unk);
 }
 
-/* Appends the token of a part, or its bytes if these have pieces. */
+/* Appends the token of a part of the word; if the part is no piece, the pieces of its bytes if they exist, else the
+ * unknown token. */
 static clv_status put(const clv_tokenizer *t, const char *part, size_t length, clv_token_rows *rows)
 {
     const int32_t id = clv_pieces_find(&t->pieces, part, length);
@@ -73,7 +76,7 @@ clv_status clv_unigram_word(const clv_tokenizer *t, clv_bpe_work *work, const ch
     ends[0].score = 0;
     for (size_t at = 0; at < length; at += char_bytes(word + at, length - at))
         offer_pieces(t, word, at, length, ends);
-    /* reverses the path: `from` and `id` now describe the part that begins here, and where it ends */
+    /* reverses the path: from now on, `id` is the piece that begins here, and `from` is its end */
     clv_best_end behind = nowhere;
     for (size_t end = length; end != 0;) {
         const clv_best_end here = ends[end];

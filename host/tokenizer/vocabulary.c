@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Builds the tables of a vocabulary for byte pair encoding once all pieces are known, and reads what
- * tokenizer_config.json says about it. */
+/* Builds the tables of a vocabulary for byte pair encoding when all pieces are known, and reads the special tokens of
+ * tokenizer_config.json. */
 #include "host/tokenizer/tokenizer.h"
 
 #include "base/alloc.h"
@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Finds the piece of every byte. */
+/* Fills byte_ids with the piece of every byte; -1: none. */
 static void find_bytes(clv_tokenizer *t)
 {
     for (unsigned byte = 0; byte < 256; ++byte) {
@@ -35,7 +35,8 @@ clv_status clv_bpe_finish(clv_tokenizer *t, const char *what)
     return CLV_OK;
 }
 
-/* Returns the id of a token of tokenizer_config.json, given as a string or an object that contains it; -1: none. */
+/* Returns the id of a special token in tokenizer_config.json, whose value is a string or an object that contains it; -1
+ * if there is none. */
 static int32_t named(const clv_tokenizer *t, const clv_json *config, const char *key)
 {
     const clv_json *value = clv_json_get(config, key);
@@ -44,7 +45,8 @@ static int32_t named(const clv_tokenizer *t, const clv_json *config, const char 
     return text ? clv_pieces_find(&t->pieces, text, strlen(text)) : -1;
 }
 
-/* Sets whether a token is put there, if the file says so; otherwise tokenizer.json decides. */
+/* Sets whether the token `id` is put around texts at `frame`, if the member `key` of tokenizer_config.json says so;
+ * else tokenizer.json's rule stays. */
 static clv_status set_frame(const char *what, const clv_json *config, const char *key, int32_t id,
                             int32_t *frame, size_t *count)
 {

@@ -13,8 +13,8 @@ enum { WORD_BYTES = 4 * CLV_WORD_CHARS_MAX };
 /* The word that is being collected. */
 typedef struct word {
     char bytes[WORD_BYTES + 8];
-    size_t length, chars; /* chars may exceed the limit, length does not */
-    /* The combining marks at its end, which NFD sorts by class: almost always none. */
+    size_t length, chars; /* chars may exceed max_word_chars, length stays within `bytes` */
+    /* The combining marks at the end of the word, which NFD sorts by class: almost always none. */
     size_t run_at, run_count;
     struct {
         uint32_t c;
@@ -25,12 +25,12 @@ typedef struct word {
 typedef struct work {
     const clv_tokenizer *t;
     clv_token_rows *rows;
-    size_t begin, most; /* where the text's ids begin, and how many it may have */
+    size_t begin, most; /* begin: position of the text's first id; most: largest number of ids */
     bool full, failed;
     word w;
 } work;
 
-/* Appends an id; returns false if the text already has as many as it may have. */
+/* Appends an id. Returns false, and sets `full`, if the text already has `most` ids. */
 static bool emit(work *k, int32_t id)
 {
     clv_token_rows *r = k->rows;
@@ -58,7 +58,7 @@ static int32_t longest_piece(const clv_pieces *p, const char *text, size_t lengt
         hashes[i + 1] = clv_piece_step(hashes[i], (unsigned char)text[i]);
     for (size_t n = most; n; --n) {
         if (n < length && ((unsigned char)text[n] & 0xC0) == 0x80)
-            continue; /* inside a character */
+            continue; /* the piece would end inside a character */
         const int32_t id = clv_pieces_match(p, hashes[n], text, n);
         if (id >= 0) {
             *taken = n;
@@ -110,11 +110,12 @@ static void add_letter(work *k, uint32_t c)
 {
     word *w = &k->w;
     w->run_count = 0;
-    if (w->chars++ >= k->t->max_word_chars) return; /* so long a word is unknown anyway */
+    /* a word of more characters is unknown in any case */
+    if (w->chars++ >= k->t->max_word_chars) return;
     w->length += clv_utf8_encode(c, w->bytes + w->length);
 }
 
-/* Adds a combining mark that is kept; it goes after those of its run with the same or a lower class. */
+/* Adds a combining mark to the word; it comes after those of its run with the same or a lower class. */
 static void add_combining(work *k, uint32_t c, unsigned combining)
 {
     word *w = &k->w;
@@ -155,7 +156,7 @@ static void add_spelled(work *k, uint32_t c)
     }
 }
 
-/* Takes the special token that begins at text[at]; returns its bytes, 0 if there is none. */
+/* Appends the special token that begins at text[at]; returns its length in bytes, 0 if there is none. */
 static size_t take_special(work *k, const char *text, size_t at, size_t length)
 {
     const clv_special *s = clv_specials_match(&k->t->early, text, at, length, false, NULL);
@@ -216,15 +217,15 @@ static clv_status run(work *k, const char *text, size_t length, bool specials, s
         if (step)
             take_char(k, c);
         else
-            ++k->rows->replaced; /* U+FFFD is dropped */
+            ++k->rows->replaced; /* counts the invalid byte; its replacement U+FFFD is dropped */
         at += step ? step : 1;
     }
     if (!k->full && !k->failed) end_word(k);
     return k->failed ? CLV_E_MEMORY : CLV_OK;
 }
 
-/* Ends the word, and searches the normal form of a fragment without early tokens for late ones. Applying the rules
- * again changes nothing, so that the parts between late tokens are tokenized like any text. */
+/* Tokenizes a fragment, which contains no early tokens: normalises it and cuts it at late tokens. Applying the rules
+ * again to normalised text changes nothing, so that the parts between late tokens are tokenized like any text. */
 static clv_status take_fragment(work *k, const char *text, size_t length, size_t *bad)
 {
     const clv_tokenizer *t = k->t;
@@ -249,7 +250,7 @@ static clv_status take_fragment(work *k, const char *text, size_t length, size_t
     return status;
 }
 
-/* Does the same for every part of a text between early tokens. */
+/* Cuts a text at early tokens, and tokenizes each fragment between them by take_fragment. */
 static clv_status run_late(work *k, const char *text, size_t length, size_t *bad)
 {
     size_t from = 0;

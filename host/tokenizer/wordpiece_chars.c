@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The treatment of one code point by BERT's normaliser and splitter.
+/* Determines how BERT's normaliser and splitter treat a code point.
  *
- * The reference (the Rust library tokenizers) takes its character classes from Unicode 8 and treats later
- * characters as ordinary ones, whatever their class is today. Vocabularies were trained that way, so the table
+ * The reference (the Rust library tokenizers) takes its character classes from Unicode 8 and treats characters that
+ * were added later as ordinary ones, whatever their class is today. Vocabularies were trained that way, so the table
  * `young` reproduces it. */
 #include "host/tokenizer/tokenizer.h"
 
@@ -28,16 +28,16 @@ static const clv_char_range young[] = {
     { 0x1E000, 0x1E6F5 }, { 0x1E944, 0x1E95F },
 };
 
-/* The reference's NFD is that of Unicode 9, which knows the combining classes of these characters, but none of the
- * other young ones and of `unsorted`. */
+/* The reference decomposes (NFD) by Unicode 9. That version has the combining classes of these `young` characters, but
+ * not of the other ones nor of those in `unsorted`. */
 static const clv_char_range nine[] = {
     { 0x8D4, 0x8E1 },     { 0x1DFB, 0x1DFB },   { 0x11442, 0x11446 },
     { 0x11C3F, 0x11C3F }, { 0x1E000, 0x1E02A }, { 0x1E944, 0x1E94A },
 };
 static const clv_char_range unsorted[] = { { 0x1715, 0x1715 }, { 0x16FF0, 0x16FF1 } };
 
-/* StripAccents drops all marks of Unicode 9. These are its differences from `young`: marks within `young` that it
- * drops, and marks outside `young` that it keeps. */
+/* The reference's StripAccents drops all marks of Unicode 9. `dropped` holds the marks within `young` that it drops;
+ * `staying` holds the marks outside `young` that it keeps. */
 static const clv_char_range dropped[] = {
     { 0x8D4, 0x8E1 },     { 0x1885, 0x1886 },   { 0x1CF2, 0x1CF3 },   { 0x1DFB, 0x1DFB },
     { 0xA8C5, 0xA8C5 },   { 0xA9BD, 0xA9BD },   { 0x1123E, 0x1123E }, { 0x11438, 0x11446 },
@@ -56,13 +56,14 @@ static const clv_char_range whole[] = {
     { 0x1CCD6, 0x1CCF9 }, { 0x1F16C, 0x1F16C }, { 0x1FBF0, 0x1FBF9 },
 };
 
-/* Ideographs, each of which is a word of its own in these vocabularies; kana and Hangul are not. */
+/* Ideographs, each of which is a word of its own in BERT's vocabularies; kana and Hangul are not among them. */
 static const clv_char_range ideographs[] = {
     { 0x3400, 0x4DBF },   { 0x4E00, 0x9FFF },   { 0xF900, 0xFAFF },   { 0x20000, 0x2A6DF },
     { 0x2A700, 0x2B73F }, { 0x2B740, 0x2B81F }, { 0x2B920, 0x2CEAF }, { 0x2F800, 0x2FA1F },
 };
 
-/* Characters that have left their class since, and lower case that the installed tables may not know yet. */
+/* `moved`: characters that have left their class since Unicode 8. `late`: lower-case forms that the installed tables
+ * may lack. */
 static const struct {
     uint32_t c;
     clv_char_class was;
@@ -185,7 +186,8 @@ uint32_t clv_char_rule(clv_char_flags flags, uint32_t c)
         rule = s[0].rule;
     else if (count == 2 && s[0].rule == CLV_RULE_LETTER && !s[0].combining &&
              s[1].rule == CLV_RULE_MARK && s[1].combining)
-        rule = CLV_RULE_LETTER; /* the accent is dropped; the run goes on after the base */
+        /* the accent is dropped; a run of combining marks continues after the base letter */
+        rule = CLV_RULE_LETTER;
     if (rule == CLV_RULE_MARK) rule = s[0].combining ? CLV_RULE_DROP : CLV_RULE_SPELL;
     return rule << CLV_RULE_SHIFT | (count ? s[0].c : 0);
 }
