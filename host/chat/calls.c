@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Operators, members, functions and tests of templates. Filters are in filters.c, methods in methods.c. */
+/* Implements the operators, members, functions and tests of templates. Filters are in filters.c, methods in
+ * methods.c. */
 #include "host/chat/calls.h"
 
 #include "base/alloc.h"
@@ -26,7 +27,8 @@ static chat_value whole_result(chat_run *run, char sign, int64_t a, int64_t b)
     return wraps ? chat_fail(run, CLV_E_SHAPE, "a number beyond 64 bits") : chat_int(r);
 }
 
-/* Divides as Python does: the quotient is rounded down, the remainder has the divisor's sign. */
+/* Divides as Python does: `/` gives a float, the quotient of `//` is rounded down, and the remainder has the divisor's
+ * sign. */
 static chat_value divide(chat_run *run, const char *sign, chat_value a, chat_value b)
 {
     const double divisor = chat_number(b);
@@ -114,7 +116,8 @@ chat_value chat_member(chat_run *run, chat_value object, chat_value key)
     return chat_undefined;
 }
 
-/* Returns a bound of a slice of `count` items, by Python's rules. */
+/* Returns the first or last index of a slice of `count` items, by Python's rules for `v`; `back` is set if the slice's
+ * step is negative. */
 static int64_t border(chat_value v, int64_t count, int64_t fallback, bool back)
 {
     if (v.kind != CHAT_INT && v.kind != CHAT_BOOL) return fallback;
@@ -213,7 +216,8 @@ static chat_value date(chat_run *run, const chat_arguments *a)
         return chat_fail(run, CLV_E_UNSUPPORTED, "strftime_now with a format of %zu bytes",
                          wanted.length);
     memcpy(format, wanted.data, wanted.length);
-    for (const char *p = format; (p = strchr(p, '%')); p += 2) /* no locale's, no glibc's own */
+    /* refuses formats that depend on the locale, and those that only glibc has */
+    for (const char *p = format; (p = strchr(p, '%')); p += 2)
         if (!p[1] || !strchr("aAbBdHIjmMpSUwWyY%e-", p[1]))
             return chat_fail(run, CLV_E_UNSUPPORTED, "strftime_now(\"%s\")", format);
     if (!localtime_r(&now, &parts)) return chat_fail(run, CLV_E_ARGUMENT, "no date");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Renders a conversation with a template. */
+/* Renders a conversation with a chat template. */
 #include "host/chat/template.h"
 
 #include "base/alloc.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Parses expressions, from the loosest operators to the tightest; and the parser's functions on tokens. */
+/* Parses expressions, from the operators that bind least to those that bind most. Also implements the parser's
+ * functions on tokens. */
 #include "host/chat/parser.h"
 
 #include "base/alloc.h"
@@ -99,7 +100,7 @@ const char *chat_parse_need_name(chat_parser *p)
 
 /* ---- expressions --------------------------------------------------------------------------------- */
 
-/* Parses the arguments "a, b=c)" after the opening bracket. */
+/* Parses the arguments of a call, such as "a, b=c)", after the opening bracket. */
 static chat_node *arguments(chat_parser *p)
 {
     chat_node *first = NULL, **end = &first;
@@ -122,7 +123,8 @@ static chat_node *arguments(chat_parser *p)
     return first;
 }
 
-/* Appends an item to a list or dictionary; *end is where the next one goes. */
+/* Appends an item to a list, or a key `a` and its value `b` to a dictionary; *end is the link that the item is stored
+ * in. */
 static bool add_item(chat_parser *p, chat_node ***end, chat_node *a, chat_node *b)
 {
     chat_node *n = chat_parse_failed(p) ? NULL : chat_node_make(p, CHAT_N_ARGUMENT);
@@ -132,7 +134,7 @@ static bool add_item(chat_parser *p, chat_node ***end, chat_node *a, chat_node *
     return true;
 }
 
-/* Parses items after "[" or "{", up to `close`. */
+/* Parses the items of a list or a dictionary after "[" or "{", up to `close`. */
 static chat_node *items(chat_parser *p, chat_node_kind kind, const char *close)
 {
     chat_node *list = chat_node_make(p, kind), **end = list ? &list->arguments : NULL;
@@ -146,7 +148,7 @@ static chat_node *items(chat_parser *p, chat_node_kind kind, const char *close)
     return list;
 }
 
-/* Parses the rest of a tuple (a list here), ", b, c", whose first item has been parsed. */
+/* Parses the rest of a tuple, such as ", b, c", after its first item `first`. Tuples become lists. */
 chat_node *chat_parse_tuple(chat_parser *p, chat_node *first, const char *close)
 {
     chat_node *list = chat_node_make(p, CHAT_N_LIST), **end = list ? &list->arguments : NULL;
@@ -179,7 +181,7 @@ static chat_node *named(chat_parser *p)
 {
     static const struct {
         const char *name;
-        int value; /* 2: none */
+        int value; /* 2: the constant none */
     } known[] = { { "true", 1 },  { "True", 1 }, { "false", 0 },
                   { "False", 0 }, { "none", 2 }, { "None", 2 } };
     for (size_t i = 0; i < CLV_LEN(known); ++i)
@@ -326,7 +328,7 @@ static chat_node *unary(chat_parser *p, bool filters)
     return n;
 }
 
-/* The levels of binary operators, loosest first; operands of the last level are unary. */
+/* The levels of binary operators, those that bind least first; the operands of the last level are unary expressions. */
 static const char *const levels[][5] = { { "+", "-" }, { "~" }, { "*", "/", "//", "%" }, { "**" } };
 
 static chat_node *binary(chat_parser *p, size_t level)

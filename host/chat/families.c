@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Families of models, by the form of their conversations, each with a built-in template: for files whose own
- * template is not understood, and for callers who choose a family themselves. */
+/* Lists families of models by the form of their conversations, each with a built-in template. These serve files whose
+ * own template is not understood, and callers who choose a family themselves. */
 #include <cleave/chat.h>
 
 #include "base/alloc.h"
@@ -67,8 +67,8 @@ static const char zephyr[] = "{% for m in messages %}"
                              "{% endfor %}"
                              "{% if add_generation_prompt %}<|assistant|>{{ '\\n' }}{% endif %}";
 
-/* In the order in which they are tried. A template belongs to the first family whose `part`, and `more` unless it is
- * NULL, it contains. */
+/* The families in the order in which they are tried. A template belongs to the first family whose `part` it contains,
+ * and also `more` unless that is NULL. */
 static const struct {
     const char *name, *text, *part, *more;
 } families[] = {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Filters, the names after a bar in a template. */
+/* Implements filters, the names after a bar in a template. */
 #include "host/chat/calls.h"
 
 #include "base/alloc.h"
@@ -55,7 +55,7 @@ static chat_value sort_key(chat_run *run, chat_value item, chat_value name, bool
     return v.kind == CHAT_STRING && !exact ? chat_string_of(chat_case(run, v.as.text, 'l')) : v;
 }
 
-/* Sorts by insertion, which is stable and fast enough for short lists. */
+/* Sorts a list by insertion, which is stable and fast enough for short lists; `down` reverses the order. */
 static void sort(chat_run *run, chat_list *list, chat_value name, bool exact, bool down)
 {
     for (size_t i = 1; i < list->count; ++i) {
@@ -87,7 +87,8 @@ static chat_value dictsort(chat_run *run, chat_value v, const chat_arguments *a)
     const chat_value list = pairs_of(run, v);
     if (run->status) return list;
     const bool by_value = chat_is_text(chat_argument(a, 1, "by"), "value");
-    for (size_t i = 0; i < list.as.list->count; ++i) { /* puts the sort key in front for now */
+    /* replaces each pair by a list of its sort key and the pair */
+    for (size_t i = 0; i < list.as.list->count; ++i) {
         chat_value *pair = list.as.list->items[i].as.list->items, key = pair[by_value];
         chat_value both = chat_list_new(run);
         chat_list_add(run, both, key);
@@ -110,7 +111,7 @@ static chat_value dictsort(chat_run *run, chat_value v, const chat_arguments *a)
 
 /* ---- of every item ------------------------------------------------------------------------------- */
 
-/* Returns the arguments from `first` on. */
+/* Returns the arguments from number `first` on. */
 static chat_arguments rest_of(const chat_arguments *a, size_t first)
 {
     chat_arguments rest = { .count = 0 };
@@ -130,7 +131,7 @@ static const char *name_of(chat_run *run, chat_value v)
     return copy;
 }
 
-/* Makes a list of a value; these filters treat none as an empty list. */
+/* Returns a value as a list, for filters that treat none as an empty list. */
 static chat_value list_or_none(chat_run *run, chat_value v)
 {
     return chat_list_of(run, v.kind == CHAT_NONE ? chat_undefined : v);
@@ -152,7 +153,8 @@ static chat_value map(chat_run *run, chat_value v, const chat_arguments *a)
     return out;
 }
 
-/* Returns the items that pass a test (or fail it, without `keeps`), themselves or by an attribute. */
+/* Returns the items that pass a test, or without `keeps` the items that fail it. With `by_attribute`, an attribute of
+ * each item is tested instead of the item. */
 static chat_value choose(chat_run *run, chat_value v, const chat_arguments *a, bool by_attribute,
                          bool keeps)
 {
@@ -186,7 +188,7 @@ static chat_value reversed(chat_run *run, chat_value v)
 
 /* ---- texts --------------------------------------------------------------------------------------- */
 
-/* Appends the spaces with which lines after the first begin; empty lines only get them if `blank` is set. */
+/* Appends `count` spaces. */
 static void put_spaces(chat_run *run, chat_out *out, int64_t count)
 {
     static const char spaces[] = "                                                                ";
@@ -289,7 +291,7 @@ chat_value chat_apply(chat_run *run, const char *filter, chat_value v, const cha
     if (strcmp(filter, "rejectattr") == 0) return choose(run, v, a, true, false);
     if (strcmp(filter, "unique") == 0) return unique(run, v);
     if (strcmp(filter, "reverse") == 0) return reversed(run, v);
-    /* the other filters work on texts, or on a value written as one */
+    /* the remaining filters work on texts; any other value is first written as a text */
     const chat_value out = text_filter(run, filter, chat_written(run, v), a, &known);
     return known || run->status ? out : wrong(run, filter, v);
 }

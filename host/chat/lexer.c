@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Splits a template into tokens: the text between tags, less the white space that the tags remove, and the names,
- * numbers, strings and operators inside them. Works like Jinja with trim_blocks and lstrip_blocks, the options
- * that transformers uses. */
+/* Splits a template into tokens: the text between tags, without the white space that the tags remove, and the names,
+ * numbers, strings and operators inside them. Works like Jinja with trim_blocks and lstrip_blocks, the options that
+ * transformers uses. */
 #include "host/chat/template.h"
 
 #include "base/alloc.h"
@@ -15,8 +15,8 @@ typedef struct lexer {
     const char *at, *end;
     chat_token *tokens;
     size_t count, room;
-    bool strip_next; /* the last tag removes the white space after it: -%} */
-    bool trim_next;  /* ... or one line end */
+    bool strip_next; /* the last tag, which ends with -%}, removes the white space after it */
+    bool trim_next;  /* the last tag removes one line end after it */
 } lexer;
 
 static chat_token *add(lexer *x, chat_token_kind kind, const char *start, size_t length)
@@ -50,7 +50,7 @@ static bool opens(const char *at, const char *end)
     return end - at > 1 && at[0] == '{' && (at[1] == '%' || at[1] == '{' || at[1] == '#');
 }
 
-/* Removes the blanks in front of a tag that is the first thing on its line. */
+/* Returns the end of the text [from, to) without the blanks before a tag that is the first thing on its line. */
 static const char *without_indent(const char *from, const char *to, bool at_start)
 {
     const char *p = to;
@@ -59,7 +59,7 @@ static const char *without_indent(const char *from, const char *to, bool at_star
     return (p == from && at_start) || (p > from && p[-1] == '\n') ? p : to;
 }
 
-/* Takes the text up to the next tag, or to the end. */
+/* Makes a token of the text up to the next tag, or to the end. */
 static void take_text(lexer *x, const char *source)
 {
     const char *from = x->at, *to = from;
@@ -87,7 +87,8 @@ static void take_text(lexer *x, const char *source)
     x->at = tag;
 }
 
-/* Leaves a tag after "%}", "}}" or "#}"; `sign` is the dash or plus in front of it, if any. */
+/* Sets what the tag that has just ended removes from the text after it. `sign` is the dash or plus before its end, if
+ * any; `block` is false for a {{ }} tag. */
 static void leave(lexer *x, bool block, char sign)
 {
     x->strip_next = sign == '-';
@@ -135,7 +136,7 @@ static void take_escape(chat_run *run, chat_out *out, const char **at, const cha
             return;
         }
     }
-    chat_put_text(run, out, "\\"); /* like Python, keeps an unknown escape */
+    chat_put_text(run, out, "\\"); /* keeps an unknown escape, as Python does */
 }
 
 static void take_string(lexer *x)
@@ -214,7 +215,7 @@ static void take_sign(lexer *x)
     add(x, CHAT_T_SIGN, x->at++, 1);
 }
 
-/* Returns the length of the tag's end if the tag ends here, else 0; *sign is the dash or plus in front of it. */
+/* Returns the length of the tag's end if the tag ends here, else 0. *sign is the dash or plus before the end. */
 static size_t closes(const lexer *x, char close, char *sign)
 {
     const char *p = x->at;
@@ -222,8 +223,7 @@ static size_t closes(const lexer *x, char close, char *sign)
     return x->end - p > 1 && p[0] == close && p[1] == '}' ? (size_t)(p - x->at) + 2 : 0;
 }
 
-/* Takes the tokens inside a tag. Open braces are counted, because a dictionary in {{ }} may end with "}}" of its
- * own. */
+/* Makes the tokens inside a tag. Counts open braces, because a dictionary in {{ }} may itself end with "}}". */
 static void take_inside(lexer *x, char close)
 {
     size_t braces = 0;
@@ -261,7 +261,7 @@ static void take_inside(lexer *x, char close)
     }
 }
 
-/* Takes {% raw %} ... {% endraw %} as plain text. */
+/* Makes a text token of {% raw %} ... {% endraw %}; returns false if the template does not continue with it. */
 static bool take_raw(lexer *x)
 {
     const chat_token *last = x->count ? &x->tokens[x->count - 1] : NULL;
@@ -275,7 +275,8 @@ static bool take_raw(lexer *x)
 chat_token *chat_tokens(chat_run *run, const char *source)
 {
     size_t length = strlen(source);
-    if (length && source[length - 1] == '\n') --length; /* one line end at the end is dropped */
+    /* one line end at the end of the template is dropped */
+    if (length && source[length - 1] == '\n') --length;
     lexer x = { .run = run, .at = source, .end = source + length };
     run->line = 1;
     while (x.at < x.end && !run->status) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Conversions of values to lists, and of lists to texts. */
+/* Converts values to lists, and lists to texts. */
 #include "host/chat/calls.h"
 
 chat_value chat_list_of(chat_run *run, chat_value v)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Python's methods of texts and dictionaries. */
+/* Implements Python's methods of texts and dictionaries. */
 #include "host/chat/calls.h"
 
 #include "base/alloc.h"
@@ -45,7 +45,7 @@ static chat_value split(chat_run *run, chat_string text, const chat_arguments *a
     return list;
 }
 
-/* Tells whether a text begins (or ends) with `part`, or with one of them if it is a list. */
+/* Returns whether a text begins (with `end`: ends) with `part`, or with one of its items if `part` is a list. */
 static chat_value has_end(chat_run *run, chat_string text, chat_value part, bool end)
 {
     if (part.kind == CHAT_LIST) {
@@ -69,7 +69,7 @@ static chat_value join_list(chat_run *run, chat_string between, chat_value list)
     return chat_list_join(run, list, &a);
 }
 
-/* Python's format with "{}", "{0}" and "{name}"; format specifications like {:>8} are not supported. */
+/* Implements Python's format with "{}", "{0}" and "{name}"; format specifications like {:>8} are not supported. */
 static chat_value format(chat_run *run, chat_string text, const chat_arguments *a)
 {
     chat_out out = { 0 };

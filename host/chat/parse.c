@@ -19,13 +19,13 @@ static void end_tag(chat_parser *p)
         chat_parse_fail(p, "the end of the tag");
 }
 
-/* Tells whether the next tag is {% name ... */
+/* Returns whether the next tag is {% name ... %}. */
 static bool at_tag(const chat_parser *p, const char *name)
 {
     return p->t->kind == CHAT_T_BEGIN && chat_parse_token_is(p->t + 1, CHAT_T_NAME, name);
 }
 
-/* Takes {% name %}, the required end of a statement. */
+/* Moves past {% name %}, the required end of a statement, or fails. */
 static void need_tag(chat_parser *p, const char *name)
 {
     if (chat_parse_failed(p)) return;
@@ -62,7 +62,7 @@ static chat_node *if_statement(chat_parser *p)
     if (at_tag(p, "elif")) {
         p->t += 2;
         if (!chat_parse_enter(p)) return NULL;
-        n->other = if_statement(p); /* takes endif */
+        n->other = if_statement(p); /* moves past {% endif %} */
         chat_parse_leave(p);
         return n;
     }
@@ -81,7 +81,7 @@ static chat_node *for_statement(chat_parser *p)
     n->names = names(p);
     if (chat_parse_failed(p) || !chat_parse_take_name(p, "in"))
         return chat_parse_failed(p) ? NULL : chat_parse_fail(p, "in");
-    n->a = chat_parse_condition(p, true); /* a following "if" belongs to the loop */
+    n->a = chat_parse_condition(p, true); /* an "if" that follows is the loop's condition */
     if (!chat_parse_failed(p) && chat_parse_take_name(p, "if"))
         n->b = chat_parse_condition(p, true);
     if (!chat_parse_failed(p) && chat_parse_at_name(p, "recursive")) {
@@ -98,7 +98,8 @@ static chat_node *for_statement(chat_parser *p)
     return n;
 }
 
-/* Parses filters whose input is not known yet: {% filter trim|upper %}, {% set x | trim %}. */
+/* Parses filters of a statement, whose input is not part of the expression: {% filter trim|upper %}, {% set x | trim
+ * %}. */
 static chat_node *filters_of_body(chat_parser *p, bool first)
 {
     chat_node *n = chat_node_make(p, CHAT_N_WAITING);
@@ -169,7 +170,7 @@ static chat_node *filter_statement(chat_parser *p)
     return n;
 }
 
-/* Parses {% generation %}, which marks the text that a model is trained on; it just writes its body. */
+/* Parses {% generation %}, which marks the text on which a model is trained. It has no other effect than its body. */
 static chat_node *group_statement(chat_parser *p)
 {
     chat_node *n = chat_node_make(p, CHAT_N_GROUP);

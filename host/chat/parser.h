@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Shared by the two halves of the parser: their place in the tokens, and functions that test the next token. */
+/* Declares what the two halves of the parser share: its position in the tokens, and functions that test the next
+ * token. */
 #ifndef CLEAVE_HOST_CHAT_PARSER_H
 #define CLEAVE_HOST_CHAT_PARSER_H
 
@@ -14,7 +15,8 @@ chat_node *chat_node_make(chat_parser *parser, chat_node_kind kind);
 bool chat_parse_failed(const chat_parser *parser);
 /* Fails with the message "found X, expected Y"; returns NULL. */
 chat_node *chat_parse_fail(chat_parser *parser, const char *expected);
-/* Count a level of nesting, which is limited because the parser recurses on the machine's stack. */
+/* chat_parse_enter counts a level of nesting and returns false beyond the limit, since the parser recurses on the
+ * machine's stack. chat_parse_leave ends the level. */
 bool chat_parse_enter(chat_parser *parser);
 void chat_parse_leave(chat_parser *parser);
 
@@ -29,13 +31,13 @@ const char *chat_parse_need_name(chat_parser *parser);
 const char *chat_parse_text_of(chat_parser *parser, const chat_token *token);
 
 chat_node *chat_parse_expression(chat_parser *parser);
-/* Parses an expression without "a if b else c". */
+/* Parses operands that are joined by "and", and also by "or" if `or` is set, but not "a if b else c". */
 chat_node *chat_parse_condition(chat_parser *parser, bool or);
-/* Parses a.b[c](d), without filters. */
+/* Parses an operand with its members, indexes and calls, such as a.b[c](d), but without filters. */
 chat_node *chat_parse_member(chat_parser *parser);
-/* Parses a filter after "|". */
+/* Parses a filter after "|"; `object` is the filter's input. */
 chat_node *chat_parse_filter(chat_parser *parser, chat_node *object);
-/* Parses the rest of a tuple, ", b, c", after its first item; `close` (may be NULL) ends it. */
+/* Parses the rest of a tuple, such as ", b, c", after its first item `first`; `close` (may be NULL) ends it. */
 chat_node *chat_parse_tuple(chat_parser *parser, chat_node *first, const char *close);
 
 #endif

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Executes a template. */
+/* Executes the statements of a template. */
 #include "host/chat/template.h"
 
 #include "base/alloc.h"
 
 #include <string.h>
 
-/* A scope of variables: an iteration of a loop, a call of a macro, or the template. */
+/* The variables of a scope: of an iteration of a loop, of a call of a macro, or of the whole template. */
 typedef struct scope {
     chat_value variables; /* a dictionary */
     struct scope *outer;
@@ -18,7 +18,7 @@ typedef struct engine {
     chat_run *run;
     scope *scope, *globals;
     chat_out *out;
-    chat_value waiting; /* the text to which filters of a body apply */
+    chat_value waiting; /* the text to which the filters of a body are applied */
     leaving leaving;
 } engine;
 
@@ -179,7 +179,7 @@ static chat_value test(engine *e, const chat_node *n)
     chat_value value = evaluate(e, n->a);
     take_arguments(e, n->arguments, &given);
     if (failed(e)) return chat_undefined;
-    /* functions count as defined, although they are no variables */
+    /* names of functions count as defined, although they are not variables */
     if (value.kind == CHAT_UNDEFINED && n->a->kind == CHAT_N_NAME && chat_is_function(n->a->name))
         value = chat_bool(true);
     return chat_bool(chat_test(e->run, n->name, value, &given));
@@ -248,7 +248,7 @@ static chat_value evaluate(engine *e, const chat_node *n)
 
 /* ---- loops --------------------------------------------------------------------------------------- */
 
-/* Returns the items of a loop as a list: also a dictionary's keys, or a text's characters. */
+/* Returns the items over which a loop runs, as a list; of a dictionary its keys, of a text its characters. */
 static chat_value items_of(engine *e, chat_value over)
 {
     chat_arguments none = { .count = 0 };
@@ -337,7 +337,7 @@ static void loop(engine *e, const chat_node *n)
 
 /* ---- statements ---------------------------------------------------------------------------------- */
 
-/* Gives `value` to the names of the statement, or to a member of a namespace. */
+/* Assigns `value` to the names in the statement, or to a member of a namespace. */
 static void set_value(engine *e, const chat_node *n, chat_value value)
 {
     if (failed(e)) return;
@@ -354,7 +354,7 @@ static void set_value(engine *e, const chat_node *n, chat_value value)
         chat_dict_set(e->run, object, chat_text(n->a->name), value);
 }
 
-/* Returns the body's output, passed through the filters of the tag. */
+/* Executes the body of a statement and returns its output, passed through the statement's filters. */
 static chat_value written_by(engine *e, const chat_node *n)
 {
     chat_out out = { 0 }, *outer = e->out;

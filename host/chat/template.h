@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A template as a tree: lexer.c and parse.c read it, run.c executes it, and calls.c provides its filters, tests
- * and methods. */
+/* Declares a template as a tree of nodes: lexer.c and parse.c make it, run.c executes it, and calls.c, filters.c and
+ * methods.c implement its functions. */
 #ifndef CLEAVE_HOST_CHAT_TEMPLATE_H
 #define CLEAVE_HOST_CHAT_TEMPLATE_H
 
@@ -9,7 +9,7 @@
 /* ---- tokens -------------------------------------------------------------------------------------- */
 
 typedef enum chat_token_kind {
-    CHAT_T_TEXT,  /* between tags */
+    CHAT_T_TEXT,  /* the text between tags */
     CHAT_T_BEGIN, /* {% */
     CHAT_T_PRINT, /* {{ */
     CHAT_T_END,   /* %} or }} */
@@ -25,10 +25,10 @@ typedef struct chat_token {
     unsigned line;
     const char *start;
     size_t length;
-    chat_value value; /* NUMBER, STRING */
+    chat_value value; /* the value of a NUMBER or a STRING */
 } chat_token;
 
-/* Returns all tokens, ending with CHAT_T_LAST; NULL after a failure. */
+/* Returns all tokens of a template, the last of which is CHAT_T_LAST; NULL after a failure. */
 chat_token *chat_tokens(chat_run *run, const char *source);
 
 /* ---- nodes --------------------------------------------------------------------------------------- */
@@ -39,13 +39,13 @@ typedef enum chat_node_kind {
     CHAT_N_PRINT,    /* a */
     CHAT_N_IF,       /* a, body, other */
     CHAT_N_FOR,      /* names, a: what, b: condition or NULL, body, other */
-    CHAT_N_SET,      /* names (or a: an attribute), b */
-    CHAT_N_SET_TEXT, /* names, body, b: filters over it or NULL */
+    CHAT_N_SET,      /* b: the value of `names`, or of `a`, a member of a namespace */
+    CHAT_N_SET_TEXT, /* names, body: their value, b: filters over it or NULL */
     CHAT_N_MACRO,    /* name, arguments: names with defaults, body */
     CHAT_N_FILTER,   /* b: filters over body */
     CHAT_N_BREAK,
     CHAT_N_CONTINUE,
-    CHAT_N_GROUP, /* body: of tags without an effect */
+    CHAT_N_GROUP, /* body: of a tag without any other effect */
     /* expressions */
     CHAT_N_VALUE,  /* value */
     CHAT_N_NAME,   /* name */
@@ -63,20 +63,20 @@ typedef enum chat_node_kind {
     CHAT_N_OR,       /* a, b */
     CHAT_N_BINARY,   /* a sign b */
     CHAT_N_CHOICE,   /* b if a else c; c may be NULL */
-    CHAT_N_ARGUMENT, /* of calls: a, with a name or without; name is NULL */
-    CHAT_N_WAITING,  /* what CHAT_N_FILTER applies its filters to */
+    CHAT_N_ARGUMENT, /* an argument of a call: a, name: NULL if it has none */
+    CHAT_N_WAITING,  /* the text to which CHAT_N_FILTER applies its filters */
 } chat_node_kind;
 
 typedef struct chat_node {
     chat_node_kind kind;
     unsigned line;
-    const char *name; /* terminated */
+    const char *name; /* NUL-terminated */
     chat_value value;
     struct chat_node *a, *b, *c, *d, *body, *other, *arguments, *names, *next;
     char sign[3];
 } chat_node;
 
-/* Returns the statements; NULL after a failure, or if there are none. */
+/* Returns the first statement of the template; NULL after a failure, or if there are none. */
 chat_node *chat_parse(chat_run *run, const chat_token *tokens);
 
 /* ---- work ---------------------------------------------------------------------------------------- */
@@ -86,11 +86,11 @@ enum { CHAT_ARGUMENTS_MOST = 16 };
 /* The arguments of a call, a filter or a test. */
 typedef struct chat_arguments {
     chat_value values[CHAT_ARGUMENTS_MOST];
-    const char *names[CHAT_ARGUMENTS_MOST]; /* NULL: by place */
+    const char *names[CHAT_ARGUMENTS_MOST]; /* NULL: the argument has no name */
     size_t count;
 } chat_arguments;
 
-/* Returns argument `at`, given by position or by name; undefined if it was not given. */
+/* Returns argument number `at`, or the argument called `name`; undefined if the call has neither. */
 chat_value chat_argument(const chat_arguments *arguments, size_t at, const char *name);
 
 chat_value chat_apply(chat_run *run, const char *filter, chat_value value,
@@ -105,7 +105,7 @@ chat_value chat_member(chat_run *run, chat_value object, chat_value key);
 chat_value chat_slice(chat_run *run, chat_value object, chat_value from, chat_value to,
                       chat_value step);
 
-/* Executes the statements. `globals` is a dictionary. */
+/* Executes the statements and appends their output to `out`. `globals` is a dictionary of variables. */
 void chat_execute(chat_run *run, const chat_node *statements, chat_value globals, chat_out *out);
 
 #endif

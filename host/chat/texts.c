@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Functions on texts, character by character. */
+/* Implements functions on texts, character by character. */
 #include "host/chat/calls.h"
 
 #include "base/alloc.h"
@@ -89,7 +89,7 @@ chat_string chat_replace(chat_run *run, chat_string text, chat_string from, chat
     return chat_put_end(&out);
 }
 
-/* Changes the case letter by letter, with Unicode's simple mapping. */
+/* Changes the case letter by letter, with Unicode's simple case mapping. */
 chat_string chat_case(chat_run *run, chat_string text, char to)
 {
     chat_out out = { 0 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Values of a template: their memory, construction and comparison. */
+/* Implements the values of a template: their memory, construction and comparison. */
 #define _GNU_SOURCE
 #include "host/chat/value.h"
 
@@ -57,7 +57,7 @@ chat_value chat_fail(chat_run *run, clv_status status, const char *format, ...)
 {
     char message[400];
     va_list args;
-    if (run->status) return chat_undefined; /* keeps the first failure */
+    if (run->status) return chat_undefined; /* the first failure's message stays */
     va_start(args, format);
     vsnprintf(message, sizeof message, format, args);
     va_end(args);
@@ -131,7 +131,7 @@ chat_string chat_join(chat_run *run, chat_string a, chat_string b)
 
 /* ---- text that grows ----------------------------------------------------------------------------- */
 
-/* Makes room for more by copying; the old bytes stay allocated until the memory is released. */
+/* Makes room for `wanted` bytes by copying the text; the old bytes stay allocated until the memory is released. */
 static bool grow(chat_run *run, chat_out *out, size_t wanted)
 {
     if (wanted <= out->room) return true;
@@ -176,7 +176,7 @@ chat_value chat_list_new(chat_run *run)
     return (chat_value){ CHAT_LIST, { .list = list } };
 }
 
-/* Returns a longer copy of an array; NULL without memory. */
+/* Returns a longer copy of an array of `used` items of `size` bytes; NULL if memory runs out. */
 static void *longer(chat_run *run, const void *items, size_t used, size_t *room, size_t size)
 {
     const size_t wanted = CLV_MAX(2 * *room, (size_t)8);
@@ -207,7 +207,7 @@ chat_value chat_dict_new(chat_run *run)
     return (chat_value){ CHAT_DICT, { .dict = dict } };
 }
 
-/* Tells whether two keys, which are texts or numbers, are equal. */
+/* Returns whether two keys, which are texts or numbers, are equal. */
 static bool same_key(chat_value a, chat_value b)
 {
     if (a.kind == CHAT_STRING && b.kind == CHAT_STRING)

@@ -28,7 +28,7 @@ static void put_float(chat_run *run, chat_out *out, double number)
     chat_put_text(run, out, digits);
 }
 
-/* Writes the digits of a whole number; chat_put_text has to copy them, as they are local. */
+/* Writes the digits of a whole number; chat_put_text must copy them, since their buffer is local. */
 static void put_digits(chat_run *run, chat_out *out, int64_t whole)
 {
     char digits[24];
@@ -71,7 +71,7 @@ typedef struct writer {
     chat_run *run;
     chat_out *out;
     bool json;
-    int indent, depth; /* indent < 0: one line */
+    int indent, depth; /* indent: spaces per level; < 0: all on one line */
 } writer;
 
 static void put_value(writer *w, chat_value v);
