@@ -271,7 +271,7 @@ chat_node *chat_parse_filter(chat_parser *p, chat_node *object)
     return n;
 }
 
-/* Parses a test after "is". One argument may follow without brackets: x is divisibleby 3. */
+/* Parses a test after "is". An argument may follow without brackets, as in x is divisibleby 3. */
 static chat_node *test(chat_parser *p, chat_node *object)
 {
     const bool negated = chat_parse_take_name(p, "not");
@@ -351,7 +351,7 @@ static chat_node *binary(chat_parser *p, size_t level)
     return n;
 }
 
-/* Parses a comparison a < b, also with "in" and "not in". Chains like a < b < c are not supported. */
+/* Parses a comparison such as a < b, a in b or a not in b. Chains like a < b < c are not supported. */
 static chat_node *comparison(chat_parser *p)
 {
     static const char *const signs[] = { "==", "!=", "<=", ">=", "<", ">" };

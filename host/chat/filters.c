@@ -48,7 +48,8 @@ static chat_value pairs_of(chat_run *run, chat_value v)
 
 /* ---- order --------------------------------------------------------------------------------------- */
 
-/* Returns the value by which an item is sorted; texts are compared without regard to case unless `exact`. */
+/* Returns the value by which an item is sorted: its attribute `name`, or the item itself. Texts are compared without
+ * regard to case unless `exact`. */
 static chat_value sort_key(chat_run *run, chat_value item, chat_value name, bool exact)
 {
     const chat_value v = chat_attribute_of(run, item, name);

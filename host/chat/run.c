@@ -60,7 +60,8 @@ static void take_arguments(engine *e, const chat_node *list, chat_arguments *out
     }
 }
 
-/* Binds a macro's arguments by position, then by name; missing ones get their default, or stay undefined. */
+/* Binds a macro's arguments by position, then by name. Arguments that are not given get their default, or stay
+ * undefined. */
 static void bind_arguments(engine *e, const chat_node *macro, const chat_arguments *given)
 {
     size_t place = 0;

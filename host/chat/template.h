@@ -16,7 +16,7 @@ typedef enum chat_token_kind {
     CHAT_T_NAME,
     CHAT_T_NUMBER,
     CHAT_T_STRING,
-    CHAT_T_SIGN, /* one or two characters */
+    CHAT_T_SIGN, /* an operator of one or two characters */
     CHAT_T_LAST,
 } chat_token_kind;
 
@@ -38,7 +38,7 @@ typedef enum chat_node_kind {
     CHAT_N_TEXT,     /* value */
     CHAT_N_PRINT,    /* a */
     CHAT_N_IF,       /* a, body, other */
-    CHAT_N_FOR,      /* names, a: what, b: condition or NULL, body, other */
+    CHAT_N_FOR,      /* names, a: the items, b: condition or NULL, body, other */
     CHAT_N_SET,      /* b: the value of `names`, or of `a`, a member of a namespace */
     CHAT_N_SET_TEXT, /* names, body: their value, b: filters over it or NULL */
     CHAT_N_MACRO,    /* name, arguments: names with defaults, body */

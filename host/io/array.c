@@ -77,7 +77,7 @@ clv_status clv_file_array_create(clv_file_array *array, const char *what, clv_ty
     return CLV_OK;
 }
 
-/* The conversion loop for each pair of types: a cast that rounds once. */
+/* Defines a conversion loop from the type `from`: a cast, which rounds once. */
 #define CONVERT_FROM(from)                           \
     for (size_t i = 0; i < count; ++i)               \
         out[i] = (to)((const from *)array->data)[i]; \

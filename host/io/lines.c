@@ -254,11 +254,11 @@ clv_status clv_lines_next(clv_lines *l, size_t most_lines, size_t most_bytes)
             taken += length + 1;
         } else if (l->count || l->ended) {
             break;
-        } else { /* only blank lines were left */
+        } else { /* all lines in the buffer were blank */
             CLV_TRY(whole_record(l, CLV_MAX(most_bytes, (size_t)1)));
         }
     }
-    if (l->decoded.length) { /* the buffer no longer moves */
+    if (l->decoded.length) { /* l->decoded is not reallocated from here on */
         const char *at = l->decoded.data;
         for (size_t i = 0; i < l->count; at += l->lengths[i++])
             l->texts[i] = at;

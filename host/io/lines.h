@@ -58,9 +58,9 @@ void clv_lines_take(clv_lines *lines, const char *path, char *text, size_t lengt
  * CLV_OK, CLV_E_IO, CLV_E_FORMAT or CLV_E_MEMORY. */
 clv_status clv_lines_choose(clv_lines *lines, clv_lines_kind kind, const char *name, size_t column,
                             const char **chosen);
-/* Reads the next lines: at most `most_lines`, and no more than about `most_bytes` unless a single line is longer. The
- * results of the previous call become invalid. Returns CLV_OK; CLV_E_IO; CLV_E_FORMAT for a line longer than
- * CLV_LINE_MAX or without the wanted column; CLV_E_MEMORY; CLV_E_CANCELLED if `stop` became true. */
+/* Reads the next chunk of lines: at most `most_lines`, and no more than about `most_bytes` unless a single line is
+ * longer. The texts of the previous chunk become invalid. Returns CLV_OK; CLV_E_IO; CLV_E_FORMAT for a line that is
+ * longer than CLV_LINE_MAX or lacks the chosen column; CLV_E_MEMORY; CLV_E_CANCELLED if `stop` became true. */
 clv_status clv_lines_next(clv_lines *lines, size_t most_lines, size_t most_bytes);
 void clv_lines_close(clv_lines *lines);
 

@@ -83,7 +83,7 @@ clv_status clv_output_patch(clv_output *o, const void *data, size_t length)
     return fflush(o->file) || fseeko(o->file, 0, SEEK_END) ? io_error(o, "write") : CLV_OK;
 }
 
-/* Copies the anonymous file to its destination. */
+/* Copies the anonymous file to the output's destination. */
 static clv_status pour(clv_output *o)
 {
     char *buffer = clv_alloc(BUFFER, 1);

@@ -8,8 +8,8 @@
 
 #include <stdint.h>
 
-/* Sets the limit in bytes; 0 restores the default, which is half of the free memory (and of an address-space limit).
- * The command passes --mem-limit. Set it before any thread reads files. */
+/* Sets the limit in bytes; 0 restores the default, which is half of the free memory, counted within the limits of the
+ * container and of the process. The command passes --mem-limit. Call this before any thread reads files. */
 void clv_io_set_room(uint64_t bytes);
 uint64_t clv_io_room(void);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads bytes from a regular file, exactly as many as requested. */
+/* Reads exactly as many bytes as requested from a regular file. */
 #define _GNU_SOURCE
 #include "host/io/stream.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads bytes from a regular file, exactly as many as requested. */
+/* Reads exactly as many bytes as requested from a regular file. */
 #ifndef CLEAVE_HOST_IO_STREAM_H
 #define CLEAVE_HOST_IO_STREAM_H
 

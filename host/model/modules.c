@@ -15,7 +15,7 @@ enum { MODULES_MAX = 32, STEPS_MAX = MODULES_MAX + 2, EXTENT_MAX = 1 << 24 };
 /* A module of modules.json, with its own config.json. */
 typedef struct module {
     const char *folder; /* the model's folder */
-    const char *kind;   /* the last word of its type */
+    const char *kind;   /* the last word of the module's type */
     char *inside, *what;
     clv_json *root; /* its config.json; NULL: there is none */
 } module;
@@ -132,7 +132,7 @@ static clv_status take_function(const char *what, const clv_json *root, clv_mode
                     what, *name ? name : clv_folder_kind(value));
 }
 
-/* Refuses a module that reads or writes something other than the pooled vector. */
+/* Fails for a module that reads or writes something other than the pooled vector. */
 static clv_status check_names(const module *m)
 {
     static const char *const keys[] = { "module_input_name", "module_output_name" };

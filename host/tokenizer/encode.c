@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-/* Working memory, released at the end of the text. */
+/* The working memory for one text, released when the text has been encoded. */
 typedef struct work {
     const clv_tokenizer *t;
     clv_token_rows *rows;

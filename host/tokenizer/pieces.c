@@ -97,7 +97,8 @@ clv_status clv_pieces_finish(clv_pieces *p, const char *what, const char *mark)
         if (!length) continue; /* an empty line never matches */
         if (mark && length > mark_length && memcmp(text, mark, mark_length) == 0)
             file_piece(p, text + mark_length, length - mark_length, CLV_PIECE_TAIL, (int32_t)id);
-        /* No word begins with "##": splitting at punctuation prevents that for such a mark. */
+        /* Every piece is also filed as a head. No word begins with the mark "##", since words are split at
+         * punctuation. */
         file_piece(p, text, length, CLV_PIECE_HEAD, (int32_t)id);
     }
     return CLV_OK;

@@ -10,7 +10,8 @@
 
 #include <string.h>
 
-enum { MAX_THREADS = 64, LEAST_BYTES = 16384 }; /* fewer bytes are not worth a thread */
+/* LEAST_BYTES: a thread for fewer bytes is not worth starting */
+enum { MAX_THREADS = 64, LEAST_BYTES = 16384 };
 
 typedef struct share {
     const clv_tokenizer *t;

@@ -122,7 +122,7 @@ typedef enum clv_split_kind {
     CLV_SPLIT_NUMBERS, /* separates digits from other text, `most` digits per word */
     CLV_SPLIT_WORDS,   /* splits by one of the usual regular expressions: see split.c */
     CLV_SPLIT_META,    /* replaces spaces by `mark`, so that words begin with it */
-    CLV_SPLIT_SPACES,  /* words are the parts between white space */
+    CLV_SPLIT_SPACES,  /* splits at white space, which is no part of a word */
 } clv_split_kind;
 
 typedef struct clv_split {
@@ -163,7 +163,7 @@ struct clv_tokenizer {
     size_t before_count, after_count;
     /* pairs: two texts are [CLS] A [SEP] B [SEP]; pair_types: B and the token after it are of type 1 */
     bool pairs, pair_types;
-    bool double_pairs; /* two texts are <s> A </s> </s> B </s> */
+    bool double_pairs; /* a pair of texts becomes <s> A </s> </s> B </s> */
     size_t max_length;
     bool keep_end;  /* shortens a long text to its last tokens, not its first */
     bool pads_left; /* tokenizer.json pads on the left; Cleave does not pad */
@@ -188,7 +188,7 @@ struct clv_tokenizer {
     bool whole_words;      /* a word that is a piece is not split */
     bool fuse_unknown;     /* neighbouring unknown characters become one token */
     bool strip_first;      /* decoding removes one leading space from a text's first piece */
-    int32_t byte_ids[256]; /* the piece of a byte; -1: none */
+    int32_t byte_ids[256]; /* the piece of each byte; -1: none */
     float *scores;         /* [pieces.ids]: SENTENCEPIECE; the highest joins first */
     double *weights;       /* [pieces.ids]: UNIGRAM; logarithms of probabilities */
     double unknown_weight; /* UNIGRAM: weight of a character without a piece */

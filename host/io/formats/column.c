@@ -25,9 +25,9 @@ typedef struct cell {
 typedef struct table {
     const char *path, *at, *end;
     size_t line;    /* number of the current line, from 1 */
-    char separator; /* ',', ';', '\t', or ' ' for blanks; 0: not known yet */
+    char separator; /* ',', ';', '\t', or ' ' for blanks; 0: not yet determined */
     cell cells[MAX_COLUMNS], names[MAX_COLUMNS];
-    size_t count, name_count; /* cells of this row; number of column names */
+    size_t count, name_count; /* count: cells of this row; name_count: column names */
     size_t column;            /* the column to read */
     double *values;
     size_t value_count, capacity;
@@ -85,7 +85,7 @@ static bool number_in(const cell *c, double *value)
     if (!c->length || c->length > MAX_CELL) return false;
     memcpy(text, c->at, c->length);
     text[c->length] = '\0';
-    for (char *at = text; *at; ++at) /* Fortran's double precision */
+    for (char *at = text; *at; ++at) /* Fortran writes the exponent of doubles with D */
         if (*at == 'D' || *at == 'd') *at = 'e';
     return strlen(text) == c->length && clv_parse_double(text, value);
 }

@@ -16,18 +16,18 @@
 
 enum { CLV_FITS_FIRST_IMAGE = -1 };
 
-/* Reads the image of an HDU (0 is the primary one), or the first one with data. The file may be plain, compressed by
- * gzip, or hold tile-compressed images (.fz).
+/* Reads the image of HDU `hdu` (0 is the primary one), or, if it is CLV_FITS_FIRST_IMAGE, the first image with data.
+ * The file may be plain or compressed by gzip, or hold tile-compressed images (.fz).
  *
  * `array` has the axes in C order, [NAXIS3,NAXIS2,NAXIS1], rank 1 to 4, and the type that holds every pixel after
  * BSCALE and BZERO exactly: BITPIX 16 with BZERO 32768 becomes uint16; other scalings become float32 (8 and 16 bits) or
- * float64. Integers with BLANK also become float, with NaN for blank pixels; signed bytes become int16; 64 unsigned
- * bits become float64, rounded.
+ * float64. Integers with BLANK also become float, with NaN for blank pixels; signed bytes become int16; unsigned 64-bit
+ * integers become float64, rounded.
  *
- * `cards`, unless NULL, gets the cards that a result may carry on. It must be zero on entry.
+ * `cards`, unless NULL, gets the cards that may be copied to a result (clv_fits_card_carry). It must be zero on entry.
  *
- * Returns CLV_OK; CLV_E_IO; CLV_E_FORMAT (not FITS, damaged, no image, too short for its sizes); CLV_E_SHAPE (rank,
- * overflow); CLV_E_MEMORY. Outputs are zero after a failure. */
+ * Returns CLV_OK; CLV_E_IO; CLV_E_FORMAT (not FITS, damaged, no image, or shorter than its header claims); CLV_E_SHAPE
+ * (rank, overflow); CLV_E_MEMORY. Outputs are zero after a failure. */
 clv_status clv_fits_read(const char *path, int hdu, clv_file_array *array, clv_fits_cards *cards);
 
 /* Reads an image like clv_fits_read, but from the HDU that `extension` names, as in CFITSIO's brackets: a number (0 is

@@ -33,9 +33,9 @@ void clv_fits_card_comment(clv_fits_cards *cards, const char *text); /* as many 
 
 void clv_fits_card_history(clv_fits_cards *cards, const char *text);
 
-/* Copies an input's card if it also holds for a result: target, telescope, instrument, time, pixel scale, world
- * coordinates, ESO's HIERARCH keywords, and the unit of the values (BUNIT), which the caller must replace if the result
- * has another. Ignores other cards. */
+/* Copies an input's card if it may also hold for a result: target, telescope, instrument, time, pixel scale, world
+ * coordinates, ESO's HIERARCH keywords, and the unit of the values (BUNIT), although a result may have another unit.
+ * Ignores other cards. */
 void clv_fits_card_carry(clv_fits_cards *cards, const char *record);
 
 /* Removes the world coordinates, for instance if they come from another HDU than the image. */

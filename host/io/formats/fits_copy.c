@@ -9,7 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CARD = 80, VALUE = 11 }; /* where the text of a string value begins */
+/* VALUE: column, from 0, at which the text of a string value begins */
+enum { CARD = 80, VALUE = 11 };
 
 void clv_fits_raw_clear(clv_fits_raw *raw)
 {

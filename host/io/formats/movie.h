@@ -58,9 +58,10 @@ typedef struct clv_movie_facts {
 
 typedef struct clv_movie clv_movie;
 
-/* Opens a movie. Returns CLV_OK; CLV_E_IO; CLV_E_FORMAT (damaged, unless `partial`: the message names the last readable
- * frame; colour or several channels or planes without a choice; a type that cannot be a pixel); CLV_E_SHAPE;
- * CLV_E_MEMORY. Integers and floats of other sizes become float32, and a notice says so. */
+/* Opens a movie. Frames of 32-bit and 64-bit integers or of float64 become float32, and a notice says so. Returns
+ * CLV_OK; CLV_E_IO; CLV_E_SHAPE; CLV_E_MEMORY; CLV_E_FORMAT for a type that cannot be a pixel, for colour, channels or
+ * planes of which the options choose none, and for a damaged file unless `partial` is set, with a message that names
+ * the last readable frame. */
 clv_status clv_movie_open(const char *path, const clv_movie_options *options, clv_movie **movie);
 /* Opens several files as one movie: the frames of the first file, then those of the second, and so on. If the first
  * file holds stacks (CLV_MOVIE_ZYX: one stack), all others must hold stacks of as many planes. clv_movie_open also

@@ -77,7 +77,7 @@ static clv_status fetch(const clv_movie *movie, zarr_movie *m, size_t t, size_t 
     const size_t wanted[3] = { t / of_role(m, l->chunk, T), channel / of_role(m, l->chunk, C),
                                z / of_role(m, l->chunk, Z) };
     if (memcmp(wanted, m->slab_at, sizeof wanted) == 0 && m->slab_channel == channel) return CLV_OK;
-    m->slab_channel = SIZE_MAX; /* no valid slab until this one is complete */
+    m->slab_channel = SIZE_MAX; /* the slab is invalid until it has been read completely */
     size_t index[CLV_ZARR_RANK] = { 0 };
     for (int role = T; role <= Z; ++role)
         if (m->axis[role] >= 0) index[m->axis[role]] = wanted[role];
@@ -126,7 +126,7 @@ static void set_unit(char *out, size_t capacity, const char *name)
     clv_copy_string(out, capacity, name);
 }
 
-/* Returns the product of the scales along one axis in a list of transformations. */
+/* Returns the product of all scales along axis `axis` in a list of coordinate transformations. */
 static double scale_of(const clv_json *transformations, size_t axis)
 {
     double scale = 1;

@@ -76,8 +76,8 @@ void clv_npy_swap(void *data, size_t bytes, size_t size)
     }
 }
 
-/* Widens float16 in place. The narrow numbers are in the last part of `data`; writing from the front never overtakes
- * reading. */
+/* Widens float16 to float32 in place. The float16 numbers are in the last part of `data`, so that writing from the
+ * front never overtakes reading. */
 static void widen_halves(float *data, size_t count)
 {
     const char *narrow = (const char *)data + count * 2;

@@ -56,7 +56,7 @@ void clv_npy_codes_close(clv_npy_codes *f)
 clv_status clv_npy_codes_create(clv_output *output, const char *path, size_t rows, size_t bytes,
                                 bool is_signed)
 {
-    enum { HEAD = 128 }; /* a multiple of 64, with room for every shape */
+    enum { HEAD = 128 }; /* bytes of the header: a multiple of 64, with room for every shape */
     char head[HEAD + 1];
     int length = snprintf(head, HEAD,
                           "\x93NUMPY\x01%cHH{'descr': '|%s', 'fortran_order': False, "

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Writes a matrix as an .npy file, row by row, or a movie, frame by frame. */
+/* Writes a matrix as an .npy file row by row, or a movie frame by frame. */
 #include "host/io/formats/npy_stream.h"
 
 #include "base/alloc.h"
@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-enum { HEAD = 128 }; /* a multiple of 64, with room for every number of rows */
+enum { HEAD = 128 }; /* bytes of the header: a multiple of 64, with room for every number of rows */
 
 static void make_head(const clv_npy_stream *s, char head[HEAD + 1])
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Writes a matrix as an .npy file, row by row, or a movie, frame by frame. The number of rows or frames is written at
- * the end. */
+/* Writes a matrix as an .npy file row by row, or a movie frame by frame. The number of rows or frames is written into
+ * the header at the end. */
 #ifndef CLEAVE_HOST_IO_FORMATS_NPY_STREAM_H
 #define CLEAVE_HOST_IO_FORMATS_NPY_STREAM_H
 

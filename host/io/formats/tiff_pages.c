@@ -23,8 +23,9 @@ enum {
     MOST_ENTRIES = 65536, /* tags per page */
     /* if a page's tags hold fewer strips than claimed, libtiff allocates for at most so many */
     MOST_STRIPS = 1000000,
-    FREE_BYTES = 1 << 30, /* bytes of directories accepted at any file length: a second of work */
-    MOST_PROMISED = 999999999 /* planes along an axis, and images */
+    /* bytes of directories accepted for a file of any length; reading them takes a second */
+    FREE_BYTES = 1 << 30,
+    MOST_PROMISED = 999999999 /* largest accepted number of planes along an axis, and of images */
 };
 
 typedef struct walker {

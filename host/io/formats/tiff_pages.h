@@ -38,7 +38,7 @@ double clv_tiff_promised(const clv_tiff_story *story);
  * options choose none. */
 typedef struct clv_tiff_choice {
     size_t first, step, frames;
-    size_t planes, plane_step; /* planes 1: frames in time */
+    size_t planes, plane_step; /* planes: per stack; 1: frames in time */
 } clv_tiff_choice;
 clv_status clv_tiff_choose(const char *path, const clv_tiff_story *story,
                            const clv_movie_options *options, size_t pages, clv_tiff_choice *choice);

@@ -20,7 +20,7 @@ struct clv_zarr {
     bool sum_behind;             /* a checksum follows the compressed bytes */
     size_t shard[CLV_ZARR_RANK]; /* chunks per shard along each axis; 1 without shards */
     size_t per_shard;            /* chunks per shard; 0: no shards */
-    /* index_first: the shard's index is at its beginning; index_sum: it has a checksum */
+    /* index_first: a shard begins with its index; index_sum: the index has a checksum */
     bool index_first, index_sum;
     clv_text name;           /* name of the last chunk's file */
     clv_text indexed;        /* path of the shard whose index is in `index`; empty: none */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Draws a map of numbers as a picture: robust stretch, colours, colour bar, marked positions. */
+/* Draws a map of numbers as a picture: values stretched between robust limits, a colour bar, and marked positions. */
 #include "host/io/pictures/map.h"
 
 #include "base/alloc.h"
@@ -24,7 +24,7 @@ enum {
 
 static const clv_colour paper = { 255, 255, 255 }, ink = { 32, 32, 32 };
 static const clv_colour ring_colour = { 255, 255, 255 }, ring_halo = { 0, 0, 0 };
-static const clv_colour no_value = { 150, 150, 150 }; /* the map has no other grey */
+static const clv_colour no_value = { 150, 150, 150 }; /* grey, which no number has */
 
 /* Every eighth of the 256 values of "viridis" by N. Smith and S. van der Walt, published with Matplotlib 1.5 under CC0.
  * Linear interpolation between these values is within 2 of 255 of the original. */
@@ -165,7 +165,7 @@ static void find_ticks(interval range, bar_scale *out)
         const double value = fabs(tick) < 0.5 ? 0 : tick * step; /* avoids "-0" */
         if (value > range.high + span * 1e-9) break;
         char *text = out->ticks[out->count].text;
-        /* As many digits as are needed to distinguish neighbouring ticks. */
+        /* Chooses as many digits as neighbouring ticks require to differ. */
         if (value == 0)
             snprintf(text, 24, "0");
         else if (plain)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Draws a map of numbers as a picture: robust stretch, colours, colour bar, marked positions. */
+/* Draws a map of numbers as a picture: values stretched between robust limits, a colour bar, and marked positions. */
 #ifndef CLEAVE_HOST_IO_PICTURES_MAP_H
 #define CLEAVE_HOST_IO_PICTURES_MAP_H
 

@@ -23,19 +23,20 @@ typedef struct clv_csv {
     size_t columns, cells; /* cells: in the unfinished row */
     size_t rows;           /* finished rows */
     clv_csv_kind kind;
-    const char *const *names; /* borrowed until the end (JSON) */
+    const char *const *names; /* names of the columns, borrowed until the end (JSON) */
 } clv_csv;
 
 void clv_csv_begin(clv_csv *csv, const char *const *names, size_t columns);
 /* shortest text that reads back as the same value */
 void clv_csv_float(clv_csv *csv, float value);
-void clv_csv_double(clv_csv *csv, double value); /* the same, with 15 to 17 digits */
+/* shortest text of 15 to 17 digits that reads back the same */
+void clv_csv_double(clv_csv *csv, double value);
 void clv_csv_number(clv_csv *csv, double value); /* %.9g; nan, inf, -inf */
 void clv_csv_int(clv_csv *csv, int64_t value);
 void clv_csv_unsigned(clv_csv *csv, uint64_t value);
 void clv_csv_string(clv_csv *csv, const char *value); /* quoted if necessary */
-void clv_csv_text(clv_csv *csv, const char *value,
-                  size_t length); /* the same for a text of `length` bytes without a NUL */
+/* a text of `length` bytes, without a NUL; quoted if necessary */
+void clv_csv_text(clv_csv *csv, const char *value, size_t length);
 void clv_csv_begin_as(clv_csv *csv, clv_csv_kind kind, const char *const *names, size_t columns);
 void clv_csv_missing(clv_csv *csv);                 /* an empty cell; null in JSON */
 void clv_csv_raw(clv_csv *csv, const char *number); /* appends the text of a number unchanged */

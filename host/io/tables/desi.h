@@ -7,7 +7,7 @@
 
 enum { CLV_DESI_ARMS = 3, CLV_DESI_CATALOGUE = 16, CLV_DESI_OBJECT = 40 };
 
-/* The description of one row of the file. */
+/* What the tables say about one row of the file. */
 typedef struct clv_desi_row {
     int64_t target, reference, brick, expid; /* -1: unknown */
     int32_t fiber, status;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads tables from Parquet files: finds the columns in the footer, and goes through all of them at the same time, row
- * by row. Everything in the file is checked before it is used. */
+/* Reads tables from Parquet files: finds the columns in the footer, and reads all columns at the same time, row by row.
+ * Everything in the file is checked before it is used. */
 #include "host/io/tables/csv.h"
 #include "host/io/tables/parquet.h"
 #include "host/io/tables/parquet_pages.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads one spectrum of one star from a file of any usual kind: text, FITS tables, FITS images. */
+/* Reads one spectrum of one star from a file of any usual kind: text, a FITS table or a FITS image. */
 #ifndef CLEAVE_HOST_IO_TABLES_SPECTRUM_H
 #define CLEAVE_HOST_IO_TABLES_SPECTRUM_H
 

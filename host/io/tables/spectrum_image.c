@@ -14,10 +14,10 @@
 
 enum { IRAF_BANDS = 4, SPSPEC_ROWS = 3, LAMOST_ROWS = 5 };
 
-/* The wavelengths that a header describes. */
+/* The wavelengths of an image's pixels, as its header describes them. */
 typedef struct axis {
     double first, step, pixel; /* value at `pixel`, counted from 1 */
-    bool log10, log_e;         /* the values are logarithms */
+    bool log10, log_e;         /* the values are logarithms of wavelengths, to base 10 or e */
     bool apogee;               /* the next HDU has the errors, in an image of the same shape */
     double angstrom;
     clv_medium medium;

@@ -24,7 +24,7 @@ enum {
     FULLREJECT = 1 << 18, /* the pixel was rejected in extraction */
     NOSKY = 1 << 22,      /* no sky level at this wavelength */
     BRIGHTSKY = 1 << 23,  /* sky far brighter than the object */
-    NODATA = 1 << 24,     /* no data for the combination */
+    NODATA = 1 << 24,     /* no data were available to combine */
     SDSS_BAD = NOPLUG | BADTRACE | FULLREJECT | NOSKY | BRIGHTSKY | NODATA,
     DO_NOT_USE = 1 /* JWST */
 };

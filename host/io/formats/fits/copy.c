@@ -65,8 +65,8 @@ static clv_status read_table(clv_fits_source *source, clv_fits_raw *raw, bool *f
     if (error || kind != BINARY_TBL) return CLV_OK;
     fits_get_num_cols(source->file, &columns, &error);
     if (error) return clv_fits_error(source->path, "read the table's header", error);
-    /* Checks PCOUNT for a heap through the library's struct: if CFITSIO 4.2 is asked for the card and its value is not
-     * a number, it ends the program. */
+    /* Detects a heap (PCOUNT) through CFITSIO's struct: if CFITSIO 4.2 reads the card and its value is not a number, it
+     * ends the program. */
     if (source->file->Fptr->heapsize != 0) return CLV_OK;
     CLV_TRY(clv_fits_count_rows(source, &rows));
     raw->rows = (size_t)rows, raw->columns = (size_t)CLV_MAX(columns, 0);

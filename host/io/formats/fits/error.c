@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Turns CFITSIO's stack of messages into one line. */
+/* Reports a failure of CFITSIO in one line instead of its stack of messages. */
 #include "host/io/formats/fits/library.h"
 
 #include "base/error.h"
 
 #include <string.h>
 
-/* The first message on CFITSIO's stack is the cause; later ones only say which function passed it on. */
+/* Fails with the first message on CFITSIO's stack, which is the cause; later ones only say which function passed it
+ * on. */
 clv_status clv_fits_error(const char *path, const char *doing, int error)
 {
     char name[FLEN_STATUS], cause[FLEN_ERRMSG] = "", rest[FLEN_ERRMSG];

@@ -251,7 +251,8 @@ static clv_status read_cards(clv_fits_source *source, size_t rank, clv_fits_card
 
 /* ---- what other files call ------------------------------------------------------------------- */
 
-/* Goes to the HDU that `extension` names, or, if it is NULL, to HDU number `hdu`. */
+/* Goes to the image that `extension` names; if it is NULL, to that of HDU number `hdu`, which may be
+ * CLV_FITS_FIRST_IMAGE. */
 static clv_status goto_image(clv_fits_source *source, const char *extension, int hdu)
 {
     if (!extension) return find_image(source, hdu);

@@ -12,8 +12,9 @@
 
 /* What the current HDU's header says about a tile-compressed image; screen.c fills it in. */
 typedef struct clv_fits_tiles {
-    bool found;                       /* the current HDU is a tile-compressed image */
-    bool mentioned;                   /* CFITSIO might take the HDU for one */
+    bool found; /* the current HDU is a tile-compressed image */
+    /* a card contains ZIMAGE, so CFITSIO might take the HDU for a compressed image */
+    bool mentioned;
     int hdu;                          /* number of the HDU, from 0 */
     int64_t rank, axis[CLV_MAX_RANK]; /* axis: lengths in FITS order of axes; -1: not a number */
     /* the replaced Z of ZIMAGE, in the source's `bytes` */
@@ -45,8 +46,8 @@ char *clv_fits_hide_tiles(char *card);
 bool clv_fits_mentions_tiles(char *card);
 void clv_fits_forget(clv_fits_source *source);
 
-/* Makes the next HDU the current one; *more is false after the last HDU. All functions reach HDUs through this one, so
- * that every header is checked first. */
+/* Makes the next HDU the current one; *more is false after the last HDU. An HDU is reached for the first time only
+ * through this function, so that every header is checked before CFITSIO reads it. */
 clv_status clv_fits_next(clv_fits_source *source, bool *more);
 /* clv_fits_goto goes to HDU `hdu` (0 is the primary one); clv_fits_goto_name goes to the first HDU called `name`
  * (EXTNAME or HDUNAME, any case). */
@@ -64,7 +65,7 @@ void clv_fits_settle(clv_fits_source *source);
 /* Fails with CFITSIO's message: "path: cannot <doing>: ..." */
 clv_status clv_fits_error(const char *path, const char *doing, int error);
 
-/* Returns the number of rows of the current table; fails unless the file holds them. */
+/* Sets *rows to the number of rows of the current table; fails if the file is too short for them. */
 clv_status clv_fits_count_rows(clv_fits_source *source, LONGLONG *rows);
 
 /* The types and the shape of the current HDU's image. */

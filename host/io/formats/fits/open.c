@@ -83,7 +83,7 @@ static void hide_tiles(clv_fits_source *source, uint64_t at, clv_fits_tiles *til
 LONGLONG clv_fits_length(const clv_fits_source *source)
 {
     return source->bytes ? (LONGLONG)source->length
-                         : source->file->Fptr->filesize; /* no function returns it */
+                         : source->file->Fptr->filesize; /* no function of CFITSIO returns it */
 }
 
 /* Pads the file in memory to whole blocks: CFITSIO reads whole blocks and does not check where the memory ends. */
