@@ -51,7 +51,7 @@ enum { CLV_SPELLED_MAX = 12 };
 /* Writes the 0 to CLV_SPELLED_MAX code points that replace `c`; returns their number. */
 size_t clv_char_spell(clv_char_flags flags, uint32_t c, clv_spelled out[CLV_SPELLED_MAX]);
 /* Returns in one number how `c` is treated: rule << CLV_RULE_SHIFT | the code point that replaces it. The rule is
- * CLV_RULE_SPELL if only clv_char_spell can say it. */
+ * CLV_RULE_SPELL if a single code point cannot replace `c` without its neighbours. */
 uint32_t clv_char_rule(clv_char_flags flags, uint32_t c);
 
 /* Properties of code points in the reference (the Rust library tokenizers), which differ from today's: see
@@ -134,8 +134,9 @@ typedef struct clv_split {
                           letters; else a space may begin words of all kinds */
     bool lines;        /* line ends join the word in front of them */
     bool prefix;       /* META: puts a mark in front of the first word; WORDS: a space */
-    bool first_only;   /* only at the beginning of the text, not of every fragment */
-    bool cuts;         /* META: cuts into words at the marks */
+    /* `prefix` applies at the beginning of the text only, not of every fragment */
+    bool first_only;
+    bool cuts; /* META: cuts into words at the marks */
     char mark[8];
 } clv_split;
 
@@ -166,7 +167,7 @@ struct clv_tokenizer {
     bool double_pairs; /* a pair of texts becomes <s> A </s> </s> B </s> */
     size_t max_length;
     bool keep_end;  /* shortens a long text to its last tokens, not its first */
-    bool pads_left; /* tokenizer.json pads on the left; Cleave does not pad */
+    bool pads_left; /* tokenizer.json requires padding on the left; Cleave does not pad */
     bool replace_invalid, drop_invalid;
     /* sentence_bert_config.json requires lower case, whatever the normalizer does */
     bool lower_asked;

@@ -41,8 +41,8 @@ void clv_fits_card_carry(clv_fits_cards *cards, const char *record);
 /* Removes the world coordinates, for instance if they come from another HDU than the image. */
 void clv_fits_cards_drop_axes(clv_fits_cards *cards);
 
-/* Returns whether a card belongs into an image of this rank. A card of axis 1 or 2 does if the image has that axis; a
- * card of axis 3 does only if both the copied cards and this image are of rank 3. */
+/* Returns whether a card belongs into an image of this rank. A card of no axis always does, a card of axis 1 or 2 if
+ * the image has that axis, and a card of axis 3 only if the copied cards and this image are both of rank 3. */
 bool clv_fits_card_fits(const clv_fits_cards *cards, const clv_fits_card *card, size_t rank);
 
 /* Returns the text of the card with this key; NULL if there is none. */

@@ -12,7 +12,7 @@ typedef struct clv_chart_curve {
     const double *x, *y;
     const double *low, *high; /* limits of the shaded band or the error bars; NULL: none */
     size_t count;
-    const char *name; /* its name in the legend; NULL: none */
+    const char *name; /* the curve's name in the legend; NULL: none */
     clv_colour colour;
     bool points; /* draws rings with error bars in place of a line with a band */
 } clv_chart_curve;

@@ -43,9 +43,9 @@ typedef struct clv_parquet_runs {
     clv_thrift from;
     unsigned width;          /* bits of a number */
     uint64_t repeat, packed; /* numbers left in the run, or in the group in progress */
-    uint32_t value;          /* the number that the run repeats */
+    uint32_t value;          /* the number that the current run repeats */
     uint64_t bits;           /* bits that were read but not used yet */
-    unsigned held;           /* how many such bits there are */
+    unsigned held;           /* number of bits in `bits` */
 } clv_parquet_runs;
 
 /* A value: bytes in the file or in an unpacked page. */
@@ -56,11 +56,12 @@ typedef struct clv_parquet_value {
 
 /* The place up to which a column has been read. Zero-initialise, and set `next` to the column's number. */
 typedef struct clv_parquet_place {
-    size_t next;         /* number of the next chunk to open */
-    unsigned codec;      /* codec of the open chunk */
-    clv_thrift pages;    /* the rest of the open chunk */
-    uint64_t left, here; /* values left: in the chunk, including those of its page; in the page */
-    clv_thrift page;     /* the plain values of the page */
+    size_t next;      /* number of the next chunk to open */
+    unsigned codec;   /* codec of the open chunk */
+    clv_thrift pages; /* the rest of the open chunk */
+    /* left: values left in the chunk; here: of these, values left in the page */
+    uint64_t left, here;
+    clv_thrift page; /* the plain values of the page */
     bool optional, indexed, runs_of_bits;
     /* levels: which values exist; numbers: places in the dictionary, or truth values */
     clv_parquet_runs levels, numbers;
