@@ -123,8 +123,7 @@ static chat_node *arguments(chat_parser *p)
     return first;
 }
 
-/* Appends an item to a list, or a key `a` and its value `b` to a dictionary; *end is the link that the item is stored
- * in. */
+/* Appends an item to a list, or a key `a` and its value `b` to a dictionary; *end is the link that gets the item. */
 static bool add_item(chat_parser *p, chat_node ***end, chat_node *a, chat_node *b)
 {
     chat_node *n = chat_parse_failed(p) ? NULL : chat_node_make(p, CHAT_N_ARGUMENT);

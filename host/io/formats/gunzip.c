@@ -63,7 +63,7 @@ static clv_status grow(unpacker *u)
 }
 
 /* Allocates for the unpacked length that the file's last bytes claim, as far as deflate can reach it. The claim is
- * exact for a file of one member, as most are. */
+ * right for a single member of less than 4 GiB, as most files are. */
 static clv_status guess_capacity(unpacker *u)
 {
     unsigned char end[LENGTH] = { 0 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Parses the header of an .npy file, a Python dict literal: dtype, order and shape. */
+/* Parses the header of an .npy file: dtype, order and shape in a Python dict literal. */
 #include "host/io/formats/npy_header.h"
 
 #include "base/alloc.h"

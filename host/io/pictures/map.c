@@ -24,7 +24,7 @@ enum {
 
 static const clv_colour paper = { 255, 255, 255 }, ink = { 32, 32, 32 };
 static const clv_colour ring_colour = { 255, 255, 255 }, ring_halo = { 0, 0, 0 };
-static const clv_colour no_value = { 150, 150, 150 }; /* grey, which no number has */
+static const clv_colour no_value = { 150, 150, 150 }; /* grey, a colour that no number has */
 
 /* Every eighth of the 256 values of "viridis" by N. Smith and S. van der Walt, published with Matplotlib 1.5 under CC0.
  * Linear interpolation between these values is within 2 of 255 of the original. */

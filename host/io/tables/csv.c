@@ -125,8 +125,9 @@ static size_t put_fixed(uint64_t digits, int decimals, char *text)
     return length;
 }
 
-/* Appends the same text as the loop in clv_csv_float, for sizes that printf writes without an exponent. value *
- * 10^decimals is exact in this function: 24 bits times 5^12 are 52 bits. Returns false if the loop is required. */
+/* Appends the same text as the loop in clv_csv_float, for sizes that printf writes without an exponent. The product of
+ * the value and 10^decimals is exact in this function: 24 bits times 5^12 are 52 bits. Returns false if the loop is
+ * required. */
 static bool add_usual_float(clv_csv *csv, float value)
 {
     static const double tens[] = { 1e0, 1e1, 1e2, 1e3,  1e4,  1e5, 1e6,

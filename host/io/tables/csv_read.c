@@ -227,7 +227,7 @@ clv_status clv_csv_find(const clv_csv_table *table, const char *name, size_t *co
                     other ? " (they must be separated by commas)" : "");
 }
 
-/* Returns the text between two offsets, without the line end before `end`. */
+/* Returns the text between two offsets, without the line ends at its end. */
 static const char *record(const clv_csv_table *table, size_t begin, size_t end, size_t *length)
 {
     while (end > begin && (table->text[end - 1] == '\n' || table->text[end - 1] == '\r'))

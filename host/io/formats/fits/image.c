@@ -53,8 +53,8 @@ static clv_status find_image(clv_fits_source *source, int hdu)
                     number, number == 1 ? "" : "s");
 }
 
-/* For each pixel type after BSCALE and BZERO, the types that hold it; those with `blank` in their name apply if BLANK
- * requires NaN. */
+/* For each type of pixels after BSCALE and BZERO (`equivalent`): the type as which CFITSIO reads them and the array's
+ * type, first without BLANK, then with BLANK, whose pixels become NaN. */
 static const struct {
     int equivalent, type;
     clv_type plain;
