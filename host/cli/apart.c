@@ -36,7 +36,7 @@ static void be_the_child(const cli_apart *apart, int fd, pid_t parent)
     _exit(fclose(out) ? CLI_FAILED : code);
 }
 
-/* Passes complete lines on and keeps the rest. */
+/* Passes each complete line to apart->line and keeps an incomplete one for the next call. */
 static void take_lines(const cli_apart *apart, clv_text *text)
 {
     size_t from = 0;
@@ -51,7 +51,7 @@ static void take_lines(const cli_apart *apart, clv_text *text)
     text->length -= from;
 }
 
-/* Reads lines until the pipe closes. */
+/* Reads the child's lines until the pipe closes. */
 static clv_status listen_to(const cli_apart *apart, int fd)
 {
     clv_text text = { 0 };
@@ -85,7 +85,7 @@ static clv_status listen_to(const cli_apart *apart, int fd)
     return status;
 }
 
-/* Waits for the child. A process inside a driver may survive even SIGKILL; it is then left behind. */
+/* Waits for the child to end. A process inside a driver may survive even SIGKILL; the function then gives up on it. */
 static bool wait_for(pid_t pid, double seconds, int *state)
 {
     clv_deadline deadline = clv_deadline_after(clv_now(), seconds);

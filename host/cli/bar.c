@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The progress bar. */
+/* Draws the progress bar and the status line on the terminal. */
 #define _DEFAULT_SOURCE /* the width of a terminal */
 #include "host/cli/cli.h"
 

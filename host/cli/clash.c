@@ -16,11 +16,11 @@
 
 enum { MOST_PATH = 4096, MOST_OUTPUTS = CLI_MOST_OUTPUTS + 2 /* --report, --trace */ };
 
-/* Where a name leads. */
+/* The file or folder to which a path leads, whether or not it exists. */
 typedef struct place {
     bool there, regular;
     struct stat file, folder; /* of a missing file, `folder` is its nearest parent that exists */
-    char name[MOST_PATH];     /* the rest of the path after that parent */
+    char name[MOST_PATH];     /* of a missing file: the rest of its path after `folder` */
 } place;
 
 static bool same_node(const struct stat *a, const struct stat *b)
@@ -47,8 +47,8 @@ static void copy_way(char *to, const char *path)
     *to = '\0';
 }
 
-/* Fills `p`. Returns false if there is no such path. Folders on the path may be missing, since they may be created
- * before the file is. */
+/* Finds where the path leads. Folders on the path may be missing, since they may be created before the file is.
+ * Returns false for an empty or too long path, or if no parent of a missing file exists. */
 static bool look(const char *path, place *p)
 {
     char folder[MOST_PATH];
@@ -80,7 +80,7 @@ bool cli_same_file(const char *a, const char *b)
     return look(a, &first) && look(b, &second) && same_place(&first, &second);
 }
 
-/* Finds the place of `f`; `joined` receives the whole name. */
+/* Finds where the path of `f` leads; `joined` receives that path with its folder. */
 static bool find(const cli_file *f, bool reads, char joined[MOST_PATH], place *p)
 {
     if (!f->path) return false;
@@ -132,7 +132,8 @@ static bool lies_in(const char *path, const char *folder)
     return false;
 }
 
-/* Finds the input folder to which an output may belong: files with weights and settings of a model have many names. */
+/* Returns the input folder that may own an existing output, or NULL: any .safetensors or .json file in a model's
+ * folder may be one of its weights or settings. */
 static const cli_file *find_owner(const cli_file *inputs, size_t count, const char *output)
 {
     const char *seen = NULL;
@@ -197,7 +198,7 @@ static int check_names(const cli_command *command, const cli_file *outputs, size
 
 /* ---- can they be made? ------------------------------------------------------------------------ */
 
-/* Checks the folder, or the deepest existing folder on its path. */
+/* Checks that the folder can be created or written to; the deepest existing folder on its path decides. */
 static int check_folder(const cli_command *command, const char *option, const char *folder)
 {
     char way[MOST_PATH];

@@ -78,8 +78,8 @@ typedef struct cli_command {
 int cli_parse(const cli_command *command, const cli_option *const tables[], int argc, char **argv,
               int *operands);
 
-/* Returns the command whose options were parsed last, i.e. the running one; for messages from files that do not know
- * it. */
+/* Returns the command whose options were parsed last, which is the running one; for messages from source files that
+ * several commands share. */
 const cli_command *cli_running(void);
 
 /* Checks that the non-option arguments match the comma list `names` ("CUBE,ANGLES,PSF"; "": none are allowed). Returns
@@ -87,8 +87,8 @@ const cli_command *cli_running(void);
 int cli_check_operands(const cli_command *command, const char *names, int count,
                        char *const *operands);
 
-/* What --help does with a command and all its tables. cli_describe_with installs a writer in place of the printer; NULL
- * restores the printer. `cleave documents` uses it: it runs every command with --help. */
+/* Handles --help for a command and all its option tables. cli_describe_with replaces the function that prints the
+ * help by another one; NULL restores it. `cleave documents` runs every command with --help and its own function. */
 typedef void cli_describe(const cli_command *command, const cli_option *const tables[]);
 void cli_describe_with(cli_describe *writer);
 void cli_print_options(FILE *out, const cli_option *table);
@@ -103,16 +103,18 @@ int cli_print_version(void);
  * user asked for (JSON, CSV, a model's text) and our own colour codes. */
 void cli_say(FILE *out, const char *format, ...) CLV_PRINTF(2, 3);
 void cli_vsay(FILE *out, const char *format, va_list args);
-/* In a group of processes that do the same, one speaks for all. The others get a name ("rank 3: "): they print nothing
- * but errors, and with --verbose their decisions; each line begins with that name. */
+/* Sets the name under which this process writes messages. When several processes do the same work, one of them
+ * prints all messages. Each of the others has a name ("rank 3: ") at the beginning of its lines, and prints only
+ * errors and, with --verbose, what the library chose. */
 void cli_speak_as(const char *name);
-const char *cli_speaker(void); /* "": this process speaks for all */
+const char *cli_speaker(void); /* "": this process prints all messages */
 void cli_say_always(FILE *out, const char *format, ...) CLV_PRINTF(2, 3);
 /* Prints "cleave paco: message" on stderr and returns `code`. */
 int cli_error(const cli_command *command, int code, const char *format, ...) CLV_PRINTF(3, 4);
 /* Prints the library's message and returns the exit code that fits the status; CLV_OK gives CLI_OK. */
 int cli_status(const cli_command *command, clv_status status);
-/* Does the same for reading what the user gave: a file that cannot be read counts as bad input. */
+/* Prints the library's message after a failure to read the user's input, and returns the exit code: a file that
+ * cannot be read counts as bad input. */
 int cli_input_status(const cli_command *command, clv_status status);
 void cli_warn(const cli_command *command, const char *format, ...) CLV_PRINTF(2, 3);
 
@@ -124,8 +126,8 @@ typedef struct cli_common {
     uint64_t sub_devices, devices_per_rank;
     bool quiet, verbose, no_progress;
     bool
-        lean; /* no option: when neither devices nor a mode are chosen, drivers that only offer the cores of a better
-               * driver again are not loaded */
+        lean; /* set by the command, not by an option: unless devices or a mode are chosen, drivers that only offer the
+               * cores of a better driver again are not loaded */
 } cli_common;
 
 enum { CLI_COMMON_OPTIONS = 11 };

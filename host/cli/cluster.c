@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Finds the launcher and its plugin, and shares jobs among the ranks. */
+/* Finds the launcher of the ranks, loads the plugin for its MPI, and shares jobs among the ranks. */
 #define _GNU_SOURCE
 #include "host/cli/cluster.h"
 
@@ -22,29 +22,29 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { PATIENCE = 20 }; /* seconds that a rank which failed waits for the others */
+enum { PATIENCE = 20 }; /* seconds that a failed rank waits for the other ranks to start MPI */
 
-/* The head of a chunk in the bytes that ranks exchange. */
+/* Precedes the results of a chunk in the bytes that ranks exchange. */
 typedef struct piece {
     uint64_t first, count, bytes, unused;
 } piece;
 
 static struct {
-    int rank, ranks, local, locals; /* ranks 0: not asked yet */
+    int rank, ranks, local, locals; /* of the job and of this machine; ranks 1: no MPI */
     const char *plugin;             /* "openmpi" */
     const cleave_cluster *mpi;      /* NULL: not started */
-    bool tried;                     /* to start it */
+    bool tried;                     /* MPI was started, or starting it failed */
     clv_spread spread;
     /* the job that runs */
     uint64_t job, identity;
     cli_wish wish;
     double given_at;        /* when this rank got its last range */
-    cli_division *division; /* of rank 0 */
-    bool windowed;          /* ranges are those of tickets: */
+    cli_division *division; /* on rank 0, else NULL */
+    bool windowed;          /* ranks draw tickets instead of asking rank 0 */
     cli_tickets tickets;
     char *mine; /* packed results of this rank */
     size_t length, room;
-    char *all; /* of all ranks, after the exchange */
+    char *all; /* packed results of all ranks, after the exchange */
     size_t *sizes, at, end, total;
     int from; /* the rank whose bytes end at `end` */
     bool exchanged;
@@ -76,7 +76,8 @@ static bool read_number(const char *name, int *number)
     return true;
 }
 
-/* What launchers tell their processes; the first row of which both variables are there is taken. */
+/* The variables in which launchers pass a process its rank. The first row whose `rank` and `ranks` are both set is
+ * used. */
 static const struct {
     const char *rank, *ranks, *local, *locals, *plugin;
 } launchers[] = {
@@ -86,7 +87,8 @@ static const struct {
     { "PMIX_RANK", "SLURM_NTASKS", NULL, NULL, "openmpi" },
 };
 
-/* Asks Slurm which of the ranks of this machine it is, if it started them itself (srun): "4" or "4(x2)" of them. */
+/* Reads Slurm's variables (srun): the number of ranks on this machine from a text such as "4" or "4(x2)", and the
+ * number of this rank among them. */
 static void ask_slurm(void)
 {
     const char *text = getenv("SLURM_STEP_TASKS_PER_NODE");
@@ -94,7 +96,8 @@ static void ask_slurm(void)
     (void)read_number("SLURM_LOCALID", &cluster.local);
 }
 
-/* Returns how many cores the system lets this process have, whatever it is bound to. */
+/* Returns the number of cores that the system lets this process have, even if it is bound to fewer; binds it to
+ * `bound` again. */
 static int count_cores(const cpu_set_t *bound)
 {
     cpu_set_t all;
@@ -105,7 +108,7 @@ static int count_cores(const cpu_set_t *bound)
     return count;
 }
 
-/* Gives each of the ranks of a machine its part of the cores of the job, if the launcher has bound none of them. */
+/* Binds this rank to its share of the machine's cores, unless the launcher has bound it. */
 static void bind_cores(void)
 {
     cpu_set_t all, mine;
@@ -125,7 +128,7 @@ static void bind_cores(void)
     (void)sched_setaffinity(0, sizeof mine, &mine);
 }
 
-/* Has PoCL start as many threads as this rank has cores; it would start one for each core of the machine. */
+/* Makes PoCL start as many threads as this rank has cores; by default it starts one for each core of the machine. */
 static void limit_drivers(void)
 {
     cpu_set_t mine;
@@ -180,7 +183,8 @@ bool cli_cluster_copies(int *task, int *tasks)
 
 /* ---- the plugin ----------------------------------------------------------------------------------- */
 
-/* Opens the plugin beside the command: where it is installed, or where it is built. */
+/* Opens the plugin that CLEAVE_MPI_PLUGIN names, else the one that is installed or built beside the command. Adds
+ * the paths that were tried to `tried`. */
 static void *open_plugin(clv_text *tried)
 {
     static const char *const folders[] = { "../" CLEAVE_LIBDIR "/cleave", "../lib/cleave",
@@ -198,13 +202,13 @@ static void *open_plugin(clv_text *tried)
     for (size_t i = 0; i < CLV_LEN(folders); ++i) {
         snprintf(path, sizeof path, "%s/%s/libcleave-mpi-%s.so", self, folders[i], cluster.plugin);
         clv_text_add(tried, "%s%s", i ? ", " : "", path);
-        /* parts of MPI look for its symbols among the global ones */
+        /* RTLD_GLOBAL: parts of MPI look for MPI's symbols among the global ones */
         if (access(path, R_OK) == 0) return dlopen(path, RTLD_NOW | RTLD_GLOBAL);
     }
     return NULL;
 }
 
-/* Rank 0 answers the wish of a rank with a range. */
+/* Answers a rank's request for work with a range of units; runs on rank 0. */
 static void answer_wish(void *self, int rank, const uint64_t question[CLEAVE_CLUSTER_QUESTION],
                         uint64_t range[CLEAVE_CLUSTER_ANSWER])
 {
@@ -256,9 +260,9 @@ void cli_cluster_tell(void *bytes, size_t length)
     if (cluster.mpi) cluster.mpi->share(bytes, length);
 }
 
-/* A rank that fails before it has started MPI starts it all the same, in order to end the others: MPICH's launcher
- * would leave them waiting for this rank. If they do not come, a signal ends this rank, and the launcher ends the job.
- */
+/* Starts MPI in a rank that fails before it has started MPI, in order to end the other ranks: MPICH's launcher would
+ * leave them waiting for this rank. If the others do not start MPI within PATIENCE seconds, a signal ends this rank,
+ * and the launcher ends the job. */
 static void start_to_fail(void)
 {
     if (cluster.ranks < 2 || cluster.tried) return;
@@ -316,7 +320,7 @@ static clv_status lease(void *self, size_t *first, size_t *count)
     cluster.given_at = clv_now();
     cluster.wish.done = range[1];
     *first = (size_t)range[0], *count = (size_t)range[1];
-    /* rank 0 does another job, which the exchange will tell */
+    /* rank 0 runs another job, which the exchange will report */
     if (range[0] > cluster.wish.units || range[1] > cluster.wish.units - range[0]) *count = 0;
     return CLV_OK;
 }
@@ -335,14 +339,14 @@ static clv_status put(void *self, size_t first, size_t count, const void *bytes,
     return CLV_OK;
 }
 
-/* Waits for the others and brings all results to all ranks. */
+/* Waits for the other ranks and copies the results of all ranks to every rank. */
 static clv_status exchange(void)
 {
     int odd;
     if (!cluster.sizes) cluster.sizes = clv_zalloc((size_t)cluster.ranks, sizeof *cluster.sizes);
     if (!cluster.sizes)
         return clv_fail(CLV_E_MEMORY, "not enough memory for %d ranks", cluster.ranks);
-    free(cluster.all); /* of malloc, see plugin.h */
+    free(cluster.all); /* allocated by malloc, see plugin.h */
     const char *failed = cluster.mpi->exchange(cluster.job++, cluster.identity, cluster.mine,
                                                cluster.length, &cluster.all, cluster.sizes, &odd);
     if (failed) return clv_fail(CLV_E_MEMORY, "MPI: %s", failed);
@@ -367,7 +371,7 @@ static clv_status get(void *self, size_t *first, size_t *count, const void **byt
     while (cluster.at == cluster.end) {
         if (++cluster.from == cluster.ranks) return CLV_OK;
         cluster.end += cluster.sizes[cluster.from];
-        if (cluster.from == cluster.rank) cluster.at = cluster.end; /* these are committed */
+        if (cluster.from == cluster.rank) cluster.at = cluster.end; /* committed already */
     }
     if (cluster.end - cluster.at < sizeof head)
         return clv_fail(CLV_E_FORMAT, "the results of rank %d were received incompletely",

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Ranks of an MPI job: who this process is, and the spread that shares jobs among them.
+/* Finds out which rank of an MPI job this process is, and shares jobs among the ranks.
  *
- * All ranks run the same command on the same inputs. The units of a job are leased in ranges, which rank 0 gives to
- * those who ask (ranges.h). At the end of a job every rank gets all results. Rank 0 writes the outputs and speaks for
- * all; the other ranks write nothing and print nothing but errors. */
+ * All ranks run the same command on the same inputs. The units of a job are leased to the ranks in ranges
+ * (ranges.h). At the end of a job every rank gets all results. Rank 0 writes the outputs and prints the messages;
+ * the other ranks write nothing and print nothing but errors. */
 #ifndef CLEAVE_HOST_CLI_CLUSTER_H
 #define CLEAVE_HOST_CLI_CLUSTER_H
 
@@ -17,18 +17,18 @@ int cli_cluster_join(bool shares);
 
 int cli_cluster_ranks(void); /* 1: no MPI */
 int cli_cluster_rank(void);
-/* Which of the ranks on this machine it is, from 0. */
+/* Returns the number of this process among the ranks on this machine, from 0. */
 int cli_cluster_local(void);
 
-/* Does Slurm run this command several times in a step (srun), without an interface of MPI (PMI) that makes ranks of
- * them? *task counts from 0. */
+/* Returns whether Slurm (srun) runs several copies of this command in a step that are not ranks, because no MPI
+ * interface (PMI) connects them. *task is the number of this copy, from 0, and *tasks their count. */
 bool cli_cluster_copies(int *task, int *tasks);
 
 /* Starts MPI at the first call. *spread is NULL if there is one rank. */
 clv_status cli_cluster_spread(const clv_spread **spread);
-/* Gives rank 0's `bytes` to all ranks. Does nothing without MPI. */
+/* Copies rank 0's `bytes` to all ranks. Does nothing without MPI. */
 void cli_cluster_tell(void *bytes, size_t length);
-/* Ends MPI with the command's exit code. An error ends all ranks. */
+/* Ends MPI with the command's exit code. An exit code other than 0 ends all ranks. */
 void cli_cluster_leave(int code);
 
 #endif

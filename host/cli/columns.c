@@ -13,7 +13,7 @@
 
 static const char *const roles[COLUMN_ROLES] = { "frame", "y", "x", "z", "particle" };
 
-/* Usual names of such a column, in any case; earlier ones win. */
+/* The usual names of each role's column, in any case; earlier names take precedence. */
 static const char *const usual[COLUMN_ROLES][9] = {
     { "frame", "frames", "t", "frame_number", "slice", "axis-0" },
     { "y", "position_y", "row", "y_px", "y [px]", "centroid-0", "axis-1" },
@@ -21,7 +21,7 @@ static const char *const usual[COLUMN_ROLES][9] = {
     { "z", "position_z", "plane", "z_px" },
     { "particle", "track_id", "track", "trajectory", "id" },
 };
-/* The axes of napari's points in space: t, z, y, x. */
+/* The columns of napari's points in four dimensions: t, z, y, x. */
 static const char *const four_axes[COLUMN_ROLES] = { "axis-0", "axis-2", "axis-3", "axis-1", NULL };
 
 static int role_of(const char *text, size_t length)
@@ -80,7 +80,7 @@ static clv_status find_any_case(const clv_csv_table *table, const char *path, co
     for (size_t c = 0; c < clv_csv_columns(table); ++c) {
         if (strcasecmp(clv_csv_name(table, c), name) != 0) continue;
         if (found != SIZE_MAX && strcmp(clv_csv_name(table, found), name) == 0)
-            continue; /* the earlier one has exactly this spelling */
+            continue; /* the column found earlier has exactly this spelling */
         if (found != SIZE_MAX && strcmp(clv_csv_name(table, c), name) != 0)
             return clv_fail(
                 CLV_E_FORMAT,
@@ -178,7 +178,7 @@ const char *cli_find_physical(const clv_csv_table *table, size_t column[COLUMN_R
     return NULL;
 }
 
-/* TrackMate's header continues for three lines: names, short names, units. */
+/* Drops the three lines that follow the header of a TrackMate table: names, short names, units. */
 clv_status cli_drop_header_lines(clv_csv_table *table, const char *path, size_t frame, bool quiet)
 {
     if (!has(table, "POSITION_X") || !has(table, "FRAME")) return CLV_OK;

@@ -11,9 +11,9 @@ enum { COLUMN_FRAME, COLUMN_Y, COLUMN_X, COLUMN_Z, COLUMN_PARTICLE, COLUMN_ROLES
 /* Checks that `given` is a valid value of --columns ("frame=t,y=row"). Returns -1 to continue, else the exit code. */
 int cli_check_columns(const cli_command *command, const char *given, bool particle);
 
-/* Finds the columns of the roles in `wanted` (a bit mask): by the user's names, else by the roles' own names, else by
- * other usual names, which is then printed. SIZE_MAX: there is no z column. CLV_E_FORMAT: a column is missing or
- * ambiguous. */
+/* Finds the columns of the roles in `wanted` (a bit mask): by the user's names, else by the roles' own names, else
+ * by other usual names, and prints which usual name was found. SIZE_MAX: there is no z column. CLV_E_FORMAT: a
+ * column is missing or ambiguous. */
 clv_status cli_find_columns(clv_csv_table *table, const char *path, const char *given,
                             unsigned wanted, bool quiet, size_t column[COLUMN_ROLES]);
 

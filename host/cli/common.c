@@ -59,7 +59,7 @@ static void log_line(clv_log_level level, const char *line, void *user)
 
 void cli_listen(bool quiet, bool verbose)
 {
-    if (verbose) /* of every rank: which devices it has is worth knowing */
+    if (verbose) /* on every rank, because ranks may have different devices */
         clv_log_set(CLV_LOG_INFO, log_line, NULL);
     else if (quiet || *cli_speaker())
         clv_log_set(CLV_LOG_ERROR, log_line, NULL);
@@ -127,8 +127,8 @@ int cli_common_check(const cli_command *command, const cli_common *c)
     return -1;
 }
 
-/* Limits the devices to the part of this rank: of those that are chosen, N for each of the ranks on this machine, in
- * turn. */
+/* Limits the devices to those of this rank: each of the ranks on this machine, in turn, gets N of the chosen devices
+ * (--devices-per-rank). */
 static clv_status choose_devices(const cli_common *c, clv_context_options *options,
                                  char list[MOST_LIST])
 {

@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Reads the columns of the table; `frame` is scratch memory for one of them. */
+/* Reads the columns of the table; `frame` and `value` are scratch memory for one column each. */
 static clv_status take(const clv_csv_table *table, const char *unit, double *frame, double *value,
                        cli_drift *d)
 {

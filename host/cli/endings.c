@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The output formats and the endings of their names: the only table of both. */
+/* Lists the output formats and the endings of their file names. */
 #include "host/cli/endings.h"
 
 #include "base/alloc.h"
@@ -65,7 +65,8 @@ static bool is_special(const char *path)
            (stat(path, &info) == 0 && !S_ISREG(info.st_mode));
 }
 
-/* Tells how pandas converts a .csv file to a format that Cleave does not write. */
+/* Returns a sentence that says how pandas converts a .csv file to a format that Cleave does not write; "" if there
+ * is none. */
 static const char *by_pandas(const char *path, unsigned formats)
 {
     static const struct {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The output formats and the endings of their names: the only table of both. */
+/* Declares the output formats and checks the endings of output names. */
 #ifndef CLEAVE_HOST_CLI_ENDINGS_H
 #define CLEAVE_HOST_CLI_ENDINGS_H
 

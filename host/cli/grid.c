@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A table on the terminal. */
+/* Prints a table on the terminal. */
 #include "host/cli/grid.h"
 
 #include "base/alloc.h"

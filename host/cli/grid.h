@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A table on the terminal: columns are as wide as needed, and the verdict is coloured. */
+/* Prints a table on the terminal: columns are as wide as their cells, and the verdict is coloured. */
 #ifndef CLEAVE_HOST_CLI_GRID_H
 #define CLEAVE_HOST_CLI_GRID_H
 
@@ -15,7 +15,7 @@ typedef enum cli_tone { CLI_PLAIN, CLI_GOOD, CLI_BAD, CLI_DIM } cli_tone;
 
 typedef struct cli_column {
     const char *title;
-    bool right;   /* aligned to the right */
+    bool right;   /* the column is aligned to the right */
     size_t least; /* width, in characters, before any row is known */
 } cli_column;
 

@@ -278,10 +278,10 @@ static bool check_all(const place *p, bool alone)
 
 /* ---- processes -------------------------------------------------------------------------------- */
 
-/* What the marks of earlier and concurrent runs say. */
+/* What the marks of earlier and concurrent runs report. */
 typedef struct marks {
-    bool died; /* one died inside the driver */
-    bool left; /* one belongs to a process that no longer exists */
+    bool died; /* a run died inside the driver */
+    bool left; /* a mark belongs to a process that no longer exists */
 } marks;
 
 static marks read_marks(const place *p, bool remove_them)

@@ -14,7 +14,8 @@ enum {
     OF_TICKET = 4, /* a ticket is 1/OF_TICKET of an equal share of the units that are left */
 };
 
-/* A range of about `length` units out of the `left` ones. */
+/* Returns the length of a range: about `length` of the `left` units that remain, in multiples of `step`, at least
+ * `least`; all that remain if they are fewer. */
 static uint64_t fit(uint64_t length, uint64_t step, uint64_t least, uint64_t left)
 {
     length = CLV_MAX(length, CLV_MAX(least, (uint64_t)1));
@@ -32,7 +33,7 @@ cli_division *cli_division_create(size_t ranks)
     return d;
 }
 
-/* Notes how fast a rank is; 0: it takes no part any more. */
+/* Records a rank's speed in units per second; 0: the rank gets no more units. */
 static void learn(cli_division *d, size_t rank, double speed)
 {
     d->known += (size_t)(speed > 0) - (size_t)(d->speeds[rank] > 0);
@@ -44,8 +45,8 @@ static void learn(cli_division *d, size_t rank, double speed)
     }
 }
 
-/* Would the rank still be at its smallest range when the others have done the rest? The fastest one never is, so that
- * one rank at least goes on. */
+/* Returns whether the rank would still compute its smallest range when the other ranks have finished the rest. This
+ * is never true of the fastest rank, so that at least one rank continues. */
 static bool comes_too_late(const cli_division *d, double least, double left, size_t rank)
 {
     const double speed = d->speeds[rank];
@@ -71,7 +72,7 @@ void cli_divide(cli_division *d, const cli_wish *wish, size_t rank, uint64_t *fi
             learn(d, rank, 0), ++d->gone;
             return;
         }
-        /* those who are not known yet are as fast as the mean of the others */
+        /* a rank whose speed is not known yet counts as fast as the mean of the others */
         const double all = d->sum * (double)(d->ranks - d->gone) / (double)d->known;
         share = d->speeds[rank] / all / PART;
     }

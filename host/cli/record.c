@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Writes and reads records. */
+/* Writes and reads the records of shards. */
 #include "host/cli/record.h"
 
 #include "base/alloc.h"
@@ -18,7 +18,8 @@
 
 static const char magic[16] = "cleave record 1\n";
 static const uint32_t mark = 0x1e7a5d03;
-/* LEAST_INPUT: bytes of an input in the head: a path, a digest of 64 letters, and their ends. */
+/* LEAST_INPUT is the smallest number of bytes that an input takes in the head: an empty path, a digest of 64 digits,
+ * and a NUL after each. */
 enum {
     STEP = 16,
     MOST_HEAD = 1 << 28,
@@ -131,7 +132,7 @@ static bool next_number(cursor *c, uint64_t most, uint64_t *number)
     return text && clv_parse_u64(text, number) && *number <= most;
 }
 
-/* Reads the head's strings; each takes at least one byte, which bounds their numbers. */
+/* Reads the head's strings. Each string takes at least one byte, which bounds the counts in a damaged head. */
 static clv_status read_head(cli_record *r, cursor c)
 {
     uint64_t shard, shards, argc, inputs;

@@ -7,7 +7,7 @@
 
 #include <stdarg.h>
 
-static char speaker[64]; /* "": the only one, or the one who speaks for all */
+static char speaker[64]; /* begins each line; "": this process prints all messages */
 
 void cli_speak_as(const char *name)
 {

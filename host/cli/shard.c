@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A shard: computes its part of the jobs and writes the results to a record. */
+/* Computes a shard's part of the jobs and writes the results to a record; reads records for a merging run. */
 #include "host/cli/shard.h"
 
 #include "base/alloc.h"
@@ -22,7 +22,7 @@ static bool is_split(const cli_place *place, const clv_job *job)
     return place->split_left && strcmp(place->split, job->name) == 0;
 }
 
-/* Rounds a border between shards down to where chunks may begin. */
+/* Returns the first unit after shard `number` of `count`, rounded down to where a chunk may begin. */
 static size_t border(const clv_job *job, unsigned number, unsigned count)
 {
     const size_t align = CLV_MAX(job->align, (size_t)1);
@@ -32,7 +32,7 @@ static size_t border(const clv_job *job, unsigned number, unsigned count)
 
 /* ---- writing ------------------------------------------------------------------------------------ */
 
-static bool completed; /* the record of this process */
+static bool completed; /* this process has completed its record */
 
 bool cli_shard_is_done(clv_status status)
 {
@@ -243,7 +243,7 @@ static clv_status begin_replay(void *self, const clv_job *job, bool *shared)
     *shared = place->in_step || is_split(place, job);
     if (!*shared) return CLV_OK;
     size_t low = 0, high = r->item_count;
-    while (low < high) { /* the first entry that is not before this job */
+    while (low < high) { /* finds the first entry that is not before this job */
         const size_t middle = low + (high - low) / 2;
         const cli_record_entry *e = entry_of(&r->items[middle]);
         if (e->step < place->step || (e->step == place->step && e->job < place->job))

@@ -1,27 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The spreads of records: a shard writes one, and a merging run takes its results from them. Both count the jobs that
- * are shared by step and by number, so that the merging run finds the results of a job again. */
+/* Defines the spreads of records: a shard writes its results to a record, and a merging run takes its results from
+ * all records. Both spreads count the shared jobs by step and by number, so that the merging run finds the results
+ * of a job again. */
 #ifndef CLEAVE_HOST_CLI_SHARD_H
 #define CLEAVE_HOST_CLI_SHARD_H
 
 #include "host/cli/record.h"
 #include "runtime/job/spread.h"
 
-/* How far a run has come; share.c sets it. */
+/* The step and job that a run has reached; share.c sets them. */
 typedef struct cli_place {
     bool in_step;       /* jobs belong to step `step`, from 0 */
     uint64_t step, job; /* `job` counts the shared jobs of the step */
     const char *split;  /* the name of the jobs that are split by units; NULL: none */
-    size_t split_left;  /* how many of them are still to come */
+    size_t split_left;  /* how many such jobs are still to come */
 } cli_place;
 
 typedef struct cli_shard {
     cli_place *place;
     cli_record_writer writer;
     bool writes;
-    unsigned number, count; /* from 1 */
-    cli_record_entry entry; /* of the job that runs */
-    size_t first, left;     /* the lease that is still to be given */
+    unsigned number, count; /* number of the shard, from 1, and of all shards */
+    cli_record_entry entry; /* entry of the job that runs */
+    size_t first, left;     /* the units that are still to be leased */
 } cli_shard;
 
 typedef struct cli_replay {
@@ -37,7 +38,7 @@ clv_status cli_shard_begin(cli_shard *shard, const char *path, const cli_record_
 clv_spread cli_shard_spread(cli_shard *shard);
 /* Completes the record; returns CLV_E_CANCELLED if that succeeds, since nothing more is to be done. */
 clv_status cli_shard_end(cli_shard *shard);
-/* Is this status the end of a shard's run, which is no error? */
+/* Returns whether the status means that a shard's run has ended as planned, which is no error. */
 bool cli_shard_is_done(clv_status status);
 void cli_shard_abandon(cli_shard *shard); /* removes a record that is not complete */
 clv_spread cli_replay_spread(cli_replay *replay);

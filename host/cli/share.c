@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Chooses with whom a command shares its work, and keeps count of its steps. */
+/* Chooses how a command shares its work (ranks, a shard, a merging run), and counts its steps. */
 #include "host/cli/share.h"
 
 #include "base/alloc.h"
@@ -17,19 +17,19 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { MOST_SHARDS = 100000, STEPS = 4 /* of a shard, at least, if there are units enough */ };
+enum { MOST_SHARDS = 100000, STEPS = 4 /* fewest steps per shard, if there are enough units */ };
 
-/* There is one command in a process, so there is one of these. */
+/* The state of sharing; a process runs only one command. */
 static struct {
     enum { ALONE, SHARD, MERGE } kind;
     cli_place place;
     cli_shard shard;
     cli_replay replay;
     clv_spread spread;
-    cli_record_head head; /* of this run */
+    cli_record_head head; /* arguments and inputs of this run */
     size_t input_room;
-    const char *record; /* where it goes */
-    char **line; /* of a merging run: pointers to the records' arguments, which parsing moves */
+    const char *record; /* path of this shard's record */
+    char **line; /* of a merging run: pointers to the records' arguments, which parsing reorders */
     uint64_t steps;
 } share;
 
@@ -108,12 +108,12 @@ static bool read_shard(const char *text, unsigned *number, unsigned *count)
     return true;
 }
 
-/* Refuses to do the same work several times. */
+/* Refuses to run if Slurm has started copies that would all do the same work. */
 static int refuse_copies(const cli_command *command)
 {
     int task, tasks;
     if (!cli_cluster_copies(&task, &tasks)) return -1;
-    if (task) return CLI_USAGE; /* the first one speaks */
+    if (task) return CLI_USAGE; /* only the first copy prints the error */
     return cli_error(
         command, CLI_USAGE,
         "srun runs this command %d times, but its tasks know nothing of each other, so "
@@ -165,7 +165,7 @@ static clv_status begin_record(void)
     return cli_shard_begin(&share.shard, share.record, &share.head);
 }
 
-/* Compares the inputs with those of the shards. */
+/* Compares the inputs of this run with those of the shards. */
 static clv_status compare_inputs(void)
 {
     const cli_record_head *then = &share.replay.records[0].head, *now = &share.head;

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 static const int caught[] = { SIGINT, SIGTERM, SIGHUP };
-/* These end the command as if they were not caught, except that temporary files are removed. */
+/* Signals that end the command as if they were not caught, except that temporary files are removed. */
 static const int swift[] = { SIGQUIT,   SIGPIPE, SIGXCPU, SIGUSR1, SIGUSR2,
                              SIGVTALRM, SIGPROF, SIGPOLL, SIGPWR,  SIGSTKFLT };
 static const struct itimerval patience = { .it_value = { .tv_sec = 1, .tv_usec = 200000 } };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the commands that read texts share: reading texts and turning them into tokens. */
+/* Reads texts and turns them into tokens, for the commands whose input is texts. */
 #include "host/cli/texts.h"
 
 #include "base/alloc.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the commands that read texts share: reading texts and turning them into tokens. */
+/* Reads texts and turns them into tokens, for the commands whose input is texts. */
 #ifndef CLEAVE_HOST_CLI_TEXTS_H
 #define CLEAVE_HOST_CLI_TEXTS_H
 
@@ -39,12 +39,12 @@ void cli_texts_await(const cli_texts *texts, bool quiet);
 clv_status cli_texts_tokenizer(const cli_texts *texts, const char *folder, bool unlimited,
                                clv_tokenizer **out);
 
-/* Lists files that a model's folder may contain, for cli_check_files, which also protects what has other names
- * there. */
+/* Lists files that a model's folder may contain. cli_check_files also protects the folder's weights and settings
+ * that have other names. */
 enum { CLI_MODEL_FILES = 12 };
 void cli_model_files(const char *option, const char *folder, cli_file files[CLI_MODEL_FILES]);
 
-/* Totals over all chunks, for messages and reports. */
+/* Counts over all chunks of texts, for messages and reports. */
 typedef struct cli_text_counts {
     uint64_t texts, tokens, truncated, unknown, replaced;
 } cli_text_counts;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Physical units: sizes with a unit, and units as parts of names. */
+/* Parses sizes with a physical unit, and writes units as parts of column names. */
 #include "host/cli/units.h"
 
 #include "base/alloc.h"

@@ -18,8 +18,8 @@
 typedef struct watch {
     uint32_t frame;         /* frame that is being counted */
     size_t now, seen;       /* its spots; number of earlier frames with spots */
-    double usual;           /* running mean */
-    size_t jumps, first_of; /* number of jumps; the first frame that jumped */
+    double usual;           /* running mean of spots per frame */
+    size_t jumps, first_of; /* number of frames that jumped; the first such frame */
     double first_usual, first_now;
 } watch;
 
@@ -53,7 +53,7 @@ typedef struct task {
     size_t first, last, done;
     blobs_writer writer;
     bool writing, cannot_write;
-    bool stopped; /* stopped by a user who keeps what is done (--partial) */
+    bool stopped; /* the user stopped the run and keeps what is done (--partial) */
     blobs_units units;
     blobs_spot *spots; /* all spots, if they are linked or drawn */
     size_t count, room;
@@ -168,7 +168,7 @@ static clv_status run_frames(task *t, const clv_blob_options *given, bool quiet_
     return status;
 }
 
-/* --threshold-scope movie: finds the largest response of the movie and derives an absolute threshold from it. */
+/* Finds the largest response of the movie and derives an absolute threshold from it (--threshold-scope movie). */
 static clv_status movie_threshold(task *t, clv_blob_options *options)
 {
     clv_blob_options once = *options;
@@ -335,7 +335,7 @@ static int spare_inputs(const clv_movie *movie, const cli_file *outputs, size_t 
     return -1;
 }
 
-/* Returns the file that an operand names: of "@FILE", FILE, unless there is a file of the whole name. */
+/* Returns the file that an operand names: FILE for "@FILE", unless a file has the name "@FILE" itself. */
 static const char *file_of(const char *operand)
 {
     struct stat info;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the files of `cleave blobs` share: options, the reading thread, writers of spots. */
+/* Declares what the files of `cleave blobs` share: options, the reading thread, writers of spots. */
 #ifndef CLEAVE_HOST_CLI_BLOBS_H
 #define CLEAVE_HOST_CLI_BLOBS_H
 
@@ -26,7 +26,7 @@ typedef struct blobs_args {
     bool threshold_given, threshold_rel_given, threshold_sigma_given;
     bool channel_given, z_given, link_given, preview_given, interval_given;
     FILE *news;         /* stream of the summary */
-    size_t first, last; /* of --frames; last SIZE_MAX: to the end */
+    size_t first, last; /* from --frames; last SIZE_MAX: to the end */
     cli_common common;
 } blobs_args;
 
@@ -79,15 +79,15 @@ typedef struct blobs_units {
 typedef struct blobs_extra {
     char name[4][24];
     double scale[4];
-    size_t count, places; /* number of all columns; of the positions, which come first */
+    size_t count, places; /* of all columns; of position columns, which come first */
 } blobs_extra;
 
 void blobs_find_extra(const blobs_units *units, bool volume, blobs_extra *extra);
-/* Computes the values of these columns. `place` is in pixels, one number per position column, in the same order;
- * `values` has extra->count elements. */
+/* Computes the values of the columns in physical units. `place` is in pixels, one number per position column, in the
+ * same order; `values` has extra->count elements. */
 void blobs_extra_values(const blobs_extra *extra, uint32_t frame, const double *place,
                         double *values);
-bool blobs_has_unit(const blobs_units *units); /* of lengths */
+bool blobs_has_unit(const blobs_units *units); /* whether lengths have a physical unit */
 /* Finds the scale for tables: from the options, else from the file. Returns -1 to continue. */
 int blobs_units_of(const blobs_args *args, const clv_movie_facts *facts, blobs_units *units);
 
@@ -121,7 +121,7 @@ typedef struct blobs_writer {
 typedef struct blobs_trackmate_row {
     size_t number;
     int64_t track;                  /* -1: none */
-    int64_t segment;                /* of the track: a path without splits and merges */
+    int64_t segment;                /* number of a path in the track, without splits or merges */
     size_t split_from, merges_into; /* 1 + numbers of other segments' spots; 0: none */
     uint32_t frame;
     float quality;
@@ -137,7 +137,8 @@ void blobs_npy_begin(clv_text *text, const char *const *fields, size_t count, si
 
 enum { BLOBS_MOST_COLUMNS = 32 };
 
-/* The same columns as blobs_npy_begin: fills names and NumPy's type codes; returns their number. */
+/* Fills `names` and `codes` with the names and NumPy's type codes of the columns that blobs_npy_begin writes;
+ * returns their number. */
 size_t blobs_record_columns(const char **names, const char **codes, const char *const *own,
                             size_t count, size_t whole, const blobs_extra *extra, bool particle);
 /* Writes records as a Parquet file, complete or absent. */
@@ -149,8 +150,8 @@ clv_status blobs_parquet_write(const char *path, const char *const *names, const
 size_t blobs_join_names(const char **names, const char *const *own, size_t count,
                         const blobs_extra *extra, bool particle);
 
-/* Adds a number that may be missing. napari's reader needs "nan" there, because it takes a column with an empty field
- * for text. */
+/* Adds a number that may be missing. For napari a missing number is "nan", because napari's reader takes a column
+ * with an empty field for text. */
 void blobs_csv_maybe(clv_csv *csv, float value, bool napari);
 
 /* Defined in blobs/trackmate_xml.c. Rows are sorted by frame and numbered 0, 1, 2 ... */
@@ -169,7 +170,7 @@ typedef struct blobs_spot {
     clv_spot_error error;
 } blobs_spot;
 
-/* `particle` (of each spot) may be NULL. */
+/* Adds spots to the table. `particle` holds the track number of each spot, or is NULL. */
 clv_status blobs_writer_add(blobs_writer *writer, const blobs_spot *spots, const int64_t *particle,
                             size_t count);
 clv_status blobs_writer_finish(blobs_writer *writer);
@@ -177,20 +178,20 @@ void blobs_writer_abandon(blobs_writer *writer); /* has no effect after finish *
 
 /* ---- blobs/tracks.c -------------------------------------------------------------------------- */
 
-/* Checks that `made` spots may be filled into gaps of tracks: CLV_E_MEMORY for more than 1e8, or for more than
+/* Checks that gaps in tracks are not filled with too many spots: CLV_E_MEMORY if `made` is above 1e8, or above what
  * clv_io_room allows. */
 clv_status blobs_check_gaps(const char *path, double made, size_t bytes_each);
-/* Links spots, drops short tracks and fills gaps. Replaces *spots by those of the tracks, sorted by frame, y, x, and
- * makes *particle for them (free with clv_free). */
+/* Links spots, drops short tracks and fills gaps. Replaces *spots by the spots of the tracks, sorted by frame, y, x,
+ * and allocates *particle with their track numbers (free with clv_free). */
 clv_status blobs_link(blobs_spot **spots, size_t *count, const blobs_args *args, int64_t **particle,
                       size_t *tracks);
-/* Writes --tracks. */
+/* Writes the table that --tracks names. */
 clv_status blobs_write_tracks(const blobs_args *args, const blobs_units *units,
                               const blobs_spot *spots, const int64_t *particle, size_t count);
 
 /* ---- blobs/stage.c --------------------------------------------------------------------------- */
 
-/* The drift of the stage, and the movie without it. */
+/* Measures the drift of the stage, and writes the movie without it. */
 typedef struct blobs_stage {
     const blobs_args *args;
     const clv_movie_facts *facts;
@@ -199,20 +200,20 @@ typedef struct blobs_stage {
     size_t count, room, lost;
     double seconds;
     clv_npy_stream registered;
-    float *frame, *restored; /* one of each, for --registered */
+    float *frame, *restored; /* one frame each: as read, and shifted back; for --registered */
 } blobs_stage;
 
 static inline bool blobs_wants_stage(const blobs_args *a)
 {
     return a->stage_drift || a->subtract_drift || a->registered;
 }
-/* Zero-initialise the struct. */
+/* Begins to measure the drift of the stage. Zero-initialise `stage` before. */
 clv_status blobs_stage_open(blobs_stage *stage, const blobs_args *args, const clv_movie_facts *f);
-/* Measures the next frames. */
+/* Measures the drift in the next frames. */
 clv_status blobs_stage_take(blobs_stage *stage, const void *pixels, size_t count);
 /* Subtracts the drift from a spot; its frame counts from the first frame taken. */
 void blobs_stage_move(const blobs_stage *stage, clv_spot *spot);
-/* Writes what --stage-drift and --registered ask for; `first` is the number of the first frame. */
+/* Writes the files of --stage-drift and --registered; `first` is the number of the first frame. */
 clv_status blobs_stage_finish(blobs_stage *stage, size_t first, const blobs_units *units);
 void blobs_stage_tell(const blobs_stage *stage, FILE *news);
 void blobs_stage_note(const blobs_stage *stage, clv_report *report);
@@ -220,13 +221,14 @@ void blobs_stage_close(blobs_stage *stage);
 
 /* ---- blobs/overlay.c ------------------------------------------------------------------------- */
 
-/* The maximum of every pixel over the frames so far, or one frame. */
+/* A projection of a movie: the maximum of every pixel over the frames so far, or one frame. */
 typedef struct blobs_projection {
     size_t height, width;
     float *values; /* NULL: nothing yet */
 } blobs_projection;
 
-/* `moved`, one per frame: shifts them back by whole pixels; NULL: does not. */
+/* Adds frames to the projection. `moved` holds one shift per frame, by which the frame is shifted back in whole
+ * pixels; NULL: frames stay as they are. */
 bool blobs_project(blobs_projection *projection, const clv_movie_facts *facts, const void *pixels,
                    size_t count, const clv_stage_shift *moved, bool invert);
 void blobs_projection_clear(blobs_projection *projection);
@@ -249,7 +251,7 @@ clv_status blobs_histogram_draw(const size_t *counts, double threshold, const ch
 /* Runs the whole command for a file that holds stacks; returns its exit code. */
 int blobs_volumes(const blobs_args *args, clv_movie *movie);
 
-/* The maxima along the three axes. */
+/* The maxima of a stack along its three axes. */
 typedef struct blobs_volume_views {
     size_t depth, height, width;
     /* [height][width], [height][depth], [depth][width]; NULL: nothing yet */
@@ -259,12 +261,12 @@ typedef struct blobs_volume_views {
 clv_status blobs_volume_project(blobs_volume_views *views, const clv_movie_facts *facts,
                                 const void *voxels, bool invert);
 void blobs_volume_views_clear(blobs_volume_views *views);
-/* Draws the views. `voxel` holds the voxel's sides along z, y, x. */
+/* Draws the three views of a stack. `voxel` holds the voxel's sides along z, y, x. */
 clv_status blobs_volume_draw(const blobs_volume_views *views, const double voxel[3],
                              const blobs_units *units, const clv_volume_spot *spots,
                              const int64_t *particle, size_t count, const char *path);
 
-/* Returns one pixel of the frames that the reader returns. */
+/* Returns the value of one pixel of a block that the reader returned. */
 static inline float blobs_value_at(const clv_movie_facts *f, const void *pixels, size_t at)
 {
     switch (f->type) {

@@ -21,7 +21,7 @@ typedef struct link_rows {
     double *z;                     /* NULL: the table has no z */
     bool moved;                    /* the drift of the stage was subtracted from the points */
     size_t physical[COLUMN_ROLES]; /* moved: columns such as y_um; SIZE_MAX: none */
-    double side[2];                /* their units per unit of the columns y and x */
+    double side[2]; /* units of the physical columns per unit of the columns y and x */
     int64_t *particle;
     size_t count, tracks;
     size_t column[COLUMN_ROLES];

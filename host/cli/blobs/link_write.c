@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Writes the linked table in the format of its name's ending: every column of the input, and the particle. */
+/* Writes the linked table in the format of its name's ending: every column of the input, and the particle numbers. */
 #include "host/cli/blobs/link.h"
 
 #include "base/alloc.h"
@@ -10,8 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Stand for the new columns in place of a column index: the particle, the one it splits from, the one it merges
- * into. */
+/* Column numbers that stand for the new columns: the particle, the one it splits from, the one it merges into. */
 #define PARTICLE SIZE_MAX
 #define PARENT (SIZE_MAX - 1)
 #define CHILD (SIZE_MAX - 2)

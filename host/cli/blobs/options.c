@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The options of `cleave blobs`: their table, what fits together, and what the library gets of them. */
+/* Defines the options of `cleave blobs`, checks which of them fit together, and converts them for the library. */
 #include "host/cli/blobs/blobs.h"
 
 #include "base/text.h"

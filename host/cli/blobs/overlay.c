@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Takes up one frame, shifted back by dy, dx. */
+/* Adds one frame, shifted back by dy, dx, to the projection. */
 static void project_frame(blobs_projection *p, const clv_movie_facts *facts, const void *pixels,
                           size_t frame, long dy, long dx, bool invert)
 {
