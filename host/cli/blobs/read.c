@@ -17,10 +17,10 @@ typedef struct block {
 
 struct blobs_reader {
     clv_movie *movie;
-    size_t next, last, frames; /* frames: of the movie; of a block */
+    size_t next, last, frames; /* `last` ends the frames to read; `frames`: per block */
     size_t frame_bytes;
     block blocks[BLOCKS];
-    size_t write, read; /* numbers of blocks */
+    size_t write, read; /* numbers of blocks that were filled and taken so far */
     bool lent, started, stop, ended;
     double seconds;
     clv_error error;

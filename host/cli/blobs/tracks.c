@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A spot of a track. */
+/* A spot and the track to which it belongs. */
 typedef struct member {
     clv_spot spot;
     clv_spot_error error;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Physical units of a movie, and the table columns in these units. */
+/* Finds the physical units of a movie, and the names and values of the table columns in these units. */
 #include "host/cli/blobs/blobs.h"
 #include "host/cli/units.h"
 

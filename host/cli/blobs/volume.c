@@ -31,7 +31,7 @@ typedef struct task {
     blobs_volume_views views;
     clv_blob_summary summary;
     double read_s;
-    bool stopped; /* stopped by a user who keeps what is done (--partial) */
+    bool stopped; /* the user stopped the run and keeps what is done (--partial) */
 } task;
 
 /* ---- options ---------------------------------------------------------------------------------------- */

@@ -12,20 +12,20 @@ static const char *const own_columns[] = { "frame",   "z",        "y",     "x", 
                                            "sigma_z", "response", "mass",  "background", "snr",
                                            "z_err",   "y_err",    "x_err", "flags" };
 
-/* The same columns with napari's names of the axes. */
+/* Columns for napari: Cleave's own columns with napari's names of the axes. */
 static const char *const napari_columns[] = { "index",  "axis-0",     "axis-1",  "axis-2",
                                               "axis-3", "sigma",      "sigma_z", "response",
                                               "mass",   "background", "snr",     "z_err",
                                               "y_err",  "x_err",      "flags" };
 
-/* Computes position and time of a spot in physical units. */
+/* Computes the position and the time of a spot in physical units. */
 static void find_values(const volume_table *t, const clv_volume_spot *s, double values[4])
 {
     const double place[] = { (double)s->z, (double)s->y, (double)s->x };
     blobs_extra_values(t->extra, s->frame, place, values);
 }
 
-/* Returns a spot as tables hold it: errors that are not known are NaN, as for spots in frames. */
+/* Returns the spot in the form that tables have: errors that are not known are NaN, as for spots in frames. */
 static clv_volume_spot as_told(const clv_volume_spot *spot)
 {
     clv_volume_spot s = *spot;

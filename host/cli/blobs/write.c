@@ -17,11 +17,11 @@ enum { FLUSH_BYTES = 1 << 20 };
 
 static const char *const own_columns[] = { "frame", "y",          "x",   "sigma", "response",
                                            "mass",  "background", "snr", "flags" };
-/* Columns if the positions were fitted. */
+/* Columns of a table with errors of the fitted positions. */
 static const char *const error_columns[] = { "frame",    "y",     "x",          "sigma",
                                              "response", "mass",  "background", "snr",
                                              "y_err",    "x_err", "flags" };
-/* The same for napari, whose reader takes the columns "axis-..." for positions and the others for properties. */
+/* Columns for napari, whose reader takes the columns "axis-..." for positions and all other columns for properties. */
 static const char *const napari_columns[] = {
     "index", "axis-0", "axis-1", "axis-2", "sigma", "response", "mass", "background", "snr", "flags"
 };
@@ -114,7 +114,7 @@ static void begin_parquet(blobs_writer *w)
     clv_parquet_begin(&w->file_of_columns, w->names, w->codes, columns, &w->csv.text);
 }
 
-/* Writes the records that wait as a group of rows. */
+/* Writes the records collected in memory as one row group. */
 static void end_group(blobs_writer *w)
 {
     const size_t rows = (size_t)(w->row - w->file_of_columns.rows);
@@ -159,7 +159,7 @@ static void npy_header(const blobs_writer *w, clv_text *text)
                     w->row);
 }
 
-/* Computes position and time of a spot in physical units. */
+/* Computes the position and the time of a spot in physical units. */
 static void find_values(const blobs_writer *w, const clv_spot *s, double values[4])
 {
     const double place[] = { (double)s->y, (double)s->x };

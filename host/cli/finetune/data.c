@@ -110,8 +110,8 @@ static clv_status find_class(cli_classes *c, const clv_lines *lines, size_t line
     return CLV_OK;
 }
 
-/* Examines the first line of the file. If the line may be a header, a label that a closed set of classes does not
- * contain is no error. The function then sets `unknown`. */
+/* Examines the first line of the file. If that line may be a header, it is no error that the closed set of classes
+ * does not contain its label; the function then sets `unknown`. */
 static void look_at_first(cli_examples *e, const cli_classes *c, int header, const fields *f)
 {
     const char *const text[] = { f->text[0][0], f->text[1][0] };
@@ -261,7 +261,7 @@ void cli_classes_clear(cli_classes *c)
     *c = (cli_classes){ 0 };
 }
 
-/* FNV-1a, 64 bits. */
+/* Adds a value to a 64-bit FNV-1a hash. */
 static uint64_t mix(uint64_t hash, uint64_t value)
 {
     for (int i = 0; i < 8; ++i)

@@ -21,14 +21,14 @@ typedef struct cli_examples {
     size_t tokens;
     cli_text_counts counts;
     size_t id_room, label_room, offset_room;
-    size_t names;        /* number of names of columns in the first line, 0 to 2 */
-    bool unknown;        /* the first line's label is no class of the training file */
-    bool header;         /* the first line was left out as a header */
-    bool doubt;          /* it was not left out, but no other line has its label */
-    char first_line[64]; /* its beginning, with control characters replaced */
+    size_t names; /* number of fields of the first line that are usual column names, 0 to 2 */
+    bool unknown; /* the first line's label is no class of the training file */
+    bool header;  /* the first line was left out as a header */
+    bool doubt;   /* the first line was kept, although no other line has its label */
+    char first_line[64]; /* the beginning of the first line, with control characters replaced */
 } cli_examples;
 
-/* What to do with the first line. */
+/* How to treat the first line of a file of examples. */
 enum { CLI_HEADER_AUTO, CLI_HEADER_YES, CLI_HEADER_NO };
 
 /* Reads the examples in `path`. For pairs, `classes` is NULL. CLI_HEADER_AUTO leaves out a first line that names the

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Writes the folder of a fine-tuned model: like the original's, with new weights. */
+/* Writes the folder of a fine-tuned model: the original's files with new weights. */
 #include "host/cli/finetune/folder.h"
 
 #include "base/alloc.h"
@@ -85,7 +85,8 @@ static clv_status copy_modules(const char *from, const char *to)
     return status;
 }
 
-/* `subfolder` contains the transformer; "" if it is the model folder itself. */
+/* Copies the small files of a model folder. `subfolder` contains the transformer; "" if that is the model folder
+ * itself. */
 static clv_status copy_files(const char *from, const char *to, const char *subfolder)
 {
     char inside[MOST_PATH], target[MOST_PATH];
@@ -99,8 +100,8 @@ static clv_status copy_files(const char *from, const char *to, const char *subfo
     return copy_modules(from, to);
 }
 
-/* Returns whether the command writes this member itself, because it is about classes. All other members are kept,
- * except the type of the weights. */
+/* Returns whether the command writes this member of config.json itself, because it describes the classes. All other
+ * members are kept, except the type of the weights. */
 static bool is_ours(const char *key)
 {
     return !strcmp(key, "id2label") || !strcmp(key, "label2id") || !strcmp(key, "num_labels") ||

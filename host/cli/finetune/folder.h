@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Writes the folder of a fine-tuned model: like the original's, with new weights. */
+/* Writes the folder of a fine-tuned model: the original's files with new weights. */
 #ifndef CLEAVE_HOST_CLI_FINETUNE_FOLDER_H
 #define CLEAVE_HOST_CLI_FINETUNE_FOLDER_H
 

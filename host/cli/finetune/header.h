@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Distinguishes the headers of tables of examples from examples. */
+/* Recognises a header in a table of examples. */
 #ifndef CLEAVE_HOST_CLI_FINETUNE_HEADER_H
 #define CLEAVE_HOST_CLI_FINETUNE_HEADER_H
 

@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Larger matrices are left out on the terminal and in the report. */
+/* Largest number of classes whose matrix is printed (MOST_TOLD) or written to the report (MOST_NOTED). */
 enum { MOST_TOLD = 12, MOST_NOTED = 128, NAME_WIDTH = 24 };
 
 clv_status cli_metrics_begin(cli_metrics *m, size_t classes)

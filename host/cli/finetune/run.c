@@ -82,7 +82,7 @@ uint64_t cli_train_steps(const cli_train_plan *p)
     return steps_an_epoch(p) * p->epochs;
 }
 
-/* Returns the learning rate of step 0, 1, ...: it rises linearly, then falls linearly or stays constant. */
+/* Returns the learning rate of step 0, 1, ...: the rate rises linearly, then falls linearly or stays constant. */
 static double rate_of(const cli_train_plan *p, uint64_t step)
 {
     const double total = (double)cli_train_steps(p), at = (double)step;
@@ -92,7 +92,7 @@ static double rate_of(const cli_train_plan *p, uint64_t step)
     return p->rate * (total - at) / (total - rise);
 }
 
-/* Writes the settings that a state must share with the run that resumes it. */
+/* Writes the settings that must be the same when a run resumes from a state. */
 static void describe(const cli_train_plan *p, char out[200])
 {
     snprintf(out, 200,
@@ -232,7 +232,8 @@ static clv_status interrupted(const cli_train_plan *p, uint64_t done)
                     done, p->state);
 }
 
-/* Runs between steps. Saves the state before a validation, which may take long, fail or be interrupted. */
+/* Saves the state and validates between two steps, when they are due. The state is saved first, because a validation
+ * may take long, fail or be interrupted. */
 static clv_status behind_step(const cli_train_plan *p, clv_trainer *trainer, cli_bar *bar, batch *b,
                               cli_train_facts *facts)
 {

@@ -14,15 +14,15 @@ typedef struct cli_train_plan {
     uint64_t seed, epochs, batch_size;
     uint64_t save_every; /* steps; 0: only at the end of epochs */
     double rate, warmup; /* warmup: share of all steps, in [0,1) */
-    bool constant;       /* else the rate falls linearly to 0 */
-    const char *state;   /* file of the state to resume from */
+    bool constant;       /* the rate stays constant; else it falls linearly to 0 */
+    const char *state;   /* file in which the state is saved, and from which a run resumes */
     bool resume, quiet;
 } cli_train_plan;
 
 typedef struct cli_train_facts {
     uint64_t steps, resumed_at, texts, tokens;
     double seconds, first_loss, last_loss;
-    cli_metrics validation; /* after the last epoch */
+    cli_metrics validation; /* metrics of the validation after the last epoch */
 } cli_train_facts;
 
 /* Computes the metrics of `examples` with the current weights. CLV_E_CANCELLED after Ctrl-C. */

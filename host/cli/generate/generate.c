@@ -78,7 +78,7 @@ static clv_status answer(generate_state *s, clv_written *written)
     return status;
 }
 
-/* Writes the report. `w` NULL: of a conversation, for which tokens are not counted. */
+/* Writes the report. `w` is NULL for a conversation, for which tokens are not counted. */
 static int write_report(generate_state *s, const clv_written *w)
 {
     const clv_written none = CLV_INIT(clv_written);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the files of `cleave generate` share. */
+/* Declares what the files of `cleave generate` share. */
 #ifndef CLEAVE_HOST_CLI_GENERATE_GENERATE_H
 #define CLEAVE_HOST_CLI_GENERATE_GENERATE_H
 
@@ -31,31 +31,31 @@ typedef struct generate_state {
     double load_s, prompt_s;
 } generate_state;
 
-/* Opens the model without a device: to tokenize, and to check that it is a valid model. */
+/* Opens the model without a device, to tokenize texts and to check that the model is valid. */
 clv_status generate_look(generate_state *state);
 /* Opens the model on the context's devices. */
 clv_status generate_open(generate_state *state);
 
-/* Reads the prompt that the options give into state->prompt. */
+/* Reads the text, file or question that the options name, and stores its tokens in state->prompt. */
 clv_status generate_read_prompt(generate_state *state);
 /* Turns a prompt from a file, or from one line of it, into state->prompt. */
 clv_status generate_take_prompt(generate_state *state, const char *text, size_t length);
 /* Turns a conversation into tokens, and prints what was chosen for the user. */
 clv_status generate_render(generate_state *state, const clv_chat_message *messages, size_t count);
 
-/* Generates text after what has been fed. Clear `written` with generate_clear. */
+/* Generates text after the tokens that the model was fed. Clear `written` with generate_clear. */
 clv_status generate_write(generate_state *state, bool to_stdout, clv_written *written);
 void generate_clear(clv_written *written);
 /* Prints the summary line to standard error. */
 void generate_summarize(const generate_state *state, const clv_written *written);
 
-/* Prints the object of --json on standard output. `scores` NULL: without scores. */
+/* Prints the object of --json on standard output. `scores` NULL: the object has no scores. */
 clv_status generate_print_json(const generate_state *state, const clv_written *written,
                                const float *scores);
 /* Prints the facts of --info. */
 clv_status generate_print_info(const generate_state *state);
-/* Handles --input: several prompts. `open` opens the model on its devices and returns a negative number, or the exit
- * code. Returns the exit code. */
+/* Handles --input: answers several prompts. `open` opens the model on its devices and returns a negative number, or
+ * the exit code. Returns the exit code. */
 int generate_several(generate_state *state, int (*open)(generate_state *state, double started));
 /* Holds a conversation on standard input. Returns the exit code. */
 int generate_talk(generate_state *state);

@@ -16,7 +16,7 @@
 
 typedef struct talk {
     generate_state *s;
-    clv_chat_message *messages; /* own their texts; a system text comes first */
+    clv_chat_message *messages; /* owned, with their texts; a system text comes first */
     size_t count, room;
     clv_written last;
     bool told_full, is_terminal;

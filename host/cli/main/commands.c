@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The list of commands. */
+/* Lists the commands. */
 #include "host/cli/cli.h"
 
 const cli_command *const cli_commands[] = {

@@ -109,7 +109,7 @@ static bool needs_drivers(const cli_command *command, int argc, char **argv)
     return true;
 }
 
-/* Can the ranks of an MPI job share what the command does? */
+/* Returns whether the ranks of an MPI job can share the command's work. */
 static bool shares_work(const cli_command *command)
 {
     return command == &cli_paco || command == &cli_blobs || command == &cli_specfit ||

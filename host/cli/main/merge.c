@@ -17,7 +17,7 @@ static const cli_command *find(const char *name)
     return NULL;
 }
 
-/* The command comes from the records, so the user is shown what runs. */
+/* Prints the command line from the records, which runs now. */
 static void tell(int shards, int argc, char **argv)
 {
     clv_text line = { 0 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What `cleave paco` reads and writes. */
+/* Declares what the files of `cleave paco` share: options, inputs, results. */
 #ifndef CLEAVE_HOST_CLI_PACO_FILES_H
 #define CLEAVE_HOST_CLI_PACO_FILES_H
 
@@ -24,7 +24,7 @@ typedef struct paco_args {
     uint64_t contrast_injections;
     int psf_mode, psf_norm, conv, rounding, angle_sign, format, nan, snr, weights;
     double fwhm, threshold, pixel_scale, true_north;
-    double star_flux; /* given or, with star_ratio, from the PSF: then star_given is true, too */
+    double star_flux; /* given, or computed from star_ratio and the PSF, which sets star_given */
     double star_ratio;
     bool ratio_given;
     double centre_x, centre_y; /* of the star: given or, after paco_prepare, found */
@@ -42,7 +42,7 @@ typedef struct paco_inputs {
     double *wavelengths; /* [channels] in micrometres; NULL without --wavelengths */
     double *spectra;     /* [spectrum_count,channels] */
     size_t spectrum_count;
-    clv_fits_cards cards; /* of the cube; copied to the maps */
+    clv_fits_cards cards; /* header cards of the cube; copied to the maps */
     /* set by paco_prepare: the frames as read, of which `frames` are kept */
     size_t frames_read;
     clv_paco_frame *quality;            /* [frames_read] */
@@ -54,7 +54,7 @@ typedef struct paco_inputs {
 
 typedef struct paco_found {
     size_t channel;
-    clv_companion companion; /* flux_err and snr are the maps' if nothing was subtracted */
+    clv_companion companion; /* flux_err and snr come from the maps if nothing was subtracted */
 } paco_found;
 
 typedef struct paco_maps {
@@ -62,7 +62,7 @@ typedef struct paco_maps {
     double *a, *b;                   /* [channels,height,width] */
     float *snr, *raw, *flux, *sigma; /* raw: S/N before calibration; NULL without */
     bool together;                   /* snr and raw are one map [height,width] for all channels */
-    clv_asdi_companions companions;  /* if together: what was found */
+    clv_asdi_companions companions;  /* companions found, if `together` */
     clv_paco_counts counts;          /* over all channels */
     paco_found *detections;
     size_t detection_count, detection_capacity;
@@ -79,7 +79,7 @@ void paco_make_table(paco_args *a, cli_option *table);
 /* Checks options that depend on other options or inputs: returns an exit code, or -1 to continue. */
 int paco_check_args(paco_args *a);
 
-/* These three return CLI_OK, or the exit code after the message. */
+/* paco_read, paco_maps_create and paco_prepare return CLI_OK, or the exit code after the message. */
 int paco_read(paco_args *args, const char *cube, const char *angles, const char *psf,
               paco_inputs *inputs);
 int paco_maps_create(const paco_args *args, const paco_inputs *inputs, paco_maps *maps);

@@ -64,7 +64,7 @@ static void note_search(const paco_args *a, const paco_inputs *in, clv_context *
         in->frames * in->height * in->width > large)
         return;
     clv_prepare_begin(context);
-    clv_paco_options once = *options; /* with one patch, not both */
+    clv_paco_options once = *options; /* with one patch: that of measure_radius, if it is given */
     if (once.measure_radius) once.radius = once.measure_radius, once.measure_radius = 0;
     (void)clv_paco_characterize(context, &input, &once, in->fwhm, true, &at, 1, NULL);
     clv_prepare_leave(context);

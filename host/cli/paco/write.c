@@ -41,8 +41,8 @@ static void add_cards(const paco_args *a, const paco_inputs *in, clv_fits_cards 
     clv_fits_card_history(cards, a->command_line);
 }
 
-/* The files written to the folder so far. Their digests go into the report, which is written last, so that a mixture of
- * two runs or an incomplete set can be told from a complete one. */
+/* The files written to the output folder so far. Their digests go into the report, which is written last and so
+ * distinguishes a complete set of files from an incomplete one or a mixture of two runs. */
 typedef struct written {
     const char *folder;
     clv_json *digests;

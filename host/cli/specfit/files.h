@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What `cleave specfit` reads and writes. */
+/* Declares what the files of `cleave specfit` share: options, inputs, results. */
 #ifndef CLEAVE_HOST_CLI_SPECFIT_FILES_H
 #define CLEAVE_HOST_CLI_SPECFIT_FILES_H
 
@@ -58,9 +58,9 @@ typedef struct specfit_place {
     size_t input, row;
 } specfit_place;
 
-/* One row of the output: the spectra that belong to the star, and its fit. */
+/* One row of the output: a star, its spectra, and its fit. */
 typedef struct specfit_row {
-    size_t first, count; /* in table->places */
+    size_t first, count; /* range of the star's spectra in table->places */
     clv_specfit_result fit;
 } specfit_row;
 
@@ -97,7 +97,7 @@ int specfit_read_barycentric(specfit_args *args);
 /* Parses --columns. Returns CLI_OK or the exit code. */
 int specfit_read_columns(specfit_args *args);
 typedef struct specfit_ids {
-    int64_t *ids; /* sorted; clv_free */
+    int64_t *ids; /* sorted; free with clv_free */
     size_t count, capacity;
 } specfit_ids;
 /* Reads --targets and --targets-file. Returns CLI_OK or the exit code. */
@@ -130,14 +130,14 @@ void specfit_table_clear(specfit_table *table);
 /* Lists the spectra of a star; returns their number. */
 size_t specfit_slots(const specfit_table *table, const specfit_row *row,
                      specfit_slot slots[CLV_SPECTRA_MAX_SPECTRA]);
-/* Returns what the file says about the star's first spectrum. */
+/* Returns what the input file says about the star's first spectrum. */
 const clv_desi_row *specfit_about(const specfit_table *table, const specfit_row *row);
-/* Returns whether the unknown is held in the fits of all stars, or of some of them. */
+/* These two return whether the unknown is held fixed in the fits of all stars, and of at least one star. */
 bool specfit_is_held(const specfit_table *table, int unknown);
 bool specfit_is_held_somewhere(const specfit_table *table, int unknown);
 
 /* ---- batch.c ---- */
-/* Spectra in memory of stars that are neighbours in the table. Zero-initialise; read, clear. */
+/* The spectra of one input file, in memory, for stars that are neighbours in the table. */
 typedef struct specfit_piece {
     size_t input;
     clv_desi_block block; /* rows of a DESI file, or the pieces of a single spectrum */
@@ -172,7 +172,7 @@ int specfit_read_priors(const specfit_args *args, specfit_table *table);
 /* Writes the table: as FITS if the name ends in .fits, else as CSV ("-": standard output). Returns CLI_OK or the exit
  * code. */
 int specfit_write(const specfit_args *args, const specfit_table *table);
-/* Make the HDUs before and after those of the models. */
+/* These two make the HDUs before and after the images of models. */
 clv_status specfit_head_of_models(const specfit_args *args, const specfit_table *table,
                                   clv_fits_table *head);
 clv_status specfit_tail_of_models(const specfit_table *table, clv_fits_table *tail);
@@ -201,13 +201,13 @@ typedef struct specfit_journal {
     bool with_models;
 } specfit_journal;
 
-/* Writes everything that the table's bytes depend on, as lines "key value". */
+/* Writes everything that determines the table's bytes, as lines "key value". */
 clv_status specfit_identity(const specfit_args *args, const specfit_table *table,
                             const clv_spectra_library *library, const clv_context *context,
                             clv_text *identity);
-/* Opens the journal PATH of the run that `identity` describes, or creates it. *done is the number of stars in it, which
- * are the first ones of the table: their fits are filled in, and their models are written to `models`. CLV_E_FORMAT:
- * PATH is a journal of another run or no journal; CLV_E_IO (another run is writing it). */
+/* Opens the journal PATH of the run that `identity` describes, or creates the journal. *done is the number of stars
+ * in the journal, which are the first ones of the table: their fits are filled in, and their models are written to
+ * `models`. CLV_E_FORMAT: PATH is a journal of another run or no journal; CLV_E_IO (another run is writing it). */
 clv_status specfit_journal_open(const char *path, const char *identity, bool with_models,
                                 const specfit_table *table, clv_fits_rows *models,
                                 specfit_journal *journal, size_t *done);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The input files of a run: finds them and their kinds, and assigns them to arms of the library. */
+/* Finds the input files of a run and their kinds, and assigns them to arms of the library. */
 #include "host/cli/specfit/files.h"
 
 #include "base/alloc.h"
@@ -398,8 +398,8 @@ static const char *other_unit(const taker *takers, size_t count, double first, d
     return NULL;
 }
 
-/* Tells what was assumed of the wavelengths, of which the library's arms cover `used`. If they cover none, the error is
- * the only message. */
+/* Warns about what was assumed of a spectrum's wavelengths. `used` says how much of them the library's arms cover;
+ * if it is 0, that error is the only message. */
 static void tell_placed(const specfit_args *a, const char *path, const clv_one_spectrum *s,
                         size_t used)
 {

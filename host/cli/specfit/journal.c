@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The journal of a run: what the run works on, then one record for each finished block of stars.
+/* Keeps the journal of a run: what the run works on, then one record for each finished block of stars.
  *
- * The file begins with the line "cleave specfit journal 1", the length of the identity and the identity. Each record is
- * a header (mark, first star, stars, bytes, SHA-256 of the bytes) and the bytes: the results and, if models are kept,
- * for every star and slot a byte that tells whether there is a model, and the model. Numbers are stored in the
- * machine's own representation, which the identity names. Reading stops at the first record that is truncated or
- * damaged. */
+ * The file begins with the line "cleave specfit journal 1", the length of the identity and the identity. Each record
+ * is a header (mark, first star, stars, bytes, SHA-256 of the bytes) and the bytes. The bytes are the results and,
+ * if models are kept, for every star and slot a byte that is 1 if there is a model, followed by the model. Numbers
+ * are stored in the machine's own representation, which the identity names. Reading stops at the first record that
+ * is truncated or damaged. */
 #include "host/cli/specfit/files.h"
 
 #include "base/alloc.h"
@@ -168,7 +168,7 @@ clv_status specfit_identity(const specfit_args *a, const specfit_table *t,
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-/* Copies the first word of the first line that differs. */
+/* Copies the first word of the first line in which the two identities differ. */
 static void first_difference(const char *want, const char *got, char out[64])
 {
     while (*want && *got && *want == *got) {

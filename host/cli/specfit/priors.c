@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* --prior, --fix and --priors: what is known about the stars before the fit. */
+/* Reads what the user knows about the stars before the fit: --prior, --fix and --priors. */
 #include "host/cli/specfit/files.h"
 
 #include "base/alloc.h"
@@ -71,7 +71,7 @@ static int take_list(const char *option, const char *list, bool fix, clv_star_pr
 /* ---- a table of stars -------------------------------------------------------------------------- */
 
 typedef struct star_line {
-    char *key; /* clv_free */
+    char *key; /* owned; free with clv_free */
     clv_star_prior prior;
     bool given[UNKNOWNS];
 } star_line;
@@ -240,7 +240,7 @@ static bool is_single(const clv_spectra_arm *arm, int axis)
     return true;
 }
 
-/* Fixes the parameters of which the library has one value only; returns false if there are none. */
+/* Fixes the parameters for which the library has only one value; returns false if there is no such parameter. */
 static bool hold_single(const specfit_args *a, const specfit_table *t, clv_star_prior *all)
 {
     bool any = false;

@@ -152,10 +152,10 @@ static clv_status measure_single(const specfit_args *a, specfit_input *in)
     return status;
 }
 
-/* A selected spectrum and its star, which is known by a TARGETID or an OBJECT. */
+/* A selected spectrum and its star, which a TARGETID or an OBJECT identifies. */
 typedef struct member {
     specfit_place place;
-    size_t order, group; /* its own number; that of its star's first spectrum */
+    size_t order, group; /* the spectrum's number; the number of its star's first spectrum */
     int64_t target;
     const char *object;
 } member;
@@ -176,7 +176,7 @@ static int by_group(const void *a, const void *b)
     return x->order < y->order ? -1 : x->order > y->order;
 }
 
-/* Tells whether two spectra are of one star. Spectra with neither a target nor an object are separate stars. */
+/* Returns whether two spectra are of one star. Spectra with neither a target nor an object are separate stars. */
 static bool same_star(const member *x, const member *y)
 {
     return x->target == y->target && strcmp(x->object, y->object) == 0 &&

@@ -19,8 +19,8 @@
 #endif
 
 enum {
-    RANK_ROWS = 16, /* stars of a job for each rank, if these are more than SPECFIT_BLOCK_ROWS */
-    RANK_LEAST = 2, /* fewest stars of a job for each rank; --save-every cannot ask for fewer */
+    RANK_ROWS = 16, /* stars per rank of a job, if the sum exceeds SPECFIT_BLOCK_ROWS */
+    RANK_LEAST = 2, /* fewest stars per rank of a job; --save-every cannot ask for fewer */
 };
 
 /* Refuses an output that is one of the files found through patterns and lists. */
@@ -37,7 +37,7 @@ static int check_outputs(const specfit_args *a, const specfit_table *t)
     return CLI_OK;
 }
 
-/* Progress over all blocks. */
+/* Counts progress over all blocks. */
 typedef struct progress {
     cli_bar bar;
     size_t before, total;
@@ -164,7 +164,8 @@ static void give_memory_back(void)
 #endif
 }
 
-/* Returns how many stars are fitted in a job, at most. Ranks share a job, so that it needs some stars for each. */
+/* Returns the largest number of stars that are fitted in one job. Ranks share a job, so it needs some stars for each
+ * rank. */
 static size_t block_length(const specfit_args *a)
 {
     const size_t ranks = (size_t)cli_cluster_ranks();

@@ -63,7 +63,7 @@ static void add_text(cells *c, const char *name, const char *comment, unsigned w
     c->column[c->count - 1].width = CLV_MAX(width, 1u);
 }
 
-/* Adds the parameters that are held in some stars, but not in all: "; held in some: logg, feh". */
+/* Adds the names of parameters that are held fixed for some stars but not all: "; held in some: logg, feh". */
 static void comment_some(const specfit_table *t, const char *before, char *to, size_t room)
 {
     char list[COMMENT] = "";

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What `cleave templates` reads and writes. */
+/* Declares what the files of `cleave templates` share: options, models, grid. */
 #ifndef CLEAVE_HOST_CLI_TEMPLATES_TEMPLATES_H
 #define CLEAVE_HOST_CLI_TEMPLATES_TEMPLATES_H
 
@@ -22,7 +22,7 @@ typedef struct templates_args {
     double sigma, resolving_power, model_power, margin_kms;
     bool sigma_given, resolving_power_given, model_power_given;
     uint64_t starts;
-    int medium; /* of the models: unknown, vacuum, air */
+    int medium; /* medium of the models' wavelengths: unknown, vacuum, air */
     bool keep_slope;
     templates_arm arms[TEMPLATES_ARMS];
     size_t arm_count;
@@ -41,7 +41,7 @@ typedef struct templates_models {
     char *wave;   /* path of that file */
     double *wavelength;
     size_t points;
-    size_t count, capacity, left_out; /* `left_out`: by --select */
+    size_t count, capacity, left_out; /* `left_out`: models that --select excludes */
     templates_model *items;
 } templates_models;
 
@@ -49,7 +49,7 @@ typedef struct templates_models {
 typedef struct templates_grid {
     size_t nodes[CLV_SPECTRA_PARAMETERS];
     double *axis[CLV_SPECTRA_PARAMETERS]; /* log10 teff, logg, feh, alpha */
-    /* All models have one value on this axis: a second node is placed 0.001 beside it. */
+    /* all models have one value on this axis, so a second node is placed 0.001 beside it */
     bool single[CLV_SPECTRA_PARAMETERS];
     size_t all, missing, cells, whole_cells;
     int32_t *row; /* [all] the model of a node, or -1 */

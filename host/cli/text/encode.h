@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the commands that send texts through an encoder share: turning lines into rows of vectors. */
+/* Turns lines of text into rows of vectors, for the commands that send texts through an encoder. */
 #ifndef CLEAVE_HOST_CLI_TEXT_ENCODE_H
 #define CLEAVE_HOST_CLI_TEXT_ENCODE_H
 

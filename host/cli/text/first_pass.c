@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads codes from a file or makes them from vectors, and lists the candidates that they select. */
+/* Reads the codes of vectors from a file or computes them, and adds the vectors of the candidates that the codes
+ * select. */
 #include "host/cli/text/first_pass.h"
 
 #include "base/alloc.h"
@@ -10,8 +11,8 @@
 #include <unistd.h>
 
 enum {
-    BLOCK_BYTES = 64 << 20, /* of vectors or codes in memory at a time */
-    SAMPLES = 64 /* rows whose codes are made again, to see that codes belong to the vectors */
+    BLOCK_BYTES = 64 << 20, /* bytes of vectors or codes in memory at a time */
+    SAMPLES = 64            /* rows whose codes are computed again, to check the file */
 };
 
 static size_t block_of(size_t bytes, size_t rows)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Both passes of `cleave search --first-pass`: the codes of vectors in a file, and the vectors of the candidates. */
+/* Runs both passes of `cleave search --first-pass`: first over the codes of all vectors, then over the vectors of
+ * the candidates. */
 #ifndef CLEAVE_HOST_CLI_TEXT_FIRST_PASS_H
 #define CLEAVE_HOST_CLI_TEXT_FIRST_PASS_H
 
@@ -11,7 +12,7 @@
 typedef struct cli_first_pass {
     const cli_command *command;
     clv_codes codes;
-    const char *path; /* the file of codes; NULL: they are made and not kept */
+    const char *path; /* file of the codes; NULL: they are computed and not kept */
     bool write;       /* the file does not exist yet */
     clv_npy_rows *vectors;
     const char *vectors_path;
@@ -21,8 +22,8 @@ typedef struct cli_first_pass {
  * code. */
 int cli_first_pass_check(cli_first_pass *pass);
 
-/* Adds the codes of all vectors to the search, read or made, and then gives it the vectors of the candidates. *done
- * counts the rows of finished blocks. */
+/* Adds the codes of all vectors, read from the file or computed, to the search, and then the vectors of the
+ * candidates. *done counts the rows of finished blocks. */
 clv_status cli_first_pass_run(const cli_first_pass *pass, clv_search *search, size_t *done,
                               clv_report *report);
 

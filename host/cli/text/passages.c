@@ -10,7 +10,7 @@
 
 enum { CHUNK_LINES = 8192, CHUNK_BYTES = 1 << 20 };
 
-/* Receives a text of the file. */
+/* Receives one text of the file. */
 typedef clv_status take_text(void *user, size_t row, const char *text, size_t length);
 
 /* Passes all texts to `take` (NULL: only counts them). Returns 0, else the exit code. */

@@ -29,7 +29,7 @@ typedef struct place {
     size_t row;
 } place;
 
-/* All texts, one after the other, each followed by a NUL. With a query, that is text 0. */
+/* Holds all texts, one after the other, each followed by a NUL. With a query, text 0 is the query. */
 typedef struct rank_state {
     const rank_args *args;
     const char *folder;

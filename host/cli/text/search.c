@@ -18,7 +18,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { BLOCK_BYTES = 64 << 20 }; /* of rows in memory at a time */
+enum { BLOCK_BYTES = 64 << 20 }; /* bytes of rows in memory at a time */
 
 typedef struct search_args {
     cli_encode_args encode;
@@ -234,7 +234,7 @@ static int end(search_state *s, FILE *out)
     return code;
 }
 
-/* Warns if less was found than there is: the similarity of the missing rows is not a number. */
+/* Warns if queries found fewer rows than they asked for and the file has: the similarity of the missing rows is NaN. */
 static void warn_of_missing(const search_state *s)
 {
     const size_t top = (size_t)s->args->top, expected = CLV_MIN(top, s->file.rows);

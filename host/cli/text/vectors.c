@@ -10,8 +10,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The bytes before the data of a safetensors file: a multiple of 8 with room for every number of rows. The rows that
- * form a group of a Parquet file. */
+/* HEAD: bytes before the data of a safetensors file, a multiple of 8 with room for any number of rows. GROUP_ROWS:
+ * rows in a row group of a Parquet file. */
 enum { HEAD = 256, GROUP_ROWS = 8192, NAME_ROOM = 24 };
 
 static int format_of(const char *path)

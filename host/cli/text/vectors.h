@@ -24,7 +24,7 @@ typedef struct cli_vectors {
     clv_output output; /* of all formats but NPY */
     clv_parquet parquet;
     const char **names, **codes; /* of Parquet's columns */
-    char *letters;               /* of the names */
+    char *letters;               /* memory of the names */
     clv_text text;
     uint64_t rows;
 } cli_vectors;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the files of `cleave tracks` share: the options, the tracks in their unit, and the results. */
+/* Declares what the files of `cleave tracks` share: the options, the tracks in their unit, and the results. */
 #ifndef CLEAVE_HOST_CLI_TRACKS_TRACKS_H
 #define CLEAVE_HOST_CLI_TRACKS_TRACKS_H
 
@@ -17,7 +17,7 @@ typedef struct tracks_args {
     bool interval_given, position_error_given, smooth_given, subtract_drift, quiet;
 } tracks_args;
 
-/* Formats that this command's tables may have. */
+/* Formats that the tables of `cleave tracks` may have. */
 enum { TRACKS_TABLES = CLI_CSV | CLI_TSV | CLI_JSON };
 
 /* Units as they are written in column names: "um" or "px"; "s" or "frame". */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The tables of `cleave tracks`. Column names contain the units. */
+/* Writes the tables of `cleave tracks`. Column names contain the units. */
 #include "host/cli/tracks/tracks.h"
 
 #include "base/alloc.h"
@@ -65,7 +65,7 @@ static void whole(table *t, size_t value)
     clv_csv_int(&t->csv, (int64_t)value);
 }
 
-/* Adds the frame or lag, and its time. */
+/* Adds a frame number or a lag, in frames and in units of time. */
 static void moment(table *t, int64_t frames)
 {
     clv_csv_int(&t->csv, frames);
