@@ -2,8 +2,8 @@
 /* Measures matrix products on every OpenCL CPU device, and OpenBLAS if it is installed, as fractions of the
  * device's own FMA peak.
  *
- * usage: bench_gemm [ROUNDS [LARGEST [LEAST]]]   prints the best of the rounds, in which all take turns; only
- * shapes of LEAST to LARGEST rows. Short products are repeated within a round. */
+ * usage: bench_gemm [ROUNDS [LARGEST [LEAST]]]   prints the best of the rounds, in which all candidates take
+ * turns; only shapes of LEAST to LARGEST rows. Short products are repeated within a round. */
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "probe/measure/bench.h"

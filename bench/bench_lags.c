@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Compares start values by direct lags, the method of clv_specfit, with transforms by clFFT on every OpenCL
- * device. The choice between the two methods is based on this.
+/* Compares two methods for start values on every OpenCL device: direct lags, which clv_specfit uses, and Fourier
+ * transforms by clFFT. The choice of direct lags is based on these times.
  *
  * chi2[lag] = sum_n w[n] T[n + lag]^2 - 2 q[n] T[n + lag] is linear, so the Fourier method needs one inverse
- * transform per template and arm. Only these are timed: the product before them and the transforms of the star
- * would be added.
+ * transform per template and arm. Only these transforms are timed: the Fourier method would also need
+ * the product before them and the transforms of the star.
  *
- * usage: bench_lags [ROUNDS]   prints the best of the rounds, in which both take turns; a star of three arms */
+ * usage: bench_lags [ROUNDS]   prints the best of the rounds for a star of three arms; both methods take turns in
+ *                            each round */
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "host/spectra/spectra_job.h"
@@ -158,7 +159,7 @@ static void open_transforms(transforms *t, clv_device *device, size_t length, si
     must_fft(clfftBakePlan(t->plan, 1, &t->queue->cl, NULL, NULL), "bake");
 }
 
-/* Runs a batch of transforms; returns one arm's share of its seconds. */
+/* Runs a batch of transforms; returns the seconds for one arm. */
 static double transform(transforms *t)
 {
     const double started = clv_now();

@@ -20,12 +20,12 @@ enum { ROUNDS = 6, AGAIN = 2, CALLS = 100, MOST_POINTS = 400 };
 
 typedef struct verdict {
     int index;
-    bool device; /* the side that was planned before any call */
+    bool device; /* the side that the plan chose before any call */
     double predicted[2];
     judge_rounds rounds;
 } verdict;
 
-static int disturbed, turns; /* counts of a run */
+static int disturbed, turns; /* number of disturbed turns and of all turns in a run */
 
 /* Makes calls in a row, as programs do, and returns their median in *seconds; calls in which the side wakes up do not
  * count. *picked: most of them ran on the device. */

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Compares Fourier transforms of frames by clFFT on every OpenCL device with those of KISS FFT on one core, which
- * clv_stage_push uses. The choice between the two is based on this.
+ * clv_stage_push uses. The choice of KISS FFT is based on these times.
  *
  * usage: bench_transform [SIZE...]   prints the best of several rounds, for square frames of 256 and 512 pixels unless
- *                                    sizes are given. Frames are on the device before, and results stay there. */
+ *                                    sizes are given. Frames are on the device before the timing, and results stay
+ *                                    there. */
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "host/stage/transform.h"

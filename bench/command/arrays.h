@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Operations on arrays in `cleave bench`: a case's arrays in memory, and one run of it. */
+/* Runs the cases of `cleave bench` that are operations on arrays: declares the arrays of a case, and one run of it. */
 #ifndef CLEAVE_BENCH_COMMAND_ARRAYS_H
 #define CLEAVE_BENCH_COMMAND_ARRAYS_H
 
@@ -7,7 +7,7 @@
 
 #include <cleave/array_data.h>
 
-/* bench/peers/arrays_numpy.py has the same list. */
+/* The operations and what the sizes of their cases mean. bench/peers/arrays_numpy.py has the same list. */
 typedef enum arrays_kind {
     ARRAYS_MATMUL,    /* rows, columns, inner extent */
     ARRAYS_BATCHED,   /* matrices, their side */
@@ -18,10 +18,10 @@ typedef enum arrays_kind {
     ARRAYS_LOOP,      /* rows, columns, steps */
     ARRAYS_PI,        /* thousands of samples */
     ARRAYS_EIGVALSH,  /* matrices, their side */
-    ARRAYS_EIGVALS,   /* likewise */
+    ARRAYS_EIGVALS,   /* matrices, their side */
     ARRAYS_MAP,       /* elements */
     ARRAYS_SUM,       /* rows, columns */
-    ARRAYS_VAR,       /* likewise, along the rows' axis */
+    ARRAYS_VAR,       /* rows, columns; variance along the axis of rows */
 } arrays_kind;
 
 enum { ARRAYS_MOST = 6 };
@@ -30,11 +30,11 @@ typedef struct arrays_trial {
     clv_context *context;
     const bench_case *c;
     float *memory[ARRAYS_MOST];    /* operands, then results */
-    clv_array *array[ARRAYS_MOST]; /* the same, wrapped, if the operation takes arrays */
+    clv_array *array[ARRAYS_MOST]; /* `memory` as arrays, if the operation takes arrays */
 } arrays_trial;
 
 clv_status arrays_open(arrays_trial *t); /* fills the operands; call arrays_close in any case */
-clv_status arrays_once(void *user, double *seconds); /* an arrays_trial */
+clv_status arrays_once(void *user, double *seconds); /* `user` is an arrays_trial */
 void arrays_close(arrays_trial *t);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One run of an operation on arrays, and its operands. */
+/* Makes the operands of an operation on arrays, and runs the operation once. */
 #include "bench/command/arrays.h"
 
 #include "base/alloc.h"

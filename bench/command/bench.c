@@ -28,7 +28,7 @@ static const bench_workload *const workloads[] = { &bench_paco,        &bench_bl
 typedef struct bench_args {
     const char *modes, *device, *sizes, *only, *library, *coadd, *json, *html, *markdown, *peers,
         *environments, *model, *compare;
-    clv_json *old; /* of `compare` */
+    clv_json *old; /* the earlier result that `compare` names */
     uint64_t repeats, turns;
     double patience_s;
     bool full, no_files, no_cold, quiet, patience_given;
@@ -378,7 +378,7 @@ static int find_peers(const bench_args *a, char *scripts, const char **environme
     return -1;
 }
 
-/* Tells whether the name contains one of the texts, which are separated by bars. */
+/* Returns whether the name contains one of the texts, which are separated by bars. */
 static bool is_among(const char *name, const char *texts)
 {
     char text[BENCH_PATH];

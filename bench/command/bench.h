@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `cleave bench`: what is measured, by which parties, and where the figures go.
+/* Declares what `cleave bench` measures, by which parties, and where the figures go.
  *
  * Every party measures every case (an input of some size). A party is a device alone, the devices of a mode
- * together, the plain C reference, or an outside program. It works in a process of its own and sends lines of
- * JSON (bench/command/lines.c). To add a workload, write a file with a `bench_workload` and add a row to the
- * table in bench.c. */
+ * together, the plain C reference, or an outside program. Each party runs in its own process and sends lines of JSON
+ * (bench/command/lines.c). To add a workload, write a file with a `bench_workload` and add a row to the table in
+ * bench.c. */
 #ifndef CLEAVE_BENCH_COMMAND_BENCH_H
 #define CLEAVE_BENCH_COMMAND_BENCH_H
 
@@ -32,7 +32,7 @@ typedef struct bench_case {
     const struct bench_workload *workload;
     char name[48];         /* "100x100, T=50, shift": unique within the workload */
     size_t size[3];        /* its meaning depends on the workload */
-    int variant;           /* likewise */
+    int variant;           /* its meaning depends on the workload */
     bool cold;             /* also measured without any cache, since compiling takes long */
     bool from_files;       /* only the whole command is measured: it is too large for memory */
     bool part;             /* a part of a command, which has no files */
@@ -49,7 +49,7 @@ typedef struct bench_plot {
 
 typedef struct bench_sizes {
     bool full;
-    const char *only;    /* from --only; NULL: all */
+    const char *only;    /* from --only; NULL: all cases */
     size_t given[16][3]; /* from --sizes: height, width, frames; replaces the usual ones */
     size_t given_count;
     const char *library, *coadd; /* from --library and --coadd; NULL: synthetic */
@@ -62,7 +62,7 @@ struct bench_run;
 typedef struct bench_workload {
     const char *name, *title;
     const char *unit; /* of the rate at which a case's items are done, "tokens/s"; NULL: none */
-    /* Fills `cases` and returns how many. */
+    /* Fills `cases` and returns their number. */
     size_t (*cases)(const bench_sizes *sizes, bench_case *cases, size_t room);
     /* Returns the relative effort of a case, to predict a slow party's time from a smaller case. */
     double (*effort)(const bench_case *c);
@@ -111,7 +111,7 @@ typedef enum bench_metric {
     BENCH_KERNEL,  /* kernels alone, by the device's clock */
     BENCH_COMPUTE, /* from memory to memory, including transfers */
     BENCH_FILES,   /* the whole program, from files to files, with warm caches */
-    BENCH_COLD,    /* the same without anything cached by earlier runs */
+    BENCH_COLD,    /* the whole program, with nothing cached by earlier runs */
     BENCH_METRICS
 } bench_metric;
 
@@ -140,7 +140,7 @@ typedef struct bench_plan {
     bench_sizes sizes;
     size_t repeats; /* least number of repetitions of everything that is quick enough */
     size_t turns;   /* rounds in which all parties, also outside programs, share the repetitions */
-    double patience_s; /* most seconds for all repetitions of a figure; longer ones are left out */
+    double patience_s; /* most seconds for all repetitions of a figure; slower cases are left out */
     bool files, cold, runtime;
     double load_before, load_after; /* the machine's load; < 0: unknown */
 } bench_plan;
@@ -163,13 +163,13 @@ typedef struct bench {
 
 /* ---- bench/lines.c: from a party's process to the command ------------------------------------------- */
 
-/* A party that is measuring. */
+/* The state of a party that measures, in its own process. */
 typedef struct bench_run {
     const bench *bench;
     size_t party;
     clv_context *context; /* NULL if the process needs none */
     FILE *out;
-    double seconds_per_effort; /* of the last case; 0: unknown */
+    double seconds_per_effort; /* from the last case; 0: unknown */
 } bench_run;
 
 void bench_say(bench_run *run, const char *doing); /* progress for the terminal */
@@ -193,14 +193,15 @@ size_t bench_turn_repeats(const bench_plan *plan);      /* repetitions per turn 
 
 /* Runs one repetition and measures its seconds. */
 typedef clv_status bench_once(void *user, double *seconds);
-/* Does one turn's part of at least plan->repeats runs and one second, unless plan->patience_s ends it. */
+/* Makes one turn's share of the repetitions. Over all turns these are at least plan->repeats and take one second,
+ * unless plan->patience_s ends them earlier. */
 clv_status bench_repeat(const bench_plan *plan, bench_once *once, void *user, double *values,
                         size_t *count);
-/* Tells whether a case would take too long, by the time of a smaller one; then it notes that the case is left
- * out. */
+/* Returns whether a case would take too long, predicted from the time of a smaller case; if so, notes that the case
+ * is left out. */
 bool bench_is_too_long(bench_run *run, size_t case_index);
 
-/* Runs the whole command on the files of all cases. `tell` is called with what is being done. */
+/* Runs the whole command on the files of all cases. `tell` is called with a description of each run. */
 clv_status bench_files(bench *b, size_t party, void (*tell)(const char *doing, void *user),
                        void *user);
 /* Makes the folders and input files of all cases. */
@@ -228,7 +229,7 @@ typedef struct bench_rate {
     double gflops, gflops_part, gb_s, gb_s_part;
 } bench_rate;
 
-/* Returns the median of the fastest device, or of several together; 0: none. */
+/* Returns the median of the fastest device or group of devices; 0: there is none. */
 double bench_best(const bench *b, size_t case_index, bench_metric metric);
 /* Returns the kernel time if it is known, else the compute time; 0 if neither is. */
 double bench_working_s(const bench_cell *cell);
@@ -239,7 +240,7 @@ bool bench_has_facts(const bench *b, size_t party);
 bool bench_few_repeats(const bench *b); /* some figure has fewer than plan.repeats: marked by '*' */
 bool bench_was_busy(const bench *b);    /* other programs were running: do not trust the times */
 
-/* Return texts of cells, "" for what is unknown; `out` has room for BENCH_CELL bytes and is returned. */
+/* These return the text of a cell, "" for what is unknown; `out` has room for BENCH_CELL bytes and is returned. */
 enum { BENCH_CELL = 32 };
 const char *bench_seconds(double seconds, char *out);                           /* "1.24 s" */
 const char *bench_time_cell(const bench *b, const bench_stat *stat, char *out); /* "61.4 s*" */
@@ -248,11 +249,11 @@ const char *bench_ratio_cell(const bench *b, size_t case_index, const bench_stat
 const char *bench_rate_cell(double rate, double part, char *out); /* "35.2 (28 %)" */
 double bench_items_s(const bench *b, size_t case_index,
                      size_t party); /* items per second; 0: none */
-/* The same as text; "" if the workload has none. */
+/* Writes the items per second as text; "" if the workload has no items. */
 const char *bench_items_cell(const bench *b, size_t case_index, size_t party, char *out);
 const char *bench_fact_cell(const bench_fact *fact, size_t party, char *out);
 void bench_describe_machine(const bench *b, clv_text *out);
-void bench_describe_device(const bench *b, size_t party, clv_text *out); /* a BENCH_DEVICE */
+void bench_describe_device(const bench *b, size_t party, clv_text *out); /* of a BENCH_DEVICE */
 
 /* bench/compare.c. Reads an earlier result; free it with clv_json_free. */
 clv_status bench_compare_open(const char *path, clv_json **old);
@@ -265,9 +266,9 @@ void bench_print(const bench *b, FILE *out); /* bench/text.c */
 clv_json *bench_json(const bench *b);        /* bench/json.c; schema cleave.bench/1 */
 char *bench_markdown(const bench *b);        /* bench/markdown.c; free with clv_free */
 char *bench_html(const bench *b);            /* bench/html.c; free with clv_free */
-/* bench/modes.c: adds a workload's times by mode, if any were measured. */
+/* Adds the times of a workload's cases by mode (bench/modes.c), if any were measured. */
 void bench_add_modes(const bench *b, const bench_workload *workload, bool html, clv_text *out);
-/* bench/plot.c: these add inline SVG to `out`. */
+/* Draws a plot as inline SVG; all functions of bench/plot.c add their drawing to `out`. */
 void bench_draw_plot(const bench *b, const bench_plot *plot, bench_metric metric, clv_text *out);
 void bench_draw_dots(const bench *b, const bench_workload *workload, bench_metric metric,
                      clv_text *out);

@@ -54,7 +54,7 @@ static clv_status make_movie(const bench_case *c, synthetic_movie *movie)
     return synthetic_movie_create(c->size[2], c->size[0], c->size[1], particles, SEED, movie);
 }
 
-/* Writes where the particles are; outside programs are judged by that. */
+/* Writes the true positions of the particles, by which outside programs are judged. */
 static clv_status write_truth(const synthetic_movie *m, const char *path)
 {
     static const char *const names[] = { "frame", "y", "x" };

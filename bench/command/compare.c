@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `cleave bench --compare OLD.json`: what became slower or faster than in an earlier run, beyond the noise.
+/* `cleave bench --compare OLD.json`: lists what became slower or faster than in an earlier run, beyond the noise.
  *
  * Two times differ when their samples do not overlap, and their medians differ by more than BENCH_DIFFERENCE. With
- * fewer than three samples on a side nobody knows the noise, and nothing is said of them. */
+ * fewer than three samples on a side the noise is unknown, and the two times are not compared. */
 #include "bench/command/bench.h"
 
 #include "base/alloc.h"
@@ -34,7 +34,8 @@ clv_status bench_compare_open(const char *path, clv_json **old)
     return status;
 }
 
-/* Returns the element of the array whose members have these texts; NULL: there is none. */
+/* Returns the element of the array in which the member `key` is `text` and the member `other_key` is `other`; NULL:
+ * there is none. */
 static const clv_json *find(const clv_json *array, const char *key, const char *text,
                             const char *other_key, const char *other)
 {

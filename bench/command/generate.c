@@ -22,7 +22,7 @@ void bench_generate_use(const char *path)
     model_path = path;
 }
 
-/* The cases: tokens of a prompt, or tokens that are generated after BEHIND others. */
+/* The cases: the tokens of a prompt, or the tokens that are generated after BEHIND others. */
 static const struct {
     const char *name;
     int kind;
@@ -66,7 +66,7 @@ static clv_status prepare(const bench_case *c, const char *folder)
     return status;
 }
 
-/* The whole command: from the file to the first token after the prompt, or to the last token. */
+/* Returns the whole command: from the file to the first token after the prompt, or to the last token. */
 static const char *const *command(const bench_case *c, const char *folder, const char *output)
 {
     static char ids[ROOM * 8], made[24];
@@ -88,7 +88,7 @@ typedef struct trial {
     const bench_case *c;
     clv_sequence *s;
     int32_t ids[ROOM];
-    double cpu_s; /* of the quickest */
+    double cpu_s; /* processor time of the quickest run */
 } trial;
 
 static double cpu_seconds(void)
@@ -127,7 +127,7 @@ static void tell_cost(bench_run *run, size_t index, const clv_language *l, const
     bench_send_cost(run, index, flops, c->variant == TOKENS ? (double)info.bytes * c->items : 0);
 }
 
-/* Measures the seconds per token with a few tokens, to know before a case runs whether it would take too long. */
+/* Measures the seconds per token with a few tokens, to predict whether a case would take too long. */
 static clv_status find_pace(bench_run *run, trial *t)
 {
     enum { FEW = 4 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Repetitions, and runs of the whole command as its users run it. */
+/* Repeats measurements, and runs the whole command as its users do. */
 #define _GNU_SOURCE /* wait4, nftw */
 #include "bench/command/bench.h"
 
@@ -56,7 +56,7 @@ bool bench_is_too_long(bench_run *run, size_t case_index)
 
 /* ---- folders ------------------------------------------------------------------------------------------ */
 
-/* Returns the first case with the same input; cases of one size share it. */
+/* Returns the first case that has the same input; cases of one size share an input. */
 static size_t first_alike(const bench *b, size_t case_index)
 {
     const bench_case *c = &b->cases[case_index];
@@ -104,7 +104,7 @@ typedef struct whole_run {
     size_t case_index;
     const char *argv[40];
     bool cold;
-    uint64_t memory_bytes; /* largest so far */
+    uint64_t memory_bytes; /* largest of the runs so far */
 } whole_run;
 
 /* Empties every place where this library or a driver may cache compiled code. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The times of CPU, GPU and both together, one line per case, for HTML pages and Markdown. */
+/* Lists the times of CPU, GPU and both together, one line per case, for HTML pages and Markdown. */
 #include "bench/command/bench.h"
 
 #include "base/alloc.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* PACO in `cleave bench`: four small sizes that outside programs can do too, and growth with image and sequence. */
+/* PACO in `cleave bench`: four small sizes that outside programs can do too, and series of growing images and
+ * sequences. */
 #include "bench/command/bench.h"
 
 #include "base/alloc.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The parties of a bench: devices, modes, the reference. */
+/* Chooses the parties of a bench: devices, modes, the reference. */
 #ifndef CLEAVE_BENCH_COMMAND_PARTIES_H
 #define CLEAVE_BENCH_COMMAND_PARTIES_H
 

@@ -21,7 +21,7 @@ enum {
 };
 
 static const double contest_s =
-    1.2; /* of the best device alone: the promise is for a second and more */
+    1.2; /* seconds on the best device alone: the balancer's promise is for jobs of a second and more */
 
 static const char kernels[] =
     "#pragma OPENCL FP_CONTRACT OFF\n"

@@ -12,7 +12,8 @@
 
 enum { REPEATS = 9 };
 
-/* Parts of a fit: which stages a job repeats, on how many stars, and how that compares to the part's name. */
+/* Lists the parts of a fit: the name, the stages that a job repeats, the number of stars and of velocities, and
+ * which share of a repetition the name means. */
 enum { WHOLE, LARGE, NETWORK, SPLINE, VALUES, SCAN, START, PREPARE, JUDGE };
 static const struct part {
     const char *name;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The median and the range of some seconds. */
+/* Computes the median and the range of a list of times. */
 #include "bench/command/bench.h"
 
 #include <stdlib.h>

@@ -174,7 +174,7 @@ static clv_status open_model(trial *t)
                             clv_model_get_weights(t->model), NULL, &t->encoder);
 }
 
-/* Measures the seconds per flop with a small block, to know before a model runs whether it would take too long. */
+/* Measures the seconds per flop with a small block, to predict whether a model would take too long. */
 static clv_status find_pace(bench_run *run)
 {
     static const bench_case block = { .size = { 128, 256, 256 }, .variant = FFN };

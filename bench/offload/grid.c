@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The points at which the choice of a side is judged, and their calls. */
+/* Makes the points at which the choice of a side is judged, and their calls. */
 #include "bench/offload/grid.h"
 
 #include "base/alloc.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The points at which the choice of a side is judged: operations and their sizes. */
+/* Declares the points at which the choice of a side is judged: operations and their sizes. */
 #ifndef CLEAVE_BENCH_OFFLOAD_GRID_H
 #define CLEAVE_BENCH_OFFLOAD_GRID_H
 
@@ -8,19 +8,19 @@
 #include <stdbool.h>
 
 typedef struct grid_point {
-    int what; /* row of the grid */
+    int what; /* row of the table of operations */
     size_t size;
     clv_context *context;
     clv_array *in[4], *out[2];
-    float *memory, *at[6]; /* of in and out, in the order in which they were made */
+    float *memory, *at[6]; /* memory of `in` and `out`, in the order in which they were made */
     size_t used, places;
 } grid_point;
 
 int grid_points(void);
-/* Gets the operation and size of the index-th point. */
+/* Fills in the operation and the size of the index-th point. */
 void grid_at(int index, grid_point *point);
 const char *grid_name(int what);
-/* Returns the most floats that a point's operands take. */
+/* Returns the largest number of floats that a point's operands take. */
 size_t grid_room(void);
 
 bool grid_set_up(grid_point *point);

@@ -28,7 +28,8 @@ double judge_usual(const judge_rounds *r, int way)
     return r->count ? judge_median(sorted, r->count) : 0;
 }
 
-/* The interval is that of the sign test, which assumes nothing about the distribution of the ratios. */
+/* Returns the ratio of two ways' times. The interval is that of the sign test, which assumes nothing about the
+ * distribution of the ratios. */
 judge_ratio judge_compare(const judge_rounds *r, int way, int other)
 {
     double sorted[JUDGE_ROUNDS];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Decides which of two sides is faster, by rounds of timings, and how sure that is. */
+/* Decides from rounds of timings which of two sides is faster, and how sure that verdict is. */
 #ifndef CLEAVE_BENCH_OFFLOAD_JUDGE_H
 #define CLEAVE_BENCH_OFFLOAD_JUDGE_H
 
@@ -11,7 +11,7 @@ enum { JUDGE_ROUNDS = 16, JUDGE_HOST = 0, JUDGE_DEVICE, JUDGE_AUTO, JUDGE_WAYS }
  * of a turn are alike, and an error estimate from their number would be far too small. */
 typedef struct judge_rounds {
     double took[JUDGE_WAYS][JUDGE_ROUNDS]; /* seconds per call each way, in turns */
-    bool picked[JUDGE_ROUNDS]; /* without a forced side, most calls went to the device */
+    bool picked[JUDGE_ROUNDS]; /* if no side was forced: most calls went to the device */
     int count;
 } judge_rounds;
 
@@ -22,14 +22,14 @@ typedef struct judge_ratio {
 } judge_ratio;
 
 double judge_median(double *values, int count);
-double judge_usual(const judge_rounds *rounds, int way); /* seconds: the median */
+double judge_usual(const judge_rounds *rounds, int way); /* the median of the rounds, in seconds */
 judge_ratio judge_compare(const judge_rounds *rounds, int way, int other);
-/* Tells whether more rounds would not change the verdict: one side is faster by more than 10 %, or neither is. */
+/* Returns whether more rounds would not change the verdict: one side is faster by more than 10 %, or neither is. */
 bool judge_is_sure(const judge_rounds *rounds);
 
 /* Returns the seconds of a small fixed sum; if they are longer than usual, another program uses the core. */
 double judge_probe(void);
-/* Tells whether a turn was disturbed, by such times before and after it. */
+/* Returns whether a turn was disturbed, judged by judge_probe's seconds before and after the turn. */
 bool judge_disturbed(double before, double after);
 
 #endif

@@ -59,7 +59,7 @@ static clv_status link_spots(outcome *o)
     return status;
 }
 
-/* Compares with the reference's spots, one by one. */
+/* Compares the spots that were found with the reference's, one by one. */
 static clv_status check(const outcome *o, demo_row *row)
 {
     clv_context *plain;

@@ -146,8 +146,8 @@ static void add_notes(clv_text *notes, const char *name, const char *lines)
     }
 }
 
-/* Tells if the device was slower than plain C. The jobs of a workload always go to the devices; only the user can turn
- * that off. */
+/* Adds a note if the device was slower than plain C. The jobs of a workload always run on the devices, unless the
+ * user turns that off. */
 static void tell_slower(demo_row *row)
 {
     if (!*row->by && row->seconds > row->reference_s)
@@ -218,7 +218,7 @@ static int compile_kernels(const demo_args *a, const demo_stage *stage)
     return cli_status(&cli_demo, status);
 }
 
-/* Tells about kernels that were not foreseen and compiled at their first launch. */
+/* Adds a note about kernels that were not prepared and were compiled at their first launch. */
 static void tell_compilers(const clv_context *context, clv_text *notes)
 {
     char took[24];

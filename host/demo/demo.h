@@ -40,7 +40,7 @@ typedef struct demo_runs {
 } demo_runs;
 bool demo_next_run(demo_runs *runs, demo_row *row);
 
-/* Converts the status of a call while kernels are prepared: that it computed nothing is not a failure. */
+/* Converts the status of a call that only prepared kernels: it is no failure that the call computed nothing. */
 clv_status demo_prepared(clv_status status);
 
 /* An operation that chooses between host and device. */
@@ -48,8 +48,8 @@ typedef clv_status demo_operation(clv_context *context, void *user);
 
 /* Runs the operation once, on a device if there is one. */
 clv_status demo_on_devices(clv_context *context, demo_operation *once, void *user);
-/* Runs the operation several times on both sides, the device last. Sets reference_s to the host's time, and `seconds`
- * and `by` to the better of the two, which an application's calls choose on their own. */
+/* Runs the operation several times on the host and on the device, the device last. Sets reference_s to the host's
+ * time, and `seconds` and `by` to the better of the two, which an application's calls choose on their own. */
 clv_status demo_both_sides(const demo_stage *stage, demo_operation *once, void *user,
                            demo_row *row);
 /* Runs the operation once in plain C. */
@@ -57,6 +57,6 @@ clv_status demo_plain(demo_operation *once, void *user);
 
 demo_workload demo_paco, demo_blobs, demo_specfit, demo_transformer, demo_arrays, demo_filter,
     demo_matrices, demo_regression, demo_search, demo_generate;
-bool demo_has_model(void); /* whether demo_generate has a model, without which it does not run */
+bool demo_has_model(void); /* whether a model is there; without one, demo_generate does not run */
 
 #endif

@@ -93,7 +93,7 @@ static clv_status check(const speaker *device, const float *got, size_t made, de
     return status;
 }
 
-/* Tells the prompt and its continuation, as one line. */
+/* Adds the prompt and its continuation to the notes, as one line. */
 static void tell_text(const char *text, demo_row *row)
 {
     clv_text_add(&row->notes, "%s", prompt);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `cleave demo`: finds two similar rows among a thousand by normalisation and all products of rows, and the known
- * eigenvalues of many matrices. */
+/* `cleave demo`: finds two similar rows among a thousand by normalising them and multiplying all pairs, and computes
+ * the known eigenvalues of many matrices. */
 #include "host/demo/demo.h"
 #include "host/synthetic/worse.h"
 
@@ -19,8 +19,8 @@ enum { ROWS = 1000, WIDTH = 256, FIRST = 123, SECOND = 854, COUNT = 500, N = 24 
 typedef struct tables {
     float *x, *gram, *plain;  /* [ROWS,WIDTH], [ROWS,ROWS]; `plain`: gram from plain C */
     float *matrices, *values; /* [COUNT,N,N], [COUNT,N] */
-    double eigen_error;       /* largest, for known values up to N */
-    double gram_error;        /* largest, for products up to WIDTH */
+    double eigen_error;       /* largest error of the eigenvalues, which are 1 to N */
+    double gram_error;        /* largest error of `gram`, whose values are at most WIDTH */
     size_t pair[2];
 } tables;
 

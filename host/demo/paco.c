@@ -47,7 +47,7 @@ static const clv_detection *detection_near(const outcome *o, const synthetic_pla
     return NULL;
 }
 
-/* Returns whether every hidden planet was found where it is. */
+/* Notes the planets that were found; returns whether every hidden planet was found at its position. */
 static bool tell_planets(const outcome *o, demo_row *row)
 {
     size_t hits = 0;

@@ -36,7 +36,7 @@ static const cli_command *const pages[] = {
     &cli_tokenize, &cli_finetune,  &cli_classify, &cli_generate, &cli_cache,
 };
 
-/* A sentence of a page. */
+/* A sentence of a manual page. */
 typedef struct passage {
     const cli_command *command;
     const char *text;
@@ -47,7 +47,7 @@ typedef struct library {
     passage passages[MOST_PASSAGES];
     size_t count, rows; /* rows: passages, then vectors of random words */
     float *vectors, *queries;
-    int64_t found[2][QUESTIONS]; /* on devices, in plain C */
+    int64_t found[2][QUESTIONS]; /* rows found on devices, and in plain C */
     float scores[2][QUESTIONS];
     clv_report *report;
     int side;
@@ -142,7 +142,7 @@ static clv_status find(clv_context *context, void *user)
     return status;
 }
 
-/* Counts the questions that found a passage of the right page, and prints what each found. */
+/* Counts the questions for which a passage of the right page was found, and notes what was found for each. */
 static size_t judge(const library *l, demo_row *row)
 {
     enum { SHOWN = 70 };

@@ -34,7 +34,7 @@ static clv_status compute(const demo_stage *stage, const synthetic_stars *s,
     return CLV_OK;
 }
 
-/* Fits the first stars in plain C, which also tells how long all of them would take. */
+/* Fits the first stars in plain C, and estimates how long all of them would take. */
 static clv_status check(synthetic_stars *s, const clv_specfit_result *fits, demo_row *row)
 {
     clv_specfit_result want[CHECKED];

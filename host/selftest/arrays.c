@@ -24,7 +24,7 @@ static float *numbers(size_t count, uint32_t state)
     return out;
 }
 
-/* The arrays of one side's run. */
+/* The arrays that one side (device or host) reads and writes. */
 typedef struct side {
     clv_context *context;
     float *host; /* x, y, w */

@@ -20,7 +20,8 @@ static const struct {
     { "blobs, sigma up to 7", { .max_sigma_px = 7, .threshold_given = true, .threshold = 60 } },
 };
 
-/* Returns the largest difference in pixels; a spot without a counterpart counts as 1. */
+/* Returns the largest distance in pixels from a spot of the reference to the nearest spot that was found, at most 1;
+ * also 1 if the numbers of spots differ or are 0. *response receives the largest relative difference of responses. */
 static double compare(const clv_spot *got, size_t got_count, const clv_spot *want,
                       size_t want_count, double *response)
 {

@@ -33,8 +33,8 @@ enum {
 typedef struct maker {
     FILE *file;
     const char *architecture;
-    const clv_quant *types; /* types of the matrices, in turn; ends with F32 */
-    bool norms;             /* norms of heads, as in qwen3 */
+    const clv_quant *types; /* types of the matrices, which take turns; ends with F32 */
+    bool norms;             /* the heads have norms, as in qwen3 */
     size_t turn;
     uint64_t offset; /* offset of the next tensor's data */
     bool data;       /* second pass */
@@ -81,7 +81,7 @@ static float number(maker *m, float middle, float span)
     return middle + span * ((float)next(m) * 0x1p-23f - 1.0f);
 }
 
-/* Writes a block of random bits, with scales that keep its values small: halves of 2^-9 to 2^-8. */
+/* Writes a block of random bits. Its scales are half-precision numbers from 2^-9 to 2^-8, which keeps the values small. */
 static void put_block(maker *m, clv_quant type)
 {
     static const struct {

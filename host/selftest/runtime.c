@@ -211,7 +211,8 @@ static clv_status job_commit(const clv_slot *slot, size_t first, size_t count, v
     return CLV_OK;
 }
 
-/* Runs the job on a context of its own, with chunks of `batch` units and this cache. */
+/* Runs the job on a context of its own, with chunks of `batch` units and with the program cache in the folder
+ * `cache`. */
 static clv_status run_job(const selftest *test, size_t batch, const char *cache, settling *s,
                           bool *from_disk, size_t *entries)
 {

@@ -9,7 +9,7 @@
 
 enum { WIDTH = 48, ROWS = 3000, MANY = 40, TOP = 10 };
 
-/* Vectors and results of two sides. */
+/* Vectors, queries and results of the device and of plain C. */
 typedef struct searched {
     float queries[MANY * WIDTH], vectors[ROWS * WIDTH];
     int64_t rows[2][MANY * TOP];

@@ -29,7 +29,7 @@ static clv_status fit_reference(const synthetic_stars *s, clv_specfit_result *ou
     return status;
 }
 
-/* Returns the largest difference of -2 log L, and of the velocity in sigma; infinite if flags differ. */
+/* Finds the largest difference of -2 log L, and of the velocity in sigma; infinite if flags differ. */
 static void compare(const clv_specfit_result *want, const clv_specfit_result *got, double *value,
                     double *velocity)
 {

@@ -51,7 +51,7 @@ static double difference(const float *a, const float *b, size_t count)
     return worst;
 }
 
-/* The results of the three flat calls in a context. */
+/* The results of the product, the attention and the block in a context. */
 typedef struct results {
     float product[ROWS * WIDTH], seen[HEADS * TOKENS * HEAD], block[ROWS * WIDTH];
 } results;
