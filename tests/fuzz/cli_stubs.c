@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Replaces the command's messages in fuzzers of files that its options name. */
+/* Replaces the command's messages in fuzzers of the files that its options name. */
 #include "host/cli/cli.h"
 
 #include "base/error.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Inputs that are several files. */
+/* Writes an input that stands for several files into a folder. */
 #define _GNU_SOURCE /* memmem */
 #include "folder.h"
 
@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 static char folder[64];
-static const char *const *known; /* names of its files */
+static const char *const *known; /* names of the files in `folder` */
 
 static void path_of(const char *name, char path[256])
 {
@@ -29,7 +29,7 @@ static void leave(void)
         path_of(known[i], path);
         (void)unlink(path);
         *strrchr(path, '/') = '\0';
-        (void)rmdir(path); /* fails for the folder itself while files are left */
+        (void)rmdir(path); /* fails for `folder` itself while files are left */
     }
     (void)rmdir(folder);
 }

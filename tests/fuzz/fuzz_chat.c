@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Any bytes as a chat template: a text that is UTF-8 with as many marks as bytes, or an error. */
+/* Renders a conversation with any bytes as the chat template. The result is a text with one mark (0 or 1) per byte,
+ * or an error. */
 #include "fuzz.h"
 
 #include "base/alloc.h"

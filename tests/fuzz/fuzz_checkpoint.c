@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Any bytes as the state of a training. An input that begins with '=' is a list of changes to a true one (place, 2
- * bytes; value, 1 byte), so that mutations get past its head. What is refused changes nothing. */
+/* Reads any bytes as the state of a training. An input that begins with '=' is a list of changes to a valid state
+ * (place, 2 bytes; value, 1 byte), so that mutations get past its head. A state that is refused does not change the
+ * trainer. */
 #include "fuzz.h"
 
 #include "base/alloc.h"
@@ -70,7 +71,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     const uint64_t before = clv_trainer_steps(trainer);
     const clv_status status = clv_trainer_restore(trainer, fuzz_file(data, size));
     FUZZ_CHECK(status == CLV_OK || clv_trainer_steps(trainer) == before);
-    if (!status) { /* and back */
+    if (!status) { /* the valid state can be restored again */
         const clv_status back =
             clv_trainer_restore(trainer, fuzz_file((const uint8_t *)state, state_bytes));
         FUZZ_CHECK(fuzz_poor || back == CLV_OK);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Any bytes as a file of spectra, as redshifts of its own rows, and as tables to be copied. An input
- * that begins with '=' is a recipe, see fuzz_cook. */
+/* Reads any bytes as a file of spectra, as redshifts of its own rows, and as tables to be copied. An input that
+ * begins with '=' is a recipe, see fuzz_cook. */
 #include "fuzz.h"
 
 #include "base/alloc.h"

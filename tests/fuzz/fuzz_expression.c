@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Any text as an expression: what is accepted is written as OpenCL C and computed; its numbers are few. */
+/* Parses any text as an expression. An accepted expression, which has a bounded count of numbers, is written as
+ * OpenCL C and computed. */
 #include "fuzz.h"
 
 #include "base/alloc.h"
@@ -18,7 +19,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     static const size_t stride[] = { 1, 0 };
     clv_expression e;
     size_t position = 0;
-    char *text = fuzz_alloc(size + 1, 1); /* its end is the end of the memory */
+    char *text = fuzz_alloc(size + 1, 1); /* the sanitizer guards the end of this memory */
     if (!text) abort();
     if (size) memcpy(text, data, size);
     text[size] = '\0';

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Input as a regular file that never touches a disk, and memory. */
+/* Provides an input as a regular file that never touches a disk, and memory that is always there. */
 #define _GNU_SOURCE
 #include "fuzz.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Any bytes as examples to learn from: with labels, and as pairs. */
+/* Reads any bytes as examples to learn from: with labels, and as pairs. */
 #include "fuzz.h"
 
 #include "base/error.h"
@@ -13,7 +13,7 @@
 
 static const char vocabulary[] = "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\nb\n##a\n##b\nthe\n";
 
-/* In place of host/cli/texts.c and bar.c. */
+/* Replaces host/cli/texts.c and bar.c. */
 clv_status cli_texts_tokenize(const cli_texts *texts, const clv_tokenizer *tokenizer,
                               const clv_lines *lines, clv_token_rows *rows)
 {

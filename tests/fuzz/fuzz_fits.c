@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Any bytes as a FITS file. An input that begins with '=' is a recipe, see fuzz_cook. */
+/* Reads any bytes as a FITS file. An input that begins with '=' is a recipe, see fuzz_cook. */
 #include "fuzz.h"
 
 #include "base/alloc.h"

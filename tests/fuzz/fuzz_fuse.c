@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Any text as a program of clv_fuse_parse: what is accepted runs in plain C, twice with the same bytes; what is refused
- * has a place in the text. */
+/* Parses any text as a program of clv_fuse_parse. An accepted program runs in plain C, twice with the same bytes as
+ * results; an error has a position in the text. */
 #include "fuzz.h"
 
 #include "base/alloc.h"
@@ -18,7 +18,7 @@ static clv_context *context(void)
     static clv_context *kept;
     const clv_context_options options = { .size = sizeof options, .mode = CLV_MODE_REFERENCE };
     if (!kept)
-        setenv("OCL_ICD_VENDORS", "/dev/null", 1); /* no driver: they leak, and none is needed */
+        setenv("OCL_ICD_VENDORS", "/dev/null", 1); /* no driver: drivers leak, and none is needed */
     if (!kept && clv_context_create(&options, &kept)) FUZZ_CHECK(fuzz_poor);
     return kept;
 }
@@ -81,7 +81,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     unsigned char out[OUTPUTS][COUNT * 8], again[OUTPUTS][COUNT * 8];
     clv_fused *program = NULL;
     size_t position = 0;
-    char *text = fuzz_alloc(size + 1, 1); /* its end is the end of the memory */
+    char *text = fuzz_alloc(size + 1, 1); /* the sanitizer guards the end of this memory */
     if (!text) abort();
     if (size) memcpy(text, data, size);
     text[size] = '\0';

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Any bytes as a GGUF file: metadata that can be walked and tensors inside the file, or an error. */
+/* Reads any bytes as a GGUF file. The result is metadata that can be walked and tensors that lie in the file, or an
+ * error. */
 #include "fuzz.h"
 
 #include "base/alloc.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Any bytes as the journal of a run of specfit. An input that begins with '=' is a record's head (first
- * star, stars, models) and its bytes, put behind a true head and checksum, so that mutations get there. */
+/* Reads any bytes as the journal of a run of specfit. An input that begins with '=' is a record's head (first star,
+ * stars, models) and its bytes. It is put after a valid head and gets a valid checksum, so that mutations reach the
+ * record. */
 #include "fuzz.h"
 
 #include "base/alloc.h"
@@ -14,7 +15,7 @@
 enum { STARS = 4, PIXELS = 3, ROOM = 1 << 16 };
 static const char identity[] = "version 1\nspectra 2\n", magic[] = "cleave specfit journal 1\n";
 
-/* In place of a file of models. */
+/* Replaces the writer of models, and reads each model. */
 int specfit_models_put(const specfit_table *t, size_t from, size_t count, clv_fits_rows *file)
 {
     (void)file;
@@ -33,7 +34,7 @@ static size_t true_head(uint8_t *out)
     return sizeof magic - 1 + sizeof length + length;
 }
 
-/* The layout that host/cli/specfit/journal.c writes. */
+/* Makes a record with the layout that host/cli/specfit/journal.c writes. */
 static size_t true_record(const uint8_t *data, size_t size, uint8_t *out)
 {
     struct {
@@ -87,7 +88,7 @@ static void try_journal(const char *path, bool models)
                                           &journal, &again);
         FUZZ_CHECK(fuzz_poor || status == CLV_OK);
         if (status) return;
-        FUZZ_CHECK(again == done + 1); /* what is added behind is found again */
+        FUZZ_CHECK(again == done + 1); /* the star that was added is found again */
     }
     specfit_journal_close(&journal, false);
 }

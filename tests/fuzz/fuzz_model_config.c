@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Any bytes as config.json: sizes that fit together and may be multiplied, or an error. */
+/* Reads any bytes as config.json. The result is sizes that fit together and may be multiplied, or an error. */
 #include "fuzz.h"
 
 #include "base/json.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Any parts as the files of a model's folder. */
+/* Opens a model, its classes and its tokenizer from a folder in which the input's parts are the files. */
 #include "fuzz.h"
 
 #include "folder.h"

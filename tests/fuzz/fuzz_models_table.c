@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Any bytes as a table of model spectra, and the grid that its models stand on. */
+/* Reads any bytes as a table of model spectra, and makes the grid of its models. */
 #include "fuzz.h"
 
 #include "base/alloc.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Any bytes as a list of files, beside other files that it may name: frames that can be read again with the same
- * pixels, or an error. */
+/* Reads any bytes as a list of files, beside other files that the list may name. The result is frames that have the
+ * same pixels when they are read again, or an error. */
 #include "fuzz.h"
 
 #include "base/alloc.h"
@@ -10,9 +10,9 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { MOST_BYTES = 1 << 22 /* of a frame that is read */, MOST_FRAMES = 64 };
+enum { MOST_BYTES = 1 << 22 /* bytes of the largest frame that is read */, MOST_FRAMES = 64 };
 
-/* Reads frames backwards, then again forwards: each file is opened several times. */
+/* Reads the last frame, then all frames in order, so that files are opened several times. */
 static void read_frames(clv_movie *movie)
 {
     const clv_movie_facts *f = clv_movie_look(movie);

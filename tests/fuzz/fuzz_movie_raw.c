@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Any --raw text and any bytes as a movie: frames that lie in the file, each once, or an error. The
- * text ends at the first newline; a '?' in front of it asks for --partial. */
+/* Reads any bytes as a movie, with any --raw text. The result is frames that lie in the file, each once, or an
+ * error. The text ends at the first newline; a '?' before it asks for --partial. */
 #include "fuzz.h"
 
 #include "base/alloc.h"
@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-/* Frame by frame and all at once give the same. */
+/* Reads the frames one by one and all at once; both must give the same pixels. */
 static void read_all(clv_movie *movie, size_t most)
 {
     const clv_movie_facts *f = clv_movie_look(movie);

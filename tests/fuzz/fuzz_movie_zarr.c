@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Any parts as the files of an OME-Zarr folder: frames that can be read again with the same pixels, or an error. */
+/* Reads the input's parts as the files of an OME-Zarr folder. The result is frames that have the same pixels when
+ * they are read again, or an error. */
 #include "fuzz.h"
 
 #include "base/alloc.h"
@@ -8,7 +9,7 @@
 
 #include <string.h>
 
-enum { MOST_BYTES = 1 << 22 }; /* of a frame that is read */
+enum { MOST_BYTES = 1 << 22 }; /* bytes of the largest frame that is read */
 
 static void read_frames(clv_movie *movie)
 {

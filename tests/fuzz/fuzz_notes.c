@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Any bytes as notes of earlier runs: what is read is written, and read again. */
+/* Reads any bytes as notes of earlier runs, adds a note and writes them. The same notes must be read again. */
 #include "fuzz.h"
 
 #include "folder.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Any bytes as an .npy file: an array or an error, and nothing more than the file is allocated. */
+/* Reads any bytes as an .npy file. The result is an array of at most twice the file's size, or an error. */
 #include "fuzz.h"
 
 #include "base/alloc.h"
@@ -7,7 +7,7 @@
 #include "host/io/formats/npy_codes.h"
 #include "host/io/formats/npy_rows.h"
 
-/* The same file as codes of vectors: all rows can be read, or it is refused. */
+/* Reads the same file as codes of vectors: all rows can be read, or the file is refused. */
 static void as_codes(const char *path, size_t size)
 {
     clv_npy_codes file = { 0 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Any bytes as a Parquet file, in memory. What is read must be a table whose rows all have as many fields as the
- * header, of a size that the file justifies. */
+/* Reads any bytes as a Parquet file in memory. An accepted file must give a table whose rows all have as many fields
+ * as the header. */
 #include "fuzz.h"
 
 #include "base/alloc.h"
@@ -26,7 +26,7 @@ static size_t skip_row(const char *text, size_t length, size_t *at)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     char *copy =
-        fuzz_alloc(CLV_MAX(size, (size_t)1), 1); /* of exactly this size, for the sanitizer */
+        fuzz_alloc(CLV_MAX(size, (size_t)1), 1); /* exactly the file's size, for the sanitizer */
     if (size) memcpy(copy, data, size);
     clv_text text = { 0 };
     char(*codes)[3] = NULL;

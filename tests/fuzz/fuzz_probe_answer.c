@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Any bytes as a helper's answer: facts that can be decided and written, or an error that leaves
- * the report as it was. */
+/* Reads any bytes as a helper's answer. The result is facts from which a report is decided and written, or an error
+ * that leaves the report as it was. */
 #include "fuzz.h"
 
 #include "probe/judge/decide.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Any bytes as an .icd file: one name without control characters, or a reason why not. */
+/* Reads any bytes as an .icd file. The result is one name without control characters, or the reason for refusing it. */
 #include "fuzz.h"
 
 #include "probe/opencl/icd.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Any bytes as a saved report or a file of device profiles. A first line "#ID" names the scenario.
- * What is read can be decided, written, and read again with the same outcome. */
+/* Reads any bytes as a saved report or a file of device profiles. A first line "#ID" names the scenario. An accepted
+ * machine is decided and written; reading it again must give the same outcome. */
 #include "fuzz.h"
 
 #include "base/alloc.h"

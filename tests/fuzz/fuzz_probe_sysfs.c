@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Any text to the readers of /proc, /sys and /etc, and as a selection of devices. */
+/* Passes any text to the readers of /proc, /sys and /etc, and to the selection of devices. */
 #include "fuzz.h"
 
 #include "base/alloc.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Any bytes as the record of a shard, and as packed results. An input that begins with '=' is put behind a true head,
- * and its entries get true digests, so that mutations reach what is behind these checks. */
+/* Reads any bytes as the record of a shard, and as packed results. An input that begins with '=' is put after a
+ * valid head, and its entries get valid digests, so that mutations reach the code after these checks. */
 #include "fuzz.h"
 
 #include "base/alloc.h"
@@ -15,7 +15,7 @@
 
 enum { STEP = 16, ROOM = 1 << 16, MOST_KEYS = 70 };
 
-/* A head as host/cli/record.c writes it, of shard 1 of 1. */
+/* Writes a head as host/cli/record.c does, of shard 1 of 1. */
 static size_t true_head(uint8_t out[256])
 {
     char head[200];
@@ -46,7 +46,7 @@ static void true_digests(uint8_t *at, size_t left)
     }
 }
 
-/* A commit takes no more than the results hold. */
+/* Takes results of several lengths as a commit function does; none may be longer than the packed bytes. */
 static void try_results(const void *bytes, size_t length)
 {
     static const size_t wanted[] = { 0, 1, 24, 1000 };

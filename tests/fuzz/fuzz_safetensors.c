@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Any bytes as a safetensors file: tensors that lie side by side in the file, or an error. */
+/* Reads any bytes as a safetensors file. The result is tensors that lie side by side in the file, or an error. */
 #include "fuzz.h"
 
 #include "base/alloc.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Any text as a selection of devices: what can be read chooses devices that are there, or none with a reason. */
+/* Parses any text as a selection of devices. The result is at least one device, or none with a reason. */
 #include "fuzz.h"
 
 #include "base/alloc.h"
@@ -28,7 +28,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         .platforms = platforms, .platform_count = 2, .devices = devices, .device_count = DEVICES
     };
     bool chosen[DEVICES];
-    char *text = fuzz_alloc(size + 1, 1); /* its end is the end of the memory */
+    char *text = fuzz_alloc(size + 1, 1); /* the sanitizer guards the end of this memory */
     if (!text) abort();
     if (size) memcpy(text, data, size);
     text[size] = '\0';

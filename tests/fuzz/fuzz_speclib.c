@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Any bytes as lib.json beside no arrays at all: an error, never a library, nothing kept. */
+/* Reads any bytes as lib.json in a folder without arrays. The result is always an error, and no memory is kept. */
 #include "fuzz.h"
 
 #include "host/io/tables/speclib.h"
@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* A folder whose lib.json is the input. */
+/* Makes a folder whose lib.json is the input. */
 static const char *folder_with(const uint8_t *data, size_t size)
 {
     static char folder[64], name[96];

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Any bytes as a file with one spectrum: a table, an image, or text. */
+/* Reads any bytes as a file with one spectrum: a table, an image, or text. An input that begins with '=' is a
+ * recipe, see fuzz_cook. */
 #include "fuzz.h"
 
 #include "host/io/tables/spectrum.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Any bytes as a text vector (first byte 'v'), as a column of a text file ('p', or 'q': the second one), as a table of
- * any kind ('a'), or as a CSV table. */
+/* Reads any bytes after the first as a file, whose kind the first byte chooses: a text vector ('v'), the first or
+ * second column of a text file ('p', 'q'), a table of any kind ('a'), else a CSV table. */
 #include "fuzz.h"
 
 #include "base/alloc.h"

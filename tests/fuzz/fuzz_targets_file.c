@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Any bytes as a list of TARGETIDs (--targets-file) and as rvspecfit's settings (--config). */
+/* Reads any bytes as a list of TARGETIDs (--targets-file) and as rvspecfit's settings (--config). */
 #include "fuzz.h"
 
 #include "base/alloc.h"
@@ -22,7 +22,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         FUZZ_CHECK(list.ids[i - 1] <= list.ids[i]);
     FUZZ_CHECK(settings == CLI_OK || settings == CLI_USAGE ||
                (fuzz_poor && settings == CLI_FAILED));
-    FUZZ_CHECK(a.vel_step == 7); /* what an option has set stays */
+    FUZZ_CHECK(a.vel_step == 7); /* a value that an option has set stays */
     clv_free(list.ids);
     return 0;
 }

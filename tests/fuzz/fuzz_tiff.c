@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Any bytes as a movie: frames or an error. */
+/* Reads any bytes as a movie. The result is frames or an error. */
 #include "fuzz.h"
 
 #include "base/alloc.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Any bytes as a text: ids within the vocabulary, never more than the limit, the same whichever way
- * the bytes lie, and the same ids with and without a limit as far as both go. */
+/* Tokenizes any bytes as a text. All ids must be in the vocabulary, and their number is bounded by the length of the
+ * text. With a limit, the ids must be the same up to the last one, which is the closing token. */
 #include "fuzz.h"
 
 #include "base/alloc.h"
@@ -35,7 +35,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         lenient = make(true, SIZE_MAX);
         limited = make(true, LIMIT);
     }
-    char *text = fuzz_alloc(size + 1, 1); /* its end is the end of the memory */
+    char *text = fuzz_alloc(size + 1, 1); /* the sanitizer guards the end of this memory */
     if (!text) abort();
     if (size) memcpy(text, data, size);
     const char *const texts[] = { text };

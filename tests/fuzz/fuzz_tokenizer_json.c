@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Any bytes as tokenizer.json: a tokenizer that works, or an error. */
+/* Reads any bytes as tokenizer.json. The result is a tokenizer that works, or an error. */
 #include "fuzz.h"
 
 #include "base/alloc.h"
@@ -16,7 +16,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (!clv_tokenizer_from_json(t, "tokenizer.json", (const char *)data, size)) {
         t->max_length = SIZE_MAX;
         const clv_status status = clv_tokenize(t, texts, NULL, 2, NULL, &rows);
-        /* a vocabulary may lack a character, and an unknown token as well: then the text is refused */
+        /* a vocabulary may have neither a character nor an unknown token: then the text is refused */
         const bool lacks = t->kind == CLV_TOKENIZER_BPE && t->unk < 0;
         FUZZ_CHECK(fuzz_poor || status == CLV_OK || (lacks && status == CLV_E_FORMAT));
         for (size_t i = 0; i < rows.tokens; ++i)

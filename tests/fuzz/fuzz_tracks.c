@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Any bytes as a table of tracks: tracks with finite places, or an error. The length chooses between the units that
- * a user may give. */
+/* Reads any bytes as a table of tracks. The result is tracks with finite positions, which are analysed, or an error.
+ * The input's length chooses the options: pixel size, interval, decimal separator. */
 #include "fuzz.h"
 
 #include "base/alloc.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs a fuzzer on the files of directories, for builds without libFuzzer: with all the memory it wants, and then so
- * that the k-th allocation fails. The promises of the fuzzer hold in either case. */
+/* Runs a fuzzer on the files of directories, for builds without libFuzzer: once with enough memory, and then so that
+ * the k-th allocation fails. The promises of the fuzzer hold in either case. */
 #define _XOPEN_SOURCE 700
 #include "fuzz.h"
 
@@ -14,7 +14,7 @@ enum { MAX_INPUT = 1 << 20, ALL_OF = 64, SOME = 16 };
 
 static size_t runs, failures;
 
-/* Each of the first allocations, and some of the others. */
+/* Runs the fuzzer once per failing allocation: each of the first ALL_OF allocations, and about SOME of the others. */
 static void run_without_memory(const uint8_t *buffer, size_t size, unsigned long count)
 {
     const unsigned long step = count > ALL_OF ? (count - ALL_OF) / SOME + 1 : 1;
