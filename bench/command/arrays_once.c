@@ -93,7 +93,7 @@ clv_status arrays_open(arrays_trial *t)
     }
     if (t->c->variant == ARRAYS_GAUSSIAN)
         CLV_TRY(clv_gaussian_2d(SIGMA, t->c->size[2], t->memory[1]));
-    if (t->c->variant == ARRAYS_LOOP) /* a repetition continues from the last weights */
+    if (t->c->variant == ARRAYS_LOOP) /* weights start at 0; repetitions continue them */
         memset(t->memory[2], 0, t->c->size[1] * sizeof(float));
     return CLV_OK;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The runtime itself in `cleave bench`: latencies, bandwidths, the cost of a chunk, and whether several devices
- * keep the balancer's promise. */
+/* Measures the runtime itself in `cleave bench`: latencies, bandwidths, the cost of a chunk, and whether several
+ * devices together keep the time that the balancer promises. */
 #include "bench/command/bench.h"
 
 #include "base/alloc.h"

@@ -24,7 +24,7 @@ enum {
     CLI_ICD_BROKEN = 4, /* probe --strict: a driver crashed or hung */
     CLI_WRONG = 5,      /* a device gave wrong results */
     CLI_INTERRUPTED = 130,
-    CLI_SHARD_DONE = 1000, /* not for the outside: a shard has done its part; main() makes it 0 */
+    CLI_SHARD_DONE = 1000, /* internal: a shard has done its part; main() turns it into 0 */
 };
 
 typedef struct cli_exit_code {
@@ -57,7 +57,7 @@ typedef struct cli_option {
     const char *name; /* "radius": --radius; "q": -q; "o,output": both */
     cli_kind kind;
     void *target;
-    const char *value;    /* its name in the help: "PX"; for CHOICE the comma list of values */
+    const char *value;    /* value's name in the help: "PX"; for CHOICE the comma list of values */
     const char *help;     /* one line; defaults in brackets: "patch radius in pixels [4]" */
     bool *given;          /* set when the option was given; may be NULL */
     const char *variable; /* "CLEAVE_MODE": the equivalent environment variable; NULL: none.

@@ -103,7 +103,7 @@ int cli_status(const cli_command *command, clv_status status)
     const char *message = clv_error_message();
     const size_t name = strlen(command->name);
     if (clv_starts_with(message, command->name) && clv_starts_with(message + name, ": "))
-        message += name + 2; /* cli_error prints the name of the command itself */
+        message += name + 2; /* cli_error already prints the command's name */
     cli_error(command, code, "%s", message);
     if (*clv_error_detail()) cli_say(stderr, "%s\n", clv_error_detail());
     return code;

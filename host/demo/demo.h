@@ -18,7 +18,7 @@ typedef struct demo_stage {
 typedef struct demo_row {
     char input[48], found[48]; /* cells of the table */
     double seconds;            /* on warm devices, with compiled kernels */
-    double reference_s;        /* the same in plain C */
+    double reference_s;        /* seconds for the same work in plain C */
     char by[96];               /* what ran the workload, if the report has no shares */
     bool ok;                   /* the hidden answer was found, in agreement with the reference */
     clv_text notes;            /* lines for below the table, after the name */

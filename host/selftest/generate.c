@@ -81,7 +81,8 @@ static float number(maker *m, float middle, float span)
     return middle + span * ((float)next(m) * 0x1p-23f - 1.0f);
 }
 
-/* Writes a block of random bits. Its scales are half-precision numbers from 2^-9 to 2^-8, which keeps the values small. */
+/* Writes a block of random bits. Its scales are half-precision numbers from 2^-9 to 2^-8, which keeps the values
+ * small. */
 static void put_block(maker *m, clv_quant type)
 {
     static const struct {

@@ -105,7 +105,7 @@ typedef struct blobs_writer {
     int format;
     blobs_units units;
     bool tracks, npy, errors; /* npy: records instead of lines; errors: with error columns */
-    bool parquet;             /* records as well, which wait in `records` for their group */
+    bool parquet;             /* records as well, kept in `records` until they form a row group */
     clv_parquet file_of_columns;
     clv_text records;
     const char *codes[16];

@@ -254,7 +254,7 @@ static clv_status run(const cli_train_plan *p, clv_trainer *trainer, cli_bar *ba
     const uint64_t total = cli_train_steps(p), each = steps_an_epoch(p);
     uint64_t shuffled = UINT64_MAX;
     if (clv_trainer_steps(trainer) && clv_trainer_steps(trainer) % each == 0)
-        CLV_TRY(behind_step(p, trainer, bar, b, facts)); /* the test may have been interrupted */
+        CLV_TRY(behind_step(p, trainer, bar, b, facts)); /* a validation may be missing */
     while (clv_trainer_steps(trainer) < total) {
         const uint64_t epoch = clv_trainer_steps(trainer) / each;
         if (epoch != shuffled) shuffle(order, p->examples->count, p->seed, shuffled = epoch);

@@ -12,7 +12,7 @@ typedef struct paco_args {
     const char *output, *centre, *channel, *reject, *angle_column;
     cli_list at;
     uint64_t radius, patch_area; /* radius 0: chosen from the FWHM */
-    uint64_t measure_radius;     /* for companions; 0: `radius` */
+    uint64_t measure_radius;     /* patch radius for measuring companions; 0: `radius` */
     bool radius_given, rounding_given, fwhm_given, no_subtract, scale_given, star_given;
     bool contrast;
     char *command_line;

@@ -413,7 +413,7 @@ static char *command_line(int argc, char **argv)
     clv_text line = { 0 };
     clv_text_add(&line, "cleave");
     for (int i = 0; i < argc; ++i) {
-        /* how ranks share devices changes nothing of the maps */
+        /* --devices-per-rank has no effect on the maps */
         const char *const ranks = "--devices-per-rank";
         if (strcmp(argv[i], ranks) == 0)
             ++i;

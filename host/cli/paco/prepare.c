@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Largest scale of a frame that is still used: the first if all frames have the same weight (good sequences reach 3),
- * the second if frames are weighted, because the worst ones then count next to nothing. */
+/* Largest scale of a frame that is still used. `worst_scale` applies if all frames have the same weight (good
+ * sequences reach 3), `worst_weighed` if frames are weighted, because the worst frames then count next to nothing. */
 static const double worst_scale = 4, worst_weighed = 1000;
 
 enum { ROBUST, VARIANCE, ALIKE }; /* --frame-weights */

@@ -53,8 +53,8 @@ static int by_value(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* Returns the median error. The squares of errors are kept as float32 in units of it, so that they round the same way
- * in every unit of flux. */
+/* Returns the median error. The squares of errors are kept as float32 in units of the median error, so that they
+ * round the same way in every unit of flux. */
 static double unit_of(const double *error, size_t n, double *room)
 {
     size_t good = 0;

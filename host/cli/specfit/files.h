@@ -47,7 +47,7 @@ typedef struct specfit_input {
     char *path;
     clv_desi desi;
     bool single;
-    size_t column[CLV_DESI_ARMS]; /* the library's arm in the table; SIZE_MAX: not used */
+    size_t column[CLV_DESI_ARMS]; /* column of the table for each of its arms; SIZE_MAX: not used */
     size_t from[CLV_DESI_ARMS];   /* single: first pixel of the piece */
     size_t diagonals;             /* single: of its resolution matrix; 0: it has none */
     clv_redshift *redshifts;      /* [desi.rows]; NULL: no such file */
@@ -67,7 +67,7 @@ typedef struct specfit_row {
 typedef struct specfit_table {
     size_t input_count;
     specfit_input *inputs;
-    bool plain;     /* one DESI file, each spectrum its own star: rvspecfit's table */
+    bool plain;     /* one DESI file in which each spectrum is a star: rvspecfit's table */
     size_t columns; /* number of arms in use */
     clv_spectra_arm arms[SPECFIT_COLUMNS];
     char suffix[SPECFIT_COLUMNS][24]; /* of column names: B, R, Z, or the arm's name */

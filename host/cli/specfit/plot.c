@@ -24,7 +24,8 @@ static int by_value(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* Widens a range to the cores of lines: three or more neighbours beyond it on one side. Fewer are outliers. */
+/* Widens a range to hold the cores of lines: three or more neighbouring values beyond the range on one side. Fewer
+ * values are outliers. */
 static void widen_to_lines(const float *values, size_t n, double *low, double *high)
 {
     enum { LINE = 3 };
@@ -112,7 +113,7 @@ static void border(clv_image *image, const frame *f)
     clv_image_fill(image, f->x + f->width, f->y, 1, f->height, grey);
 }
 
-/* Draws a number that starts `before` of its own width to the left of x. */
+/* Draws a number whose left edge is `before` times its width to the left of x. */
 static void number(clv_image *image, long x, long y, double value, double before)
 {
     char text[32];
@@ -180,7 +181,7 @@ static void mark_lines(clv_image *image, const frame *f, const double *wave, siz
         if (lines[i].name) name_at[i] = x + 3;
     }
     for (size_t i = 0; i < CLV_LEN(lines);
-         ++i) { /* on top of all marks; neighbours above each other */
+         ++i) { /* names lie on top of all marks; close ones are above each other */
         if (name_at[i] < 0) continue;
         row = name_at[i] < end ? row + 1 : 0;
         clv_image_text(image, name_at[i], f->y + f->height - 12 - 10 * row, 1, lines[i].name, ink,
@@ -206,7 +207,7 @@ static void draw_arm(clv_image *image, const clv_spectrum *s, const float *model
         return;
     }
     range_of(flux, n, &f.low, &f.high);
-    for (size_t k = 0; model && k < n; ++k) /* the deepest lines are few pixels */
+    for (size_t k = 0; model && k < n; ++k) /* the deepest lines are only a few pixels wide */
         if (isfinite(model[k]))
             f.low = fmin(f.low, (double)model[k]), f.high = fmax(f.high, (double)model[k]);
     mark_lines(image, &f, wave, n, velocity);

@@ -53,7 +53,8 @@ static void *produce(void *argument)
     return NULL;
 }
 
-/* Returns the next chunk, or NULL at the end, with the reason in *status. Without a thread, the chunk is made here. */
+/* Returns the next chunk, or NULL at the end, with the reason in *status. Without a thread, this function makes the
+ * chunk itself. */
 static const cli_chunk *await(line *l, bool threaded, clv_status *status)
 {
     const cli_chunk *chunk = NULL;
