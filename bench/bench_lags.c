@@ -179,7 +179,7 @@ static void close_transforms(transforms *t)
     clv_queue_free(t->queue);
 }
 
-/* Gets the points per arm of the start templates in the form that a fit uses, no finer than lines are wide. */
+/* Finds how many points of the start templates a fit uses in each arm, which are no finer than lines are wide. */
 static void fold(const setting *s, size_t points[ARMS])
 {
     clv_spectra_plan *plan;

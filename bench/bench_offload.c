@@ -27,8 +27,8 @@ typedef struct verdict {
 
 static int disturbed, turns; /* number of disturbed turns and of all turns in a run */
 
-/* Makes calls in a row, as programs do, and returns their median in *seconds; calls in which the side wakes up do not
- * count. *picked: most of them ran on the device. */
+/* Makes calls in a row, as programs do, and returns their median in *seconds; calls in which the side wakes up do
+ * not count. *picked: most of the counted calls ran on the device. */
 static clv_status turn_of(grid_point *p, int way, double *seconds, bool *picked)
 {
     static const double wakes_s = 10e-3, turn_s = 20e-3;

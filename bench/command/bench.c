@@ -283,7 +283,7 @@ static double machine_load(void)
 {
     static const double look_s = 0.5;
     double work[2], all[2], load;
-    const double cores = (double)sysconf(_SC_NPROCESSORS_ONLN); /* of the whole machine */
+    const double cores = (double)sysconf(_SC_NPROCESSORS_ONLN); /* cores of the whole machine */
     if (read_ticks(&work[0], &all[0])) {
         clv_sleep(look_s);
         if (read_ticks(&work[1], &all[1]) && all[1] > all[0])

@@ -126,7 +126,7 @@ typedef struct bench_cell {
     uint64_t memory_bytes; /* largest resident set of the whole program; 0: unknown */
     bench_share shares[BENCH_MOST_SHARES];
     size_t share_count;
-    double agreement; /* of a peer: worst relative difference from our map; < 0: not compared */
+    double agreement; /* of a peer: worst relative difference from our map; < 0: unknown */
     char note[120];   /* why a figure is missing */
 } bench_cell;
 
@@ -155,7 +155,7 @@ typedef struct bench {
     bench_cell cells[BENCH_MOST_CASES][BENCH_MOST_PARTIES];
     bench_fact facts[BENCH_MOST_FACTS];
     size_t fact_count;
-    const bench_workload *const *workloads; /* those that the user asked for */
+    const bench_workload *const *workloads; /* workloads that the user asked for */
     size_t workload_count;
     char folder[BENCH_PATH]; /* private; contains the cases' inputs and outputs */
     char started[32];        /* UTC */
@@ -216,8 +216,8 @@ const char *bench_output_folder(const bench *b, size_t case_index, size_t party,
  * best one alone. Runs in a party's process. */
 clv_status bench_runtime(bench_run *run);
 
-/* Runs run.py of the folder `scripts` with every Python environment in `environments` (separated by colons). If
- * one fails, the others still run; the result is then CLV_E_DEVICE, and clv_error_message tells which. */
+/* Runs run.py of the folder `scripts` with every Python environment in `environments` (separated by colons). If one
+ * environment fails, the others still run; the result is then CLV_E_DEVICE, and clv_error_message names it. */
 clv_status bench_peers(bench *b, const char *scripts, const char *environments,
                        void (*tell)(const char *doing, void *user), void *user);
 
@@ -240,7 +240,7 @@ bool bench_has_facts(const bench *b, size_t party);
 bool bench_few_repeats(const bench *b); /* some figure has fewer than plan.repeats: marked by '*' */
 bool bench_was_busy(const bench *b);    /* other programs were running: do not trust the times */
 
-/* These return the text of a cell, "" for what is unknown; `out` has room for BENCH_CELL bytes and is returned. */
+/* Return the text of a cell, "" for what is unknown; `out` has room for BENCH_CELL bytes and is returned. */
 enum { BENCH_CELL = 32 };
 const char *bench_seconds(double seconds, char *out);                           /* "1.24 s" */
 const char *bench_time_cell(const bench *b, const bench_stat *stat, char *out); /* "61.4 s*" */
@@ -268,7 +268,7 @@ char *bench_markdown(const bench *b);        /* bench/markdown.c; free with clv_
 char *bench_html(const bench *b);            /* bench/html.c; free with clv_free */
 /* Adds the times of a workload's cases by mode (bench/modes.c), if any were measured. */
 void bench_add_modes(const bench *b, const bench_workload *workload, bool html, clv_text *out);
-/* Draws a plot as inline SVG; all functions of bench/plot.c add their drawing to `out`. */
+/* These draw inline SVG and add it to `out` (bench/plot.c). */
 void bench_draw_plot(const bench *b, const bench_plot *plot, bench_metric metric, clv_text *out);
 void bench_draw_dots(const bench *b, const bench_workload *workload, bench_metric metric,
                      clv_text *out);

@@ -69,7 +69,7 @@ static void add_mode(bench_party *party, const char *mode)
     snprintf(party->modes + used, sizeof party->modes - used, "%s%s", used ? ", " : "", mode);
 }
 
-/* Adds each device alone, and all of them together if there are several. */
+/* Adds each device alone as a party, and all of them together if there are several. */
 static void add_group(bench *b, const size_t *devices, size_t count, const char *mode)
 {
     char selection[128] = "", name[64] = "";
@@ -154,7 +154,7 @@ int bench_choose_parties(bench *b, const char *modes, const char *selection, boo
     bool show = tell && cli_has_status_line();
     clv_probe_report *report = NULL;
     int mode;
-    /* environment variables are obeyed here, so the parties' contexts must not obey them again */
+    /* these environment variables are read here, so the parties' contexts must not read them again */
     if (selection || device) clv_copy_string(orders, sizeof orders, selection ? selection : device);
     selection = *orders ? orders : NULL;
     if (clv_environment_choice("CLEAVE_MODE", CLV_MODES, &mode))

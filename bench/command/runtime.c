@@ -261,7 +261,7 @@ static clv_status hold_contest(bench_run *run, contest *c)
     double best = INFINITY, speed = 0, ratio[CONTEST_ROUNDS], warm_up;
     CLV_TRY(calibrate(c));
     CLV_TRY(run_job(c->together, "bench-contest", CONTEST_UNITS, c->turns, &warm_up));
-    for (int round = 0; round < CONTEST_ROUNDS; ++round) { /* in turns: a busy machine slows all */
+    for (int round = 0; round < CONTEST_ROUNDS; ++round) { /* in turns: load slows all contexts */
         for (size_t i = 0; i < c->count; ++i)
             CLV_TRY(
                 run_job(c->alone[i], "bench-contest", CONTEST_UNITS, c->turns, &alone[i][round]));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Stars for the bench: synthetic ones in DESI's format, or those of the user's library and coadd. */
+/* Provides the stars of the bench: synthetic ones in DESI's format, or those of the user's library and coadd. */
 #define _XOPEN_SOURCE 700 /* realpath */
 #include "bench/command/specfit_stars.h"
 

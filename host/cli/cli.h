@@ -181,7 +181,7 @@ int cli_write_report(const cli_command *command, const cli_common *common, clv_c
 
 /* Every subcommand, in the order of `cleave --help`; ends with NULL. */
 extern const cli_command *const cli_commands[];
-/* Options that may stand before or after the command's name, and those of `cleave` alone. */
+/* Options that may stand before or after the command's name, and options of `cleave` without a command. */
 extern const cli_option cli_global_options[], cli_main_options[];
 extern const cli_command cli_probe, cli_demo, cli_paco, cli_blobs, cli_link, cli_tracks, cli_bench,
     cli_selftest, cli_cache;

@@ -20,8 +20,8 @@ int cli_cluster_rank(void);
 /* Returns the number of this process among the ranks on this machine, from 0. */
 int cli_cluster_local(void);
 
-/* Returns whether Slurm (srun) runs several copies of this command in a step that are not ranks, because no MPI
- * interface (PMI) connects them. *task is the number of this copy, from 0, and *tasks their count. */
+/* Returns whether Slurm (srun) runs several copies of this command in a step, none of which is an MPI rank because
+ * the step has no interface of MPI (PMI). *task is the number of this copy, from 0, and *tasks the number of copies. */
 bool cli_cluster_copies(int *task, int *tasks);
 
 /* Starts MPI at the first call. *spread is NULL if there is one rank. */

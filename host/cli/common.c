@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The options that every job command takes, and the context made from them. */
+/* Defines the options that every job command takes, and creates the context from their values. */
 #include "host/cli/cli.h"
 
 #include "base/alloc.h"

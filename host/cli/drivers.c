@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Keeps broken OpenCL drivers out of the command. */
+/* Excludes broken OpenCL drivers from the command. */
 #define _GNU_SOURCE
 #include "host/cli/drivers.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Keeps broken OpenCL drivers out of the command. */
+/* Excludes broken OpenCL drivers from the command. */
 #ifndef CLEAVE_HOST_CLI_DRIVERS_H
 #define CLEAVE_HOST_CLI_DRIVERS_H
 

@@ -168,7 +168,7 @@ void cli_describe_with(cli_describe *writer)
     describe = writer ? writer : print_command_help;
 }
 
-/* Prints the command's own options and those that every command has. */
+/* Prints the command's own options and the options of all commands. */
 static void describe_all(const cli_command *command, const cli_option *const tables[])
 {
     static const cli_option help[] = { { "h,help", CLI_FLAG, NULL, NULL, "print this text", NULL },

@@ -30,7 +30,7 @@ static void make_image(float *image)
     }
 }
 
-/* What was found: the position of the smoothed image's maximum, and its height in deviations. */
+/* Results of the search for the star: the position of the smoothed image's maximum, and its height in deviations. */
 typedef struct search {
     const float *image;
     float *soft, place, height;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `cleave demo`: a language model continues a sentence, if there is a model: $CLEAVE_MODEL, or $CLEAVE_SMOLLM2 from the
- * tests. Its scores are compared with those of plain C. */
+/* `cleave demo`: a language model continues a sentence, if $CLEAVE_MODEL or the tests' $CLEAVE_SMOLLM2 names a
+ * model. Its scores are compared with those of plain C. */
 #include "host/demo/demo.h"
 #include "host/synthetic/worse.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `cleave demo`: repeats workloads and operations until their times are those of warm devices. */
+/* `cleave demo`: repeats workloads and operations until the devices are warm, and takes their best times. */
 #include "host/demo/demo.h"
 
 #include "base/clock.h"
@@ -11,7 +11,7 @@
 #include <stdio.h>
 
 enum { RUNS = 5 };
-static const double patience_s = 2; /* for runs after the second */
+static const double patience_s = 2; /* most seconds for the runs after the second */
 
 bool demo_next_run(demo_runs *r, demo_row *row)
 {

@@ -26,7 +26,7 @@ typedef struct blobs_args {
     bool threshold_given, threshold_rel_given, threshold_sigma_given;
     bool channel_given, z_given, link_given, preview_given, interval_given;
     FILE *news;         /* stream of the summary */
-    size_t first, last; /* from --frames; last SIZE_MAX: to the end */
+    size_t first, last; /* frames from --frames; last SIZE_MAX: to the end */
     cli_common common;
 } blobs_args;
 
@@ -50,8 +50,8 @@ clv_status blobs_reader_next(blobs_reader *reader, const void **pixels, size_t *
 double blobs_reader_seconds(blobs_reader *reader); /* spent reading so far */
 void blobs_reader_stop(blobs_reader *reader);      /* accepts NULL */
 size_t blobs_block(const clv_movie_facts *facts);  /* frames per block, so that memory is bounded */
-/* Reports that the user stopped after `done` of `total` frames or stacks: returns CLV_OK and sets *stopped if these are
- * kept (--partial), else returns CLV_E_CANCELLED. */
+/* Reports that the user stopped after `done` of `total` frames or stacks. Returns CLV_OK and sets *stopped if the
+ * results so far are kept (--partial), else returns CLV_E_CANCELLED. */
 clv_status blobs_stop(const blobs_args *args, size_t done, size_t total, const char *what,
                       bool *stopped);
 
@@ -196,7 +196,7 @@ typedef struct blobs_stage {
     const blobs_args *args;
     const clv_movie_facts *facts;
     clv_stage *stage;
-    clv_stage_shift *shifts; /* of each frame so far */
+    clv_stage_shift *shifts; /* one per frame measured so far */
     size_t count, room, lost;
     double seconds;
     clv_npy_stream registered;

@@ -269,7 +269,7 @@ static void tell(const link_rows *r, FILE *news)
     if (r->branches) cli_say(news, "%zu splits and %zu merges\n", splits, r->branch_count - splits);
 }
 
-/* Refuses a table that has the new columns already: the output would have them twice. */
+/* Refuses a table that already has the new columns, because the output would have them twice. */
 static int check_names(const link_rows *r, const char *path)
 {
     static const char *const names[] = { "parent", "child" };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the files of `cleave link` share: the table, its points, the lines of the output. */
+/* Declares what the files of `cleave link` share: the table, its points, the lines of the output. */
 #ifndef CLEAVE_HOST_CLI_BLOBS_LINK_H
 #define CLEAVE_HOST_CLI_BLOBS_LINK_H
 
@@ -25,7 +25,7 @@ typedef struct link_rows {
     int64_t *particle;
     size_t count, tracks;
     size_t column[COLUMN_ROLES];
-    const char *name;     /* of the new column */
+    const char *name;     /* name of the new column */
     size_t old;           /* the column that it replaces; SIZE_MAX: none */
     clv_branch *branches; /* splits and merges; NULL: not requested */
     size_t branch_count;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What `cleave generate` prints: the text, the summary line, JSON. */
+/* Prints what `cleave generate` returns: the text, the summary line, JSON. */
 #include "host/cli/generate/generate.h"
 
 #include "base/alloc.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `cleave merge`: puts the records of all shards together. It runs their command again with results from the records,
- * so that the outputs have the same bytes as those of a run without shards. */
+/* `cleave merge`: puts the records of all shards together. It runs the shards' command again with results from the
+ * records, so that the outputs have the same bytes as without shards. */
 #include "host/cli/share.h"
 
 #include "base/error.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The maps of `cleave paco` and the detections in them, in memory. */
+/* Allocates and frees the maps of `cleave paco` and the detections in these maps. */
 #include "host/cli/paco/files.h"
 
 #include "base/alloc.h"

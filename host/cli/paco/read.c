@@ -298,8 +298,8 @@ static int by_size(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Returns the shortest arc of a circle that holds all these angles, in degrees: from 350 to 10 it is 20. Infinity if
- * there is no memory. */
+/* Returns the length in degrees of the shortest arc of a circle that holds all angles: 20 for 350 and 10. Infinity
+ * if there is no memory. */
 static double arc_of(const double *angles, size_t count)
 {
     double *sorted = clv_alloc(count, sizeof *sorted);

@@ -112,8 +112,8 @@ static int save(const probe_args *args, const clv_probe_report *report)
     return cli_status(&cli_probe, status);
 }
 
-/* Prints the report's warnings to stderr unless stdout is a terminal: the report contains them too, but is not visible
- * when it goes to a file or a pipe. */
+/* Prints the report's warnings to stderr unless stdout is a terminal: the report contains the warnings too, but a
+ * user does not see a report that goes to a file or a pipe. */
 static void warn(const probe_args *args, const clv_probe_report *report)
 {
     if (args->quiet || isatty(STDOUT_FILENO)) return;

@@ -398,8 +398,8 @@ static const char *other_unit(const taker *takers, size_t count, double first, d
     return NULL;
 }
 
-/* Warns about what was assumed of a spectrum's wavelengths. `used` says how much of them the library's arms cover;
- * if it is 0, that error is the only message. */
+/* Warns about what was assumed of a spectrum's wavelengths. `used` is the number of pixels that the library's arms
+ * cover; if it is 0, that error is the only message. */
 static void tell_placed(const specfit_args *a, const char *path, const clv_one_spectrum *s,
                         size_t used)
 {

@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Returns the number of spectra before those of star `row`; with row == count, of all spectra. */
+/* Returns the number of spectra of all stars before star `row`; with row == count, of all stars. */
 static size_t spectra_before(const specfit_table *t, size_t row)
 {
     specfit_slot slots[CLV_SPECTRA_MAX_SPECTRA];

@@ -235,8 +235,8 @@ static char signal_type(const copies *from, const char *suffix)
     return 'E';
 }
 
-/* Returns the warnings for RVS_WARN. Wide errors have their own column instead, because many good fits have them, and
- * rvspecfit's RVS_WARN is 0 for those. */
+/* Returns the warnings for RVS_WARN. Wide errors have their own column instead, because many good fits have wide
+ * errors, and rvspecfit's RVS_WARN is 0 for such fits. */
 static unsigned rvs_warnings(const specfit_row *r)
 {
     return r->fit.warnings & ~(unsigned)CLV_SPECFIT_WIDE_ERROR;

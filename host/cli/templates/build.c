@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Builds the library: turns batches of models with the same wavelengths into templates of every arm and writes them to
- * disk as they are made. */
+/* Builds the library: turns batches of models with the same wavelengths into templates of every arm, and writes the
+ * templates to disk as they are made. */
 #include "host/cli/templates/templates.h"
 
 #include "base/alloc.h"
@@ -24,7 +24,7 @@ typedef struct arm_state {
     clv_template_maker *maker; /* for the batch's wavelengths */
     clv_template_grid grid;
     clv_npy_stream stream;
-    clv_text path; /* of the stream, which borrows it */
+    clv_text path; /* path of the stream, which borrows it */
     float *ccf;    /* [starts,grid.ccf_points] */
 } arm_state;
 
@@ -113,7 +113,7 @@ static clv_status open_arm(build *b, size_t a, const clv_template_source *source
     return of_output(b, clv_npy_stream_open(&arm->stream, arm->path.data, arm->grid.points));
 }
 
-/* Takes over new wavelengths for the models from here on. */
+/* Takes over new wavelengths for the models from this one on. */
 static clv_status take_wavelengths(build *b, const double *wavelength, size_t points)
 {
     const clv_template_source source = { sizeof source, points, wavelength, b->args->model_power };

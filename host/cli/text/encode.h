@@ -48,9 +48,9 @@ typedef struct cli_encode {
     bool show;
 } cli_encode;
 
-/* Call these in this order while each one succeeds, and always call _close at the end. _open opens input, tokenizer and
- * model (`outputs` must not be among their files). _start opens the devices and the encoder, with the model's
- * configuration or another one. _end writes the report, and one line of figures to `out`. */
+/* Call these functions in this order while each one succeeds, and always call _close at the end. _open opens input,
+ * tokenizer and model (`outputs` must not be among their files). _start opens the devices and the encoder, with the
+ * model's configuration or another one. _end writes the report, and one line of figures to `out`. */
 int cli_encode_open(cli_encode *encode, const cli_file *outputs, size_t output_count);
 int cli_encode_start(cli_encode *encode, const clv_model_config *config);
 /* Passes the vectors of every text to `take`. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Counts the texts whose vectors are searched, and reads those that were found. The texts are in the order of the
- * vectors. */
+/* Counts the texts whose vectors are searched, and reads the texts of the rows that were found. The texts are in the
+ * order of the vectors. */
 #ifndef CLEAVE_HOST_CLI_TEXT_PASSAGES_H
 #define CLEAVE_HOST_CLI_TEXT_PASSAGES_H
 
