@@ -46,7 +46,7 @@ static clv_status open_given(void)
 
 static clv_status spectra_of_given(size_t count, bench_stars *out)
 {
-    static clv_spectrum *items; /* of one process: grown, never freed */
+    static clv_spectrum *items; /* kept for later calls, and replaced when a call needs more */
     static size_t room;
     const clv_desi *desi = &given.desi;
     size_t arms = 0, arm_of[CLV_DESI_ARMS], place[CLV_DESI_ARMS];

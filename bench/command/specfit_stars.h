@@ -18,8 +18,8 @@ clv_status bench_stars_open(const char *library, const char *coadd);
 /* Returns how many stars the files have, at most 64; 0 without files. */
 size_t bench_stars_given(void);
 
-/* Provides the first `count` stars. If the user's files have fewer stars, the stars repeat. Synthetic stars stay
- * valid until a later call asks for more stars than there are. */
+/* Provides the first `count` stars. If the user's files have fewer stars, the stars repeat. All stars stay valid
+ * until a later call asks for more. */
 clv_status bench_stars_get(size_t count, bench_stars *out);
 
 /* Writes coadd.fits of a case with `count` stars, and the library, which all cases share, beside the cases. The
