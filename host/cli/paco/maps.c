@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Allocates and frees the maps of `cleave paco` and the detections in these maps. */
+/* Allocates, checks and frees the maps of `cleave paco` and the list of detections in these maps. */
 #include "host/cli/paco/files.h"
 
 #include "base/alloc.h"
