@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Finds out which elements of a result and of operands share memory. */
+/* Finds out whether elements of one result share memory, and whether a result shares memory with an operand. */
 #include "host/array/layout.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* They cannot if the axes, in order of their strides, do not reach into each other. */
+/* No two elements share memory if, with the axes sorted by stride, each stride exceeds the reach of all smaller
+ * axes. */
 bool clv_array_repeats(const clv_array *out)
 {
     size_t order[CLV_ARRAY_RANK], count = 0;
@@ -16,7 +17,7 @@ bool clv_array_repeats(const clv_array *out)
                 order[at] = order[at - 1];
             order[at] = k;
         }
-    size_t reach = 0; /* of the axes so far */
+    size_t reach = 0; /* distance between the outermost elements of the axes so far */
     for (size_t i = 0; i < count; ++i) {
         const size_t step = (size_t)llabs(out->stride[order[i]]);
         if (step <= reach) return true;
@@ -32,7 +33,7 @@ static bool same_view(const clv_array *a, const clv_array *b)
            !memcmp(a->stride, b->stride, sizeof a->stride);
 }
 
-/* Finds the bytes of a storage within which an array lies. */
+/* Finds the range of bytes in the storage that holds all elements of the array. */
 static void find_bytes(const clv_array *a, size_t *first, size_t *end)
 {
     const size_t size = clv_dtype_bytes(a->type);

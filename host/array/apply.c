@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* clv_array_apply: one operation for every element, on operands of any types and strides. */
+/* clv_array_apply: computes one operation for every element, on operands of any types and strides. */
 #include "host/array/apply.h"
 
 #include "base/alloc.h"
@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static const double most_bytes = 96e6; /* of all operands, in trials */
+static const double most_bytes = 96e6; /* largest size of a trial, over all operands */
 
 static clv_status lay_out(clv_apply *a)
 {
@@ -30,7 +30,7 @@ static clv_status on_host(void *user)
     return clv_apply_host(user);
 }
 
-/* Returns why no device may compute it, or NULL. */
+/* Returns the reason why only the host can compute the call, or NULL if a device can. */
 static const char *why_host(clv_context *context, const clv_apply *a)
 {
     bool doubles = clv_dtype_needs_fp64(a->compute) || clv_dtype_needs_fp64(a->out->type);
@@ -44,7 +44,7 @@ static const char *why_host(clv_context *context, const clv_apply *a)
 static clv_status sample(clv_context *context, const clv_call *like, double amount,
                          clv_sample *out);
 
-/* Names the kind of calls with equal costs: operation, types, and which operands repeat. */
+/* Names the class of calls that cost the same per element: operation, types, and which operands repeat. */
 static void name_kind(const clv_apply *a, char kind[64])
 {
     int used = snprintf(kind, 64, "apply %s %s a%zu", clv_op_name(a->op),
@@ -56,7 +56,7 @@ static void name_kind(const clv_apply *a, char kind[64])
     }
 }
 
-/* Fills in the call; `kind` has to live as long as it does. */
+/* Fills in the call, which refers to `kind`: `kind` must exist for as long as the call. */
 static void describe(clv_apply *a, clv_array_call *c, clv_context *context)
 {
     const double elements = (double)a->out->elements;
@@ -82,14 +82,14 @@ static void describe(clv_apply *a, clv_array_call *c, clv_context *context)
     c->user = a;
     for (size_t i = 0; i < a->inputs; ++i)
         if (a->array[i]) clv_array_call_add(c, a->array[i], true, false);
-    /* what a view does not cover has to be there, too */
+    /* the call overwrites only the view's elements, so the rest of the storage must be brought in as well */
     const clv_storage *storage = a->out->storage;
     const bool keeps =
         !clv_array_is_whole(a->out) && (!clv_storage_is_empty(storage) || storage->planned);
     clv_array_call_add(c, a->out, keeps, true);
 }
 
-/* Makes a sample: the same operation on dense arrays of the same types. */
+/* Makes a sample for timing: the same operation on dense arrays of the same types. */
 static clv_status sample(clv_context *context, const clv_call *like, double amount, clv_sample *out)
 {
     const clv_apply *a = ((const clv_array_call *)like->user)->user;
@@ -117,7 +117,7 @@ static clv_status run(clv_context *context, clv_apply *a)
     return clv_array_call_run(context, &c);
 }
 
-/* Replaces an operand that the result would overwrite by a copy of its own. */
+/* Replaces an operand that the result would overwrite by a private copy. */
 static clv_status set_apart(clv_context *context, clv_apply *a, size_t which)
 {
     clv_array *from = a->array[which], *copy;
@@ -172,7 +172,7 @@ clv_status clv_array_apply(clv_context *context, clv_op op, const clv_operand *o
     clv_status status = CLV_OK;
     for (size_t i = 0; i < count && !status; ++i)
         if (a.array[i] && clv_array_interferes(out, a.array[i])) status = set_apart(context, &a, i);
-    if (!status) status = lay_out(&a); /* the copies are dense */
+    if (!status) status = lay_out(&a); /* the copies are dense, so the strides have changed */
     if (!status) status = run(context, &a);
     for (size_t i = 0; i < count; ++i)
         if (a.array[i] != operands[i].array) clv_array_free(a.array[i]);

@@ -6,7 +6,7 @@
 
 #include <complex.h>
 
-/* Numbers beyond the range become its ends, and NaN becomes 0: C leaves them undefined. */
+/* Clamps numbers outside the range of int64 to its limits and turns NaN into 0: C leaves both conversions undefined. */
 static int64_t to_int(double x)
 {
     return !(x >= -0x1p63) ? (x != x ? 0 : INT64_MIN) : x >= 0x1p63 ? INT64_MAX : (int64_t)x;

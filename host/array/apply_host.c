@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* clv_array_apply on the host: the innermost axis in blocks that stay in the cache. */
+/* clv_array_apply on the host: computes the innermost axis in blocks that stay in the cache. */
 #include "host/array/apply.h"
 #include "host/array/complex.h"
 
@@ -30,7 +30,7 @@ static void fill(const clv_operand *number, clv_number_kind kind, void *to)
         clv_apply_load(CLV_C128, kind, &both, 0, BLOCK, to);
 }
 
-/* The kind in which a result leaves an operation. */
+/* Returns the kind of number that the operation produces. */
 static clv_number_kind result_kind(const clv_apply *a)
 {
     if (clv_kind_of(a->compute) != KIND_COMPLEX) return clv_kind_of(a->result);
@@ -52,7 +52,7 @@ static void do_row(const clv_apply *a, blocks *b, const char *const *from, char 
         const void *at[CLV_OP_INPUTS] = { b->of[0], b->of[0], b->of[0] };
         for (size_t i = 0; i < a->inputs; ++i) {
             at[i] = b->of[i];
-            if (!a->array[i]) continue; /* filled once */
+            if (!a->array[i]) continue; /* constants are filled in once */
             const clv_dtype type = a->array[i]->type;
             const ptrdiff_t step = a->layout.stride[i][last];
             const char *source =
@@ -75,7 +75,7 @@ clv_status clv_apply_host(const clv_apply *a)
     const clv_layout *l = &a->layout;
     const char *from[CLV_OP_INPUTS] = { 0 };
     size_t at[CLV_ARRAY_RANK] = { 0 }, place = 0;
-    memset(&b.of[0], 0, sizeof b.of[0]); /* operands that an operation does not have */
+    memset(&b.of[0], 0, sizeof b.of[0]); /* unused operands point to zeros */
     for (size_t i = 0; i < a->inputs; ++i) {
         if (a->array[i])
             from[i] = start_of(a->array[i]);
@@ -87,7 +87,7 @@ clv_status clv_apply_host(const clv_apply *a)
         do_row(a, &b, from, to, place);
         place += l->extent[l->axes - 1];
         size_t axis = l->axes - 1;
-        while (axis-- > 0) { /* the next row, as on an odometer */
+        while (axis-- > 0) { /* advances to the next row, with a carry from axis to axis */
             const ptrdiff_t turn =
                 ++at[axis] < l->extent[axis] ? 1 : 1 - (ptrdiff_t)l->extent[axis];
             for (size_t i = 0; i < a->inputs; ++i)

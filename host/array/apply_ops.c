@@ -25,7 +25,8 @@
 static int64_t floor_divide_i(int64_t x, int64_t y)
 {
     if (!y) return 0;
-    if (y == -1) return (int64_t)int_subtract(0, x); /* the least number overflows otherwise */
+    /* dividing the least int64 by -1 would overflow */
+    if (y == -1) return (int64_t)int_subtract(0, x);
     return x / y - (x % y != 0 && (x < 0) != (y < 0));
 }
 
@@ -149,7 +150,7 @@ static double complex HOST_clog10(double complex x)
     return clv_complex(creal(l) * 0.43429448190325182765, cimag(l) * 0.43429448190325182765);
 }
 
-/* log(1 + x) without loss for small x: |1 + x|^2 - 1 = re (2 + re) + im^2. */
+/* Computes log(1 + x) without loss of digits for small x: |1 + x|^2 - 1 = re (2 + re) + im^2. */
 static double complex HOST_clog1p(double complex x)
 {
     const double re = creal(x), im = cimag(x);
@@ -157,7 +158,7 @@ static double complex HOST_clog1p(double complex x)
     return clv_complex(0.5 * log1p(re * (2 + re) + im * im), atan2(im, 1 + re));
 }
 
-/* exp(x) - 1 without loss: its real part is expm1(re) cos(im) - 2 sin(im/2)^2. */
+/* Computes exp(x) - 1 without loss of digits: its real part is expm1(re) cos(im) - 2 sin(im/2)^2. */
 static double complex HOST_cexpm1(double complex x)
 {
     const double re = creal(x), im = cimag(x), half = sin(0.5 * im);
@@ -214,7 +215,7 @@ static double complex c_sign(double complex x)
             LOOP(double complex, TYPE_C_##class, complexes) break;                              \
         }                                                                                       \
     }
-/* comparisons with zero of unsigned numbers, and the like, are fine here */
+/* the macros compare unsigned numbers with zero, which is intended */
 #pragma GCC diagnostic ignored "-Wtype-limits"
 CLV_OPS_DO(FUNCTION)
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Names, operands and types of the operations of ops.h. */
+/* Lists the names, the numbers of operands and the types of the operations in ops.h. */
 #include "host/array/apply.h"
 #include "host/array/ops.h"
 

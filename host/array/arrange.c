@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Dense copies of arrays, in the order of axes and the type that an operation wants. */
+/* Makes dense copies of arrays, in the order of axes and the type that an operation requires. */
 #include "host/array/fold.h"
 
 #include "base/error.h"

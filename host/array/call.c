@@ -17,7 +17,7 @@ unsigned clv_call_octave(size_t n)
     return octave;
 }
 
-/* Returns the place of the first array of that storage, or `count`. */
+/* Returns the index of the call's first array on that storage, or `count` if there is none. */
 static size_t place_of(const clv_array_call *c, const clv_storage *storage)
 {
     size_t i = 0;
@@ -38,7 +38,7 @@ void clv_array_call_add(clv_array_call *c, clv_array *array, bool input, bool ou
     c->array[c->count++] = array;
 }
 
-/* Tells whether a storage's bytes are on the device, or would be if all planned calls had been executed. */
+/* Returns whether a storage's bytes are on the device, or would be after all planned calls. */
 static bool is_there(const clv_storage *storage)
 {
     return clv_storage_is_empty(storage) ? storage->planned == CLV_SIDE_DEVICE : storage->on_device;
@@ -65,7 +65,7 @@ static clv_status check(clv_context *context, const clv_array_call *c)
     return CLV_OK;
 }
 
-/* ---- the two ways -------------------------------------------------------------------------------- */
+/* ---- on a device and on the host ----------------------------------------------------------------- */
 
 static clv_status on_device(clv_engine *engine, void *user)
 {
@@ -76,7 +76,8 @@ static clv_status on_device(clv_engine *engine, void *user)
             CLV_TRY(clv_storage_to_device(storage, engine, (unsigned)i, c->input[i], c->output[i]));
         c->array[i]->at = storage->at;
     }
-    for (size_t i = 0; i < c->count; ++i) /* from now on kernels may change them */
+    /* arrays that are both input and output may change from here on */
+    for (size_t i = 0; i < c->count; ++i)
         c->call.spent |= c->input[i] && c->output[i];
     return c->device(engine, c->user);
 }
@@ -148,7 +149,7 @@ clv_status clv_array_call_run(clv_context *context, clv_array_call *c)
         clv_storage *storage = c->array[i]->storage;
         c->array[i]->at = storage->at = NULL;
         if (status || !c->output[i] || c->again[i]) continue;
-        if (c->call.plan) /* so that a call on what this one makes can be planned as well */
+        if (c->call.plan) /* so that a later call on this call's results can be planned as well */
             storage->planned = c->call.told.of.side;
         else
             clv_storage_written(storage, device);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Copies of arrays, and their elements to and from the caller's memory. */
+/* Copies arrays, and converts their elements to and from the caller's memory. */
 #include "host/array/data.h"
 
 #include "base/alloc.h"
@@ -16,7 +16,7 @@ static clv_status give(clv_status status, clv_array *made, clv_array **out)
     return status;
 }
 
-/* Converts into a dense array, in the type of `made`. */
+/* Copies the elements of `from` into the dense array `made`, converted to its type. */
 static clv_status copy_into(clv_array *from, clv_array *made)
 {
     const clv_operand operand = { .array = from };
@@ -80,7 +80,8 @@ clv_status clv_array_get(clv_array *array, float *host)
     return clv_array_copy_to(array, host);
 }
 
-/* Tells whether no device may compute with the type, so that the elements had better stay. */
+/* Returns whether some device cannot compute with the array's type, so that its elements had better stay on the
+ * host. */
 static bool is_hosts(const clv_array *array)
 {
     const bool doubles = array->type == CLV_F64 || array->type == CLV_C128;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Complex numbers of two given parts, also for compilers for which the C library defines no CMPLX, such as Clang. */
+/* Makes complex numbers from a real and an imaginary part, also for compilers such as Clang for which the C library
+ * defines no CMPLX. */
 #ifndef CLEAVE_HOST_ARRAY_COMPLEX_H
 #define CLEAVE_HOST_ARRAY_COMPLEX_H
 

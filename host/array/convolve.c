@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Convolution of an image: the host adds the borders, and the job's units are rows. */
+/* Convolution of an image: the host adds the borders, and each unit of the job is a row. */
 #include "host/array/convolve.h"
 #include "host/array/edge.h"
 
@@ -21,13 +21,13 @@ enum {
     OUT,   /* slot output */
     WEIGHTS = 0,
     ROWS = CLV_CONVOLVE_ROWS,
-    LANES = 16, /* on cores; a block is twice as wide */
+    LANES = 16, /* columns of a vector on CPU cores; a block has twice as many */
     MOST_ELEMENTS = 4096
 };
 
 typedef clv_filter filter;
 
-/* A call. The filter comes first, because a job's functions only know the filter. */
+/* A call. The filter comes first because the job's functions receive a pointer to the filter only. */
 typedef struct task {
     filter filter;
     clv_context *context;
@@ -129,7 +129,7 @@ static clv_status reference(clv_slot *slot, size_t first, size_t count, void *us
 
 /* ---- borders ------------------------------------------------------------------------------- */
 
-/* Returns the width of the border before the image; with a kernel of even size, the one after it is larger. */
+/* Returns the width of the border before the image. For a kernel of even size, the border after the image is larger. */
 static size_t before(size_t size)
 {
     return size - 1 - size / 2;
@@ -162,7 +162,7 @@ static void pad(const filter *f, const float *in, size_t stride, const clv_convo
     }
 }
 
-/* ---- what others call ---------------------------------------------------------------------- */
+/* ---- the public function ------------------------------------------------------------------- */
 
 static clv_status check(const filter *f, size_t in_stride, const clv_convolve_options *o)
 {
@@ -196,7 +196,7 @@ static clv_status check(const filter *f, size_t in_stride, const clv_convolve_op
     return CLV_OK;
 }
 
-/* Adds the borders, on the calling thread, whichever side then computes. */
+/* Adds the borders on the calling thread, whichever side computes the rows. */
 static clv_status prepare(void *user)
 {
     task *t = user;
@@ -266,7 +266,7 @@ static void describe(task *t, clv_call *c)
                      .sample = sample };
 }
 
-/* A task with memory of its own. */
+/* A task that owns its memory. */
 typedef struct sampled {
     task task;
     clv_convolve_options options;

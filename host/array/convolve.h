@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Describes a convolution to the code that computes its rows: the borders were added to the data. */
+/* Describes a convolution for the functions that compute its rows, after the borders have been added to the image. */
 #ifndef CLEAVE_HOST_ARRAY_CONVOLVE_H
 #define CLEAVE_HOST_ARRAY_CONVOLVE_H
 
@@ -15,8 +15,8 @@ typedef struct clv_filter {
     size_t out_stride;
 } clv_filter;
 
-/* Computes rows [first, first + count) on the host, as out [count,width]. Each element is one chain of fused
- * multiply-adds in the kernel's order, which gives the devices' bits. */
+/* Computes rows [first, first + count) on the host into out [count,width]. Each element is one chain of fused
+ * multiply-adds in the kernel's order, so the host and the devices return the same bits. */
 void clv_filter_rows(const clv_filter *filter, size_t first, size_t count, float *out);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Computes rows of a convolution on the host, with the terms in the devices' order and neighbours in vectors. */
+/* Computes rows of a convolution on the host. The terms are added in the devices' order, and each vector holds
+ * neighbouring pixels. */
 #include "host/array/convolve.h"
 
 #include "base/alloc.h"
@@ -32,8 +33,8 @@ static void keep(const clv_filter *f, const float sums[][BLOCK], size_t rows, si
             out[r * f->width + x + l] = sums[r][l];
 }
 
-/* Computes up to four rows of 32 columns, which the padded image always has. Rows beyond the last repeat its work.
- * The loops are written out, so that every compiler keeps the sums in registers. */
+/* Computes up to four rows of 32 columns; the padded image is always wide enough. If there are fewer than four rows,
+ * the missing ones repeat the last. The loops are written out so that every compiler keeps the sums in registers. */
 __attribute__((target("avx512f"))) static void wide(const clv_filter *f, const float *at,
                                                     size_t rows, size_t x, float *out)
 {
@@ -63,7 +64,7 @@ __attribute__((target("avx512f"))) static void wide(const clv_filter *f, const f
     keep(f, (const float(*)[BLOCK])sums, rows, x, out);
 }
 
-/* Does the same for up to two rows. */
+/* Does what `wide` does, for up to two rows. */
 __attribute__((target("avx2,fma"))) static void narrow(const clv_filter *f, const float *at,
                                                        size_t rows, size_t x, float *out)
 {

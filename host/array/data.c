@@ -9,7 +9,7 @@
 
 static const size_t most_elements = (size_t)1 << 31;
 
-/* Reads a shape and makes the array dense in it. */
+/* Reads a shape and gives the array the strides of a dense array of that shape. */
 static clv_status read_shape(const char *what, size_t most_axes, size_t rank, const size_t *shape,
                              clv_array *array)
 {
@@ -19,7 +19,7 @@ static clv_status read_shape(const char *what, size_t most_axes, size_t rank, co
     if (rank && !shape) return clv_fail(CLV_E_ARGUMENT, "%s: shape is NULL", what);
     size_t elements = 1, span = 1;
     for (size_t i = 0; i < rank; ++i) {
-        /* extents of 0 do not hide extents that no memory has */
+        /* the other extents must fit memory even if one extent is 0 */
         if (!clv_size_mul(span, shape[i] ? shape[i] : 1, &span) || span >= most_elements)
             return clv_fail(
                 CLV_E_SHAPE,
@@ -37,7 +37,7 @@ static clv_status read_shape(const char *what, size_t most_axes, size_t rank, co
     return CLV_OK;
 }
 
-/* Makes an array with a storage of its own. */
+/* Makes an array with a new storage. */
 static clv_status make(const char *what, clv_context *context, clv_dtype type, void *wrapped,
                        clv_array *with_shape, clv_array **out)
 {
@@ -106,7 +106,8 @@ clv_status clv_array_make_wrap(clv_context *context, clv_dtype type, void *host,
     return wrap(context, type, host, rank, shape, out);
 }
 
-/* Refuses what the functions for float32 have always refused. */
+/* Checks the shape of a float32 array for the older functions, which refuse extents of 0 and more than CLV_ARRAY_AXES
+ * axes. */
 static clv_status check_old(clv_context *context, size_t rank, const size_t *shape, clv_array **out)
 {
     clv_array made;
@@ -140,7 +141,7 @@ void clv_array_free(clv_array *array)
     clv_free(array);
 }
 
-/* ---- what an array is ---------------------------------------------------------------------------- */
+/* ---- properties of an array ---------------------------------------------------------------------- */
 
 size_t clv_array_rank(const clv_array *array)
 {
@@ -246,7 +247,7 @@ clv_status clv_array_reshape(clv_array *array, size_t rank, const size_t *shape)
     return CLV_OK;
 }
 
-/* Finds the least and the greatest place of a view's elements, relative to its first one. */
+/* Finds the least and the greatest offset of a view's elements, in elements relative to the first one. */
 static bool find_range(size_t rank, const size_t *shape, const ptrdiff_t *stride, ptrdiff_t *least,
                        ptrdiff_t *most)
 {

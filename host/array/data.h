@@ -14,24 +14,25 @@ struct clv_array {
     size_t rank, shape[CLV_ARRAY_RANK], elements; /* extents beyond the rank are 1 */
     ptrdiff_t stride[CLV_ARRAY_RANK];             /* in elements; 0 for extents of 1 */
     size_t offset;                                /* of the first element, in elements */
-    /* of a whole array during a call; `host` of one that wraps memory at all times: */
+    /* valid for a whole array during a call; `host` is always valid if the array wraps the caller's memory */
     float *host;
     clv_buffer *at;
 };
 
-/* Checks for operations that take whole arrays of float32 only: dense, all of their storage, not empty. */
+/* Checks an array for operations that accept only dense, non-empty float32 arrays that cover their storage. */
 clv_status clv_array_check(const char *what, const clv_context *context, const clv_array *array);
-/* Checks for operations on arrays of every kind. */
+/* Checks an array for operations that accept every type and stride. */
 clv_status clv_array_check_any(const char *what, const clv_context *context,
                                const clv_array *array);
-/* Creates an owned, dense array, as clv_array_make. */
+/* Creates an owned, dense array, like clv_array_make; `what` names the caller in messages. */
 clv_status clv_array_begin(const char *what, clv_context *context, clv_dtype type, size_t rank,
                            const size_t *shape, clv_array **out);
-/* Returns why the host has to compute float64, or NULL. */
+/* Returns the reason why the host must compute float64 calls, or NULL if every device supports float64. */
 const char *clv_array_why_no_fp64(clv_context *context);
-size_t clv_array_bytes(const clv_array *array);                 /* of its elements */
-bool clv_array_is_dense(const clv_array *array);                /* row-major, without gaps */
-bool clv_array_is_whole(const clv_array *array);                /* dense, and all of its storage */
-bool clv_array_overlap(const clv_array *a, const clv_array *b); /* share memory, and are not one */
+size_t clv_array_bytes(const clv_array *array);  /* size of all elements, without gaps */
+bool clv_array_is_dense(const clv_array *array); /* row-major, without gaps */
+bool clv_array_is_whole(const clv_array *array); /* dense, and covers its storage */
+/* two different arrays that share memory */
+bool clv_array_overlap(const clv_array *a, const clv_array *b);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Element types: names, sizes, and in which type two of them are computed. */
+/* Lists the names and sizes of the element types, and finds the type in which two operands are computed together. */
 #include "base/alloc.h"
 
 #include <cleave/array_typed.h>
@@ -7,7 +7,7 @@
 static const struct {
     const char *name;
     size_t bytes;
-    char kind; /* b, i, u, f, c */
+    char kind; /* as in NumPy: b, i, u, f or c */
 } types[CLV_DTYPES] = {
     [CLV_F32] = { "float32", 4, 'f' },   [CLV_BOOL] = { "bool", 1, 'b' },
     [CLV_I8] = { "int8", 1, 'i' },       [CLV_I16] = { "int16", 2, 'i' },
@@ -33,7 +33,8 @@ static clv_dtype signed_of(size_t bytes)
     return bytes == 1 ? CLV_I8 : bytes == 2 ? CLV_I16 : bytes == 4 ? CLV_I32 : CLV_I64;
 }
 
-/* Returns the float type for an integer: the smallest that holds all numbers of up to 16 bits, else float64. */
+/* Returns the float type in which an integer type is computed: the smallest one that holds all integers of up to 16
+ * bits exactly, otherwise float64. */
 static clv_dtype float_of(clv_dtype integer)
 {
     return types[integer].kind == 'b' || types[integer].bytes == 1 ? CLV_F16
@@ -41,14 +42,14 @@ static clv_dtype float_of(clv_dtype integer)
                                                                    : CLV_F64;
 }
 
-/* Joins two different types, `a` of a kind that comes later in "biufc", or of the same kind. */
+/* Returns the common type of two different types. The kind of `a` is that of `b` or comes after it in "biufc". */
 static clv_dtype join(clv_dtype a, clv_dtype b)
 {
     const char ka = types[a].kind, kb = types[b].kind;
     const size_t na = types[a].bytes, nb = types[b].bytes;
     if (ka == kb) return na > nb ? a : b;
     if (kb == 'b') return a;
-    if (ka == 'u') /* with a signed integer */
+    if (ka == 'u') /* unsigned joined with signed */
         return nb > na ? b : na == 8 ? CLV_F64 : signed_of(2 * na);
     if (ka == 'f') return join(a, float_of(b));
     const clv_dtype part = kb == 'f' ? b : float_of(b);

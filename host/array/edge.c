@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The pixels beyond the border of an image. */
+/* Finds the pixels that stand in for pixels beyond the border of an image. */
 #include "host/array/edge.h"
 
 #include "base/alloc.h"

@@ -21,9 +21,9 @@ enum {
     VALUES,   /* slot output */
     SCRATCH,  /* slot buffer */
     LANES = 16,
-    SWEEPS = 12, /* 6 to 8 are needed up to 64 rows; a converged matrix is skipped */
+    SWEEPS = 12, /* matrices of up to 64 rows take 6 to 8 sweeps; a converged matrix is skipped */
     GROUP = 32,
-    LARGEST = 128 /* rows */
+    LARGEST = 128 /* most rows of a matrix */
 };
 
 typedef struct batch {
@@ -53,7 +53,7 @@ static clv_cost cost(size_t first, size_t count, void *user)
                        .buffer_bytes = (uint64_t)CLV_MAX(in, scratch) };
 }
 
-/* The layout of a chunk on a device. */
+/* The memory layout of a chunk of matrices on a device. */
 typedef struct form {
     size_t lanes, items, pitch;
     clv_launch launch;
@@ -73,7 +73,7 @@ static form form_of(const clv_device *device, size_t count, size_t n)
     return f;
 }
 
-/* Returns how many rows of a sweep one launch handles: all, unless the device limits the turns of loops. */
+/* Returns how many rows of a sweep one launch handles: all of them, unless the device limits loop iterations. */
 static size_t rows_at_once(const clv_device *device, size_t n)
 {
     const uint64_t limit = clv_device_facts(device)->flags.loop_limit;
@@ -123,7 +123,8 @@ static int ascending(const void *left, const void *right)
     return isnan(a) || isnan(b) ? isnan(a) - isnan(b) : (a > b) - (a < b); /* NaN last */
 }
 
-/* Tells whether the lower triangle is finite: 0 times an element is 0, or NaN if it is not. */
+/* Returns whether all elements of the lower triangle are finite: 0 times an element is NaN if the element is NaN or
+ * infinite. */
 static bool is_finite(const float *matrix, size_t n)
 {
     float sum = 0;
@@ -143,14 +144,15 @@ static clv_status commit(const clv_slot *slot, size_t first, size_t count, void 
     memcpy(out, found, bytes);
     for (size_t i = 0; i < count; ++i) {
         if (!is_finite(b->matrices + (first + i) * b->n * b->n, b->n))
-            for (size_t k = 0; k < b->n; ++k) /* rotations may not carry it to the diagonal */
+            for (size_t k = 0; k < b->n;
+                 ++k) /* sets NaN here, because the rotations may not spread it to the diagonal */
                 out[i * b->n + k] = NAN;
         qsort(out + i * b->n, b->n, sizeof *out, ascending);
     }
     return CLV_OK;
 }
 
-/* ---- plain C --------------------------------------------------------------------------------- */
+/* ---- reference in plain C -------------------------------------------------------------------- */
 
 static clv_status reference(clv_slot *slot, size_t first, size_t count, void *user)
 {
@@ -207,7 +209,7 @@ static void describe(batch *b, size_t count, const clv_eigen_options *o, clv_cal
                      .sample = sample };
 }
 
-/* A batch with memory of its own. */
+/* A batch of matrices that owns its memory. */
 typedef struct sampled {
     batch batch;
     clv_call call;
@@ -228,7 +230,8 @@ static clv_status sample(clv_context *context, const clv_call *like, double amou
     s->batch = (batch){ .matrices = s->memory, .values = s->memory + elements, .n = b->n };
     describe(&s->batch, count, &none, &s->call);
     *out = (clv_sample){ .call = &s->call,
-                         .times = amount / (double)count, /* relative to the requested amount */
+                         .times =
+                             amount / (double)count, /* the call's cost relative to the sample's */
                          .result = s->memory + elements,
                          .results = count * b->n,
                          .tolerance = 1e-3,

@@ -18,8 +18,8 @@ static inline ALWAYS void reflect(double *a, size_t n, size_t from, const double
     }
 }
 
-/* Reduces `a`, which is destroyed, to its diagonal d and the diagonal e beside it. `v` and `w` have room for n
- * numbers each. */
+/* Reduces `a`, which is destroyed, to a tridiagonal matrix with the diagonal d and the off-diagonal e. `v` and `w` have
+ * room for n numbers each. */
 static inline ALWAYS void to_three_diagonals(double *a, size_t n, double *d, double *e, double *v,
                                              double *w)
 {
@@ -37,7 +37,7 @@ static inline ALWAYS void to_three_diagonals(double *a, size_t n, double *d, dou
         e[k] = v[from] > 0 ? -sqrt(v[from] * v[from] + rest) : sqrt(v[from] * v[from] + rest);
         v[from] -= e[k];
         square = v[from] * v[from] + rest;
-        for (size_t i = from; i < n; ++i) { /* w = A v, by rows, as A is symmetric */
+        for (size_t i = from; i < n; ++i) { /* w = A v; row by row, because A is symmetric */
             const double *row = a + i * n, factor = v[i];
             for (size_t j = from; j < n; ++j)
                 w[j] += factor * row[j];
@@ -54,7 +54,7 @@ static inline ALWAYS void to_three_diagonals(double *a, size_t n, double *d, dou
     if (n > 1) e[n - 2] = a[(n - 2) * n + n - 1];
 }
 
-/* Does one implicit QR step on rows [low, high], none of which is split off. */
+/* Does one implicit QR step on rows [low, high], an unreduced block. */
 static void step(double *d, double *e, size_t low, size_t high)
 {
     const double half = (d[high - 1] - d[high]) / 2, last = e[high - 1];
@@ -76,7 +76,7 @@ static void step(double *d, double *e, size_t low, size_t high)
     }
 }
 
-/* Iterates until everything off the diagonal is below the last bit of the norm. */
+/* Iterates until every off-diagonal element is below the last bit of the norm. */
 static void diagonalise(double *d, double *e, size_t n, double norm)
 {
     const double nothing = 0x1p-53 * norm;

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Eigenvalues of one symmetric matrix on the host. */
+/* Computes the eigenvalues of one symmetric matrix on the host. */
 #ifndef CLEAVE_HOST_ARRAY_EIGEN_HOST_H
 #define CLEAVE_HOST_ARRAY_EIGEN_HOST_H
 
 #include <stddef.h>
 
-size_t clv_eigen_room(size_t n); /* doubles */
-/* Computes the eigenvalues from the lower triangle of [n,n], in no particular order; all are NaN if an element is
- * NaN or infinite. The bits are the same with any instruction set, because nothing is contracted. */
+size_t clv_eigen_room(size_t n); /* size of `room` below, in doubles */
+/* Computes the eigenvalues of a matrix from the lower triangle of [n,n], in no particular order. If an element is NaN
+ * or infinite, all eigenvalues are NaN. The bits are the same with any instruction set, because no products and sums
+ * are fused. */
 void clv_eigen_host(const float *matrix, size_t n, double *room, float *values);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Parses text into steps. The steps contain nothing of the text but numbers, and indices of names and functions. */
+/* Parses the text of an expression into steps. Steps hold only numbers and the indices of names and functions, never
+ * pieces of the text. */
 #include "host/array/expression.h"
 
 #include "base/alloc.h"
@@ -17,7 +18,7 @@ typedef struct parser {
     const char *const *names;
     size_t name_count;
     clv_expression *out;
-    size_t fault; /* position */
+    size_t fault; /* position of the error */
     int depth;
 } parser;
 
@@ -74,7 +75,8 @@ static clv_status put_number(parser *p, const char *at, double value, unsigned *
 static clv_status ternary(parser *p, unsigned *out);
 static clv_status unary(parser *p, unsigned *out);
 
-/* Parses a number of digits, point and exponent: decimal only, and as a whole, so "1.5.2" and "3x" are errors. */
+/* Parses a decimal number: digits, point and exponent. Characters that would continue the number are errors, as in
+ * "1.5.2" and "3x". */
 static clv_status number(parser *p, unsigned *out)
 {
     const char *const start = p->at;
@@ -147,7 +149,7 @@ static clv_status primary(parser *p, unsigned *out)
     return wrong(p, p->at, "a number, a name or \"(\" is expected");
 }
 
-/* Computes whole powers up to 4 with products, all others with pow. */
+/* Adds the steps of a power: products for whole exponents up to 4, otherwise a call of pow. */
 static clv_status put_power(parser *p, const char *at, unsigned base, unsigned power, unsigned *out)
 {
     const clv_step *s = &p->out->step[power];
@@ -205,12 +207,13 @@ static clv_status unary(parser *p, unsigned *out)
     return status;
 }
 
-/* The operators by rank, loosest first. Within a rank, an operator comes before those that are a prefix of it. */
+/* The operators by precedence, lowest first. Within one precedence, an operator comes before any operator that is a
+ * prefix of it. */
 static const struct rank {
     struct {
         const char *token;
         clv_step_kind kind;
-        bool swapped; /* a > b is b < a */
+        bool swapped; /* a > b is stored as b < a */
     } of[5];
 } ranks[] = {
     { { { "||", STEP_OR, false } } },

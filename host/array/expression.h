@@ -26,13 +26,13 @@ typedef enum clv_step_kind {
     STEP_AND,
     STEP_OR,
     STEP_CHOOSE,
-    STEP_CALL, /* of functions[which] */
+    STEP_CALL, /* calls functions[which] */
 } clv_step_kind;
 
 typedef struct clv_step {
     clv_step_kind kind;
-    unsigned argument[3]; /* earlier steps */
-    unsigned which;       /* function or input */
+    unsigned argument[3]; /* indices of earlier steps */
+    unsigned which;       /* index of the function or of the input */
     float number;
 } clv_step;
 
@@ -42,7 +42,8 @@ typedef struct clv_expression {
     double flops; /* per element, roughly */
 } clv_expression;
 
-/* Parses an expression. `names` are the inputs; none may be the name of a function. `position` may be NULL. */
+/* Parses an expression. `names` are the inputs' names, and none of them may be the name of a function. *position is set
+ * to the place of an error; `position` may be NULL. */
 clv_status clv_expression_parse(const char *text, const char *const *names, size_t count,
                                 clv_expression *out, size_t *position);
 
@@ -57,9 +58,10 @@ typedef struct clv_function {
 extern const clv_function clv_functions[];
 extern const unsigned clv_function_count;
 
-/* The numbers (steps, at most EXPRESSION_NUMBERS) that a kernel takes as arguments k0, k1, ..., so that expressions
- * which only differ in them share one kernel. Numbers stay constants if the compiler makes better code of them:
- * divisors with an exact reciprocal, exponents, and operands of steps that use numbers alone. */
+/* The numbers of an expression that a kernel takes as arguments k0, k1, ..., at most EXPRESSION_NUMBERS; `step` lists
+ * their steps. Expressions that differ only in these numbers share one kernel. A number remains a constant of the
+ * kernel where the compiler makes better code with it: divisors with an exact reciprocal, exponents, and operands of
+ * steps that have only numbers as operands. */
 enum { EXPRESSION_NUMBERS = 16 };
 typedef struct clv_numbers {
     unsigned step[EXPRESSION_NUMBERS], count;
@@ -70,13 +72,13 @@ clv_numbers clv_expression_numbers(const clv_expression *expression);
  * IN<which>. */
 void clv_expression_write(const clv_expression *expression, const clv_numbers *numbers,
                           clv_text *text);
-/* Returns a hash that is equal if those lines are; names and the values of `numbers` do not count. */
+/* Returns a hash of the lines that clv_expression_write writes. Names and the values of `numbers` do not change it. */
 uint64_t clv_expression_hash(const clv_expression *expression, const clv_numbers *numbers);
 
-/* clv_expression_compute computes out[i] from inputs[which][i * stride[which]] on the host, with strides of 0 or 1;
- * `room` has clv_expression_room floats. */
+/* clv_expression_compute computes out[i] from inputs[which][i * stride[which]] on the host. Strides are 0 or 1, and
+ * `room` has space for clv_expression_room floats. */
 enum { EXPRESSION_BLOCK = 256 };
-size_t clv_expression_room(const clv_expression *expression); /* floats */
+size_t clv_expression_room(const clv_expression *expression); /* size of `room`, in floats */
 void clv_expression_compute(const clv_expression *expression, const float *const *inputs,
                             const size_t *stride, size_t count, float *out, float *room);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Writes steps as OpenCL C and chooses which of their numbers are arguments; executes steps on the host, a block of
- * elements at a time. */
+/* Writes steps as OpenCL C and chooses which of their numbers become kernel arguments; executes steps on the host, one
+ * block of elements at a time. */
 #include "host/array/expression.h"
 
 #include "base/digest.h"
@@ -34,7 +34,7 @@ static bool has_exact_reciprocal(float x)
     return isfinite(x) && fabsf(frexpf(x, &exponent)) == 0.5f && exponent > -120 && exponent < 120;
 }
 
-/* Tells whether a compiler that knows argument `which` of a step, a number, makes better code. */
+/* Returns whether a compiler makes better code if it knows the value of argument `which` of a step, a number. */
 static bool is_better_known(const clv_step *s, unsigned which, float number)
 {
     if (s->kind == STEP_DIVIDE) return which == 1 && has_exact_reciprocal(number);
@@ -44,7 +44,7 @@ static bool is_better_known(const clv_step *s, unsigned which, float number)
 clv_numbers clv_expression_numbers(const clv_expression *e)
 {
     clv_numbers found = { .count = 0 };
-    bool fixed[EXPRESSION_STEPS] = { false }; /* uses numbers alone */
+    bool fixed[EXPRESSION_STEPS] = { false }; /* step has only numbers as operands */
     bool used[EXPRESSION_STEPS] = { false }, known[EXPRESSION_STEPS] = { false };
     for (unsigned i = 0; i < e->count; ++i) {
         const clv_step *s = &e->step[i];
@@ -62,7 +62,8 @@ clv_numbers clv_expression_numbers(const clv_expression *e)
     return found;
 }
 
-/* Returns a step's place among the arguments; EXPRESSION_NUMBERS if it is none. */
+/* Returns the index of a step among the kernel's number arguments, or EXPRESSION_NUMBERS if the step is not one of
+ * them. */
 static unsigned place_of(const clv_numbers *numbers, unsigned step)
 {
     for (unsigned i = 0; i < numbers->count; ++i)
@@ -90,7 +91,7 @@ uint64_t clv_expression_hash(const clv_expression *e, const clv_numbers *numbers
 
 /* ---- as OpenCL C --------------------------------------------------------------------------------- */
 
-/* Writes a constant as its bits, which avoids rounding and any text of the caller's. */
+/* Writes a constant as its bits: this avoids rounding, and no text of the caller's reaches the compiler. */
 static void write_number(clv_text *text, float number)
 {
     uint32_t bits;

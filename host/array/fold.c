@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* clv_array_fold: puts the axes to reduce together, then combines 256 elements at a time, level by level. */
+/* clv_array_fold: moves the axes to reduce next to each other, then combines up to 256 elements at a time, level by
+ * level. */
 #include "host/array/fold.h"
 
 #include "base/alloc.h"
@@ -25,7 +26,7 @@ const char *clv_fold_name(clv_fold what)
 
 typedef struct fold {
     clv_fold what;
-    clv_dtype type; /* in which elements are combined */
+    clv_dtype type; /* the type in which elements are combined */
     clv_fold_shape shape;
     clv_array *in, *out; /* both dense */
 } fold;
@@ -35,7 +36,7 @@ static size_t chunks_of(size_t len)
     return (len + CLV_FOLD_CHUNK - 1) / CLV_FOLD_CHUNK;
 }
 
-/* ---- the two ways ------------------------------------------------------------------------------ */
+/* ---- on a device and on the host --------------------------------------------------------------- */
 
 static clv_status on_device(clv_engine *engine, void *user)
 {
@@ -123,7 +124,7 @@ static clv_status run(clv_context *context, fold *f)
 
 /* ---- shapes ------------------------------------------------------------------------------------ */
 
-/* Tells whether the axes to reduce follow each other, and what lies before and after them. */
+/* Returns whether the axes to reduce follow each other; fills in the extents before them, of them and after them. */
 static bool adjoin(const clv_array *in, uint32_t axes, clv_fold_shape *s)
 {
     bool begun = false, ended = false;
@@ -176,7 +177,8 @@ static clv_status fill(clv_fold what, clv_array *out)
     return clv_array_apply(out->context, CLV_OP_COPY, &number, 1, out);
 }
 
-/* Brings the operand into order, in the type of the sums: axes that stay first, those that go last. */
+/* Converts the operand to the type of the sums and moves the axes to reduce behind the axes that stay, where they do
+ * not follow each other already. */
 static clv_status arrange(fold *f, uint32_t axes, clv_array **dense)
 {
     size_t order[CLV_ARRAY_RANK], count = 0;

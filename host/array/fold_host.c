@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reductions and running sums on the host, in the order of cl/array/fold.cl. */
+/* Computes reductions and running sums on the host, in the order of cl/array/fold.cl. */
 #include "host/array/fold.h"
 
 #include <complex.h>
 #include <string.h>
 
-/* For every block of `width` elements after the first one: all[k] = all[k] op block[k]. W is a type that wraps. */
+/* For every block of `width` elements after the first one: all[k] = all[k] op block[k]. W is the unsigned type, whose
+ * sums and products wrap. */
 #define JOIN(value)                                            \
     for (size_t t = 1; t < blocks; ++t) {                      \
         const size_t some = t + 1 < blocks ? width : rest;     \
@@ -59,7 +60,7 @@
         }                                                                                   \
     }
 
-/* Small integers are computed in 32 bits, where no product overflows. */
+/* Computes small integers in 32 bits, where products of two of them do not overflow. */
 #define WHOLE(name, NUMBER, WRAPS) \
     ROWS(name, NUMBER, WRAPS, (number)y<(number)x ? y : x, (number)y>(number) x ? y : x)
 #define REAL(name, NUMBER) \
@@ -74,7 +75,8 @@ WHOLE(i64, int64_t, uint64_t)
 WHOLE(u64, uint64_t, uint64_t)
 REAL(f32, float)
 REAL(f64, double)
-ROWS(c64, float complex, float complex, x, x) /* extremes of complex numbers are refused before */
+ROWS(c64, float complex, float complex, x,
+     x) /* minima and maxima of complex numbers are refused earlier */
 ROWS(c128, double complex, double complex, x, x)
 
 #define EACH_TYPE(DO)   \

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* clv_fuse_run: runs a program for every element, as one call that the host or a device carries out. */
+/* clv_fuse_run: runs a program for every element, as one call on the host or on a device. */
 #include "host/array/fuse.h"
 
 #include "base/alloc.h"
@@ -52,7 +52,8 @@ static clv_status run(clv_context *context, clv_fusion *f)
     c.user = f;
     for (size_t i = 0; i < p->inputs; ++i)
         if (f->array[i]) clv_array_call_add(&c, f->array[i], true, false);
-    for (size_t i = 0; i < p->outputs; ++i) { /* what a view does not cover has to be there, too */
+    /* the call overwrites only the view's elements, so the rest of the storage must be brought in as well */
+    for (size_t i = 0; i < p->outputs; ++i) {
         clv_array *out = f->array[p->inputs + i];
         const bool keeps = !clv_array_is_whole(out) &&
                            (!clv_storage_is_empty(out->storage) || out->storage->planned);
@@ -104,7 +105,7 @@ static clv_status read_operands(clv_context *context, clv_fusion *f)
     return lay_out(f);
 }
 
-/* Replaces every input that an output would overwrite by a copy of its own. */
+/* Replaces every input that an output would overwrite by a private copy. */
 static clv_status set_apart(clv_context *context, clv_fusion *f)
 {
     const clv_fused *p = f->program;
@@ -124,7 +125,7 @@ static clv_status set_apart(clv_context *context, clv_fusion *f)
         }
         f->array[i] = copy;
     }
-    return lay_out(f); /* copies are dense */
+    return lay_out(f); /* the copies are dense, so the strides have changed */
 }
 
 clv_status clv_fuse_run(clv_context *context, const clv_fused *program, const clv_operand *inputs,

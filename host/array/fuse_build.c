@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Adds values to a program: finds types, and computes what depends on numbers of the text alone. */
+/* Adds values to a program: finds their types, and computes operations whose operands are all numbers of the text. */
 #include "host/array/fuse.h"
 
 #include "base/digest.h"
@@ -25,7 +25,8 @@ static bool is_real_type(clv_dtype type)
 
 /* ---- numbers of the text ------------------------------------------------------------------------ */
 
-/* Returns the type of a number beside an operand of type `other`: that type, if it can hold the number's kind. */
+/* Returns the type that a number of the text takes beside an operand of type `other`: `other`, if that type can hold
+ * numbers of this kind. */
 static clv_dtype beside(const clv_fuse_term *t, clv_dtype other)
 {
     if (t->is == TERM_WHOLE) return other == CLV_BOOL ? CLV_I64 : other;
@@ -45,7 +46,7 @@ static bool holds(clv_dtype type, int64_t whole)
     return whole >= -((int64_t)1 << (bits - 1)) && whole < (int64_t)1 << (bits - 1);
 }
 
-/* Adds a number that the text gives, converted to a type. */
+/* Adds a number of the text as a value of the given type. */
 static clv_status settle(clv_fused *f, const clv_fuse_term *t, clv_dtype type, clv_fuse_term *out)
 {
     const bool whole = t->is == TERM_WHOLE;
@@ -62,7 +63,7 @@ static clv_status settle(clv_fused *f, const clv_fuse_term *t, clv_dtype type, c
     return add(f, &v, out);
 }
 
-/* Computes an operation on numbers of the text: integers as int64, others as float64. */
+/* Computes an operation whose operands are numbers of the text: integers as int64, all others as float64. */
 static clv_status fold(clv_op op, const clv_fuse_term *terms, size_t count, clv_fuse_term *out)
 {
     int64_t whole[CLV_OP_INPUTS + 1] = { 0 };
@@ -80,7 +81,7 @@ static clv_status fold(clv_op op, const clv_fuse_term *terms, size_t count, clv_
     uint64_t truth = 0;
     const bool in_wholes = compute == CLV_I64;
     const void *x = in_wholes ? (const void *)whole : real;
-    const size_t step = sizeof(double); /* of both */
+    const size_t step = sizeof(double); /* int64 and float64 have the same size */
     void *to = result == CLV_BOOL ? (void *)&truth : in_wholes ? (void *)&whole[3] : &real[3];
     clv_apply_block(op, clv_kind_of(compute), x, (const char *)x + step, (const char *)x + 2 * step,
                     0, 1, to);
@@ -93,7 +94,7 @@ static clv_status fold(clv_op op, const clv_fuse_term *terms, size_t count, clv_
 
 /* ---- operations --------------------------------------------------------------------------------- */
 
-/* Tells in which type the values among the operands are computed together. False: all are numbers of the text. */
+/* Finds the type in which the operands are computed together. Returns false if all operands are numbers of the text. */
 static bool joined_type(const clv_fused *f, clv_op op, const clv_fuse_term *terms, size_t count,
                         clv_dtype *type)
 {
@@ -175,7 +176,7 @@ clv_status clv_fuse_convert(clv_fused *f, const clv_fuse_term *from, clv_dtype t
     return add(f, &v, out);
 }
 
-/* Whole powers up to 4 are products. */
+/* Computes whole exponents up to 4 with products. */
 clv_status clv_fuse_power(clv_fused *f, const clv_fuse_term *base, const clv_fuse_term *exponent,
                           clv_fuse_term *out)
 {
@@ -197,7 +198,7 @@ clv_status clv_fuse_choose(clv_fused *f, const clv_fuse_term terms[3], clv_fuse_
     return clv_fuse_apply(f, CLV_OP_WHERE, all, 3, out);
 }
 
-/* ---- the whole ---------------------------------------------------------------------------------- */
+/* ---- the finished program ----------------------------------------------------------------------- */
 
 void clv_fuse_close(clv_fused *f)
 {

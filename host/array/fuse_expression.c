@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Parses the expressions of a program by recursive descent, one function per rank of operators. */
+/* Parses the expressions of a program by recursive descent, one function per level of precedence. */
 #include "host/array/fuse_parse.h"
 
 #include "base/alloc.h"
@@ -13,7 +13,7 @@
 
 static clv_status unary(clv_parser *p, clv_fuse_term *out);
 
-/* Parses a decimal number. A letter f behind it, as C writes it, changes nothing. */
+/* Parses a decimal number. A suffix f, as in C, is accepted and has no effect. */
 static clv_status number(clv_parser *p, clv_fuse_term *out)
 {
     const char *const start = p->at;
@@ -140,7 +140,7 @@ static clv_status power(clv_parser *p, clv_fuse_term *out)
     return clv_parser_placed(p, at, clv_fuse_power(p->out, &base, &exponent, out));
 }
 
-/* Parses "(type)", a conversion; leaves the text alone if something else is there. */
+/* Parses a conversion "(type)". If the text does not continue with one, the position does not move. */
 static bool take_cast(clv_parser *p, clv_dtype *type)
 {
     const char *start = p->at;
@@ -183,7 +183,8 @@ static clv_status unary(clv_parser *p, clv_fuse_term *out)
     return status;
 }
 
-/* The operators by rank, loosest first. Within a rank, an operator comes before those that are a prefix of it. */
+/* The operators by precedence, lowest first. Within one precedence, an operator comes before any operator that is a
+ * prefix of it. */
 static const struct rank {
     struct {
         const char *token;
@@ -205,7 +206,7 @@ static const struct rank {
     { { { "*", CLV_OP_MULTIPLY }, { "/", CLV_OP_DIVIDE }, { "%", CLV_OP_REMAINDER } } },
 };
 
-/* Tells whether an operator stands at `at`, and not a longer one that begins in the same way. */
+/* Returns whether the text at `at` is this operator and not a longer one with the same beginning. */
 static bool stands(const char *at, const char *token)
 {
     const size_t length = strlen(token);

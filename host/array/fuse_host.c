@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs a program of clv_fuse_parse on the host: interprets it for blocks of elements, so that values stay in the
- * cache. */
+/* Runs a program of clv_fuse_parse on the host: interprets the program one block of elements at a time, so that values
+ * stay in the cache. */
 #include "host/array/fuse.h"
 
 #include "base/alloc.h"
@@ -13,11 +13,12 @@ enum { BLOCK = 256, WIDEST = sizeof(double complex) };
 
 typedef unsigned char block[BLOCK * WIDEST];
 
-/* A run: one block per value, those of converted arguments, and one for results that are converted. */
+/* A run. It has one block of memory per value, one per converted argument, and one for results before their
+ * conversion. */
 typedef struct run {
     const clv_fusion *f;
     block *value, *argument, *result;
-    const void *at[FUSE_VALUES]; /* of every value, in its kind */
+    const void *at[FUSE_VALUES]; /* block of every value, as numbers of the value's kind */
     const char *from[CLV_FUSE_INPUTS];
     char *to[CLV_FUSE_OUTPUTS];
 } run;
@@ -27,7 +28,7 @@ static char *start_of(const clv_array *array)
     return (char *)array->storage->host + array->offset * clv_dtype_bytes(array->type);
 }
 
-/* The kind in which a result leaves an operation. */
+/* Returns the kind of number that the operation of a value produces. */
 static clv_number_kind made_by(const clv_fuse_value *v)
 {
     if (clv_kind_of(v->compute) != KIND_COMPLEX) return clv_kind_of(v->result);
@@ -36,7 +37,7 @@ static clv_number_kind made_by(const clv_fuse_value *v)
                                              : KIND_DOUBLE;
 }
 
-/* Returns the type to which a value is cut: intermediate float16 numbers keep float32's digits. */
+/* Returns the type to which a value is rounded. Intermediate float16 values stay in float32 precision. */
 static clv_dtype kept_as(clv_dtype type)
 {
     return type == CLV_F16 ? CLV_F32 : type;
@@ -84,7 +85,8 @@ static void do_row(run *r, size_t place)
                                r->value[i]);
             }
         }
-        for (size_t i = 0; i < p->outputs; ++i) { /* when everything has been read */
+        /* after all inputs of the block have been read, because outputs may share memory with them */
+        for (size_t i = 0; i < p->outputs; ++i) {
             const clv_dtype type = p->output_type[i];
             const ptrdiff_t step = l->stride[p->inputs + i][last];
             clv_apply_store(clv_kind_of(type), type, r->at[p->output[i]], some,
@@ -94,7 +96,7 @@ static void do_row(run *r, size_t place)
     }
 }
 
-/* Moves all pointers by `turn` elements of an axis. */
+/* Moves the pointers of all arrays by `turn` elements along an axis. */
 static void move(run *r, size_t axis, ptrdiff_t turn)
 {
     const clv_fused *p = r->f->program;
@@ -115,7 +117,7 @@ static void do_rows(run *r)
         do_row(r, place);
         place += l->extent[l->axes - 1];
         size_t axis = l->axes - 1;
-        while (axis-- > 0) { /* the next row, as on an odometer */
+        while (axis-- > 0) { /* advances to the next row, with a carry from axis to axis */
             const ptrdiff_t turn =
                 ++at[axis] < l->extent[axis] ? 1 : 1 - (ptrdiff_t)l->extent[axis];
             move(r, axis, turn);
@@ -126,7 +128,7 @@ static void do_rows(run *r)
     }
 }
 
-/* Repeats a number over a block, in the kind of `type`, cut to it. */
+/* Fills a block with a number, rounded to `type` and stored as that type's kind. */
 static void fill(run *r, const clv_operand *number, clv_dtype type, void *to)
 {
     const clv_number_kind given = clv_kind_of(number->type), kind = clv_kind_of(type);
@@ -147,7 +149,7 @@ clv_status clv_fusion_host(const clv_fusion *f)
     if (!r.value) return clv_fail(CLV_E_MEMORY, "fuse: not enough memory for %zu values", p->count);
     r.argument = r.value + p->count;
     r.result = r.argument + CLV_OP_INPUTS;
-    memset(r.argument, 0, sizeof *r.argument); /* operands that an operation does not have */
+    memset(r.argument, 0, sizeof *r.argument); /* unused operands point to zeros */
     for (size_t i = 0; i < p->inputs; ++i)
         if (f->array[i]) r.from[i] = start_of(f->array[i]);
     for (size_t i = 0; i < p->outputs; ++i)

@@ -29,14 +29,14 @@ static void write_parameters(const clv_fusion *f, clv_text *t)
     clv_text_add(t, ")\n");
 }
 
-/* Defines the functions of every type in which a step computes. */
+/* Writes the functions for every type in which a step computes. */
 static void write_functions(const clv_fused *p, clv_text *t)
 {
     bool seen[CLV_DTYPES] = { false };
     for (size_t i = 0; i < p->count; ++i) {
         clv_dtype type = p->value[i].compute;
-        if (type == CLV_F16) type = CLV_F32; /* one type of variables, */
-        if (type == CLV_BOOL) type = CLV_U8; /* one set of functions */
+        if (type == CLV_F16) type = CLV_F32; /* float16 and float32 share a type of variable */
+        if (type == CLV_BOOL) type = CLV_U8; /* bool and uint8 share one set of functions */
         if (p->value[i].kind != FUSE_STEP || seen[type]) continue;
         clv_text_functions(t, type);
         seen[type] = true;
@@ -59,7 +59,7 @@ static void write_number(clv_text *t, const clv_fuse_value *v, size_t i)
     const char *const as = clv_text_variable(v->type);
     clv_text_add(t, "    const %s t%zu = ", as, i);
     switch (clv_kind_of(v->type)) {
-    case KIND_INT: /* the least int64 has no literal */
+    case KIND_INT: /* C has no literal for the least int64 */
         clv_text_add(t, "(%s)(long)0x%llxUL", as, (unsigned long long)v->number.whole);
         break;
     case KIND_UINT:

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Parses the statements of a program (clv_fuse_parse). Nothing of the text but numbers reaches a compiler. */
+/* Parses the statements of a program (clv_fuse_parse). Of the text, only numbers reach a compiler. */
 #include "host/array/fuse_parse.h"
 
 #include "base/alloc.h"
@@ -19,7 +19,7 @@ static clv_status assign(clv_parser *p, const char *at, clv_variable *v, const c
     return CLV_OK;
 }
 
-/* Parses what follows a type: one or several names, each with its value. */
+/* Parses the rest of a declaration after its type: one or several names, each with its value. */
 static clv_status declaration(clv_parser *p, bool typed, clv_dtype type)
 {
     do {
@@ -118,7 +118,7 @@ static clv_status statements(clv_parser *p)
     }
 }
 
-/* ---- the whole ----------------------------------------------------------------------------------- */
+/* ---- the program --------------------------------------------------------------------------------- */
 
 static clv_status check_name(const clv_fuse_name *names, size_t i)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tokens, names and errors of programs. */
+/* Reads the tokens and names of programs and reports errors. */
 #include "host/array/fuse_parse.h"
 
 #include "base/alloc.h"
@@ -36,7 +36,7 @@ clv_status clv_parser_wrong(clv_parser *p, const char *at, const char *expected)
                     *seen ? "\"" : "", *seen ? seen : other, *seen ? "\"" : "", expected);
 }
 
-/* Puts the position in front of an error that fuse_build.c found. */
+/* Adds the position to the message of an error from fuse_build.c. */
 clv_status clv_parser_placed(clv_parser *p, const char *at, clv_status status)
 {
     char message[240];
@@ -128,7 +128,7 @@ clv_variable *clv_parser_variable(clv_parser *p, clv_word w)
     return NULL;
 }
 
-/* Functions whose names are not those of clv_op. WHERE and POW have rules of their own. */
+/* Functions whose names differ from those of clv_op. WHERE and POW have rules of their own. */
 static const struct {
     const char *name;
     clv_op op;

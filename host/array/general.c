@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Eigenvalues of general matrices, by LAPACK on the host; each thread works on one matrix at a time. */
+/* Computes eigenvalues of general matrices with LAPACK on the host; each thread works on one matrix at a time. */
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/lapack.h"
@@ -18,7 +18,7 @@
 
 enum { MOST_THREADS = 64, LARGEST = 32767 };
 
-/* Guards OpenBLAS' thread count; recursive, because a progress function may call this function again. */
+/* Guards OpenBLAS's thread count. It is recursive because a progress function may call the public function again. */
 static pthread_mutex_t thread_count_lock;
 static pthread_once_t thread_count_once = PTHREAD_ONCE_INIT;
 
@@ -45,7 +45,7 @@ typedef struct values {
     const float *matrices;
     float *real, *imaginary;
     size_t count, n;
-    int room; /* doubles of dgeev's workspace */
+    int room; /* size of dgeev's workspace, in doubles */
     atomic_size_t next, done;
     atomic_bool over;
     pthread_mutex_t lock;
@@ -72,7 +72,7 @@ static clv_status do_matrix(const values *v, size_t which, double *room, pair *p
     int info = 0;
     bool finite = true;
     for (size_t i = 0; i < n * n; ++i) {
-        a[i] = (double)from[i]; /* Fortran sees the transpose, with the same eigenvalues */
+        a[i] = (double)from[i]; /* Fortran reads the transpose, which has the same eigenvalues */
         finite = finite && isfinite(from[i]);
     }
     if (finite)
@@ -100,7 +100,8 @@ static void stop(values *v, clv_status status)
     atomic_store(&v->over, true);
 }
 
-/* Works on matrices until none is left. The calling thread passes `watch` and reports the progress of all threads. */
+/* Works on matrices until none is left. Only the calling thread passes `watch`; it reports the progress of all
+ * threads. */
 static void work_on(values *v, clv_watch *watch)
 {
     const size_t n = v->n;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Lays out arrays that broadcast over as few axes as their strides allow. */
+/* Lays out broadcast arrays over as few axes as their strides allow. */
 #include "host/array/layout.h"
 
 #include "base/error.h"
 
 #include <string.h>
 
-/* Computes an operand's strides over the result's axes, which are aligned at the last. */
+/* Computes an operand's strides over the result's axes. The last axes of both are matched with each other. */
 static clv_status spread(const char *what, size_t which, const clv_array *in, const clv_array *out,
                          ptrdiff_t *stride)
 {
@@ -23,7 +23,7 @@ static clv_status spread(const char *what, size_t which, const clv_array *in, co
     return CLV_OK;
 }
 
-/* Tells whether axis `k` continues the axis before it in every array. */
+/* Returns whether axis `k` continues the axis before it without a gap in every array. */
 static bool can_join(const clv_layout *l, size_t before, size_t k)
 {
     for (size_t i = 0; i < l->arrays; ++i)
@@ -57,7 +57,7 @@ clv_status clv_layout_make(const char *what, const clv_array *out, clv_array *co
             ++l->axes;
         }
     }
-    if (!l->axes) { /* one element */
+    if (!l->axes) { /* a single element */
         l->axes = 1;
         l->extent[0] = 1;
         for (size_t i = 0; i < count; ++i)

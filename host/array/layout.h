@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The axes of a result, merged where the strides of all arrays allow it, and the arrays' strides over them. */
+/* The axes of a result, merged where the strides of all arrays allow it, and every array's strides along the merged
+ * axes. */
 #ifndef CLEAVE_HOST_ARRAY_LAYOUT_H
 #define CLEAVE_HOST_ARRAY_LAYOUT_H
 
@@ -14,11 +15,11 @@ typedef struct clv_layout {
     ptrdiff_t stride[LAYOUT_ARRAYS][CLV_ARRAY_RANK];
 } clv_layout;
 
-/* Lays out arrays over the shape of `out`, to which they broadcast. An array that is NULL (a number) has strides of 0.
- * Returns CLV_E_SHAPE if an array does not broadcast. */
+/* Lays out arrays that broadcast to the shape of `out`. An array that is NULL (a number) has strides of 0. Returns
+ * CLV_E_SHAPE if an array does not broadcast. */
 clv_status clv_layout_make(const char *what, const clv_array *out, clv_array *const *arrays,
                            size_t count, clv_layout *layout);
-/* Tells whether an array is one row without gaps, or one element for all. */
+/* Returns whether the array is one row without gaps, or a single element that repeats. */
 static inline bool clv_layout_is_flat(const clv_layout *l, size_t array)
 {
     const ptrdiff_t step = l->stride[array][0];
@@ -27,11 +28,11 @@ static inline bool clv_layout_is_flat(const clv_layout *l, size_t array)
 
 /* ---- memory that a result and operands share: alias.c ---- */
 
-/* Tells whether two elements of a result could lie at one place. */
+/* Returns whether two elements of a result may share memory. */
 bool clv_array_repeats(const clv_array *out);
-/* Tells whether the bytes from the first to the last element of two arrays have some in common. */
+/* Returns whether the byte ranges from the first to the last element of the two arrays overlap. */
 bool clv_array_meets(const clv_array *a, const clv_array *b);
-/* Tells whether writing `out` could change elements of `in` that are still to be read. */
+/* Returns whether writing `out` could change elements of `in` before they are read. */
 bool clv_array_interferes(const clv_array *out, const clv_array *in);
 
 #endif

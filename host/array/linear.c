@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Linear regression: a single step, or many steps that run where the data are. */
+/* Linear regression: a single step, or a training of many steps on the device or host that holds the data. */
 #include "host/array/call.h"
 #include "host/array/map.h"
 #include "host/array/reduce.h"
@@ -17,7 +17,7 @@ enum { RESIDUALS = CALL_SCRATCH, PARTS, LOSSES, GRADIENT, LOSS, GROUP = 32, LANE
 typedef struct regression {
     size_t rows, width, each, blocks, steps;
     float rate;
-    clv_array *x, *y, *w, *loss, *gradient; /* training: the last two may be NULL */
+    clv_array *x, *y, *w, *loss, *gradient; /* for training, loss and gradient may be NULL */
     char kind[64];
 } regression;
 
@@ -123,7 +123,7 @@ static clv_status on_device(clv_engine *engine, void *user)
 
 #define ALWAYS __attribute__((always_inline))
 
-/* ---- the host, in the same order --------------------------------------------------------------- */
+/* ---- on the host, in the same order ------------------------------------------------------------ */
 
 static inline ALWAYS float residual(const float *row, const float *w, float y, size_t width)
 {
@@ -196,7 +196,8 @@ wide_step(const regression *t, float *part, float *gradient, total *totals, floa
 }
 #endif
 
-/* Does a step. fma is one instruction if the processor has it, else a call; the bits are the same. */
+/* Does one training step. fma is one instruction if the processor has it, otherwise a function call; the bits are the
+ * same. */
 static void do_step(const regression *t, float *part, float *gradient, total *totals, float *loss)
 {
 #if defined(__x86_64__)
@@ -223,7 +224,7 @@ static clv_status on_host(void *user)
     return there ? CLV_OK : clv_fail(CLV_E_MEMORY, "linear: out of memory");
 }
 
-/* ---- what others call ------------------------------------------------------------------------ */
+/* ---- the public functions -------------------------------------------------------------------- */
 
 static void lay_out(regression *t, size_t rows, size_t width)
 {
@@ -259,7 +260,8 @@ static void describe(regression *t, clv_array_call *c)
     if (t->gradient) clv_array_call_add(c, t->gradient, false, true);
 }
 
-/* Makes a sample: a few steps stand for many, whose number is part of the kind. */
+/* Makes a sample of a few steps, from which the time of many is extrapolated. The number of steps is part of the
+ * kind. */
 static clv_status sample(clv_context *context, const clv_call *like, double amount, clv_sample *out)
 {
     enum { MOST_STEPS = 8 };
@@ -281,7 +283,8 @@ static clv_status sample(clv_context *context, const clv_call *like, double amou
     if (!status && !trains) status = clv_array_sample_add(s, 0, NULL, 0, 0, &mine->loss);
     if (!status) describe(mine, &s->call);
     *out = (clv_sample){ .times = (double)t->steps / (double)mine->steps };
-    if (!status && !trains) /* training continues from its last weights, so no two runs are alike */
+    /* training starts from the weights of the previous run, so results of two runs differ */
+    if (!status && !trains)
         out->result = mine->gradient->host, out->results = width, out->tolerance = 1e-4;
     return clv_array_sample_end(s, status, out);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* clv_map: an expression as one kernel over broadcast arrays. */
+/* clv_map: compiles an expression to one kernel over broadcast arrays. */
 #include "host/array/call.h"
 #include "host/array/expression.h"
 #include "host/array/map.h"
@@ -15,7 +15,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static const size_t item_elements = 4096; /* per work-item on a core */
+static const size_t item_elements = 4096; /* elements per work-item on a CPU core */
 
 typedef struct map {
     clv_expression expression;
@@ -168,9 +168,10 @@ static clv_status on_host(void *user)
     return CLV_OK;
 }
 
-/* ---- what others call ------------------------------------------------------------------------ */
+/* ---- the public function --------------------------------------------------------------------- */
 
-/* Names the kind of calls with equal costs: the same kernel and spread, and rows of equal length to a factor of two. */
+/* Names the class of calls that cost the same per element: the same kernel and layout, and rows of equal length within
+ * a factor of two. */
 static void name_kind(map *m)
 {
     uint64_t h = clv_expression_hash(&m->expression, &m->numbers);
@@ -239,14 +240,14 @@ static void describe(map *m, clv_array_call *c)
     clv_array_call_add(c, m->out, false, true);
 }
 
-/* The map of a sample, and its inputs. */
+/* The map of a sample and the sample's inputs. */
 typedef struct sampled {
     map map;
     clv_map_input inputs[CLV_MAP_INPUTS];
 } sampled;
 
-/* Makes a sample: the same expression on arrays of about `amount` elements with the same spread. Its result may
- * cancel to nothing, so it is not compared. */
+/* Makes a sample: the same expression on arrays of about `amount` elements with the same layout. Results are not
+ * compared, because the expression may cancel to zero. */
 static clv_status sample(clv_context *context, const clv_call *like, double amount, clv_sample *out)
 {
     const map *m = ((const clv_array_call *)like->user)->user;

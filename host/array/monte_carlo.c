@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Monte Carlo on every device: blocks of samples are the units, and each returns its counts. */
+/* Monte Carlo on every device: a unit of the job is a block of samples, and each block returns its count. */
 #include "host/array/philox.h"
 
 #include "base/alloc.h"
@@ -25,7 +25,8 @@ typedef struct experiment {
     clv_job job;
 } experiment;
 
-/* Returns the lanes of a work-item: vectors for CPU cores, 1 (neighbouring work-items) for other devices. */
+/* Returns the number of samples per vector of a work-item: more than 1 on CPU cores; 1 on other devices, where
+ * neighbouring work-items compute neighbouring samples. */
 static size_t lanes_of(const clv_device *device)
 {
     return clv_device_facts(device)->device_class == CLV_CLASS_CPU ? 8 : 1;
@@ -83,7 +84,7 @@ static clv_status reference(clv_slot *slot, size_t first, size_t count, void *us
     return CLV_OK;
 }
 
-/* Counts the samples after the last whole block on the calling thread. */
+/* Counts the hits among the samples after the last whole block, on the calling thread. */
 static clv_status prepare(void *user)
 {
     experiment *e = user;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* clv_normalize: scales columns to mean 0 and deviation 1, and multiplies the rows with each other. */
+/* clv_normalize: scales columns to mean 0 and standard deviation 1, and computes the products of all pairs of rows. */
 #include "host/array/call.h"
 #include "host/array/map.h"
 #include "host/array/product.h"
@@ -81,7 +81,7 @@ static clv_status on_host(void *user)
     return status;
 }
 
-/* ---- what others call ------------------------------------------------------------------------ */
+/* ---- the public functions -------------------------------------------------------------------- */
 
 static clv_status check_shapes(const normalisation *t)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The one table of what clv_array_apply computes. The texts of the last three columns are compiled twice: by the C
- * compiler for the host (apply_host.c) and as part of kernels (apply_kernel.c). They use x, y and z of one type, and
- * functions that apply_host.c and cl/array/apply.clh define for both. NONE: the operation has no meaning for the type.
- * Functions that begin with HOST_ exist on the host only.
+/* The one table of the operations that clv_array_apply computes. The texts of the last three columns are compiled
+ * twice: by the C compiler for the host (apply_ops.c) and as part of kernels (apply_kernel.c). They use x, y and z of
+ * one type, and functions that apply_ops.c and cl/array/apply.clh both define. NONE: the operation has no meaning for
+ * the type. Functions whose names begin with HOST_ exist on the host only.
  *
- * Classes: SAME, the result has the operands' type; TRUTH, it is bool; FLOAT, integers are computed as float64; PART,
- * complex operands have a real result. */
+ * Classes: SAME, the result has the operands' type; TRUTH, the result is bool; FLOAT, integers are computed as float64;
+ * PART, complex operands have a real result. */
 #ifndef CLEAVE_HOST_ARRAY_OPS_H
 #define CLEAVE_HOST_ARRAY_OPS_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sorts on the host: maps every number to a whole number, in the same order, and sorts these by merging. */
+/* Sorts on the host: maps every number to an integer key of the same order, and merge-sorts the keys. */
 #include "host/array/fold.h"
 
 #include "base/alloc.h"
@@ -22,7 +22,7 @@ static uint64_t key_of_real(double x)
     return bits >> 63 ? ~bits : bits | (uint64_t)1 << 63;
 }
 
-/* In which type keys are made: int64, uint64 or float64. */
+/* Returns the type from which keys are made: int64, uint64 or float64. */
 static clv_dtype wide(clv_dtype type)
 {
     const clv_number_kind kind = clv_kind_of(type);
@@ -52,7 +52,7 @@ static void make_keys(clv_dtype type, const void *from, ptrdiff_t stride, size_t
     }
 }
 
-/* Merges sorted runs of twice the length each time; returns the one of the two rows that holds the result. */
+/* Merges sorted runs, whose length doubles each time. Returns the row that holds the result: `a` or `b`. */
 static item *sort(item *a, item *b, size_t count)
 {
     for (size_t run = 1; run < count; run *= 2) {
@@ -70,7 +70,7 @@ static item *sort(item *a, item *b, size_t count)
     return a;
 }
 
-/* Reads all elements of an array in the type of keys that it has. */
+/* Copies all elements of an array, in the array's own type, into new memory, which the caller frees. */
 static clv_status read_all(clv_array *in, void **elements)
 {
     *elements = clv_alloc(in->elements ? in->elements : 1, clv_dtype_bytes(in->type));
@@ -132,7 +132,7 @@ clv_status clv_array_order(clv_context *context, clv_array *in, size_t axis, uns
     return status;
 }
 
-/* Makes the keys of an array, in the type in which it is compared. */
+/* Makes the sort keys of an array's elements after converting them to `type`. */
 static clv_status keys_of(clv_array *in, clv_dtype type, item **keys)
 {
     clv_array *same;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Random points made by Philox, on the host. */
+/* Makes random points with Philox on the host. */
 #include "host/array/philox.h"
 
 #include <stdbool.h>
@@ -32,10 +32,10 @@ static uint64_t one_by_one(uint64_t first, uint64_t count, const uint32_t key[2]
 #if defined(__x86_64__)
 #include <immintrin.h>
 
-enum { VECTORS = 2 }; /* vectors at once, since a single one would wait for its products */
+enum { VECTORS = 2 }; /* vectors in flight, because a single one would wait for its products */
 
-/* Counts pairs of points [first, first + groups * 16) like base/philox.c, with one word per 64-bit lane, whose upper
- * half holds whatever a product left there. */
+/* Counts pairs of points [first, first + groups * 16) like base/philox.c. Each 64-bit lane holds one 32-bit word in its
+ * lower half; its upper half is undefined. */
 __attribute__((target("avx512f"))) static uint64_t wide(uint64_t first, uint64_t groups,
                                                         const uint32_t key[2])
 {
@@ -72,7 +72,7 @@ __attribute__((target("avx512f"))) static uint64_t wide(uint64_t first, uint64_t
     return inside;
 }
 
-/* Does the same with groups of 8. */
+/* Does what `wide` does, with groups of 8 pairs. */
 __attribute__((target("avx2"))) static uint64_t narrow(uint64_t first, uint64_t groups,
                                                        const uint32_t key[2])
 {
@@ -111,7 +111,8 @@ __attribute__((target("avx2"))) static uint64_t narrow(uint64_t first, uint64_t 
     return points - count[0] - count[1] - count[2] - count[3];
 }
 
-/* Counts the whole groups among the next pairs; *done is how many pairs those are. */
+/* Counts the hits in the whole groups at the start of the next `pairs` pairs. *done is the number of pairs in these
+ * groups. */
 static uint64_t by_vectors(uint64_t first, uint64_t pairs, const uint32_t key[2], uint64_t *done)
 {
     const bool widest = __builtin_cpu_supports("avx512f");
@@ -129,7 +130,7 @@ static uint64_t by_vectors(uint64_t first, uint64_t pairs, const uint32_t key[2]
 
 uint64_t clv_philox_count(uint64_t first, uint64_t count, const uint32_t key[2])
 {
-    const uint64_t odd = first % 2 && count ? 1 : 0; /* the second point of a pair */
+    const uint64_t odd = first % 2 && count ? 1 : 0; /* the first point is the second of a pair */
     uint64_t done, inside = one_by_one(first, odd, key);
     first += odd, count -= odd;
     inside += by_vectors(first / 2, count / 2, key, &done);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Random points made by Philox, on the host. */
+/* Makes random points with Philox on the host. */
 #ifndef CLEAVE_HOST_ARRAY_PHILOX_H
 #define CLEAVE_HOST_ARRAY_PHILOX_H
 

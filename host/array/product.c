@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* clv_product: products of arrays, on the side where they lie. */
+/* clv_product: multiplies arrays on the side where they are stored. */
 #include "host/array/product.h"
 
 #include "base/alloc.h"
@@ -84,7 +84,7 @@ static clv_status read_shapes(product *p, const clv_product_options *o)
     return CLV_OK;
 }
 
-/* ---- what others call ------------------------------------------------------------------------ */
+/* ---- the public function --------------------------------------------------------------------- */
 
 static clv_status sample(clv_context *context, const clv_call *like, double flops, clv_sample *out);
 
@@ -93,7 +93,8 @@ static clv_matmul_shape shape_of(const product *p)
     return (clv_matmul_shape){ p->m, p->n, p->k, p->batch, p->ta, p->tb };
 }
 
-/* Describes the call. Arrays are not transferred like the caller's matrices, so they have cost curves of their own. */
+/* Describes the call. Arrays stay on their side while the caller's matrices are transferred, so products of arrays have
+ * cost curves of their own. */
 static void describe(product *p, clv_array_call *c)
 {
     static const char prefix[] = "array ";

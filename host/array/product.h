@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Matrix products on the engine's device, for operations that consist of them. */
+/* Enqueues matrix products on the engine's device, for operations that consist of products. */
 #ifndef CLEAVE_HOST_ARRAY_PRODUCT_H
 #define CLEAVE_HOST_ARRAY_PRODUCT_H
 
@@ -8,7 +8,7 @@
 
 #include <cleave/array_math.h>
 
-/* Enqueues a product; C is [batch,m,n] and dense, and `key` is one engine key. */
+/* Enqueues a product. C is [batch,m,n] and dense; `key` is the engine key of the scratch memory. */
 clv_status clv_product_enqueue(clv_engine *engine, unsigned key, size_t m, size_t n, size_t k,
                                size_t batch, const clv_matrix *a, const clv_matrix *b,
                                clv_buffer *c);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* clv_reduce: reduces along an axis or over all elements, in the same order on every device. */
+/* clv_reduce: reduces along one axis or over all elements, in the same order on every device. */
 #include "host/array/reduce.h"
 
 #include "base/alloc.h"
@@ -114,7 +114,7 @@ clv_status clv_reduce_enqueue(clv_engine *engine, unsigned key, clv_reduction wh
     return one_pass(engine, key, what, true, s, in, mean, out);
 }
 
-/* ---- what others call ------------------------------------------------------------------------ */
+/* ---- the public function --------------------------------------------------------------------- */
 
 typedef struct reduction {
     clv_reduction what;
@@ -197,7 +197,7 @@ static void describe(reduction *r, clv_array_call *c)
     clv_array_call_add(c, r->out, false, true);
 }
 
-/* Makes a sample: as many rows of the call's length and width as `amount` needs, or one long row. */
+/* Makes a sample with the call's length and width and as many rows as `amount` requires, or with one long row. */
 static clv_status sample(clv_context *context, const clv_call *like, double amount, clv_sample *out)
 {
     const reduction *r = ((const clv_array_call *)like->user)->user;

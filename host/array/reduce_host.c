@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reductions in plain C, in the order of cl/array/reduce.cl. */
+/* Computes reductions in plain C, in the order of cl/array/reduce.cl. */
 #include "host/array/reduce.h"
 
 #include "base/alloc.h"
@@ -23,7 +23,7 @@ void clv_reduce_scale(size_t n, float *high, float *low)
     *low = (float)(1.0 / (double)n - (double)*high);
 }
 
-/* The lanes of one block: sums and their rounding errors, or values and their places. */
+/* The lanes of one block: sums and their rounding errors, or values and their indices. */
 typedef struct lanes {
     float *a, *e;
     uint32_t *place;
@@ -51,7 +51,7 @@ static void rank_row(const lanes *l, const float *v, bool largest, size_t at, si
     }
 }
 
-/* An output that is being computed. */
+/* The partial result of one output. */
 typedef struct total {
     float a, e;
     uint32_t place;

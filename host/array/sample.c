@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Samples for timing an operation on arrays: a copy of its struct, with arrays of its own. */
+/* Makes samples for timing operations on arrays: a copy of the operation's struct, with arrays of the sample. */
 #include "host/array/apply.h"
 #include "host/array/call.h"
 
@@ -23,7 +23,8 @@ clv_status clv_array_sample_add(clv_array_sample *s, size_t rank, const size_t *
     size_t elements = 1;
     for (size_t i = 0; i < rank; ++i)
         elements *= shape[i];
-    const size_t off = 16 * s->count; /* so that not all arrays begin at a page boundary */
+    /* staggered, so that not all arrays begin at a page boundary */
+    const size_t off = 16 * s->count;
     float *memory = clv_alloc_pages((elements + off) * sizeof *memory);
     if (!memory)
         return clv_fail(CLV_E_MEMORY, "not enough memory for a trial of %zu elements", elements);
@@ -39,13 +40,14 @@ clv_status clv_array_sample_add_typed(clv_array_sample *s, clv_dtype type, size_
                                       clv_array **out)
 {
     enum { SOME = 997 };
-    const size_t bytes = clv_dtype_bytes(type), off = 16 * s->count; /* as above */
+    /* staggered, as in clv_array_sample_add */
+    const size_t bytes = clv_dtype_bytes(type), off = 16 * s->count;
     char *memory = clv_alloc_pages((elements + off) * bytes);
     float numbers[SOME];
     if (!memory)
         return clv_fail(CLV_E_MEMORY, "not enough memory for a trial of %zu elements", elements);
     s->memory[s->count] = memory;
-    for (size_t i = 0; i < SOME; ++i) /* every type has them */
+    for (size_t i = 0; i < SOME; ++i) /* every type can hold these values */
         numbers[i] = (float)(1 + i * 37 % SOME % 7);
     for (size_t i = 0; i < elements + off; i += SOME)
         clv_apply_store(KIND_FLOAT, type, numbers, CLV_MIN(elements + off - i, (size_t)SOME),

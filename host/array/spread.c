@@ -10,11 +10,11 @@
 size_t clv_array_lanes(const clv_device *device)
 {
     const clv_probe_device *facts = clv_device_facts(device);
-    /* software rasterisers take minutes to compile wide vectors */
+    /* software rasterisers, which limit loops, take minutes to compile wide vectors */
     return facts->device_class == CLV_CLASS_CPU && facts->flags.loop_limit == 0 ? 16 : 1;
 }
 
-/* Computes an input's strides over the result's four axes, aligned at the last. */
+/* Computes an input's strides along the result's four axes. The last axes of both are matched with each other. */
 static clv_status strides_of(const char *what, const clv_array *out, const clv_array *in,
                              const char *name, size_t stride[CLV_ARRAY_AXES])
 {
@@ -35,7 +35,7 @@ static clv_status strides_of(const char *what, const clv_array *out, const clv_a
     return CLV_OK;
 }
 
-/* Tells whether axis `a` and the next one can be merged. */
+/* Returns whether axis `a` can be merged with the next one. */
 static bool can_join(const clv_spread *s, size_t count, size_t a)
 {
     for (size_t i = 0; i < count; ++i)
@@ -43,7 +43,7 @@ static bool can_join(const clv_spread *s, size_t count, size_t a)
     return true;
 }
 
-/* Removes axis `a`; the axes before it move up. */
+/* Removes axis `a`; the axes before it move one place towards the end. */
 static void drop(clv_spread *s, size_t count, size_t a)
 {
     for (size_t k = a; k > 0; --k) {
@@ -65,7 +65,7 @@ clv_status clv_spread_make(const char *what, const clv_array *out, const clv_arr
         s->extent[CLV_ARRAY_AXES - 1 - i] = i < out->rank ? out->shape[out->rank - 1 - i] : 1;
     for (size_t i = 0; i < count; ++i)
         CLV_TRY(strides_of(what, out, arrays[i], names[i], s->stride[i]));
-    size_t least = 0; /* axes before it have been removed */
+    size_t least = 0; /* axes before this index have been removed */
     for (size_t a = CLV_ARRAY_AXES; a-- > least;)
         if (s->extent[a] == 1 && s->axes > 1) {
             drop(s, count, a);
@@ -74,7 +74,7 @@ clv_status clv_spread_make(const char *what, const clv_array *out, const clv_arr
     for (size_t a = CLV_ARRAY_AXES - 1; a-- > least;)
         if (can_join(s, count, a)) {
             s->extent[a + 1] *= s->extent[a];
-            /* the merged axis keeps the strides of its last one */
+            /* the merged axis keeps the strides of the inner axis */
             drop(s, count, a);
             ++least, ++a;
         }

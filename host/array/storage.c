@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One side has the latest bytes of a storage at a time, and they are only copied when the other side needs them. */
+/* Copies the bytes of a storage between host and device. One side has the latest bytes, and they are copied only when
+ * the other side uses them. */
 #include "host/array/storage.h"
 
 #include "base/alloc.h"
@@ -22,7 +23,7 @@ clv_storage *clv_storage_make(clv_context *context, size_t bytes, void *wrapped)
     made->bytes = bytes;
     made->host = wrapped;
     made->wraps = wrapped != NULL;
-    made->on_host = made->wraps || !bytes; /* nothing is missing from an array without elements */
+    made->on_host = made->wraps || !bytes; /* an array without elements needs no copy */
     atomic_init(&made->users, 1);
     return made;
 }
@@ -51,7 +52,7 @@ bool clv_storage_overlap(const clv_storage *a, const clv_storage *b)
     return a->wraps && b->wraps && clv_shares(a->host, a->bytes, b->host, b->bytes);
 }
 
-/* ---- moving ---------------------------------------------------------------------------------- */
+/* ---- copies between host and device ---------------------------------------------------------- */
 
 static void count(clv_context *context, bool up, size_t bytes)
 {
@@ -78,7 +79,7 @@ static clv_status is_lost(const clv_storage *storage)
                     storage->buffer->device->label);
 }
 
-/* Gives an owned storage memory on the engine's device. */
+/* Allocates device memory for an owned storage. */
 static clv_status own_buffer(clv_storage *storage, clv_engine *engine)
 {
     clv_device *device = clv_queue_device(engine->queue);
@@ -97,7 +98,8 @@ clv_status clv_storage_to_device(clv_storage *storage, clv_engine *engine, unsig
                                  bool output)
 {
     const size_t bytes = storage->bytes;
-    const bool rehearsing = engine->queue->rehearsing; /* then nothing is copied or read */
+    /* during a rehearsal nothing is copied or read */
+    const bool rehearsing = engine->queue->rehearsing;
     if (storage->wraps) {
         const bool copies = !rehearsing && !clv_queue_device(engine->queue)->zero_copy;
         CLV_TRY(clv_engine_bring(engine, key, storage->host, bytes, input, output, &storage->at));
@@ -125,7 +127,7 @@ static clv_status own_host(clv_storage *storage)
                           storage->bytes);
 }
 
-/* Reads from the device that has the bytes, through its engine. */
+/* Reads from the device that has the latest bytes, through that device's engine. */
 static clv_status fetch(clv_storage *storage, size_t offset, void *host, size_t bytes)
 {
     clv_engine *engine = clv_engine_lock(storage->context);
@@ -199,7 +201,7 @@ clv_status clv_storage_put(clv_storage *storage, const void *host, bool stay_on_
     return CLV_OK;
 }
 
-/* Copies from buffer to buffer; after a failure, the contents of `to` are undefined. */
+/* Copies between two buffers of a device; after a failure, the contents of `to` are undefined. */
 static clv_status copy_there(const clv_storage *from, size_t offset, clv_storage *to)
 {
     clv_engine *engine = clv_engine_lock(from->context);

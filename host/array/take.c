@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Slices of arrays by their places. The host reads and checks the places; the elements stay where they are. */
+/* Reads and writes slices of arrays by their indices. The host reads and checks the indices; the elements stay on their
+ * side. */
 #include <cleave/array_take.h>
 
 #include "base/alloc.h"
@@ -16,10 +17,10 @@ enum { GROUP = 32 };
 typedef struct take {
     bool takes;
     size_t outer, len, inner, count;
-    clv_array *from, *places, *to; /* all dense; of one type, and int64 */
+    clv_array *from, *places, *to; /* all dense; `places` is int64, the others share a type */
 } take;
 
-/* ---- the two ways ------------------------------------------------------------------------------ */
+/* ---- on a device and on the host --------------------------------------------------------------- */
 
 static clv_status on_device(clv_engine *engine, void *user)
 {
@@ -79,16 +80,16 @@ static clv_status run(clv_context *context, take *t)
     c.user = t;
     clv_array_call_add(&c, t->from, true, false);
     clv_array_call_add(&c, t->places, true, false);
-    /* what no place names has to be there, too */
+    /* slices that no index names keep their contents, which must be brought in */
     const clv_storage *storage = t->to->storage;
     const bool keeps = !t->takes && (!clv_storage_is_empty(storage) || storage->planned);
     clv_array_call_add(&c, t->to, keeps, true);
     return clv_array_call_run(context, &c);
 }
 
-/* ---- places ------------------------------------------------------------------------------------ */
+/* ---- indices of slices ------------------------------------------------------------------------- */
 
-/* Keeps only the last of several slices that go to one place: the places of earlier ones become -1. */
+/* If several slices go to one place, keeps only the last: the indices of the earlier ones become -1. */
 static clv_status drop_repeated(int64_t *places, size_t count, size_t len)
 {
     unsigned char *seen = clv_zalloc(len, 1);
@@ -103,7 +104,7 @@ static clv_status drop_repeated(int64_t *places, size_t count, size_t len)
     return CLV_OK;
 }
 
-/* Makes a dense array of int64 of the places: checked, not negative. */
+/* Makes a dense int64 array of the indices, after checking them and counting negative ones from the end. */
 static clv_status read_places(const char *what, clv_array *places, size_t len, bool takes,
                               clv_array **out)
 {
@@ -152,7 +153,7 @@ static clv_status read_shapes(const char *what, const clv_array *whole, size_t a
     return CLV_OK;
 }
 
-/* ---- what others call -------------------------------------------------------------------------- */
+/* ---- the public functions ---------------------------------------------------------------------- */
 
 clv_status clv_array_take(clv_context *context, clv_array *in, size_t axis, clv_array *places,
                           clv_array *out)
