@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Launches cl/blob/cosine.cl: responses of large sigmas by cosine transforms, for CPU cores. */
+/* Launches cl/blob/cosine.cl, which computes the responses of large sigmas by cosine transforms on CPU cores. */
 #include "host/blob/blob_family.h"
 
 #include "base/alloc.h"
@@ -9,17 +9,17 @@
 enum {
     BLOCK = CLV_BLOB_WAVE_BLOCK,
     ITEMS_A_CORE = 4,
-    BLOCKS_AN_ITEM = 2,         /* at least, if frames are small */
-    MOST_STEP_FLOATS = 4 << 20, /* most floats of responses halfway through the inverse transform */
+    BLOCKS_AN_ITEM = 2,         /* fewest blocks per work-item when frames are small */
+    MOST_STEP_FLOATS = 4 << 20, /* most floats in the half-transformed responses */
     MOST_GROUP_FLOATS = 16 << 20,
     LOOK_ROWS = 32,
 };
 
 /* Offsets of the parts of the scratch memory; see cosine.cl. */
 typedef struct parts {
-    size_t plane; /* padded */
+    size_t plane; /* padded height times padded width */
     size_t spectrum, halfway, responses, floats;
-    size_t line; /* the longest, in blocks */
+    size_t line; /* padded length of the longer side */
 } parts;
 
 static parts parts_of(const clv_blob_plan *plan, const clv_blob_family *f, size_t frames)
@@ -27,7 +27,7 @@ static parts parts_of(const clv_blob_plan *plan, const clv_blob_family *f, size_
     const clv_blob_waves *w = &plan->waves;
     const size_t ny = w->along[0].padded, nx = w->along[1].padded;
     parts p = { .plane = ny * nx, .line = CLV_MAX(nx, ny) };
-    p.spectrum = 2 * p.line * BLOCK * f->tiles; /* after the work-items' own lines */
+    p.spectrum = 2 * p.line * BLOCK * f->tiles; /* after the lines of all work-items */
     p.halfway = p.spectrum + frames * p.plane;
     p.responses = p.halfway + frames * f->level_group * p.plane;
     p.floats = p.responses + frames * plan->scales * plan->shape.height * plan->shape.width;
@@ -101,7 +101,7 @@ static clv_status there(const clv_blob_pass *p, const parts *at, size_t first, s
     return launch(p, "clv_blob_sums_of_rows", p->f->tiles, 0, rows, CLV_LEN(rows));
 }
 
-/* Transforms the scales [from, from + scales) of the group back. */
+/* Transforms the scales [from, from + scales) of the group back into responses. */
 static clv_status back(const clv_blob_pass *p, const parts *at, size_t from, size_t scales,
                        size_t first, size_t frames)
 {

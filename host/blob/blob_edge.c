@@ -13,23 +13,26 @@ enum {
     ANGLES = 16,
     RINGS = CLV_BLOB_RING_PIXELS / ANGLES,
     ALONG = 4,
-    FEWEST = 6 /* pixels on either side, at a corner of the frame */
+    FEWEST = 6 /* fewest pixels on either side of the edge, for peaks in a corner of the frame */
 };
 
-/* Radii of the rings, and distances along the edge, in units of sigma. A spot's own response is negative there. */
+/* Radii of the rings, and distances along the edge, in units of sigma. At these distances a spot's own response is
+ * negative. */
 static const double ring[RINGS] = { 3, 4.25, 5.5 }, along[ALONG] = { 2.5, 3.75, 5, 6.25 };
-/* Least jump, in deviations of the difference of two medians of half a ring. */
+/* Smallest brightness step of an edge, in standard deviations of the difference between the medians of two half
+ * rings. */
 static const double least_jump = 3;
-/* Least length of the sum of pixels times their directions, in deviations. A jump of least_jump at the middle of whole
- * rings gives 3.4. */
+/* Smallest length of the sum of the pixels times their directions, in standard deviations. A step of least_jump at the
+ * middle of whole rings gives 3.4. */
 static const double clearly = 2.5;
-/* Least response of a ridge, in deviations. Where there is none, maxima of the noise in 3x3 pixels have up to one. */
+/* Smallest response of a ridge, in standard deviations. Without a ridge, the maxima of noise in 3x3 pixels reach about
+ * 1. */
 static const double ridge = 1.5;
 /* Distance, in pixels, at which the noise of the bright side is looked up: one and a half cells of the map. */
 static const double aside = 1.5 * (1 << CLV_BLOB_CELL_SHIFT);
 
 typedef struct pixel {
-    double value, uy, ux; /* the direction in which it lies */
+    double value, uy, ux; /* direction of the pixel from the peak */
 } pixel;
 
 static double median(float *values, size_t count)
@@ -42,7 +45,7 @@ static bool inside(const clv_blob_plan *plan, double y, double x)
     return y >= 0 && x >= 0 && y < (double)plan->shape.height && x < (double)plan->shape.width;
 }
 
-/* Returns a component of the direction with that number: the one along x, or else along y. */
+/* Returns a component of the direction number `angle`: the x component if `along_x`, otherwise the y component. */
 static double way(size_t angle, bool along_x)
 {
     /* sines of multiples of 22.5 degrees */
@@ -62,13 +65,13 @@ void clv_blob_edge_plan(clv_blob_plan *plan)
         }
 }
 
-/* Reads the pixels of the rings around the peak that are in the frame; returns how many. */
+/* Reads the pixels of the rings around the peak that lie inside the frame; returns their number. */
 static size_t read_rings(const clv_blob_plan *plan, size_t frame, const clv_blob_peak *p, size_t k,
                          pixel *pixels)
 {
     size_t count = 0;
     double value[ANGLES * RINGS];
-    /* in a loop of their own, so that the loads do not wait for each other */
+    /* reads in a separate loop, so that the loads do not wait for each other */
     for (size_t i = 0; i < ANGLES * RINGS; ++i) {
         const int64_t y = (int64_t)p->y + plan->ring[k][i][0],
                       x = (int64_t)p->x + plan->ring[k][i][1];
@@ -85,8 +88,8 @@ static size_t read_rings(const clv_blob_plan *plan, size_t frame, const clv_blob
     return count;
 }
 
-/* Finds the direction (uy, ux) in which the pixels are brighter. Returns false if they are not clearly so: medians of
- * both halves keep single bright neighbours from deciding. */
+/* Finds the direction (uy, ux) in which the pixels get brighter. Returns false if the two sides do not differ clearly.
+ * The sides are compared by their medians, so that single bright neighbours do not decide. */
 static bool find_jump(const pixel *pixels, size_t count, double noise, double *uy, double *ux)
 {
     float bright[ANGLES * RINGS], dark[ANGLES * RINGS];
@@ -98,7 +101,7 @@ static bool find_jump(const pixel *pixels, size_t count, double noise, double *u
     for (size_t i = 0; i < count; ++i)
         y += (pixels[i].value - mean) * pixels[i].uy, x += (pixels[i].value - mean) * pixels[i].ux;
     const double length = sqrt(y * y + x * x);
-    /* a jump of least_jump makes it longer; most spots need no medians */
+    /* a step of least_jump makes the sum longer than this, so most spots are done before the medians */
     if (!(length > clearly * noise * sqrt(0.5 * (double)count))) return false;
     *uy = y / length, *ux = x / length;
     for (size_t i = 0; i < count; ++i) {
@@ -139,7 +142,7 @@ clv_blob_edge clv_blob_edge_at(const clv_blob_plan *plan, size_t frame, size_t k
     if (!(edge.response > ridge * clv_blob_noise(plan, frame, k, noise))) edge.response = 0;
     const double y = fmin(fmax(p->y + aside * uy, 0), (double)(plan->shape.height - 1)),
                  x = fmin(fmax(p->x + aside * ux, 0), (double)(plan->shape.width - 1));
-    /* the median has a deviation of its own, which adds to that of the peak */
+    /* adds the standard deviation of the median to that of the peak */
     if (edge.response > 0)
         edge.noise =
             fmax(noise, clv_blob_pixel_noise(plan, frame, y, x)) * sqrt(1 + 1.5708 / (double)count);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Kernel forms: rows of explicit vectors for CPUs; strips, tiles or one work-item per pixel for GPUs. */
+/* Chooses the geometry of the kernels' forms: rows of explicit vectors for CPUs; strips, tiles or one work-item per
+ * pixel for GPUs. */
 #include "host/blob/blob_family.h"
 
 #include "base/alloc.h"
@@ -8,12 +9,14 @@
 #include <string.h>
 
 enum {
-    WIDEST = 640,     /* columns of a tile: ring buffers of a usual ladder stay in the L2 cache */
-    LOWEST_BAND = 48, /* rows; in a lower band most of the work is overlap */
-    ITEMS_A_CORE = 6, /* per launch: a core that is slow for a while costs little */
-    BANDS_A_CORE = 2, /* if there are few frames, since overlap costs time, too */
+    /* most columns of a tile, so that the ring buffers of a usual ladder of sigmas fit the L2 cache */
+    WIDEST = 640,
+    LOWEST_BAND = 48, /* fewest rows of a band; in lower bands most of the work is overlap */
+    /* per launch, so that a core that is slow for a while delays the others little */
+    ITEMS_A_CORE = 6,
+    BANDS_A_CORE = 2, /* used if there are few frames, because the overlap of bands costs time */
     MOST_CORES = 256,
-    MOST_GROUP = 5, /* levels per horizontal pass: their sums stay in registers */
+    MOST_GROUP = 5, /* levels per horizontal pass, so that their sums fit in registers */
     MOST_PLANE_FLOATS = 16 << 20,
 };
 
@@ -49,7 +52,7 @@ clv_blob_family clv_blob_rows_family(const clv_blob_plan *plan, size_t lanes, si
     f.bands = (bands_wanted + frames * f.tiles - 1) / (frames * f.tiles);
     f.bands = CLV_MAX(CLV_MIN(f.bands, height / LOWEST_BAND), (size_t)1);
     f.band = (height + f.bands - 1) / f.bands;
-    if (max_turns != UINT64_MAX) { /* loop iterations of a row, estimated from above */
+    if (max_turns != UINT64_MAX) { /* upper bound of the loop iterations per row */
         uint64_t row = f.tile / lanes * plan->levels * 4 + 3 * f.tile / lanes + 4 * f.pad;
         for (size_t l = 0; l < plan->levels; ++l)
             row += 2 * (f.tile / lanes / 2 + 2) * plan->radius[l];
@@ -63,7 +66,7 @@ clv_blob_family clv_blob_rows_family(const clv_blob_plan *plan, size_t lanes, si
     return f;
 }
 
-/* Returns the geometry of one work-item per pixel, with planes of a few frames at a time. */
+/* Returns the geometry of the items form, one work-item per pixel. It holds planes of a few frames at a time. */
 clv_blob_family clv_blob_items_family(const clv_blob_plan *plan, size_t local, size_t frames)
 {
     const size_t plane = plan->shape.height * plan->shape.width;
@@ -90,7 +93,7 @@ const char *const *clv_blob_variants(const clv_device *device)
     return clv_variants_for(device, for_cores, for_rasterisers, for_gpus);
 }
 
-/* Returns whether a tile fits the local memory; if not, the items form is used instead. */
+/* Returns whether a tile fits in local memory; if it does not, the items form is used instead. */
 static bool tile_fits(const clv_blob_plan *plan, const clv_probe_device *facts)
 {
     return clv_blob_tile_floats(plan) * sizeof(float) <= facts->local_bytes;

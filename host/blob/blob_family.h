@@ -15,10 +15,10 @@ typedef enum clv_blob_form {
 
 typedef struct clv_blob_family {
     clv_blob_form form;
-    size_t local; /* items, tile: size of a work-group; sweep: its work-items of a level */
-    size_t lanes; /* columns that a work-item takes at a time */
-    size_t tile,
-        tiles; /* columns per work-item (sweep: per work-group); tiles per row (cosine: work-items) */
+    size_t local; /* items, tile: size of a work-group; sweep: work-items per level */
+    size_t lanes; /* columns that a work-item computes at a time */
+    /* columns per work-item (sweep: per work-group); tiles per row (cosine: number of work-items) */
+    size_t tile, tiles;
     size_t band, bands; /* rows per work-item; bands per frame */
     size_t pad, ring, level_group;
     size_t group; /* frames per launch */
@@ -36,14 +36,15 @@ clv_blob_family clv_blob_rows_family(const clv_blob_plan *plan, size_t lanes, si
                                      uint64_t max_turns, size_t frames);
 clv_blob_family clv_blob_items_family(const clv_blob_plan *plan, size_t local, size_t frames);
 clv_blob_family clv_blob_tile_family(size_t local, size_t frames);
-/* `each`: columns per work-item; `items`: the most work-items of a work-group; `groups`: how many work-groups keep the
- * device busy. Returns false if a work-group cannot hold all levels, or if the registers cannot hold the widest one. */
+/* Computes the geometry of the sweep form. `each`: columns per work-item; `items`: most work-items of a work-group;
+ * `groups`: number of work-groups that keep the device busy. Returns false if a work-group cannot hold all levels, or
+ * if the registers cannot hold the widest level. */
 bool clv_blob_sweep_family(const clv_blob_plan *plan, size_t each, size_t items, size_t groups,
                            size_t frames, clv_blob_family *f);
 clv_blob_family clv_blob_cosine_family(const clv_blob_plan *plan, size_t cores, size_t frames);
-/* Returns the local memory of a tile, in floats. */
+/* Returns the size of a tile's local memory, in floats. */
 size_t clv_blob_tile_floats(const clv_blob_plan *plan);
-/* Returns a number of scratch bytes that no family exceeds. */
+/* Returns an upper bound of the scratch memory of any family, in bytes. */
 size_t clv_blob_scratch_estimate(const clv_blob_plan *plan);
 
 /* Tables that all chunks of a worker share; these are clv_worker_buffer keys. */
@@ -52,7 +53,7 @@ enum {
     CLV_BLOB_LEVEL,
     CLV_BLOB_LEAK,
     CLV_BLOB_FACTOR,
-    CLV_BLOB_WAVES_Y, /* this and the following only where plan->waves.used */
+    CLV_BLOB_WAVES_Y, /* this and the following tables exist only if plan->waves.used */
     CLV_BLOB_WAVES_X,
     CLV_BLOB_QUARTERS_Y,
     CLV_BLOB_QUARTERS_X,
@@ -82,18 +83,19 @@ static inline float clv_blob_dog_factor(const clv_blob_plan *plan)
     return (float)(1 / (plan->options.sigma_ratio - 1));
 }
 
-/* Returns the distance in pixels between those whose responses are sampled for the noise; 0: none are. */
+/* Returns the distance, in pixels, between the pixels whose responses are sampled for the noise; 0: none are
+ * sampled. */
 static inline size_t clv_blob_step(const clv_blob_plan *plan)
 {
     return plan->by_noise ? plan->noise_step : 0;
 }
 
-/* Launches a kernel of whole frames, from frame `at` of the chunk on. Its arguments are the inputs, `memory` unless
- * that is NULL, the results, the frame's height and width, `count` (at most 7) numbers of its geometry, and the
+/* Launches a kernel on whole frames, from frame `at` of the chunk on. The kernel's arguments are the inputs, `memory`
+ * unless it is NULL, the results, the frame's height and width, `count` (at most 7) numbers from `geometry`, and the
  * rules. */
 clv_status clv_blob_launch(const clv_blob_pass *pass, const clv_launch *launch, size_t at,
                            const clv_arg *memory, const size_t *geometry, size_t count);
-/* Each enqueues the launches for `frames` frames of the chunk, from frame `at` on. */
+/* Each of these enqueues a form's launches for `frames` frames of the chunk, from frame `at` on. */
 clv_status clv_blob_look_rows(const clv_blob_pass *pass, size_t at, size_t frames);
 clv_status clv_blob_look_items(const clv_blob_pass *pass, size_t at, size_t frames);
 clv_status clv_blob_look_cosine(const clv_blob_pass *pass, size_t at, size_t frames);

@@ -21,7 +21,7 @@ static int by_place(const void *left, const void *right)
 
 clv_status clv_blob_finisher_create(const clv_blob_plan *plan, clv_blob_finisher *f)
 {
-    enum { MOST_CELLS = 1024 }; /* along a side */
+    enum { MOST_CELLS = 1024 }; /* most cells along a side */
     const size_t height = plan->shape.height, width = plan->shape.width;
     *f = (clv_blob_finisher){ 0 };
     f->side = fmax(2 * sqrt(2) * plan->sigma[plan->scales - 1],
@@ -55,7 +55,7 @@ clv_status clv_blob_finish(const clv_blob_plan *plan, size_t frame, clv_blob_fin
     if (finisher->skew.variance > 0 && !plan->options.keep_overlapping)
         CLV_TRY(clv_blob_split(plan, frame, finisher, &peaks, count));
     CLV_TRY(clv_blob_prune(plan, finisher, peaks, count));
-    /* the fit needs two more copies */
+    /* the fit uses two more copies */
     if (!clv_reserve(&finisher->spots, &finisher->room, 3 * *count, sizeof *finisher->spots))
         return clv_fail(CLV_E_MEMORY, "blobs: not enough memory for %zu spots", *count);
     clv_blob_found *spots = finisher->spots;

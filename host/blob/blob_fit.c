@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fits a Gaussian integrated over the pixels to a spot by Levenberg-Marquardt, first with equal weights, then with the
- * variance that the first fit's residuals show. Where spots are close, the first sweep leaves out the pixels that are
- * nearer to another spot; a second sweep fits all of them again after subtracting their neighbours. */
+/* Fits a Gaussian integrated over the pixels to each spot by Levenberg-Marquardt: first with equal weights, then with
+ * weights from the variance of the first fit's residuals. Where spots are close, the first sweep leaves out pixels that
+ * are nearer to another spot; a second sweep subtracts the neighbours and fits all these pixels again. */
 #include "host/blob/blob_job.h"
 
 #include "base/alloc.h"
@@ -15,7 +15,7 @@ enum { Y, X, LIGHT, GROUND, WIDTH };
 
 typedef struct window {
     size_t y0, x0, rows, columns;
-    double pixel[SIDE * SIDE], weight[SIDE * SIDE]; /* weight 0: not finite */
+    double pixel[SIDE * SIDE], weight[SIDE * SIDE]; /* weight 0: the pixel is not finite */
 } window;
 
 static double sign_of(const clv_blob_plan *plan)
@@ -68,7 +68,8 @@ static void leave_to(window *w, const clv_spot *spot, const clv_spot *other)
         }
 }
 
-/* Integrates the light over each pixel along one axis, with its derivatives by position and width. */
+/* Integrates the light over each pixel along one axis, and computes the derivatives with respect to position and
+ * width. */
 static void along(double from, size_t count, double centre, double width, double *e, double *by_c,
                   double *by_w)
 {
@@ -105,7 +106,7 @@ static void take_away(window *w, const clv_spot *other)
             w->pixel[y * w->columns + x] -= p[LIGHT] * s.ey[y] * s.ex[x];
 }
 
-/* Returns the weighted sum of squares; with `normal` also computes J'WJ and J'Wr. */
+/* Returns the weighted sum of squared residuals; with `normal` also computes J'WJ and J'Wr. */
 static double judge(const window *w, const double p[UNKNOWNS], double *normal, double *right)
 {
     shape s;
@@ -163,7 +164,7 @@ static bool descend(const window *w, double p[UNKNOWNS], double sigma)
     return false;
 }
 
-/* Sums for the line variance = a + b * light. */
+/* Sums from which the line variance = a + b * light is fitted. */
 typedef struct line_sums {
     double n, m, mm, v, mv;
 } line_sums;
@@ -174,7 +175,7 @@ static void add_to(line_sums *s, double weight, double light, double variance)
     s->v += weight * variance, s->mv += weight * light * variance;
 }
 
-/* Computes the coefficients of the line; returns false where the variance does not grow with the light. */
+/* Computes the coefficients a and b of the line; returns false if the variance does not grow with the light. */
 static bool line_of(const line_sums *s, double *a, double *b)
 {
     const double det = s->n * s->mm - s->m * s->m;
@@ -187,7 +188,7 @@ static bool line_of(const line_sums *s, double *a, double *b)
     return true;
 }
 
-/* Sets the weights to the inverse of the variance a + b * light of each pixel, with a and b from the residuals. Where
+/* Sets the weight of each pixel to the inverse of its variance a + b * light, with a and b fitted to the residuals. If
  * the variance does not grow with the light, the weights stay equal. */
 static void weigh(window *w, const double p[UNKNOWNS])
 {
@@ -238,18 +239,19 @@ static double taken_away(const window *w, const shape *s, const double p[UNKNOWN
     return fmin(w->weight[i] * sum, 0.9);
 }
 
-/* Returns the standard deviation of a position whose variance is `variance` in the limit of much light. Two terms are
- * missing there, and their sizes are from simulated spots of 300 to 10,000 photons: the variances come from the scatter
- * of some 80 pixels, and where positions scatter by a tenth of the spot's width, the model is no longer linear. */
+/* Returns the standard deviation of a position, from `variance`, which is exact only in the limit of much light. Two
+ * terms are added for less light: the variances are estimated from the scatter of some 80 pixels, and where positions
+ * scatter by a tenth of the spot's width, the model is no longer linear. The sizes of both terms were measured on
+ * simulated spots of 300 to 10,000 photons. */
 static double enlarged(double variance, double sigma)
 {
     const double scatter = 0.05, nonlinear = 20;
     return sqrt(variance * (1 + scatter + nonlinear * variance / (sigma * sigma)));
 }
 
-/* Computes the standard deviations of the position. The few bright pixels decide it, and the fit makes their residuals
- * small. So each squared residual is divided by the fraction that the fit left, and the line of variances is fitted
- * again with weighted points. */
+/* Computes the standard deviations of the position. The few bright pixels determine the position, and the fit makes
+ * their residuals small. Therefore each squared residual is divided by the fraction that the fit left, and the line of
+ * variances is fitted again with weighted points. */
 static clv_spot_error errors_of(window *w, const double p[UNKNOWNS])
 {
     const clv_spot_error none = { NAN, NAN };
@@ -297,8 +299,8 @@ static bool fit_window(const clv_blob_plan *plan, window *w, const clv_spot *fro
     return true;
 }
 
-/* Fits one spot. `guess` holds the spots from the quadratic, sorted by y; `fitted` holds those of a first sweep, or is
- * NULL. *crowded tells whether another spot's light is in the window. */
+/* Fits one spot. `guess` holds the spots from the quadratic fit, sorted by y; `fitted` holds the results of a first
+ * sweep, or is NULL. *crowded is set to whether another spot's light is in the window. */
 static bool fit_one(const clv_blob_plan *plan, size_t frame, const clv_blob_found *guess,
                     const clv_blob_found *fitted, size_t count, size_t own, clv_blob_found *to,
                     bool *crowded)
@@ -320,7 +322,7 @@ static bool fit_one(const clv_blob_plan *plan, size_t frame, const clv_blob_foun
         else
             leave_to(&w, &guess[own].spot, &guess[i].spot);
     }
-    if (fitted && !*crowded) return false; /* keep the first sweep's result */
+    if (fitted && !*crowded) return false; /* keeps the first sweep's result */
     return fit_window(plan, &w, fitted ? &fitted[own].spot : &guess[own].spot, to);
 }
 

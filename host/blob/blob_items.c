@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Launches cl/blob/items.cl: one work-item per pixel, planes in global memory. */
+/* Launches cl/blob/items.cl: one work-item per pixel, with planes in global memory. */
 #include "host/blob/blob_family.h"
 
 #include "base/alloc.h"
@@ -64,7 +64,7 @@ static clv_status respond(const clv_blob_pass *p, size_t at, size_t frames)
     return CLV_OK;
 }
 
-/* Enqueues the histogram of the responses' magnitudes, from which their noise follows. */
+/* Enqueues the histogram of the responses' magnitudes, from which the noise is estimated. */
 static clv_status count_sizes(const clv_blob_pass *p, size_t at, size_t frames)
 {
     const clv_blob_plan *plan = p->plan;

@@ -66,7 +66,8 @@ static clv_status upload_constants(clv_worker *worker, const clv_blob_plan *plan
     return upload(worker, CLV_BLOB_FILTERS, w->filters, w->filter_floats * sizeof *w->filters);
 }
 
-/* Launches groups of frames one after the other. They share scratch memory, which therefore stays in the cache. */
+/* Launches groups of frames one after the other. All groups use the same scratch memory, which therefore stays in the
+ * cache. */
 static clv_status in_groups(const clv_blob_pass *p, size_t count,
                             clv_status (*launch)(const clv_blob_pass *, size_t, size_t))
 {
@@ -75,8 +76,8 @@ static clv_status in_groups(const clv_blob_pass *p, size_t count,
     return CLV_OK;
 }
 
-/* Returns how many frames a chunk's buffers hold. If frames are small, the number is the same for every chunk, so that
- * the pool can serve a camera's next push, however it is split. */
+/* Returns the number of frames that a chunk's buffers hold. For small frames it is the same for every chunk, so that
+ * the buffer pool can serve a camera's next push however the push is split. */
 static size_t room_of(const clv_blob_plan *plan, clv_device *device, size_t count)
 {
     enum { MOST_FRAMES = 32 };
@@ -127,7 +128,7 @@ static clv_status make_buffers(clv_blob_pass *p, clv_slot *slot, size_t first, s
                           .extent = { count, s->height, s->width },
                           .stride = { s->frame_stride, s->row_stride, 1 } };
     const unsigned tables = plan->waves.used ? CLV_BLOB_TABLES : CLV_BLOB_WAVES_Y;
-    for (unsigned key = 0; key < tables; ++key) /* these exist since setup */
+    for (unsigned key = 0; key < tables; ++key) /* the tables have existed since setup */
         CLV_TRY(clv_worker_buffer(clv_slot_worker(slot), key, 0, &p->table[key]));
     clv_device *device = clv_worker_device(clv_slot_worker(slot));
     CLV_TRY(make_room(slot, plan, room_of(plan, device, count)));
@@ -161,7 +162,7 @@ clv_status clv_blob_enqueue(clv_slot *slot, size_t first, size_t count, void *us
     return in_groups(&p, count, f.form == CLV_BLOB_TILE ? clv_blob_look_tile : clv_blob_look_rows);
 }
 
-/* Runs a form on the first frames of the push itself. */
+/* Runs a form on the first frames of the push, to measure its time. */
 static clv_status try_variant(clv_slot *slot, void *user)
 {
     const clv_blob_plan *plan = user;
@@ -174,7 +175,7 @@ static clv_status try_variant(clv_slot *slot, void *user)
     if (strncmp(name, "sweep", 5) == 0 && f.form != CLV_BLOB_SWEEP)
         return clv_fail(CLV_E_DEVICE, "blobs: the windows do not fit into the device's registers");
     CLV_TRY(upload_constants(worker, plan));
-    /* a few work-groups for every compute unit of a card */
+    /* a few work-groups per compute unit of a GPU */
     const clv_probe_device *facts = clv_device_facts(clv_worker_device(worker));
     const size_t pixels = plan->shape.height * plan->shape.width, least = 4,
                  frames = facts->device_class == CLV_CLASS_DISCRETE_GPU

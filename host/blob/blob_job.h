@@ -10,7 +10,7 @@
 enum {
     CLV_BLOB_COUNTS, /* uint32 [frames][2]: maxima found, bits of the largest response */
     CLV_BLOB_PEAKS,  /* clv_blob_peak [frames][capacity] */
-    CLV_BLOB_BINS,   /* uint32 [frames][scales][CLV_BLOB_NOISE_BINS]; with by_noise only */
+    CLV_BLOB_BINS,   /* uint32 [frames][scales][CLV_BLOB_NOISE_BINS]; only if by_noise */
     CLV_BLOB_RESULTS
 };
 
@@ -21,85 +21,86 @@ clv_status clv_blob_commit(const clv_slot *slot, size_t first, size_t count, voi
 clv_status clv_blob_reference(clv_slot *slot, size_t first, size_t count, void *plan);
 
 /* Computes the responses [scales][height][width] of one frame in float64. `frame` [height][width] holds the pixels to
- * filter, `scratch` 4 planes. Used by the reference and by tests. */
+ * filter, `scratch` has room for 4 planes. The reference and tests use this function. */
 void clv_blob_responses(const clv_blob_plan *plan, const double *frame, double pedestal,
                         double *scratch, double *responses);
 
 /* ---- blob_finish.c ---- */
 
-/* A spot, and what else is known about it. */
+/* A spot and the errors of its position. */
 typedef struct clv_blob_found {
     clv_spot spot;
     clv_spot_error error;
 } clv_blob_found;
 
-/* What one thread needs to finish one frame after the other. It grows with the largest number of spots in a frame. */
+/* The memory with which one thread finishes one frame after the other. It grows to the largest number of spots in a
+ * frame. */
 typedef struct clv_blob_finisher {
     clv_blob_found *spots; /* of the last frame */
     size_t room;
     double side; /* side of the cells in which neighbours are searched */
     size_t rows, columns;
     int32_t *head; /* the last spot of each cell; -1: empty */
-    int32_t *next; /* for each spot the previous one in its cell */
+    int32_t *next; /* for each spot, the previous spot in its cell */
     size_t next_room;
-    uint8_t *mask; /* bright spots, for clv_blob_find_skew */
+    uint8_t *mask; /* marks bright spots, for clv_blob_find_skew */
     /* results of the last frame */
     size_t dropped_bad, hot;
-    clv_blob_skew skew;   /* variance 0: thresholds do not come from the noise */
+    clv_blob_skew skew;   /* variance 0: the thresholds do not depend on the noise */
     clv_blob_peak *peaks; /* the peaks after close pairs were split */
     size_t peaks_room;
 } clv_blob_finisher;
 
 clv_status clv_blob_finisher_create(const clv_blob_plan *plan, clv_blob_finisher *finisher);
 void clv_blob_finisher_clear(clv_blob_finisher *finisher);
-/* Filters, prunes, refines, measures and sorts a frame's peaks into its spots. Any thread may call it, also for
- * different frames at once, each with its own finisher. */
+/* Turns a frame's peaks into spots: filters, prunes, refines, measures and sorts them. Several threads may call it for
+ * different frames at once, each with a finisher of its own. */
 clv_status clv_blob_finish(const clv_blob_plan *plan, size_t frame, clv_blob_finisher *finisher,
                            size_t *count);
 
 /* ---- blob_prune.c ---- */
 
-/* Returns the shared area of two discs over the area of the smaller one. */
+/* Returns the area that two discs share, divided by the area of the smaller disc. */
 double clv_blob_overlap(double distance, double r1, double r2);
-/* Drops peaks that overlap others, as blob_prune.c describes. The kept ones come first. */
+/* Drops peaks that overlap others by the rules of blob_prune.c. The kept peaks come first. */
 clv_status clv_blob_prune(const clv_blob_plan *plan, clv_blob_finisher *finisher,
                           clv_blob_peak *peaks, size_t *count);
 
 /* ---- blob_judge.c ---- */
 
-/* Keeps peaks that are above the threshold, not next to bad pixels, and not single hot pixels. The kept ones come
- * first; returns how many. */
+/* Keeps peaks that are above the threshold, not next to bad pixels, and not single hot pixels. The kept peaks come
+ * first; returns their number. */
 size_t clv_blob_judge(const clv_blob_plan *plan, size_t frame, clv_blob_finisher *finisher,
                       clv_blob_peak *peaks, size_t count);
 /* Returns whether a pixel within `radius` of the peak is not finite. */
 bool clv_blob_bad_within(const clv_blob_plan *plan, size_t frame, const clv_blob_peak *peak,
                          double radius);
 
-/* Returns a response of scale k in units of its threshold, where the pixels have noise `pixel`. */
+/* Returns a response of scale k divided by its threshold, at a place where the pixels have noise `pixel`. */
 double clv_blob_times_threshold(const clv_blob_plan *plan, size_t frame, size_t k, double response,
                                 double pixel, const clv_blob_skew *skew);
-/* Moves the peak to the maximum of scale k next to it, at most steps - 1 pixels away, and stores the responses around
- * it. */
+/* Moves the peak to the nearest maximum of scale k, at most steps - 1 pixels away, and stores the responses around that
+ * maximum. */
 void clv_blob_climb(const clv_blob_plan *plan, size_t frame, size_t k, int steps,
                     clv_blob_peak *peak);
 
 /* ---- blob_split.c ---- */
 
-/* Splits peaks that are two close spots; *peaks then belongs to the finisher. Only for thresholds that come from the
- * noise. */
+/* Splits peaks that are two close spots. Afterwards the finisher owns *peaks. Call it only if the thresholds come from
+ * the noise. */
 clv_status clv_blob_split(const clv_blob_plan *plan, size_t frame, clv_blob_finisher *finisher,
                           clv_blob_peak **peaks, size_t *count);
 
 /* ---- blob_measure.c ---- */
 
-/* Finds sub-pixel position and sigma by quadratics through the responses. */
+/* Finds the sub-pixel position and the sigma by quadratics through the responses. */
 void clv_blob_refine(const clv_blob_plan *plan, const clv_blob_peak *peak, clv_spot *spot);
-/* Measures background, mass, S/N and flags. */
+/* Measures the background, mass, S/N and flags of a spot. */
 void clv_blob_measure(const clv_blob_plan *plan, size_t frame, const clv_blob_peak *peak,
                       clv_spot *spot);
 /* ---- blob_fit.c ---- */
 /* Fits all spots of a frame; `guess` is sorted by y. Spots whose fit fails keep the guess and get a flag. `first` is
- * scratch memory of the same length. */
+ * scratch memory for as many spots. */
 void clv_blob_fit(const clv_blob_plan *plan, size_t frame, const clv_blob_found *guess,
                   clv_blob_found *first, clv_blob_found *spots, size_t count);
 

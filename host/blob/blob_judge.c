@@ -10,12 +10,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* times the threshold: certainly a spot, not the tail of the noise */
+/* from this multiple of the threshold on, a maximum is certainly a spot, not the tail of the noise */
 static const double bright = 1.5;
 
-/* Least response, in units of its threshold, of a peak for which a larger scale exceeds its own threshold. */
+/* Smallest response, in units of its threshold, of a peak that a larger scale can confirm. */
 static const double promising = 0.65;
-/* The same where the maximum of that scale may be a pixel away. */
+/* The same limit if the larger scale's maximum may be a pixel away. */
 static const double close_by = 0.8;
 
 /* Returns whether a pixel within `radius` of (y, x) is not finite. */
@@ -41,7 +41,7 @@ static bool outside(const clv_blob_plan *plan, const clv_blob_peak *p)
            p->x + border >= plan->shape.width;
 }
 
-/* Reads a pixel near the peak; returns false outside the frame or if it is not finite. */
+/* Reads a pixel near the peak; returns false if the pixel is outside the frame or not finite. */
 static bool pixel_beside(const clv_blob_plan *plan, size_t frame, const clv_blob_peak *p,
                          int64_t dy, int64_t dx, double *value)
 {
@@ -52,9 +52,9 @@ static bool pixel_beside(const clv_blob_plan *plan, size_t frame, const clv_blob
     return isfinite(*value);
 }
 
-/* Returns true for a single pixel that is brighter than optics allow. In a spot of the smallest sigma the four
- * neighbours have a known fraction of the centre's light; a spot needs half of it, less one deviation of their noise.
- * `gain`: variance of the light over its mean. */
+/* Returns true for a single pixel that is brighter than optics allow. In a spot of the smallest sigma, the four
+ * neighbours have a known fraction of the centre's light. A peak counts as a spot if they have at least half of that
+ * fraction, less one standard deviation of their noise. `gain`: variance of the light divided by its mean. */
 static bool is_hot(const clv_blob_plan *plan, size_t frame, const clv_blob_peak *p, double noise,
                    double gain)
 {
@@ -115,7 +115,8 @@ void clv_blob_climb(const clv_blob_plan *plan, size_t frame, size_t k, int steps
     }
 }
 
-/* Returns whether a response of scale k is above its threshold without what an edge beside the peak contributes. */
+/* Returns whether a response of scale k is above its threshold after the contribution of an edge beside the peak has
+ * been subtracted. */
 static bool beyond_edge(const clv_blob_plan *plan, size_t frame, size_t k, const clv_blob_peak *p,
                         double response, double pixel, const clv_blob_skew *skew)
 {
@@ -124,18 +125,18 @@ static bool beyond_edge(const clv_blob_plan *plan, size_t frame, size_t k, const
     return clv_blob_times_threshold(plan, frame, k, response - edge.response, edge.noise, skew) > 1;
 }
 
-/* Returns whether the next scale's S/N is lower than the peak's own. This never happens for a spot, whose light the
- * next scale gathers. */
+/* Returns whether the S/N at the next scale is lower than at the peak's own scale. This never happens for a spot,
+ * because the next scale gathers more of its light. */
 static bool narrows(const clv_blob_plan *plan, size_t frame, const clv_blob_peak *p, double pixel)
 {
     return !(p->above > 0) || (double)p->above / clv_blob_noise(plan, frame, p->k + 1, pixel) <
                                   (double)p->own / clv_blob_noise(plan, frame, p->k, pixel);
 }
 
-/* Returns whether a larger scale confirms the peak, and moves it there. A spot's scale is that of its largest response,
- * but larger scales have less noise: a faint spot has its highest S/N there, and its position is known best. So a peak
- * counts if its response, or that of a larger scale at the same position, is above the threshold. If the larger scale's
- * response is the larger one, however, it belongs to another spot. */
+/* Returns whether a larger scale confirms the peak; if so, moves the peak to that scale. A spot has its largest
+ * response at its own scale, but larger scales have less noise: there a faint spot has its highest S/N and its most
+ * precise position. So a peak counts if its response, or that of a larger scale at the same position, is above the
+ * threshold. If the larger scale's response exceeds the peak's, however, that response belongs to another spot. */
 static bool larger_is_certain(const clv_blob_plan *plan, size_t frame, clv_blob_peak *p,
                               double pixel, const clv_blob_skew *skew, double least)
 {
@@ -162,8 +163,8 @@ static bool larger_is_certain(const clv_blob_plan *plan, size_t frame, clv_blob_
     return true;
 }
 
-/* Returns whether its own scale or a larger one confirms the peak as a spot. *hot: its own scale would, but it is a
- * single hot pixel. */
+/* Returns whether the peak's own scale or a larger one confirms it as a spot. *hot: the own scale exceeds its
+ * threshold, but the peak is a single hot pixel. */
 static bool is_spot(const clv_blob_plan *plan, size_t frame, clv_blob_peak *p,
                     const clv_blob_skew *skew, bool *hot)
 {
@@ -179,7 +180,7 @@ static bool is_spot(const clv_blob_plan *plan, size_t frame, clv_blob_peak *p,
     return false;
 }
 
-/* Keeps peaks above the threshold for the local noise; where that noise is skewed, the threshold is higher. */
+/* Keeps peaks above the threshold for the local noise; where the noise is skewed, the threshold is higher. */
 static size_t above_noise(const clv_blob_plan *plan, size_t frame, clv_blob_finisher *f,
                           clv_blob_peak *peaks, size_t count)
 {
@@ -219,7 +220,7 @@ size_t clv_blob_judge(const clv_blob_plan *plan, size_t frame, clv_blob_finisher
                       clv_blob_peak *peaks, size_t count)
 {
     static const float usual_part =
-        0.2f; /* of the largest response, where there is no noise at all */
+        0.2f; /* fraction of the largest response, for frames without any noise */
     const bool noise = plan->by_noise && !clv_blob_noiseless(plan, frame);
     const float part = plan->by_noise && !noise ? usual_part : plan->relative;
     const float low = fmaxf(plan->floor, part * plan->max_response[frame]);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Launches the kernels that find the maxima of whole frames at once. They share all arguments but the memory of a
- * work-group and the geometry. */
+/* Launches the kernels that find the maxima of whole frames. All these kernels have the same arguments except a
+ * work-group's local memory and the geometry. */
 #include "host/blob/blob_family.h"
 
 #include "base/alloc.h"

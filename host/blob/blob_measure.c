@@ -9,7 +9,7 @@
 
 enum { MOST_RING = 512 }; /* most pixels of the background's ring that are sampled */
 
-/* Returns the offset of the vertex of the parabola through three values; 0 where there is none within one pixel. */
+/* Returns the offset of the vertex of the parabola through three values, or 0 if no vertex lies within one pixel. */
 static double top_of(double before, double here, double after)
 {
     const double curve = before - 2 * here + after;
@@ -18,7 +18,8 @@ static double top_of(double before, double here, double after)
     return fabs(offset) <= 1 ? offset : 0;
 }
 
-/* Finds the offset by a least-squares quadratic through the nine responses; at an edge only along it. */
+/* Finds the offset by a least-squares quadratic through the nine responses. At an edge of the frame, only the offset
+ * along the edge is found. */
 static void place_quad(const clv_blob_plan *plan, const clv_blob_peak *p, double *oy, double *ox)
 {
     const float *v = p->around;
@@ -37,7 +38,7 @@ static void place_quad(const clv_blob_plan *plan, const clv_blob_peak *p, double
     }
     const double cxy = ((double)v[8] - (double)v[6] - (double)v[2] + (double)v[0]) / 4;
     const double det = cxx * cyy - cxy * cxy;
-    if (!(det > 0) || !(cxx < 0)) return; /* not a maximum */
+    if (!(det > 0) || !(cxx < 0)) return; /* the quadratic has no maximum */
     const double y = -(cxx * by - cxy * bx) / det, x = -(cyy * bx - cxy * by) / det;
     if (fabs(y) <= 1 && fabs(x) <= 1) *oy = y, *ox = x;
 }
@@ -55,7 +56,7 @@ void clv_blob_refine(const clv_blob_plan *plan, const clv_blob_peak *peak, clv_s
     spot->sigma = (float)sigma;
 }
 
-/* Returns the value of 0-based rank k; reorders the values. */
+/* Returns the value whose 0-based rank is k; reorders the values. */
 static double of_rank(float *v, size_t count, size_t k)
 {
     size_t low = 0, high = count - 1;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Estimates the noise for each scale and position. Differences of neighbouring pixels give a map of the pixels' noise
- * in cells. It shows where the noise is higher (shot noise under uneven light, the halves of a camera). The scatter of
- * a scale's responses over the whole frame, relative to that map, gives the level of the noise, also where the noise of
- * neighbouring pixels is correlated. */
+/* Estimates the noise for each scale and position. Differences between neighbouring pixels give a map of the pixels'
+ * noise, one value per cell. The map shows where the noise is higher (shot noise under uneven light, the halves of a
+ * camera). The scatter of a scale's responses over the whole frame, relative to the map, gives the level of the noise.
+ * This level is correct even if the noise of neighbouring pixels is correlated. */
 #include "host/blob/blob_noise.h"
 
 #include "base/sort.h"
@@ -11,12 +11,12 @@
 #include <math.h>
 #include <string.h>
 
-/* Rows sampled per cell: enough for at least DIFFERENCES differences in a frame, if it has as many. */
+/* Rows sampled per cell: at least so many that a frame has DIFFERENCES differences, if it has that many at all. */
 enum { ROWS = 4, MOST_CELL = 32, DIFFERENCES = 16384 };
 
 static const double listed = CLV_BLOB_LISTED, rounding = CLV_BLOB_ROUNDING;
-/* Second differences of white noise have six times its variance. Those beyond clip times their mean size are left out,
- * which makes the mean of Gaussian noise 0.776 deviations. */
+/* Second differences of white noise have six times its variance. Differences larger than `clip` times their mean size
+ * are left out; after that, the mean size of Gaussian noise is 0.776 standard deviations. */
 static const double deviation_of_mean = 1 / (0.776 * 2.449489742783178), clip = 3.2;
 
 /* ---- the plan ------------------------------------------------------------------------------------ */
@@ -34,7 +34,7 @@ clv_blob_sums clv_blob_sums_of(const double *g, size_t g_radius, const double *q
     return s;
 }
 
-/* Computes what independent pixels of deviation 1 contribute to the responses of scale k. */
+/* Computes what independent pixels of standard deviation 1 contribute to the responses of scale k. */
 static void norm_of(clv_blob_plan *plan, size_t k)
 {
     const double *first = plan->tap + 2 * plan->first_tap[k];
@@ -69,7 +69,7 @@ void clv_blob_noise_plan(clv_blob_plan *plan)
         plan->factor[k] = plan->by_noise ? (float)(listed * sigmas * plan->norm[k]) : plan->floor;
     }
     if (!plan->by_noise) return;
-    /* all Laplacians of Gaussians have the same tail at a given skewness: uses that of a scale of two pixels */
+    /* all Laplacians of Gaussians have the same tail at a given skewness, so this uses a scale of two pixels */
     enum { SCALE = 2, RADIUS = 8 };
     double tap[2 * (RADIUS + 1)];
     for (int j = 0; j <= RADIUS; ++j) {
@@ -81,8 +81,8 @@ void clv_blob_noise_plan(clv_blob_plan *plan)
 
 /* ---- before the responses: the map ------------------------------------------------------------------ */
 
-/* Computes second differences along x around the pixels [x, x + count) of row y. They are NaN for pixels at the ends of
- * the frame, and from `count` on. */
+/* Computes second differences along x at the pixels [x, x + count) of row y. A difference is NaN at the ends of the
+ * frame and from index `count` on. */
 static void differences(const clv_blob_plan *plan, size_t frame, size_t y, size_t x, size_t count,
                         float *out)
 {
@@ -119,7 +119,8 @@ static size_t row_of(const cell_rows *c, size_t i)
     return c->y + (2 * i + 1) * c->height / (2 * c->rows);
 }
 
-/* Adds up the columns' values in halves down to four, which takes fewer steps than one after the other. */
+/* Adds up the columns' values by halving their number down to four, which takes fewer steps than one sum after the
+ * other. */
 #define ADD_HALF(v, half)               \
     for (size_t j = 0; j < (half); ++j) \
     (v)[j] += (v)[j + (half)]
@@ -141,8 +142,8 @@ static int32_t count_of(int32_t v[MOST_CELL])
 }
 _Static_assert(MOST_CELL / 8 == 4, "the last step adds four values");
 
-/* Returns the mean of sizes without outliers and NaN, and sets *used to how many remain. `count` is a multiple of
- * MOST_CELL. Each column has its own sum, so that compilers vectorise the loop over columns. */
+/* Returns the mean of the sizes without outliers and NaN, and sets *used to the number of sizes averaged. `count` is a
+ * multiple of MOST_CELL. Each column has its own sum, so that compilers vectorise the loop over columns. */
 static double usual_size(const float *size, size_t count, size_t *used)
 {
     double mean = 0;
@@ -208,7 +209,8 @@ void clv_blob_noise_map(clv_blob_plan *plan, size_t frame, float *work)
     smooth(plan, raw, weight, map);
     memcpy(raw, map, plan->cells * sizeof *raw);
     const float usual = clv_nth_float(raw, plan->cells, plan->cells / 2);
-    /* the map would be 0 for floats without noise; this is the smallest number of which thresholds can be a multiple */
+    /* without noise, the map of a float frame would be 0; this is the smallest value for which thresholds stay
+     * meaningful */
     const float least = whole ? (float)rounding : fmaxf(1e-6f * largest, 1e-30f);
     for (size_t i = 0; i < plan->cells; ++i)
         map[i] = fmaxf(map[i], fmaxf(usual / 16, least));
@@ -235,8 +237,8 @@ float clv_blob_spread(const uint32_t *bins)
     return (float)(1.4826 * (low + (high - low) * part));
 }
 
-/* Finds the two cells between whose centres a position lies, for linear interpolation; beyond the outermost centres it
- * extrapolates. */
+/* Finds the two cells between whose centres a position lies, for linear interpolation. Beyond the outermost centres,
+ * the interpolation extrapolates. */
 static void between(double at, unsigned shift, size_t cells, size_t *first, size_t *second,
                     double *part)
 {
@@ -282,7 +284,7 @@ clv_blob_skew clv_blob_find_skew(const clv_blob_plan *plan, size_t frame, const 
 {
     enum {
         MASKED = 1 << CLV_BLOB_MASK_SHIFT
-    }; /* a part of a row; rows of cells consist of whole parts */
+    }; /* pixels per part of a row; the rows of a cell consist of whole parts */
     _Static_assert(MOST_CELL % MASKED == 0, "parts of a row");
     const size_t across = (plan->shape.width >> CLV_BLOB_MASK_SHIFT) + 1;
     const float *map = plan->map + frame * plan->cells;
@@ -301,7 +303,7 @@ clv_blob_skew clv_blob_find_skew(const clv_blob_plan *plan, size_t frame, const 
                 for (size_t j = 0; j < c.columns; j += MASKED)
                     for (size_t m = 0; m < MASKED && seen[(c.x + j) / MASKED]; ++m)
                         line[j + m] = NAN;
-                /* two loops, each of which compilers vectorise */
+                /* two loops, because compilers vectorise each of them */
                 for (size_t j = 0; j < MOST_CELL; ++j) {
                     const bool in = fabsf(line[j]) <= FLT_MAX;
                     line[j] = in ? line[j] : 0.0f, in_column[j] += in;
@@ -317,7 +319,7 @@ clv_blob_skew clv_blob_find_skew(const clv_blob_plan *plan, size_t frame, const 
         }
     clv_blob_skew skew = { 0, 1 };
     if (!(squares > 0) || !(model > 0)) return skew;
-    /* subtracts two deviations of what Gaussian noise gives by chance: skewness 9.5 / sqrt(count) */
+    /* subtracts two standard deviations of the skewness that Gaussian noise has by chance, 9.5 / sqrt(count) */
     const double pixel = sqrt(squares / 6 / count);
     const double third = -(double)plan->gain * cubes / squares - 2 * 9.5 / sqrt(count) * pixel;
     skew.third = fmax(third, 0), skew.variance = squares / 6 / model;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads the pixels of a push as numbers and computes their median. */
+/* Reads the pixels of a push as floats and computes the median of a frame. */
 #include "host/blob/blob_plan.h"
 
 #include "base/sort.h"
@@ -45,14 +45,14 @@ float clv_blob_median(const clv_blob_plan *plan, size_t frame, size_t *bad)
     if (plan->shape.type == CLV_BLOB_F32) {
         const float *row = (const float *)plan->pixels + frame * plan->shape.frame_stride;
         for (size_t y = 0; y < height; ++y, row += plan->shape.row_stride) {
-            uint32_t in_row = 0; /* as wide as a pixel, so that compilers vectorise the sum */
+            uint32_t in_row = 0; /* has the pixels' width, so that compilers vectorise the sum */
             for (size_t x = 0; x < width; ++x)
                 in_row += !(fabsf(row[x]) <= 3.402823466e38f);
             *bad += in_row;
         }
     }
     size_t taken = 0;
-    /* samples positions spread over the frame; where bad pixels hide them all, every pixel is read */
+    /* samples positions spread over the frame; if all of them are bad pixels, every pixel is read */
     for (size_t i = 0; i < MOST && i < pixels; ++i) {
         const size_t at = pixels <= MOST ? i : (size_t)((double)i * (double)pixels / MOST);
         const float v = (float)clv_blob_pixel_at(plan, frame, at / width, at % width);

@@ -228,14 +228,14 @@ clv_status clv_blob_plan_create(const clv_blob_frames *shape, const clv_blob_opt
     status = make_results(plan);
     if (!status && clv_blob_waves_pay(plan)) {
         status = clv_blob_waves_create(plan, &plan->waves);
-        /* in empty regions, sums of cosines leave rounding errors: no maxima there */
+        /* where the image is empty, sums of cosines leave rounding errors, which must not count as maxima */
         plan->relative = fmaxf(plan->relative, 1e-6f);
     }
     if (status) {
         clv_blob_plan_free(plan);
         return status;
     }
-    /* more than one maximum per 1024 pixels is the exception */
+    /* few frames have more than one maximum per 1024 pixels */
     plan->capacity = clv_round_up(plan->shape.height * plan->shape.width / 1024 + 1, 1024);
     *out = plan;
     return CLV_OK;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The plan of a detection, made before the first frame (scales, filter coefficients, thresholds), and the data of one
- * push. */
+ * push of frames. */
 #ifndef CLEAVE_HOST_BLOB_BLOB_PLAN_H
 #define CLEAVE_HOST_BLOB_BLOB_PLAN_H
 
@@ -13,79 +13,79 @@
 
 enum {
     CLV_BLOB_MAX_LEVELS = CLV_BLOB_MAX_SCALES + 1,
-    /* room allocated from the start: spots per frame, frames per push */
+    /* memory allocated from the start: spots per frame, frames per push */
     CLV_BLOB_USUAL_SPOTS = 256,
     CLV_BLOB_USUAL_FRAMES = 256,
-    CLV_BLOB_RING_PIXELS = 48, /* pixels around a peak in which an edge is looked for */
+    CLV_BLOB_RING_PIXELS = 48, /* pixels around a peak that are searched for an edge */
 };
 
 /* A maximum as the kernels and the reference store it; cl/blob/blob.clh describes the layout. */
 typedef struct clv_blob_peak {
-    uint32_t y, x, k, state; /* state: 0 from the kernels, then private to the host */
-    float around[9];         /* responses of its scale, rows y-1 to y+1 */
-    float below, above;      /* of the neighbouring scales; -inf where there is none */
-    float own;               /* 0 from the kernels; around[4] at first: see blob_judge.c */
+    uint32_t y, x, k, state; /* state: the kernels write 0, then the host uses it */
+    float around[9];         /* responses of the peak's scale, rows y-1 to y+1 */
+    float below, above; /* responses of the neighbouring scales; -inf if there is no such scale */
+    float own;          /* the kernels write 0; the host starts with around[4]: see blob_judge.c */
 } clv_blob_peak;
 
 typedef struct clv_blob_plan {
-    clv_blob_options options; /* defaults filled in */
-    clv_blob_frames shape;    /* strides filled in; `frames`: the most per push */
+    clv_blob_options options; /* with defaults filled in */
+    clv_blob_frames shape;    /* with strides filled in; `frames`: most frames per push */
     size_t pixel_bytes;
     double largest; /* largest value of the pixel type; inf for floats */
 
-    size_t scales;                        /* responses */
-    size_t levels;                        /* Gaussians: scales, or one more for the DoG */
-    double sigma[CLV_BLOB_MAX_LEVELS];    /* of the levels */
-    uint32_t radius[CLV_BLOB_MAX_LEVELS]; /* of the taps */
+    size_t scales;                        /* number of response scales */
+    size_t levels;                        /* number of Gaussians: `scales`, for the DoG one more */
+    double sigma[CLV_BLOB_MAX_LEVELS];    /* sigma of each level */
+    uint32_t radius[CLV_BLOB_MAX_LEVELS]; /* radius of each level's taps */
     uint32_t first_tap[CLV_BLOB_MAX_LEVELS];
     size_t max_radius, taps;
-    double *tap;    /* [taps][2], halves: Gaussian, and -sigma^2 times its second derivative */
-    float *tap_f32; /* the same */
-    float leak[CLV_BLOB_MAX_LEVELS]; /* response to a constant 1 */
-    clv_blob_waves waves;            /* for cosine transforms at large sigmas */
+    double *tap; /* [taps][2], half kernels: Gaussian, and -sigma^2 times its second derivative */
+    float *tap_f32;                  /* the same values as float32 */
+    float leak[CLV_BLOB_MAX_LEVELS]; /* response of each level to a constant 1 */
+    clv_blob_waves waves;            /* tables for cosine transforms at large sigmas */
 
     float gain;          /* factor of the pixels: 1, or -1 for dark spots */
-    bool by_noise;       /* threshold_sigma */
-    float floor;         /* responses at or below never count; 0 with by_noise */
-    float relative;      /* threshold relative to the frame's largest; 0: not used */
-    size_t noise_step;   /* pixels between those sampled for the noise */
+    bool by_noise;       /* the threshold is threshold_sigma times the noise */
+    float floor;         /* responses up to this value never count; 0 with by_noise */
+    float relative;      /* threshold as a fraction of the frame's largest response; 0: not used */
+    size_t noise_step;   /* distance between the pixels sampled for the noise */
     unsigned cell_shift; /* noise is estimated in cells of 2^shift pixels per side */
     size_t cells_down, cells_across, cells;
-    float factor
-        [CLV_BLOB_MAX_SCALES]; /* maxima are listed above factor * map: less than a spot needs */
-    double norm
-        [CLV_BLOB_MAX_SCALES]; /* deviation of the response to independent pixels of deviation 1 */
-    double cubes[CLV_BLOB_MAX_SCALES]; /* sum of the third powers of its weights */
-    /* offsets (y, x) of these pixels for each scale: see blob_edge.c */
+    /* kernels list maxima above factor * map, which is less than a spot's threshold */
+    float factor[CLV_BLOB_MAX_SCALES];
+    /* standard deviation of the response to independent pixels of standard deviation 1 */
+    double norm[CLV_BLOB_MAX_SCALES];
+    double cubes[CLV_BLOB_MAX_SCALES]; /* sum of the third powers of the kernel's weights */
+    /* offsets (y, x) of the pixels that are searched for an edge, for each scale: see blob_edge.c */
     int32_t ring[CLV_BLOB_MAX_SCALES][CLV_BLOB_RING_PIXELS][2];
-    clv_blob_tail tail;   /* thresholds where the pixels' noise is skewed */
-    clv_blob_sizes sizes; /* spot widths from responses of neighbouring scales */
+    clv_blob_tail tail;   /* thresholds for skewed noise */
+    clv_blob_sizes sizes; /* table of spot widths by the responses of neighbouring scales */
 
-    /* ---- of one push ---- */
+    /* ---- data of one push ---- */
     const void *pixels;
     size_t frames;
-    size_t base;        /* frame of the push that unit 0 refers to */
-    size_t capacity;    /* peaks that fit a frame's list */
+    size_t base;        /* frame of the push that is unit 0 of the job */
+    size_t capacity;    /* peaks that a frame's list can hold */
     float *pedestal;    /* [frames] subtracted before filtering */
-    float *map;         /* [frames][cells] noise of the pixels; 1 without by_noise */
-    bool *noiseless;    /* [frames] frames of floats without noise */
+    float *map;         /* [frames][cells] noise of the pixels; all 1 without by_noise */
+    bool *noiseless;    /* [frames] true for frames of floats without noise */
     size_t *bad_pixels; /* [frames] */
-    uint32_t *seed;     /* [frames][2] 0, and the bits of the largest response known so far */
+    uint32_t *seed;     /* [frames][2] 0, and the bits of the largest response found so far */
     /* results */
     clv_blob_peak **peaks; /* [frames] unordered; peaks that did not fit a list are missing */
-    size_t *room;          /* [frames] of `peaks` */
+    size_t *room;          /* [frames] capacity of `peaks` */
     uint32_t *found;       /* [frames] */
     float *max_response;   /* [frames] */
-    /* [frames][scales], with by_noise: deviation of response / (factor * map) */
+    /* [frames][scales], with by_noise: standard deviation of response / (factor * map) */
     float *spread;
 } clv_blob_plan;
 
-/* Checks the input and makes the tables. Free the plan with clv_blob_plan_free. */
+/* Checks the input and computes the tables. Free the plan with clv_blob_plan_free. */
 clv_status clv_blob_plan_create(const clv_blob_frames *shape, const clv_blob_options *options,
                                 clv_blob_plan **plan);
 void clv_blob_plan_free(clv_blob_plan *plan); /* accepts NULL */
 
-/* Index of the mirrored pixel: d c b a | a b c d | d c b a, folded as often as needed. */
+/* Returns the index of the mirrored pixel: d c b a | a b c d | d c b a, folded as often as necessary. */
 static inline size_t clv_blob_mirror(int64_t at, size_t size)
 {
     const int64_t period = 2 * (int64_t)size;

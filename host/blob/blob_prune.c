@@ -11,9 +11,9 @@
 
 static const double pi = 3.14159265358979323846;
 
-/* Orders by larger sigma, larger response, smaller y, smaller x: the first one visited stays. A maximum from the device
- * and a part of a split peak at the same place may differ in the last digit of a neighbouring response, and the
- * device's maxima come in any order. */
+/* Orders by larger sigma, larger response, smaller y, smaller x: of overlapping peaks, the first in this order stays. A
+ * maximum from the device and a part of a split peak at the same place may differ in the last digit of a neighbouring
+ * response, and the device's maxima come in any order. */
 static int by_rank(const void *left, const void *right)
 {
     const clv_blob_peak *a = left, *b = right;
@@ -26,7 +26,8 @@ static int by_rank(const void *left, const void *right)
     return memcmp(a->around, b->around, sizeof a->around);
 }
 
-/* Orders by larger response first, then as by_rank. Responses are normalised: a spot's is largest at its own scale. */
+/* Orders by larger response first, then as by_rank does. Responses are normalised, so a spot has its largest response
+ * at its own scale. */
 static int by_response(const void *left, const void *right)
 {
     const clv_blob_peak *a = left, *b = right;
@@ -47,7 +48,7 @@ double clv_blob_overlap(double distance, double r1, double r2)
     return shared / (pi * smaller * smaller);
 }
 
-/* Returns whether peak i overlaps a kept one. It compares only spots in the same cell and in those around it. */
+/* Returns whether peak i overlaps a kept peak. Compares it only with peaks in the same cell and the cells around it. */
 static bool overlaps_kept(const clv_blob_plan *plan, const clv_blob_finisher *f,
                           const clv_blob_peak *peaks, size_t i)
 {
@@ -65,7 +66,7 @@ static bool overlaps_kept(const clv_blob_plan *plan, const clv_blob_finisher *f,
     return false;
 }
 
-/* Keeps each peak unless it overlaps one that was kept before. `peaks` are sorted by rank. */
+/* Keeps each peak unless it overlaps one that has already been kept. `peaks` are sorted by rank. */
 static clv_status keep_apart(const clv_blob_plan *plan, clv_blob_finisher *f, clv_blob_peak *peaks,
                              size_t *count)
 {
@@ -85,14 +86,14 @@ static clv_status keep_apart(const clv_blob_plan *plan, clv_blob_finisher *f, cl
     return CLV_OK;
 }
 
-/* Returns whether a peak belongs to several spots. Two close spots leave a third maximum between them at a larger
- * scale, which can be the strongest. So a peak yields to two or more peaks of smaller scales within its disc that do
- * not overlap each other. */
+/* Returns whether a peak lies on several spots. Two close spots cause a third maximum between them at a larger scale,
+ * and it can be the strongest. So a peak is dropped in favour of two or more peaks of smaller scales within its disc
+ * that do not overlap each other. */
 static bool is_of_several(const clv_blob_plan *plan, const clv_blob_finisher *f,
                           const clv_blob_peak *peaks, size_t own)
 {
     enum { MOST = 8 };
-    static const double least = 0.5; /* of the peak's response */
+    static const double least = 0.5; /* fraction of the peak's response */
     const clv_blob_peak *p = &peaks[own], *parts[MOST];
     const size_t row = (size_t)(p->y / f->side), column = (size_t)(p->x / f->side);
     const double radius = sqrt(2) * plan->sigma[p->k];

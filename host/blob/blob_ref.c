@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Responses and their maxima in plain C and float64: the reference for the kernels, and the fallback where no device
- * works. */
+/* Computes responses and their maxima in plain C and float64: the reference for the kernels, and the fallback if no
+ * device works. */
 #include "host/blob/blob_job.h"
 #include "host/blob/blob_noise.h"
 
@@ -58,14 +58,14 @@ void clv_blob_responses(const clv_blob_plan *plan, const double *frame, double p
     }
 }
 
-/* Returns what maxima of scale k must exceed at (y, x). */
+/* Returns the value that maxima of scale k must exceed at (y, x). */
 static double floor_at(const clv_blob_plan *plan, const float *map, size_t k, size_t y, size_t x)
 {
     const size_t cell = (y >> plan->cell_shift) * plan->cells_across + (x >> plan->cell_shift);
     return (double)(plan->factor[k] * map[cell]);
 }
 
-/* Counts the responses' magnitudes relative to what maxima must exceed: 16 bins for every factor of 2. */
+/* Counts the responses by their magnitude relative to the value that maxima must exceed: 16 bins per factor of 2. */
 static void count_sizes(const clv_blob_plan *plan, const float *map, size_t k,
                         const double *response, uint32_t *bins)
 {
@@ -98,7 +98,8 @@ static double at_place(const volume *v, int64_t k, int64_t y, int64_t x)
     return v->L[((size_t)k * s->height + (size_t)y) * s->width + (size_t)x];
 }
 
-/* Returns whether a value is above all neighbours before it in the order (k, y, x) and not below those after it. */
+/* Returns whether a value is larger than all neighbours before it in the order (k, y, x) and not smaller than all
+ * neighbours after it. */
 static bool is_maximum(const volume *v, int64_t k, int64_t y, int64_t x)
 {
     const double value = at_place(v, k, y, x);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Computes responses at single pixels on the host, in float64: for scales that the kernels do not list there. */
+/* Computes responses at single pixels on the host, in float64, for scales whose maxima the kernels do not list at these
+ * pixels. */
 #include "host/blob/blob_noise.h"
 
 #include "base/alloc.h"
@@ -10,8 +11,9 @@ enum { PART = 64 /* columns of a row that are read at a time */, MOST_SIDE = CLV
 
 /* The two kernels of a response: Gaussian and second derivative of one level, or the Gaussians of two levels. */
 typedef struct kernels {
-    const double *first, *second; /* every second number */
-    int64_t radius, reach;        /* of the first; of the larger, which is the second */
+    const double *first, *second; /* half kernels, of which every second number is used */
+    /* radius of the first kernel; radius of the second, which is not smaller */
+    int64_t radius, reach;
     bool dog;
 } kernels;
 
@@ -28,7 +30,8 @@ static kernels kernels_of(const clv_blob_plan *plan, size_t k)
     };
 }
 
-/* Reads the pixels [x, x + count) of a row, mirrored at its ends, minus the pedestal; 0 where they are not finite. */
+/* Reads the pixels [x, x + count) of a row, mirrored at its ends, minus the pedestal; 0 for pixels that are not
+ * finite. */
 static void bring(const clv_blob_plan *plan, size_t frame, size_t y, int64_t x, size_t count,
                   float *raw, double *out)
 {
@@ -43,7 +46,8 @@ static void bring(const clv_blob_plan *plan, size_t frame, size_t y, int64_t x, 
         out[i] = isfinite(raw[i]) ? (double)raw[i] - (double)plan->pedestal[frame] : 0;
 }
 
-/* Convolves a row with both kernels at `side` neighbouring pixels from x on. Each sum is taken from left to right. */
+/* Convolves a row with both kernels at `side` neighbouring pixels from x on. Each sum is computed from left to
+ * right. */
 static void across(const clv_blob_plan *plan, const kernels *t, size_t frame, size_t y, int64_t x,
                    size_t side, double *a, double *b)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Launches cl/blob/rows.cl: bands of rows by explicit vectors. */
+/* Launches cl/blob/rows.cl, which computes bands of rows with explicit vectors. */
 #include "host/blob/blob_family.h"
 
 #include "base/alloc.h"

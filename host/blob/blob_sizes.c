@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Determines spot widths. A parabola through three responses is off by up to 12 % on a ladder in steps of half a pixel,
- * and ignores what pixels and truncated kernels do to small spots. Therefore the ratio of two responses is looked up in
- * a table that was made with the same kernels. */
+/* Determines spot widths. On a ladder of sigmas in steps of half a pixel, a parabola through three responses is off by
+ * up to 12 %, and it ignores the effects of pixels and truncated kernels on small spots. Therefore the ratio of two
+ * responses is looked up in a table that was computed with the same kernels. */
 #include "host/blob/blob_plan.h"
 
 #include "base/alloc.h"
@@ -9,10 +9,10 @@
 
 #include <math.h>
 
-/* Spots lie up to half a pixel away from the centre of a pixel; this is the root mean square. */
+/* Spots lie up to half a pixel away from the centre of a pixel; this is the root mean square of that distance. */
 static const double usual_offset = 0.2887;
 
-/* Computes the sums of a level's two kernels over a spot's light along one axis. */
+/* Computes, along one axis, the sums of a level's two kernels over a spot's light. */
 static void along(const clv_blob_plan *plan, size_t level, double width, double *first,
                   double *second)
 {
@@ -37,7 +37,7 @@ static double response(const clv_blob_plan *plan, size_t scale, double width)
     return g * g - g2 * g2;
 }
 
-/* Selects the two scales that are compared for scale k. */
+/* Selects the two scales whose responses are compared for a peak of scale k. */
 static void compared(const clv_blob_plan *plan, size_t k, size_t *low, size_t *high)
 {
     *low = k ? k - 1 : 0;

@@ -11,7 +11,7 @@ struct clv_blob_plan;
 
 enum { CLV_BLOB_WIDTHS = 48 };
 
-/* The logarithm of the ratio of the next scale's response to that of the scale before, for Gaussian spots of several
+/* A table of log(response of the next larger scale / response of the next smaller scale), for Gaussian spots of several
  * widths, integrated over the pixels. */
 typedef struct clv_blob_sizes {
     double width[CLV_BLOB_WIDTHS];
@@ -22,7 +22,7 @@ clv_status clv_blob_sizes_create(const struct clv_blob_plan *plan, clv_blob_size
 void clv_blob_sizes_clear(clv_blob_sizes *sizes);
 
 /* Returns the width of a spot whose largest response is that of scale k. `below` and `above` are the responses of the
- * adjacent scales, where there are any. */
+ * adjacent scales, where these exist. */
 double clv_blob_width(const struct clv_blob_plan *plan, size_t k, double below, double here,
                       double above);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Splits two close spots that share a maximum in scale space. The maximum lies between them, or on one of them; at some
- * scale, there are two maxima in y and x. */
+/* Splits two close spots that share a maximum in scale space. The maximum lies between them or on one of them, but at
+ * some scale the two spots have separate maxima in y and x. */
 #include "host/blob/blob_job.h"
 #include "host/blob/blob_noise.h"
 
@@ -10,19 +10,23 @@
 #include <math.h>
 #include <string.h>
 
-enum { APART = 2 /* least distance of two spots in pixels */, MOST = 16 /* maxima in a patch */ };
+enum {
+    APART = 2 /* smallest distance between two spots, in pixels */,
+    MOST = 16 /* most maxima in a patch */
+};
 
-/* From roundness `round_enough` on, a peak is certainly one spot; below `longish`, it is probably not. */
+/* A peak with a roundness of at least `round_enough` is certainly one spot; below `longish` it probably is not. */
 static const double round_enough = 0.8, longish = 0.6;
-/* Least dip between the two parts of a longish peak, and of a rounder one, in deviations. Round spots rarely show such
- * a dip, so the value only separates pairs from elongated spots: 0.3 finds 0.74 of the pairs of sigma 1.5 that are 4
- * pixels apart with peaks of 8 times the noise, and splits 0.05 of ellipses of sigmas 3 and 1.5. */
+/* Smallest dip between the two parts, in standard deviations: of a longish peak, and of a rounder one. Round spots
+ * rarely show such a dip, so the values only separate pairs from elongated spots. A value of 0.3 finds 74 % of the
+ * pairs of sigma 1.5 that are 4 pixels apart with peaks of 8 times the noise, and splits 5 % of ellipses with sigmas of
+ * 3 and 1.5. */
 static const double certain = 0.3, certain_if_round = 1.5;
-static const double alike = 0.4; /* least ratio of the smaller response to the larger one */
+static const double alike = 0.4; /* smallest ratio of the smaller response to the larger one */
 static const double beside =
-    1.5; /* farthest distance of the peak from the line between its parts */
+    1.5; /* largest distance of the peak from the line between its parts, in pixels */
 
-/* Returns the weakest curvature over the strongest (1 if round). */
+/* Returns the weakest curvature divided by the strongest; 1 for a round peak. */
 static double roundness(const float v[9])
 {
     double cyy = 0, cxx = 0;
@@ -35,14 +39,14 @@ static double roundness(const float v[9])
     return isfinite(strong) && strong < 0 ? (mean + root) / strong : 1;
 }
 
-/* The responses of one scale around a peak: [side][side] from pixel (y, x) on. */
+/* The responses of one scale around a peak: [side][side], starting at pixel (y, x). */
 typedef struct patch {
     int64_t y, x;
     size_t side;
     double v[CLV_BLOB_PATCH * CLV_BLOB_PATCH];
 } patch;
 
-/* A maximum in a patch. */
+/* A maximum within a patch. */
 typedef struct top {
     int64_t y, x;
     double own;
@@ -71,7 +75,7 @@ static double lowest_between(const patch *m, const top *a, const top *b)
     return least;
 }
 
-/* Returns whether the response at `v` is a maximum; of equal ones that touch, the last one is. */
+/* Returns whether the response at `v` is a maximum; of adjacent equal responses, the last one counts. */
 static bool is_top(const double *v, size_t side)
 {
     const double *up = v - side, *down = v + side, own = *v;
@@ -79,7 +83,7 @@ static bool is_top(const double *v, size_t side)
            own > down[-1] && own > down[0] && own > down[1];
 }
 
-/* Lists the maxima of a patch within `reach` of its middle and above `low`; returns how many. */
+/* Lists the maxima of a patch that are above `low` and within `reach` of its middle; returns their number. */
 static size_t list_tops(const patch *m, double reach, double low, top tops[MOST])
 {
     size_t count = 0;
@@ -94,7 +98,7 @@ static size_t list_tops(const patch *m, double reach, double low, top tops[MOST]
     return count;
 }
 
-/* Returns how far the peak is from the line between two maxima. */
+/* Returns the distance of the peak from the line between two maxima. */
 static double off_line(const clv_blob_peak *p, const top *a, const top *b)
 {
     const double dy = (double)(b->y - a->y), dx = (double)(b->x - a->x);
@@ -103,7 +107,8 @@ static double off_line(const clv_blob_peak *p, const top *a, const top *b)
     return hypot(py - part * dy, px - part * dx);
 }
 
-/* Finds the two maxima that can be the parts of a peak: of all such pairs the one whose weaker maximum is strongest. */
+/* Finds the two maxima that can be the parts of a peak. If several pairs qualify, the pair whose weaker maximum is
+ * strongest wins. */
 static bool find_pair(const clv_blob_plan *plan, const clv_blob_peak *p, size_t k, const top *tops,
                       size_t count, top pair[2])
 {
@@ -134,7 +139,7 @@ static double noise_in(const clv_blob_plan *plan, size_t frame, size_t k, const 
            sqrt(1 + (dark > 0 && light > 0 ? skew->third * light / dark : 0));
 }
 
-/* Makes a peak of scale k of a maximum in the patch. */
+/* Turns a maximum of the patch into a peak of scale k. */
 static clv_blob_peak peak_of(const clv_blob_plan *plan, size_t frame, size_t k, const patch *m,
                              const top *t, const clv_blob_peak *whole)
 {
@@ -150,8 +155,9 @@ static clv_blob_peak peak_of(const clv_blob_plan *plan, size_t frame, size_t k, 
     return part;
 }
 
-/* Finds both parts of a peak, at the largest scale that shows a significant dip between them. Between two spots, noise
- * can make a maximum of the smallest scale, so the search begins at the next larger one there. */
+/* Finds both parts of a peak, at the largest scale that shows a significant dip between them. At the smallest scale,
+ * noise can cause a maximum between two spots; a peak of that scale is therefore searched from the next larger scale
+ * on. */
 static bool split(const clv_blob_plan *plan, size_t frame, const clv_blob_skew *skew,
                   const clv_blob_peak *p, clv_blob_peak parts[2])
 {
@@ -159,12 +165,14 @@ static bool split(const clv_blob_plan *plan, size_t frame, const clv_blob_skew *
     const double round = roundness(p->around), sigma = plan->sigma[p->k];
     if (!(round < round_enough)) return false;
     const double least = round < longish ? certain : certain_if_round;
-    /* A peak on one of the spots has the other at up to 4 sigma; one between them has both in its disc. */
+    /* if the peak is on one of the spots, the other is up to 4 sigma away; if it is between them, both are in its
+     * disc */
     const double reach = fmin(fmin(4 * sigma, fmax(sqrt(2) * sigma + 1, USUAL)), MOST_REACH);
     const int64_t half = (int64_t)ceil(reach) + 1;
     const double pixel = clv_blob_pixel_noise(plan, frame, p->y, p->x);
     const size_t first = CLV_MIN(CLV_MAX(p->k, 1u), plan->scales - 1);
-    const size_t last = round < longish ? 0 : first; /* others cost time and find few pairs */
+    /* other scales take time and reveal few pairs */
+    const size_t last = round < longish ? 0 : first;
     patch m;
     m.y = (int64_t)p->y - half, m.x = (int64_t)p->x - half, m.side = (size_t)(2 * half + 1);
     for (size_t k = first + 1; k-- > last;) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Launches cl/blob/sweep.cl: strips of columns with sliding windows in registers. */
+/* Launches cl/blob/sweep.cl, which moves windows in registers along strips of columns. */
 #include "host/blob/blob_family.h"
 
 #include "base/alloc.h"
@@ -7,7 +7,7 @@
 
 enum {
     FEWEST_COLUMNS = 4,
-    MOST_RADIUS = 16, /* 33 sums and 34 taps per work-item */
+    MOST_RADIUS = 16, /* needs 33 sums and 34 taps per work-item */
     MOST_RADIUS_OF_PAIRS = 12,
     SHORTEST_BAND = 32,
 };
@@ -20,7 +20,7 @@ static size_t rounded_radius(const clv_blob_plan *plan)
 bool clv_blob_sweep_family(const clv_blob_plan *plan, size_t each, size_t items, size_t groups,
                            size_t frames, clv_blob_family *f)
 {
-    /* all work-items of a wave should have the same level */
+    /* all work-items of a wavefront should have the same level */
     const size_t most = items / plan->levels, local = most >= 64 ? 64 : most >= 32 ? 32 : most;
     const size_t widest = each > 1 ? MOST_RADIUS_OF_PAIRS : MOST_RADIUS;
     if (local * each < FEWEST_COLUMNS || rounded_radius(plan) > widest) return false;

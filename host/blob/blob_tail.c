@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Computes the threshold for a given chance of a false alarm where the noise of pixels is skewed: a few photon counts,
- * electron multiplication.
+/* Computes the threshold for a given false-alarm probability where the noise of the pixels is skewed: at a few photon
+ * counts, or with electron multiplication.
  *
  * A pixel's noise is modelled as a gamma distribution of the same variance and third cumulant; its fourth cumulant is
  * slightly higher than that of Poisson counts and of electron multiplication. The response is a weighted sum of such
- * pixels. The saddle-point approximation gives its tail: P(L > K'(t)) = P(Gaussian > r*), r* = r + ln(v / r) / r,
- * r = sqrt(2 (t K' - K)), v = t sqrt(K''), with K the cumulant generating function.
- * Source: Lugannani and Rice 1980; Barndorff-Nielsen 1986 (r*). */
+ * pixels. The saddle-point approximation gives its tail: P(L > K'(t)) = P(Gaussian > r*), r* = r + ln(v / r) / r, r =
+ * sqrt(2 (t K' - K)), v = t sqrt(K''), with K the cumulant generating function. Source: Lugannani and Rice 1980;
+ * Barndorff-Nielsen 1986 (r*). */
 #include "host/blob/blob_tail.h"
 
 #include "base/alloc.h"
@@ -39,7 +39,7 @@ static void make_weights(const double *tap, size_t radius, weights *w)
     }
 }
 
-/* Returns r* at t, and the response there. `theta`: scale of the gamma distribution. */
+/* Returns r* at t, and the response at t. `theta`: scale of the gamma distribution. */
 static double star(const weights *w, double theta, double t, double *response)
 {
     const double shape = 1 / (theta * theta);
@@ -61,7 +61,7 @@ void clv_blob_tail_make(const double *tap, size_t radius, double sigmas, clv_blo
     make_weights(tap, CLV_MIN(radius, (size_t)MOST_RADIUS), &w);
     tail->at[0] = sigmas;
     for (size_t i = 1; i < CLV_BLOB_TAIL_STEPS; ++i) {
-        /* a gamma distribution's skewness is twice theta */
+        /* the skewness of a gamma distribution is twice theta */
         const double theta = (double)i / 8 / w.cubes / 2;
         double low = 0, high = fmin(2 * sigmas + 4, (1 - 1e-9) / (theta * w.largest));
         for (int round = 0; round < 60; ++round) {

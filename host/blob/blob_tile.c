@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Launches cl/blob/tile.cl: tiles in local memory. */
+/* Launches cl/blob/tile.cl, which computes tiles in local memory. */
 #include "host/blob/blob_family.h"
 
 #include "base/alloc.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Decides when cosine transforms pay, and makes their tables. */
+/* Decides when cosine transforms are faster than sums over taps, and computes their tables. */
 #include "host/blob/blob_waves.h"
 
 #include "base/alloc.h"
@@ -12,15 +12,16 @@ enum { BLOCK = CLV_BLOB_WAVE_BLOCK };
 
 static const double pi = 3.14159265358979323846;
 
-/* Cost model in nanoseconds per pixel, on two cores with vectors of 16. Sums over taps cost scale_ns per scale and
- * tap_ns per tap, which grows with the length of the ring buffers (0.07 at a radius of 12, 0.27 at 200). Transforms
- * cost plane_ns per plane and doubling_ns per doubling of its size, plus look_ns to examine the responses. Only the
- * ratios matter. They are constants, so that a movie takes the same path on all CPUs. Measured at 512x512 with 5
- * sigmas: up to sigma 10, 2.8 ms by taps and 3.2 ms by transforms; up to sigma 50, 36 ms and 4.6 ms. At 2048x2048 up to
- * sigma 20: 111 ms and 52 ms. */
+/* Cost model in nanoseconds per pixel, for two cores with vectors of 16. Sums over taps cost scale_ns per scale and
+ * tap_ns per tap; the cost per tap grows with the length of the ring buffers by radius_ns per pixel of radius (to 0.07
+ * at a radius of 12 and 0.27 at 200). Transforms cost plane_ns per plane and doubling_ns per doubling of the plane's
+ * size, plus look_ns to examine the responses. Only the ratios matter. They are constants, so that a movie is computed
+ * in the same way on all CPUs. Measured at 512x512 with 5 sigmas: up to sigma 10, 2.8 ms by taps and 3.2 ms by
+ * transforms; up to sigma 50, 36 ms and 4.6 ms. At 2048x2048 up to sigma 20: 111 ms and 52 ms. */
 static const double scale_ns = 0.25, tap_ns = 0.06, radius_ns = 0.001;
 static const double plane_ns = 1.0, doubling_ns = 0.04, look_ns = 1.7;
-static const double worth_it = 0.8; /* of the time of taps: if it is close, taps need less memory */
+/* transforms must take less than this fraction of the time of taps, because taps use less memory */
+static const double worth_it = 0.8;
 
 static const double most_bytes = 2147483648.0;
 
@@ -58,7 +59,7 @@ bool clv_blob_waves_pay(const clv_blob_plan *plan)
     return waves < worth_it * sums && 4 * (planes + 2) * padded < most_bytes;
 }
 
-/* Computes the filter's response to cos(pi k (i + 1/2) / n), [n][2] for the two kernels of a level. */
+/* Computes the filter's response to cos(pi k (i + 1/2) / n), [n][2], for the two kernels of a level. */
 static void answers(const clv_blob_plan *plan, size_t level, size_t n, const double *cosine,
                     double *out)
 {
@@ -73,8 +74,8 @@ static void answers(const clv_blob_plan *plan, size_t level, size_t n, const dou
     }
 }
 
-/* Makes the filters along y then x: [2][n] or pairs, times `scale`. LoG: q_y g_x + g_y q_x. DoG: g_y g_x of a level
- * minus that of the next. */
+/* Computes the filters along y, then along x: [2][n] or pairs, times `scale`. LoG: q_y g_x + g_y q_x. DoG: g_y g_x of a
+ * level minus g_y g_x of the next level. */
 static clv_status make_filters(const clv_blob_plan *plan, clv_blob_waves *w)
 {
     const size_t ny = w->along[0].length, nx = w->along[1].length, pitch = w->along[0].padded;
@@ -85,7 +86,7 @@ static clv_status make_filters(const clv_blob_plan *plan, clv_blob_waves *w)
     double *cosine = clv_alloc(2 * most, sizeof *cosine),
            *answer = clv_alloc(most, 4 * sizeof *answer);
     const bool ok = w->filters && cosine && answer;
-    /* both forward transforms give twice the sums; the inverse does not divide */
+    /* each forward transform gives twice the sums, and the inverse does not divide */
     const double norm = 0.25 / ((double)nx * (double)ny);
     for (int axis = 0; ok && axis < 2; ++axis) {
         const size_t n = w->along[axis].length;
@@ -98,7 +99,7 @@ static clv_status make_filters(const clv_blob_plan *plan, clv_blob_waves *w)
             const double factor = dog ? norm / (plan->options.sigma_ratio - 1) : norm;
             for (size_t i = 0; i < n; ++i) {
                 const double g = answer[2 * i], q = dog ? answer[2 * (n + i)] : answer[2 * i + 1];
-                if (axis == 0) /* first, second */
+                if (axis == 0) /* all of the first kernel, then all of the second */
                     y[i] = (float)g, y[pitch + i] = (float)q;
                 else if (dog)
                     x[2 * i] = (float)(factor * g), x[2 * i + 1] = (float)(-factor * q);

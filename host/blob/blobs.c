@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* clv_blobs and the stream: runs each push as a job, repeats frames whose list was full, and keeps spots in order until
- * they are pulled. */
+/* clv_blobs and the stream: runs each push as a job, repeats frames whose list of maxima was full, and keeps the spots
+ * in order until the caller pulls them. */
 #include "host/blob/blob_job.h"
 #include "host/blob/blob_noise.h"
 
@@ -14,16 +14,16 @@
 #include <stdio.h>
 #include <string.h>
 
-/* no more threads than one per that many */
+/* most threads, and the number of maxima or pixels per thread */
 enum { MOST_HELPERS = 16, MAXIMA_A_HELPER = 400, PIXELS_A_HELPER = 2 << 20 };
 
-/* The share of one thread: frames [first, last) of a push. */
+/* The share of one thread: the frames [first, last) of a push. */
 typedef struct helper {
     clv_blob_plan *plan;
     size_t first, last;
     clv_blob_finisher finisher;
-    float *work;           /* for the noise map of a frame */
-    clv_blob_found *spots; /* spots of all its frames */
+    float *work;           /* scratch memory for the noise map of a frame */
+    clv_blob_found *spots; /* spots of all frames in the share */
     size_t count, room, dropped, hot, empty, bad;
     clv_error error;
 } helper;
@@ -33,9 +33,9 @@ struct clv_blob_stream {
     clv_blob_plan *plan;
     helper helpers[MOST_HELPERS];
     size_t helper_count;
-    clv_blob_found *spots; /* [taken, count) are waiting to be pulled */
+    clv_blob_found *spots; /* [taken, count) wait to be pulled */
     size_t taken, count, room;
-    size_t last; /* the last pull took [last, taken) */
+    size_t last; /* the last pull returned [last, taken) */
     clv_blob_summary summary;
 };
 
@@ -62,7 +62,7 @@ static void *run_helper(void *argument)
     return NULL;
 }
 
-/* Appends the push's spots to those that wait. They become visible only after the whole push succeeded. */
+/* Appends the push's spots to the waiting ones. Callers see them only after the whole push has succeeded. */
 static clv_status append(clv_blob_stream *stream, size_t used)
 {
     size_t total = 0;
@@ -118,7 +118,7 @@ static void share_frames(clv_blob_stream *stream, size_t frames, size_t used, vo
         if (running[i]) pthread_join(threads[i], NULL);
 }
 
-/* Computes pedestals and noise maps; returns the number of bad pixels. */
+/* Computes the pedestals and noise maps of the push's frames; returns the number of bad pixels. */
 static size_t prepare(clv_blob_stream *stream, size_t frames)
 {
     const size_t pixels = stream->plan->shape.height * stream->plan->shape.width;
@@ -173,8 +173,8 @@ static clv_status run_job(clv_blob_stream *stream, size_t units, clv_report *rep
     return clv_job_run(stream->context, &job, stream->plan, report);
 }
 
-/* Repeats the frames whose list was full, with room for all their maxima, and seeded with the largest response known.
- * Keeps the larger lists, since the next push is likely to hold as many. */
+/* Repeats the frames whose list was full, with room for all their maxima, starting from the largest response known.
+ * Keeps the larger lists, because the next push is likely to have as many maxima. */
 static clv_status run_again(clv_blob_stream *stream, size_t frames, clv_report *report)
 {
     enum { MOST_KEPT = 16384 };
@@ -201,7 +201,7 @@ static clv_status run_again(clv_blob_stream *stream, size_t frames, clv_report *
     return CLV_OK;
 }
 
-/* Allocates room for usual numbers of spots. A push allocates more only when it finds more. */
+/* Allocates memory for usual numbers of spots. A push allocates more only if it finds more spots. */
 static clv_status make_room(clv_blob_stream *stream)
 {
     const size_t frames = CLV_MIN(stream->plan->shape.frames, (size_t)CLV_BLOB_USUAL_FRAMES),
@@ -294,7 +294,7 @@ clv_status clv_blobs_warm(clv_blob_stream *stream, size_t count)
     clv_status status = CLV_OK;
     plan->options.progress = NULL;
     for (int round = 0; round < 2 && !status;
-         ++round) { /* the second round reuses what the first one gave back */
+         ++round) { /* the second round reuses the memory that the first one released */
         const size_t spots = stream->summary.spots;
         status = clv_blobs_push(stream, dark, count, NULL);
         stream->count -= stream->summary.spots - spots;
@@ -342,7 +342,7 @@ void clv_blobs_close(clv_blob_stream *stream)
     clv_free(stream);
 }
 
-/* Runs one pass over all frames; *spots may be NULL. */
+/* Runs one detection over all frames; *spots may be NULL. */
 static clv_status whole(clv_context *context, const clv_blob_frames *frames, const void *pixels,
                         const clv_blob_options *options, clv_spot **spots, size_t *count,
                         clv_blob_summary *summary, clv_report *report)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Computes how noise grows at the edges: where a kernel extends beyond the volume, mirrored voxels count twice, and so
- * does their noise. */
+/* Computes how the noise of responses grows at the edges of a volume: where a kernel extends beyond the volume,
+ * mirrored voxels count twice, and so does their noise. */
 #include "host/blob/volume_plan.h"
 
 #include "base/alloc.h"
@@ -10,12 +10,12 @@
 
 enum { MOST = 2 * CLV_BLOB_MAX_RADIUS + 1 };
 
-/* Sums of products of two kernels along an axis, folded at position `at`. */
+/* Sums of products of two kernels along an axis, folded at the edges for a voxel at position `at`. */
 typedef struct sums {
     double aa, ab, bb;
 } sums;
 
-/* Adds a kernel's values to the voxels on which they fall, out[voxel - low]. The values are every second number from
+/* Adds a kernel's values to the voxels that they weight: out[voxel - low]. The values are every second number from
  * `tap` on. */
 static void fold(const double *tap, size_t radius, size_t at, size_t size, size_t low, double *out)
 {

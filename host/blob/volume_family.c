@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Forms of the volume kernels, and their launches. */
+/* Chooses the geometry of the volume kernels' forms and enqueues their launches. */
 #include "host/blob/volume_family.h"
 #include "host/blob/blob_family.h"
 
@@ -12,7 +12,7 @@
 
 enum { TX = 32, TY = 16, LANES = 16, ITEMS_A_CORE = 8, MOST_CORES = 256, LOWEST_BAND = 64 };
 
-/* Returns the number of arrays of sums that form a level's responses: A, and for the LoG also C. */
+/* Returns how many arrays of sums a level's responses are computed from: A, for the LoG also C. */
 static size_t inputs_of(const clv_volume_plan *plan)
 {
     return plan->flat->options.dog ? 1 : 2;
@@ -38,7 +38,7 @@ static clv_volume_family rows_family(const clv_volume_plan *plan, size_t cores, 
     return f;
 }
 
-/* Returns the size of the rows summed along x, in floats. */
+/* Returns the size, in floats, of the rows summed along x. */
 static size_t items_floats(const clv_volume_plan *plan, size_t planes)
 {
     return inputs_of(plan) * planes * plan->height * plan->pitch;
@@ -135,7 +135,7 @@ static float dog_factor(const clv_volume_plan *plan)
     return (float)(1 / (plan->flat->options.sigma_ratio - 1));
 }
 
-/* Enqueues A and C of level l, with the rows form. */
+/* Enqueues the sums A and C of level l in the rows form. */
 static clv_status flat_rows(const clv_volume_pass *p, size_t l)
 {
     const clv_volume_plan *plan = p->plan;
@@ -197,8 +197,8 @@ static clv_status flat_tile(const clv_volume_pass *p, size_t l)
     return launch(p, "clv_volume_tile", g, args, CLV_LEN(args));
 }
 
-/* Enqueues A and C of level l, with the items form. The rows summed along x are in the form's own memory: first those
- * of g, then those of q. */
+/* Enqueues the sums A and C of level l in the items form. The rows summed along x are in the form's own memory: first
+ * the rows of g, then those of q. */
 static clv_status flat_items(const clv_volume_pass *p, size_t l)
 {
     const clv_volume_plan *plan = p->plan;
@@ -309,7 +309,8 @@ clv_status clv_volume_look_at(const clv_volume_pass *p)
                 : p->f->form == CLV_VOLUME_TILE ? flat_tile(p, l)
                                                 : flat_items(p, l));
         CLV_TRY(deep(p, l));
-        if (l >= dog + 1) CLV_TRY(look(p, l - dog - 1)); /* the scale above it is complete now */
+        if (l >= dog + 1)
+            CLV_TRY(look(p, l - dog - 1)); /* scale l - dog - 1 now has both neighbours */
     }
     return look(p, plan->scales - 1);
 }

@@ -16,7 +16,7 @@ enum { MOST_THREADS = 16, SPOTS_A_THREAD = 32 };
 
 /* ---- thresholds ------------------------------------------------------------------------------------ */
 
-/* Returns a scale's deviation where the voxels have noise `voxel`. */
+/* Returns the noise of scale k's responses where the voxels have noise `voxel`. */
 static double noise_of(const clv_volume_plan *plan, size_t k, double voxel)
 {
     const double least =
@@ -24,7 +24,7 @@ static double noise_of(const clv_volume_plan *plan, size_t k, double voxel)
     return fmax(plan->spread[k] * (double)plan->factor[k] * voxel, least);
 }
 
-/* Returns a response of scale k at the peak, in units of its threshold. */
+/* Returns a response of scale k at the peak, divided by its threshold. */
 static double times_threshold(const clv_volume_plan *plan, const clv_volume_peak *p, size_t k,
                               double response, double voxel, const clv_blob_skew *skew)
 {
@@ -41,7 +41,7 @@ static bool in_border(const clv_volume_plan *plan, const clv_volume_peak *p)
            p->y + border >= plan->height || p->x + border >= plan->width;
 }
 
-/* Returns whether a voxel within `sigmas` times the peak's scale is not finite. */
+/* Returns whether a voxel within `sigmas` times the peak's sigma is not finite. */
 static bool bad_within(const clv_volume_plan *plan, const clv_volume_peak *p, double sigmas)
 {
     size_t low[CLV_AXES], high[CLV_AXES];
@@ -61,7 +61,7 @@ static bool bad_within(const clv_volume_plan *plan, const clv_volume_peak *p, do
     return false;
 }
 
-/* Reads a voxel near the peak in its plane; returns false outside the plane. */
+/* Reads a voxel near the peak in the peak's plane; returns false outside the plane. */
 static bool beside(const clv_volume_plan *plan, const clv_volume_peak *p, int64_t dy, int64_t dx,
                    double *value)
 {
@@ -71,8 +71,9 @@ static bool beside(const clv_volume_plan *plan, const clv_volume_peak *p, int64_
     return isfinite(*value);
 }
 
-/* Returns true for a pixel that is hot in its plane, as in frames. In a spot of the smallest sigma the four neighbours
- * have a known fraction of the centre's light; a spot needs half of it, less one deviation of their noise. */
+/* Returns true for a pixel that is hot in its plane, by the rule for frames. In a spot of the smallest sigma, the four
+ * neighbours have a known fraction of the centre's light. A peak counts as a spot if they have at least half of that
+ * fraction, less one standard deviation of their noise. */
 static bool is_hot(const clv_volume_plan *plan, const clv_volume_peak *p, double noise, double gain)
 {
     enum { REACH = 3 };
@@ -100,7 +101,7 @@ static bool is_hot(const clv_volume_plan *plan, const clv_volume_peak *p, double
     return neighbours + sqrt(others + asked * asked * own) < asked * light;
 }
 
-/* The planes' skewness and variance, each computed once. The first estimate leaves out bright spots. */
+/* The skewness and variance of each plane's noise, each computed once. The first estimate leaves out bright spots. */
 typedef struct skews {
     clv_blob_skew *of; /* [depth] */
     bool *known;
@@ -135,8 +136,8 @@ static const clv_blob_skew *skew_of(const clv_volume_plan *plan, skews *s,
     return &s->of[z];
 }
 
-/* Keeps peaks above the threshold for the local noise. A spot gathers more light in the next scale, which has less
- * noise, so a faint one counts if that scale is above its threshold. */
+/* Keeps peaks above the threshold for the local noise. The next larger scale gathers more of a spot's light and has
+ * less noise, so a faint spot also counts if that scale's response is above its threshold. */
 static clv_status above_noise(const clv_volume_plan *plan, clv_volume_peak *peaks, size_t *count,
                               clv_volume_found *found)
 {
@@ -154,7 +155,7 @@ static clv_status above_noise(const clv_volume_plan *plan, clv_volume_peak *peak
         if (fmax(above, times_threshold(plan, p, p->k, (double)p->own, voxel, &none)) > 1)
             peaks[likely++] = *p;
     }
-    /* the masks need the `likely` peaks, so these stay in place */
+    /* the masks use all `likely` peaks, so the peaks stay in place until the masks are made */
     for (size_t i = 0; i < likely && ok; ++i) {
         clv_volume_peak *p = &peaks[i];
         const clv_blob_skew *skew = skew_of(plan, &s, peaks, likely, p->z);
@@ -177,7 +178,7 @@ static clv_status above_noise(const clv_volume_plan *plan, clv_volume_peak *peak
 
 static clv_status judge(clv_volume_plan *plan, clv_volume_found *found)
 {
-    /* of the largest response, used if there is no noise at all */
+    /* fraction of the largest response, for stacks without any noise */
     static const float usual_part = 0.2f;
     const clv_blob_plan *flat = plan->flat;
     bool noiseless = flat->by_noise;
@@ -213,7 +214,7 @@ static int by_place(const clv_volume_peak *a, const clv_volume_peak *b)
     return (a->x > b->x) - (a->x < b->x);
 }
 
-/* Orders by larger sigma, larger response, then position: the first one visited stays. */
+/* Orders by larger sigma, larger response, then position: of overlapping peaks, the first in this order stays. */
 static int by_rank(const void *left, const void *right)
 {
     const clv_volume_peak *a = left, *b = right;
@@ -228,7 +229,7 @@ static int by_response(const void *left, const void *right)
     return a->own != b->own ? (a->own > b->own ? -1 : 1) : by_rank(left, right);
 }
 
-/* Returns the shared volume of two balls over that of the smaller one. */
+/* Returns the volume that two balls share, divided by the volume of the smaller ball. */
 static double overlap_of(double d, double r1, double r2)
 {
     if (d >= r1 + r2) return 0;
@@ -239,7 +240,7 @@ static double overlap_of(double d, double r1, double r2)
     return shared / (4.0 / 3 * smaller * smaller * smaller);
 }
 
-/* Cells that are at least as wide as the largest distance at which two balls touch. */
+/* Cells at least as wide as the largest distance at which two balls touch. */
 typedef struct cells {
     double side[CLV_AXES];
     size_t count[CLV_AXES];
@@ -248,7 +249,7 @@ typedef struct cells {
 
 static clv_status make_cells(const clv_volume_plan *plan, size_t peaks, cells *c)
 {
-    enum { MOST = 128 }; /* along an axis */
+    enum { MOST = 128 }; /* most cells along an axis */
     const size_t size[CLV_AXES] = { plan->depth, plan->height, plan->width };
     size_t all = 1;
     for (int a = 0; a < CLV_AXES; ++a) {
@@ -319,7 +320,7 @@ static clv_status prune(clv_volume_plan *plan)
 
 /* ---- spots ----------------------------------------------------------------------------------------- */
 
-/* One thread's share: the spots [first, last). */
+/* One thread's share of the spots: [first, last). */
 typedef struct share {
     const clv_volume_plan *plan;
     const clv_volume_spot *guess, *before;
@@ -374,7 +375,7 @@ static int by_spot(const void *left, const void *right)
     return (a->sigma > b->sigma) - (a->sigma < b->sigma);
 }
 
-/* Fits all spots twice: the second sweep subtracts the light of neighbours as the first has fitted it. */
+/* Fits all spots twice: the second sweep subtracts the light of neighbours as fitted by the first sweep. */
 static clv_status fit(const clv_volume_plan *plan, size_t threads, clv_volume_spot *spots,
                       size_t count)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fits a Gaussian integrated over the voxels to a spot of a volume, as blob_fit.c does in frames: Levenberg-Marquardt,
- * first with equal weights, then with the variance that the first fit's residuals show. The first sweep leaves out
- * voxels that are nearer to another spot; a second sweep subtracts the light of the others. The ladder of sigmas tells
- * which widths are likely. This matters for faint spots, whose fits would otherwise shrink to a few bright voxels and
- * state errors that are too small. */
+/* Fits a Gaussian integrated over the voxels to a spot of a volume, as blob_fit.c does in frames: by
+ * Levenberg-Marquardt, first with equal weights, then with weights from the variance of the first fit's residuals. The
+ * first sweep leaves out voxels that are nearer to another spot; a second sweep subtracts the light of the other spots.
+ * The ladder of sigmas says which widths are likely. This matters for faint spots, whose fits would otherwise shrink to
+ * a few bright voxels and state errors that are too small. */
 #include "host/blob/volume_plan.h"
 
 #include "base/alloc.h"
@@ -14,11 +14,11 @@
 #include <string.h>
 
 enum { REACH = 24, SIDE = 2 * REACH + 1, ROUNDS = 30 };
-/* WIDTH: along x; the width along y follows from the voxels' ratio. */
+/* WIDTH is the width along x; the width along y follows from the voxels' ratio. */
 enum { Z, Y, X, LIGHT, GROUND, WIDTH, DEPTH, UNKNOWNS };
 
-/* What is known about a width before the fit: its logarithm scatters around that of `usual` with weight `loose`
- * (inverse variance), and below `least` it is unlikely (weight `tight`). */
+/* Prior knowledge of a width: its logarithm scatters around that of `usual` with weight `loose` (inverse variance), and
+ * widths below `least` are unlikely (weight `tight`). */
 typedef struct belief {
     double usual, least, loose, tight;
 } belief;
@@ -26,7 +26,7 @@ typedef struct belief {
 typedef struct window {
     size_t from[CLV_AXES], extent[CLV_AXES], count;
     double voxel[SIDE * SIDE * SIDE];
-    double weight[SIDE * SIDE * SIDE]; /* 0: not finite, or nearer to another spot */
+    double weight[SIDE * SIDE * SIDE]; /* 0: the voxel is not finite, or nearer to another spot */
     float sorted[SIDE * SIDE * SIDE];  /* scratch memory */
     belief width, depth;
 } window;
@@ -62,7 +62,7 @@ static void take(const clv_volume_plan *plan, const clv_volume_spot *s, window *
             }
 }
 
-/* Excludes voxels that are nearer to `other` than to `spot`, in units of x. */
+/* Excludes voxels that are nearer to `other` than to `spot`. Distances are in units of a voxel's width along x. */
 static void leave_to(const clv_volume_plan *plan, window *w, const clv_volume_spot *spot,
                      const clv_volume_spot *other)
 {
@@ -82,7 +82,7 @@ static void leave_to(const clv_volume_plan *plan, window *w, const clv_volume_sp
             }
 }
 
-/* The light integrated over each voxel along one axis, with its derivatives by position and width. */
+/* The light integrated over each voxel along one axis, and its derivatives with respect to position and width. */
 typedef struct profile {
     double e[SIDE], by_c[SIDE], by_w[SIDE];
 } profile;
@@ -130,7 +130,7 @@ static void take_away(const clv_volume_plan *plan, window *w, const clv_volume_s
                 w->voxel[i] -= p[LIGHT] * s[CLV_Z].e[z] * s[CLV_Y].e[y] * s[CLV_X].e[x];
 }
 
-/* Adds what the belief contributes to the sum of squares, to J'WJ and to J'Wr of parameter `own`. */
+/* Adds the contribution of the prior to the sum of squares, and to the elements of parameter `own` in J'WJ and J'Wr. */
 static double weigh_belief(const belief *b, const double p[UNKNOWNS], size_t own, double *normal,
                            double *right)
 {
@@ -142,7 +142,7 @@ static double weigh_belief(const belief *b, const double p[UNKNOWNS], size_t own
     return b->loose * usual * usual + b->tight * low * low;
 }
 
-/* Returns the weighted sum of squares; with `normal` also computes J'WJ (lower half) and J'Wr. */
+/* Returns the weighted sum of squared residuals; with `normal` also computes J'WJ (lower half) and J'Wr. */
 static double judge(const clv_volume_plan *plan, const window *w, const double p[UNKNOWNS],
                     double *normal, double *right)
 {
@@ -221,9 +221,9 @@ static bool descend(const clv_volume_plan *plan, const window *w, double p[UNKNO
     return false;
 }
 
-/* Makes the weights the inverse of the usual variance of the window's voxels, and sets the beliefs: widths are evenly
- * distributed over the ladder, in logarithms; optics make no spot narrower than its smallest sigma. Along z optics vary
- * more. */
+/* Sets the weights to the inverse of the usual variance of the window's voxels, and sets the priors: the logarithms of
+ * widths are evenly distributed over the ladder, and optics make no spot narrower than the smallest sigma. Along z,
+ * optics vary more. */
 static void expect(const clv_volume_plan *plan, window *w)
 {
     static const double least = 0.09, least_z = 0.25, below = 0.01; /* variances of logarithms */
@@ -236,7 +236,7 @@ static void expect(const clv_volume_plan *plan, window *w)
     for (size_t i = 0; i < n; ++i)
         w->sorted[i] = fabsf(w->sorted[i] - middle);
     const double noise = n ? 1.4826 * (double)clv_nth_float(w->sorted, n, n / 2) : 0;
-    const bool known = noise > 0; /* without noise the voxels alone decide */
+    const bool known = noise > 0; /* without noise, only the voxels determine the fit */
     w->width = (belief){ sqrt(low * high), low, known / fmax(ladder, least), known / below };
     w->depth = (belief){ sqrt(low * high) * ratio, low * ratio, known / fmax(ladder, least_z),
                          known / below };
@@ -244,8 +244,8 @@ static void expect(const clv_volume_plan *plan, window *w)
         w->weight[i] /= noise * noise;
 }
 
-/* Sets the weights to the inverse of the variance a + b * light of each voxel, with a and b from the residuals. Returns
- * false where the residuals do not determine them. */
+/* Sets the weight of each voxel to the inverse of its variance a + b * light, with a and b fitted to the residuals.
+ * Returns false if the residuals do not determine a and b. */
 static bool weigh(const clv_volume_plan *plan, window *w, const double p[UNKNOWNS])
 {
     profile s[CLV_AXES];
@@ -274,11 +274,11 @@ static bool weigh(const clv_volume_plan *plan, window *w, const double p[UNKNOWN
     return true;
 }
 
-/* Returns the standard deviation of a position whose variance is `variance` in the limit of much light. As in frames
- * (blob_fit.c), two terms are missing there, and their sizes are from simulated spots of 300 to 10,000 photons: the
- * weights come from the voxels themselves, and where positions scatter by a tenth of the width, the model is no longer
- * linear. A larger `nonlinear` fits spots whose positions scatter by 0.1 of the width, but overestimates the errors of
- * spots whose positions scatter by 0.2. */
+/* Returns the standard deviation of a position, from `variance`, which is exact only in the limit of much light. Two
+ * terms are added for less light, as in frames (blob_fit.c): the weights come from the voxels themselves, and where
+ * positions scatter by a tenth of the width, the model is no longer linear. The sizes of both terms were measured on
+ * simulated spots of 300 to 10,000 photons. A larger `nonlinear` fits spots whose positions scatter by 0.1 of the
+ * width, but overestimates the errors of spots whose positions scatter by 0.2 of the width. */
 static double enlarged(double variance, double sigma)
 {
     const double scatter = 0.1, nonlinear = 15;
@@ -323,7 +323,7 @@ static bool fit_window(const clv_volume_plan *plan, window *w, const clv_volume_
     return true;
 }
 
-/* Finds the range of spots that may extend into `own`'s window. The spots are sorted by z. */
+/* Finds the range of spots that may extend into the window of spot `own`. The spots are sorted by z. */
 static void near_in_z(const clv_volume_spot *spots, size_t count, size_t own, double reach,
                       size_t *first, size_t *last)
 {
@@ -334,7 +334,7 @@ static void near_in_z(const clv_volume_spot *spots, size_t count, size_t own, do
         ++*last;
 }
 
-/* Removes the effect of spots beside `own` from its window. Returns whether there are any. */
+/* Removes the effect of neighbouring spots from the window of spot `own`. Returns whether there are any neighbours. */
 static bool clear_window(const clv_volume_plan *plan, window *w, const clv_volume_spot *guess,
                          const clv_volume_spot *before, size_t count, size_t own)
 {
@@ -369,7 +369,7 @@ void clv_volume_fit(const clv_volume_plan *plan, const clv_volume_spot *guess,
         }
         take(plan, &guess[i], w);
         const bool crowded = clear_window(plan, w, guess, before, count, i);
-        if (before && !crowded) continue; /* keep the first sweep's result */
+        if (before && !crowded) continue; /* keeps the first sweep's result */
         clv_volume_spot fitted = guess[i];
         if (fit_window(plan, w, before ? &before[i] : &guess[i], &fitted))
             spots[i] = fitted;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs slabs of a stack on a device: tables, buffers, results. */
+/* Runs slabs of a stack on a device: uploads tables, allocates buffers, enqueues launches, reads results. */
 #include "host/blob/volume_family.h"
 #include "host/blob/blob_family.h"
 
@@ -49,7 +49,7 @@ static clv_status upload_constants(clv_worker *worker, const clv_volume_plan *pl
     return upload(worker, CLV_VOLUME_FACTOR, plan->factor, plan->scales * sizeof *plan->factor);
 }
 
-/* Returns the range of planes that the slabs [first, first + count) need together. */
+/* Returns the slab that unites the slabs [first, first + count) and the planes that their responses require. */
 static clv_volume_slab all_of(const clv_volume_plan *plan, size_t first, size_t count)
 {
     const clv_volume_slab a = clv_volume_slab_of(plan, first),
@@ -69,7 +69,7 @@ static clv_status make_buffers(clv_volume_pass *p, clv_slot *slot, size_t first,
                           .extent = { all.high - all.low, s->height, s->width },
                           .stride = { s->frame_stride, s->row_stride, 1 } };
     clv_worker *worker = clv_slot_worker(slot);
-    for (unsigned key = 0; key < CLV_VOLUME_TABLES; ++key) /* these exist since setup */
+    for (unsigned key = 0; key < CLV_VOLUME_TABLES; ++key) /* the tables have existed since setup */
         CLV_TRY(clv_worker_buffer(worker, key, 0, &p->table[key]));
     CLV_TRY(clv_slot_input(slot, CLV_VOLUME_PIXELS, &box, &p->pixels));
     const size_t map = plan->depth * flat->cells * sizeof *flat->map;
@@ -97,7 +97,7 @@ clv_status clv_volume_enqueue(clv_slot *slot, size_t first, size_t count, void *
     clv_volume_pass p = { .plan = plan, .f = &f, .queue = clv_slot_queue(slot) };
     CLV_TRY(make_buffers(&p, slot, first, count));
     const size_t begin = p.pixels.offset, low = clv_volume_slab_of(plan, first).low;
-    /* the slabs follow each other in the same memory */
+    /* the slabs use the same memory one after the other */
     for (p.number = 0; p.number < count; ++p.number) {
         p.slab = clv_volume_slab_of(plan, first + p.number);
         p.pixels.offset = begin + (p.slab.low - low) * p.pixels.stride[0];
@@ -106,7 +106,7 @@ clv_status clv_volume_enqueue(clv_slot *slot, size_t first, size_t count, void *
     return CLV_OK;
 }
 
-/* Runs a form on the first slab itself. */
+/* Runs a form on the first slab of the stack, to measure its time. */
 static clv_status try_variant(clv_slot *slot, void *user)
 {
     const clv_volume_plan *plan = user;

@@ -27,7 +27,7 @@ static void place(const clv_volume_plan *plan, const clv_volume_peak *p, double 
         bool used = true;
         for (int a = 0; a < CLV_AXES; ++a)
             used = used && (loose[a] || d[a] == 0);
-        if (!used) continue; /* mirrored, or outside */
+        if (!used) continue; /* the response is mirrored or outside */
         for (int a = 0; a < CLV_AXES; ++a) {
             slope[a] += v * d[a];
             curve[a][a] += v * (d[a] ? 1 : -2);
@@ -35,7 +35,7 @@ static void place(const clv_volume_plan *plan, const clv_volume_peak *p, double 
                 curve[a][b] += v * d[a] * d[b];
         }
     }
-    /* how many of the values share a plane; likewise a line of each plane */
+    /* number of values; a third of them share a plane, and a ninth a line */
     double planes = 1;
     for (int a = 0; a < CLV_AXES; ++a)
         planes *= loose[a] ? 3 : 1;
@@ -51,7 +51,7 @@ static void place(const clv_volume_plan *plan, const clv_volume_peak *p, double 
     for (int a = 0; a < CLV_AXES; ++a)
         for (int b = 0; b < a; ++b)
             curve[b][a] = curve[a][b] = loose[a] && loose[b] ? curve[a][b] : 0;
-    /* curve * offset = -slope by Cramer's rule; negative definite at a maximum */
+    /* solves curve * offset = -slope by Cramer's rule; `curve` is negative definite at a maximum */
     const double(*c)[CLV_AXES] = (const double(*)[CLV_AXES])curve;
     const double minor = c[0][0] * c[1][1] - c[0][1] * c[1][0];
     const double cofactor[CLV_AXES][CLV_AXES] = {
@@ -75,9 +75,9 @@ static void place(const clv_volume_plan *plan, const clv_volume_peak *p, double 
         offset[a] = step[a];
 }
 
-/* Returns the spot's width. A Gaussian spot of width w has at scale s the response A 3 s^2 w^3 / (w^2 + s^2)^(5/2), so
- * the ratio of two scales' responses gives w. `low` and `high` are the scales beside the largest, or the largest and
- * one beside it. */
+/* Returns the spot's width. At scale s, a Gaussian spot of width w and amplitude A has the response A 3 s^2 w^3 / (w^2
+ * + s^2)^(5/2), so the ratio of two scales' responses gives w. The two scales are the neighbours of the largest
+ * response; if one neighbour is missing, the largest response takes its place. */
 static double width_of(const clv_volume_plan *plan, const clv_volume_peak *p)
 {
     const bool below = p->k > 0 && p->below > 0, above = p->k + 1 < plan->scales && p->above > 0;
@@ -107,7 +107,7 @@ void clv_volume_refine(const clv_volume_plan *plan, const clv_volume_peak *p, cl
     spot->response = p->own;
 }
 
-/* Sums around a spot. */
+/* Sums over the voxels around a spot. */
 typedef struct sums {
     float shell[MOST_SHELL];
     size_t seen, ball_count;
@@ -137,7 +137,7 @@ void clv_volume_measure(const clv_volume_plan *plan, const clv_volume_peak *p,
         const double radius = sqrt(2) * sigma * plan->ratio[a];
         leaves = leaves || centre[a] < radius || centre[a] + radius > (double)size[a] - 1;
     }
-    /* step between sampled voxels of the shell, so that they fit */
+    /* step between the shell's voxels, so that at most MOST_SHELL are sampled */
     const size_t every = (size_t)(volume / MOST_SHELL) + 1;
     sums s = { .seen = 0 };
     size_t kept = 0;

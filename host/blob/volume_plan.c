@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Turns options into scales and filter coefficients along three axes, thresholds, and slabs. */
+/* Turns options into scales, filter coefficients along three axes, thresholds, and slabs. */
 #include "host/blob/volume_plan.h"
 #include "host/blob/blob_noise.h"
 
@@ -14,7 +14,7 @@ _Static_assert(sizeof(clv_volume_peak) == CLV_VOLUME_PEAK_WORDS * sizeof(uint32_
                "a maximum as kernels write it");
 
 enum { SAMPLES = 65536 }; /* most voxels whose responses are sampled for the noise */
-static const size_t most_scratch = 512u << 20; /* bytes per slab */
+static const size_t most_scratch = 512u << 20; /* most bytes of scratch memory per slab */
 
 static clv_status check_stacks(clv_volume_stacks *s)
 {
@@ -71,7 +71,8 @@ static clv_status place_taps(clv_volume_plan *plan)
     return CLV_OK;
 }
 
-/* Returns the weight of the second derivatives: sigma^2 of the axis, or as in scikit-image that of the mean sigma. */
+/* Returns the weight of the second derivatives: sigma^2 along the axis, or sigma^2 of the mean sigma as in
+ * scikit-image. */
 static double weight_of(const clv_volume_plan *plan, size_t level, int axis)
 {
     const clv_volume_taps *t = plan->along[level];
@@ -114,7 +115,7 @@ static clv_status make_taps(clv_volume_plan *plan)
     return CLV_OK;
 }
 
-/* Computes what independent voxels of deviation 1 contribute to the responses of scale k. */
+/* Computes what independent voxels of standard deviation 1 contribute to the responses of scale k. */
 static void norm_of(clv_volume_plan *plan, size_t k)
 {
     clv_blob_sums s[CLV_AXES];
@@ -147,7 +148,8 @@ static void norm_of(clv_volume_plan *plan, size_t k)
 static void make_slabs(clv_volume_plan *plan, size_t wanted)
 {
     plan->pitch = clv_round_up(plan->width, 32);
-    if (plan->pitch % 256 == 0) plan->pitch += 32; /* keeps rows off the same sets of cache lines */
+    /* keeps neighbouring rows off the same sets of cache lines */
+    if (plan->pitch % 256 == 0) plan->pitch += 32;
     const size_t plane = plan->height * plan->pitch * sizeof(float);
     const size_t halo = 2 * plan->reach[CLV_Z] + 2, inputs = plan->flat->options.dog ? 1 : 2,
                  all = inputs + CLV_VOLUME_KEPT + 1;
@@ -159,7 +161,7 @@ static void make_slabs(clv_volume_plan *plan, size_t wanted)
     plan->slabs = (plan->depth + most - 1) / most;
     plan->slab = (plan->depth + plan->slabs - 1) / plan->slabs;
     plan->slabs = (plan->depth + plan->slab - 1) / plan->slab;
-    /* more than one maximum per 512 voxels is the exception: noise alone has one per some 2500 */
+    /* few slabs have more than one maximum per 512 voxels: noise alone has one per some 2500 */
     plan->capacity = clv_round_up(plan->slab * plan->height * plan->width / 512 + 1, 1024);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Responses of a stack and their maxima in plain C and float64: the reference for the kernels, and the fallback where
- * no device works. */
+/* Computes the responses of a stack and their maxima in plain C and float64: the reference for the kernels, and the
+ * fallback if no device works. */
 #include "host/blob/volume_plan.h"
 
 #include "host/blob/blob_noise.h"
@@ -24,8 +24,8 @@ static size_t step_of(const box *b, int axis)
     return step;
 }
 
-/* Sets out (add: adds to it) to the sum of taps[|j|] in[at + j] along an axis, mirrored. `which`: 0 Gaussian, 1
- * curvature. */
+/* Sets `out`, or if `add` adds to it, the sum over j of taps[|j|] in[at + j] along an axis, mirrored at the ends.
+ * `which`: 0 for the Gaussian, 1 for the curvature. */
 static void convolve(const clv_volume_plan *plan, const box *b, size_t level, int axis, int which,
                      bool add, const double *in, double *out)
 {
@@ -44,7 +44,8 @@ static void convolve(const clv_volume_plan *plan, const box *b, size_t level, in
     }
 }
 
-/* Computes the responses of one level, or for the DoG its Gaussian, into `out`; `a` and `b` are scratch. */
+/* Computes the responses of one level, or for the DoG the level's Gaussian, into `out`; `a` and `b` are scratch
+ * memory. */
 static void respond(const clv_volume_plan *plan, const box *s, size_t l, const double *voxels,
                     double *a, double *b, double *out)
 {
@@ -101,7 +102,7 @@ clv_status clv_volume_responses(const clv_volume_plan *plan, double *responses)
     return CLV_OK;
 }
 
-/* The list of maxima. */
+/* The list of a slab's maxima. */
 typedef struct list {
     const clv_volume_plan *plan;
     const double *L; /* [scales][depth][height][width] */
@@ -119,7 +120,8 @@ static double at_place(const list *v, int64_t k, int64_t z, int64_t y, int64_t x
         ->L[(((size_t)k * p->depth + (size_t)z) * p->height + (size_t)y) * p->width + (size_t)x];
 }
 
-/* Lists a voxel if it is above all neighbours before it in the order (k, z, y, x) and not below those after it. */
+/* Lists a voxel if it is larger than all neighbours before it in the order (k, z, y, x) and not smaller than all
+ * neighbours after it. */
 static void consider(const list *v, int64_t k, int64_t z, int64_t y, int64_t x)
 {
     const double value = at_place(v, k, z, y, x);

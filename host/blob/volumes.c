@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* clv_volumes: runs one job per stack, whose slabs the devices share, and then finds the spots. */
+/* clv_volumes: runs one job per stack, in which the devices share the slabs, and then finds the spots. */
 #include "host/blob/blob_noise.h"
 #include "host/blob/volume_plan.h"
 
@@ -15,7 +15,7 @@
 
 enum { MOST_THREADS = 16, SLABS_A_DEVICE = 4, PIXELS_A_THREAD = 1 << 20 };
 
-/* The planes [first, last) that one thread prepares: medians, bad pixels, noise maps. */
+/* The planes [first, last) whose medians, bad pixels and noise maps one thread computes. */
 typedef struct share {
     clv_volume_plan *plan;
     size_t first, last;
@@ -33,7 +33,8 @@ static void *prepare_planes(void *argument)
     return NULL;
 }
 
-/* Smooths each cell's noise along z with weights 1/4, 1/2, 1/4, so that fewer pixels have to be sampled per plane. */
+/* Smooths each cell's noise along z with the weights 1/4, 1/2, 1/4, so that fewer pixels per plane have to be
+ * sampled. */
 static void smooth_map(const clv_volume_plan *plan, float *line)
 {
     clv_blob_plan *flat = plan->flat;
@@ -115,7 +116,7 @@ static clv_status run_job(clv_context *context, clv_volume_plan *plan, clv_repor
     return clv_job_run(context, &job, plan, report);
 }
 
-/* Runs the job. If a list was full, repeats everything with room for as many maxima. */
+/* Runs the job. If a list was full, repeats the whole job with lists that hold all maxima. */
 static clv_status detect(clv_context *context, clv_volume_plan *plan, clv_report *report,
                          size_t *reruns)
 {
