@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The search in several wavelengths: runs PACO in every channel, combines the channels into one map, and measures the
- * companions with their spectra. */
+/* The search in several wavelengths: runs PACO in every channel, combines the channels into one map, and measures each
+ * companion's position and spectrum. */
 #include "host/patch/combine.h"
 #include "host/patch/measure.h"
 #include "host/patch/peaks.h"
@@ -15,21 +15,21 @@
 enum { MOST_FOUND = 64, MOST_SPECTRA = 64 };
 
 typedef struct state {
-    clv_channels left; /* the channels without the companions found so far */
+    clv_channels left; /* the channels, without the companions found so far */
     clv_combination how;
     const clv_paco_input *whole;
-    float *rest; /* [channels][frames][height][width] */
+    float *rest; /* [channels][frames][height][width]: data without the companions found so far */
     size_t plane;
-    double *a, *b; /* [channels][plane] of the data without those companions */
-    float *raw;    /* [spectra][plane] */
-    float *shown;  /* [spectra][plane] the same, calibrated */
+    double *a, *b; /* [channels][plane]: maps of `rest` */
+    float *raw;    /* [spectra][plane]: S/N maps */
+    float *shown;  /* [spectra][plane]: calibrated S/N maps */
     clv_price price;
-    double *places; /* x, y of the companions found */
+    double *places; /* [count][2]: x, y of the companions found */
     clv_companion *found;
     size_t count;
-    size_t *spectrum; /* [count] index of the best */
-    double *used;     /* [count][channels] spectra with which positions were found */
-    double *fluxes;   /* [count][channels][2] */
+    size_t *spectrum; /* [count]: index of each companion's best spectrum */
+    double *used;     /* [count][channels]: spectra with which the positions were found */
+    double *fluxes;   /* [count][channels][2]: flux and error of each channel */
 } state;
 
 static clv_status check(const clv_paco_input *channels, size_t count, const clv_asdi_options *o)
@@ -87,7 +87,7 @@ static clv_status calibrate(const state *s, const float *raw, const float *noise
     return CLV_OK;
 }
 
-/* Combines the maps of the remaining data, from a and b. The caller gets `w` and clears it. */
+/* Combines the maps a and b of the remaining data. The caller owns `w` and clears it. */
 static clv_status combine_rest(state *s, clv_whitening *w)
 {
     const size_t spectra = s->how.spectrum_count;
@@ -102,7 +102,8 @@ static clv_status combine_rest(state *s, clv_whitening *w)
     return status;
 }
 
-/* Finds the best peak over all spectra, and its S/N after the price of trying them; `any`: it exceeds the threshold. */
+/* Finds the highest peak over all spectra. *snr is its S/N, corrected for the number of spectra tried; *any: the S/N
+ * exceeds the threshold. */
 static clv_status best_of_all(const state *s, double threshold, size_t *place, size_t *spectrum,
                               double *snr, bool *any)
 {
@@ -127,7 +128,7 @@ static clv_status best_of_all(const state *s, double threshold, size_t *place, s
     return CLV_OK;
 }
 
-/* Copies all channels; called only once something was found. */
+/* Copies all channels; called only after a companion was found. */
 static clv_status copy_channels(state *s)
 {
     if (s->rest) return CLV_OK;
@@ -149,7 +150,7 @@ static clv_status copy_channels(state *s)
     return CLV_OK;
 }
 
-/* Subtracts companion k from all channels, or with sign -1 puts it back. */
+/* Subtracts companion k from all channels; with sign -1 adds it back. */
 static clv_status take_out(state *s, size_t k, double sign)
 {
     for (size_t l = 0; l < s->left.count; ++l) {
@@ -161,7 +162,8 @@ static clv_status take_out(state *s, size_t k, double sign)
     return CLV_OK;
 }
 
-/* Measures companion k in channels that lack the other companions. Afterwards the channels lack companion k as well. */
+/* Measures companion k in channels without the other companions. Afterwards companion k is subtracted from the channels
+ * as well. */
 static clv_status measure_one(state *s, size_t k, bool again)
 {
     const size_t n = s->left.count;
@@ -200,7 +202,7 @@ static clv_status search(state *s, double threshold, clv_whitening *w)
         CLV_TRY(measure_one(s, s->count, false));
         const clv_companion *c = &s->found[s->count++];
         for (size_t k = 0; k + 1 < s->count;
-             ++k) /* a neighbour that was not known before may have biased the others */
+             ++k) /* the new companion may have biased the others while it was unknown */
             if (hypot(s->found[k].x - c->x, s->found[k].y - c->y) < 6 * s->how.fwhm)
                 CLV_TRY(measure_one(s, k, true));
         CLV_TRY(maps_of(s, s->left.rest, s->a, s->b));
@@ -210,8 +212,8 @@ static clv_status search(state *s, double threshold, clv_whitening *w)
     return CLV_OK;
 }
 
-/* Writes the map of the whole data, calibrated by the noise of the remaining data: the best spectrum at every position,
- * corrected for the price of trying several. */
+/* Writes the map of the whole data, calibrated by the noise of the remaining data: at every position the S/N of the
+ * best spectrum, corrected for the number of spectra tried. */
 static clv_status show_whole(state *s, const clv_whitening *w, const double *a, const double *b,
                              float *snr, float *raw)
 {
@@ -233,7 +235,7 @@ static clv_status show_whole(state *s, const clv_whitening *w, const double *a, 
     return status;
 }
 
-/* Sorts all arrays by S/N, highest first. */
+/* Sorts all arrays of companions by S/N, highest first. */
 static void sort(state *s)
 {
     const size_t n = s->left.count;

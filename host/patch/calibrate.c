@@ -32,7 +32,8 @@ double clv_normal_of_log_tail(double log_p)
     return z;
 }
 
-/* log of the regularised incomplete beta function, by Lentz's continued fraction; for x < (a + 1) / (a + b + 2). */
+/* Returns the log of the regularised incomplete beta function, by Lentz's continued fraction; requires x < (a + 1) / (a
+ * + b + 2). */
 static double log_beta(double a, double b, double x)
 {
     const double tiny = 1e-300;
@@ -61,8 +62,8 @@ double clv_log_student_tail(double t, double freedom)
     return log(0.5) + log1p(-exp(t > 0 ? log_beta(b, a, 1 - x) : -INFINITY));
 }
 
-/* Returns the value of a normal distribution that is as rare as x, where x is in units of the scatter of `count`
- * samples (Mawet et al. 2014, equation 9). */
+/* Returns the value of a normal distribution that is as rare as x, where x is in units of a scatter that was estimated
+ * from `count` samples (Mawet et al. 2014, equation 9). */
 static double as_normal(double x, double count)
 {
     const double t = fabs(x) / sqrt(1 + 1 / count);
@@ -72,8 +73,9 @@ static double as_normal(double x, double count)
 /* ---- the map ------------------------------------------------------------------------------------------ */
 
 enum {
+    /* values of as_normal per annulus, at 0, 1/16, ... 8: a map has too many values to compute each */
     TABLE = 129
-}; /* tabulates as_normal at 0, 1/16, ... 8 for every annulus, since a map has millions of values */
+};
 
 static double corrected(const clv_calibration *c, size_t annulus, double x)
 {
@@ -140,9 +142,9 @@ static float select_kth(float *v, size_t count, size_t k)
     return v[k];
 }
 
-/* Returns the scatter of the values in annulus i, which is two times FWHM / 2 wide. Leaves out sources, which are
- * values beyond 5 times 1.4826 MAD. With `scaled`, takes the corrected values. Returns NaN for an annulus of fewer than
- * 8 pixels. */
+/* Returns the scatter of the values in annulus i, which extends FWHM / 2 to either side of its radius. Leaves out
+ * sources, which are values beyond 5 times 1.4826 MAD. With `scaled`, uses the corrected values. Returns NaN for an
+ * annulus of fewer than 8 pixels. */
 static double scatter(const float *noise, const clv_calibration *c, const bins *b, size_t annulus,
                       bool scaled, float *work)
 {
@@ -165,7 +167,7 @@ static double scatter(const float *noise, const clv_calibration *c, const bins *
     return kept > 0 && squares > 0 ? sqrt(squares / kept) : NAN;
 }
 
-/* Gives annuli without a value that of the nearest annulus that has one. */
+/* Fills in annuli without a value from the nearest annulus that has one. */
 static void fill(double *values, size_t count)
 {
     for (size_t i = 0; i < count; ++i)
@@ -175,14 +177,14 @@ static void fill(double *values, size_t count)
         }
 }
 
-/* Removes what is left of the scatter's change across an annulus: where the scatter changes within one, its mean is too
- * large on one side and too small on the other. Values of 5 or more are taken for sources and left out. */
+/* Corrects for the change of the scatter within an annulus, where the mean scatter is too large on one side and too
+ * small on the other. Values of 5 or more are treated as sources and left out. */
 static void refine(const float *noise, size_t width, clv_calibration *c, const bins *b,
                    size_t first, size_t last, float *work)
 {
     enum { ROUNDS = 2, REACH = 2 };
     const size_t whole =
-        last < c->count ? last - 1 : last; /* a value needs the next annulus, too */
+        last < c->count ? last - 1 : last; /* interpolation also uses the next annulus */
     const size_t from = b->first[first], to = b->first[whole];
     for (int round = 0; round < ROUNDS; ++round) {
         for (size_t i = from; i < to; ++i) {
@@ -199,8 +201,8 @@ static void refine(const float *noise, size_t width, clv_calibration *c, const b
     }
 }
 
-/* Calibrates only the annuli [first, last); the others take the values of their neighbours. `plain`: computes the scale
- * alone. */
+/* Calibrates the annuli that cover the radii from `from` to `to`; the others take the values of their neighbours.
+ * `plain`: computes the scale alone. */
 static clv_status create(const float *noise, size_t height, size_t width, double cx, double cy,
                          double fwhm, const bool *masked, double from, double to, bool plain,
                          clv_calibration *out)
@@ -308,7 +310,7 @@ double clv_calibrated(const clv_calibration *c, double snr, double x, double y)
     return (1 - t) * near + t * next;
 }
 
-/* Returns the raw value that is calibrated to the given one. Uses bisection, since calibration is monotonic. */
+/* Returns the raw value whose calibrated value is `calibrated`. Uses bisection, because calibration is monotonic. */
 double clv_uncalibrated(const clv_calibration *c, double calibrated, double x, double y)
 {
     double low = 0, high = 1;

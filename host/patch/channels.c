@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Measures a companion in several wavelengths: one position, and a flux for every channel. */
+/* Measures a companion in several wavelengths: one position for all channels, and a flux for each. */
 #include "host/patch/measure.h"
 
 #include "base/alloc.h"
@@ -33,8 +33,8 @@ static void close_plans(clv_paco_plan **plans, size_t count)
     clv_free(plans);
 }
 
-/* Returns a fit of channel l alone that allows fluxes below 0. Without them the spectrum would be biased high in
- * channels where the companion is not visible. */
+/* Returns a fit of channel l alone that allows negative fluxes. If these were excluded, the spectrum would be biased
+ * high in channels where the companion is not visible. */
 static clv_fit alone(const clv_fit *all, size_t l)
 {
     clv_fit one = *all;
@@ -63,8 +63,8 @@ static void to_mean_one(double *spectrum, size_t count)
         spectrum[l] *= (double)count / sum;
 }
 
-/* Moves the expected spectrum towards the measured one, as far as the two differ by more than the errors allow (James
- * and Stein 1961). Returns the fraction of the distance that it moved. */
+/* Moves the expected spectrum towards the measured one by the part of their distance that the errors do not explain
+ * (James and Stein 1961). Returns the moved fraction of the distance. */
 static double update(double *spectrum, const double *fluxes, size_t count)
 {
     double gg = 0, gf = 0, chi2 = 0, share = 0;
@@ -102,8 +102,8 @@ clv_status clv_channels_measure(const clv_channels *s, bool keep_place, double *
     return status;
 }
 
-/* Measures the flux errors channel by channel, with all companions in one batch. For a faint companion the hidden
- * planets have three times the flux error as their flux. */
+/* Measures the flux errors channel by channel, with all companions in one batch. For a faint companion, the injected
+ * planets have a flux of three times the flux error. */
 static clv_status flux_errors(const clv_channels *s, const clv_fit *fit, const clv_companion *found,
                               double *fluxes, size_t count)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Measures flux and position of companions, each with its error: first fits all companions in one batch, then
- * injected planets. */
+/* Measures the flux and position of companions with their errors: fits all companions in one batch, then fits injected
+ * planets to calibrate the errors. */
 #include "host/patch/fit.h"
 #include "host/patch/measure.h"
 
@@ -15,11 +15,11 @@
 
 enum { RING = 24, LEAST_RING = 6, WARM = 8, MOST_ROUNDS = 24, RING_ROUNDS = 10 };
 
-/* in units of the likelihood's error */
+/* tolerances of the fits, in units of the likelihood's error */
 static const double tolerance = 0.03, ring_tolerance = 0.25;
 
-/* Places planets like the companion on a circle about the star, away from all companions, and returns how many. Where
- * the circle through the companion is too short for LEAST_RING of them, takes the smallest circle that has room. */
+/* Places planets like the companion on a circle around the star, away from all companions, and returns their number. If
+ * the circle through the companion is too short for LEAST_RING planets, uses the smallest circle that has room. */
 static size_t make_ring(const clv_fit *f, double fwhm, const clv_companion *found, size_t count,
                         size_t which, const double *spectrum, clv_fit_planet *ring)
 {
@@ -47,7 +47,8 @@ static size_t make_ring(const clv_fit *f, double fwhm, const clv_companion *foun
     return n;
 }
 
-/* Returns the root mean square of the values, with values above three times 1.4826 median clipped to that limit. */
+/* Returns the root mean square of the values. Values above three times 1.4826 times the median are clipped to that
+ * limit first. */
 static double typical(double *values, size_t count)
 {
     for (size_t i = 1; i < count; ++i)
@@ -62,9 +63,9 @@ static double typical(double *values, size_t count)
     return sqrt(squares / (double)count);
 }
 
-/* A result divided by an error that was estimated from `count` samples follows Student's t with `count` degrees of
- * freedom, whose standard deviation is sqrt(count / (count - 2)). Returns that number, so that results scatter by 1
- * in units of the errors that are multiplied by it. */
+/* Returns sqrt(count / (count - 2)), the standard deviation of Student's t with `count` degrees of freedom. A result
+ * divided by an error that was estimated from `count` samples follows this distribution, so multiplying such errors by
+ * the returned factor makes the results scatter by 1 in units of their errors. */
 static double of_few(size_t count)
 {
     return sqrt((double)count / ((double)count - 2));
@@ -128,7 +129,7 @@ static clv_status take_options(clv_paco_options *o, const clv_paco_options *opti
     return CLV_OK;
 }
 
-/* Creates a plan for steps that need no PSF basis. Building the basis would take longer than all the rest. */
+/* Creates a plan for steps that use no PSF basis. Building the basis would take longer than all other work together. */
 static clv_status plan_without_basis(const clv_paco_input *input, const clv_paco_options *options,
                                      clv_paco_plan **plan)
 {
@@ -206,9 +207,9 @@ clv_status clv_measure_fit(const clv_fit *f, double fwhm, bool keep_places, clv_
     return status;
 }
 
-/* ---- with the patch radius that fits ---- */
+/* ---- fits with the configured patch radius ---- */
 
-/* Sets up what both halves begin with; `wide`: uses the patch radius options->measure_radius. */
+/* Sets up the fit for both measuring and error calibration. `wide`: uses the patch radius options->measure_radius. */
 static clv_status open_fit(clv_context *context, const clv_paco_input *input,
                            const clv_paco_options *options, bool wide, clv_report *report,
                            clv_paco_plan **plan, clv_fit *f)
@@ -225,7 +226,7 @@ static clv_status open_fit(clv_context *context, const clv_paco_input *input,
     return CLV_OK;
 }
 
-/* Do the patches along the planet's arc stay inside the frames, with a pixel to spare? */
+/* Returns whether the patches along the planet's arc stay inside the frames, with a margin of one pixel. */
 static bool fits(const clv_paco_plan *plan, double x, double y)
 {
     const double edge = (double)plan->margin + 1, dx = x - plan->centre_x, dy = y - plan->centre_y;
@@ -254,7 +255,7 @@ clv_status clv_measure(clv_context *context, const clv_paco_input *input,
                     : clv_fail(CLV_E_MEMORY, "paco: not enough memory for %zu companions", count);
     if (!status) memcpy(near, companions, count * sizeof *near);
     if (!status) status = clv_measure_fit(&f, fwhm_px, keep_places, companions, count, NULL);
-    /* errors are measured where the companion has moved to */
+    /* the patch must also fit at the position to which the companion has moved */
     for (size_t k = 0; k < count && !status; ++k)
         if (isnan(companions[k].flux) || !fits(plan, companions[k].x, companions[k].y))
             near[n] = near[k], who[n++] = k;
@@ -318,7 +319,7 @@ clv_status clv_paco_characterize(clv_context *context, const clv_paco_input *inp
             return clv_fail(CLV_E_ARGUMENT,
                             "characterize: the position of companion %zu is not finite", k);
     CLV_TRY(clv_measure(context, input, options, fwhm_px, keep_places, companions, count, report));
-    /* the errors need the cube without the companions */
+    /* the errors are measured in the cube without the companions */
     clv_paco_plan *plan;
     CLV_TRY(plan_without_basis(input, options, &plan));
     clv_paco_input in = plan->in;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Combines channels into one map: whitens them by the correlation of their noise and weights them by a spectrum. Also
- * computes by how much the S/N must be lowered because several spectra were tried. */
+ * computes how much the S/N must be lowered because several spectra were tried. */
 #include "host/patch/combine.h"
 #include "host/patch/calibrate.h"
 
@@ -14,23 +14,23 @@
 
 #define PI 3.14159265358979323846
 
-static const double beyond = 5; /* a value that far from 0 is not noise */
-static const double suspect =
-    3.5; /* for all channels together: a planet makes them alike, and noise is rarely that high */
+static const double beyond = 5; /* values this far from 0 are not noise */
+/* limit for the sum of all channels, in which a planet adds up and noise is rarely this high */
+static const double suspect = 3.5;
 
 static size_t separation(const clv_combination *c, size_t p)
 {
     return (size_t)hypot((double)(p % c->width) - c->cx, (double)(p / c->width) - c->cy);
 }
 
-/* Returns the S/N of a channel at a position; NaN without a value. */
+/* Returns the S/N of a channel at a position, or NaN if the position has no value. */
 static double snr_of(const double *a, const double *b, size_t at)
 {
     return a[at] > 0 ? b[at] / sqrt(a[at]) : NAN;
 }
 
-/* Measures the scatter of every channel by separation, relative to the mean of all. Channels whose noise is
- * underestimated thereby count for less, and the S/N keeps its unit where all channels are alike. */
+/* Measures the scatter of every channel by separation, relative to the mean of all channels. Thereby channels whose
+ * noise is underestimated count for less, and the S/N keeps its unit if all channels are alike. */
 static clv_status learn_scale(const clv_combination *c, const double *a, const double *b,
                               const bool *masked, clv_whitening *w)
 {
@@ -69,7 +69,7 @@ static void mask_disc(const clv_combination *c, double x, double y, double radiu
             if (hypot((double)u - x, (double)v - y) <= radius) masked[v * c->width + u] = true;
 }
 
-/* Masks what may be a planet that is not known yet: peaks and troughs of the channels' sum without whitening. */
+/* Masks possible planets that have not been found yet: peaks and troughs of the channels' sum before whitening. */
 static clv_status mask_sources(const clv_combination *c, const clv_whitening *w, const double *a,
                                const double *b, const double *places, size_t count, bool *masked)
 {
@@ -96,8 +96,8 @@ static clv_status mask_sources(const clv_combination *c, const clv_whitening *w,
     return status;
 }
 
-/* Computes s at a position in units of its scatter. Returns false where a channel has no value, or one that is too
- * large to be noise. */
+/* Computes s at a position in units of its scatter. Returns false if a channel has no value, or a value too large to be
+ * noise. */
 static bool noise_at(const clv_combination *c, const clv_whitening *w, const double *a,
                      const double *b, size_t p, double *s)
 {
@@ -109,7 +109,7 @@ static bool noise_at(const clv_combination *c, const clv_whitening *w, const dou
     return true;
 }
 
-/* Groups separations into zones that hold enough independent positions for a covariance of all channels. */
+/* Groups separations into zones, each with enough independent positions to estimate a covariance of all channels. */
 static size_t make_zones(const clv_combination *c, clv_whitening *w, const size_t *pixels,
                          double independent)
 {
@@ -126,8 +126,8 @@ static size_t make_zones(const clv_combination *c, clv_whitening *w, const size_
     return zones + 1;
 }
 
-/* Replaces the sum of products S by the Cholesky factor of its shrunk correlation: off-diagonal elements are multiplied
- * by 1 - rho, as for a patch; rho follows from the number of independent samples. */
+/* Replaces S, a sum of products, by the Cholesky factor of its shrunk correlation. Shrinking multiplies off-diagonal
+ * elements by 1 - rho, as in patches; rho depends on the number of independent samples. */
 static clv_status factorise(double *S, size_t n, double samples, double independent)
 {
     double all = 0, trace = 0, squares = 0;
@@ -159,7 +159,7 @@ clv_status clv_whitening_create(const clv_combination *c, const double *a, const
 {
     const size_t plane = c->height * c->width, n = c->channels;
     const double independent =
-        fmax(2 * PI * c->fwhm * c->fwhm / (8 * log(2)), 1); /* correlated pixels */
+        fmax(2 * PI * c->fwhm * c->fwhm / (8 * log(2)), 1); /* pixels per independent sample */
     *w = (clv_whitening){
         .radii = (size_t)hypot(fmax(c->cx, (double)c->width), fmax(c->cy, (double)c->height)) + 2
     };
@@ -262,7 +262,7 @@ clv_status clv_combine(const clv_combination *c, const clv_whitening *w, const d
     return CLV_OK;
 }
 
-/* ---- the price of the search ---------------------------------------------------------------------- */
+/* ---- correction for the number of spectra --------------------------------------------------------- */
 
 static double uniform(uint64_t *state)
 {
@@ -278,8 +278,8 @@ static double step_value(size_t i)
     return -8 + 0.5 * (double)i;
 }
 
-/* Sets `body`: where the highest S/N exceeds z in less than 3 of 10 cases, its tail is known well. Below, a small
- * relative error of the tail is a large relative error of its complement. */
+/* Sets `body` to the lowest z that the highest S/N exceeds in at most 30 % of cases: above it the tail is accurate.
+ * Below it, a small relative error of the tail is a large relative error of its complement. */
 static void set_body(clv_price *price)
 {
     const double rare = log(0.3);
@@ -304,8 +304,9 @@ clv_status clv_price_create(const double *alike, size_t count, clv_price *price)
         return clv_fail(CLV_E_MEMORY, "combine: not enough memory for %zu spectra", count);
     }
     memcpy(factor, alike, count * count * sizeof *factor);
+    /* keeps the matrix positive definite if two spectra are equal */
     for (size_t k = 0; k < count; ++k)
-        factor[k * (count + 1)] = 1 + 1e-9; /* keeps the matrix positive if spectra are equal */
+        factor[k * (count + 1)] = 1 + 1e-9;
     const bool usable = clv_cholesky(factor, count);
     uint64_t state = 28;
     for (size_t k = 0; k < count; ++k)
@@ -316,7 +317,7 @@ clv_status clv_price_create(const double *alike, size_t count, clv_price *price)
                 x[i] = dot(factor + i * count, g, i + 1);
             const double log_u = log(uniform(&state));
             for (size_t i = 0; i < CLV_PRICE_STEPS; ++i) {
-                /* puts spectrum k beyond z; the others follow from their correlation with it */
+                /* puts spectrum k beyond z; the other spectra follow from their correlation with spectrum k */
                 const double z = step_value(i),
                              mine = clv_normal_of_log_tail(log_u + clv_log_normal_tail(z));
                 size_t exceed = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Measures detection limits by injection and recovery: varies the flux of a planet at a position until it is just
+/* Measures detection limits by injection and recovery: varies the flux of an injected planet until the planet is just
  * detected, at many positions at once. */
 #include "host/patch/limit.h"
 
@@ -42,7 +42,7 @@ static double quantile(const double *sorted, size_t count, double q)
     return sorted[i] + (at - (double)i) * (sorted[next] - sorted[i]);
 }
 
-/* Collects the usable values of the planets on one circle, sorted. */
+/* Writes the usable values of the planets on one circle, sorted; returns their number. */
 static size_t collect(const clv_sought *s, size_t count, double (*of)(const clv_sought *),
                       double *values)
 {
@@ -78,7 +78,8 @@ static size_t make_circle(const clv_limits *l, double radius, size_t ring, clv_s
 {
     const size_t places = planets_at(l, radius);
     size_t n = 0;
-    for (size_t i = 0; i < places; ++i) { /* the circles begin at angles that never line up */
+    /* starts each circle at another angle, so that positions never line up */
+    for (size_t i = 0; i < places; ++i) {
         const double angle = 2 * PI * ((double)i / (double)places + 0.618034 * (double)ring);
         const double x = l->plan->centre_x + radius * cos(angle),
                      y = l->plan->centre_y + radius * sin(angle);
@@ -102,7 +103,8 @@ static clv_status curve(clv_limits *l, clv_contrast_point *points, size_t count)
     for (size_t i = 0; i < count && !status; ++i)
         first[i + 1] = first[i] + make_circle(l, points[i].separation_px, i, s + first[i]);
     if (!status) status = clv_limit_look(l, s, first[count]);
-    for (int student = 0; student < 2 && !status; ++student) { /* the result to keep comes last */
+    /* the run whose result is kept comes last */
+    for (int student = 0; student < 2 && !status; ++student) {
         for (size_t k = 0; k < first[count]; ++k) {
             const double x = s[k].x, y = s[k].y, full = clv_limit_target(l, x, y),
                          normal = full * l->snr * scale_at(l, x, y) / clv_limit_threshold(l, x, y);
@@ -133,8 +135,8 @@ static clv_status curve(clv_limits *l, clv_contrast_point *points, size_t count)
 
 /* ---- the map --------------------------------------------------------------------------------------- */
 
-/* Returns how much more flux a planet needs than one that loses nothing, interpolated between the positions. Returns
- * NaN where no flux is high enough at the nearest position. */
+/* Returns the flux that a planet needs divided by the flux of a planet that loses nothing, interpolated between the
+ * positions. Returns NaN if no flux is high enough at the nearest position. */
 static double price_at(const clv_sought *s, size_t count, double reach, double x, double y)
 {
     double sum = 0, weights = 0, nearest = INFINITY, price = NAN;
@@ -184,7 +186,7 @@ static clv_status draw_map(clv_limits *l, const double *a, float *map)
     return status;
 }
 
-/* ---- both -------------------------------------------------------------------------------------------- */
+/* ---- the curve and the map --------------------------------------------------------------------------- */
 
 static clv_status check(const clv_contrast_options *w, const clv_paco_plan *plan, double fwhm,
                         const clv_contrast_point *points, size_t count)
@@ -209,7 +211,7 @@ static clv_status check(const clv_contrast_options *w, const clv_paco_plan *plan
     return CLV_OK;
 }
 
-/* Measures the noise of the S/N map, and a. */
+/* Measures the noise of the S/N map, and its sums a. */
 static clv_status measure_noise(clv_limits *l, const clv_paco_options *options, double *a,
                                 bool *masked)
 {
@@ -237,7 +239,7 @@ static clv_status measure_noise(clv_limits *l, const clv_paco_options *options, 
     return status;
 }
 
-/* Measures the shortfall between the separations of the curve; for a map alone, from one FWHM to the edge. */
+/* Measures the shortfall at the separations of the curve; for a map alone, from one FWHM to the edge. */
 static clv_status verify(clv_limits *l, const clv_paco_options *options,
                          const clv_contrast_point *points, size_t count)
 {
@@ -265,9 +267,9 @@ clv_status clv_paco_contrast(clv_context *context, const clv_paco_input *input,
     CLV_TRY(clv_take_struct(&w, sizeof w, wanted, "clv_paco_contrast", "clv_contrast_options"));
     CLV_TRY(clv_take_struct(&o, sizeof o, options, "clv_paco_contrast", "clv_paco_options"));
     o.size = sizeof o;
-    o.psf_mode = CLV_PSF_SHIFT, o.convention = CLV_PACO_PAPER; /* as trials do */
+    o.psf_mode = CLV_PSF_SHIFT, o.convention = CLV_PACO_PAPER; /* the settings that trials use */
     clv_paco_plan *plan;
-    clv_paco_options fixed = o; /* trials need no basis of PSFs */
+    clv_paco_options fixed = o; /* trials use no PSF basis */
     fixed.psf_mode = CLV_PSF_FIXED;
     CLV_TRY(clv_paco_plan_create(input, &fixed, &plan));
     clv_limits l = { .context = context,

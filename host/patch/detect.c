@@ -10,7 +10,7 @@
 
 #define PI 3.14159265358979323846
 
-/* Returns true if no pixel within `reach` is higher. Of equal pixels the first in row-major order counts. */
+/* Returns true if no pixel within `reach` is higher. Of equal pixels, the first in row-major order counts. */
 static bool is_peak(const float *snr, size_t height, size_t width, size_t y, size_t x, double reach)
 {
     const float value = snr[y * width + x];
@@ -62,7 +62,8 @@ clv_status clv_paco_detect(const float *snr, const float *flux, const float *sig
             .x = i % width,
             .y = i / width,
             .separation_px = hypot(dx, dy),
-            .position_angle = angle < 0 ? angle + 360 : angle + 0.0, /* no -0 */
+            .position_angle =
+                angle < 0 ? angle + 360 : angle + 0.0, /* adding 0.0 turns -0 into 0 */
             .snr = snr[i],
             .flux = flux[i],
             .sigma = sigma[i],

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Gauss-Newton with Anderson acceleration. Each planet is fitted on its own, but the trials of all planets run in one
- * batch. */
+/* Fits planets by Gauss-Newton with Anderson acceleration. Each planet is fitted separately, but the trials of all
+ * planets run in one batch. */
 #include "host/patch/fit.h"
 
 #include "base/alloc.h"
@@ -11,10 +11,10 @@
 #include <string.h>
 
 static const double longest = 0.5; /* longest move, in pixels */
-static const double most = 30;     /* longest move, in units of the plain step */
+static const double most = 30;     /* longest move, in units of the Gauss-Newton step */
 
-/* Inverts a symmetric positive definite 3x3 matrix or, with n = 1, its first element. Returns false if it has no
- * inverse. */
+/* Inverts a symmetric positive definite 3x3 matrix, or with n = 1 its first element. Returns false if the inverse does
+ * not exist. */
 static bool inverse(const double *A, int n, double *out)
 {
     double l[9], column[3];
@@ -68,9 +68,9 @@ static bool newton(clv_fit_planet *p, bool place)
     return true;
 }
 
-/* Estimates from earlier rounds the step that is really needed. With D_i the changes of the step and P_i those of the
+/* Extrapolates the remaining step from earlier rounds. With D_i the changes of the step and P_i the changes of the
  * solution, g minimises |step - sum g_i D_i|, and the move is step - sum g_i (P_i + D_i). Returns false if the move was
- * cut short. */
+ * shortened. */
 static bool quicken(const clv_fit_planet *p, bool place, double *move)
 {
     memcpy(move, p->step, 3 * sizeof *move);
@@ -93,7 +93,8 @@ static bool quicken(const clv_fit_planet *p, bool place, double *move)
             along += next[i] * p->step[i];
         }
         if (!isfinite(size)) continue;
-        if (size > most * most * old) { /* far beyond the range of the earlier rounds */
+        /* the move goes far beyond the range of the earlier rounds */
+        if (size > most * most * old) {
             if (!(along > 0)) continue;
             for (int i = 0; i < 3; ++i)
                 next[i] *= most * sqrt(old / size);
@@ -104,7 +105,7 @@ static bool quicken(const clv_fit_planet *p, bool place, double *move)
     return true;
 }
 
-/* Applies a move within the limits and stores the part that was really applied in `move`. */
+/* Applies a move within the limits and stores the part that was applied in `move`. */
 static void apply(clv_fit_planet *p, double *move, bool place)
 {
     place = place && p->unit[1] > 0 && p->unit[2] > 0;
@@ -131,7 +132,7 @@ static void apply(clv_fit_planet *p, double *move, bool place)
     p->at.flux = flux, p->at.x += dx, p->at.y += dy, p->at.aside_x -= dx, p->at.aside_y -= dy;
 }
 
-/* Returns the largest component of a move, in errors of this round. */
+/* Returns the largest component of a move, in units of this round's errors. */
 static double largest(const clv_fit_planet *p, const double *move)
 {
     const double errors[3] = { p->flux_err, p->x_err, p->y_err };
@@ -141,7 +142,7 @@ static double largest(const clv_fit_planet *p, const double *move)
     return highest;
 }
 
-/* Evaluates one round; returns true when the planet has converged. The plain step may be much shorter than the
+/* Evaluates one round; returns true if the planet has converged. The Gauss-Newton step may be much shorter than the
  * remaining distance, so convergence also requires a small accelerated step. */
 static bool advance(clv_fit_planet *p, bool place, bool negative, double tolerance)
 {
@@ -165,8 +166,8 @@ static bool advance(clv_fit_planet *p, bool place, bool negative, double toleran
     return false;
 }
 
-/* Sums the trials over all channels. In channel l the image is that of a planet of flux 1 times the spectrum e_l, so
- * that the channel's A counts e_l^2 times, and its c counts e_l times. */
+/* Sums the trials over all channels. In channel l, the image is that of a planet of flux 1 times e_l, the spectrum's
+ * value, so the channel's A is multiplied by e_l^2, and its c by e_l. */
 static clv_status run_trials(const clv_fit *fit, const clv_fit_planet *planets, const size_t *who,
                              clv_trial *trials, size_t count)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fits flux and position of many planets at once: the solution is where the score sums of their trials vanish. */
+/* Fits the flux and position of many planets at once. At the solution, the score sums of a planet's trials vanish. */
 #ifndef CLEAVE_HOST_PATCH_FIT_H
 #define CLEAVE_HOST_PATCH_FIT_H
 
@@ -8,13 +8,15 @@
 /* A planet to fit. `at` holds the initial guess before the fit and the solution after it. */
 typedef struct clv_fit_planet {
     clv_trial at;
-    double reach; /* how far the planet may move, in pixels; 0: its position is known */
-    const double
-        *spectrum; /* [channel_count] its flux in a channel, times at.flux; NULL: 1 in all */
-    double flux_err, x_err, y_err;   /* out: errors from the likelihood; NaN where there are none */
-    double start_x, start_y;         /* private to the fit, like all fields below */
-    double unit[3];                  /* unit of the fields below: the errors when the fit began */
-    double past[3][3], change[3][3]; /* moves of earlier rounds; how they changed the step */
+    double reach; /* how far the planet may move, in pixels; 0: the position is fixed */
+    /* [channel_count] flux in each channel, divided by at.flux; NULL: 1 in all channels */
+    const double *spectrum;
+    /* out: errors from the likelihood; NaN if they cannot be computed */
+    double flux_err, x_err, y_err;
+    double start_x, start_y; /* private to the fit, like all fields below */
+    double unit[3];          /* unit of the fields below: the errors at the start of the fit */
+    /* moves of earlier rounds, and the changes of the step that they caused */
+    double past[3][3], change[3][3];
     double last[3], step[3];
     double low, high; /* the solution lies between these fluxes */
     size_t known;
@@ -23,10 +25,10 @@ typedef struct clv_fit_planet {
 
 typedef struct clv_fit {
     clv_context *context;
-    const clv_paco_plan *plan;            /* geometry, and the data of a single channel */
-    const clv_paco_plan *const *channels; /* the data of several channels; NULL: only one */
+    const clv_paco_plan *plan;            /* geometry; for a single channel also the data */
+    const clv_paco_plan *const *channels; /* the data of several channels; NULL: one channel */
     size_t channel_count;
-    bool negative; /* fluxes below 0 are valid solutions, too */
+    bool negative; /* negative fluxes are valid solutions, too */
     clv_progress *progress;
     void *user;
     clv_report *report;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Finds frames that differ from the others, and repairs pixels that are not finite. */
+/* Finds frames that differ from the other frames, and repairs pixels that are not finite. */
 #include "base/alloc.h"
 #include "base/error.h"
 
@@ -22,8 +22,8 @@ static float median(float *values, size_t count)
     return count % 2 ? values[count / 2] : 0.5f * values[count / 2 - 1] + 0.5f * values[count / 2];
 }
 
-/* Writes |value - median| / MAD over time of a pixel, per frame; NaN where the pixel is NaN. Returns false if the pixel
- * is of no use. */
+/* Writes |value - median| / MAD over time of a pixel, one value per frame; NaN where the pixel is NaN. Returns false if
+ * the pixel cannot be used. */
 static bool deviations(const float *series, size_t frames, float *work, float *out)
 {
     size_t count = 0;
@@ -49,7 +49,7 @@ clv_status clv_paco_frames(const clv_paco_input *in, double limit, clv_paco_fram
                  plane = in->frame_stride ? in->frame_stride : row * in->height,
                  pixels = in->height * in->width;
     size_t step = pixels / SAMPLES + 1, used = 0;
-    /* avoid sampling the same columns again and again */
+    /* avoids sampling the same columns in every row */
     if (step > 1 && in->width % step == 0) ++step;
     const size_t most = pixels / step + 1;
     float *series = clv_alloc(2 * in->frames + 1, sizeof *series),
@@ -101,8 +101,8 @@ clv_status clv_paco_frame_weights(const clv_paco_frame *frames, size_t count,
     return CLV_OK;
 }
 
-/* Computes mean and standard deviation over time from the frames that are not rejected; NaN where fewer than half of
- * them have the pixel. */
+/* Computes a pixel's mean and standard deviation over time from the frames that are not rejected; NaN if fewer than
+ * half of these frames have the pixel. */
 static void measure(const float *cube, const clv_paco_frame *judged, size_t frames, size_t plane,
                     size_t p, float *mean, float *deviation)
 {
@@ -130,7 +130,8 @@ typedef struct mender {
     float weight[2 * REACH + 1][2 * REACH + 1];
 } mender;
 
-/* Estimates a pixel from its neighbours, in units of each pixel's own mean and spread. */
+/* Estimates a pixel from its neighbours: averages their deviations in units of each neighbour's own mean and spread,
+ * and applies the result to the pixel's mean and spread. */
 static float estimate(const mender *m, size_t y, size_t x)
 {
     const size_t p = y * m->width + x;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Finds the flux at which a planet is just detected: the rule of false position on the S/N of trials, with all planets
- * in one batch. */
+/* Finds the flux at which a planet is just detected, by the rule of false position on the S/N of trials. All planets
+ * are tried in one batch. */
 #include "host/patch/limit.h"
 
 #include "base/alloc.h"
@@ -17,8 +17,8 @@ int clv_limit_progress(const char *job, size_t done, size_t total, void *user)
     return l->progress ? l->progress("paco contrast", l->settled, l->total, l->user) : 0;
 }
 
-/* Computes S/N and flux of the maps with a planet injected at each position that is not done. With `both`, injects it
- * with either sign and takes half of the difference, so that the noise at the position cancels. */
+/* Injects a planet at each position that is not done, and computes the S/N and flux at that position. With `both`,
+ * injects a planet of either sign and takes half of the difference, so that the noise at the position cancels. */
 static clv_status hide(clv_limits *l, const clv_sought *s, size_t count, bool both, double *snr,
                        double *flux)
 {
@@ -27,7 +27,7 @@ static clv_status hide(clv_limits *l, const clv_sought *s, size_t count, bool bo
     size_t n = 0;
     if (!trials)
         return clv_fail(CLV_E_MEMORY, "contrast: not enough memory for %zu planets", count);
-    /* nothing is subtracted: the planet is part of the statistics, as in a search */
+    /* subtracts nothing: the planet is part of the statistics, as in a search */
     for (size_t k = 0; k < count; ++k)
         for (size_t i = 0; i < signs && !s[k].done; ++i)
             trials[n++] =
@@ -49,8 +49,8 @@ static clv_status hide(clv_limits *l, const clv_sought *s, size_t count, bool bo
     return status;
 }
 
-/* Chooses the flux to try next: larger ones until the S/N is exceeded, then between the two ends by the rule of false
- * position in the Illinois variant, which halves the weight of an end that stays. */
+/* Chooses the next flux to try. It grows until the S/N exceeds the target, and then lies between the two ends of the
+ * interval, by the Illinois variant of the rule of false position, which halves the weight of an end that stays. */
 static void step(clv_sought *s, double snr, double recovered)
 {
     s->recovered = recovered;
@@ -63,7 +63,7 @@ static void step(clv_sought *s, double snr, double recovered)
         if (s->side > 0) s->low_snr = s->target + 0.5 * (s->low_snr - s->target);
         s->side = 1;
     } else if (isinf(s->high)) {
-        /* brighter planets hide more of themselves: if the S/N falls again, the target is never reached */
+        /* a brighter planet suppresses more of its own signal; if the S/N falls again, the target is never reached */
         const bool hopeless = snr < s->low_snr && s->flux * s->root > 4 * s->target;
         s->low = s->flux, s->low_snr = snr;
         s->flux = hopeless || s->flux * s->root > 1e4 * s->target ? INFINITY : 1.6 * s->flux;
@@ -104,7 +104,7 @@ clv_status clv_limit_seek(clv_limits *l, clv_sought *s, size_t count, bool both)
     return status;
 }
 
-/* Stores what the positions hold without planets: the noise and sqrt(a). */
+/* Stores the values of each position without a planet: the noise and sqrt(a). */
 clv_status clv_limit_look(clv_limits *l, clv_sought *s, size_t count)
 {
     clv_trial *trials = clv_alloc(count + 1, sizeof *trials);
@@ -124,10 +124,11 @@ clv_status clv_limit_look(clv_limits *l, clv_sought *s, size_t count)
     return status;
 }
 
-/* Prepares a search for the S/N `target`, from 1.5 times the flux that would reach it if the planet lost nothing. */
+/* Prepares a search for the S/N `target`. The first flux is 1.5 times the flux that would reach the target if the
+ * planet lost nothing. */
 void clv_limit_begin(clv_sought *s, double target, bool both)
 {
-    if (isnan(s->flux)) return; /* position not usable */
+    if (isnan(s->flux)) return; /* the position cannot be used */
     const double there = both ? 0 : s->without * s->root;
     s->target = target;
     s->low = 0, s->low_snr = there, s->high = INFINITY, s->high_snr = 0;

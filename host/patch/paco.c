@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* clv_paco: makes the plan, runs the job and computes the maps from its sums. */
+/* clv_paco: makes the plan, runs the job and computes the maps from the job's sums. */
 #include "host/patch/paco_family.h"
 
 #include "base/alloc.h"
@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { MOST_PADDING = 4096 }; /* elements of a row on a device beyond twice its width */
+enum { MOST_PADDING = 4096 }; /* most elements of a device's row beyond twice the width */
 
 /* Adds a chunk's part of the map to the sums, row by row. */
 static void add_part(clv_paco_plan *plan, const clv_paco_chunk *c, size_t pitch,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Kernel forms: rows of explicit vectors for CPUs, work-items side by side for GPUs. */
+/* Chooses the geometry of the kernels' forms: rows of explicit vectors for CPUs, one work-item per pixel or work-groups
+ * for GPUs. */
 #include "host/patch/paco_family.h"
 
 #include "base/alloc.h"
@@ -26,9 +27,10 @@ const char *const *clv_paco_variants(const clv_device *device)
     return clv_variants_for(device, for_cores, for_rasterisers, for_gpus);
 }
 
-/* With AVX-512, sixteen lanes are 1.6 times as fast as eight. With AVX2 alone (EPYC, Zen 3) and 49 pixels, eight lanes
- * take 0.75 of the time of sixteen for a shifted PSF (25.5 ms and 34.2 ms with PoCL, 28.8 ms and 38.3 ms with Intel's
- * runtime), and 0.87 for a fixed one (22.2 ms and 25.6 ms with PoCL, 12.3 ms and 13.4 ms with Intel's). */
+/* Figures from 49 pixels per patch. With AVX-512, sixteen lanes are 1.6 times as fast as eight. With AVX2 alone (EPYC,
+ * Zen 3), eight lanes take 0.75 of the time of sixteen for a shifted PSF (25.5 ms and 34.2 ms with PoCL, 28.8 ms and
+ * 38.3 ms with Intel's runtime), and 0.87 for a fixed PSF (22.2 ms and 25.6 ms with PoCL, 12.3 ms and 13.4 ms with
+ * Intel's runtime). */
 bool clv_paco_usual(const clv_device *device, size_t *variant)
 {
     if (clv_device_facts(device)->device_class != CLV_CLASS_CPU) return false;
@@ -36,7 +38,7 @@ bool clv_paco_usual(const clv_device *device, size_t *variant)
     return true;
 }
 
-/* Returns the local memory of a team in floats, as TEAM_FLOATS in cl/patch/solve_group.cl. */
+/* Returns the local memory of a team in floats, the value of TEAM_FLOATS in cl/patch/solve_group.cl. */
 static size_t solve_floats(size_t p, size_t q, size_t side)
 {
     const size_t own = (p + q + 7) / 8, team = 2 * side;
@@ -51,7 +53,7 @@ size_t clv_paco_local_floats(const clv_paco_plan *plan, const clv_paco_family *f
     return f->teams * solve_floats(plan->pixels, plan->basis.vectors, f->side);
 }
 
-/* Returns the local memory of the projection in floats, as in cl/patch/project_group.cl. */
+/* Returns the local memory of the projection in floats; cl/patch/project_group.cl has the same formula. */
 static size_t project_floats(const clv_paco_plan *plan, size_t patches)
 {
     const size_t p = plan->pixels, q = plan->basis.vectors;
@@ -64,12 +66,12 @@ size_t clv_paco_project_floats(const clv_paco_plan *plan, const clv_paco_family 
     return project_floats(plan, f->project_patches);
 }
 
-/* Chooses work-group sizes within the device's limits; 0 where none fits. */
+/* Chooses work-group sizes within the device's limits; a size is 0 if none fits. */
 static void choose_groups(const clv_paco_plan *plan, const clv_probe_device *facts,
                           clv_paco_family *f)
 {
-    /* by the registers of the solver, 3 groups of 128 fit a compute unit of sm_86 but only 1 of 256; by the local
-     * memory of the projection, 3 to 6 */
+    /* limited by the solver's registers, a compute unit of sm_86 runs 3 groups of 128 but only 1 of 256; limited by the
+     * projection's local memory, 3 to 6 */
     const size_t group = 128, few_bytes = 20480;
     f->side = clv_round_up(plan->pixels + plan->basis.vectors, 32);
     f->teams = CLV_MAX(group / (2 * f->side), (size_t)1);
@@ -97,9 +99,8 @@ clv_paco_family clv_paco_family_of(const clv_paco_plan *plan, const clv_device *
         f.local = 1;
         f.map_rows = 8;
         f.item_frames = plan->in.frames;
-        f.max_workers =
-            8 * CLV_MAX(facts->compute_units,
-                        1u); /* a few per core: one that is slow for a while costs little */
+        /* several per core, so that a core that is slow for a while delays the others little */
+        f.max_workers = 8 * CLV_MAX(facts->compute_units, 1u);
     } else {
         f.lanes = 1;
         f.tile = f.local = facts->device_class == CLV_CLASS_SOFTWARE ? 32 : 64;
@@ -108,13 +109,13 @@ clv_paco_family clv_paco_family_of(const clv_paco_plan *plan, const clv_device *
         f.max_workers = CLV_PACO_ITEM_WORKERS;
         f.in_groups = strcmp(name, "group") == 0;
         if (f.in_groups) {
-            f.tile = 1; /* a team writes what belongs to its patch */
+            f.tile = 1; /* each team writes only its own patch */
             if (plan->shifted) f.frame_block = facts->flags.few_registers ? 2 : 4;
             choose_groups(plan, facts, &f);
         }
     }
     if (facts->flags
-            .loop_limit) { /* beyond it results are wrong without an error: stay well below */
+            .loop_limit) { /* beyond the limit, results are wrong without an error: stays well below it */
         f.max_turns = facts->flags.loop_limit / 2;
         f.max_workers = SIZE_MAX;
     }
@@ -134,7 +135,7 @@ clv_paco_family clv_paco_family_for(const clv_paco_plan *plan, const clv_worker 
 enum {
     LANES = 1 << 0,
     TILE = 1 << 1,
-    SYSTEM = 1 << 2, /* P, Q, MA: the size of the equations */
+    SYSTEM = 1 << 2, /* P, Q, MA: the dimensions of the equations */
     TERMS_B = 1 << 3,
     SHIFTED = 1 << 4,
     LAGS = 1 << 5,

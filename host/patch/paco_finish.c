@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Converts sums to maps: units, NaN, and the reason for every NaN. */
+/* Converts sums to maps: applies units, and records the reason for every NaN. */
 #include "host/patch/paco_plan.h"
 
 #include "base/alloc.h"
 
 #include <math.h>
 
-/* Returns the worst state among the pixels of a patch. */
+/* Returns the worst state of any pixel of a patch. */
 static uint8_t patch_state(const clv_paco_plan *plan, size_t row, size_t col)
 {
     uint8_t worst = CLV_PIXEL_GOOD;
@@ -20,8 +20,7 @@ static uint8_t patch_state(const clv_paco_plan *plan, size_t row, size_t col)
     return worst;
 }
 
-/* Returns the counter of the reason why position (y, x) has no value: the first reason on its way through the
- * frames. */
+/* Returns the counter of the reason why position (y, x) has no value: the first reason in the order of the frames. */
 static size_t *reason(const clv_paco_plan *plan, size_t y, size_t x, clv_paco_counts *counts)
 {
     const int64_t margin = (int64_t)plan->margin;

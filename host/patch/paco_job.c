@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs a chunk of PACO on a device: constants, five launches, results. cl/patch/paco.clh describes the layout of the
- * arrays. */
+/* Runs a chunk of PACO on a device: uploads constants, enqueues five launches, reads results. cl/patch/paco.clh
+ * describes the layout of the arrays. */
 #include "host/patch/paco_family.h"
 
 #include "base/alloc.h"
@@ -28,7 +28,7 @@ clv_paco_chunk clv_paco_chunk_of(const clv_paco_plan *plan, size_t first, size_t
 {
     const size_t r = plan->radius, units = clv_paco_units(plan), last = first + count;
     clv_paco_chunk c = { .centre0 = plan->margin + first, .centre_rows = count };
-    /* the map's edges belong to the first and the last row of patches */
+    /* the rows beyond the first and the last patch centre belong to the first and the last chunk */
     c.first = first ? c.centre0 : 0;
     c.rows = (last == units ? plan->in.height : plan->margin + last) - c.first;
     c.band0 = CLV_MIN(c.first, c.centre0 - r);
@@ -44,7 +44,8 @@ size_t clv_paco_units(const clv_paco_plan *plan)
 
 enum { PART_ROWS = 8 };
 
-/* Sizes of a chunk's arrays in bytes, and how many of its rows are solved and projected at a time (all but on CPUs). */
+/* Sizes of a chunk's arrays in bytes, and the number of rows that are solved and projected at a time: on CPUs a part of
+ * the chunk, elsewhere all. */
 typedef struct sizes {
     size_t rows, data, lags, weights, hits, sums, scratch;
 } sizes;
@@ -105,7 +106,7 @@ static clv_status upload(clv_worker *worker, unsigned key, const void *data, siz
     return clv_write(clv_worker_queue(worker), buffer, 0, data, bytes);
 }
 
-/* Uploads the tables. Offsets are in elements inside D and V and depend on the family's pitch. */
+/* Uploads the tables. Offsets are in elements within D and V and depend on the family's pitch. */
 static clv_status upload_tables(clv_worker *worker, const clv_paco_plan *plan,
                                 const clv_paco_family *f)
 {
@@ -122,8 +123,8 @@ static clv_status upload_tables(clv_worker *worker, const clv_paco_plan *plan,
         goto cleanup;
     }
     for (size_t k = 0; k < f->lags_padded; ++k) {
-        const clv_offset lag =
-            plan->lag[CLV_MIN(k, plan->lags - 1)]; /* the last block repeats one */
+        /* the last block is filled up with a repeated lag */
+        const clv_offset lag = plan->lag[CLV_MIN(k, plan->lags - 1)];
         shift[k] = lag.dy * plane + lag.dx;
         row[k] = (uint8_t)lag.dy;
     }
@@ -172,7 +173,7 @@ typedef struct pass {
 static clv_buffer *constant(const pass *p, unsigned key)
 {
     clv_buffer *buffer = NULL;
-    /* the buffer exists since setup */
+    /* the buffer has existed since setup */
     (void)clv_worker_buffer(clv_slot_worker(p->slot), key, 0, &buffer);
     return buffer;
 }
@@ -344,7 +345,7 @@ static clv_status project(const pass *p, clv_buffer *data, clv_buffer *weights,
     return CLV_OK;
 }
 
-/* If `add`, adds to the sums that earlier launches for other rows of the chunk have written. */
+/* Adds the hits to the sums. `add`: keeps the sums that earlier launches for other rows of the chunk have written. */
 static clv_status accumulate(const pass *p, clv_buffer *hits, clv_buffer *sums, clv_buffer *found,
                              bool add)
 {
@@ -418,19 +419,19 @@ clv_status clv_paco_enqueue_rows(clv_slot *slot, size_t first, size_t count, voi
     return CLV_OK;
 }
 
-/* Do the device's limits allow the work-groups, for kernels that never end loops early? */
+/* Returns whether the device's limits allow the work-groups, for kernels that never leave loops early. */
 static bool fits(const clv_paco_family *f)
 {
     return f->teams && f->project_patches && f->max_turns == UINT64_MAX;
 }
 
-/* Runs a variant on the first rows of the problem itself: real data, real sizes. */
+/* Runs a variant on the first rows of the problem, with its real data and sizes, to measure the variant's time. */
 static clv_status try_variant(clv_slot *slot, void *user)
 {
     const clv_paco_plan *plan = user;
     clv_worker *worker = clv_slot_worker(slot);
     const clv_paco_family f = clv_paco_family_for(plan, worker);
-    /* a few work-groups for every compute unit of a card */
+    /* a few work-groups per compute unit of a GPU */
     const clv_probe_device *facts = clv_device_facts(clv_worker_device(worker));
     const size_t filling =
         facts->device_class == CLV_CLASS_DISCRETE_GPU ? 128 * (size_t)facts->compute_units : 256;
@@ -456,9 +457,8 @@ clv_status clv_paco_setup(clv_worker *worker, void *user)
     else
         clv_tune(worker, "paco", problem, names, try_variant, user);
     const clv_paco_family f = clv_paco_family_for(plan, worker);
-    if (f.in_groups && !fits(&f))
-        clv_worker_use_variant(worker,
-                               1); /* noted for a smaller patch; the others need no local memory */
+    /* declared for a smaller patch; the other kernels use no local memory */
+    if (f.in_groups && !fits(&f)) clv_worker_use_variant(worker, 1);
     const clv_paco_family fitting = clv_paco_family_for(plan, worker);
     return upload_constants(worker, plan, &fitting);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* PACO as a job: unit u is row margin + u of the patch centres. */
+/* PACO as a job: unit u is the row margin + u of patch centres. */
 #ifndef CLEAVE_HOST_PATCH_PACO_JOB_H
 #define CLEAVE_HOST_PATCH_PACO_JOB_H
 
@@ -10,17 +10,18 @@ enum {
     CLV_PACO_SUMS,  /* int64 [4][map rows][map pitch] */
     CLV_PACO_FOUND, /* uint32 [map rows][map pitch] */
     CLV_PACO_STATE, /* uint8 [band rows][pitch] */
-    CLV_PACO_SHAPE, /* a clv_paco_layout: the pitches of the others, which depend on the device */
+    /* a clv_paco_layout: the pitches of the other results, which depend on the device */
+    CLV_PACO_SHAPE,
     CLV_PACO_RESULTS
 };
 
-/* The rows of a chunk and the rows that they touch. */
+/* The rows of a chunk and all rows that its patches touch. */
 typedef struct clv_paco_chunk {
     size_t first, rows;          /* pixel rows that belong to the chunk */
-    size_t centre0, centre_rows; /* rows of patch centres among them */
-    /* pixel rows under their patches, including the chunk's own rows */
+    size_t centre0, centre_rows; /* rows of patch centres among the chunk's rows */
+    /* pixel rows under the chunk's patches, including the chunk's own rows */
     size_t band0, band_rows;
-    size_t map0, map_rows; /* map rows to which they can contribute */
+    size_t map0, map_rows; /* map rows to which the chunk's patches can contribute */
 } clv_paco_chunk;
 
 size_t clv_paco_units(const clv_paco_plan *plan);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Everything that a PACO run computes before its chunks. */
+/* Computes everything that a PACO run has to compute before its chunks: geometry, scales, PSF basis. */
 #include "host/patch/paco_plan.h"
 
 #include "base/alloc.h"
@@ -99,7 +99,8 @@ static void make_disc(clv_paco_plan *plan)
             if (dy * dy + dx * dx <= r * r) plan->offset[plan->pixels++] = (clv_offset){ dy, dx };
 }
 
-/* Lists the distances between any two pixels of the disc, each once, and records which pair has which distance. */
+/* Lists the differences between the positions of any two pixels of the disc, each once, and records the difference of
+ * each pair. */
 static clv_status make_lags(clv_paco_plan *plan)
 {
     enum { SIDE = 4 * CLV_PACO_MAX_RADIUS + 1 };
@@ -157,16 +158,16 @@ static clv_status make_rotations(clv_paco_plan *plan, bool reverse)
     return CLV_OK;
 }
 
-/* Chooses the scale 2^-k, with 2^k the median change of a pixel against frame 0. Squares then stay inside float32's
- * range, whatever the unit of the cube. Samples a fixed pattern of pixels, so that the same cube always gets the same
- * scale. */
+/* Chooses the scale 2^-k, where 2^k is the median change of a pixel against frame 0. With this scale, squares stay
+ * within float32's range, whatever the unit of the cube. Samples a fixed pattern of pixels, so that the same cube
+ * always has the same scale. */
 static void choose_scale(clv_paco_plan *plan)
 {
     enum { MOST = 65536, EXPONENTS = 256 };
     const clv_paco_input *in = &plan->in;
     const size_t total = (in->frames - 1) * in->height * in->width;
     size_t step = total / MOST | 1, count = 0, of_exponent[EXPONENTS] = { 0 };
-    if (step % in->width == 0) step += 2; /* avoid sampling the same column again and again */
+    if (step % in->width == 0) step += 2; /* avoids sampling the same column in every row */
     for (size_t n = 0; n < total; n += step) {
         const size_t l = 1 + n / (in->height * in->width), p = n % (in->height * in->width);
         const float *pixel = in->cube + p / in->width * in->row_stride + p % in->width;
@@ -179,7 +180,7 @@ static void choose_scale(clv_paco_plan *plan)
     }
     plan->scale = 1;
     if (!count) return;
-    /* exponent of the median: value < 2^(biased - 126), which is all that is needed of it */
+    /* biased exponent of the median, value < 2^(biased - 126): the scale depends on nothing else */
     int biased = 0;
     for (size_t below = of_exponent[0]; below <= count / 2; below += of_exponent[biased])
         ++biased;
@@ -267,7 +268,7 @@ clv_paco_place clv_paco_locate(const clv_paco_plan *plan, size_t frame, size_t y
     const int64_t row = (int64_t)y * r->c - (int64_t)x * r->s + r->row0;
     const int64_t col = (int64_t)x * r->c + (int64_t)y * r->s + r->col0;
     const int64_t low = 0xffffffff,
-                  zero = plan->half; /* `half` says where the centre of a pixel lies */
+                  zero = plan->half; /* `half` states where the centre of a pixel lies */
     return (clv_paco_place){ .row = row >> 32,
                              .col = col >> 32,
                              .fy = (double)((row & low) - zero) * 0x1p-32,
@@ -277,7 +278,8 @@ clv_paco_place clv_paco_locate(const clv_paco_plan *plan, size_t frame, size_t y
 void clv_paco_map_rows(const clv_paco_plan *plan, size_t first, size_t count, size_t *map_first,
                        size_t *map_count)
 {
-    const double top = (double)first - 1, bottom = (double)(first + count); /* one row of slack */
+    /* one row of tolerance on either side */
+    const double top = (double)first - 1, bottom = (double)(first + count);
     double low = (double)plan->in.height, high = -1;
     for (size_t l = 0; l < plan->in.frames; ++l) {
         const double c = (double)plan->turn[l].c * 0x1p-32, s = (double)plan->turn[l].s * 0x1p-32;

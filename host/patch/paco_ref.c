@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* PACO in plain C and float64, patch by patch: the reference for the kernels, and the fallback where no device works.
- * It shifts the PSF exactly, not through a basis. */
+/* Computes PACO in plain C and float64, patch by patch: the reference for the kernels, and the fallback if no device
+ * works. It shifts the PSF exactly, without a basis. */
 #include "host/patch/paco_family.h"
 
 #include "base/alloc.h"
@@ -30,7 +30,7 @@ static void judge_pixels(const clv_paco_plan *plan, size_t row, uint8_t *state)
     }
 }
 
-/* Extracts the residuals of the patch at (row, col); returns false if one of its pixels cannot be used. */
+/* Extracts the residuals of the patch at (row, col); returns false if one of the patch's pixels cannot be used. */
 static bool take_patch(const clv_paco_plan *plan, size_t row, size_t col, workspace *w)
 {
     const clv_paco_input *in = &plan->in;
@@ -50,7 +50,7 @@ static bool take_patch(const clv_paco_plan *plan, size_t row, size_t col, worksp
             w->residuals[l * plan->pixels + i] = d;
             squares += d * d;
         }
-        /* a spread of rounding errors alone counts as zero variance */
+        /* a spread as small as rounding errors counts as zero variance */
         const double level = 1e-14 * fabs(mean) * plan->scale;
         if (!(squares > (double)in->frames * level * level) || !isfinite(squares)) return false;
     }
@@ -108,7 +108,7 @@ static void add_hit(const clv_paco_plan *plan, const target *t, size_t y, size_t
 }
 
 /* Adds to every map position to which the patch contributes in frame l. With z = L^-1 d: a = |L^-1 h|^2, b = (L^-1
- * h).z */
+ * h).z. */
 static void serve_frame(const clv_paco_plan *plan, const target *t, size_t l, size_t row,
                         size_t col, workspace *w)
 {

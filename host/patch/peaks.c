@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Finds the highest peak of an S/N map that is not known yet. Each peak is calibrated with the noise outside itself. */
+/* Finds the highest peak of an S/N map that is not a known companion. Each peak is calibrated with the noise outside
+ * the peak. */
 #include "host/patch/peaks.h"
 #include "host/patch/calibrate.h"
 
@@ -10,7 +11,7 @@
 
 #define PI 3.14159265358979323846
 
-/* Is pixel p within one FWHM of a companion that was found? */
+/* Returns whether pixel p is within one FWHM of a companion that was found. */
 static bool known(const clv_peaks *s, size_t p)
 {
     for (size_t k = 0; k < s->count; ++k)
@@ -20,7 +21,7 @@ static bool known(const clv_peaks *s, size_t p)
     return false;
 }
 
-/* Is pixel p at least as high as its eight neighbours? */
+/* Returns whether pixel p is at least as high as its eight neighbours. */
 static bool is_peak(const clv_peaks *s, size_t p)
 {
     const size_t width = s->width, height = s->height, x = p % width, y = p / width;
@@ -30,8 +31,8 @@ static bool is_peak(const clv_peaks *s, size_t p)
     return true;
 }
 
-/* Returns an upper limit of a peak's S/N after it is taken out of the noise: a peak as wide as the PSF holds the share
- * z^2 F / (2 pi r) of the variance in its annulus. */
+/* Returns an upper limit of a peak's S/N after the peak has been excluded from the noise: a peak as wide as the PSF
+ * contributes the share z^2 F / (2 pi r) of the variance in its annulus. */
 static double at_most(const clv_peaks *s, size_t p)
 {
     const double z = s->calibrated[p],
@@ -66,8 +67,8 @@ clv_status clv_peaks_best(const clv_peaks *s, double threshold, size_t *best, do
 }
 
 /* Returns the false-alarm probability from the geometry of random fields (Adler 1981). Neighbouring pixels of a smooth
- * map are correlated, but its peaks may lie anywhere: in an area A, on average A 4 ln 2 / F^2 (2 pi)^-3/2 z
- * exp(-z^2 / 2) of them exceed z. This assumes that the noise is correlated like the autocorrelation of the PSF. */
+ * map are correlated, but its peaks may lie anywhere: in an area A, on average A 4 ln 2 / F^2 (2 pi)^-3/2 z exp(-z^2 /
+ * 2) peaks exceed z. This assumes that the noise is correlated like the autocorrelation of the PSF. */
 double clv_false_alarm(double snr, double pixels, double fwhm)
 {
     const double z = fmax(snr, 1); /* the formula holds for high peaks */

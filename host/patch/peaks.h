@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Finds the highest peak of an S/N map, and how often noise alone produces one as high. */
+/* Finds the highest peak of an S/N map, and computes how often noise alone produces a peak as high. */
 #ifndef CLEAVE_HOST_PATCH_PEAKS_H
 #define CLEAVE_HOST_PATCH_PEAKS_H
 
@@ -14,8 +14,8 @@ typedef struct clv_peaks {
     size_t count;
 } clv_peaks;
 
-/* Finds the peak with the highest calibrated S/N, each calibrated with the noise outside itself. `any`: one exceeds the
- * threshold. */
+/* Finds the peak with the highest calibrated S/N; each peak is calibrated with the noise outside the peak. *any: the
+ * peak's S/N exceeds the threshold. */
 clv_status clv_peaks_best(const clv_peaks *peaks, double threshold, size_t *best, double *value,
                           bool *any);
 

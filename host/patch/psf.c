@@ -104,12 +104,12 @@ clv_status clv_psf_recentre(float *psf, size_t size, double *dx, double *dy)
     if (!psf || !dx || !dy) return clv_fail(CLV_E_ARGUMENT, "psf: NULL");
     CLV_TRY(fit_gaussian(psf, size, p));
     *dx = p[2] - (double)(size / 2), *dy = p[1] - (double)(size / 2);
-    if (hypot(*dx, *dy) < 0.02) return CLV_OK; /* below the fit's error */
+    if (hypot(*dx, *dy) < 0.02) return CLV_OK; /* the shift is below the fit's error */
     return clv_psf_move(psf, size, -*dy, -*dx);
 }
 
-/* Returns the flux in a disc of diameter `fwhm` about the centre pixel; pixels on its edge count by their area
- * inside. */
+/* Returns the flux in a disc of diameter `fwhm` around the centre pixel; pixels on the disc's edge count by the share
+ * of their area inside it. */
 static double aperture_flux(const float *psf, size_t size, double fwhm)
 {
     enum { FINE = 32 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The PSF at sub-pixel positions: exact shifts, and a small basis for all of them. */
+/* Computes the PSF at sub-pixel positions: exact shifts, and a small basis that represents all shifts. */
 #include "host/patch/paco_plan.h"
 
 #include "base/alloc.h"
@@ -12,17 +12,17 @@
 #define PI 3.14159265358979323846
 
 enum {
-    NODES = 25, /* samples per direction for the fits: far more than terms */
+    NODES = 25, /* samples per direction for the fits: many more than the polynomials have terms */
     SAMPLES = NODES * NODES,
     REACH = CLV_PACO_MAX_PSF + 2 * CLV_PACO_MAX_RADIUS + 1,
     SPAN = 2 * CLV_PACO_MAX_RADIUS + 1,
 };
 
-/* Writes the kernel K of the Fourier shift by s along one direction of n (even) points. The shift is out[i] = sum_j
- * K(i - j) in[j] with, for u = d - s,
- *   Re K(d) = sin(pi u) / (n tan(pi u / n))       Im K(d) = (-1)^d sin(pi s) / n
- * The imaginary part comes from the Nyquist frequency alone. Of the 2-D product the real part is kept: Re Ky Re Kx - Im
- * Ky Im Kx. */
+/* Writes the kernel K of the Fourier shift by s along one direction of n (even) points. The shift is out[i] = sum_j K(i
+ * - j) in[j] with, for u = d - s,
+ * Re K(d) = sin(pi u) / (n tan(pi u / n)), Im K(d) = (-1)^d sin(pi s) / n.
+ * The imaginary part comes from the Nyquist frequency alone. Of the 2-D product only the real part is used: Re Ky Re Kx
+ * - Im Ky Im Kx. */
 static void shift_kernel(int n, double s, int first, int count, double *re, double *im)
 {
     const double sine = sin(PI * s);
@@ -42,7 +42,7 @@ typedef struct patch_kernel {
 static void make_kernel(const clv_paco_plan *plan, double s, patch_kernel *k)
 {
     const int size = (int)plan->in.psf_size, r = (int)plan->radius;
-    /* a ring of zeros, and one row more where the side would be odd */
+    /* a ring of zeros, and one more row to make the side even */
     const int n = size + 2 + (size & 1), first = size / 2 - r - (size - 1);
     shift_kernel(n, s, first, size + 2 * r, k->re, k->im);
 }
@@ -64,7 +64,7 @@ static void move_column(const clv_paco_plan *plan, const patch_kernel *ky, int x
     }
 }
 
-/* Adds to h what this column contributes to the patch's pixels. */
+/* Adds the contribution of the shifted column x to the patch's pixels h. */
 static void add_column(const clv_paco_plan *plan, const patch_kernel *kx, int x, const double *re,
                        const double *im, double *h)
 {
@@ -94,8 +94,8 @@ void clv_psf_shifted(const clv_paco_plan *plan, double fy, double fx, double *h)
     }
 }
 
-/* Computes out[k] = sum_j K(k + whole - j - s) in[j] with `in` zero outside: a shift by s pixels, whose whole part is a
- * copy. `kernel` [2 size - 1] is Re K at the distances from 1 - size on. */
+/* Computes out[k] = sum_j K(k + whole - j - s) in[j], with `in` zero outside: a shift by s pixels after a copy by the
+ * `whole` pixels. `kernel` [2 size - 1] is Re K at the distances from 1 - size on. */
 static void move_line(const double *in, size_t size, size_t step, int whole, const double *kernel,
                       double *out)
 {
@@ -142,8 +142,7 @@ clv_status clv_psf_move(float *psf, size_t size, double fy, double fx)
     return CLV_OK;
 }
 
-/* Evaluates the monomials y^j x^k in order of total degree: 1, y, x, yy, yx, xx, ... as cl/patch/project.cl builds
- * them. */
+/* Evaluates the monomials y^j x^k in the order of cl/patch/project.cl, by total degree: 1, y, x, yy, yx, xx, ... */
 static void monomials(double y, double x, size_t terms, double *phi)
 {
     /* index of the first monomial of this degree, and of the degree below */
@@ -158,16 +157,18 @@ static void monomials(double y, double x, size_t terms, double *phi)
     }
 }
 
-/* Returns a Chebyshev node on [-0.5, 0.5]; these nodes keep the errors even up to the ends. */
+/* Returns a Chebyshev node on [-0.5, 0.5]; fits at these nodes have even errors up to the ends. */
 static double node(int i)
 {
     return -0.5 * cos(PI * (i + 0.5) / NODES);
 }
 
-/* Samples the PSF at all nodes [NODES][NODES][pixels]; `columns` [2][psf_size][SPAN] serves all nodes of a row. */
+/* Samples the PSF at all nodes [NODES][NODES][pixels]. `columns` [2][psf_size][SPAN] is scratch memory for all nodes of
+ * one row. */
 static void sample_shifts(const clv_paco_plan *plan, double *columns, double *samples)
 {
-    const double to_centre = plan->half ? 0 : 0.5; /* truncation leaves remainders in [0, 1) */
+    /* truncation leaves sub-pixel positions in [0, 1) */
+    const double to_centre = plan->half ? 0 : 0.5;
     const int size = (int)plan->in.psf_size;
     double *re = columns, *im = columns + (size_t)size * SPAN;
     patch_kernel k;
@@ -186,7 +187,7 @@ static void sample_shifts(const clv_paco_plan *plan, double *columns, double *sa
     }
 }
 
-/* Finds the strongest directions of the samples: eigenvectors of their Gram matrix. */
+/* Finds the strongest directions of the samples: the eigenvectors of their Gram matrix. */
 static size_t strongest(const double *samples, size_t pixels, size_t most, double *gram,
                         double *values, double *vectors)
 {
@@ -202,7 +203,7 @@ static size_t strongest(const double *samples, size_t pixels, size_t most, doubl
     size_t enough = 1; /* singular values are the square roots of `values` */
     while (enough < most && values[enough] > 1e-10 * values[0])
         ++enough;
-    const size_t rounded = clv_round_up(enough, 5); /* kernels take five at a time */
+    const size_t rounded = clv_round_up(enough, 5); /* kernels compute five vectors at a time */
     return rounded < most ? rounded : most;
 }
 
@@ -241,7 +242,7 @@ static void release(scratch *s)
     clv_free(s->targets), clv_free(s->coefficients), clv_free(s->work), clv_free(s->out);
 }
 
-/* Builds the basis of a PSF that does not move: the PSF itself, with constants for polynomials. */
+/* Builds the basis of a PSF that is not shifted: the PSF itself, with constants as polynomials. */
 static clv_status fixed_basis(const clv_paco_plan *plan, clv_psf_basis *basis)
 {
     double h[CLV_PACO_MAX_PIXELS];
@@ -278,7 +279,7 @@ static clv_status moving_basis(const clv_paco_plan *plan, size_t most, scratch *
         for (size_t k = 0; k < q; ++k)
             basis->B[i * q + k] = (float)s->vectors[k * pixels + i];
 
-    /* c_q(f): projections on the basis, fitted by polynomials */
+    /* c_q(f): projections of the shifted PSFs on the basis, fitted by polynomials */
     for (size_t n = 0; n < SAMPLES; ++n)
         for (size_t k = 0; k < q; ++k) {
             double sum = 0;
@@ -290,7 +291,7 @@ static clv_status moving_basis(const clv_paco_plan *plan, size_t most, scratch *
     for (size_t m = 0; m < basis->terms_b * q; ++m)
         basis->X[m] = (float)s->out[m];
 
-    /* products c_p c_q of those polynomials, fitted by polynomials of a lower degree than theirs */
+    /* products c_p c_q of those polynomials, fitted by polynomials of a degree below that of the product */
     for (size_t n = 0; n < SAMPLES; ++n) {
         double phi[CLV_PACO_TERMS_B], c[CLV_PACO_MAX_VECTORS], *target = s->targets + n * pairs;
         monomials(node((int)n / NODES), node((int)n % NODES), basis->terms_b, phi);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The search: measures the best peak and subtracts it from the data, until no peak above the threshold is left. */
+/* The search: measures the highest peak and subtracts its companion from the data, until no peak above the threshold is
+ * left. */
 #include "host/patch/calibrate.h"
 #include "host/patch/measure.h"
 #include "host/patch/paco_plan.h"
@@ -18,12 +19,12 @@ typedef struct state {
     clv_context *context;
     clv_paco_input in;  /* strides filled in; the cube is the data without the companions found */
     const float *whole; /* the caller's cube */
-    float *rest;        /* the same without the companions found */
+    float *rest;        /* the caller's cube without the companions found */
     const clv_paco_options *options;
     double fwhm, cx, cy;
     double *a, *b;        /* maps of the remaining data */
     float *snr, *snr_now; /* S/N of the remaining data, raw and calibrated */
-    double *places;       /* x, y of the companions found */
+    double *places;       /* [count][2]: x, y of the companions found */
     clv_companion *found;
     size_t count;
     clv_report *report;
@@ -46,10 +47,11 @@ static clv_status map_of_rest(state *s)
                               s->places, s->count, s->snr_now);
 }
 
-/* Measures companion k in a cube that lacks the other companions. Afterwards `rest` lacks companion k as well. */
+/* Measures companion k in a cube without the other companions. Afterwards companion k is subtracted from `rest` as
+ * well. */
 static clv_status measure_one(state *s, size_t k)
 {
-    if (!s->rest) { /* copy the cube, only once something was found */
+    if (!s->rest) { /* copies the cube only after a companion was found */
         s->rest = clv_alloc(s->in.frames * s->in.frame_stride, sizeof *s->rest);
         if (!s->rest)
             return clv_fail(CLV_E_MEMORY, "search: not enough memory for %zu frames", s->in.frames);
@@ -58,7 +60,7 @@ static clv_status measure_one(state *s, size_t k)
     }
     clv_companion *c = &s->found[k];
     const clv_companion before = *c;
-    if (c->flux > 0) { /* put it back */
+    if (c->flux > 0) { /* adds the companion back */
         clv_companion back = *c;
         back.flux = -c->flux;
         CLV_TRY(clv_paco_subtract(&s->in, s->options, &back, 1, s->rest));
@@ -104,7 +106,7 @@ static clv_status search(state *s, double threshold)
                               .false_alarm = clv_false_alarm(snr, (double)valid, s->fwhm) };
         CLV_TRY(measure_one(s, s->count));
         ++s->count;
-        /* a neighbour that was not known before may have biased the others */
+        /* the new companion may have biased the others while it was unknown */
         for (size_t k = 0; k < s->count; ++k) {
             const clv_companion *other = &s->found[k];
             if (k + 1 == s->count || hypot(other->x - c->x, other->y - c->y) < 6 * s->fwhm)
@@ -157,8 +159,9 @@ clv_status clv_paco_search(clv_context *context, const clv_paco_input *input,
                                 s.snr_now);
     if (!status) status = search(&s, threshold);
     /* the map of the whole cube, calibrated by the noise of the remaining data */
+    /* nothing was subtracted, so the maps are equal */
     if (!status && !s.count)
-        memcpy(snr, s.snr_now, plane * sizeof *snr); /* nothing was taken out: this is that map */
+        memcpy(snr, s.snr_now, plane * sizeof *snr);
     else if (!status)
         status = clv_paco_calibrate(raw, s.snr, s.in.height, s.in.width, s.cx, s.cy, fwhm_px,
                                     s.places, s.count, snr);

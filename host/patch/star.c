@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Finds the star: the point about which the mean frame is symmetric. */
+/* Finds the star: the point around which the mean frame is symmetric. */
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/options.h"
@@ -13,7 +13,7 @@ typedef struct image {
     size_t height, width;
 } image;
 
-/* Computes the weighted mean of each pixel over the frames that have it; 0 where none has it. */
+/* Computes the weighted mean of each pixel over the frames in which it is valid; 0 if it is valid in none. */
 static clv_status mean_frame(const clv_paco_input *in, image *mean)
 {
     const size_t row = in->row_stride ? in->row_stride : in->width,
@@ -58,7 +58,8 @@ static double value_at(const image *m, double y, double x)
 }
 
 /* Returns sum w (I(c + d) - I(c - d))^2 over half a disc, divided by the variance of both halves: 0 for perfect
- * symmetry, about 1 for none. The weights 1 / (1 + |d|) favour the core over the halo, which moves with the wind. */
+ * symmetry, about 1 for no symmetry. The weights w = 1 / (1 + |d|) favour the core over the halo, whose shape changes
+ * with the wind. */
 static double asymmetry(const image *m, double cy, double cx, int radius, bool favour_core)
 {
     double difference = 0, sum = 0, squares = 0, weights = 0;
@@ -74,7 +75,7 @@ static double asymmetry(const image *m, double cy, double cx, int radius, bool f
     return variance > 0 ? difference / variance : 2;
 }
 
-/* Finds the best point of a square grid about (cy, cx) that stays `margin` away from the edges. */
+/* Finds the best point of a square grid around (cy, cx) that stays at least a margin away from the edges. */
 static double search(const image *m, double *cy, double *cx, double reach, double step, int radius,
                      bool favour_core)
 {

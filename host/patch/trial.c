@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs a batch of trials as a job: unit k is the k-th trial that stays inside the frame. */
+/* Runs a batch of trials as a job: unit k is the k-th of the trials that stay inside the frame. */
 #include "host/patch/trial.h"
 
 #include "base/alloc.h"
@@ -17,11 +17,11 @@
 enum { DATA, COEFFICIENTS, PLACES, ORIGINS, FLUX, INJECTED, TABLE };
 enum { SPOTS = 1, TEMPLATES, SCRATCH };
 
-/* How a device runs the trials. */
+/* The way in which a device runs the trials. */
 typedef struct form {
     bool in_groups;
     size_t lanes, row, group, entries, workers;
-    /* trials whose images are kept at once; on CPUs as many as fit the caches */
+    /* trials whose images are stored at once; on CPUs, as many as fit in the caches */
     size_t together;
 } form;
 
@@ -75,8 +75,8 @@ static clv_status upload(clv_worker *worker, unsigned key, const void *data, siz
     return clv_write(clv_worker_queue(worker), buffer, 0, data, bytes);
 }
 
-/* Uploads the rows of the disc for CPUs (half width and number of the first pixel), or the offsets of its pixels for
- * GPUs. */
+/* Uploads the disc: for CPUs its rows (half width, and number of the first pixel), for GPUs the offsets of its
+ * pixels. */
 static clv_status upload_table(clv_worker *worker, const clv_trials *b, bool in_groups)
 {
     int32_t table[2 * CLV_PACO_MAX_PIXELS];
@@ -110,7 +110,7 @@ static clv_status setup(clv_worker *worker, void *user)
 static clv_buffer *constant(const clv_slot *slot, unsigned key)
 {
     clv_buffer *buffer = NULL;
-    /* the buffer exists since setup */
+    /* the buffer has existed since setup */
     (void)clv_worker_buffer(clv_slot_worker(slot), key, 0, &buffer);
     return buffer;
 }
@@ -222,8 +222,8 @@ static clv_status enqueue(clv_slot *slot, size_t first, size_t count, void *user
     return CLV_OK;
 }
 
-/* Adds one frame's sums. Converts the derivatives from the frame's axes to the map's: x and y move the planet by (-s,
- * c) and (c, s). */
+/* Adds one frame's sums to the trial. Converts the derivatives from the frame's axes to the map's: a step in x or y of
+ * the map moves the planet in the frame by (-s, c) or (c, s). */
 static void add_frame(const float *v, const clv_rotation *turn, clv_trial *t)
 {
     const double c = (double)turn->c * 0x1p-32, s = (double)turn->s * 0x1p-32,
@@ -330,7 +330,7 @@ static clv_trial_place place_of(const clv_rotation *turn, double row, double col
                               (float)(col - x), turn->weight, turn->gain };
 }
 
-/* Computes the positions of all trials in all frames. Trials that leave the frame are left out. */
+/* Computes the positions of all trials in all frames. Trials whose planet leaves the frame are left out. */
 static clv_status make_places(clv_trials *b, size_t count)
 {
     const clv_paco_plan *plan = b->plan;

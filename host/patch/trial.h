@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Trials: tests a planet of a given flux at a given position, using all frames of the patches that it passes. */
+/* Trials: each tests a planet of a given flux at a given position, with all frames of the patches that the planet
+ * crosses. */
 #ifndef CLEAVE_HOST_PATCH_TRIAL_H
 #define CLEAVE_HOST_PATCH_TRIAL_H
 
@@ -8,11 +9,11 @@
 typedef struct clv_trial {
     double x, y; /* position in the map */
     double flux; /* flux of the planet that is subtracted from the data */
-    double
-        injected; /* flux of a planet that is added to the data first, at x + aside_x, y + aside_y */
+    /* flux of a planet that is first added to the data, at x + aside_x, y + aside_y */
+    double injected;
     double aside_x, aside_y;
-    /* Results; NaN where a patch leaves the frame or cannot be used. With J = (h, dh/dx, dh/dy): A = J'C^-1 J as
-     * [3][3], c = J'C^-1 z, where z is the patch without the planet and without its mean. */
+    /* Results; NaN if a patch leaves the frame or cannot be used. With J = (h, dh/dx, dh/dy): A = J'C^-1 J as [3][3], c
+     * = J'C^-1 z, where z is the patch without the planet and without its mean. */
     double A[9], c[3];
     double a, b; /* h'C^-1 h and h'C^-1 (z + flux h) */
 } clv_trial;
@@ -21,20 +22,20 @@ typedef struct clv_trial {
 typedef struct clv_trial_place {
     int32_t row, col;
     float fy, fx;
-    float weight, gain; /* of the frame, as in clv_rotation */
+    float weight, gain; /* weight of the frame, as in clv_rotation */
 } clv_trial_place;
 
 /* A batch in progress. */
 typedef struct clv_trials {
     const clv_paco_plan *plan;
-    clv_trial *trials; /* `order` lists first those that stay inside the frame */
+    clv_trial *trials; /* `order` lists the trials that stay inside the frame first */
     size_t *order, count;
-    size_t row0, col0, height, width; /* the part of the frames that the batch needs */
-    float *data;         /* [frames][height][width] and 16 more: (cube - mean) * scale */
+    size_t row0, col0, height, width; /* the part of the frames that the batch uses */
+    float *data;         /* [frames][height][width], and 16 elements more: (cube - mean) * scale */
     float *coefficients; /* [psf_size][CLV_TRIAL_TERMS][stride] */
     size_t stride;
-    clv_trial_place *places,
-        *origins; /* [count][frames], relative to row0 and col0; of the planets injected */
+    /* [count][frames], relative to row0 and col0; `origins`: of the injected planets */
+    clv_trial_place *places, *origins;
     float *flux, *injected; /* [count], in the kernels' units */
 } clv_trials;
 
@@ -45,7 +46,7 @@ clv_status clv_trials_run(clv_context *context, const clv_paco_plan *plan, clv_t
 
 /* ---- trial_ref.c ---- */
 
-/* The result buffer: [trials][frames][CLV_TRIAL_SUMS] of the trials [first, first + count) of the batch. */
+/* The result buffer: [trials][frames][CLV_TRIAL_SUMS], for the trials [first, first + count) of the batch. */
 enum { CLV_TRIAL_RESULT };
 clv_status clv_trial_reference(clv_slot *slot, size_t first, size_t count, void *batch);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Trials in plain C and float64: the reference for the kernels, and the fallback where no device works. The planets'
- * images come from Fourier shifts, not from polynomials, and the derivatives from their differences. */
+/* Computes trials in plain C and float64: the reference for the kernels, and the fallback if no device works. The
+ * planets' images come from Fourier shifts, not from polynomials, and the derivatives from differences of images. */
 #include "host/patch/trial.h"
 
 #include "base/alloc.h"
@@ -12,9 +12,9 @@
 #include <string.h>
 
 typedef struct workspace {
-    float *out;         /* [frames][size][size]: the planet that is subtracted */
-    float *in;          /* the same for the planet that is injected */
-    float *image[3];    /* [size][size]: planet of a frame, and its derivatives */
+    float *out;         /* [frames][size][size]: images of the subtracted planet */
+    float *in;          /* [frames][size][size]: images of the injected planet */
+    float *image[3];    /* [size][size]: the planet in one frame, and its derivatives */
     double *q, *matrix; /* [frames][pixels], [pixels][pixels] */
     double right[4][CLV_PACO_MAX_PIXELS];
 } workspace;
@@ -76,7 +76,7 @@ static void gather(const clv_trials *b, size_t k, size_t l, workspace *w)
     }
 }
 
-/* Computes the sums of frame l, once its patch is gathered. */
+/* Computes the sums of frame l after the frame's patch has been gathered. */
 static void one_frame(const clv_trials *b, workspace *w, float *sums)
 {
     const size_t p = b->plan->pixels, frames = b->plan->in.frames;

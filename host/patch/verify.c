@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Measures what S/N a search gives to planets at the limit. A planet in a trial meets the noise of the sequence as it
- * is. In a search, however, the planet's own traces along its arc are part of the noise, and its peak is the highest of
- * a few pixels. */
+/* Measures the S/N that a search measures for planets at the detection limit. In a trial, a planet is compared with the
+ * noise of the sequence alone. In a search, the planet's own traces along its arc are part of the noise, and its peak
+ * is the highest of a few pixels. */
 #include "host/patch/limit.h"
 
 #include "base/alloc.h"
@@ -15,12 +15,13 @@
 
 enum { PLANETS = 12, TURNS = 2 };
 
-static const size_t every[TURNS] = { 3, 1 }; /* planet step of each turn; the first may be rough */
+/* step between the planets used in each turn; the first turn may be rough */
+static const size_t every[TURNS] = { 3, 1 };
 
-/* The part of the frames that determines the S/N of planets at one separation, and its maps. */
+/* The part of the frames that determines the S/N of planets at one separation, and the maps of that part. */
 typedef struct window {
-    clv_paco_plan *plan; /* plan->in.cube is `cube` */
-    size_t x, y;         /* its first pixel in the frame */
+    clv_paco_plan *plan; /* plan->in.cube points to `cube` */
+    size_t x, y;         /* first pixel of the window in the frame */
     float *cube, *snr;
     double *a, *b;
     bool *masked;
@@ -33,14 +34,16 @@ static void close_window(window *w)
     *w = (window){ 0 };
 }
 
-/* Returns how many pixels of one side of the frame are within `reach` of the centre, and the first of them. */
+/* Returns how many pixels along one side of the frame are within `reach` of the centre, and sets *first to the first of
+ * them. */
 static size_t cut(double centre, double reach, size_t side, size_t *first)
 {
     *first = (size_t)fmax(floor(centre - reach), 0);
     return (size_t)fmin(ceil(centre + reach) + 1, (double)side) - *first;
 }
 
-/* Opens a window around the circle of radius r, with all annuli from which its noise is measured, and their patches. */
+/* Opens a window around the circle of radius r. It contains all annuli from which the noise at r is measured, and their
+ * patches. */
 static clv_status open_window(const clv_limits *l, const clv_paco_options *options, double r,
                               window *w)
 {
@@ -95,7 +98,8 @@ static clv_status hide_one(clv_limits *l, bool reverse, const clv_sought *s, con
     return CLV_OK;
 }
 
-/* Computes the S/N that a search gives the planet: that of its highest pixel, calibrated by the noise elsewhere. */
+/* Computes the S/N that a search measures for the planet: the S/N of its highest pixel, calibrated by the noise
+ * elsewhere. */
 static clv_status value_of(const clv_limits *l, const clv_sought *s, const window *w, double *value)
 {
     const clv_paco_input *in = &w->plan->in;
@@ -120,8 +124,8 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Averages each ring with two neighbours on either side, since a few planets determine it to no better than 2 or
- * 3 %. */
+/* Averages each ring with its two neighbours on either side, because a few planets determine a ring's value only to 2
+ * or 3 %. */
 static void smooth(clv_limits *l)
 {
     double was[CLV_LIMIT_RINGS];
@@ -136,7 +140,7 @@ static void smooth(clv_limits *l)
     }
 }
 
-/* Writes the S/N values that a search gives the planets of a ring, sorted. */
+/* Writes the S/N values, sorted, that a search measures for the planets of a ring. */
 static clv_status judge(clv_limits *l, const clv_paco_options *o, double r, const clv_sought *s,
                         size_t step, double *values, size_t *count)
 {
@@ -155,7 +159,7 @@ static clv_status judge(clv_limits *l, const clv_paco_options *o, double r, cons
     return status;
 }
 
-/* Runs one turn: makes planets as bright as the current limits, measures their S/N in a search, and improves the
+/* Runs one turn: makes planets as bright as the current limits, measures their S/N as in a search, and improves the
  * limits. */
 static clv_status turn(clv_limits *l, const clv_paco_options *o, clv_sought *s, size_t step)
 {
@@ -169,9 +173,10 @@ static clv_status turn(clv_limits *l, const clv_paco_options *o, clv_sought *s, 
         double values[PLANETS];
         size_t n;
         CLV_TRY(judge(l, o, l->ring[i], s + i * PLANETS, step, values, &n));
-        if (2 * n * step < PLANETS) continue; /* too few planets can be detected there at all */
+        /* too few planets can be detected at this separation */
+        if (2 * n * step < PLANETS) continue;
         const double median = 0.5 * (values[(n - 1) / 2] + values[n / 2]);
-        /* a brighter planet also leaves more traces, so the flux must grow by a bit more than the missing S/N */
+        /* a brighter planet also leaves more traces, so the flux must grow by a bit more than the S/N */
         const double factor = l->shortfall[i] * pow(l->snr / fmax(median, 0.1), 1.25);
         l->shortfall[i] = fmin(fmax(factor, 0.5), 4);
     }
@@ -192,7 +197,7 @@ clv_status clv_limit_verify(clv_limits *l, const clv_paco_options *options, doub
             l->rings > 1 ? from + (to - from) * (double)i / (double)(l->rings - 1) : from;
         double angle = 2 * PI * ((double)(k % PLANETS) / PLANETS + 0.618034 * (double)i + 0.1);
         l->ring[i] = r, l->shortfall[i] = 1;
-        /* keep away from known companions */
+        /* avoids known companions */
         for (int other = 0; other < 8; ++other, angle += 0.09) {
             s[k].x = l->plan->centre_x + r * cos(angle),
             s[k].y = l->plan->centre_y + r * sin(angle);
