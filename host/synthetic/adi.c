@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Creates ADI sequences with known planets. */
+/* Creates ADI sequences with planets at known positions. */
 #define _XOPEN_SOURCE 700 /* j1 */
 #include "host/synthetic/adi.h"
 
@@ -15,7 +15,7 @@ enum { PSF_SIZE = 21, MODES = 6, LEAST_SIDE = 30 };
 
 static const double fwhm_px = 4.2, rotation_deg = 80;
 
-/* SplitMix64. */
+/* Returns the next number of the SplitMix64 generator. */
 static uint64_t next_bits(uint64_t *state)
 {
     uint64_t z = *state += 0x9E3779B97F4A7C15u;
@@ -24,8 +24,8 @@ static uint64_t next_bits(uint64_t *state)
     return z ^ (z >> 31);
 }
 
-/* Returns the sum of four 16-bit numbers, scaled to mean 0 and variance 1. This is close enough to a normal
- * distribution, and a hundred million of them take half a second. */
+/* Returns the sum of four 16-bit random numbers, scaled to mean 0 and variance 1. The sum is close enough to a normal
+ * distribution, and computing a hundred million such sums takes half a second. */
 static float next_noise(uint64_t *state)
 {
     const uint64_t z = next_bits(state);
@@ -34,7 +34,8 @@ static float next_noise(uint64_t *state)
     return (float)(sum - 131070) * (1.0f / 37837.0f);
 }
 
-/* Returns the star's image in units of its peak: an Airy pattern whose outer rings fade. */
+/* Returns the star's image at a distance from its centre, in units of the peak: an Airy pattern whose outer rings
+ * fade. */
 static double psf_at(double radius)
 {
     const double x = 1.0290 * PI * radius / fwhm_px, fade = radius / (2.2 * fwhm_px);
@@ -55,7 +56,7 @@ static void blur_line(float *line, size_t count, size_t step, float *copy)
         line[i * step] = 0.2f * (copy[i] + copy[i + 1] + copy[i + 2] + copy[i + 3] + copy[i + 4]);
 }
 
-/* Blurs the columns in place, five rows at once: going column by column would miss the cache at every step. */
+/* Blurs the columns in place, five rows at once: column by column, every step would miss the cache. */
 static void blur_columns(float *field, size_t height, size_t width, float *copy)
 {
     memcpy(copy, field, height * width * sizeof *field);
@@ -94,8 +95,8 @@ static void make_speckles(float *field, size_t height, size_t width, uint64_t se
 /* ---- the sequence ---------------------------------------------------------------------------------- */
 
 typedef struct scene {
-    float *base;        /* [height,width]: halo and constant speckles */
-    float *mode[MODES]; /* [height,width]: speckles that come and go together */
+    float *base;        /* [height,width]: the halo and the speckles that stay */
+    float *mode[MODES]; /* [height,width]: speckles of one mode, which brighten and fade together */
     float *sigma;       /* [height,width]: sigma of the white noise */
     float *weight;      /* [frames,MODES]: weights of the modes */
     float *scratch;
@@ -120,7 +121,7 @@ static bool alloc_scene(const synthetic_adi *adi, scene *s)
     return there;
 }
 
-/* Makes a halo that falls with the distance from the star, and speckles in proportion to it. */
+/* Makes a halo that falls off with the distance from the star, and speckles in proportion to the halo. */
 static void make_scene(const synthetic_adi *adi, uint64_t seed, scene *s)
 {
     const double cy = (double)(adi->height / 2), cx = (double)(adi->width / 2);
@@ -138,7 +139,8 @@ static void make_scene(const synthetic_adi *adi, uint64_t seed, scene *s)
             for (size_t k = 0; k < MODES; ++k)
                 s->mode[k][i] *= (float)(0.2 + 0.012 * halo);
         }
-    for (size_t k = 0; k < MODES; ++k) { /* each frame keeps most of the previous one's weight */
+    /* the weight in each frame depends mostly on the weight in the previous frame */
+    for (size_t k = 0; k < MODES; ++k) {
         const float keep = 0.5f + 0.07f * (float)k, renew = sqrtf(1 - keep * keep);
         uint64_t state = seed + 100 + k;
         float value = next_noise(&state);
@@ -159,7 +161,7 @@ static void add_modes(float *out, const scene *s, size_t from, size_t width, con
                  (weight[3] * m3[x] + weight[4] * m4[x] + weight[5] * m5[x]);
 }
 
-/* Fills the cube row by row through all frames, so that the scene's rows stay in the cache. */
+/* Fills the cube row by row, each row through all frames, so that the scene's row stays in the cache. */
 static void fill_cube(const synthetic_adi *adi, const scene *s, uint64_t seed)
 {
     const size_t plane = adi->height * adi->width;
@@ -175,7 +177,8 @@ static void fill_cube(const synthetic_adi *adi, const scene *s, uint64_t seed)
     }
 }
 
-/* Makes the angles of an hour around the meridian: slow, fast, slow. */
+/* Makes the field angles of an hour around the meridian, where the field first rotates slowly, then fast, then
+ * slowly. */
 static void make_angles(synthetic_adi *adi)
 {
     for (size_t t = 0; t < adi->frames; ++t) {
@@ -184,7 +187,7 @@ static void make_angles(synthetic_adi *adi)
     }
 }
 
-/* Spreads planets over separations and position angles, away from the edge; S/N of 7 to 15 for 50 frames. */
+/* Spreads planets over separations and position angles, away from the edge. Their S/N is 7 to 15 in 50 frames. */
 static void place_planets(synthetic_adi *adi)
 {
     static const struct {
@@ -199,7 +202,9 @@ static void place_planets(synthetic_adi *adi)
         adi->planets[i] = (synthetic_planet){
             .x = round((double)(adi->width / 2) - radius * sin(angle)),
             .y = round((double)(adi->height / 2) + radius * cos(angle)),
-            .flux = 0.9 + 60 / radius, /* near the star a planet hides in its own statistics */
+            .flux =
+                0.9 +
+                60 / radius, /* near the star, a planet contributes to its own noise statistics */
         };
     }
 }
@@ -275,7 +280,7 @@ void synthetic_adi_damage(synthetic_adi *adi)
         for (size_t y = 0; y < 3; ++y)
             for (size_t x = 0; x < 5; ++x)
                 frame[y * w + x] = NAN;
-        frame[(h / 3) * w + w / 4] = 7; /* never changes */
+        frame[(h / 3) * w + w / 4] = 7; /* a dead pixel, which never changes */
         for (size_t y = 0; y < h; ++y)
             frame[y * w + w - 1] = 0;
     }

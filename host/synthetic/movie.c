@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Creates a synthetic movie: particles of one size that drift over noise. */
+/* Creates a synthetic movie: particles of one size that drift over a noisy background. */
 #include "host/synthetic/movie.h"
 
 #include "base/alloc.h"
@@ -8,7 +8,7 @@
 #include <math.h>
 #include <string.h>
 
-/* SplitMix64. */
+/* Returns the next number of the SplitMix64 generator. */
 static uint64_t next(uint64_t *state)
 {
     uint64_t z = *state += 0x9E3779B97F4A7C15;
@@ -22,7 +22,7 @@ static double uniform(uint64_t *state)
     return (double)(next(state) >> 11) * 0x1p-53;
 }
 
-/* Returns a number of mean 0 and variance 1: the sum of one number's bytes, scaled. */
+/* Returns a random number of mean 0 and variance 1: the scaled sum of the bytes of one 64-bit number. */
 static double normal(uint64_t *state)
 {
     uint64_t bits = next(state);
@@ -32,7 +32,7 @@ static double normal(uint64_t *state)
     return (sum - 1020) / 209.02;
 }
 
-/* Returns a spot's light in a pixel's extent along one axis. */
+/* Returns the fraction of a spot's light that falls into a pixel's extent along one axis. */
 static double part(double from, double centre, double sigma)
 {
     return 0.5 * (erf((from + 0.5 - centre) / (sigma * sqrt(2))) -
@@ -97,7 +97,8 @@ clv_status synthetic_movie_create(size_t frames, size_t height, size_t width, si
                              : 5 + uniform(&seed) * ((double)width - 11));
             add_spot(frame, height, width, (double)y[p], (double)x[p]);
         }
-        for (size_t i = 0; i < plane; ++i) { /* shot noise as a normal number of its variance */
+        /* shot noise: a normal number with the variance of the light */
+        for (size_t i = 0; i < plane; ++i) {
             const double light = (double)frame[i];
             const double v = light + sqrt(light + read_noise * read_noise) * normal(&seed);
             m->pixels[t * plane + i] = (uint16_t)fmin(fmax(round(v * gain + offset), 0), 65535);

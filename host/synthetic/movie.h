@@ -1,11 +1,11 @@
-/* SPDX-License-Identifier: Apache-2.0 */
-/* A synthetic movie: spots that wander over a noisy background, and their true positions. */
+/* A synthetic movie: spots that wander over a noisy background, with their true positions. */
+/* A synthetic movie: spots that wander over a noisy background, with their true positions. */
 #ifndef CLEAVE_HOST_SYNTHETIC_MOVIE_H
 #define CLEAVE_HOST_SYNTHETIC_MOVIE_H
 
 #include <cleave/blob.h>
 
-/* Clear frees it. */
+/* A movie and its true positions. Free it with synthetic_movie_clear. */
 typedef struct synthetic_movie {
     clv_blob_frames shape; /* u16 */
     uint16_t *pixels;
@@ -19,10 +19,10 @@ clv_status synthetic_movie_create(size_t frames, size_t height, size_t width, si
                                   uint64_t seed, synthetic_movie *movie);
 void synthetic_movie_clear(synthetic_movie *movie);
 
-/* How well spots agree with the truth: pairs within `near_px`, each spot used once. */
+/* Agreement of spots with the true positions: pairs within `near_px`, with each spot used once. */
 typedef struct synthetic_score {
     size_t found, missed, extra;
-    double rms_px; /* of the distances */
+    double rms_px; /* root mean square of the distances of the pairs */
 } synthetic_score;
 synthetic_score synthetic_movie_judge(const synthetic_movie *movie, const clv_spot *spots,
                                       size_t count, double near_px);

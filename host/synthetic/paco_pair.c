@@ -56,14 +56,16 @@ void paco_pair_clear(paco_pair *pair)
     *pair = (paco_pair){ 0 };
 }
 
-/* Sets the limits. They were measured over the golden cases of PACO: float32 against float64 stays well below them. */
+/* Sets the limits, which were measured on the golden cases of PACO: the differences between float32 and float64 stay
+ * well below them. */
 static void set_limits(const clv_paco_options *options, paco_difference *d, double *factor)
 {
     if (options->psf_mode == CLV_PSF_SHIFT) {
         d->a_limit = 1e-3, d->snr_limit = 2e-3, *factor = 0.5;
         return;
     }
-    const double wider = options->convention == CLV_PACO_VIP ? 4 : 1; /* worse conditioned */
+    /* the VIP convention is worse conditioned */
+    const double wider = options->convention == CLV_PACO_VIP ? 4 : 1;
     d->a_limit = 5e-5 * wider, d->snr_limit = 1e-3 * wider, *factor = 0.2;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Compares PACO maps of a device with those of the reference, and gives the allowed differences. */
+/* Compares PACO maps of a device with those of the reference, and states the allowed differences. */
 #ifndef CLEAVE_HOST_SYNTHETIC_PACO_PAIR_H
 #define CLEAVE_HOST_SYNTHETIC_PACO_PAIR_H
 
@@ -15,18 +15,18 @@ typedef struct paco_pair {
     clv_paco_counts counts;
 } paco_pair;
 
-/* The worst difference over all positions; `snr` is |snr - snr0| / (1 + |snr0| times a factor), so that one limit holds
- * for all. */
+/* The largest difference over all positions. `snr` is |snr - snr0| / (1 + |snr0| times a factor), so that one limit
+ * suits all values. */
 typedef struct paco_difference {
-    double a, snr;             /* infinite: NaN at other positions, or for other reasons */
-    double a_limit, snr_limit; /* by mode and convention */
+    double a, snr;             /* infinite if NaN occur at other positions or for other reasons */
+    double a_limit, snr_limit; /* limits, which depend on mode and convention */
     bool ok;
 } paco_difference;
 
-/* Runs clv_paco on the sequence. `report` may be NULL. */
+/* Runs clv_paco on the sequence. Free `pair` with paco_pair_clear; `report` may be NULL. */
 clv_status paco_pair_compute(clv_context *context, const synthetic_adi *adi,
                              const clv_paco_options *options, paco_pair *pair, clv_report *report);
-/* Runs the same in plain C, on a context of its own. */
+/* Runs clv_paco on the sequence in plain C, in a separate context. */
 clv_status paco_pair_reference(const synthetic_adi *adi, const clv_paco_options *options,
                                paco_pair *pair);
 void paco_pair_clear(paco_pair *pair);

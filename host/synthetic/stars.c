@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Makes synthetic stars. The library is a network whose last layer holds Gaussian lines, so that nothing needs to be
- * trained. The stars are its templates, rotated, shifted, reddened by a parabola and noisy. */
+/* Makes synthetic stars. The library is a network whose last layer holds Gaussian lines, so that no training is
+ * necessary. The stars are the library's templates, rotationally broadened, shifted, reddened by a parabola and
+ * noisy. */
 #include "host/synthetic/stars.h"
 
 #include "base/alloc.h"
@@ -48,8 +49,8 @@ struct synthetic_stars_memory {
     double *wave[MOST_ARMS];
     double (*parameters)[4];
     double hull[16][4];
-    float *pixels[MOST_ARMS]; /* [count,(2 + diagonals),pixels] flux, ivar, resolution */
-    int32_t *mask;            /* all flagged */
+    float *pixels[MOST_ARMS]; /* [count,(2 + diagonals),pixels]: flux, ivar, resolution */
+    int32_t *mask;            /* a mask in which every pixel is flagged */
     clv_spectrum *items;
 };
 
@@ -75,8 +76,8 @@ static size_t points_of(const synthetic_stars_shape *h, size_t a)
     return (size_t)((log(last / h->start[a]) + 2 * h->margin_kms / CLV_LIGHT_KMS) / step);
 }
 
-/* Adds lines to every unit of the last hidden layer, which are deep where the unit is large; the bias holds the lines
- * common to all stars. */
+/* Adds lines to every unit of the last hidden layer; a line is deep where the unit's value is large. The bias holds the
+ * lines common to all stars. */
 static void make_lines(struct synthetic_stars_memory *m, size_t a, uint64_t *state)
 {
     const synthetic_stars_shape *h = &m->shape;
@@ -155,7 +156,7 @@ static clv_status make_arm(synthetic_stars *s, size_t a, uint64_t *state)
     return make_network(m, a, state);
 }
 
-/* Makes the start templates: the network's spectra on the grid of the cross-correlation. */
+/* Makes the start templates: the network's spectra on the wavelength grid of the cross-correlation. */
 static clv_status make_starts(synthetic_stars *s, size_t a)
 {
     struct synthetic_stars_memory *m = s->memory;

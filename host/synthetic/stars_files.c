@@ -124,7 +124,7 @@ static float noise(uint64_t *state)
     return sum * 1.7320508f;
 }
 
-/* Writes a star. After the first round its noise is larger by a tenth, so that no two are the same. */
+/* Writes a star. After the first round, the noise is larger by a tenth, so that no two stars are equal. */
 static clv_status put_star(const synthetic_stars *s, clv_fits_rows *file, size_t star, float *flux,
                            float *ivar)
 {
@@ -142,8 +142,8 @@ static clv_status put_star(const synthetic_stars *s, clv_fits_rows *file, size_t
     return CLV_OK;
 }
 
-/* Arms are b, r and z, as many as a star has spectra. Masks and resolution matrices stay zero: files of other programs
- * have them, but nothing reads these. */
+/* The arms are b, r and z, as many as a star has spectra. Masks and resolution matrices stay zero: files of other
+ * programs have them, but no reader here uses their values. */
 clv_status synthetic_stars_write_coadd(const synthetic_stars *s, size_t count, const char *path)
 {
     static const char *const names[] = { "WAVELENGTH", "FLUX", "IVAR", "MASK", "RESOLUTION" };

@@ -9,10 +9,10 @@
 #include <math.h>
 #include <string.h>
 
-enum { SMALL = 64 }; /* problems up to this many rows do not report to the watch */
+enum { SMALL = 64 }; /* problems of up to this many rows do not report progress */
 
-/* Extends the shortest path until it reaches a free column. Rows and columns count from 1; column 0 holds the row that
- * is being assigned. */
+/* Extends the shortest path until it reaches a free column; returns that column. Rows and columns count from 1; column
+ * 0 holds the row that is being assigned. */
 static size_t reach_free_column(const double *cost, size_t m, size_t stride,
                                 const clv_assign_work *w)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Finds splits and merges: the best assignment between tracks that begin or end and tracks that go on. */
+/* Finds splits and merges of tracks by the best assignment between tracks that begin or end in a frame and tracks that
+ * continue. */
 #include <cleave/track.h>
 
 #include "base/alloc.h"
@@ -39,7 +40,7 @@ static bool is_open(const spot *s, bool merges)
     return merges ? s->ends : s->begins;
 }
 
-/* Returns the first of the spots, which are sorted by y, whose y is not smaller than the given one. */
+/* Returns the index of the first spot whose y is at least `y`. The spots are sorted by y. */
 static size_t first_from(const spot *spots, size_t count, double y)
 {
     size_t low = 0, high = count;
@@ -53,8 +54,8 @@ static size_t first_from(const spot *spots, size_t count, double y)
     return low;
 }
 
-/* Matches tracks in `open` that begin in a frame (merges: that end in it) with tracks in `whole` that go on, one frame
- * earlier (later). */
+/* Matches tracks in `open`, which begin in a frame, with tracks in `whole`, which continue, one frame earlier. For
+ * merges, the tracks in `open` end in a frame, and those in `whole` are one frame later. */
 static clv_status find_between(clv_groups *g, const spot *open, size_t opens, const spot *whole,
                                size_t wholes, bool merges)
 {

@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Estimates diffusion coefficients by maximum likelihood. The displacements of a track have a tridiagonal covariance: 2
  * D g_i + 2 s on the diagonal and -s beside it. Its factors are computed from the first displacement to the last, so
- * that one evaluation costs a few operations per displacement. */
+ * that an evaluation takes only a few operations per displacement. */
 #include "base/error.h"
 #include "base/options.h"
 #include "host/track/tracks.h"
 
 #include <math.h>
 
-/* The data of one fit: tracks [first, end), along some axes that share s. */
+/* The data of one fit: the tracks [first, end), along axes that share s. */
 typedef struct sample {
     const clv_tracks *t;
     size_t first, end;
-    int axis, axes; /* uses `axes` coordinates of a position, from `axis` on */
+    int axis, axes; /* number of coordinates used, and the first of them */
     double displacements, tracks;
 } sample;
 
-/* Sums of log d and of e^2 / d over all displacements, where d is the pivot of the covariance and e is what the
- * previous displacements do not explain of this one. */
+/* Sums of log d and of e^2 / d over all displacements. Here d is the pivot of the covariance, and e is the part of a
+ * displacement that the previous displacements do not explain. */
 typedef struct terms {
     double logs, squares;
 } terms;
@@ -25,7 +25,7 @@ typedef struct terms {
 static terms terms_of(const sample *f, double d, double s)
 {
     terms sum = { 0 };
-    double product = 1; /* product of pivots: takes one logarithm for many */
+    double product = 1; /* product of pivots: one logarithm serves many pivots */
     for (size_t k = f->first; k < f->end; ++k) {
         const clv_track_spot *spot = &f->t->spots[f->t->ranges[k].first];
         double pivot = 0, left[2] = { 0 };
@@ -49,7 +49,7 @@ static terms terms_of(const sample *f, double d, double s)
 /* The function to minimise. */
 typedef struct problem {
     const sample *f;
-    double known, exposure; /* known: variance of a position; NaN: not known */
+    double known, exposure; /* known: variance of a position; NaN: it is fitted */
     double scale;           /* unit of D: half a squared displacement per frame */
 } problem;
 
@@ -58,8 +58,8 @@ static double effective(double variance, double d, double exposure)
     return variance - exposure * d / 3;
 }
 
-/* Returns -2 log(likelihood) up to a constant. Unknown variance: `at` is w from -1 to 1, with D = c (1 - w) and s = c
- * w; the best c follows from w. Known variance: `at` is the logarithm of D / scale. */
+/* Returns -2 log(likelihood) up to a constant. If the variance is fitted, `at` is w from -1 to 1, with D = c (1 - w)
+ * and s = c w; the best c follows from w. If the variance is known, `at` is the logarithm of D / scale. */
 static double cost(const problem *p, double at)
 {
     const double n = p->f->axes * p->f->displacements;
@@ -74,7 +74,7 @@ static double cost(const problem *p, double at)
 
 enum { GRID = 16, REFINE = 40 };
 
-/* Returns the minimum: searches a grid, then refines by golden sections around its best point. */
+/* Returns the position of the minimum: searches a grid, then refines around its best point by golden sections. */
 static double least(const problem *p, double from, double to)
 {
     static const double golden = 0.61803398874989484820;
@@ -93,11 +93,12 @@ static double least(const problem *p, double from, double to)
             a = x, x = y, fx = fy, y = a + golden * (b - a), fy = cost(p, y);
     }
     const double middle = fx <= fy ? x : y;
-    return fmin(fx, fy) <= best_cost ? middle : best; /* keeps an end of the range exactly */
+    /* returns an end of the range exactly if the minimum is there */
+    return fmin(fx, fy) <= best_cost ? middle : best;
 }
 
-/* Computes errors from the Fisher information of D and s. A track with gaps counts as one whose gaps all have their
- * mean length. */
+/* Computes the error of D from the Fisher information of D and s. A track with gaps counts as a track whose gaps all
+ * have their mean length. */
 static double error_of(const sample *f, double d, double s, double exposure, bool known)
 {
     double dd = 0, ds = 0, ss = 0;
@@ -136,7 +137,7 @@ static void count_displacements(sample *f, double *squares)
                 *squares += (spot[i].place[a] - spot[i - 1].place[a]) *
                             (spot[i].place[a] - spot[i - 1].place[a]);
     }
-    *squares /= 2 * f->axes * frames; /* the estimate of D if positions had no errors */
+    *squares /= 2 * f->axes * frames; /* the estimate of D for positions without errors */
 }
 
 static fit fit_axes(const sample *f, double squares, double known, double exposure)
@@ -189,7 +190,7 @@ clv_status clv_tracks_diffusion(const clv_tracks *tracks, int64_t index,
     CLV_TRY(clv_tracks_pick(tracks, "tracks_diffusion", index, &f.first, &f.end));
     double squares;
     count_displacements(&f, &squares);
-    /* Removing the drift also removes this share of the displacements' variance. */
+    /* removing the drift also removes a share of the displacements' variance; this is the rest */
     const double rest = 1 - o.drift_share;
     const double known =
         o.position_error_given ? o.position_error * o.position_error * rest : (double)NAN;

@@ -28,13 +28,13 @@ static void add_steps(const clv_tracks *t, int64_t first, step *steps)
 }
 
 /* Averages over the last `smooth` frames that have a step, and sums the averages to the drift. Returns the share of the
- * displacements' variance that removing the drift takes away. */
+ * displacements' variance that is lost when the drift is removed. */
 static double sum_up(step *steps, size_t frames, size_t smooth, double *drift)
 {
     double lost = 0, displacements = 0;
-    double sum[3] = { 0 },
-           inverse = 0; /* sums over the window: of its means; of 1 / their numbers of tracks */
-    size_t oldest = 0, there = 0; /* first frame of the window; number of its frames with steps */
+    /* sums over the window: of the steps' means, and of 1 / (their numbers of tracks) */
+    double sum[3] = { 0 }, inverse = 0;
+    size_t oldest = 0, there = 0; /* first frame of the window; number of frames with steps in it */
     memset(drift, 0, 3 * sizeof *drift);
     for (size_t f = 0; f < frames; ++f) {
         if (f) memcpy(drift + 3 * f, drift + 3 * (f - 1), 3 * sizeof *drift);
@@ -54,8 +54,8 @@ static double sum_up(step *steps, size_t frames, size_t smooth, double *drift)
         const double w = (double)there;
         for (int axis = 0; axis < 3; ++axis)
             drift[3 * f + (size_t)axis] += sum[axis] / w;
-        /* The share of the variance of a displacement; an average over several frames also correlates neighbouring
-         * steps. */
+        /* the lost share of the variance of a displacement; an average over several frames also correlates neighbouring
+         * steps */
         lost += n * (2 / (w * n) - inverse / (w * w) + (smooth > 1 ? 2 / (w * w * n) : 0));
         displacements += n;
     }

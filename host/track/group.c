@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Finds groups of links that share particles or spots by union-find, and computes an exact assignment in each. Groups
- * that are too large can be split by shortening the range, for all of them together and step by step; trackpy's
- * adaptive search does this for each group on its own. */
+/* Finds groups of links that share particles or spots by union-find, and computes an exact assignment in each group.
+ * Groups that are too large can be split by reducing the range, step by step, for all large groups together; trackpy's
+ * adaptive search does this for each group separately. */
 #include "host/track/group.h"
 
 #include "base/alloc.h"
@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Most steps of one group's assignment, some 40 s on one core. Only input crafted to do damage needs more. */
+/* Most steps of one group's assignment, some 40 s on one core. Only malicious input needs more steps. */
 #define MOST_STEPS 2e10
 #define NOBODY UINT32_MAX
 
@@ -45,8 +45,8 @@ static int by_number(const void *left, const void *right)
     return (a > b) - (a < b);
 }
 
-/* Sorts the edges of the list that begins at `e` by head and then by spot, ascending; the list itself is already in the
- * order of spots. `end` [heads] must be zero, and is zero again afterwards. */
+/* Sorts the edges of the list that begins at `e` by head, then by spot, in ascending order; the list is already in the
+ * order of spots. `end` [heads] must be zero, and is zero again afterwards. Returns the number of heads. */
 static size_t sort_edges(const clv_groups *g, const uint32_t *next, uint32_t e, uint32_t *heads,
                          uint32_t *end, clv_edge *sorted)
 {
@@ -84,9 +84,9 @@ static bool work_for(clv_groups *g, size_t n, size_t m)
     return ok;
 }
 
-/* Assigns one group; `place` numbers particles and spots within it. Rows are spots. Columns are the particles, plus one
- * column for each spot that leaves it unassigned at the cost range^2. Particles left over cost nothing: up to a
- * constant, their number equals that of the spots left over. */
+/* Assigns one group; `place` numbers the particles and spots within it. Rows are spots. Columns are the particles, plus
+ * one column per spot that leaves the spot unassigned at the cost range^2. Unassigned particles cost nothing: up to a
+ * constant, their number equals the number of unassigned spots. */
 static clv_status solve(clv_groups *g, double range, size_t particles, const clv_edge *edges,
                         size_t count, const uint32_t *heads, size_t n, const uint32_t *spots,
                         size_t m)
@@ -114,7 +114,7 @@ static clv_status solve(clv_groups *g, double range, size_t particles, const clv
     return CLV_OK;
 }
 
-/* Keeps the shorter links of a group that is too large, in their order, for the next round. */
+/* Keeps the shorter links of a group that is too large for the next round, in their order. */
 static clv_status put_off(clv_groups *g, double range, const uint32_t *next, uint32_t first,
                           size_t n, uint8_t *again)
 {
@@ -131,8 +131,8 @@ static clv_status put_off(clv_groups *g, double range, const uint32_t *next, uin
     return CLV_OK;
 }
 
-/* Assigns the groups of the edges at one range. Groups that are too large leave their shorter edges, g->count of them.
- * The members of a group are gathered from linked lists that run through all edges. */
+/* Assigns the groups of the edges at one range. Of groups that are too large, the shorter edges remain; g->count is
+ * their number. The members of a group are gathered from linked lists through all edges. */
 static clv_status solve_at(clv_groups *g, double range, size_t particles, size_t spots)
 {
     const size_t members = particles + spots, edges = g->count;

@@ -8,16 +8,17 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A possible link from particle `from` to spot `to`. The cost is its squared length. */
+/* A possible link from particle `from` to spot `to`. The cost is the link's squared length. */
 typedef struct clv_edge {
     uint32_t from, to;
     double cost;
 } clv_edge;
 
-/* How to shrink groups that are too large for an assignment. */
+/* The rule by which groups that are too large for an assignment are shrunk. */
 typedef struct clv_adaptive {
-    double stop, step; /* `step` scales the range while that is above `stop`; stop 0: never */
-    size_t largest;    /* most particles of a group that is assigned without shrinking the range */
+    /* `step` scales the range for as long as the range is above `stop`; stop 0: never */
+    double stop, step;
+    size_t largest; /* most particles of a group that is assigned without shrinking the range */
 } clv_adaptive;
 
 /* Zero-initialise all fields except `range`, `adaptive` and `watch`. */
@@ -45,8 +46,8 @@ typedef struct clv_groups {
 
 /* Adds a possible link. Returns CLV_E_MEMORY, or CLV_E_ARGUMENT for the 2^32nd edge. */
 clv_status clv_groups_add(clv_groups *groups, uint32_t from, uint32_t to, double cost);
-/* Assigns the edges, which must be in the order of their spots; `count` is 0 afterwards. Every `from` must be less than
- * `particles`, every `to` less than `spots`. Returns CLV_E_ARGUMENT for groups that are too large. */
+/* Assigns the edges, which must be in the order of their spots; afterwards `count` is 0. Every `from` must be less than
+ * `particles`, every `to` less than `spots`. Returns CLV_E_ARGUMENT if a group is too large. */
 clv_status clv_groups_solve(clv_groups *groups, size_t particles, size_t spots);
 void clv_groups_clear(clv_groups *groups);
 

@@ -14,20 +14,20 @@
 
 /* A particle that may continue. */
 typedef struct head {
-    double z, y, x;  /* where it is expected */
-    double place[3]; /* where it was seen: z, y, x */
-    int64_t frame;   /* last seen */
+    double z, y, x;  /* expected position */
+    double place[3]; /* last seen position: z, y, x */
+    int64_t frame;   /* frame in which it was last seen */
     int64_t track;
-    size_t sample; /* index of its velocity in the flow; SIZE_MAX: none */
+    size_t sample; /* index of the particle's velocity in the flow; SIZE_MAX: none */
 } head;
 
 typedef struct linker {
     const clv_point *points;
     const clv_link_options *options;
     clv_watch watch;
-    size_t done;    /* spots of earlier frames */
+    size_t done;    /* number of spots in earlier frames */
     size_t *order;  /* indices of the points sorted by frame, z, y, x */
-    int64_t *track; /* in the order of `order` */
+    int64_t *track; /* track of each point, in the order of `order` */
     int64_t tracks;
     head *heads;
     size_t head_count, head_room;
@@ -89,7 +89,7 @@ static clv_status sort_points(linker *l, size_t count)
 #define NOBODY UINT32_MAX
 enum { MOST_CELLS = 1 << 20 };
 
-/* Within these bounds squares and their sums neither underflow nor overflow. */
+/* For coordinates within these bounds, squares and sums of squares neither underflow nor overflow. */
 static const double least = 1e-150, most = 1e150;
 
 static size_t cell_along(double at, double from, double side, size_t count)
@@ -160,14 +160,14 @@ static void predict(linker *l, int64_t frame)
         head *h = &l->heads[i];
         double later[3];
         clv_flow_predict(&l->flow, h->place, h->sample, (double)frame - (double)h->frame, later);
-        /* A head predicted far outside all bounds matches no spot, as it should. */
+        /* a head predicted far outside all bounds matches no spot, as intended */
         h->z = fmin(fmax(later[0], -most), most);
         h->y = fmin(fmax(later[1], -most), most);
         h->x = fmin(fmax(later[2], -most), most);
     }
 }
 
-/* Moves a head to the spot that it was assigned. */
+/* Moves a head to the spot that was assigned to it. */
 static clv_status move_head(linker *l, head *h, const clv_point *p, double z, int64_t frame)
 {
     const double to[3] = { z, p->y, p->x };
@@ -187,7 +187,7 @@ static clv_status move_head(linker *l, head *h, const clv_point *p, double z, in
 static clv_status link_frame(linker *l, size_t first, size_t count, int64_t frame)
 {
     size_t alive = 0;
-    for (size_t i = 0; i < l->head_count; ++i) /* drop heads that were not seen for too long */
+    for (size_t i = 0; i < l->head_count; ++i) /* drops heads that were last seen too long ago */
         if ((uint64_t)frame - (uint64_t)l->heads[i].frame - 1 <= l->options->memory)
             l->heads[alive++] = l->heads[i];
     l->head_count = alive;
@@ -197,7 +197,7 @@ static clv_status link_frame(linker *l, size_t first, size_t count, int64_t fram
     CLV_TRY(clv_groups_solve(&l->groups, l->head_count, count));
     if (!clv_reserve(&l->heads, &l->head_room, l->head_count + count, sizeof *l->heads))
         return no_memory();
-    if (first) clv_flow_begin(&l->flow); /* the guessed flow also serves the second frame */
+    if (first) clv_flow_begin(&l->flow); /* the guessed flow is also used in the second frame */
     for (size_t i = 0; i < l->head_count; ++i)
         l->heads[i].sample = SIZE_MAX;
     for (size_t s = 0; s < count; ++s) {
@@ -223,7 +223,7 @@ static clv_status number(const linker *l, size_t count, int64_t *particle, size_
     }
     for (size_t i = 0; i < count; ++i)
         ++length[l->track[i]];
-    int64_t next = 0; /* tracks already are in the order of first frame, z, y, x */
+    int64_t next = 0; /* the tracks are already in the order of first frame, z, y, x */
     for (size_t t = 0; t < n; ++t)
         name[t] = length[t] >= shortest ? next++ : -1;
     for (size_t i = 0; i < count; ++i)
@@ -288,7 +288,7 @@ static clv_status check_prediction(const clv_link_options *o)
     return CLV_OK;
 }
 
-/* Uses trackpy's step and largest group where the caller gives none. */
+/* Uses trackpy's step and largest group if the caller sets none. */
 static clv_adaptive adaptive_of(const clv_link_options *o)
 {
     return (clv_adaptive){ .stop = o->adaptive_stop,

@@ -7,8 +7,8 @@
 #include <math.h>
 #include <string.h>
 
-/* Returns how many independent squared displacements at `lag` carry as much information as all overlapping ones of a
- * path of `spots` positions: Qian et al. 1991, equation B4. */
+/* Returns the number of independent squared displacements at `lag` that carry as much information as all overlapping
+ * ones of a path of `spots` positions: Qian et al. 1991, equation B4. */
 static double independent(double spots, double lag)
 {
     const double pairs = spots - lag;
@@ -41,7 +41,7 @@ static void one_lag(const clv_track_spot *s, size_t count, int64_t lag, clv_msd 
     m->msd = m->square[0] + m->square[1] + m->square[2];
 }
 
-/* Computes all lags of a track. Where gaps leave a lag without pairs, the other lags get its weight, as in trackpy. */
+/* Computes all lags of a track. If gaps leave a lag without pairs, its weight goes to the other lags, as in trackpy. */
 static void one_track(const clv_tracks *t, size_t index, size_t lags, clv_msd *msd)
 {
     const clv_track_spot *s = &t->spots[t->ranges[index].first];
@@ -69,7 +69,7 @@ static void one_track(const clv_tracks *t, size_t index, size_t lags, clv_msd *m
     }
 }
 
-/* Sums of w, w m, w^2, w^2 m, w^2 m^2 over the tracks, from which the scatter follows. `m` is relative to the first
+/* Sums of w, w m, w^2, w^2 m, w^2 m^2 over the tracks, from which the scatter is computed. `m` is relative to the first
  * track's value, to avoid cancellation. */
 typedef struct moments {
     double w, wm, w2, w2m, w2m2, from;
@@ -87,7 +87,7 @@ static void add(clv_msd *all, moments *sum, const clv_msd *m)
         all->mean[axis] += w * m->mean[axis], all->square[axis] += w * m->square[axis];
 }
 
-enum { SCATTER_FROM = 10 }; /* number of tracks from which on their scatter gives the error */
+enum { SCATTER_FROM = 10 }; /* from this number of tracks on, the error comes from their scatter */
 
 static void finish(clv_msd *all, const moments *sum, double axes)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Predicts from the velocities of the last two frames: that of the nearest particle, the mean of all, or the mean of
- * those at one distance from the wall of a channel. */
+/* Predicts positions from the particles' velocities between the last two frames: the velocity of the nearest particle,
+ * the mean of all, or the mean at one distance from the wall of a channel. */
 #include "host/track/predict.h"
 
 #include "base/alloc.h"
@@ -30,7 +30,7 @@ clv_status clv_flow_add(clv_flow *flow, const double from[3], const double to[3]
     return CLV_OK;
 }
 
-/* Returns the nearest sample; of equal ones the first. */
+/* Returns the nearest sample; of equally near samples, the first. */
 static const clv_flow_sample *nearest(const clv_flow *flow, const double place[3])
 {
     const clv_flow_sample *best = NULL;
@@ -55,8 +55,8 @@ static int by_across(const void *left, const void *right)
     return (a->across > b->across) - (a->across < b->across);
 }
 
-/* Creates a bin for each sample, at the sample's own distance or at the middle of the bin into which it falls, then
- * merges the bins at equal distance. */
+/* Creates a bin for each sample, at the sample's own distance or at the middle of the interval that contains it. Then
+ * merges bins at equal distance and keeps those with at least `least` samples. */
 static clv_status fill_bins(clv_flow *flow, bool own_distance, size_t least)
 {
     const size_t axis = along(flow), across = 3 - axis;

@@ -22,8 +22,8 @@ static int by_track(const void *left, const void *right)
     return (a->spot.frame > b->spot.frame) - (a->spot.frame < b->spot.frame);
 }
 
-/* Within these bounds squares and their sums neither underflow nor overflow, and differences of frames fit their
- * type. */
+/* For coordinates within these bounds, squares and sums of squares neither underflow nor overflow; differences of
+ * frames within the bounds fit their type. */
 static const double most_place = 1e150;
 static const int64_t most_frame = INT64_C(1) << 61;
 

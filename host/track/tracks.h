@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tracks in the form that the motion analysis needs: spots sorted by track and frame. */
+/* Tracks in the form that the motion analysis uses: spots sorted by track and frame. */
 #ifndef CLEAVE_HOST_TRACK_TRACKS_H
 #define CLEAVE_HOST_TRACK_TRACKS_H
 
@@ -12,7 +12,7 @@ typedef struct clv_track_spot {
 
 typedef struct clv_track_range {
     int64_t particle;
-    size_t first, count; /* of spots */
+    size_t first, count; /* spots of the track */
 } clv_track_range;
 
 struct clv_tracks {
@@ -23,7 +23,7 @@ struct clv_tracks {
     bool deep; /* positions have a meaningful z */
 };
 
-/* Finds the tracks [*first, *end) that a caller's index names. Returns CLV_E_ARGUMENT if there are none. */
+/* Finds the tracks [*first, *end) that a caller's index selects. Returns CLV_E_ARGUMENT if there are none. */
 clv_status clv_tracks_pick(const clv_tracks *tracks, const char *function, int64_t index,
                            size_t *first, size_t *end);
 
