@@ -62,8 +62,7 @@ clv_status clv_paco_detect(const float *snr, const float *flux, const float *sig
             .x = i % width,
             .y = i / width,
             .separation_px = hypot(dx, dy),
-            .position_angle =
-                angle < 0 ? angle + 360 : angle + 0.0, /* adding 0.0 turns -0 into 0 */
+            .position_angle = angle < 0 ? angle + 360 : angle + 0.0, /* avoids -0 */
             .snr = snr[i],
             .flux = flux[i],
             .sigma = sigma[i],
