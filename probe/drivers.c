@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Decides which drivers may be loaded into our process. */
+/* Decides which OpenCL drivers may be loaded into this process. */
 #define _GNU_SOURCE
 #include "probe/drivers.h"
 
@@ -24,21 +24,23 @@
 #include <string.h>
 #include <unistd.h>
 
-/* A driver of the list, and the decision about it. */
+/* An installed driver, and the decision about it. */
 typedef struct suspect {
     clv_verdict verdict;
     char reason[CLV_VERDICT_REASON];
-    char repeats[CLV_VERDICT_LIBRARY]; /* "": it has its own devices */
-    bool idle;                         /* not needed, because `repeats` has its devices */
+    /* library of the better driver for the same devices; "": the driver has devices of its own */
+    char repeats[CLV_VERDICT_LIBRARY];
+    bool idle; /* superfluous, because the driver `repeats` offers its devices */
 } suspect;
 
-/* Returns whether the driver can be left out: not if the loader is itself a driver or finds drivers on its own. */
+/* Returns whether the driver can be left out. It cannot if the loader is itself a driver or finds drivers on its
+ * own. */
 static bool can_be_left_out(const clv_probe_icd *icd)
 {
     return icd->library != NULL;
 }
 
-/* Enumerates and checks the drivers in `unknown`, and keeps the results. */
+/* Enumerates and checks the drivers in `unknown`, and records the results. */
 static clv_status find_out(clv_machine *machine, const clv_probe_options *options,
                            const bool *unknown, suspect *suspects)
 {
@@ -52,11 +54,12 @@ static clv_status find_out(clv_machine *machine, const clv_probe_options *option
         .progress = options->progress,
         .progress_user = options->progress_user,
     };
-    clv_host_facts(machine, ""); /* records are also filed under the processor's name */
+    clv_host_facts(machine, ""); /* the key of a record contains the processor's name */
     CLV_TRY(clv_isolated_ask(machine, &check, unknown));
     CLV_TRY(clv_decide(machine, &none));
     CLV_TRY(clv_measure_devices(machine, &check, NULL));
-    CLV_TRY(clv_decide(machine, &none)); /* again, now that it is known which ones work */
+    /* decides again, now that the checks have shown which devices work */
+    CLV_TRY(clv_decide(machine, &none));
     for (size_t i = 0; i < machine->report.icd_count; ++i) {
         if (!unknown[i]) continue;
         const char *repeats = clv_verdict_repeats(&machine->report, i);
@@ -67,8 +70,8 @@ static clv_status find_out(clv_machine *machine, const clv_probe_options *option
     return CLV_OK;
 }
 
-/* Judges all drivers. Whether one driver makes another superfluous is known only when both have been asked, so with
- * `lean` either all of them are asked or none. */
+/* Judges all drivers. Whether one driver makes another superfluous can only be decided after both have been checked, so
+ * with `lean` either all drivers are checked or none. */
 static clv_status judge_all(clv_machine *machine, const clv_probe_options *options, bool lean,
                             suspect *suspects)
 {
@@ -90,7 +93,7 @@ static clv_status judge_all(clv_machine *machine, const clv_probe_options *optio
     return status;
 }
 
-/* Marks the drivers that only repeat a driver which stays; returns their number. */
+/* Marks the drivers whose devices are all offered by a driver that stays; returns the number of marked drivers. */
 static size_t find_idle(const clv_machine *machine, suspect *suspects)
 {
     size_t idle = 0;
@@ -118,7 +121,7 @@ static bool stays(const clv_machine *machine, const suspect *suspects, size_t i)
 
 /* ---- the folder ------------------------------------------------------------------------------ */
 
-/* Names the folder by the drivers that stay, so that programs with other drivers use another folder. */
+/* Derives the folder's name from the drivers that stay, so that programs with other drivers use another folder. */
 static void folder_name(const clv_machine *machine, const suspect *suspects, char *name,
                         size_t capacity)
 {
@@ -142,7 +145,8 @@ static clv_status make_folder(const char *name, char *folder, size_t capacity)
     return clv_fail(CLV_E_IO, "drivers: cannot make a temporary folder: %s", strerror(errno));
 }
 
-/* Writes one .icd file per driver that stays, in the order of the list and with its own name: 001-pocl.icd. */
+/* Writes one .icd file per driver that stays, in the order of the list and under the driver's own name:
+ * 001-pocl.icd. */
 static clv_status write_good(const clv_machine *machine, const suspect *suspects,
                              const char *folder)
 {
@@ -159,8 +163,8 @@ static clv_status write_good(const clv_machine *machine, const suspect *suspects
     return CLV_OK;
 }
 
-/* Returns the name of the driver for messages: the library instead of a file that the command itself made, which users
- * do not know. */
+/* Returns the driver's name for messages. If the command itself made the .icd file, which users do not know, this is
+ * the library's name. */
 static const char *name_of(const clv_probe_icd *icd)
 {
     char cache[PATH_MAX];

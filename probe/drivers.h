@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Decides which drivers may be loaded into our process: each is enumerated and checked once in helpers, and the result
- * is remembered until something changes. */
+/* Decides which OpenCL drivers may be loaded into this process. Each driver is enumerated and checked once in helper
+ * processes, and the result is recorded until something changes. */
 #ifndef CLEAVE_PROBE_DRIVERS_H
 #define CLEAVE_PROBE_DRIVERS_H
 
@@ -26,7 +26,7 @@
 clv_status clv_drivers_vet(const clv_probe_options *options, bool lean, char *folder,
                            size_t capacity, clv_text *left_out);
 
-/* Removes a folder that is not in the cache directory. */
+/* Removes a folder of clv_drivers_vet, unless it is in the cache directory. */
 void clv_drivers_forget(const char *folder);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A report under construction: arrays that grow, and strings that live as long as the report. */
+/* A report under construction: arrays that grow, and strings that exist as long as the report. */
 #include "probe/machine.h"
 
 #include "base/alloc.h"
@@ -83,7 +83,7 @@ void clv_machine_free(clv_machine *machine)
     clv_free(machine);
 }
 
-/* Makes room for one more item; the caller sets its fields and updates the report's pointer to the array. */
+/* Makes room for one more item. The caller fills in the item and updates the report's pointer to the array. */
 static bool grow(clv_machine *machine, void *items, size_t *capacity, size_t count, size_t size)
 {
     if (clv_reserve(items, capacity, count + 1, size)) return true;
@@ -199,8 +199,8 @@ const char *clv_machine_text(clv_machine *machine, const char *format, ...)
     return kept;
 }
 
-/* Returns the length of the UTF-8 character at `bytes`, or 0 if it is not valid (overlong forms and surrogates are
- * invalid: JSON readers reject them). */
+/* Returns the length of the UTF-8 character at `bytes`, or 0 if the character is invalid. Overlong forms and surrogates
+ * are invalid, because JSON readers reject them. */
 static size_t utf8_length(const unsigned char *bytes, size_t left)
 {
     static const uint32_t least[] = { 0, 0, 0x80, 0x800, 0x10000 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* clv_probe_run: collects the facts, then decides. */
+/* clv_probe_run: collects the facts, then makes the decisions. */
 #include <cleave/probe.h>
 
 #include "base/alloc.h"
@@ -25,7 +25,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Takes orders that the caller left open from the environment. */
+/* Reads from the environment the orders that the caller left open. */
 static clv_status read_orders(const clv_probe_options *options, clv_orders *orders)
 {
     const char *mode = clv_environment("CLEAVE_MODE"), *devices = clv_environment("CLEAVE_DEVICE");
@@ -62,7 +62,7 @@ static clv_status find_facts(clv_machine *machine, const clv_probe_options *opti
     if (options->simulate) return clv_snapshot_load(machine, options->simulate, options->scenario);
     if (options->isolate) return clv_isolated_enumerate(machine, options);
     const bool plain = options->mode_given && options->mode == CLV_MODE_REFERENCE;
-    if (plain && clv_is_forked(clv_opencl_born())) { /* plain C works even where drivers do not */
+    if (plain && clv_is_forked(clv_opencl_born())) { /* plain C works even if drivers do not */
         clv_host_facts(machine, "");
         return CLV_OK;
     }
@@ -72,7 +72,7 @@ static clv_status find_facts(clv_machine *machine, const clv_probe_options *opti
     return CLV_OK;
 }
 
-/* Clears everything that differs between two runs on an unchanged machine. */
+/* Clears every fact that differs between two runs on an unchanged machine. */
 static void forget_moment(clv_machine *machine)
 {
     clv_probe_report *report = &machine->report;
@@ -90,14 +90,15 @@ static void forget_moment(clv_machine *machine)
     }
 }
 
-/* Counts the memory held by our contexts, which register it under the devices' ids; those are known now. */
+/* Counts the memory that this process's contexts hold. They register it under the devices' ids, which have been
+ * assigned by now. */
 static void count_own(clv_machine *machine)
 {
     for (size_t i = 0; i < machine->report.device_count; ++i)
         machine->devices[i].own_bytes = clv_own_bytes(machine->devices[i].id);
 }
 
-/* Checks and measures the devices; if the user named devices, only those. */
+/* Checks and measures the devices; if the user named devices, only these. */
 static clv_status measure(clv_machine *machine, const clv_probe_options *options,
                           const clv_orders *orders)
 {

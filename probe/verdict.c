@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Records whether the command's jobs may load a driver: one small file per driver in <cache>/drivers, found by a hash
- * of everything that the driver's behaviour depends on. */
+/* Records whether the command's jobs may load a driver: one small file per driver in <cache>/drivers. The file's name
+ * is a hash of everything on which the driver's behaviour depends. */
 #include "probe/verdict.h"
 
 #include "base/alloc.h"
@@ -21,7 +21,7 @@
 
 enum { VERDICT_LIMIT = 1 << 16, BAD_HOLDS_S = 3600 };
 
-/* Variables that change how drivers behave. The variables that select drivers do not matter for a single driver. */
+/* Variables that change the behaviour of drivers. Variables that select drivers do not matter for a single driver. */
 static const char *const variables[] = {
     "OPENCL_LAYERS",
     "LD_LIBRARY_PATH",
@@ -62,7 +62,8 @@ clv_verdict clv_verdict_judge(const clv_probe_report *report, size_t icd,
     for (size_t i = 0; i < report->device_count; ++i) {
         const clv_probe_device *device = &report->devices[i];
         if (report->platforms[device->platform].icd != icd || !device->check.done) continue;
-        if (!device->check.crashed) return CLV_VERDICT_GOOD; /* at least one of its devices works */
+        /* at least one device of the driver works */
+        if (!device->check.crashed) return CLV_VERDICT_GOOD;
         crashed = device;
     }
     if (!crashed) return CLV_VERDICT_GOOD;
@@ -97,7 +98,7 @@ const char *clv_verdict_repeats(const clv_probe_report *report, size_t icd)
 
 /* ---- keys ------------------------------------------------------------------------------------ */
 
-/* Adds the file's identity: [path, bytes, seconds, nanoseconds]; only the path if it does not exist. */
+/* Adds the file's identity: [path, bytes, seconds, nanoseconds]; only the path if the file does not exist. */
 static void add_file(clv_json *parent, const char *name, const char *path)
 {
     struct stat info;
@@ -116,7 +117,7 @@ static char *make_key(const clv_probe_report *report, const clv_probe_icd *drive
     clv_json *key = clv_json_array();
     uname(&name);
     clv_small_read("", boot, sizeof boot, "/proc/sys/kernel/random/boot_id");
-    clv_json_add_string(key, NULL, "3"); /* version of this key's format and of the check */
+    clv_json_add_string(key, NULL, "3"); /* version of the key's format and of the check */
     clv_json_add_string(key, NULL, name.release);
     clv_json_add_string(key, NULL, boot);
     add_file(key, NULL, report->loader_path);
@@ -143,7 +144,7 @@ static bool make_path(const char *key, char *path, size_t capacity)
 
 /* ---- on disk --------------------------------------------------------------------------------- */
 
-/* Returns whether the library that was judged is still the one in its place. */
+/* Returns whether the library that was judged is still in its place and unchanged. */
 static bool is_the_same_file(const clv_json *recorded)
 {
     clv_json *now = clv_json_array();
@@ -196,7 +197,8 @@ static void keep(const clv_machine *machine, size_t icd)
     const clv_probe_icd *driver = &report->icds[icd];
     char path[PATH_MAX], reason[CLV_VERDICT_REASON];
     const bool good = clv_verdict_judge(report, icd, reason) == CLV_VERDICT_GOOD;
-    if (!good && machine->hindered) return; /* temporary trouble: the next run tries again */
+    /* the failure may be temporary, so the next run tries again */
+    if (!good && machine->hindered) return;
     char *text = NULL, *key = make_key(report, driver);
     if (!key || !make_path(key, path, sizeof path)) {
         clv_json_text_free(key);
@@ -207,7 +209,7 @@ static void keep(const clv_machine *machine, size_t icd)
     clv_json_add_string(root, "key", key);
     add_file(root, "library", driver->library_path ? driver->library_path : driver->library);
     clv_json_add_bool(root, "good", good);
-    /* a missing library may be installed at any time */
+    /* a missing library may be installed at any time, so that verdict expires */
     clv_json_add_bool(root, "for_good", good && strcmp(driver->status, "missing") != 0);
     clv_json_add_string(root, "reason", reason);
     clv_json_add_string(root, "repeats", clv_verdict_repeats(report, icd));

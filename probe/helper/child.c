@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The helper process: uses one driver, answers in JSON on a descriptor, and exits. */
+/* The helper process: uses one driver, writes its answer as JSON to a descriptor, and exits. */
 #define _GNU_SOURCE
 #include "probe/helper/child.h"
 
@@ -37,8 +37,8 @@ static void close_above(int last)
         close(fd);
 }
 
-/* Restricts the process before any driver is loaded: no core files, it ends with its parent, and it keeps no descriptor
- * of the parent. */
+/* Restricts the helper before any driver is loaded: it writes no core files, ends with its parent, and closes the
+ * descriptors it inherited. */
 static bool confine(const char *parent)
 {
     const struct rlimit none = { 0, 0 };
@@ -64,7 +64,8 @@ static void answer(clv_json *root)
     _exit(text ? 0 : 1);
 }
 
-/* Loads the driver as the loader would, to find its path, or the reason why it does not load. */
+/* Loads the driver as the loader would, and sets *path to its path. Returns the reason if the library cannot be loaded
+ * or is no driver; NULL if it is one. */
 static const char *load(clv_machine *machine, const char *library, const char **path)
 {
     void *handle = dlopen(library, RTLD_LAZY | RTLD_LOCAL);
@@ -98,7 +99,7 @@ static void enumerate(const char *library)
     answer(root);
 }
 
-/* Runs in the helper, not in the caller's process, because OpenBLAS starts its threads when it is loaded. */
+/* Finds LAPACK in the helper, not in the caller's process, because OpenBLAS starts its threads when it is loaded. */
 static void find_lapack(void)
 {
     const clv_lapack *lapack = clv_lapack_get();
@@ -107,7 +108,7 @@ static void find_lapack(void)
     answer(root);
 }
 
-/* Returns the device that this process's loader lists as number `place` of platform number `platform`. */
+/* Returns the device that the loader of this process lists as number `place` of platform number `platform`. */
 static clv_probe_device *find_device(clv_machine *machine, const char *platform, const char *place)
 {
     const clv_orders none = { 0 };
@@ -123,7 +124,7 @@ static clv_probe_device *find_device(clv_machine *machine, const char *platform,
     return NULL;
 }
 
-/* Compiles the programs of `folder`; `place` is PLATFORM:DEVICE. */
+/* Compiles the programs in `folder` for the device `place`, which is PLATFORM:DEVICE. */
 static void compile(const char *place, const char *folder)
 {
     char platform[24];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The helper process: uses one driver, answers in JSON on a descriptor, and exits. */
+/* The helper process: uses one driver, writes its answer as JSON to a descriptor, and exits. */
 #ifndef CLEAVE_PROBE_CHILD_H
 #define CLEAVE_PROBE_CHILD_H
 
@@ -15,8 +15,8 @@
  * process's loader. */
 #define CLV_HELPER_MARK "--helper"
 
-/* Runs a helper; argv[0] is CLV_HELPER_MARK. Ends the process without running destructors, because a driver's may
- * crash. Returns only if the arguments are wrong. */
+/* Runs a helper; argv[0] is CLV_HELPER_MARK. Ends the process without running destructors, because a driver's
+ * destructor may crash. Returns only if the arguments are invalid. */
 void clv_child_main(int argc, char **argv);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The helper "compile": compiles programs from a list that several helpers share. */
+/* The helper "compile": compiles programs from a list, which several helpers work through together. */
 #define _GNU_SOURCE
 #include "probe/helper/compile.h"
 
@@ -22,19 +22,19 @@
 
 enum {
     MOST_BYTES = 256 << 20
-}; /* most bytes of a list, of a binary, and of the zeros passed to a kernel */
+}; /* limits in bytes: of a list, of a binary, and of the zeros that a kernel receives */
 
 typedef struct shop {
     clv_rig rig;
     const char *folder;
     const clv_json *programs;
     bool launch, binaries;
-    size_t zeros; /* bytes of a buffer */
+    size_t zeros; /* size of a buffer of zeros, in bytes */
 } shop;
 
-/* ---- a launch that computes nothing ---------------------------------------------------------- */
+/* ---- a launch that only compiles ------------------------------------------------------------- */
 
-/* Sets one argument as described by "b", "v4" or "l256". */
+/* Sets one kernel argument as described by a word such as "b", "v4" or "l256". */
 static bool set_argument(const shop *s, cl_kernel kernel, cl_uint index, const char *word,
                          cl_mem zeros)
 {
@@ -83,7 +83,7 @@ static bool launch_on_zeros(shop *s, cl_kernel kernel, const clv_json *k, cl_mem
     return good;
 }
 
-/* Compiles a kernel by launching it on fresh zeros. Only the pages that the kernel touches take memory. */
+/* Compiles a kernel by launching it on new buffers of zeros. Only pages that the kernel touches use memory. */
 static bool compile_kernel(shop *s, const clv_json *k)
 {
     cl_int code;
@@ -152,7 +152,7 @@ static clv_json *read_list(const char *folder)
     return list;
 }
 
-/* Maps the shared counter; returns NULL if there is none. */
+/* Maps the counter that all helpers share; returns NULL if it does not exist. */
 static atomic_uint *map_next(const char *folder)
 {
     char path[PATH_MAX];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs one process per driver and reports what it found and how it ended. */
+/* Runs one helper process per driver, and reads its answer and the way in which it ended. */
 #define _GNU_SOURCE
 #include "probe/helper/isolate.h"
 
@@ -35,7 +35,7 @@ clv_status clv_helper_find(const char *wanted, char *path, size_t capacity)
     }
     clv_copy_string(path, capacity, CLEAVE_HELPER_PATH);
     if (access(path, X_OK) == 0) return CLV_OK;
-    /* the installation was moved: look beside the library, which lies in lib or in lib/ARCHITECTURE */
+    /* if the installation was moved, searches beside the library, which is in lib or in lib/ARCHITECTURE */
     static const char *const up[] = { "..", "../.." };
     const bool found = dladdr((void *)(uintptr_t)clv_helper_find, &here) && here.dli_fname;
     const char *slash = found ? strrchr(here.dli_fname, '/') : NULL;
@@ -98,7 +98,7 @@ bool clv_has_tight_limits(void)
 {
     static const struct {
         int what;
-        rlim_t roomy; /* enough for every driver seen so far */
+        rlim_t roomy; /* value that has been enough for every driver seen so far */
     } limits[] = {
         { RLIMIT_AS, (rlim_t)1 << 40 }, { RLIMIT_DATA, (rlim_t)1 << 40 },
         { RLIMIT_CPU, 86400 },          { RLIMIT_FSIZE, (rlim_t)1 << 30 },
@@ -199,7 +199,8 @@ static void judge(clv_machine *machine, size_t index, const clv_child *child, do
         status = "bad_output";
         clv_copy_string(message, sizeof message, clv_error_message());
     }
-    if (!status && strcmp(icd->status, "missing") == 0) return; /* the helper gave the reason */
+    /* the helper's answer states the reason */
+    if (!status && strcmp(icd->status, "missing") == 0) return;
     if (!status && machine->report.platform_count == platforms) {
         status = "no_platform";
         clv_copy_string(message, sizeof message, "the driver loads but offers no platform");
@@ -209,10 +210,10 @@ static void judge(clv_machine *machine, size_t index, const clv_child *child, do
     icd->message = status ? clv_machine_keep(machine, message) : NULL;
 }
 
-/* ---- all together ---------------------------------------------------------------------------- */
+/* ---- all drivers ----------------------------------------------------------------------------- */
 
-/* A libOpenCL that is itself a driver (oclgrind, a vendor's own) has no list of drivers, and a loader may find drivers
- * in places that we do not know. Then one helper enumerates whatever the loader finds. */
+/* Lists the drivers. A libOpenCL that is itself a driver (oclgrind, a vendor's own) has no list of drivers, and a
+ * loader may find drivers in unknown places. In these cases, one helper enumerates whatever the loader finds. */
 void clv_isolated_list(clv_machine *machine)
 {
     clv_loader_facts(machine, false);
@@ -252,7 +253,7 @@ static clv_status prepare(clv_machine *machine, clv_nest *nest, const char *help
 {
     for (size_t i = 0; i < machine->report.icd_count; ++i) {
         const clv_probe_icd *icd = &machine->icds[i];
-        if (strcmp(icd->status, "missing") == 0) continue; /* nothing to load */
+        if (strcmp(icd->status, "missing") == 0) continue; /* there is no library to load */
         if (wanted && !wanted[i]) continue;
         tasks[*count].about = i;
         CLV_TRY(clv_task_prepare(&tasks[*count], nest, helper, icd->library, "enumerate",
@@ -260,7 +261,7 @@ static clv_status prepare(clv_machine *machine, clv_nest *nest, const char *help
         ++*count;
     }
     if (wanted) return CLV_OK;
-    tasks[*count].about = SIZE_MAX; /* no driver: the host's LAPACK */
+    tasks[*count].about = SIZE_MAX; /* this task has no driver: it finds the host's LAPACK */
     CLV_TRY(clv_task_prepare(&tasks[*count], nest, helper, NULL, "lapack", NULL, NULL));
     ++*count;
     return CLV_OK;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Private folders that show the loader a single driver, and environments that point to them. */
+/* Makes private folders in which the loader finds a single driver, and environments that point to these folders. */
 #define _GNU_SOURCE
 #include "probe/helper/nest.h"
 
@@ -36,7 +36,7 @@ void clv_nest_close(clv_nest *nest)
     nest->base[0] = '\0';
 }
 
-/* Makes a folder for one helper, with the .icd file of its driver unless `library` is NULL. */
+/* Makes a folder for one helper, with an .icd file for its driver unless `library` is NULL. */
 static clv_status make_folder(clv_nest *nest, const char *library, char *folder, size_t capacity)
 {
     char path[PATH_MAX], line[CLV_ICD_NAME + 2];
@@ -64,7 +64,7 @@ static bool sets_one_of(const char *entry, const char *const *names)
     return false;
 }
 
-/* Adds the variables to set, one string after the other; returns their number. */
+/* Adds the environment settings of a helper, one string after the other; returns their number. */
 static size_t add_settings(clv_text *out, const char *folder, bool library, bool fresh)
 {
     size_t count = 1;
@@ -88,7 +88,7 @@ clv_status clv_nest_environment(clv_nest *nest, const char *library, bool fresh,
     if (library || fresh) CLV_TRY(make_folder(nest, library, folder, sizeof folder));
     while (environ && environ[count])
         ++count;
-    clv_text settings = { 0 }; /* owned by entry [0] of the environment */
+    clv_text settings = { 0 }; /* memory of all settings, owned by entry [0] of the environment */
     const size_t set = add_settings(&settings, folder, library != NULL, fresh);
     char **copy = clv_zalloc(count + set + 1, sizeof *copy);
     if (!copy || settings.failed) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs helper processes that may crash, hang or print without end: starts them together, watches them, and ends them in
- * time. */
+/* Runs helper processes that may crash, hang or print endlessly: starts them together, watches them, and ends them by
+ * their timeout. */
 #define _GNU_SOURCE
 #include "probe/helper/spawn.h"
 
@@ -21,15 +21,17 @@
 enum { RESULT, OUT, ERR, STREAMS };
 enum { HIGH_FD = 10 }; /* above every descriptor that the child gets */
 
-static const double grace_s = 0.3;  /* between SIGTERM and SIGKILL */
-static const double mourn_s = 0.3;  /* between SIGKILL and giving up; with grace_s well below 1 s */
-static const double tick_s = 0.02;  /* how often a child's end is checked without a pidfd */
+static const double grace_s = 0.3; /* between SIGTERM and SIGKILL */
+/* between SIGKILL and giving up; the sum with grace_s must stay well below 1 s */
+static const double mourn_s = 0.3;
+static const double tick_s = 0.02;  /* interval at which a child's end is checked without a pidfd */
 static const double report_s = 0.1; /* between two calls of the progress function */
-static const double meanwhile_s = 1; /* if `meanwhile` takes longer, we were stopped */
+/* if `meanwhile` takes longer, this process must have been stopped */
+static const double meanwhile_s = 1;
 
 typedef struct watch {
     clv_child *child;
-    pid_t pid;                     /* 0: it has ended */
+    pid_t pid;                     /* 0: the child has ended */
     int exit_fd, streams[STREAMS]; /* -1: closed */
     double started;
     bool timed_out;
@@ -111,19 +113,21 @@ static void start(watch *w)
         return;
     }
 #ifdef SYS_pidfd_open
-    w->exit_fd = (int)syscall(SYS_pidfd_open, w->pid, 0); /* -1 on old kernels: see tick_s */
+    /* -1 on old kernels, where the end is checked every tick_s */
+    w->exit_fd = (int)syscall(SYS_pidfd_open, w->pid, 0);
     if (w->exit_fd >= 0) (void)fcntl(w->exit_fd, F_SETFD, FD_CLOEXEC);
 #endif
 }
 
-/* Reads what is there and keeps what fits; returns false when the other end is closed. */
+/* Reads all available bytes and stores those that fit; returns false if the other end is closed. */
 static bool drain(clv_child *child, int stream, int fd)
 {
     char bytes[16384];
     clv_text *kept = stream == RESULT ? &child->result : &child->output[stream - OUT];
     const size_t limit =
         stream == RESULT ? (size_t)CLV_CHILD_RESULT_LIMIT : (size_t)CLV_CHILD_OUTPUT_LIMIT;
-    for (int rounds = 0; rounds < 64; ++rounds) { /* endless output must not delay the clock */
+    /* limits the rounds, because endless output must not delay the clock */
+    for (int rounds = 0; rounds < 64; ++rounds) {
         const ssize_t got = read(fd, bytes, sizeof bytes);
         if (got < 0) return errno == EAGAIN || errno == EINTR;
         if (got == 0) return false;
@@ -153,9 +157,11 @@ static void reap(watch *w)
     int status;
     if (waitid(P_PID, (id_t)w->pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && !info.si_pid)
         return;
-    kill(-w->pid, SIGKILL); /* the driver's leftovers in the group; the id is still ours */
+    /* ends the driver's remaining processes in the group; the process has not been reaped, so the id is still ours */
+    kill(-w->pid, SIGKILL);
+    /* the application ignores SIGCHLD, so the exit code is lost */
     if (waitpid(w->pid, &status, 0) != w->pid)
-        finish(w, CLV_CHILD_EXITED, 0); /* the application ignores SIGCHLD: no exit code */
+        finish(w, CLV_CHILD_EXITED, 0);
     else if (WIFSIGNALED(status))
         finish(w, CLV_CHILD_SIGNALED, WTERMSIG(status));
     else
@@ -202,12 +208,14 @@ static void signal_all(watch *watches, size_t count, int signal)
     for (size_t i = 0; i < count; ++i) {
         if (!watches[i].pid) continue;
         watches[i].timed_out = true;
-        close_fd(&watches[i].exit_fd); /* an unkillable one's would stay readable */
+        /* the descriptor of an unkillable child would stay readable */
+        close_fd(&watches[i].exit_fd);
         kill(-watches[i].pid, signal);
     }
 }
 
-/* Returns whether the process is ready to run at this moment: the state letter after the name in brackets is R. */
+/* Returns whether the process is running or ready to run: in /proc/PID/stat, the state letter after the name in
+ * brackets is R. */
 static bool wants_to_run(pid_t pid)
 {
     char path[64], text[256] = "";
@@ -219,14 +227,14 @@ static bool wants_to_run(pid_t pid)
     return bracket && strncmp(bracket, ") R", 3) == 0;
 }
 
-/* Marks the children that could not run for more than half of their time because other processes ran. The kernel counts
- * how long the main thread ran and how long it waited for a core, without the present wait. If the kernel does not
- * count (zeros, although a started thread has run) or /proc is hidden, no child is marked as starved. */
+/* Marks the children that could not run for more than half of their time because other processes occupied the cores.
+ * The kernel counts how long the main thread ran and how long it waited for a core, excluding a wait in progress. If
+ * the kernel does not count (zeros for a thread that has run) or /proc is hidden, no child is marked. */
 static void note_starved(const watch *watches, size_t count)
 {
     for (size_t i = 0; i < count; ++i) {
         char path[64];
-        unsigned long long ran = 0, waited = 0; /* nanoseconds */
+        unsigned long long ran = 0, waited = 0; /* in nanoseconds */
         const watch *w = &watches[i];
         if (!w->pid) continue;
         snprintf(path, sizeof path, "/proc/%ld/schedstat", (long)w->pid);
@@ -239,7 +247,8 @@ static void note_starved(const watch *watches, size_t count)
     }
 }
 
-/* Runs until all children have ended or the deadline has passed. Returns false if the progress function gave up. */
+/* Watches the children until all have ended or the deadline has passed. Returns false if the progress function
+ * cancelled. */
 static bool run_until(watch *watches, size_t count, struct pollfd *polls, clv_deadline deadline,
                       const clv_patience *patience)
 {

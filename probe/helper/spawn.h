@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs helper processes that may crash, hang or print without end: starts them together, watches them, and ends them in
- * time. */
+/* Runs helper processes that may crash, hang or print endlessly: starts them together, watches them, and ends them by
+ * their timeout. */
 #ifndef CLEAVE_PROBE_SPAWN_H
 #define CLEAVE_PROBE_SPAWN_H
 
@@ -12,17 +12,17 @@
 #include <stddef.h>
 
 enum {
-    CLV_CHILD_RESULT_FD = 3,           /* the child writes its answer here */
+    CLV_CHILD_RESULT_FD = 3,           /* descriptor to which the child writes its answer */
     CLV_CHILD_RESULT_LIMIT = 4 << 20,  /* most bytes of the answer */
-    CLV_CHILD_OUTPUT_LIMIT = 64 << 10, /* bytes kept of stdout, and of stderr */
+    CLV_CHILD_OUTPUT_LIMIT = 64 << 10, /* bytes stored of stdout, and of stderr */
 };
 
 typedef enum clv_child_end {
     CLV_CHILD_NOT_STARTED, /* `code` is the errno */
     CLV_CHILD_EXITED,      /* `code` is the exit code */
     CLV_CHILD_SIGNALED,    /* `code` is the signal */
-    CLV_CHILD_TIMEOUT,     /* it was killed */
-    CLV_CHILD_UNKILLABLE,  /* SIGKILL did not end it either */
+    CLV_CHILD_TIMEOUT,     /* the child was killed after its timeout */
+    CLV_CHILD_UNKILLABLE,  /* even SIGKILL did not end the child */
 } clv_child_end;
 
 typedef struct clv_child {
@@ -31,25 +31,25 @@ typedef struct clv_child {
     clv_child_end end;
     int code;
     double duration_s;
-    /* Another process kept it waiting for a core for more than half of its time, so its timeout says little about the
-     * driver. */
+    /* Other processes kept the child waiting for a core for more than half of its time, so its timeout says little
+     * about the driver. */
     bool starved;
-    clv_text result, output[2]; /* owned by the caller: clv_child_clear */
+    clv_text result, output[2]; /* owned by the caller, who frees them with clv_child_clear */
     bool result_too_long;
 } clv_child;
 
 typedef struct clv_patience {
     double timeout_s;
-    clv_probe_progress *progress; /* NULL: none */
+    clv_probe_progress *progress; /* NULL: no progress is reported */
     void *user;
     const char *doing;
-    void (*meanwhile)(void *); /* called once when all are started; may be NULL */
+    void (*meanwhile)(void *); /* called once after all children have started; may be NULL */
     void *meanwhile_with;
 } clv_patience;
 
-/* Starts all children at once, with stdin closed and each in its own process group, and returns when all have ended or
- * the time plus 0.8 s has passed. Touches no signal handler. Returns false if the progress function gave up; the
- * children have been ended then, too. */
+/* Starts all children at once, with stdin closed and each in its own process group. Returns when all have ended, or 0.8
+ * s after the timeout at the latest. Does not touch signal handlers. Returns false if the progress function cancelled;
+ * the children have been ended in this case, too. */
 bool clv_children_run(clv_child *const *children, size_t count, const clv_patience *patience);
 void clv_child_clear(clv_child *child);
 

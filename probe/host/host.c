@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads facts about the operating system, processor, memory and their limits from the kernel's text files. */
+/* Reads facts about the operating system, the processor, the memory and the limits of both from the kernel's text
+ * files. */
 #define _GNU_SOURCE
 #include "probe/host/host.h"
 
@@ -62,7 +63,8 @@ static void read_hypervisor(clv_machine *machine)
         { "VBoxVBoxVBox", "VirtualBox" },
     };
     unsigned a, b, c, d;
-    if (!__get_cpuid(1, &a, &b, &c, &d) || !(c >> 31)) return; /* bit 31: under a hypervisor */
+    /* bit 31 is set under a hypervisor */
+    if (!__get_cpuid(1, &a, &b, &c, &d) || !(c >> 31)) return;
     __cpuid(0x40000000, a, b, c, d);
     char signature[13] = { 0 };
     memcpy(signature, &b, 4), memcpy(signature + 4, &c, 4), memcpy(signature + 8, &d, 4);
@@ -75,7 +77,7 @@ static void read_hypervisor(clv_machine *machine)
 #endif
 }
 
-/* Counts cores and packages without hwloc: distinct (package, core) pairs among the CPUs that are online. */
+/* Counts cores and packages without hwloc: distinct pairs (package, core) among the CPUs that are online. */
 static void read_plain_topology(clv_machine *machine, const char *root)
 {
     enum { MOST_CPUS = 4096 };
@@ -83,7 +85,7 @@ static void read_plain_topology(clv_machine *machine, const char *root)
     char online[4096];
     if (!clv_small_read(root, online, sizeof online, "/sys/devices/system/cpu/online")) return;
     host->threads = clv_cpulist_count(online);
-    unsigned firsts = 0, packages = 0; /* each core is counted at its first thread */
+    unsigned firsts = 0, packages = 0; /* each core is counted at its first hardware thread */
     for (unsigned cpu = 0; cpu < MOST_CPUS; ++cpu) {
         char list[256];
         const char *folder = "/sys/devices/system/cpu/cpu";
@@ -136,7 +138,8 @@ static void read_cpu(clv_machine *machine, const char *root)
     }
 }
 
-/* Returns the smallest limit of a cgroup and its ancestors. `v1` names the hierarchy, "" is v2. */
+/* Returns the smallest limit of a cgroup and its ancestors. `v1` is the name of a hierarchy of cgroup v1; "" stands for
+ * v2. */
 static uint64_t smallest_limit(const char *root, const char *cgroup, const char *v1,
                                const char *file, uint64_t (*read)(const char *text))
 {
@@ -162,7 +165,7 @@ static uint64_t threads_of_quota(const char *text)
     return threads ? threads : CLV_UNKNOWN;
 }
 
-/* Returns the thread limit of cgroup v1, which keeps quota and period in two files. */
+/* Returns the thread limit from cgroup v1, which has quota and period in two files. */
 static uint64_t threads_of_v1(const char *root, const char *cgroup)
 {
     char path[512], quota[64], period[64], both[140];
@@ -231,7 +234,7 @@ static void read_memory(clv_machine *machine, const char *root)
     host->memory_source = "/proc/meminfo";
 }
 
-/* Caps the available memory at what the cgroup has left: its limit minus the memory in use there (page cache
+/* Caps the available memory at the remainder of the cgroup's limit: the limit minus the memory in use (page cache
  * included). */
 static void cap_available(clv_machine *machine, const char *root)
 {

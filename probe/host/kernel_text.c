@@ -91,7 +91,7 @@ void clv_isa_text(const char *flags, clv_text *out)
     }
 }
 
-/* A line is "id:controllers:path"; v2's id is 0 and its controllers are empty. */
+/* A line is "id:controllers:path"; for v2, the id is 0 and the list of controllers is empty. */
 bool clv_cgroup_path(const char *cgroup, const char *controller, char *out, size_t capacity)
 {
     const size_t length = strlen(controller);
@@ -108,7 +108,7 @@ bool clv_cgroup_path(const char *cgroup, const char *controller, char *out, size
             name += span;
         }
         if (!found) continue;
-        /* ".." leads out of our namespace: the path does not name the cgroup that limits us */
+        /* ".." leads out of this process's namespace, so the path does not name the cgroup that limits the process */
         if (!copy_span(path + 1, (size_t)(end - path - 1), out, capacity) || strstr(out, ".."))
             out[0] = '\0';
         return out[0] == '/';
@@ -120,7 +120,8 @@ uint64_t clv_cgroup_bytes(const char *text)
 {
     const char *end;
     const uint64_t bytes = digits(text, &end);
-    if (end == text || bytes >= UINT64_C(1) << 60) return CLV_UNKNOWN; /* v1's "none" is 2^63 */
+    /* v1 writes about 2^63 for "no limit" */
+    if (end == text || bytes >= UINT64_C(1) << 60) return CLV_UNKNOWN;
     return bytes;
 }
 
@@ -208,7 +209,7 @@ bool clv_pci_ids_name(const char *text, unsigned vendor, unsigned device, char *
     return false;
 }
 
-/* Parses "123 KiB", "4 MiB" or "17"; returns false for anything else. */
+/* Parses a size such as "123 KiB", "4 MiB" or "17"; returns false for anything else. */
 static bool read_size(const char *text, uint64_t *bytes)
 {
     char number[24];

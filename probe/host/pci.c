@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Finds GPUs on the PCI bus, and what the kernel's drivers report about them, in sysfs. */
+/* Finds the GPUs on the PCI bus in sysfs, and reads what the kernel's drivers report about them. */
 #define _GNU_SOURCE
 #include "probe/host/host.h"
 
@@ -23,7 +23,7 @@ static int by_name(const void *a, const void *b)
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* Lists the names in a folder, sorted, without those that begin with a dot; free with free_names. */
+/* Lists the names in a folder, sorted, except those that begin with a dot; free the list with free_names. */
 static char **list_folder(const char *path, size_t *count)
 {
     char **names = NULL;
@@ -60,7 +60,7 @@ static const char *kernel_driver(clv_machine *machine, const char *root, const c
     return clv_machine_foreign(machine, slash ? slash + 1 : target, sizeof target);
 }
 
-/* Names the GPUs from the database that lspci uses, if it is installed. */
+/* Names the GPUs from the pci.ids database of lspci, if that is installed. */
 static void name_gpus(clv_machine *machine, const char *root)
 {
     static const char *const places[] = { "/usr/share/misc/pci.ids", "/usr/share/hwdata/pci.ids" };
@@ -154,12 +154,13 @@ void clv_sysfs_device_facts(clv_machine *machine, clv_probe_device *device, cons
     const char *at = device->pci_address, *base = "/sys/bus/pci/devices";
     char text[256];
     if (!at) return;
-    const uint64_t node = clv_small_number(root, "%s/%s/numa_node", base, at); /* -1: one node */
+    /* -1: the machine has one node */
+    const uint64_t node = clv_small_number(root, "%s/%s/numa_node", base, at);
     if (node < 65536) device->numa_node = node;
     if (clv_small_read(root, text, sizeof text, "%s/%s/local_cpulist", base, at) &&
         clv_cpulist_count(text))
         device->cpuset = clv_machine_foreign(machine, text, sizeof text);
-    /* an idle card lowers its link speed but not its width */
+    /* an idle card lowers its link speed but not its width, so this reads the largest speed */
     if (clv_small_read(root, text, sizeof text, "%s/%s/max_link_speed", base, at))
         device->pci_link_gen = clv_pcie_generation(text);
     const uint64_t width = clv_small_number(root, "%s/%s/current_link_width", base, at);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads small text files of the kernel and of /etc, whole or truncated. */
+/* Reads small text files of the kernel and of /etc, and truncates longer ones. */
 #define _GNU_SOURCE
 #include "probe/host/small_file.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads the CPU topology with hwloc, which only this file includes. Without hwloc the host's fields stay unchanged, and
- * probe/host/host.c counts what the kernel lists. */
+/* Reads the CPU topology with hwloc; no other file includes hwloc. Without hwloc, the host's fields do not change, and
+ * probe/host/host.c counts the CPUs that the kernel lists. */
 #include "probe/host/host.h"
 
 #if CLEAVE_HAVE_HWLOC
@@ -52,7 +52,7 @@ void clv_topology_facts(clv_machine *machine)
     clv_probe_host *host = &machine->report.host;
     hwloc_topology_t topology;
     if (hwloc_topology_init(&topology)) return;
-    /* the whole machine: the CPUs that this process may use are counted separately */
+    /* covers the whole machine: the CPUs that this process may use are counted separately */
     hwloc_topology_set_flags(topology, HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED);
     hwloc_topology_set_icache_types_filter(topology, HWLOC_TYPE_FILTER_KEEP_ALL);
     if (hwloc_topology_load(topology) == 0) {

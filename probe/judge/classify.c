@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Finds a device's vendor, kind and name: a pure judgement of the raw facts. */
+/* Finds a device's vendor, class and clean name, from the raw facts alone. */
 #include "probe/judge/classify.h"
 
 #include "base/alloc.h"
@@ -31,7 +31,7 @@ clv_vendor clv_vendor_of(const char *platform_name, const char *vendor, const ch
         { "pocl", CLV_VENDOR_POCL },
     };
     const bool pocl = contains(platform_name, "Portable Computing Language");
-    /* PoCL reports the chip's maker as the vendor of its CPU devices */
+    /* PoCL reports the maker of the processor as the vendor of its CPU devices */
     if (pocl && (!type || strstr(type, "CPU"))) return CLV_VENDOR_POCL;
     for (size_t i = 0; i < CLV_LEN(texts); ++i)
         if (contains(vendor, texts[i].part)) return texts[i].vendor;
@@ -65,11 +65,11 @@ static void squeeze_blanks(char *text)
 
 void clv_clean_name(const char *name, const char *board, char *out, size_t capacity)
 {
-    /* "Device 73df" means that the driver does not know the board */
+    /* "Device 73df" means that the driver has no name for the board */
     if (board && *board && !clv_starts_with(board, "Device ")) name = board;
     if (!name) name = "";
     /* PoCL: "pthread-skylake-avx512-AMD EPYC", from version 4 on "cpu-haswell-Intel(R) Core(TM) i5", and
-     * "pthread-cortex-a55" if it does not know the model */
+     * "pthread-cortex-a55" if PoCL has no name for the model */
     if (clv_starts_with(name, "pthread-") || clv_starts_with(name, "cpu-")) {
         const char *blank = strchr(name, ' '), *dash = strchr(name, '-');
         for (const char *c = name; blank && c < blank; ++c)
@@ -103,11 +103,13 @@ static bool is_software(const clv_probe_device *device)
     return false;
 }
 
-/* Compares the kernel driver's video memory with what OpenCL shows, for AMD. */
+/* Returns whether an AMD device is an APU, by comparing the kernel driver's video memory with the memory that OpenCL
+ * reports. */
 static clv_tristate apu_by_vram(clv_machine *machine, const clv_probe_device *device,
                                 const char **reason)
 {
-    enum { SMALLEST_CARD = 1000000000 }; /* no card that amdgpu and OpenCL still know is smaller */
+    /* every card that amdgpu and OpenCL still support has more memory */
+    enum { SMALLEST_CARD = 1000000000 };
     char vram[16], all[16];
     if (device->vendor_norm != CLV_VENDOR_AMD || device->vram_bytes == CLV_UNKNOWN)
         return CLV_MAYBE;
@@ -126,7 +128,7 @@ static clv_tristate apu_by_vram(clv_machine *machine, const clv_probe_device *de
     return CLV_NO;
 }
 
-/* Returns whether only processors have this architecture of AMD's, according to the table of LLVM's AMDGPU backend. */
+/* Returns whether AMD uses this architecture only in processors, according to the table of LLVM's AMDGPU backend. */
 static bool is_apu(const char *arch)
 {
     static const char *const known[] = { "gfx801",  "gfx902",  "gfx909",  "gfx90c",  "gfx1013",
@@ -137,12 +139,13 @@ static bool is_apu(const char *arch)
     return false;
 }
 
-/* Returns what the name says, if the driver does not say whose memory the device uses; NULL: nothing. */
+/* Returns the reason why the device's name shows an integrated GPU, or NULL. Used if the driver does not report whose
+ * memory the device uses. */
 static const char *integrated_by_name(const clv_probe_device *device)
 {
     if (device->vendor_norm == CLV_VENDOR_AMD && (is_apu(device->arch) || is_apu(device->name)))
         return "only processors have this architecture";
-    /* the only card with that name is Iris Xe MAX */
+    /* Iris Xe MAX is the only discrete card with such a name */
     if (device->vendor_norm == CLV_VENDOR_INTEL && !contains(device->name, "MAX") &&
         (contains(device->name, "HD Graphics") || contains(device->name, "Iris")))
         return "Intel's graphics of this name are parts of processors";

@@ -10,7 +10,7 @@
 #include "probe/judge/quirks.h"
 #include "probe/judge/select.h"
 
-/* Gives devices without their own memory what the host has available. */
+/* Fills in the free memory of devices that use the host's memory: what the host has available. */
 static void share_host_memory(const clv_probe_host *host, clv_probe_device *device)
 {
     if (device->device_class == CLV_CLASS_DISCRETE_GPU ||

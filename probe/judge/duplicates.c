@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Finds hardware that several drivers show, so that it counts only once. */
+/* Finds hardware that several drivers offer, so that it counts only once. */
 #include "probe/judge/duplicates.h"
 
 #include "base/alloc.h"
@@ -12,9 +12,9 @@
 
 typedef struct work {
     clv_machine *machine;
-    size_t *group; /* of a device: index of the first device showing the same hardware */
-    size_t *best;  /* of a group: its primary device */
-    size_t *order; /* of the new array: indices into the old one */
+    size_t *group; /* [device]: index of the first device that is the same hardware */
+    size_t *best;  /* [group]: primary device of the group */
+    size_t *order; /* [new index]: index in the old array */
 } work;
 
 static bool same(const char *a, const char *b)
@@ -45,7 +45,8 @@ static bool same_name(const clv_probe_device *a, const clv_probe_device *b)
     return same(a->name_clean, b->name_clean) && clv_is_gpu(a) == clv_is_gpu(b);
 }
 
-/* Returns how many devices of its platform are alike, and sets *before to the number of those that come before it. */
+/* Returns how many devices of the device's platform are like it by `test`, and sets *before to the number of those that
+ * come before it. */
 static size_t alike_on_platform(const clv_machine *m, size_t index, alike *test, size_t *before)
 {
     const clv_probe_device *device = &m->devices[index];
@@ -59,8 +60,9 @@ static size_t alike_on_platform(const clv_machine *m, size_t index, alike *test,
     return count;
 }
 
-/* Returns whether two entries show the same hardware. Several entries of one platform may share an address (AMD's
- * topology has no PCI domain) or a name; then the k-th of one platform is the k-th of the other. */
+/* Returns whether two entries are the same hardware. Several entries of one platform may have the same address (AMD's
+ * topology has no PCI domain) or the same name; in this case the k-th such entry of one platform is the k-th of the
+ * other. */
 static bool same_hardware(const clv_machine *m, size_t i, size_t j)
 {
     const clv_probe_device *a = &m->devices[i], *b = &m->devices[j];
@@ -77,7 +79,7 @@ static bool same_hardware(const clv_machine *m, size_t i, size_t j)
         alike_on_platform(m, j, same_pci, &b_before);
         return a_before == b_before;
     }
-    /* UUIDs are laid out differently by different drivers, and even by versions of one driver */
+    /* different drivers, and even different versions of one driver, lay out UUIDs differently */
     if (a->uuid && b->uuid && same(a->driver_uuid, b->driver_uuid)) return same(a->uuid, b->uuid);
     if (!same_name(a, b)) return false;
     return alike_on_platform(m, i, same_name, &a_before) ==
@@ -90,7 +92,8 @@ static int order(double a, double b)
     return (a > b) - (a < b);
 }
 
-/* Compares two runtimes of CPUs: the faster is better if both were measured and the difference exceeds the noise. */
+/* Compares two CPU runtimes. If both were measured and their rates differ by more than the noise, the faster one is
+ * better. */
 static int compare_cpu_runtimes(const clv_probe_device *a, const clv_probe_device *b)
 {
     const double x = a->measured.fp32_gflops, y = b->measured.fp32_gflops;
@@ -101,7 +104,7 @@ static int compare_cpu_runtimes(const clv_probe_device *a, const clv_probe_devic
     return better;
 }
 
-/* Returns a positive number if entry a is better, a negative one if b is. */
+/* Returns a positive number if entry a is better, a negative one if entry b is better. */
 static int compare_entries(const clv_machine *m, const clv_probe_device *a,
                            const clv_probe_device *b)
 {
@@ -135,7 +138,7 @@ static void find_groups(work *w)
     }
 }
 
-/* Makes an id: "cpu:pocl", "pci:0000:03:00.0", "uuid:...", "name:Tesla K20c". */
+/* Makes a device's id: "cpu:pocl", "pci:0000:03:00.0", "uuid:...", "name:Tesla K20c". */
 static const char *make_id(clv_machine *m, const clv_probe_device *device)
 {
     const clv_probe_platform *platform = &m->platforms[device->platform];
@@ -158,13 +161,13 @@ static int compare_text(const char *a, const char *b)
     return strcmp(a ? a : "", b ? b : "");
 }
 
-/* Compares the places of two devices in the report; never 0. */
+/* Compares the positions of two devices in the report; never returns 0. */
 static int compare_places(const work *w, size_t i, size_t j)
 {
     const clv_probe_device *devices = w->machine->devices;
     const clv_probe_device *a = &devices[i], *b = &devices[j];
     const size_t lead_a = w->best[w->group[i]], lead_b = w->best[w->group[j]];
-    if (lead_a != lead_b) { /* other hardware: compare its primary entries */
+    if (lead_a != lead_b) { /* different hardware: compares the primary entries */
         a = &devices[lead_a], b = &devices[lead_b];
         if (a->device_class != b->device_class) return a->device_class < b->device_class ? -1 : 1;
         const int by_id = compare_text(a->id, b->id);
@@ -181,7 +184,8 @@ static void sort_devices(work *w, clv_probe_device *sorted)
 {
     clv_machine *m = w->machine;
     const size_t count = m->report.device_count;
-    for (size_t i = 0; i < count; ++i) { /* insertion sort: stable, no context pointer */
+    /* insertion sort, because it is stable and its comparison has access to the context */
+    for (size_t i = 0; i < count; ++i) {
         size_t at = i;
         for (; at > 0 && compare_places(w, i, w->order[at - 1]) < 0; --at)
             w->order[at] = w->order[at - 1];
@@ -192,7 +196,7 @@ static void sort_devices(work *w, clv_probe_device *sorted)
     memcpy(m->devices, sorted, count * sizeof *sorted);
 }
 
-/* Marks the duplicates among sorted devices: primaries come first, so that the others can refer to them. */
+/* Marks the duplicates among sorted devices. Primary entries come first, so that the duplicates can refer to them. */
 static void mark_duplicates(const work *w)
 {
     clv_probe_device *devices = w->machine->devices;
@@ -206,7 +210,7 @@ static void mark_duplicates(const work *w)
 }
 
 /* Sorts the devices before they are grouped. Matches of different kinds can contradict each other; then the order of
- * the comparisons decides, and that must not depend on the loader's order. */
+ * the comparisons decides, and the result must not depend on the loader's order. */
 static void sort_alone(work *w, clv_probe_device *sorted)
 {
     for (size_t i = 0; i < w->machine->report.device_count; ++i)
@@ -235,8 +239,8 @@ static void sort_platforms(clv_machine *m)
     }
 }
 
-/* Makes ids unique. Different hardware never shares an id: "name:X#0", "name:X#1"; "pci:A", "pci:A#1". Entries of the
- * same GPU do share it. */
+/* Makes ids unique. Different hardware never has the same id: "name:X#0", "name:X#1"; "pci:A", "pci:A#1". Entries of
+ * the same GPU do have the same id. */
 static void number_ids(clv_machine *m)
 {
     for (size_t i = 0; i < m->report.device_count; ++i) {
@@ -264,8 +268,8 @@ static bool is_code_name(const char *name)
     return !name || clv_starts_with(name, "gfx") || strstr(name, "[0x");
 }
 
-/* Shares names between drivers: where one calls a card "gfx1031" and another knows its product name, users know the
- * latter. */
+/* Copies names between drivers: if one driver calls a card "gfx1031" and another reports its product name, both entries
+ * get the product name, which users know. */
 static void share_names(clv_machine *m)
 {
     for (size_t i = 0; i < m->report.device_count; ++i) {

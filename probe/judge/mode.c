@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Decides between cpu, hybrid and gpu from facts and orders, and gives the reason in one sentence. */
+/* Decides between the modes cpu, hybrid and gpu from facts and orders, and states the reason in one sentence. */
 #include "probe/judge/mode.h"
 
 #include "base/alloc.h"
@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-/* R6: a CPU with at least this share of the GPU's speed still shortens a job. */
+/* Rule R6: a CPU with at least this share of the GPU's speed still shortens a job. */
 static const double worthwhile_share = 0.2;
 
 uint64_t clv_room_bytes(const clv_probe_device *device, uint64_t host_available_bytes)
@@ -24,8 +24,8 @@ uint64_t clv_room_bytes(const clv_probe_device *device, uint64_t host_available_
 typedef struct choice {
     const clv_machine *machine;
     const clv_mode_order *order;
-    size_t gpu, cpu; /* SIZE_MAX: none */
-    uint64_t room;   /* of the GPU */
+    size_t gpu, cpu; /* device indices; SIZE_MAX: no such device */
+    uint64_t room;   /* memory of the GPU that a job may count on */
 } choice;
 
 static bool counts(const choice *c, size_t index)
@@ -40,8 +40,8 @@ static int order_of(double a, double b)
     return (a > b) - (a < b);
 }
 
-/* Compares GPUs: discrete before integrated, then room, then precision, then the measured rate; never compute units
- * times clock, because they mean something else in every driver. Positive: a is better. */
+/* Compares GPUs: discrete before integrated, then by memory, by precision and by measured rate. Never compares compute
+ * units times clock, because these mean something else in every driver. Returns a positive number if a is better. */
 static int compare_gpus(const choice *c, const clv_probe_device *a, const clv_probe_device *b)
 {
     const uint64_t available = c->machine->report.host.memory_available_bytes;
@@ -116,7 +116,7 @@ static void explain_no_gpu(const choice *c, clv_text *reason)
                      platform_of(c, c->cpu));
 }
 
-/* Writes "X has 11.6 GB", "X has 3.1 GB free of 11.6 GB" or "X may use 8 GB (half of ...)". */
+/* Writes the GPU's memory: "X has 11.6 GB", "X has 3.1 GB free of 11.6 GB" or "X may use 8 GB (half of ...)". */
 static void explain_room(const choice *c, clv_text *reason)
 {
     const clv_probe_device *device = &c->machine->devices[c->gpu];
@@ -156,7 +156,7 @@ static void warn_no_cpu(clv_machine *machine)
                      "no CPU device: the GPU works alone where both would work together");
 }
 
-/* Applies rules R1 to R6; writes the sentence without its end. */
+/* Applies rules R1 to R6; writes the sentence of the reason without its full stop. */
 static void decide_by_rules(clv_machine *machine, const choice *c, clv_probe_mode *mode,
                             clv_text *reason)
 {
@@ -218,7 +218,7 @@ static clv_status obey(const choice *c, clv_probe_mode *mode, clv_text *reason)
     mode->forced_by = order->mode != CLV_MODE_AUTO ? order->mode_by : order->devices_by;
     mode->recommended = order->mode;
     switch (order->mode) {
-    case CLV_MODE_AUTO: /* only devices were ordered */
+    case CLV_MODE_AUTO: /* the user ordered devices but no mode */
         mode->recommended = gpu && cpu ? CLV_MODE_HYBRID : gpu ? CLV_MODE_GPU : CLV_MODE_CPU;
         clv_text_add(reason, "%s chose \"%s\"", order->devices_by, order->devices);
         return CLV_OK;

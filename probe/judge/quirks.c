@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Known facts about drivers and chips, one row per fact. */
+/* The table of known facts about drivers and chips, one row per fact. */
 #include "probe/judge/quirks.h"
 
 #include "base/alloc.h"
@@ -10,7 +10,7 @@
 
 typedef bool condition(const clv_probe_device *device);
 
-/* A row applies if all its conditions that are not NULL or 0 hold. */
+/* A row applies if all of its conditions that are set (not NULL or 0) hold. */
 typedef struct row {
     clv_quirk quirk;
     const char *platform;      /* part of the platform's name */
@@ -92,8 +92,9 @@ static bool few_registers(const clv_probe_device *d)
     return clv_starts_with(d->arch, "gfx");
 }
 
-/* Returns true for all chips except those made for double precision: NVIDIA's compute capabilities x.0, 3.5 and 3.7,
- * and AMD's gfx600, gfx701, gfx906 and Instinct series (at least 1/8 of the rate of single precision). */
+/* Returns true for all chips except those made for double precision, which compute it at 1/8 or more of the rate of
+ * single precision: NVIDIA's compute capabilities x.0, 3.5 and 3.7, and AMD's gfx600, gfx701, gfx906 and Instinct
+ * series. */
 static bool slow_fp64(const clv_probe_device *d)
 {
     static const char *const quick[] = { "sm_20",  "sm_35",  "sm_37",  "sm_60",  "sm_70",
@@ -220,7 +221,8 @@ static const row rows[] = {
       .flags = { .slow_fp64 = true } },
 };
 
-/* Returns whether a version is lower, comparing the numbers in the two texts; all other characters separate numbers. */
+/* Returns whether a version is lower than the limit, comparing the numbers in the two texts one by one; all other
+ * characters are separators. */
 static bool version_before(const char *version, const char *limit)
 {
     while (*version || *limit) {
@@ -269,7 +271,7 @@ static void add_flags(clv_probe_flags *all, const clv_probe_flags *more)
         all->loop_limit = more->loop_limit;
 }
 
-/* Applies findings about this very device, which override what is known in general. */
+/* Applies findings about this very device, which override the table's general facts. */
 void clv_quirk_findings(const clv_probe_check *check, clv_probe_flags *flags)
 {
     if (!check->done || !check->ok) return;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The single grammar that names devices. */
+/* The only parser of texts that name devices. */
 #include "probe/judge/select.h"
 
 #include "base/alloc.h"
@@ -16,8 +16,8 @@ typedef enum word { GPU, CPU, ALL, INDEX, PLACE, NAME, PCI, UUID } word;
 typedef struct item {
     word word;
     bool exclude;
-    uint64_t first, second; /* of INDEX (first); of PLACE (both) */
-    char text[256];         /* NAME, PCI, UUID; the whole item, for messages */
+    uint64_t first, second; /* INDEX uses `first`, PLACE uses both */
+    char text[256]; /* text of NAME, PCI and UUID; for others the whole item, for messages */
 } item;
 
 static bool read_place(const char *text, item *out)
@@ -47,7 +47,7 @@ static bool read_item(const char *text, item *out)
         if (!clv_starts_with(text, prefixes[i].prefix)) continue;
         out->word = prefixes[i].word;
         memmove(out->text, value, strlen(value) + 1);
-        return *out->text != '\0'; /* `value` has moved */
+        return *out->text != '\0'; /* the text was moved, so `value` is stale */
     }
     for (size_t i = 0; i < CLV_LEN(kinds); ++i) {
         if (strcasecmp(text, kinds[i]) != 0) continue;
@@ -58,7 +58,8 @@ static bool read_item(const char *text, item *out)
     return out->word == PLACE ? read_place(text, out) : clv_parse_u64(text, &out->first);
 }
 
-/* Reads the item at *at without the blanks around it, and moves *at past its comma, or sets it to NULL. */
+/* Reads the item at *at without the blanks around it. Moves *at past the item's comma, or sets *at to NULL after the
+ * last item. */
 static bool next_item(const char **at, item *out)
 {
     const char *begin = *at;
@@ -152,9 +153,9 @@ static size_t hardware_of(const clv_probe_report *report, size_t index)
     return other == SIZE_MAX ? index : other;
 }
 
-/* Adds the devices that an item names. An index or a place means exactly that entry. All other words mean hardware:
- * each takes the first matching entry (the report lists the best first), unless one for that hardware is chosen
- * already. */
+/* Adds the devices that an item names. An index or a place names exactly that entry. All other words name hardware: of
+ * each piece of hardware, the first matching entry is chosen (the report lists the best first), unless an entry of that
+ * hardware is already chosen. */
 static clv_status include(const clv_probe_report *report, const item *it, const bool *excluded,
                           bool *taken, bool *chosen, const char *text)
 {
@@ -195,7 +196,8 @@ static clv_status select_with(const clv_probe_report *report, const char *select
 {
     bool positive = false;
     item it;
-    for (const char *at = selection; at;) { /* exclusions first: they count wherever they stand */
+    /* exclusions first, because they apply wherever they are written */
+    for (const char *at = selection; at;) {
         if (!next_item(&at, &it)) return clv_check_selection(selection);
         if (!it.exclude) positive = true;
         for (size_t i = 0; it.exclude && i < report->device_count; ++i)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The single grammar that names devices: --device, CLEAVE_DEVICE, clv_context_options.devices. */
+/* The only parser of texts that name devices: --device, CLEAVE_DEVICE, clv_context_options.devices. */
 #ifndef CLEAVE_PROBE_SELECT_H
 #define CLEAVE_PROBE_SELECT_H
 
@@ -25,11 +25,11 @@
  */
 clv_status clv_select_devices(const clv_probe_report *report, const char *selection, bool *chosen);
 
-/* Checks that the selection can be parsed, without looking at any device. CLV_E_ARGUMENT if not. */
+/* Checks that the selection can be parsed, without looking up any device. Returns CLV_E_ARGUMENT if it cannot. */
 clv_status clv_check_selection(const char *selection);
 
-/* Returns a text such as "0 discrete_gpu \"Radeon VII\", 1 cpu \"AMD EPYC\""; free with clv_free. NULL if out of
- * memory. */
+/* Returns a text such as "0 discrete_gpu \"Radeon VII\", 1 cpu \"AMD EPYC\""; free it with clv_free. Returns NULL if
+ * memory runs out. */
 char *clv_devices_summary(const clv_probe_report *report);
 
 #endif

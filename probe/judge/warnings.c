@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Warnings: what the user should know, and what to do about it. */
+/* Warnings: what the user should know about the machine, and what to do about it. */
 #include "probe/judge/decide.h"
 
 #include "base/alloc.h"
@@ -13,7 +13,8 @@ typedef struct gpu_maker {
     unsigned pci_vendor;
     clv_vendor vendor;
     const char *name, *hint;
-    const char *mesa; /* rusticl's driver; NULL: none worth using */
+    /* the Mesa driver that rusticl uses for this maker; NULL: none is worth using */
+    const char *mesa;
 } gpu_maker;
 
 static const gpu_maker makers[] = {
@@ -32,8 +33,8 @@ static const gpu_maker *maker_of(const clv_probe_pci_gpu *gpu)
     return NULL;
 }
 
-/* Returns whether an OpenCL device shows the GPU, by address. A driver that gives no address is assumed to mean a GPU
- * of its own vendor. */
+/* Returns whether an OpenCL device has the GPU's address. If a driver reports no address, its device is assumed to be a
+ * GPU of the driver's own vendor. */
 static bool seen_by_opencl(const clv_probe_report *report, const clv_probe_pci_gpu *gpu)
 {
     const gpu_maker *maker = maker_of(gpu);
@@ -47,7 +48,7 @@ static bool seen_by_opencl(const clv_probe_report *report, const clv_probe_pci_g
     return false;
 }
 
-/* Returns whether this maker's driver is installed but did not come up; then nothing needs to be installed. */
+/* Returns whether this maker's driver is installed but does not work; in this case nothing has to be installed. */
 static bool has_broken_driver(const clv_probe_report *report, const gpu_maker *maker)
 {
     for (size_t i = 0; i < report->icd_count; ++i) {
@@ -66,7 +67,8 @@ static void warn_pci(clv_machine *machine)
         clv_probe_pci_gpu *gpu = &machine->pci_gpus[i];
         const gpu_maker *maker = maker_of(gpu);
         gpu->has_opencl = seen_by_opencl(&machine->report, gpu);
-        if (gpu->has_opencl || !maker) continue; /* a virtual adapter or a server's console */
+        /* skips virtual adapters and server consoles, which have no known maker */
+        if (gpu->has_opencl || !maker) continue;
         const bool broken = has_broken_driver(&machine->report, maker);
         clv_machine_warn(machine, "gpu_without_opencl",
                          broken ? "see what is said about its driver" : maker->hint,
@@ -104,7 +106,7 @@ static void warn_icds(clv_machine *machine)
     }
 }
 
-/* Returns Mesa's driver name for a GPU that no driver shows; NULL if rusticl could show none of the GPUs. */
+/* Returns the name of Mesa's driver for a GPU that no driver offers; NULL if rusticl could offer none of the GPUs. */
 static const char *mesa_could_show(const clv_probe_report *report)
 {
     for (size_t i = 0; i < report->pci_gpu_count; ++i) {
@@ -114,7 +116,8 @@ static const char *mesa_could_show(const clv_probe_report *report)
     return NULL;
 }
 
-/* Warns about a rusticl that shows no device, but only if it could show one: it is installed with many desktops. */
+/* Warns about a rusticl that offers no device, but only if it could offer one, because many desktops install
+ * rusticl. */
 static void warn_rusticl(clv_machine *machine)
 {
     const clv_probe_report *report = &machine->report;

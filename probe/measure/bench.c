@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Measures how fast a device is: arithmetic, memory, transfers, launches. Times are measured on the host, around
- * kernels long enough for the launch to be negligible. */
+/* Measures the speed of a device: arithmetic, memory, transfers, launches. The host's clock measures kernels that are
+ * long enough for the launch to be negligible. */
 #include "probe/measure/bench.h"
 
 #include "base/alloc.h"
@@ -18,13 +18,14 @@
 
 enum { MOST_TURNS = 16000, LAUNCHES = 200, LASTING = 10 };
 
-/* How much time and memory a level uses. */
+/* The time and memory that a level of the bench uses. */
 typedef struct effort {
-    double kernel_s; /* wanted run time of an arithmetic kernel: many short ones hit the quiet
-                        moments of a busy machine */
-    int samples;     /* number of such kernels; the best counts */
-    int passes;      /* over the memory, and transfers in each direction */
-    double budget_s; /* for the samples or passes of one variant */
+    /* intended run time of an arithmetic kernel: short, so that some of many kernels run while a busy machine is
+     * quiet */
+    double kernel_s;
+    int samples;     /* number of arithmetic kernels, of which the fastest counts */
+    int passes;      /* passes over the memory, and transfers per direction */
+    double budget_s; /* longest time for the samples or passes of one variant */
     size_t read_bytes, transfer_bytes;
 } effort;
 
@@ -38,19 +39,19 @@ typedef struct meter {
     const clv_probe_device *device;
     const effort *effort;
     clv_probe_rates *rates;
-    size_t items, local; /* geometry that fills the device */
-    double kernel_s;     /* so long that its launch is negligible */
+    size_t items, local; /* work-items and work-group size that fill the device */
+    double kernel_s;     /* run time of a kernel for which the launch is negligible */
 } meter;
 
-/* A kernel variant and the work of one loop turn of one work-item. */
+/* A variant of the arithmetic kernel: the work of one work-item per loop iteration. */
 typedef struct variant {
-    const char *type; /* as in OpenCL C */
+    const char *type; /* element type in OpenCL C */
     size_t type_bytes;
     unsigned lanes, chains;
 } variant;
 
-/* Returns whether the device is a CPU device. Compilers for CPUs need wide vectors and few work-items; all others,
- * including software renderers, form vectors from neighbouring work-items. */
+/* Returns whether the device is a CPU device. Compilers for CPUs produce fast code for wide vectors and few work-items.
+ * All others, including those of software renderers, form vectors from neighbouring work-items. */
 static bool on_host_cores(const clv_probe_device *device)
 {
     return device->device_class == CLV_CLASS_CPU;
@@ -59,7 +60,8 @@ static bool on_host_cores(const clv_probe_device *device)
 static void choose_geometry(meter *m)
 {
     const size_t units = m->device->compute_units ? m->device->compute_units : 1;
-    if (on_host_cores(m->device)) { /* few work-items per core: groups of one, with vectors */
+    /* few work-items per core, with vectors and in work-groups of one */
+    if (on_host_cores(m->device)) {
         m->local = 1;
         m->items = units * 8;
     } else {
@@ -68,7 +70,7 @@ static void choose_geometry(meter *m)
     }
 }
 
-/* Returns the best time of `count` launches; stops early if the device is far slower than planned. */
+/* Finds the shortest time of `count` launches. Stops early if the device is far slower than planned. */
 static clv_status best_time(meter *m, const clv_rig_launch *launch, cl_kernel kernel, int count,
                             double *best)
 {
@@ -85,8 +87,8 @@ static clv_status best_time(meter *m, const clv_rig_launch *launch, cl_kernel ke
 
 /* ---- arithmetic ------------------------------------------------------------------------------ */
 
-/* Increases `turns`, then the number of work-items, until a launch takes as long as wanted. The first launch is
- * ignored, because some drivers compile in it. */
+/* Increases `turns`, then the number of work-items, until a launch takes the intended time. The first launch is not
+ * timed, because some drivers compile during it. */
 static clv_status calibrate(meter *m, clv_rig_launch *launch, cl_kernel kernel, cl_uint turn_arg,
                             cl_uint *turns)
 {
@@ -113,7 +115,8 @@ static clv_status calibrate(meter *m, clv_rig_launch *launch, cl_kernel kernel, 
     return CLV_OK;
 }
 
-/* Measures the operations per second of one launch shape; `ops` is the number of operations per turn and work-item. */
+/* Measures the operations per second of a kernel; `ops` is the number of operations per loop iteration and
+ * work-item. */
 static clv_status measure_ops(meter *m, const char *name, const clv_rig_arg *args, size_t arg_count,
                               size_t out_bytes, double ops, double *rate)
 {
@@ -147,7 +150,8 @@ static clv_status build_peak(meter *m, const variant *v)
     return clv_rig_build(&m->rig, &clv_cl_probe_bench, options);
 }
 
-/* Measures the peak rate of x = x * factor + term, which always stays near 1: no denormals, no infinity. */
+/* Measures the peak rate of x = x * factor + term. The value of x stays near 1, so that neither denormals nor
+ * infinities occur. */
 static clv_status measure_peak(meter *m, const variant *v, double *rate)
 {
     static const float f32[] = { 0.9f, 0.1f };
@@ -166,7 +170,7 @@ static clv_status measure_peak(meter *m, const variant *v, double *rate)
                        2.0 * v->lanes * v->chains * 4, rate);
 }
 
-/* Returns the best rate of all variants; one that does not build or run is skipped. */
+/* Returns the best rate of all variants. Variants that do not build or run are skipped. */
 static double best_peak(meter *m, const char *type, size_t type_bytes, const unsigned (*shapes)[2],
                         size_t count)
 {
@@ -179,12 +183,12 @@ static double best_peak(meter *m, const char *type, size_t type_bytes, const uns
     return best > 0 ? best * 1e-9 : -1;
 }
 
-/* Shapes {lanes, chains}: vectors as wide as the registers of current CPUs, scalars and short vectors for GPUs. 12
- * chains of the widest vectors need 12 to 24 registers. */
+/* Shapes {lanes, chains}: for CPUs, vectors as wide as the registers of current processors; for GPUs, scalars and short
+ * vectors. 12 chains of the widest vectors use 12 to 24 registers. */
 static const unsigned gpu32[][2] = { { 1, 12 }, { 2, 12 }, { 4, 12 } };
 
-/* Measures fp32. CPU runtimes are measured twice, the second time at the end and with long launches: on a busy machine
- * two threads may both wake up on one core until the system moves one away. */
+/* Measures fp32. CPU runtimes are measured twice, the second time at the end and with long launches: on a busy machine,
+ * two threads may run on one core until the system moves one of them. */
 static void measure_fp32(meter *m)
 {
     static const unsigned cpu[][2] = { { 16, 12 }, { 8, 12 } };
@@ -224,7 +228,7 @@ static void measure_dot8(meter *m)
 
 /* ---- memory ---------------------------------------------------------------------------------- */
 
-/* Returns the wanted size, limited to the device's largest buffer and a quarter of its memory. */
+/* Returns the wanted size, limited to the device's largest buffer size and a quarter of its memory. */
 static size_t affordable(const meter *m, size_t wanted)
 {
     uint64_t bytes = CLV_MIN((uint64_t)wanted, m->device->max_alloc_bytes);
@@ -262,7 +266,8 @@ static clv_status measure_read(meter *m, unsigned lanes, double *rate)
     CLV_TRY(clv_rig_run(&m->rig, &launch));
     launch.kernel = "clv_bench_read";
     CLV_TRY(clv_rig_kernel(&m->rig, &launch, &kernel));
-    clv_status status = clv_rig_time(&m->rig, &launch, kernel, NULL); /* compiles, warms */
+    /* compiles the kernel and warms the caches */
+    clv_status status = clv_rig_time(&m->rig, &launch, kernel, NULL);
     if (!status) status = best_time(m, &launch, kernel, m->effort->passes, &seconds);
     clReleaseKernel(kernel);
     if (!status) *rate = (double)bytes / seconds * 1e-9;
@@ -282,7 +287,7 @@ static void measure_memory(meter *m)
         (void)clv_rig_buffer(&m->rig, slot, 4, NULL);
 }
 
-/* Copies from and to `host`, with blocking transfers. */
+/* Copies from and to `host` by blocking transfers and measures the rates. */
 static clv_status copy_both_ways(meter *m, void *host, size_t bytes)
 {
     for (int i = 0; i <= m->effort->passes; ++i) {
@@ -295,14 +300,15 @@ static clv_status copy_both_ways(meter *m, void *host, size_t bytes)
                                        NULL, NULL);
         const double end = clv_now();
         if (code != CL_SUCCESS) return clv_rig_fail("a transfer", code);
-        if (!i) continue; /* the first pass only touches the pages */
+        if (!i) continue; /* the first pass, which only touches the pages, is not timed */
         m->rates->h2d_gb_s = fmax(m->rates->h2d_gb_s, (double)bytes / (middle - start) * 1e-9);
         m->rates->d2h_gb_s = fmax(m->rates->d2h_gb_s, (double)bytes / (end - middle) * 1e-9);
     }
     return CLV_OK;
 }
 
-/* Measures transfers of ordinary memory and, for devices with their own memory, also of memory pinned by the driver. */
+/* Measures transfers from ordinary memory, and for devices with their own memory also from memory pinned by the
+ * driver. */
 static clv_status measure_transfers(meter *m)
 {
     const size_t bytes = affordable(m, m->effort->transfer_bytes);
@@ -335,7 +341,7 @@ static int by_size(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Measures the time from the call to the end of an empty kernel: the median. */
+/* Measures the median time from the launch of an empty kernel to its end. */
 static clv_status measure_launch(meter *m)
 {
     double times[LAUNCHES];

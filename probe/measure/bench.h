@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Measures how fast a device is: arithmetic, memory, transfers, launches. */
+/* Measures the speed of a device: arithmetic, memory, transfers, launches. */
 #ifndef CLEAVE_PROBE_BENCH_H
 #define CLEAVE_PROBE_BENCH_H
 
 #include <cleave/probe.h>
 
 typedef struct clv_bench_result {
-    clv_probe_rates rates; /* date and protocol point into this structure */
+    clv_probe_rates rates; /* `date` and `protocol` in it point into this structure */
     char date[32], protocol[160];
 } clv_bench_result;
 

@@ -15,7 +15,7 @@
 #include <string.h>
 
 enum { ITEMS = 512, LOOP_ITEMS = 16, LOOP_TURNS = 100000 };
-enum { M = 33, N = 29, K = 67 }; /* ragged: not multiples of any tile */
+enum { M = 33, N = 29, K = 67 }; /* not multiples of any tile size */
 
 static const double gemm_tolerance = 1e-5; /* relative to the sum of |a * b| */
 
@@ -23,7 +23,7 @@ typedef struct bench {
     clv_rig rig;
     const clv_probe_device *device;
     clv_probe_check *found;
-    size_t group, tile; /* work-group width; tile edge or 0 */
+    size_t group, tile; /* size of a work-group; side of a tile, or 0 for no tiles */
     cl_uint in[ITEMS], out[ITEMS];
     float a[M * K], b[K * N], c[M * N];
 } bench;
@@ -121,7 +121,8 @@ static cl_uint xorshift(cl_uint x)
     return x ^ x << 5;
 }
 
-/* Returns after how many steps a generator that started at `state` reached `reached`. */
+/* Returns the number of steps after which a generator that starts at `state` reaches `reached`; tries at most
+ * `most`. */
 static uint64_t turns_made(cl_uint state, cl_uint reached, uint64_t most)
 {
     for (uint64_t t = 0; t <= most; ++t, state = xorshift(state))
@@ -142,7 +143,7 @@ static clv_status compare_loops(bench *t)
     return CLV_OK;
 }
 
-/* Checks whether clFinish waits and whether event times are meaningful, with a kernel that takes a while. */
+/* Checks, with a kernel that takes a while, whether clFinish waits and whether event times are meaningful. */
 static clv_status check_events(bench *t, const clv_rig_launch *launch, cl_kernel kernel)
 {
     cl_event event;
@@ -230,7 +231,7 @@ static clv_status run_gemm(bench *t, bool tiled)
         launch.global[0] = clv_round_up(N, t->tile), launch.global[1] = clv_round_up(M, t->tile);
         launch.local[0] = launch.local[1] = t->tile;
     }
-    memset(t->c, 0xFF, sizeof t->c); /* NaN: an element that is not written is wrong */
+    memset(t->c, 0xFF, sizeof t->c); /* fills with NaN, so that an unwritten element is wrong */
     CLV_TRY(clv_rig_buffer(&t->rig, 2, sizeof t->c, t->c));
     CLV_TRY(clv_rig_run(&t->rig, &launch));
     CLV_TRY(clv_rig_read(&t->rig, 2, t->c, sizeof t->c));
@@ -312,7 +313,7 @@ static clv_status run_all(bench *t)
     return CLV_OK;
 }
 
-/* Copies the first line of a build log that is not empty. */
+/* Copies the first line of a build log that has text. */
 static void first_line(const char *log, char *out, size_t capacity)
 {
     while (*log == '\n' || *log == ' ')
@@ -326,7 +327,7 @@ void clv_check_device(const clv_probe_device *device, clv_check *found)
     *found = (clv_check){
         .check = { .build_s = -1, .run_s = -1, .max_error = 0, .loop_limit = CLV_UNKNOWN }
     };
-    if (!t) return; /* the check counts as not done */
+    if (!t) return; /* the check counts as not done if memory runs out */
     t->device = device;
     t->found = &found->check;
     const clv_status status = run_all(t);

@@ -7,7 +7,7 @@
 
 enum { CLV_CHECK_MESSAGE = 400 };
 
-/* What a check found; `check.message` points into `message` or is NULL. */
+/* The findings of a check; `check.message` points into `message` or is NULL. */
 typedef struct clv_check {
     clv_probe_check check;
     char message[CLV_CHECK_MESSAGE];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Checks and measures a report's devices: in helpers, or in this process. */
+/* Checks and measures the devices of a report, in helper processes or in this process. */
 #include "probe/measure/measure.h"
 
 #include "base/alloc.h"
@@ -17,7 +17,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { CHECK_S = 60, BENCH_S = 120 }; /* how long a device may take by default */
+enum { CHECK_S = 60, BENCH_S = 120 }; /* default time limits per device, in seconds */
 
 typedef enum errand { CHECK, BENCH, TRIAL } errand;
 
@@ -33,7 +33,8 @@ static bool is_due(const campaign *c, size_t index)
 {
     const clv_probe_device *device = &c->machine->devices[index];
     if (c->wanted && !c->wanted[index]) return false;
-    return device->usable || device->check.done; /* the cause of an earlier failure may be fixed */
+    /* checks also devices that failed earlier, because the cause may have been fixed */
+    return device->usable || device->check.done;
 }
 
 static bool is_due_for_bench(const campaign *c, size_t index)
@@ -42,8 +43,8 @@ static bool is_due_for_bench(const campaign *c, size_t index)
     return is_due(c, index) && (!check->done || check->ok);
 }
 
-/* Returns whether a device is to be filled. If several entries show one card only the first is used, unless the user
- * named another. */
+/* Returns whether the device's memory is to be filled for the free-memory trial. If several entries are one card, only
+ * the first is used, unless the user named another. */
 static bool is_due_for_trial(const campaign *c, size_t index)
 {
     const clv_probe_device *device = &c->machine->devices[index];
@@ -64,7 +65,7 @@ static clv_probe_rates no_rates(void)
     return (clv_probe_rates){ -1, -1, -1, -1, -1, -1, -1, -1, NULL, NULL };
 }
 
-/* Notes the result of a trial. If it failed, the value from the vendor's library stays. */
+/* Stores the result of a free-memory trial. If the trial failed, the value from the vendor's library stays. */
 static void note_trial(clv_machine *machine, clv_probe_device *device, const clv_trial *trial)
 {
     char why[sizeof trial->message + 40];
@@ -126,14 +127,15 @@ static clv_status measure_here(const campaign *c)
 
 /* ---- in helpers ------------------------------------------------------------------------------ */
 
-/* Parses an answer to "trial"; returns false if it is not valid. */
+/* Parses an answer to "trial"; returns false if the answer is invalid. */
 static bool read_trial(const clv_json *root, clv_trial *trial)
 {
     const clv_json *object = clv_json_get(root, "trial");
     const clv_json *bytes = clv_json_get(object, "free_bytes");
     *trial = (clv_trial){ .free_bytes = CLV_UNKNOWN };
     if (!clv_json_is_object(object)) return false;
-    const int64_t number = clv_json_int(bytes, -1); /* -1: also beyond any real memory */
+    /* -1 also stands for a number larger than any real memory */
+    const int64_t number = clv_json_int(bytes, -1);
     if (number >= 0) trial->free_bytes = (uint64_t)number;
     clv_copy_string(trial->message, sizeof trial->message,
                     clv_json_string(clv_json_get(object, "message"), "no details"));
@@ -182,7 +184,7 @@ static void note_failure(const campaign *c, clv_probe_device *device, errand job
     device->measured.protocol = clv_machine_text(c->machine, "failed: %s", message);
 }
 
-/* Appends the last line that the driver wrote before it ended, because it often says what was missing. */
+/* Appends the last line that the driver printed before it ended, because this line often says what was missing. */
 static void add_last_words(const clv_child *child, char *message, size_t capacity)
 {
     const clv_text *said = &child->output[child->output[1].length ? 1 : 0];
@@ -264,7 +266,7 @@ static clv_status check_in_helpers(const campaign *c, clv_nest *nest, const char
     return status;
 }
 
-/* Runs a single helper for one device, undisturbed by others. */
+/* Runs a helper for one device while no other helper runs. */
 static clv_status run_alone(const campaign *c, clv_nest *nest, const char *helper, errand job,
                             size_t index)
 {

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Checks and measures the devices of a decided report: in helpers, or in this process. */
+/* Checks and measures the devices of a decided report, in helper processes or in this process. */
 #ifndef CLEAVE_PROBE_MEASURE_H
 #define CLEAVE_PROBE_MEASURE_H
 
 #include "probe/machine.h"
 
 /* Carries out options.check, options.bench and options.measure_free on the devices in `wanted` ([device_count]; NULL:
- * all), and keeps everything except the free memory on disk. All checks run at once, measurements one after the other.
- * A device's failure is a fact in the report; call clv_decide again afterwards. CLV_E_CANCELLED, CLV_E_IO,
- * CLV_E_MEMORY. */
+ * all), and records the results on disk, except the free memory. All checks run at once; measurements run one after the
+ * other. A device's failure is recorded in the report as a fact. Call clv_decide again afterwards. CLV_E_CANCELLED,
+ * CLV_E_IO, CLV_E_MEMORY. */
 clv_status clv_measure_devices(clv_machine *machine, const clv_probe_options *options,
                                const bool *wanted);
 
@@ -18,12 +18,12 @@ clv_status clv_measure_read(clv_machine *machine, const char *text, size_t lengt
 
 /* ---- for the runtime ------------------------------------------------------------------------- */
 
-/* Whether and how a device may be used: what its check found, and the flags that follow from it. */
+/* Whether a device may be used and how: the findings of its check, and the flags that follow from them. */
 typedef struct clv_qualification {
     bool ok, from_disk;
     clv_probe_flags flags;
     double seconds;
-    char message[400]; /* why it is not fit; "" if ok */
+    char message[400]; /* why the device may not be used; "" if ok */
 } clv_qualification;
 
 /**

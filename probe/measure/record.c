@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Keeps the results of checks and measurements on disk, for each device and driver. */
+/* Records the results of checks and measurements on disk, one file per device and driver. */
 #include "probe/measure/record.h"
 
 #include "base/alloc.h"
@@ -19,10 +19,10 @@
 
 enum { RECORD_LIMIT = 1 << 20, FAILURE_HOLDS_S = 3600 };
 
-/* Increased whenever results of the check or the bench change their meaning. */
+/* Must be increased whenever results of the check or the bench change their meaning. */
 static const char protocol_version[] = "1";
 
-/* Makes the key from everything that differs for another driver, card or processor. */
+/* Makes the key of a record from every fact that differs between drivers, cards or processors. */
 static clv_json *make_key(const clv_probe_host *host, const clv_probe_platform *platform,
                           const clv_probe_device *device)
 {
@@ -39,11 +39,12 @@ static clv_json *make_key(const clv_probe_host *host, const clv_probe_platform *
     clv_json_add_string(key, "kernel", host->kernel);
     clv_json_add_string(key, "cpu", host->cpu_model);
     clv_json_add_int(key, "threads", host->threads_allowed);
-    clv_json_add_string(key, "layers", getenv("OPENCL_LAYERS")); /* they may change results */
+    /* OpenCL layers may change results */
+    clv_json_add_string(key, "layers", getenv("OPENCL_LAYERS"));
     return key;
 }
 
-/* Makes the record's path, or "" if there is no cache directory. */
+/* Writes the record's path, or "" if there is no cache directory. */
 static void record_path(const char *key, char *folder, size_t folder_capacity, char *path,
                         size_t capacity)
 {
@@ -60,9 +61,9 @@ static void record_path(const char *key, char *folder, size_t folder_capacity, c
         snprintf(path, capacity, "%s/%.32s.json", folder, hex);
 }
 
-/* Returns whether a record is out of date. A failure may have been temporary, for example if other processes held the
- * memory, so it is believed for an hour. A crash is believed until something changes, because another try would cost
- * the process. */
+/* Returns whether a record is out of date. A failed check counts for an hour only, because its cause may have been
+ * temporary, such as other processes holding the memory. A crash counts until something changes, because another check
+ * would crash the process again. */
 static bool is_stale(const clv_probe_check *check, const char *path)
 {
     struct stat info;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Handles Intel's cards without Level Zero: the kernel counts the memory of every open GPU file. It shows only the
- * files of this user's processes, so the free memory is an upper bound. */
+/* Computes the free memory of Intel's cards without Level Zero, from the memory that the kernel reports for every open
+ * GPU file. Only the files of this user's processes are readable, so the result is an upper bound. */
 #include "probe/memory/free_memory.h"
 
 #include "base/alloc.h"
@@ -22,7 +22,8 @@ typedef struct client {
 
 static void add_client(client *clients, size_t *count, const client *found)
 {
-    for (size_t i = 0; i < *count; ++i) /* a client has as many files as it has threads and forks */
+    /* threads and forks of a client have further files for it; counts each client once */
+    for (size_t i = 0; i < *count; ++i)
         if (clients[i].id == found->id && strcmp(clients[i].address, found->address) == 0) return;
     if (*count < MOST_CLIENTS) clients[(*count)++] = *found;
 }
@@ -32,7 +33,7 @@ static void read_process(const char *root, const char *pid, client *clients, siz
     char path[512], text[8192];
     snprintf(path, sizeof path, "%s/proc/%.16s/fdinfo", root, pid);
     DIR *folder = opendir(path);
-    if (!folder) return; /* another user's process */
+    if (!folder) return; /* the process belongs to another user */
     for (struct dirent *file; (file = readdir(folder));) {
         client found;
         if (!isdigit((unsigned char)file->d_name[0])) continue;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Finds out how much of a GPU's memory is free, in each vendor's way. */
+/* Finds out how much of a GPU's memory is free, by each vendor's own query. */
 #include "probe/memory/free_memory.h"
 
 #include "base/alloc.h"
@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-/* Returns whether there is a GPU of the vendor with a PCI address whose free memory is still unknown. */
+/* Returns whether the vendor has a GPU with a PCI address or a UUID whose free memory is still unknown. */
 static bool wanted(const clv_machine *machine, size_t first, clv_vendor vendor)
 {
     for (size_t i = first; i < machine->report.device_count; ++i) {

@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The part of zes_api.h that is used here; 0 means success everywhere. */
+/* The part of zes_api.h that is used below; 0 means success everywhere. */
 enum { STYPE_PCI_PROPERTIES = 0x2, STYPE_MEM_PROPERTIES = 0xb, STYPE_MEM_STATE = 0x1e };
 enum { LOCATION_DEVICE = 1 };
 enum { MOST = 64 }; /* most drivers, devices per driver, memories per device */
@@ -79,7 +79,7 @@ static bool load(zes *z, const char *library)
            find(z->library, "zesMemoryGetState", &z->state) && z->init(0) == 0;
 }
 
-/* Adds up the memory modules of the card; returns false if one of them gives no answer. */
+/* Adds up the memory modules of the card; returns false if a query fails. */
 static bool read_memory(const zes *z, zes_device *device, uint64_t *total, uint64_t *left)
 {
     zes_memory *memories[MOST];

@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The part of nvml.h that is used here; 0 means success everywhere. */
+/* The part of nvml.h that is used below; 0 means success everywhere. */
 typedef struct nvml_device nvml_device;
 
 typedef struct nvml_memory {
@@ -37,7 +37,8 @@ typedef struct nvml {
     int (*utilization)(nvml_device *device, nvml_utilization *utilization); /* may be NULL */
 } nvml;
 
-/* Finds a function. ISO C has no cast from an object pointer to a function pointer, so the bytes are copied. */
+/* Finds a function in a library. ISO C has no cast from an object pointer to a function pointer, so the bytes are
+ * copied. */
 static bool find(void *library, const char *name, void *function)
 {
     void *symbol = dlsym(library, name);
@@ -67,8 +68,8 @@ static nvml_device *handle_of(const nvml *n, const clv_probe_device *device)
     return n->by_uuid(uuid, &handle) == 0 ? handle : NULL;
 }
 
-/* Reads total and free memory. Version 2 of the query counts the driver's reserved memory separately; that is not free
- * either. */
+/* Reads total and free memory. Version 2 of the query reports the driver's reserved memory separately, and that memory
+ * does not count as free. */
 static bool read_memory(const nvml *n, nvml_device *handle, uint64_t *total, uint64_t *left)
 {
     nvml_memory_v2 two = { .version = (unsigned)sizeof two | 2u << 24 };

@@ -7,7 +7,7 @@
 #include "base/text.h"
 #include "probe/opencl/rig.h"
 
-enum { LARGEST = 1 << 30, SMALLEST = 16 << 20 }; /* bytes of a buffer */
+enum { LARGEST = 1 << 30, SMALLEST = 16 << 20 }; /* sizes of buffers in bytes */
 
 bool clv_trial_makes_sense(const clv_probe_device *device)
 {
@@ -17,10 +17,11 @@ bool clv_trial_makes_sense(const clv_probe_device *device)
             device->device_class == CLV_CLASS_ACCELERATOR);
 }
 
-/* Fills a buffer. Any of these calls may fail for lack of memory, and so may the command when it ends. */
+/* Writes every byte of a buffer. Any of the calls may fail for lack of memory, and so may the command when it
+ * completes. */
 static bool write_all(const clv_rig *rig, cl_mem buffer, size_t bytes)
 {
-    const cl_uint pattern = 0xA5C3A5C3u; /* not zero, which a driver might not store */
+    const cl_uint pattern = 0xA5C3A5C3u; /* not zero, because a driver might not store zeros */
     cl_event event = NULL;
     cl_int ended = CL_QUEUED;
     if (clEnqueueFillBuffer(rig->queue, buffer, &pattern, sizeof pattern, 0, bytes, 0, NULL,

@@ -6,11 +6,11 @@
 #include <cleave/probe.h>
 
 typedef struct clv_trial {
-    uint64_t free_bytes; /* CLV_UNKNOWN: no result; `message` says why */
+    uint64_t free_bytes; /* CLV_UNKNOWN: no result; `message` states the reason */
     char message[200];
 } clv_trial;
 
-/* Returns whether the device has its own memory; on other devices a trial would take the host's memory. */
+/* Returns whether the device has its own memory. On other devices, a trial would fill the host's memory. */
 bool clv_trial_makes_sense(const clv_probe_device *device);
 
 /**

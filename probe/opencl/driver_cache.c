@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The folders in which drivers keep compiled kernels on disk. */
+/* Lists the settings for the folders in which drivers keep compiled kernels on disk. */
 #include "probe/opencl/driver_cache.h"
 
 #include "base/alloc.h"

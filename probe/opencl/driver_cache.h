@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The folders in which drivers keep compiled kernels on disk. */
+/* Lists the settings for the folders in which drivers keep compiled kernels on disk. */
 #ifndef CLEAVE_PROBE_DRIVER_CACHE_H
 #define CLEAVE_PROBE_DRIVER_CACHE_H
 
@@ -7,11 +7,11 @@
 
 #include <stdbool.h>
 
-/* The environment variables that name these folders; ends with NULL. */
+/* The environment variables that name the drivers' cache folders; ends with NULL. */
 extern const char *const clv_driver_cache_variables[];
 
-/* Returns whether a driver with the flag `costly_binaries` keeps its compiled kernels. If so, appends everything that
- * identifies its folder: another process finds the kernels only with the same settings. */
+/* Returns whether drivers with the flag `costly_binaries` keep their compiled kernels on disk. If so, appends
+ * everything that identifies their folder: another process finds the kernels only with the same settings. */
 bool clv_driver_keeps_kernels(clv_text *place);
 
 #endif

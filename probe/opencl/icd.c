@@ -92,7 +92,8 @@ static bool is_folder(const char *path)
     return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
 }
 
-/* Returns whether the loader reads the variable. Loaders differ in this; the loader's own file contains the names. */
+/* Returns whether the loader reads the environment variable. Loaders differ in the variables they read, and the
+ * loader's own file contains their names. */
 static bool loader_reads(const clv_machine *machine, const char *variable)
 {
     char *bytes;
@@ -131,10 +132,11 @@ void clv_icds_list(clv_machine *machine)
         add_folder(machine, vendors);
     else if (vendors && clv_ends_with(vendors, ".icd"))
         add_file(machine, vendors);
-    else if (vendors && loader_reads(machine, "OPENCL_VENDOR_PATH")) /* ocl-icd: a library's name */
+    /* for ocl-icd, the variable may be the name of a library */
+    else if (vendors && loader_reads(machine, "OPENCL_VENDOR_PATH"))
         add_library(machine, vendors);
     else if (vendors)
-        return; /* the Khronos loader takes folders only, and then finds nothing */
+        return; /* the Khronos loader accepts only folders, and finds nothing in this case */
     else if (old && loader_reads(machine, "OPENCL_VENDOR_PATH"))
         add_folder(machine, old);
     else

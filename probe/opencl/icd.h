@@ -7,12 +7,12 @@
 
 enum { CLV_ICD_NAME = 4096 }; /* longest library name that is accepted */
 
-/* Appends an entry for each driver, in the order of the file names, from OCL_ICD_VENDORS or what the loader uses
- * instead. The status is "missing", with a message, if a file contains no library name. */
+/* Appends an entry for each driver, in the order of the file names, from OCL_ICD_VENDORS or the loader's default. An
+ * entry's status is "missing", with a message, if its file contains no library name. */
 void clv_icds_list(clv_machine *machine);
 
-/* Parses an .icd file: the library's name is its first line without surrounding blanks. If there is no valid name,
- * returns false and sets *problem to the reason. */
+/* Parses an .icd file: the library's name is the first line, without blanks around it. If the name is invalid, returns
+ * false and sets *problem to the reason. */
 bool clv_icd_parse(const char *text, size_t length, char *library, const char **problem);
 
 #endif

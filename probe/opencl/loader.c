@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Finds out which libOpenCL this process has: different loaders have the same name. */
+/* Finds out which libOpenCL this process uses: different loaders have the same file name. */
 #define _GNU_SOURCE
 #define CL_USE_DEPRECATED_OPENCL_1_1_APIS /* clGetExtensionFunctionAddress */
 #include "probe/opencl/opencl.h"
@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* clGetICDLoaderInfoOCLICD of the extension cl_loader_info; both loaders implement it. */
+/* Queries of clGetICDLoaderInfoOCLICD, from the extension cl_loader_info; both loaders implement it. */
 enum { LOADER_VERSION = 2, LOADER_NAME = 3 };
 typedef cl_int loader_info(cl_uint what, size_t bytes, void *out, size_t *length);
 
@@ -40,7 +40,8 @@ void clv_loader_facts(clv_machine *machine, bool ask)
     void *function = clGetExtensionFunctionAddress("clGetICDLoaderInfoOCLICD");
     if (!function) return;
     loader_info *info;
-    memcpy(&info, &function, sizeof info); /* ISO C has no cast between the two */
+    /* ISO C has no cast from an object pointer to a function pointer */
+    memcpy(&info, &function, sizeof info);
     report->loader_name = loader_text(machine, info, LOADER_NAME);
     report->loader_version = loader_text(machine, info, LOADER_VERSION);
 }

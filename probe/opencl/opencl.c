@@ -9,10 +9,10 @@
 #include <stdatomic.h>
 #include <string.h>
 
-/* If a driver claims more entries than this, it is not believed. */
+/* A driver that claims more entries is treated as broken. */
 enum { MOST_PLATFORMS = 4096, MOST_DEVICES = 4096 };
 
-/* From OpenCL versions after 1.2 and from extensions: queried but never relied on. */
+/* Queries of OpenCL versions after 1.2 and of extensions: tried, but never relied on. */
 enum {
     DEVICE_SVM_CAPABILITIES = 0x1053,
     DEVICE_IL_VERSION = 0x105B,
@@ -25,9 +25,10 @@ enum {
     PLATFORM_NUMERIC_VERSION = 0x0906,
 };
 
-typedef enum kind { UNSIGNED, SIZE, BYTES, BYTES_SIZE, BOOLEAN } kind; /* SIZE: a size_t */
+/* SIZE: the answer is a size_t */
+typedef enum kind { UNSIGNED, SIZE, BYTES, BYTES_SIZE, BOOLEAN } kind;
 
-/* Answers that are stored in a field unchanged. */
+/* Queries whose answers are stored in a field unchanged. */
 static const struct {
     cl_device_info what;
     kind kind;
@@ -129,7 +130,7 @@ static const char *uuid_text(clv_machine *machine, cl_device_id id, cl_device_in
     unsigned any = 0;
     for (size_t i = 0; i < sizeof u; ++i)
         any |= u[i];
-    if (!any) return NULL; /* a placeholder */
+    if (!any) return NULL; /* all zeros: a placeholder */
     return clv_machine_text(
         machine, "%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x", u[0], u[1],
         u[2], u[3], u[4], u[5], u[6], u[7], u[8], u[9], u[10], u[11], u[12], u[13], u[14], u[15]);
@@ -161,7 +162,7 @@ static void read_clock(cl_device_id id, clv_probe_device *device)
     cl_uint mhz;
     if (clv_query_device(id, CL_DEVICE_MAX_CLOCK_FREQUENCY, &mhz, sizeof mhz, NULL) && mhz)
         device->clock_mhz =
-            mhz; /* Intel's CPU runtime and clvk return 0 when they do not know the clock */
+            mhz; /* Intel's CPU runtime and clvk return 0 if they cannot find the clock frequency */
 }
 
 static void read_queues(cl_device_id id, clv_probe_device *device)

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sends single queries to a driver whose answers are not trusted. */
+/* Sends single queries to a driver, and does not trust the answers. */
 #include "probe/opencl/query.h"
 
 #include "base/alloc.h"
 
 #include <string.h>
 
-/* A driver that claims a longer text than this is not believed. */
+/* A driver that claims a longer text is treated as broken. */
 enum { LARGEST_TEXT = 16 * 1024 * 1024, SCALAR_ROOM = 512 };
 
 bool clv_query_device(cl_device_id device, cl_device_info what, void *out, size_t bytes,
                       size_t *got)
 {
-    union { /* larger than any answer: a driver that ignores the size overwrites only this */
+    /* larger than any answer, so that a driver that ignores the size overwrites nothing else */
+    union {
         cl_ulong align;
         unsigned char bytes[SCALAR_ROOM];
     } room = { 0 };
@@ -43,7 +44,8 @@ static const char *text_of(clv_machine *machine, ask_text *ask, const void *whom
     size_t length = 0;
     if (ask(whom, what, 0, NULL, &length) != CL_SUCCESS) return NULL;
     if (length == 0 || length > LARGEST_TEXT) return NULL;
-    char *bytes = clv_zalloc(length + 1, 1); /* terminates the text if the driver does not */
+    /* one byte more, so that the text is terminated even if the driver does not do so */
+    char *bytes = clv_zalloc(length + 1, 1);
     if (!bytes) {
         machine->failed = true;
         return NULL;

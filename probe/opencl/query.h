@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sends single queries to a driver whose answers are not trusted. Only files of the probe that call OpenCL include
- * this. */
+/* Sends single queries to a driver, and does not trust the answers. Only files of the probe that call OpenCL include
+ * this header. */
 #ifndef CLEAVE_PROBE_QUERY_H
 #define CLEAVE_PROBE_QUERY_H
 
@@ -9,15 +9,15 @@
 #include <CL/cl.h>
 
 /* Queries numbers, structures or arrays. Returns true if the driver answered with 1 to `bytes` bytes; the rest of `out`
- * is then zero. If false, `out` is unchanged. `got` (may be NULL) receives the answer's length. */
+ * is zero then. If it returns false, `out` is unchanged. `got` receives the answer's length and may be NULL. */
 bool clv_query_device(cl_device_id device, cl_device_info what, void *out, size_t bytes,
                       size_t *got);
 
-/* Query texts; NULL if the driver gives no answer. */
+/* Return the answer to a query for a text, which exists as long as the report; NULL if the driver does not answer. */
 const char *clv_query_device_text(clv_machine *machine, cl_device_id device, cl_device_info what);
 const char *clv_query_platform_text(clv_machine *machine, cl_platform_id platform,
                                     cl_platform_info what);
-/* Return a packed cl_version as text, such as "3.0.0". */
+/* Return the answer to a query for a cl_version as text, such as "3.0.0". */
 const char *clv_query_platform_version(clv_machine *machine, cl_platform_id platform,
                                        cl_platform_info what);
 const char *clv_query_device_version(clv_machine *machine, cl_device_id device,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The minimum of OpenCL that is needed to build and run a kernel. */
+/* The few OpenCL calls that are necessary to build and run a kernel. */
 #include "probe/opencl/rig.h"
 
 #include "base/alloc.h"

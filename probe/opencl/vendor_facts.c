@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Collects answers that only one vendor gives. None of these constants is in the headers of OpenCL 1.2. */
+/* Collects facts that only vendor-specific queries report. The headers of OpenCL 1.2 contain none of these
+ * constants. */
 #include "probe/opencl/opencl.h"
 
 #include "base/alloc.h"
@@ -70,13 +71,13 @@ static void nvidia(clv_machine *machine, clv_probe_device *device)
 
 static void amd_topology(clv_machine *machine, clv_probe_device *device)
 {
-    struct { /* of cl_device_topology_amd */
+    struct { /* layout of cl_device_topology_amd */
         cl_uint type;
         unsigned char unused[17], bus, device, function;
     } place;
     if (device->pci_address ||
         !clv_query_device(device->native_device, AMD_TOPOLOGY, &place, sizeof place, NULL) ||
-        place.type != 1) /* PCIe */
+        place.type != 1) /* 1 stands for PCIe */
         return;
     const unsigned at[] = { 0, place.bus, place.device, place.function };
     set_pci(machine, device, at, "amd");

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What this copy of Cleave was built with; the build passes it in three definitions. */
+/* Names the libraries and the commit with which this copy of Cleave was built; the build passes them in three
+ * definitions. */
 #include "probe/report/build.h"
 
 #include <stddef.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The members of schema "cleave.probe/1", in the order in which they are written. */
+/* The members of schema "cleave.probe/1", in the order in which reports list them. */
 #include "probe/report/fields.h"
 
 #include "base/alloc.h"
 
-/* A FACT was found; a JUDGED member is computed again by every reader. */
+/* A FACT is stored and read back; a JUDGED member is computed again by every reader. */
 #define FACT(key, kind, member)                                      \
     {                                                                \
         GROUP, key, CLV_FIELD_##kind, true, offsetof(RECORD, member) \

@@ -13,7 +13,7 @@ static const char *const cache_types[][2] = { { "d", "data" },
                                               { "i", "instruction" },
                                               { "u", "unified" } };
 
-/* Writes a text as a list: "8 16 32" -> [8, 16, 32]. */
+/* Writes a text as a JSON list: "8 16 32" becomes [8, 16, 32]. */
 static void write_list(clv_json *object, const char *key, const char *text, const char *separator,
                        bool numbers)
 {
@@ -127,7 +127,7 @@ static void write_row(clv_json *object, const clv_field *row, const void *record
     }
 }
 
-/* Returns the object at a path of member names separated by dots, and creates it if it is missing. */
+/* Returns the object at a path of member names separated by dots; creates it if it is missing. */
 static clv_json *open_group(clv_json *object, const char *group)
 {
     while (group && *group) {
@@ -202,7 +202,7 @@ static clv_status read_list(const reader *r, const clv_json *value, char separat
     if (!status && joined.length)
         *out = clv_machine_foreign(r->machine, joined.data, joined.length);
     else if (!status)
-        *out = clv_machine_keep(r->machine, ""); /* an empty list is known, not unknown */
+        *out = clv_machine_keep(r->machine, ""); /* an empty list differs from an unknown one */
     if (joined.failed) r->machine->failed = true;
     clv_text_clear(&joined);
     return status;

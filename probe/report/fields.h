@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One table per structure: the names and forms of its members in schema "cleave.probe/1". The same rows write reports
- * and read them back from children and files. */
+/* One table per structure: the names and forms of its members in schema "cleave.probe/1". The same rows serve to write
+ * reports and to read them from helpers and files. */
 #ifndef CLEAVE_PROBE_FIELDS_H
 #define CLEAVE_PROBE_FIELDS_H
 
@@ -9,9 +9,9 @@
 
 typedef enum clv_field_kind {
     CLV_FIELD_TEXT,     /* const char *; NULL is null */
-    CLV_FIELD_WORDS,    /* const char *, words separated by blanks: a list of strings */
-    CLV_FIELD_NUMBERS,  /* the same with whole numbers */
-    CLV_FIELD_TYPES,    /* the same, separated by '|' */
+    CLV_FIELD_WORDS,    /* const char *, words separated by blanks; written as a list of strings */
+    CLV_FIELD_NUMBERS,  /* const char *, numbers separated by blanks; written as a list */
+    CLV_FIELD_TYPES,    /* const char *, words separated by '|'; written as a list */
     CLV_FIELD_UNSIGNED, /* unsigned */
     CLV_FIELD_COUNT,    /* unsigned; 0 is null */
     CLV_FIELD_INT,      /* int; 0 is null */
@@ -31,10 +31,10 @@ typedef enum clv_field_kind {
 } clv_field_kind;
 
 typedef struct clv_field {
-    const char *group; /* inner object such as "pci" or "pci.link"; NULL: none */
+    const char *group; /* inner object, such as "pci" or "pci.link"; NULL: no inner object */
     const char *key;
     clv_field_kind kind;
-    bool fact; /* was found; other members are judgements, which readers compute again */
+    bool fact; /* true for facts; other members are judgements, which readers compute again */
     size_t offset;
 } clv_field;
 
@@ -49,8 +49,8 @@ extern const clv_fields clv_host_fields, clv_cache_fields, clv_pci_gpu_fields, c
 
 void clv_fields_write(clv_json *object, clv_fields fields, const void *record, bool facts_only);
 
-/* Reads the facts. Missing members leave the record unchanged, unknown keys are ignored. `where`, such as "devices[3]",
- * begins the messages. CLV_E_FORMAT, CLV_E_MEMORY. */
+/* Reads the facts of one record. Missing members leave their fields unchanged; unknown keys are ignored. Messages begin
+ * with `where`, such as "devices[3]". CLV_E_FORMAT, CLV_E_MEMORY. */
 clv_status clv_fields_read(clv_machine *machine, const clv_json *object, clv_fields fields,
                            const char *where, void *record);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Simulated machines: profiles of real devices, and scenarios that combine them. A field missing in a profile is a
- * query that the device's driver does not answer. */
+/* Simulated machines: profiles of real devices, and scenarios that combine profiles. A field that is missing in a
+ * profile stands for a query that the device's driver does not answer. */
 #include "probe/report/snapshot.h"
 
 #include "base/alloc.h"
@@ -65,7 +65,7 @@ static const clv_field platform_rows[] = {
 };
 static const clv_fields platform_fields = { platform_rows, CLV_LEN(platform_rows) };
 
-/* Returns "GPU|DEFAULT" without the DEFAULT bit, which says nothing about the device. */
+/* Returns a type such as "GPU|DEFAULT" without the DEFAULT bit, which says nothing about the device. */
 static const char *read_type(clv_machine *machine, const char *text)
 {
     static const char *const known[] = { "GPU", "CPU", "ACCELERATOR", "CUSTOM" };
@@ -83,7 +83,7 @@ static const char *read_type(clv_machine *machine, const char *text)
     return type;
 }
 
-/* Translates a driver's values that differ from ours in form. */
+/* Converts the values of a profile whose form differs from that of a report. */
 static void translate(clv_machine *machine, const clv_json *profile, size_t copy,
                       clv_probe_device *device)
 {
@@ -124,7 +124,7 @@ static const clv_json *find_by_id(const clv_json *list, const char *id)
     return NULL;
 }
 
-/* Adds a device of the profile to a new platform, or to the last one. */
+/* Adds a device of the profile, on a new platform or on the last one. */
 static clv_status add(clv_machine *machine, const clv_json *profiles, const char *id, size_t copy,
                       bool same_platform, const char *name)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A report as JSON, schema "cleave.probe/1". */
+/* Writes a report as JSON, schema "cleave.probe/1". */
 #include "probe/report/report.h"
 
 #include "base/alloc.h"
@@ -44,7 +44,8 @@ static void write_loader(clv_json *opencl, const clv_probe_report *report)
     clv_json_add_string(loader, "name", report->loader_name);
     clv_json_add_string(loader, "version", report->loader_version);
     clv_json *layers = clv_json_add_array(loader, "layers");
-    for (const char *at = report->layers; at && *at;) { /* separated like PATH */
+    /* layers are separated like the folders in PATH */
+    for (const char *at = report->layers; at && *at;) {
         char path[1024];
         const size_t length = strcspn(at, ":");
         clv_copy_string(path, CLV_MIN(length + 1, sizeof path), at);
@@ -75,7 +76,7 @@ static void write_platforms(clv_json *parent, const clv_probe_report *report, bo
     }
 }
 
-/* Writes the parts of "0000:03:00.0", for readers that do not parse addresses. */
+/* Writes the numbers in an address such as "0000:03:00.0", for readers that do not parse addresses. */
 static void write_pci_numbers(clv_json *device, const char *address)
 {
     static const char *const keys[] = { "domain", "bus", "device", "function" };

@@ -9,8 +9,8 @@
 
 typedef struct clv_report_style {
     bool colour; /* use terminal escapes */
-    bool lines;  /* use box-drawing characters (UTF-8), else ASCII */
-    bool more;   /* quirks with their reasons, drivers' output, every path */
+    bool lines;  /* use box-drawing characters (UTF-8); false: ASCII */
+    bool more;   /* also show quirks with their reasons, drivers' output and all paths */
 } clv_report_style;
 
 typedef struct clv_page {
@@ -19,7 +19,8 @@ typedef struct clv_page {
     clv_text *out;
 } clv_page;
 
-const char *clv_known(const char *text);                /* NULL becomes "unknown" */
-const char *clv_known_bytes(uint64_t bytes, char *out); /* "12.3 GB"; `out` holds 16 bytes */
+const char *clv_known(const char *text); /* returns the text; "unknown" for NULL */
+/* writes and returns a text such as "12.3 GB"; `out` holds 16 bytes */
+const char *clv_known_bytes(uint64_t bytes, char *out);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads the facts of a report from untrusted JSON. */
+/* Reads the facts of a report from JSON that is not trusted. */
 #include "probe/report/report.h"
 
 #include "base/alloc.h"
@@ -44,7 +44,8 @@ clv_status clv_report_read_rates(clv_machine *machine, const clv_json *object,
     return CLV_OK;
 }
 
-/* Checks that no two devices of a platform have the same ordinal, because the order of the report depends on it. */
+/* Checks that no two devices of a platform have the same ordinal, because the report's order depends on the
+ * ordinals. */
 static clv_status check_place(const clv_machine *machine, const char *where)
 {
     const size_t last = machine->report.device_count - 1;
@@ -98,7 +99,8 @@ static clv_status read_platforms(clv_machine *machine, const clv_json *list, siz
         if (!platform) return no_memory(what);
         CLV_TRY(
             clv_fields_read(machine, clv_json_at(list, i), clv_platform_fields, where, platform));
-        if (icd != SIZE_MAX) platform->icd = icd; /* overrides what the answer claims */
+        /* the caller's driver overrides the one in the answer */
+        if (icd != SIZE_MAX) platform->icd = icd;
         if (platform->icd != SIZE_MAX && platform->icd >= machine->report.icd_count)
             return clv_fail(CLV_E_FORMAT, "%s.icd: expected the index of a driver", where);
     }

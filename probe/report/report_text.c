@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A report for people: the machine, the mode and the reason for it, a tree of platforms and devices, advice. */
+/* Writes a report for people: the machine, the mode and its reason, a tree of platforms and devices, and advice. */
 #include "probe/report/report_text.h"
 
 #include "base/alloc.h"
@@ -131,7 +131,8 @@ static void write_mode(const clv_page *p)
     const clv_probe_mode *mode = &p->report->mode;
     const char *name = clv_mode_name(mode->recommended);
     const char *reason = clv_known(mode->reason);
-    const size_t length = strlen(reason), tail = strlen(name) + 2; /* ends with ": cpu" */
+    /* `reason` ends with ": cpu", which is cut off */
+    const size_t length = strlen(reason), tail = strlen(name) + 2;
     clv_wrap w;
     begin(p, &w, "Mode");
     clv_wrap_piece(&w, CLV_BOLD, "%s", name);
@@ -239,7 +240,7 @@ char *clv_report_text(const clv_probe_report *report, const clv_report_style *st
 char *clv_report_list(const clv_probe_report *report)
 {
     clv_text out = { 0 };
-    clv_text_add(&out, "%s", ""); /* without devices the text is empty */
+    clv_text_add(&out, "%s", ""); /* makes the text empty, not NULL, if there are no devices */
     for (size_t i = 0; i < report->device_count; ++i) {
         const clv_probe_device *device = &report->devices[i];
         char size[16];

@@ -8,7 +8,7 @@
 /* Returns the report as text of at most 80 columns; free with clv_free. NULL if out of memory. */
 char *clv_report_text(const clv_probe_report *report, const clv_report_style *style);
 
-/* Returns one line per usable device: index, class, name, memory, driver. */
+/* Returns one line per usable device: index, class, name, memory, driver. Free it with clv_free. */
 char *clv_report_list(const clv_probe_report *report);
 
 #endif

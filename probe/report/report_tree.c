@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The tree of platforms and devices in a report for people. */
+/* Writes the tree of platforms and devices in a report for people. */
 #include "probe/report/report_tree.h"
 
 #include "base/alloc.h"
@@ -13,7 +13,7 @@
 enum { INDENT = 6, NAME = 27, CLASS = 15, SIZE = 8 }; /* columns of a device's first line */
 
 typedef struct branch {
-    const char *platform, *under, *device, *detail; /* prefixes */
+    const char *platform, *under, *device, *detail; /* prefixes of lines */
 } branch;
 
 /* Returns the prefixes of the lines for a platform, a device of it, and the device's details. */
@@ -36,7 +36,7 @@ static branch branch_of(const clv_page *p, bool last_platform, bool last_device)
     return p->style->lines ? utf8[last_platform][last_device] : ascii[last_platform][last_device];
 }
 
-/* Short pieces that belong together, written as "a; b; c" with line breaks only between pieces. */
+/* Short pieces of text that are written as "a; b; c", with line breaks only between pieces. */
 typedef struct pieces {
     clv_text text; /* separated by newlines */
 } pieces;
@@ -97,7 +97,8 @@ static void write_first_line(const clv_page *p, const clv_probe_device *device, 
     clv_tint tint;
     clv_wrap w;
     clv_copy_string(name, sizeof name, clv_known(device->name_clean));
-    if (clv_columns(name, strlen(name)) >= NAME) { /* cut, and show that it was */
+    /* too long for its column: cuts the name and marks the cut */
+    if (clv_columns(name, strlen(name)) >= NAME) {
         size_t end = strlen(name);
         while (clv_columns(name, end) > NAME - 2)
             --end;
@@ -217,7 +218,7 @@ static bool same_text(const char *a, const char *b)
     return a == b || (a && b && strcmp(a, b) == 0);
 }
 
-/* Returns whether an entry only copies one that is shown already: five platforms of one vendor may list one card five
+/* Returns whether an entry only repeats one that is already shown: five platforms of one vendor may list one card five
  * times. */
 static bool is_plain_copy(const clv_page *p, const clv_probe_device *device)
 {
@@ -249,7 +250,7 @@ static void write_device(const clv_page *p, const clv_probe_device *device, cons
     write_quirks(p, b, device);
 }
 
-/* Returns the length of "OpenCL 3.0" in "OpenCL 3.0 PoCL 3.1+debian  Linux, ...". */
+/* Returns the length of the version, "OpenCL 3.0", at the start of "OpenCL 3.0 PoCL 3.1+debian  Linux, ...". */
 static int version_length(const char *version)
 {
     const char *blank = strchr(version, ' ');
@@ -295,7 +296,7 @@ static void write_platform(const clv_page *p, size_t index, bool last)
     }
 }
 
-/* Ranks platforms in the order of their devices; platforms without devices come last. */
+/* Returns the rank of a platform: platforms are in the order of their devices, those without devices last. */
 static size_t rank_of(const clv_page *p, size_t platform)
 {
     for (size_t i = 0; i < p->report->device_count; ++i)
@@ -306,7 +307,7 @@ static size_t rank_of(const clv_page *p, size_t platform)
 void clv_page_tree(const clv_page *p)
 {
     const size_t count = p->report->platform_count;
-    size_t before = 0; /* all lower ranks have been written */
+    size_t before = 0; /* ranks below `before` have been written */
     for (size_t written = 0; written < count; ++written) {
         size_t next = SIZE_MAX, lowest = SIZE_MAX;
         for (size_t i = 0; i < count; ++i) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads a machine from a file, in place of the present one. */
+/* Reads the facts of a machine from a file, in place of the machine that runs Cleave. */
 #include "probe/report/snapshot.h"
 
 #include "base/alloc.h"

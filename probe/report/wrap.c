@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Lines of at most 80 columns with a hanging indent. Colours do not count as columns. */
+/* Writes lines of at most 80 columns with a hanging indent. Colour sequences do not count as columns. */
 #include "probe/report/wrap.h"
 
 #include "base/alloc.h"
@@ -65,7 +65,7 @@ static void put_word(clv_wrap *wrap, clv_tint tint, const char *word, size_t len
         ++wrap->column;
     }
     while (length && wrap->column + clv_columns(word, length) > CLV_WRAP_COLUMNS) {
-        size_t part = 0; /* longer than a line: cut between characters */
+        size_t part = 0; /* a word longer than a line is cut between characters */
         for (unsigned room = CLV_WRAP_COLUMNS - wrap->column; room > 0 && part < length; --room)
             for (++part; part < length && ((unsigned char)word[part] & 0xC0) == 0x80;)
                 ++part;
