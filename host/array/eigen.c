@@ -143,9 +143,9 @@ static clv_status commit(const clv_slot *slot, size_t first, size_t count, void 
     float *out = b->values + first * b->n;
     memcpy(out, found, bytes);
     for (size_t i = 0; i < count; ++i) {
+        /* sets NaN here, because the rotations may not spread it to the diagonal */
         if (!is_finite(b->matrices + (first + i) * b->n * b->n, b->n))
-            for (size_t k = 0; k < b->n;
-                 ++k) /* sets NaN here, because the rotations may not spread it to the diagonal */
+            for (size_t k = 0; k < b->n; ++k)
                 out[i * b->n + k] = NAN;
         qsort(out + i * b->n, b->n, sizeof *out, ascending);
     }
@@ -230,8 +230,7 @@ static clv_status sample(clv_context *context, const clv_call *like, double amou
     s->batch = (batch){ .matrices = s->memory, .values = s->memory + elements, .n = b->n };
     describe(&s->batch, count, &none, &s->call);
     *out = (clv_sample){ .call = &s->call,
-                         .times =
-                             amount / (double)count, /* the call's cost relative to the sample's */
+                         .times = amount / (double)count, /* relative to the requested amount */
                          .result = s->memory + elements,
                          .results = count * b->n,
                          .tolerance = 1e-3,

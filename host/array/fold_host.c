@@ -75,8 +75,7 @@ WHOLE(i64, int64_t, uint64_t)
 WHOLE(u64, uint64_t, uint64_t)
 REAL(f32, float)
 REAL(f64, double)
-ROWS(c64, float complex, float complex, x,
-     x) /* minima and maxima of complex numbers are refused earlier */
+ROWS(c64, float complex, float complex, x, x) /* extremes are refused earlier */
 ROWS(c128, double complex, double complex, x, x)
 
 #define EACH_TYPE(DO)   \

@@ -10,10 +10,7 @@
 #include <math.h>
 #include <string.h>
 
-enum {
-    APART = 2 /* smallest distance between two spots, in pixels */,
-    MOST = 16 /* most maxima in a patch */
-};
+enum { APART = 2 /* least distance of two spots in pixels */, MOST = 16 /* maxima in a patch */ };
 
 /* A peak with a roundness of at least `round_enough` is certainly one spot; below `longish` it probably is not. */
 static const double round_enough = 0.8, longish = 0.6;

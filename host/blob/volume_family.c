@@ -309,8 +309,8 @@ clv_status clv_volume_look_at(const clv_volume_pass *p)
                 : p->f->form == CLV_VOLUME_TILE ? flat_tile(p, l)
                                                 : flat_items(p, l));
         CLV_TRY(deep(p, l));
-        if (l >= dog + 1)
-            CLV_TRY(look(p, l - dog - 1)); /* scale l - dog - 1 now has both neighbours */
+        /* scale l - dog - 1 now has both neighbours */
+        if (l >= dog + 1) CLV_TRY(look(p, l - dog - 1));
     }
     return look(p, plan->scales - 1);
 }

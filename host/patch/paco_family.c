@@ -114,8 +114,8 @@ clv_paco_family clv_paco_family_of(const clv_paco_plan *plan, const clv_device *
             choose_groups(plan, facts, &f);
         }
     }
-    if (facts->flags
-            .loop_limit) { /* beyond the limit, results are wrong without an error: stays well below it */
+    if (facts->flags.loop_limit) {
+        /* beyond the limit, results are wrong without an error: stays well below it */
         f.max_turns = facts->flags.loop_limit / 2;
         f.max_workers = SIZE_MAX;
     }

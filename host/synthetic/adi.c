@@ -202,9 +202,7 @@ static void place_planets(synthetic_adi *adi)
         adi->planets[i] = (synthetic_planet){
             .x = round((double)(adi->width / 2) - radius * sin(angle)),
             .y = round((double)(adi->height / 2) + radius * cos(angle)),
-            .flux =
-                0.9 +
-                60 / radius, /* near the star, a planet contributes to its own noise statistics */
+            .flux = 0.9 + 60 / radius, /* near the star, a planet adds to its noise */
         };
     }
 }

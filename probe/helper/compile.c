@@ -22,7 +22,7 @@
 
 enum {
     MOST_BYTES = 256 << 20
-}; /* limits in bytes: of a list, of a binary, and of the zeros that a kernel receives */
+}; /* most bytes of a list, of a binary, and of the zeros passed to a kernel */
 
 typedef struct shop {
     clv_rig rig;

@@ -9,7 +9,7 @@
 typedef struct clv_quirk {
     const char *name;   /* the name in devices[].quirks */
     const char *reason; /* a sentence for users */
-    const char *source; /* the system or page in which the quirk was observed */
+    const char *source; /* evidence, such as "measured: Mesa 22.3.6" */
 } clv_quirk;
 
 /* Fills in quirks and flags of a classified device; the check's findings take precedence over the table. */
