@@ -51,7 +51,8 @@ typedef struct clv_array_sample {
 /* Begins a sample with a copy of the operation's struct. The caller then replaces the arrays in the copy by the
  * sample's arrays. Returns NULL if memory runs out. */
 clv_array_sample *clv_array_sample_begin(clv_context *context, const void *user, size_t bytes);
-/* Adds an array of the given shape in host memory, filled with up to 1000 values: `low`, `low` + `step`, and so on. */
+/* Adds an array of the given shape in host memory, filled with `low` + k * `step` for whole numbers k below 1000 in a
+ * fixed, mixed order. */
 clv_status clv_array_sample_add(clv_array_sample *sample, size_t rank, const size_t *shape,
                                 float low, float step, clv_array **out);
 /* Adds an array of one axis and any type, filled with whole numbers from 1 to 7. */

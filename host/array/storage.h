@@ -33,7 +33,7 @@ bool clv_storage_is_empty(const clv_storage *storage);
 bool clv_storage_overlap(const clv_storage *a, const clv_storage *b);
 
 /* The next two functions copy the bytes to the side that executes a call. `input`: the call reads the bytes; `output`:
- * the call writes them. The engine must be locked. */
+ * the call writes them. The caller of clv_storage_to_device holds the engine's lock. */
 clv_status clv_storage_to_device(clv_storage *storage, clv_engine *engine, unsigned key, bool input,
                                  bool output);
 clv_status clv_storage_to_host(clv_storage *storage, bool input);

@@ -268,8 +268,8 @@ static bool is_code_name(const char *name)
     return !name || clv_starts_with(name, "gfx") || strstr(name, "[0x");
 }
 
-/* Copies names between drivers: if one driver calls a card "gfx1031" and another reports its product name, both entries
- * get the product name, which users know. */
+/* Copies names between drivers: if the primary entry of a card has a code name such as "gfx1031" and a duplicate has
+ * the product name, the primary entry takes the product name, which users know. */
 static void share_names(clv_machine *m)
 {
     for (size_t i = 0; i < m->report.device_count; ++i) {
