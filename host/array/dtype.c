@@ -33,8 +33,8 @@ static clv_dtype signed_of(size_t bytes)
     return bytes == 1 ? CLV_I8 : bytes == 2 ? CLV_I16 : bytes == 4 ? CLV_I32 : CLV_I64;
 }
 
-/* Returns the float type in which an integer type is computed: the smallest one that holds all integers of up to 16
- * bits exactly, otherwise float64. */
+/* Returns the float type in which bools and integers are computed: float16 for 8 bits, float32 for 16 bits, and float64
+ * for more. The first two hold all such integers exactly. */
 static clv_dtype float_of(clv_dtype integer)
 {
     return types[integer].kind == 'b' || types[integer].bytes == 1 ? CLV_F16
