@@ -26,7 +26,7 @@ static bool is_real_type(clv_dtype type)
 /* ---- numbers of the text ------------------------------------------------------------------------ */
 
 /* Returns the type that a number of the text takes beside an operand of type `other`: `other` if it can hold the
- * number's kind. Otherwise whole numbers are int64; real numbers are float32 beside bool and float64 beside integers. */
+ * number's kind. Otherwise whole numbers are int64; others are float32 beside bool and float64 beside integers. */
 static clv_dtype beside(const clv_fuse_term *t, clv_dtype other)
 {
     if (t->is == TERM_WHOLE) return other == CLV_BOOL ? CLV_I64 : other;
