@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Allocates memory: no other file calls malloc. Does arithmetic on sizes that reports an overflow. */
+/* Allocates memory, which no other file does by malloc, and computes sizes with checks for overflow. */
 #ifndef CLEAVE_BASE_ALLOC_H
 #define CLEAVE_BASE_ALLOC_H
 
@@ -13,7 +13,7 @@
 #define CLV_MIN(a, b) ((a) < (b) ? (a) : (b))
 #define CLV_MAX(a, b) ((a) > (b) ? (a) : (b))
 
-/* All return NULL when there is no memory or count*size overflows; free with clv_free. */
+/* These functions return NULL when there is no memory or count * size overflows; free the result with clv_free. */
 void *clv_alloc(size_t count, size_t size);
 void *clv_zalloc(size_t count, size_t size); /* zeroed */
 void *clv_realloc(void *old, size_t count, size_t size);
@@ -21,10 +21,11 @@ void *clv_alloc_pages(size_t bytes); /* aligned to 4096, size rounded up to 64: 
 char *clv_strdup(const char *text);
 /* clv_free: <cleave/memory.h> */
 
-/* Grows *items (an array of `*capacity` items of `size` bytes) to hold at least `wanted`; false: no memory. */
+/* Grows *items (an array of *capacity items of `size` bytes each) to hold at least `wanted` items. Returns false
+ * without memory. */
 bool clv_reserve(void *items, size_t *capacity, size_t wanted, size_t size);
 
-/* Both return false on overflow and leave *out alone then. */
+/* clv_size_mul and clv_size_add return false on overflow and then leave *out unchanged. */
 static inline bool clv_size_mul(size_t a, size_t b, size_t *out)
 {
     size_t product;
@@ -53,7 +54,7 @@ static inline size_t clv_round_up(size_t value, size_t multiple)
     return (value + multiple - 1) / multiple * multiple;
 }
 
-/* For tests only: makes the k-th allocation from now fail (1 is the next one; 0 switches this off). */
+/* Makes allocation number k from now fail (1 is the next one; 0 switches this off). For tests only. */
 void clv_alloc_fail_at(unsigned long k);
 unsigned long clv_alloc_calls(void); /* allocations since the last clv_alloc_fail_at */
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The environment variables CLEAVE_...: reads them, and has one error for a value that cannot be used. */
+/* Reads the environment variables CLEAVE_..., and reports all values that cannot be used by one form of error. */
 #define _GNU_SOURCE /* secure_getenv */
 #include "base/environment.h"
 
@@ -60,7 +60,7 @@ clv_status clv_environment_check(void)
         CLV_TRY(clv_environment_choice(choices[i].name, choices[i].values, &index));
     if (kernels && (stat(kernels, &info) || !S_ISDIR(info.st_mode)))
         return clv_environment_refuse("CLEAVE_CL_DIR", "a folder with Cleave's kernels");
-    /* a folder that cannot be made or written to gives a warning later, and the work goes on without a cache */
+    /* only a warning comes later for a folder that cannot be made or written to: the work goes on without a cache */
     if (cache && stat(cache, &info) == 0 && !S_ISDIR(info.st_mode))
         return clv_environment_refuse("CLEAVE_CACHE_DIR", "a folder");
     return CLV_OK;

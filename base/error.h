@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Makes failures, passes them on, and carries them between threads. */
+/* Reports failures, passes them on, and carries them between threads. */
 #ifndef CLEAVE_BASE_ERROR_H
 #define CLEAVE_BASE_ERROR_H
 
@@ -8,17 +8,17 @@
 /* Records the message for this thread and returns `status`, so that a failure is one statement. */
 clv_status clv_fail(clv_status status, const char *format, ...) CLV_PRINTF(2, 3);
 
-/* Like clv_fail, with a text of any length (a build log) as the detail; NULL means none. */
+/* Fails like clv_fail, with a text of any length (a build log) as the detail; NULL means no detail. */
 clv_status clv_fail_detail(clv_status status, const char *detail, const char *format, ...)
     CLV_PRINTF(3, 4);
 
-#ifdef __clang_analyzer__ /* it cannot see that a failure is never CLV_OK */
+#ifdef __clang_analyzer__ /* the analyzer cannot see that a failure is never CLV_OK */
 #include <stdlib.h>
 #define clv_fail(status, ...) \
     ((status) == CLV_OK ? (abort(), CLV_OK) : (clv_fail)((status), __VA_ARGS__), (status))
 #endif
 
-/* Returns a callee's failure to the caller, with the message as it is. This is the only macro that hides a
+/* Returns the failure of a call to the caller's caller, with its message. This is the only macro that hides a
  * return. */
 #define CLV_TRY(call)                                  \
     do {                                               \
@@ -26,7 +26,7 @@ clv_status clv_fail_detail(clv_status status, const char *detail, const char *fo
         if (try_status_ != CLV_OK) return try_status_; \
     } while (0)
 
-/* A failure on its way from a worker thread to the thread that asked for the work. */
+/* A failure that is carried from a worker thread to the thread that asked for the work. */
 typedef struct clv_error {
     clv_status status;
     char message[512];
@@ -34,7 +34,7 @@ typedef struct clv_error {
 } clv_error;
 
 void clv_error_take(clv_error *error, clv_status status); /* copies this thread's message */
-clv_status clv_error_give(const clv_error *error);        /* makes it this thread's message */
+clv_status clv_error_give(const clv_error *error);        /* makes it the message of this thread */
 void clv_error_clear(clv_error *error);                   /* frees the detail */
 
 #endif

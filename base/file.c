@@ -97,10 +97,10 @@ clv_status clv_file_read_plain(const char *path, size_t limit, char **data, size
     return read_file(path, true, limit, data, length);
 }
 
-/* ---- where a name leads ----------------------------------------------------------------------- */
+/* ---- where a path leads ----------------------------------------------------------------------- */
 
-/* Returns the number in /dev/stdout, /dev/fd/3 or /proc/self/fd/3, or -1 for a name that is no descriptor of
- * ours. */
+/* Returns the number in a name such as /dev/stdout, /dev/fd/3 or /proc/self/fd/3, or -1 if the name is not that of a
+ * descriptor of this process. */
 static int descriptor_of(const char *name)
 {
     static const char *const folders[] = { "/proc/self/fd/", "/dev/fd/" };
@@ -115,7 +115,7 @@ static int descriptor_of(const char *name)
     return -1;
 }
 
-/* Follows one link; returns false when `path` is no link. */
+/* Follows one symbolic link; returns false when `path` is no link. */
 static bool follow_one(char path[PATH_MAX])
 {
     char link[PATH_MAX], whole[2 * PATH_MAX];
@@ -130,8 +130,8 @@ static bool follow_one(char path[PATH_MAX])
     return true;
 }
 
-/* Follows links to the file that they name in the end: links stay, and that file is replaced, or made if it
- * does not exist. Returns the number of a descriptor of ours if the name leads to one, else -1 with the
+/* Follows symbolic links to the file that they name in the end. The links stay, and that file is replaced, or made if
+ * it does not exist. Returns the number of the descriptor if the path leads to one of this process, else -1 with the
  * file's name in `real`. */
 static int follow(const char *path, char real[PATH_MAX])
 {
@@ -191,14 +191,15 @@ static clv_status begin_as(const char *path, mode_t mode, char **temporary)
     return io_error("create a file there", path);
 }
 
-/* Keeps a file that others may not read unreadable while it is written anew. */
+/* Makes a temporary for `path`. Only its owner may read it if it replaces a file, because other users may not be
+ * allowed to read that file. */
 static clv_status begin_at(const char *path, char **temporary)
 {
     struct stat info;
     return begin_as(path, stat(path, &info) == 0 ? 0600 : 0666, temporary);
 }
 
-static atomic_int nowhere = -1; /* a descriptor of /dev/null, once it was needed */
+static atomic_int nowhere = -1; /* descriptor of /dev/null; -1 before its first use */
 static atomic_bool discards;
 
 void clv_outputs_discard(bool on)
@@ -213,7 +214,7 @@ bool clv_outputs_discarded(void)
     return atomic_load(&discards);
 }
 
-/* Names the descriptor of /dev/null, and not /dev/null: a name below /proc cannot be removed by mistake. */
+/* Names the descriptor of /dev/null, not /dev/null itself: a name below /proc cannot be removed by mistake. */
 static clv_status begin_nowhere(const char *path, char **temporary)
 {
     clv_text name = { 0 };
@@ -251,8 +252,8 @@ clv_status clv_file_check(const char *path)
     return CLV_OK;
 }
 
-/* Gives the new file the mode and owner of the one that it replaces. Where this user may not give a file
- * away, the owner stays; where the group cannot be kept, the group gets no more rights than others. */
+/* Gives the new file the mode and owner of the file that it replaces. If this user may not change a file's owner, the
+ * new file keeps its own; if the group cannot be kept, the group gets no more rights than other users. */
 static void keep_attributes(int fd, const char *path)
 {
     struct stat was, now;
@@ -327,7 +328,7 @@ static clv_status show_parts(int descriptor, const char *name, const clv_part *p
     return status;
 }
 
-/* Opens `opened`, writes, closes. `path` is the name that the user gave. */
+/* Opens the file `opened`, writes the parts, and closes it. `path` is the name that the user gave, for messages. */
 static clv_status write_to(const char *opened, const char *path, const clv_part *parts,
                            size_t count)
 {

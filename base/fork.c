@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Detects forks: tells which process something belongs to, without a system call for each question. */
+/* Detects forks: determines which process made an object, without a system call for each question. */
 #include "base/fork.h"
 
 #include "base/error.h"

@@ -11,9 +11,10 @@
 
 /* Returns this process's generation: 1, plus the number of forks since the first process that asked. */
 unsigned clv_fork_generation(void);
-/* Tells whether something made in generation `born` belongs to a process before a fork. 0 belongs to none. */
+/* Returns whether something made in generation `born` belongs to a process before a fork. Generation 0 belongs to no
+ * process. */
 bool clv_is_forked(unsigned born);
-/* If so, returns CLV_E_UNSUPPORTED with the remedy. `what` begins the message. */
+/* Returns CLV_E_UNSUPPORTED with the remedy if clv_is_forked(born), else CLV_OK. `what` begins the message. */
 clv_status clv_fork_check(unsigned born, const char *what);
 
 #endif

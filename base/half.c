@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Numbers of 16 bits (IEEE 754 binary16). */
+/* Converts between floats and numbers of 16 bits (IEEE 754 binary16). */
 #include "base/half.h"
 
 #include <math.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* JSON values on top of jansson, which only this file includes. A clv_json points to a json_t. */
+/* Wraps JSON values of jansson, which only this file includes. A clv_json points to a json_t. */
 #include "base/json.h"
 
 #include "base/alloc.h"
@@ -28,17 +28,17 @@ static clv_json *wrap(json_t *value)
 
 /* ---- out of memory ------------------------------------------------------------------------------ */
 
-/* Objects and arrays to which something could not be added for lack of memory. A tree that contains one
- * gives no text. When the list is full, only its count grows; it is never emptied again then, and no tree
- * gives a text any more. */
+/* Objects and arrays to which something could not be added for lack of memory. A tree that contains one of them gives
+ * no text. When the list is full, only its count grows. Then the list is never emptied again, and no tree gives a
+ * text any more. */
 enum { MOST_LACKING = 64 };
 static struct {
     clv_mutex lock;
     atomic_size_t count;
-    const json_t *at[MOST_LACKING]; /* the first ones, each once */
+    const json_t *at[MOST_LACKING]; /* the first ones, each of them once */
 } lacking = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
-/* Returns the position in the list, or SIZE_MAX. The lock is held. */
+/* Returns the node's position in the list, or SIZE_MAX. The lock is held. */
 static size_t place_of(const json_t *node)
 {
     const size_t count = CLV_MIN(atomic_load(&lacking.count), (size_t)MOST_LACKING);
@@ -182,7 +182,7 @@ void clv_json_add_copy(clv_json *parent, const char *key, const clv_json *child)
 {
     json_t *copy = child ? json_deep_copy(raw(child)) : json_null();
     if (look_for_lack(raw(child), false) || (child && !json_equal(copy, raw(child))))
-        note_lack(raw(parent)); /* jansson leaves out what it has no memory for */
+        note_lack(raw(parent)); /* jansson leaves out parts for which it has no memory */
     put(parent, key, copy);
 }
 
@@ -192,8 +192,8 @@ static int add_part(const char *part, size_t length, void *text)
     return ((clv_text *)text)->failed ? -1 : 0;
 }
 
-/* Jansson does not notice when the quote after a key found no memory, and reports success; `text.failed`
- * tells it. */
+/* Jansson does not notice when there is no memory for the quote after a key, and reports success; `text.failed` shows
+ * this case. */
 char *clv_json_text(const clv_json *root, bool compact)
 {
     clv_text text = { 0 };

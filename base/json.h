@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* JSON values for reports, recorded machines and headers. Only base/json.c uses the JSON library. */
+/* Builds, writes and reads JSON values for reports, recorded machines and headers. Only base/json.c uses the JSON
+ * library. */
 #ifndef CLEAVE_BASE_JSON_H
 #define CLEAVE_BASE_JSON_H
 
@@ -28,20 +29,21 @@ void clv_json_add_null(clv_json *parent, const char *key);
 void clv_json_add(clv_json *parent, const char *key, clv_json *child); /* takes the child over */
 void clv_json_add_copy(clv_json *parent, const char *key, const clv_json *child); /* NULL: null */
 
-/* Returns the text with an indent of two spaces and members in the order they were added; free it with
- * clv_json_text_free. Returns NULL without memory, also where an earlier call had no memory to add something
- * to this tree. */
+/* Returns the text, with members in the order in which they were added and, unless `compact`, an indent of two
+ * spaces. Free it with clv_json_text_free. Returns NULL without memory, also if an earlier call had no memory to add
+ * something to this tree. */
 char *clv_json_text(const clv_json *root, bool compact);
 void clv_json_text_free(char *text);
 /* Writes the text into a file that is complete or absent. */
 clv_status clv_json_write(const clv_json *root, const char *path);
 
 /* ---- reading. Every accessor accepts NULL or another type and returns its fallback then. ---- */
-/* `what` names the text in messages ("profile.json"). Duplicate keys are errors. */
+/* Parses a text. `what` names the text in messages ("profile.json"). Duplicate keys are errors. Free *root with
+ * clv_json_free. */
 clv_status clv_json_parse(const char *what, const char *text, size_t length, clv_json **root);
 
-/* As clv_json_parse, but reads whole numbers that do not fit into 64 bits as floating-point numbers. transformers
- * writes 1000000000000000019884624838656 as the limit of a tokenizer that has none. */
+/* Parses like clv_json_parse, but reads whole numbers that do not fit into 64 bits as floating-point numbers.
+ * transformers writes 1000000000000000019884624838656 as the limit of a tokenizer that has none. */
 clv_status clv_json_parse_large(const char *what, const char *text, size_t length, clv_json **root);
 const clv_json *clv_json_get(const clv_json *object, const char *key);
 size_t clv_json_count(const clv_json *array_or_object);

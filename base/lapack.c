@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The LAPACK of this machine, loaded when it is needed. */
+/* Loads the LAPACK of this machine at the first call. */
 #include "base/lapack.h"
 
 #include "base/alloc.h"

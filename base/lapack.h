@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The LAPACK of this machine, loaded when it is needed: nothing is linked to it. */
+/* Loads the LAPACK of this machine at the first call, so that nothing is linked to it. */
 #ifndef CLEAVE_BASE_LAPACK_H
 #define CLEAVE_BASE_LAPACK_H
 
@@ -14,12 +14,12 @@ typedef void clv_dgeev(const char *jobvl, const char *jobvr, const int *n, doubl
 typedef struct clv_lapack {
     const char *library; /* "liblapack.so.3"; static */
     clv_dgeev *dgeev;
-    void (*set_threads)(int); /* if it is OpenBLAS; else NULL */
+    void (*set_threads)(int); /* NULL if the library is not OpenBLAS */
     int (*get_threads)(void);
 } clv_lapack;
 
-/* Loads the library at the first call, which may start threads of its own. Returns NULL when there is none.
- * CLV_LAPACK_WHERE tells in words where it is searched for, with the packages that contain it. */
+/* Loads the library at the first call; the library may start threads of its own. Returns NULL when there is none.
+ * CLV_LAPACK_WHERE says in words where the library is searched for, with the packages that contain it. */
 const clv_lapack *clv_lapack_get(void);
 
 #define CLV_LAPACK_WHERE \

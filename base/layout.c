@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sizes of the public structures, by name. */
+/* Lists the sizes of the public structures, by name. */
 #include <cleave/array.h>
 #include <cleave/array_fuse.h>
 #include <cleave/array_math.h>

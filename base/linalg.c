@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Small dense problems on the host, in float64; row-major. */
+/* Solves small dense problems on the host, in float64. Matrices are row-major. */
 #include "base/linalg.h"
 
 #include <math.h>

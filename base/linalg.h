@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Small dense problems on the host, in float64; row-major. */
+/* Solves small dense problems on the host, in float64. Matrices are row-major. */
 #ifndef CLEAVE_BASE_LINALG_H
 #define CLEAVE_BASE_LINALG_H
 
@@ -14,12 +14,12 @@ void clv_eigen_symmetric(double *matrix, size_t n, double *values, double *vecto
  * QR. Returns false when A does not have full rank. */
 bool clv_least_squares(double *a, size_t rows, size_t n, double *b, size_t k, double *x);
 
-/* Replaces the lower triangle of a positive definite n x n matrix by its factor L. Returns false when it is
- * not positive definite. */
+/* Replaces the lower triangle of a positive definite n x n matrix by its Cholesky factor L. Returns false when the
+ * matrix is not positive definite. */
 bool clv_cholesky(double *matrix, size_t n);
-/* Computes x = L^-1 b, in place. */
+/* Replaces b by L^-1 b. */
 void clv_forward_substitute(const double *l, size_t n, double *b);
-/* Computes x = (L^T)^-1 b, in place. */
+/* Replaces b by (L^T)^-1 b. */
 void clv_back_substitute(const double *l, size_t n, double *b);
 /* Computes a Levenberg-Marquardt step: (N + damping diag(N)) step = right. Reads only the lower triangle of
  * the positive definite N [n,n]. `l`: scratch [n,n]. Returns false when there is no solution. */

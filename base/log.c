@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One sink for the process, chosen by the caller or by CLEAVE_LOG. */
+/* Sends messages to one sink per process, which the caller or CLEAVE_LOG chooses. */
 #include "base/log.h"
 
 #include "base/environment.h"

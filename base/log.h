@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The library's side of cleave/log.h. */
+/* Declares the functions with which the library writes to the log of cleave/log.h. */
 #ifndef CLEAVE_BASE_LOG_H
 #define CLEAVE_BASE_LOG_H
 
@@ -8,6 +8,6 @@
 #include <stdbool.h>
 
 void clv_log(clv_log_level level, const char *format, ...) CLV_PRINTF(2, 3);
-bool clv_log_wants(clv_log_level level); /* for messages that are costly to make */
+bool clv_log_wants(clv_log_level level); /* ask it before making a costly message */
 
 #endif

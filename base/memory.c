@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tells how much memory is free, from /proc/meminfo and the limits of a container. */
+/* Reads how much memory is free, from /proc/meminfo and the limits of a container. */
 #define _GNU_SOURCE
 #include "base/memory.h"
 
@@ -11,7 +11,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-/* Returns the bytes after "NAME:"; 0: unknown. */
+/* Returns the value of "NAME:" in /proc/meminfo, in bytes; 0: unknown. */
 static uint64_t told(const char *name)
 {
     char line[128];
@@ -34,7 +34,7 @@ static uint64_t limited(uint64_t bytes)
     return bytes;
 }
 
-/* Returns the number in a file, or UINT64_MAX where it says "max" or does not exist. */
+/* Returns the number in a file, or UINT64_MAX if the file says "max" or does not exist. */
 static uint64_t limit_in(const char *path)
 {
     unsigned long long bytes = 0;

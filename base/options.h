@@ -11,10 +11,10 @@
 #include <stddef.h>
 #include <string.h>
 
-/* Copies a caller's struct of options, which begins with its `size`, to `own`, which has `bytes`. Fields
- * that an older caller's struct lacks become zero. A NULL `given` means all defaults. `function` and `type`
- * are for messages. CLV_E_ARGUMENT: the size is 0 or smaller than the size field. CLV_E_UNSUPPORTED: the
- * struct is newer, and a field that this library does not know is not zero. */
+/* Copies a caller's struct of options, which begins with its `size`, to `own`, which has `bytes` bytes. Fields that
+ * an older caller's struct lacks become zero. A NULL `given` means all defaults. `function` and `type` are for
+ * messages. Errors: CLV_E_ARGUMENT (the size is 0 or smaller than the size field), CLV_E_UNSUPPORTED (the struct is
+ * newer, and a field that this library does not know is not zero). */
 static inline clv_status clv_take_struct(void *own, size_t bytes, const void *given,
                                          const char *function, const char *type)
 {

@@ -56,7 +56,7 @@ static float float_of(uint32_t bits)
     return value;
 }
 
-/* Returns number i of 32 nibbles: the low halves of 16 bytes come first, then the high ones. */
+/* Returns value i of 32 nibbles: the low halves of 16 bytes come first, then the high halves. */
 static int nibble(const uint8_t *q, size_t i)
 {
     return i < 16 ? q[i] & 15 : q[i - 16] >> 4;

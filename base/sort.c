@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Heap sort and quick select. */
+/* Sorts by heap sort, and finds the n-th number by quick select. */
 #include "base/sort.h"
 
 #include <assert.h>
 #include <string.h>
 
-/* Puts `item` into the heap [at, count) of items, whose top is a hole: the hole sinks to the bottom along
- * the larger children, then the item rises to its place. */
+/* Puts `item` into the heap [at, count) of items, whose root is a hole: the hole sinks to the bottom along the larger
+ * children, then the item rises from there to its position. */
 static void sift(char *items, size_t at, size_t count, size_t size, const char *item,
                  int (*compare)(const void *, const void *))
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sorts in place. qsort allocates memory if the data exceed a kilobyte, and code that processes the frames of a camera
- * must not allocate. */
+/* Sorts in place. qsort allocates memory if the data exceed a kilobyte, and code that processes the frames of a
+ * camera must not allocate memory. */
 #ifndef CLEAVE_BASE_SORT_H
 #define CLEAVE_BASE_SORT_H
 
@@ -12,7 +12,8 @@ enum { CLV_SORT_MOST_BYTES = 64 }; /* largest item */
 void clv_sort(void *items, size_t count, size_t size,
               int (*compare)(const void *left, const void *right));
 
-/* Returns the number that would stand at `index` if they were sorted, and reorders them. NaN is not allowed. */
+/* Returns the number that would be at `index` if the numbers were sorted, and reorders the numbers. NaN is not
+ * allowed. */
 float clv_nth_float(float *numbers, size_t count, size_t index);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Names of statuses, and each thread's last failure. */
+/* Names statuses, and keeps each thread's last failure. */
 #include "base/error.h"
 
 #include "base/visible.h"
@@ -34,7 +34,7 @@ static void set_detail(const char *text)
 static void set_message(const char *format, va_list args)
 {
     if (vsnprintf(last_message, sizeof last_message, format, args) < 0) last_message[0] = '\0';
-    clv_make_visible(last_message, sizeof last_message); /* it may quote names and texts of files */
+    clv_make_visible(last_message, sizeof last_message); /* names and texts in it may be foreign */
 }
 
 #undef clv_fail /* of the analyzer */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Temporary files and folders: locks, removal from a signal handler, sweeping. */
+/* Makes temporary files and folders that have locks, removes them from a signal handler, and sweeps old ones. */
 #define _GNU_SOURCE
 #include "base/temporary.h"
 
@@ -31,7 +31,8 @@ enum {
     STALE_S = 60,       /* a file is locked just after it is made: leave younger ones alone */
 };
 
-/* A handler reads these while another thread may write. `turn` is odd while the name changes. */
+/* A temporary of this process. A signal handler reads the slots while another thread may write them. `turn` is odd
+ * while the name changes. */
 typedef struct slot {
     atomic_uint turn;
     atomic_bool used;
@@ -40,14 +41,14 @@ typedef struct slot {
 } slot;
 
 static slot slots[MOST];
-static pid_t owner; /* process of the list: a forked child has a copy but must not remove them */
-static clv_mutex guard = PTHREAD_MUTEX_INITIALIZER; /* guards all these variables */
+static pid_t owner; /* process of the list: a forked child must not remove the files */
+static clv_mutex guard = PTHREAD_MUTEX_INITIALIZER; /* guards all variables here */
 static uint64_t swept[MOST_FOLDERS];
 static size_t swept_count;
 
 /* ---- the list --------------------------------------------------------------------------------- */
 
-/* Empties the list after a fork: nothing in it belongs to the child. */
+/* Empties the list after a fork, since none of its temporaries belongs to the child. */
 static void begin_anew(void)
 {
     if (owner == getpid()) return;
@@ -59,7 +60,7 @@ static void begin_anew(void)
     owner = getpid();
 }
 
-/* Notes a temporary before it is made, because a signal may come at any time. Returns its slot, or NULL. */
+/* Notes a temporary before it is made, because a signal may come at any time. Returns the temporary's slot, or NULL. */
 static slot *note(const char *path)
 {
     slot *s = NULL;
@@ -81,7 +82,8 @@ static slot *note(const char *path)
     return s;
 }
 
-/* Removes the note of a temporary that could not be made: the name belongs to somebody else. Keeps errno. */
+/* Removes the note of a temporary that could not be made: the file of that name belongs to another process. Keeps
+ * errno. */
 static bool unnote(slot *s)
 {
     atomic_store(&s->used, false);
@@ -99,7 +101,7 @@ void clv_temporary_forget(const char *path)
     pthread_mutex_unlock(&guard);
 }
 
-/* ---- removal: system calls only, since a handler does it too ---------------------------------- */
+/* ---- removal by system calls only, for a handler too ------------------------------------------ */
 
 struct entry { /* as the kernel defines it */
     uint64_t inode;
@@ -151,7 +153,7 @@ void clv_temporaries_remove(void)
 
 /* ---- making ----------------------------------------------------------------------------------- */
 
-/* Locks the temporary. Some file systems have no locks: nothing can be locked there, so nothing is swept. */
+/* Locks the temporary. On a file system without locks no temporary is locked, so none is swept. */
 static void hold(slot *s, int fd)
 {
     (void)flock(fd, LOCK_EX | LOCK_NB);
@@ -218,7 +220,8 @@ bool clv_temporary_folder(const char *kind, char *path, size_t capacity)
 
 /* ---- sweeping --------------------------------------------------------------------------------- */
 
-/* Tells whether this is the first look into the folder. */
+/* Returns whether the folder is to be swept for the first time with this prefix, and notes the folder. Also returns
+ * false when too many folders are noted. */
 static bool is_first_look(const char *folder, const char *prefix)
 {
     uint64_t hash = clv_fnv1a(CLV_FNV1A, folder, strlen(folder) + 1);
@@ -232,7 +235,7 @@ static bool is_first_look(const char *folder, const char *prefix)
     return first;
 }
 
-/* Removes a temporary whose process has ended: it is this user's, old enough, and nobody holds its lock. */
+/* Removes a temporary whose process has ended: it is this user's and old enough, and no process holds its lock. */
 static void sweep_one(int parent, const char *name, time_t now)
 {
     struct stat info, opened;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A growing string, and strict parsers of numbers and sizes. */
+/* Implements a growing string, and strict parsers of numbers and sizes. */
 #include "base/text.h"
 
 #include "base/alloc.h"
@@ -87,8 +87,8 @@ bool clv_parse_i64(const char *text, int64_t *out)
     return true;
 }
 
-/* Reads [+-]digits[.digits][e[+-]digits] and reports where it ends. The form is checked here, so that only
- * the decimal point of strtod depends on the locale, and that is replaced where needed. */
+/* Reads [+-]digits[.digits][e[+-]digits] and reports where the number ends. The form is checked here, so that strtod
+ * depends on the locale only by its decimal point, which is replaced where needed. */
 static bool leading_double(const char *text, double *out, const char **end)
 {
     const char *c = text;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A growing string, and strict parsers of numbers and sizes. */
+/* Implements a growing string, and strict parsers of numbers and sizes. */
 #ifndef CLEAVE_BASE_TEXT_H
 #define CLEAVE_BASE_TEXT_H
 
@@ -10,8 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Zero-initialise it, append, read `data`, clear it. After a failed append `failed` stays true and the text
- * keeps what it had, so one check at the end is enough. */
+/* A growing string: zero-initialise it, append, read `data`, clear it. After a failed append `failed` stays true and
+ * the text stays as it was, so one check at the end is enough. */
 typedef struct clv_text {
     char *data; /* NUL-terminated once something was appended; else NULL */
     size_t length, capacity;
@@ -23,14 +23,14 @@ void clv_text_vadd(clv_text *text, const char *format, va_list args);
 void clv_text_bytes(clv_text *text, const void *bytes, size_t length);
 const char *clv_text_get(const clv_text *text); /* "" when empty; never NULL */
 void clv_text_clear(clv_text *text);
-void clv_text_restart(clv_text *text); /* empties it but keeps its memory */
+void clv_text_restart(clv_text *text); /* empties the text but keeps its memory */
 
-/* Each parser reads the whole text, or returns false and leaves *out alone. The locale has no effect. */
+/* Each parser reads the whole text, or returns false and leaves *out unchanged. The locale has no effect. */
 bool clv_parse_double(const char *text, double *out); /* finite only */
 bool clv_parse_u64(const char *text, uint64_t *out);  /* decimal digits only */
 bool clv_parse_i64(const char *text, int64_t *out);
-/* Return how many bytes at the start of a text are a decimal number without sign (digits, points and an exponent; it
- * may still have two points), and how many are a name (letters, digits and '_', no digit first). */
+/* Return the length in bytes of the decimal number without sign at the start of a text (digits, points and an
+ * exponent; it may still have two points), or of the name there (letters, digits and '_', no digit first). */
 size_t clv_decimal_length(const char *text);
 size_t clv_name_length(const char *text);
 /* Reads "4096", "256M", "1.5G", "2GiB", "800 MB": k, M, G, T are powers of 1000; Ki, Mi, Gi, Ti powers of
@@ -47,7 +47,7 @@ const char *clv_format_seconds(double seconds, char *out);
 /* Copies into a fixed field, always terminated; a text that is too long is cut at a UTF-8 boundary. */
 void clv_copy_string(char *out, size_t capacity, const char *text);
 
-/* Returns the position of `word` in a comma list, from 0, or -1 when it is not there. */
+/* Returns the position of `word` in a comma-separated list, counted from 0, or -1 if the list does not contain it. */
 int clv_find_word(const char *list, const char *word);
 /* Turns "a,b,c" with "or" into "a, b or c", cut to `capacity`. Returns `out`. */
 const char *clv_list_words(const char *list, const char *link, char *out, size_t capacity);

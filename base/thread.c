@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Mutexes and conditions on the monotonic clock: thin names for pthreads. */
+/* Wraps the mutexes, conditions and threads of pthreads; conditions wait on the monotonic clock. */
 #define _GNU_SOURCE
 #include "base/thread.h"
 
@@ -54,7 +54,7 @@ bool clv_thread_start(clv_thread *thread, const char *name, void *(*body)(void *
 }
 
 typedef struct released {
-    cpu_set_t may; /* cores to run on, once it has begun */
+    cpu_set_t may; /* cores on which the thread may run once it has begun */
     void *(*body)(void *);
     void *argument;
 } released;

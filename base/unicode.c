@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* UTF-8 is coded here; facts come from utf8proc, which only this file includes. */
+/* Encodes and decodes UTF-8. Facts about characters come from utf8proc, which only this file includes. */
 #include "base/unicode.h"
 
 #include "base/alloc.h"
@@ -165,9 +165,9 @@ size_t clv_utf8_bad(const char *text, size_t length)
     return length > 2 && follows(t[2]) ? 3 : 2;
 }
 
-/* Sorts a run of combining marks by their class, and keeps the order within a class. It goes class by class, of which
- * there are a few dozen, because runs can be long: utf8proc_map takes time that grows with the square of the length.
- * `sorted` has room for the run. */
+/* Sorts a run of combining marks by their class, and keeps the order within a class. Takes one pass per class, of
+ * which there are a few dozen, because runs can be long: utf8proc_map takes time that grows with the square of the
+ * length. `sorted` has room for the run. */
 static void sort_marks(utf8proc_int32_t *run, size_t count, utf8proc_int32_t *sorted)
 {
     unsigned next = CLASSES;
@@ -253,8 +253,8 @@ bool clv_char_within(const clv_char_range *ranges, size_t count, uint32_t c)
 
 /* ---- grapheme clusters ----------------------------------------------------------------------------- */
 
-/* Characters that extend the one before them since Unicode 16 or 17, which the installed utf8proc may not know yet,
- * and those among them that are spacing marks. */
+/* Characters that extend the preceding character since Unicode 16 or 17, which the installed utf8proc may not know
+ * yet, and those of them that are spacing marks. */
 static const clv_char_range extending[] = {
     { 0x897, 0x897 },     { 0xCC0, 0xCC0 },     { 0xCC7, 0xCC8 },     { 0xCCA, 0xCCB },
     { 0x1715, 0x1715 },   { 0x1734, 0x1734 },   { 0x1ACF, 0x1ADD },   { 0x1AE0, 0x1AEB },
@@ -273,8 +273,8 @@ static const clv_char_range spacing[] = {
     { 0x11B61, 0x11B61 }, { 0x11B65, 0x11B65 }, { 0x11B67, 0x11B67 }, { 0x1612A, 0x1612C },
 };
 
-/* Consonants that a linker (a virama) joins to the consonant behind it, and the linkers: rule GB9c of Unicode 15.1,
- * with the characters that Unicode 17 gives it. */
+/* Consonants that a linker (a virama) joins to the following consonant, and the linkers: rule GB9c of Unicode 15.1,
+ * with the characters that Unicode 17 adds to the rule. */
 static const clv_char_range consonants[] = {
     { 0x915, 0x939 },     { 0x958, 0x95F },     { 0x978, 0x97F },     { 0x995, 0x9A8 },
     { 0x9AA, 0x9B0 },     { 0x9B2, 0x9B2 },     { 0x9B6, 0x9B9 },     { 0x9DC, 0x9DD },
@@ -300,17 +300,17 @@ static const uint32_t linkers[] = { 0x94D,   0x9CD,   0xACD,   0xB4D,   0xC4D,  
                                     0x17D2,  0x1A60,  0x1B44,  0x1BAB,  0xA9C0,  0xAAF6, 0x10A3F,
                                     0x11133, 0x113D0, 0x1193E, 0x11A47, 0x11A99, 0x11F42 };
 
-/* Returns a character that breaks as `c` does, and that every version of utf8proc knows. */
+/* Returns a character that every version of utf8proc knows and that breaks in the same way as `c`. */
 static utf8proc_int32_t alike(uint32_t c)
 {
     if (clv_char_within(spacing, CLV_LEN(spacing), c)) return 0x903;
     if (clv_char_within(extending, CLV_LEN(extending), c)) return 0x300;
     if (c == 0x113D1) return 0x600; /* joins what follows */
-    if (c == 0x11A3A) return 'a';   /* no longer does */
+    if (c == 0x11A3A) return 'a';   /* no longer joins what follows */
     return (utf8proc_int32_t)c;
 }
 
-/* How much of a conjunct the characters up to here form. */
+/* How much of a conjunct the characters read so far form. */
 typedef enum conjunct { NO_CONJUNCT, CONSONANT, LINKED } conjunct;
 
 static conjunct advance(conjunct state, uint32_t c, bool joins)

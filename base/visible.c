@@ -13,7 +13,8 @@ static bool turns_direction(uint32_t c)
            (c >= 0x2066 && c <= 0x2069);
 }
 
-/* Returns the bytes of the character at `text`, or 1 if there is none, and whether they may be shown. */
+/* Returns the length in bytes of the character at `text`, or 1 if no valid character begins there. *good says whether
+ * the bytes may be shown. */
 static size_t step(const char *text, size_t length, bool *good)
 {
     uint32_t c = 0;
@@ -24,7 +25,7 @@ static size_t step(const char *text, size_t length, bool *good)
     return CLV_MAX(bytes, (size_t)1);
 }
 
-/* Returns the first byte that may not be shown, or `length` if there is none. */
+/* Returns the position of the first byte that may not be shown, or `length` if there is none. */
 static size_t first_bad(const char *text, size_t length)
 {
     bool good = true;
@@ -59,7 +60,7 @@ void clv_make_visible(char *text, size_t capacity)
     if (clv_is_visible(text, length)) return;
     clv_text copy = { 0 };
     clv_text_visible(&copy, text, length);
-    if (copy.failed) { /* no memory: shorter, and just as safe */
+    if (copy.failed) { /* no memory for escapes: '?' is shorter, and just as safe */
         for (size_t i = 0; i < length; ++i)
             if ((unsigned char)text[i] < 0x20 || (unsigned char)text[i] > 0x7E) text[i] = '?';
     } else {
