@@ -16,7 +16,7 @@ _Static_assert((int)CLV_ACTIVATION_NONE == CLV_ACT_NONE &&
                    (int)CLV_ACTIVATION_RELU == CLV_ACT_RELU,
                "kernels count activations as cleave/blas.h does");
 
-/* 8 x 48 needs 32 registers of 16 lanes; 6 x 16 needs only 16 registers of 8. */
+/* A tile of 8 x 48 elements needs 32 registers of 16 lanes; a tile of 6 x 16 needs only 16 registers of 8 lanes. */
 enum { NARROW = 1 };
 static const clv_gemm_form for_cores[] = {
     { CLV_GEMM_ROWS, "rows8x48", .lanes = 16, .rows = 8, .vectors = 3, .block = 384,
@@ -44,7 +44,7 @@ static const clv_gemm_form for_few_registers[] = {
     TILE32,
 };
 static const clv_gemm_form for_rasterisers[] = {
-    /* 8 work-items form a vector; these devices take groups of 32 */
+    /* 8 work-items form a vector; software rasterisers take work-groups of 32 */
     { CLV_GEMM_ITEMS, "items4x8", .tx = 8, .ty = 4, .rm = 4, .rn = 8, .kt = 1 },
 };
 
@@ -67,7 +67,7 @@ static forms forms_of(const clv_probe_device *facts)
     }
 }
 
-/* Comes after our own forms: CLBlast, where it is installed and the device is a GPU. */
+/* The form of CLBlast, which follows our own forms if CLBlast is installed and the device is a GPU. */
 static const clv_gemm_form clblast = { CLV_GEMM_CLBLAST, "clblast", .tx = 8, .ty = 16,
                                        .rm = 4,          .rn = 8,   .kt = 8 };
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Products of matrices on one device: C = act(alpha * A * B + bias) + beta * R.
+/* Computes products of matrices on one device: C = act(alpha * A * B + bias) + beta * R.
  *
- * There is one interface and several providers: tiles in registers (CPUs; small products without packing),
- * tiles in local memory (GPUs), tiles of single work-items (software rasterisers), and CLBlast. Our own
- * providers add up every element in ascending order of k by fma from 0, whatever their tiles, so they all give the
- * same bits, for any m and n. A device without fma rounds every product before it is added: its bits are the
- * same for all forms there, but differ from those elsewhere. CLBlast promises 2e-6 of the sum of |a b|
+ * There is one interface and several providers: tiles in registers (CPUs; small products without packing), tiles in
+ * local memory (GPUs), tiles of single work-items (software rasterisers), and CLBlast. Whatever their tiles, our own
+ * providers start every sum at 0 and add its terms by fma in ascending order of k, so they all give the same bits for
+ * any m and n. A device without fma rounds every product before it is added: its bits are the same for all forms on
+ * that device, but differ from those of other devices. CLBlast promises an error of at most 2e-6 of the sum of |a b|
  * instead. */
 #ifndef CLEAVE_RUNTIME_BLAS_GEMM_H
 #define CLEAVE_RUNTIME_BLAS_GEMM_H
@@ -22,17 +22,17 @@ typedef struct clv_matrix {
 
 typedef struct clv_gemm {
     size_t m, n, k;
-    size_t batch;            /* 0: one */
+    size_t batch;            /* matrices in the batch; 0 means 1 */
     clv_matrix a, b, c;      /* c.col is 1; a packed matrix has only an offset and a batch stride */
-    bool a_packed, b_packed; /* in the form's own layout; only for forms that pack */
+    bool a_packed, b_packed; /* stored in the form's own layout; only for forms that pack */
     bool b_half;             /* B's elements are halves; must be packed where the form packs */
-    bool any_order;          /* sums may be added up in another order than described above */
+    bool any_order;          /* terms may be added up in an order other than ascending k */
     bool b_blocks;           /* B's columns are rows of quantised blocks, interleaved by 16
                                 (cl/common/quants.clh), from byte b.offset on; ROWS only */
-    unsigned b_quant;        /* their type: a clv_quant */
+    unsigned b_quant;        /* type of B's blocks: a clv_quant */
     size_t b_block;          /* weights per block */
     float alpha, beta;
-    clv_matrix add;         /* R; buffer NULL: C itself, as it was */
+    clv_matrix add;         /* R; if its buffer is NULL, R is C before the product */
     const clv_buffer *bias; /* [n]; NULL: none */
     size_t bias_offset;
     clv_activation activation;
@@ -50,37 +50,37 @@ typedef enum clv_gemm_provider {
 typedef struct clv_gemm_form {
     clv_gemm_provider provider;
     const char *name;
-    size_t lanes, rows, vectors, block; /* ROWS: LANES, MR, NV, KC; DIRECT: the first two */
-    bool fetch;                         /* ROWS: prefetches memory, which not every compiler can */
-    size_t tx, ty, rm, rn, kt;          /* TILE, ITEMS (kt 1) */
+    size_t lanes, rows, vectors, block; /* ROWS: LANES, MR, NV, KC; DIRECT: lanes and rows only */
+    bool fetch;                         /* ROWS: uses prefetch, which not every compiler can do */
+    size_t tx, ty, rm, rn, kt;          /* for TILE, and for ITEMS with kt = 1 */
     size_t units;                       /* cores that share the work */
     size_t most_terms;                  /* most terms of a sum in one launch */
 } clv_gemm_form;
 
-/* The forms that make sense on the device, the default first. */
+/* Return the number of forms that suit the device, and form `nth`. The default is form 0. */
 size_t clv_gemm_form_count(const clv_device *device);
 clv_gemm_form clv_gemm_form_of(const clv_device *device, size_t nth);
-/* Returns the form that is likely the fastest for many rows, where nothing is to be measured. */
+/* Returns the form that is likely the fastest for many rows, for callers that do not measure. */
 clv_gemm_form clv_gemm_form_usual(const clv_device *device);
 
-/* Chooses the fastest form for products of about m rows whose results agree with the host's. It is measured
- * at the first use of the device for a class of rows and then noted in tuning.txt. `context` is that of the
- * queue's device. Returns CLV_E_WRONG_RESULT when no form agrees. */
+/* Chooses the fastest form for products of about m rows whose results agree with the host's. The forms are measured
+ * when the device first computes a product of a class of rows, and the choice is noted in tuning.txt. `context` is
+ * that of the queue's device. Returns CLV_E_WRONG_RESULT when no form agrees. */
 clv_status clv_gemm_choose(clv_context *context, clv_queue *queue, size_t m, clv_gemm_form *form);
-/* Does the same for one product of unpacked matrices: small products have a class, and forms, of their own.
- * Reads only sizes and strides of `gemm`. */
+/* Chooses like clv_gemm_choose, but for a single product of unpacked matrices. Small products of this kind have a
+ * class of their own, with forms of its own. Reads only sizes and strides of `gemm`. */
 clv_status clv_gemm_choose_once(clv_context *context, clv_queue *queue, const clv_gemm *gemm,
                                 clv_gemm_form *form);
 
-/* Returns the floats of one packed matrix; 0: the form does not pack. */
+/* Return the number of floats that packed A or one packed matrix B takes; 0 if the form does not pack. */
 size_t clv_gemm_packed_a(const clv_gemm_form *form, size_t m, size_t k);
 size_t clv_gemm_packed_b(const clv_gemm_form *form, size_t n, size_t k);
 /* Packs B [k,n] into `packed` from `packed_offset` on; the matrices of a batch follow each other. */
 clv_status clv_gemm_pack_b_enqueue(clv_queue *queue, const clv_gemm_form *form, size_t n, size_t k,
                                    size_t batch, const clv_matrix *b, clv_buffer *packed,
                                    size_t packed_offset);
-/* Does the same in halves, rounded to the nearest. Offsets count halves and must be multiples of 16, because
- * some drivers store vectors of halves only to aligned addresses. */
+/* Packs B like clv_gemm_pack_b_enqueue, but into halves, rounded to the nearest. Offsets count halves and must be
+ * multiples of 16, because some drivers store vectors of halves only to aligned addresses. */
 clv_status clv_gemm_pack_b_half_enqueue(clv_queue *queue, const clv_gemm_form *form, size_t n,
                                         size_t k, size_t batch, const clv_matrix *b,
                                         clv_buffer *packed, size_t packed_offset);
@@ -96,7 +96,7 @@ clv_status clv_gemm_enqueue(clv_queue *queue, const clv_gemm_form *form, const c
 
 /* ---- on the host --------------------------------------------------------------------------------- */
 
-/* The same product on plain memory, on one thread, with the same bits. */
+/* A product of matrices in host memory. clv_gemm_host computes it on one thread, with the bits of clv_gemm_enqueue. */
 typedef struct clv_host_gemm {
     size_t m, n, k;
     const float *a, *b;
@@ -107,18 +107,18 @@ typedef struct clv_host_gemm {
     const float *bias; /* NULL: none */
 } clv_host_gemm;
 void clv_gemm_host(const clv_host_gemm *gemm);
-/* y [rows, n] = x [rows, k] w [k, n] + b, all dense; b may be NULL. */
+/* Computes y [rows, n] = x [rows, k] w [k, n] + b. All arrays are dense; b may be NULL. */
 void clv_linear_host(const float *x, size_t rows, size_t k, const float *w, const float *b,
                      size_t n, float *y);
-/* Returns about how many operations per second it does on few rows of n columns in the innermost cache; 0:
- * unknown. */
+/* Returns roughly how many operations per second clv_gemm_host does on few rows of n columns that lie in the
+ * innermost cache; 0: unknown. */
 double clv_gemm_host_flops(size_t n);
 
-/* clv_matmul on plain memory, on one thread; checks the shapes. */
+/* Computes clv_matmul in host memory, on one thread; checks the shapes. */
 clv_status clv_matmul_host(size_t m, size_t n, size_t k, const float *a, const float *b,
                            const clv_matmul_options *options, float *c);
 
-/* ---- which products cost alike: matmul_shape.c ---------------------------------------------------- */
+/* ---- which products take equally long: matmul_shape.c --------------------------------------------- */
 
 typedef struct clv_matmul_shape {
     size_t m, n, k, batch;
@@ -127,16 +127,16 @@ typedef struct clv_matmul_shape {
 /* Names the kind of a product. Calls of one kind share a curve over their flops, measured from `least` to
  * `most`. */
 void clv_matmul_kind(const clv_matmul_shape *shape, char kind[64], double *least, double *most);
-/* Scales the shape to about that many flops. Returns `flops` divided by the flops of the new shape. */
+/* Scales the shape to about `flops` operations. Returns `flops` divided by the operations of the new shape. */
 double clv_matmul_scale(clv_matmul_shape *shape, double flops);
 
 /* ---- few rows: gemm_few.c --------------------------------------------------------------------------
  *
- * On GPUs clv_gemm_enqueue gives products of up to CLV_GEMM_FEW rows, of one matrix, with any_order set, to
+ * On GPUs clv_gemm_enqueue computes products of one matrix with up to CLV_GEMM_FEW rows and any_order set by
  * kernels that share the terms of a sum among work-items and work-groups, and so run as fast as B can be
  * read. B is not packed, and its columns or its terms are neighbours. The bits of a row do not depend on the
- * other rows; they differ from those of the same row among more than CLV_GEMM_FEW by at most 2e-6 of the
- * sum of |a b|. */
+ * other rows. They differ from the bits of the same row in a product of more than CLV_GEMM_FEW rows by at
+ * most 2e-6 of the sum of |a b|. */
 enum { CLV_GEMM_FEW = 8 };
 bool clv_gemm_is_few(const clv_gemm_form *form, const clv_gemm *gemm);
 size_t clv_gemm_few_scratch(const clv_gemm_form *form, const clv_gemm *gemm);
@@ -154,9 +154,9 @@ clv_status clv_gemm_tile_enqueue(clv_queue *queue, const clv_gemm_form *form, co
 clv_status clv_gemm_direct_enqueue(clv_queue *queue, const clv_gemm_form *form,
                                    const clv_gemm *gemm, clv_event **done);
 bool clv_gemm_clblast_is_here(void);
-bool clv_gemm_clblast_can(const clv_gemm *gemm); /* if not, our own tiles do it */
+bool clv_gemm_clblast_can(const clv_gemm *gemm); /* false: our own tiles compute the product */
 clv_status clv_gemm_clblast_enqueue(clv_queue *queue, const clv_gemm *gemm, clv_event **done);
-/* Completes a product that CLBlast made: C = act(C + bias) + beta * add. Without `add` it adds C itself. */
+/* Completes a product that CLBlast computed: C = act(C + bias) + beta * R. Without R it adds the old C itself. */
 clv_status clv_gemm_finish_enqueue(clv_queue *queue, const clv_gemm *gemm, float beta,
                                    clv_event **done);
 static inline clv_arg clv_gemm_u32(size_t value)
@@ -164,8 +164,8 @@ static inline clv_arg clv_gemm_u32(size_t value)
     return clv_arg_u32((uint32_t)value);
 }
 
-/* Arguments that both tile kernels take in this order: a matrix that is read, with both strides; a matrix
- * whose columns are neighbours; what is added to the product; extents; scale factors. */
+/* Kernel arguments of the two tile kernels, in their order: a matrix that is read, with both strides; a matrix whose
+ * columns are neighbours; the bias; the extents; the scale factors and the activation. */
 #define CLV_GEMM_GIVEN(m)                                                      \
     clv_arg_buffer((m).buffer), clv_arg_u64((m).offset), clv_arg_u64((m).row), \
         clv_arg_u64((m).col), clv_arg_u64((m).batch)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Chooses the form that a device uses for a class of products: the fastest of those whose results are right. The
- * choice is noted. */
+/* Chooses the form that a device uses for a class of products: the fastest form whose results are correct. Notes the
+ * choice. */
 #include "runtime/blas/gemm.h"
 
 #include "base/alloc.h"
@@ -15,8 +15,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Classes by the rows of C: products of few rows are bound by memory, those of many rows by arithmetic. The
- * products that stand for a class take very little time even on a CPU. */
+/* Classes of products by the rows of C: products of few rows are bound by memory, products of many rows by
+ * arithmetic. The products that are timed for a class take very little time even on a CPU. */
 static const struct {
     const char *name;
     size_t most_rows;
@@ -27,7 +27,7 @@ static const struct {
     { "many-rows", SIZE_MAX, 512, 512, 512 },
     { "small", SIZE_MAX, 33, 17, 500 }, /* unpacked; only this class uses the DIRECT forms */
 };
-/* Most terms of a small product where the rows of B are dense, and where they are gathered. */
+/* Most terms in a small product whose B has dense rows, and in one whose B is gathered element by element. */
 static const double small = 1e6, small_gathered = 1e5;
 
 enum {
@@ -96,8 +96,8 @@ static clv_status trial_open(trial *t)
     return clv_write(t->queue, t->b, 0, t->host + a, b * sizeof(float));
 }
 
-/* Runs a trial. *seconds is the time of the kernels if the queue's events tell it, else the time until the
- * wait ends. */
+/* Runs a trial. *seconds is the time of the kernels if the queue times its events, else the time until the wait
+ * ends. */
 static clv_status trial_run(const trial *t, double *seconds)
 {
     const clv_gemm g = product(t);
@@ -111,8 +111,8 @@ static clv_status trial_run(const trial *t, double *seconds)
     return CLV_OK;
 }
 
-/* Returns how many times larger the products of a class must be for timing. On cards they grow until one
- * takes 200 us, because smaller ones occupy only a part of the card. */
+/* Returns the factor by which the products of a class are enlarged for timing. On cards they grow until one takes 200
+ * us, because a smaller product occupies only a part of the card. */
 static size_t enlargement(clv_queue *queue, size_t class_index)
 {
     enum { MOST = 8 };
@@ -127,7 +127,7 @@ static size_t enlargement(clv_queue *queue, size_t class_index)
                     .n = classes[class_index].n * times,
                     .k = classes[class_index].k * times };
         clv_status status = trial_open(&t);
-        for (int i = 0; i < 2 && !status; ++i) /* the first one builds */
+        for (int i = 0; i < 2 && !status; ++i) /* the first run builds the kernels */
             status = trial_run(&t, &seconds);
         trial_close(&t);
         if (status) return times > 1 ? times / 2 : 1;
@@ -136,7 +136,7 @@ static size_t enlargement(clv_queue *queue, size_t class_index)
     return times;
 }
 
-/* Checks each element's difference from the host against 2e-6 times the number of terms. */
+/* Checks that each element differs from the host's by at most 2e-6 times the number of terms. */
 static clv_status trial_compare(const trial *t)
 {
     const size_t a = t->m * t->k, b = t->k * t->n, c = t->m * t->n;
@@ -252,7 +252,7 @@ static clv_status measure(clv_queue *queue, size_t class_index, clv_gemm_form *f
                : clv_fail(CLV_E_DEVICE, "gemm: no variant works on %s", clv_device_label(device));
 }
 
-/* Takes the first form that is right, without measuring. */
+/* Takes the first form whose results are correct, without timing any. */
 static clv_status first_right(clv_queue *queue, size_t class_index, clv_gemm_form *form)
 {
     const clv_device *device = clv_queue_device(queue);
@@ -266,7 +266,7 @@ static clv_status first_right(clv_queue *queue, size_t class_index, clv_gemm_for
     return status;
 }
 
-/* Notes the launches of all forms that would be tried, and takes the first one for now. */
+/* Notes the launches of every form that would be tried, and takes the first of these forms for now. */
 static clv_status rehearse(clv_queue *queue, size_t class_index, bool all, clv_gemm_form *form)
 {
     const clv_device *device = clv_queue_device(queue);
@@ -274,7 +274,7 @@ static clv_status rehearse(clv_queue *queue, size_t class_index, bool all, clv_g
     for (size_t i = 0; i < clv_gemm_form_count(device) && (all || !found); ++i) {
         const clv_gemm_form candidate = clv_gemm_form_of(device, i);
         if (!takes_part(&candidate, class_index)) continue;
-        (void)is_right(queue, &candidate); /* it is not, since nothing is computed */
+        (void)is_right(queue, &candidate); /* false, since nothing is computed */
         if (!found) *form = candidate;
         found = true;
     }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* CLBlast as a provider for GPUs: its product, and a launch of our own for what follows.
+/* Computes products on GPUs by CLBlast, and applies bias, activation and residual by a launch of our own.
  *
- * The library is searched for only when a GPU first asks. On CPUs its kernels reach a tenth of the peak and
- * take seconds to compile, so they are not offered there. */
+ * The library is searched for only when a GPU first asks. On CPUs its kernels reach a tenth of the peak and take
+ * seconds to compile, so they are not offered there. */
 #include "runtime/blas/gemm.h"
 
 #include "base/alloc.h"
@@ -65,7 +65,7 @@ bool clv_gemm_clblast_is_here(void)
     return sgemm && sgemm_batched;
 }
 
-/* Finds how CLBlast describes a matrix of these strides; returns false if it cannot. */
+/* Sets *transpose and *lead to CLBlast's description of a matrix of these strides; returns false if there is none. */
 static bool orient(const clv_matrix *m, size_t rows, size_t cols, CLBlastTranspose *transpose,
                    size_t *lead)
 {

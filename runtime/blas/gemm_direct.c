@@ -10,7 +10,7 @@
 
 enum { MORE_ARGS = 4 };
 
-/* Each further core costs its share of a launch, so one is added for this many terms. */
+/* Terms that are worth one more core, since each further core costs its share of a launch. */
 static const double worth_a_core = 100e3;
 
 /* Makes an argument of two or four numbers. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Launches cl/blas/gemm_few.cl: products of a few rows on GPUs, as fast as B can be read. */
+/* Launches cl/blas/gemm_few.cl, which computes products of a few rows on GPUs as fast as B can be read. */
 #include "runtime/blas/gemm.h"
 
 #include "base/alloc.h"
@@ -11,7 +11,7 @@ enum {
     SIDE = CLV_FEW_SIDE,
     COLUMNS = CLV_FEW_COLUMNS,
     GROUPS_A_UNIT = 16, /* work-groups per compute unit that hide the latency of memory */
-    FEWEST_TERMS = 256, /* of a split: fewer do not pay for a second launch */
+    FEWEST_TERMS = 256, /* fewest terms per split: fewer do not pay for a second launch */
     MOST_SPLITS = 64,
 };
 
@@ -22,14 +22,14 @@ bool clv_gemm_is_few(const clv_gemm_form *form, const clv_gemm *g)
            !g->b_packed && !g->a_packed && (g->b.row == 1 || g->b.col == 1);
 }
 
-/* Tells whether the terms of a sum are neighbours, as in weights [n, k]. */
+/* Returns whether the terms of a sum lie next to each other, as in weights [n, k]. */
 static bool is_turned(const clv_gemm *g)
 {
     return g->b.col != 1;
 }
 
-/* Returns how many groups share a sum. It depends only on the device, n and k, so that the number of rows
- * does not change the bits of any row. */
+/* Returns how many groups share a sum. The count depends only on the device, n and k, so that the number of rows does
+ * not change the bits of any row. */
 static size_t splits_of(const clv_gemm_form *form, const clv_gemm *g)
 {
     const size_t side = is_turned(g) ? COLUMNS : SIDE;

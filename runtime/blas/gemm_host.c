@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A product on the host, on one thread: for products too small for a launch, and to check devices.
+/* Computes a product on the host, on one thread: for products too small for a launch, and to check devices.
  *
- * Every element is a chain of fused multiply-adds over k, as on the devices, so the result does not depend
- * on the instructions used. */
+ * Every element is a chain of fused multiply-adds over k, as on the devices, so the result does not depend on the
+ * instructions used. */
 #include "runtime/blas/gemm.h"
 
 #include "base/alloc.h"
@@ -33,7 +33,7 @@ static void plain(const clv_host_gemm *g, size_t i0, size_t i1, size_t j0, size_
 
 enum { NARROW_ROWS = 4 };
 
-/* Unrolled by macros, so that every compiler keeps the sums in registers. */
+/* Unrolls loops over rows by macros, so that every compiler keeps the sums in registers. */
 #define ROWS_1(what) what(0)
 #define ROWS_2(what) ROWS_1(what) what(1)
 #define ROWS_3(what) ROWS_2(what) what(2)
@@ -49,7 +49,7 @@ enum { NARROW_ROWS = 4 };
 
 enum { WIDE_ROWS = 12, WIDE_COLUMNS = 32 };
 
-/* Does what finish does, for the rows of a tile whose sums lie in memory. */
+/* Finishes the elements of a tile as `finish` does for one element. The sums of the tile's rows lie in memory. */
 __attribute__((target("avx512f"), noinline)) static void finish_wide(const clv_host_gemm *g,
                                                                      size_t i0, size_t rows,
                                                                      size_t j0, size_t columns,
@@ -67,8 +67,8 @@ __attribute__((target("avx512f"), noinline)) static void finish_wide(const clv_h
         }
 }
 
-/* The last vector of a row: 16 columns, or 8 if there are no more (a 512-bit vector takes twice the time on
- * cores that process it in halves). */
+/* Operations on the last vector of a row: 16 columns, or 8 if there are no more (a 512-bit vector takes twice the
+ * time on cores that process it in halves). */
 #define WITH_512 __attribute__((target("avx512f,avx512vl,fma"), always_inline)) static inline
 WITH_512 __m512 fma_16(__m512 w, __m512 v, __m512 sum)
 {
@@ -101,11 +101,11 @@ WITH_512 void store_8(float *to, __mmask16 there, __m256 x)
 #define STORE_TWO(i)                        \
     _mm512_storeu_ps(to + i * width, x##i); \
     STORE_LAST(to + i * width + 16, y##i);
-/* Addresses are a pointer plus one index: three rows share one pointer. */
+/* Addresses are a pointer plus one index, so that three rows share one pointer. */
 #define NEXT_TERM p[0] += step, p[1] += step, p[2] += step, p[3] += step, b += next
 
-/* Computes ROWS rows and up to 32 columns. The columns of B are neighbours, and so are those of C. LOAD
- * reads those columns of the LAST vector that exist. */
+/* Defines a function that computes ROWS rows and up to 32 columns. The columns of B are neighbours, and so are those
+ * of C. LOAD reads the columns of the LAST vector that exist. */
 #define WIDE_TILE(NAME, ROWS, LAST, LOAD)                                                \
     __attribute__((target("avx512f,avx512vl,fma"))) static void NAME##_##ROWS(           \
         const clv_host_gemm *g, size_t i0, size_t j0)                                    \
@@ -152,7 +152,7 @@ WITH_512 void store_8(float *to, __mmask16 there, __m256 x)
     WIDE_TILE(NAME, 10, LAST, LOAD) \
     WIDE_TILE(NAME, 11, LAST, LOAD) \
     WIDE_TILE(NAME, 12, LAST, LOAD)
-/* Indexed by the number of rows, which is at least 1. */
+/* Table of functions, indexed by the number of rows, which is at least 1. */
 #define TABLE(NAME)                                                                           \
     {                                                                                         \
         NULL, NAME##_1, NAME##_2, NAME##_3, NAME##_4, NAME##_5, NAME##_6, NAME##_7, NAME##_8, \

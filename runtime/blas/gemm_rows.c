@@ -8,8 +8,8 @@
 #include "cl_embedded.h"
 
 enum { MOST_ROWS = 36, MOST_SHARES = 16, PACK_BLOCK = 256 };
-enum { BLOCKS = 7 }; /* the first define that describe() leaves unused */
-/* The cost of a launch, in multiplications of a core; and of packing or widening a panel of B, in tiles. */
+enum { BLOCKS = 7 }; /* the first macro definition that describe() leaves unused */
+/* Cost of a launch, in multiplications of one core; cost of packing and of widening a panel of B, in tiles. */
 static const double launch_terms = 1e6, pack_b_tiles = 1.5, widen_b_tiles = 1;
 
 static size_t tile_columns(const clv_gemm_form *f)
@@ -27,14 +27,14 @@ static size_t blocks_of(const clv_gemm_form *f, size_t k)
     return CLV_MAX(panels(k, f->block), (size_t)1);
 }
 
-/* Returns the terms of a block: all blocks are about equally long and hold whole blocks of quantised
+/* Returns the number of terms per block. All blocks are about equally long and hold whole blocks of quantised
  * weights. */
 static size_t block_terms(const clv_gemm_form *f, size_t k, size_t multiple)
 {
     return clv_round_up(CLV_MAX(panels(k, blocks_of(f, k)), (size_t)1), multiple);
 }
 
-/* Returns the floats of one panel of A for one block. */
+/* Returns the number of floats in one panel of A of one block. */
 static size_t panel_floats(const clv_gemm_form *f)
 {
     return CLV_ROWS_TERM_FLOATS * f->block;
@@ -52,14 +52,16 @@ size_t clv_gemm_packed_b(const clv_gemm_form *f, size_t n, size_t k)
                                         : 0;
 }
 
-/* Panels of A per work-item, shares of B's panels, and whether work-items pack B themselves. */
+/* How the work is split: panels of A per work-item, shares into which B's panels are divided, and whether work-items
+ * pack B themselves. */
 typedef struct split {
     size_t rows, shares;
     bool packs_b;
 } split;
 
-/* Splits the work so that the slowest core has least to do. Costs are in units of one tile: packing a panel
- * of A costs a sixth, each work-item a half, fetching a panel of B a third, and more where few rows hide it. */
+/* Splits the work so that the slowest core has least to do. Costs are in units of one tile. Packing a panel of A
+ * costs a sixth and each work-item a half; fetching a panel of B costs a third, or more if there are few rows to hide
+ * it. */
 static split share_work(const clv_gemm_form *f, const clv_gemm *g)
 {
     const size_t pm = panels(g->m, f->rows), pn = panels(g->n, tile_columns(f));
@@ -89,8 +91,8 @@ static split share_work(const clv_gemm_form *f, const clv_gemm *g)
     return best;
 }
 
-/* Layout of the scratch: for every item a tile, room to finish it and rows of A; then packed B; then waiting
- * sums. */
+/* Layout of the scratch memory: for every work-item a tile, room to finish that tile, and rows of A; then packed B;
+ * then unfinished sums. */
 typedef struct layout {
     split split;
     size_t item, items_floats, b_floats, b_batch, sums_batch, sums_floats;

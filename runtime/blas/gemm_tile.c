@@ -7,8 +7,8 @@
 #include "base/error.h"
 #include "cl_embedded.h"
 
-/* Tells whether unfinished sums need memory of their own. A sum that one launch cannot finish, or that its
- * work-items finish last, waits in C, unless the old C is still to be read. */
+/* Returns whether unfinished sums need memory of their own. A sum that takes several launches, or that its work-items
+ * finish in a last step, is kept in C unless the old C is still to be read. */
 static bool waits_elsewhere(const clv_gemm *g, const clv_gemm_form *f)
 {
     return (g->k > f->most_terms || f->provider == CLV_GEMM_ITEMS) && g->beta != 0 &&

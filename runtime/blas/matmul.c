@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* clv_matmul: on the host or on the context's best device, whichever is faster. */
+/* Computes clv_matmul on the host or on the context's best device, whichever is faster. */
 #include "runtime/blas/gemm.h"
 
 #include "base/alloc.h"
@@ -17,7 +17,7 @@
 
 enum { A, B, C, SCRATCH, PACKED };
 
-/* A call with every stride spelled out, in which the columns of C are neighbours. */
+/* A call of clv_matmul with every stride spelled out, in which the columns of C are neighbours. */
 typedef struct product {
     size_t m, n, k, batch;
     const float *a, *b;
@@ -26,11 +26,11 @@ typedef struct product {
     float alpha, beta;
     clv_progress *progress;
     void *progress_user;
-    clv_watch *watch; /* NULL: nobody follows */
+    clv_watch *watch; /* NULL: no progress is reported */
     char kind[64];
 } product;
 
-/* Counts the elements from the first to one past the last; returns false beyond what can be addressed. */
+/* Counts the elements from the first to one past the last; returns false if they are more than can be addressed. */
 static bool span(size_t rows, size_t row, size_t cols, size_t col, size_t batch, size_t step,
                  size_t *out)
 {
@@ -71,7 +71,7 @@ static clv_status check_reach(const product *t)
         !span(t->m, t->c_row, t->n, 1, t->batch, t->c_batch, &c) ||
         !span(t->m, t->c_row, t->n, 1, 1, 0, &one) || !clv_size_mul(t->m * t->n, t->batch, &all))
         return clv_fail(CLV_E_SHAPE, "matmul: the strides reach beyond what can be addressed");
-    const bool behind = t->c_batch >= one, /* or row by row in turns */
+    const bool behind = t->c_batch >= one, /* or row by row: rows of all matrices in turn */
         between = t->c_batch >= t->n && t->c_row >= (t->batch - 1) * t->c_batch + t->n;
     if (t->batch > 1 && c && !behind && !between)
         return clv_fail(
@@ -96,7 +96,7 @@ static clv_status check_dense(size_t m, size_t n, size_t k, const float *a, cons
     return CLV_OK;
 }
 
-/* Does what read_call does, for dense matrices so small that no size can overflow. */
+/* Checks and reads the call like read_call, for dense matrices so small that no size can overflow. */
 static clv_status read_dense(size_t m, size_t n, size_t k, const float *a, const float *b, float *c,
                              product *out)
 {
@@ -156,7 +156,7 @@ static clv_status read_call(size_t m, size_t n, size_t k, const float *a, const 
         transpose(out);
         swap(&out->c_row, &c_col);
     }
-    const size_t rows = out->m, columns = out->n; /* elements of C may not share a place */
+    const size_t rows = out->m, columns = out->n; /* elements of C may not share an address */
     if (rows > 1 && out->c_row < columns)
         return clv_fail(
             CLV_E_SHAPE,
@@ -184,7 +184,7 @@ static clv_status on_host(void *user)
     for (clv_matmul_part part; !status && clv_matmul_next_part(&parts, &part);) {
         for (size_t i = part.matrix; i < part.matrix + part.matrices; ++i) {
             const float *b = t->b + i * t->b_batch;
-            if (copy && !part.row) copy_b(t, b, dense); /* kept for its later rows */
+            if (copy && !part.row) copy_b(t, b, dense); /* kept for the later rows */
             const clv_host_gemm g = { .m = part.rows,
                                       .n = t->n,
                                       .k = t->k,
@@ -215,7 +215,7 @@ static clv_status enqueue(clv_engine *engine, const clv_gemm_form *form, const c
     return clv_gemm_enqueue(engine->queue, form, gemm, scratch, NULL);
 }
 
-/* Packs B as the form needs it, once for all parts. */
+/* Packs B as the form requires, once for all parts. */
 static clv_status pack_b(clv_engine *engine, const clv_gemm_form *form, clv_gemm *g)
 {
     const size_t floats = clv_gemm_packed_b(form, g->n, g->k), matrices = g->b.batch ? g->batch : 1;
@@ -228,7 +228,7 @@ static clv_status pack_b(clv_engine *engine, const clv_gemm_form *form, clv_gemm
     return CLV_OK;
 }
 
-/* Enqueues part by part when the caller follows the progress. Parts do not change the bits of a row. */
+/* Enqueues the product in parts when the caller follows the progress. Parts do not change the bits of a row. */
 static clv_status enqueue_parts(clv_engine *engine, const clv_gemm_form *form, const clv_gemm *gemm,
                                 clv_watch *watch)
 {
@@ -315,7 +315,7 @@ static void describe(product *t, clv_call *c)
     clv_matmul_kind(&shape, t->kind, &c->work.least, &c->work.most);
 }
 
-/* A product on memory of its own. */
+/* A product to be timed, and the memory for its operands. */
 typedef struct sampled {
     product product;
     clv_call call;
@@ -351,7 +351,7 @@ static clv_status sample(clv_context *context, const clv_call *like, double flop
                                .alpha = 1 };
     describe(&made->product, &made->call);
     *out = (clv_sample){ .call = &made->call,
-                         .times = times, /* whole extents miss the flops that were asked for */
+                         .times = times, /* scaled extents miss the flops asked for */
                          .result = made->product.c,
                          .results = c * s.batch,
                          .tolerance = 1e-3,
@@ -360,7 +360,7 @@ static clv_status sample(clv_context *context, const clv_call *like, double flop
     return CLV_OK;
 }
 
-/* Tells whether a product takes less than any launch: it is dense and fits into the innermost cache. */
+/* Returns whether a product takes less time than any launch: it is dense and fits into the innermost cache. */
 static bool is_tiny(size_t m, size_t n, size_t k)
 {
     enum { SIDE = 1 << 10, TERMS = 1 << 15, FLOATS = 3 << 10 };

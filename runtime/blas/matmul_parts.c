@@ -9,9 +9,9 @@
 
 enum {
     FIRST = 1 << 28, /* operations: 10 ms where a core does 27 GFLOP/s */
-    TOGETHER = 96,   /* rows that every form of a kernel can split evenly */
+    TOGETHER = 96,   /* rows of a part: a multiple of this, which every kernel form splits evenly */
 };
-/* long enough to cost nothing, short enough for a caller who waits */
+/* seconds per part: long enough to cost little, short enough for a caller who waits */
 static const double wanted_s = 0.2;
 
 clv_matmul_parts clv_matmul_parts_of(size_t m, size_t n, size_t k, size_t batch, clv_watch *watch)

@@ -7,23 +7,23 @@
 
 #include <stdbool.h>
 
-/* Rows [row, row + rows) of one matrix, or all rows of some matrices. */
+/* One part of a product: rows [row, row + rows) of one matrix, or all rows of `matrices` matrices. */
 typedef struct clv_matmul_part {
     size_t matrix, matrices, row, rows;
 } clv_matmul_part;
 
 typedef struct clv_matmul_parts {
     size_t m, batch;
-    double row_flops, flops; /* of the next part: first a guess, then by the last part's time */
+    double row_flops, flops; /* of the next part: first guessed, then from the last part's time */
     double started;          /* when the current part began */
     size_t done;             /* rows done, of all matrices */
-    clv_watch *watch;        /* NULL: nobody follows, and all is one part */
+    clv_watch *watch;        /* NULL: no progress is reported, and one part is the whole product */
 } clv_matmul_parts;
 
 clv_matmul_parts clv_matmul_parts_of(size_t m, size_t n, size_t k, size_t batch, clv_watch *watch);
 bool clv_matmul_next_part(const clv_matmul_parts *parts, clv_matmul_part *part);
-/* Notes that `part` was computed. Returns CLV_E_CANCELLED when the caller wants to end the product, but
- * never for the last part, after which the end is reported. */
+/* Notes that `part` is computed. Returns CLV_E_CANCELLED when the caller wants to end the product, but never for the
+ * last part, after which it reports the end. */
 clv_status clv_matmul_part_done(clv_matmul_parts *parts, const clv_matmul_part *part);
 
 #endif

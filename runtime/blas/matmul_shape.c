@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tells which products cost alike, and scales products to larger and smaller ones like them. */
+/* Groups products that take equally long into kinds, and scales a product to a larger or smaller one of its kind. */
 #include "runtime/blas/gemm.h"
 
 #include "base/alloc.h"
 
 #include <math.h>
 
-enum { FIXED = 16 }; /* extents up to it stay as they are, larger ones grow together */
+enum { FIXED = 16 }; /* extents up to this stay as they are, larger ones grow together */
 
 static double product(const clv_matmul_shape *t)
 {
@@ -18,8 +18,8 @@ static int octave(double x)
     return (int)lrint(floor(log2(x)));
 }
 
-/* Both return where the text ends. They format by hand because printf would take longer than a small
- * product. */
+/* The two functions below return where the text ends. They format by hand because printf would take longer than a
+ * small product. */
 static char *add_text(char *at, const char *text)
 {
     while (*text)
@@ -36,7 +36,8 @@ static char *add_number(char *at, long number)
     return at;
 }
 
-/* Adds "f3" for a small extent, and for others how many times smaller they are than the largest one. */
+/* Adds " f" and the binary logarithm, rounded down, of a small extent. For a larger one adds the rounded logarithm to
+ * base 4 of largest / extent. */
 static char *add_extent(char *at, size_t extent, double largest)
 {
     return extent <= FIXED

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Chooses the devices of a context from a report and the caller's wishes; pure decisions. */
+/* Chooses the devices of a context from the probe's report and the caller's wishes, without touching a device. */
 #include "runtime/context/devices.h"
 
 #include "base/alloc.h"
@@ -14,8 +14,8 @@ static bool is_gpu(const clv_probe_device *device)
            device->device_class == CLV_CLASS_INTEGRATED_GPU;
 }
 
-/* Sorts discrete GPUs first, then integrated ones, CPUs, the rest; within a class faster ones first, if
- * measured. */
+/* Returns whether device `a` is used before device `b`: discrete GPUs first, then integrated GPUs, CPUs and the rest.
+ * Within a class the device with the higher measured rate comes first. */
 static bool comes_before(const clv_probe_device *a, const clv_probe_device *b)
 {
     static const int rank[] = { [CLV_CLASS_DISCRETE_GPU] = 0,
@@ -46,8 +46,7 @@ static bool any_of_class(const clv_probe_report *report, const bool *picked, boo
     return false;
 }
 
-/* Checks an ordered mode: it is an error if no device of a kind that it needs is left. For a recommended
- * mode it is none. */
+/* Checks a mode that the caller ordered. Fails if none of the picked devices is of a kind that the mode needs. */
 static clv_status check_mode(const clv_probe_report *report, clv_mode mode, const bool *picked)
 {
     const bool gpu = any_of_class(report, picked, true),
@@ -84,7 +83,7 @@ clv_status clv_choose_devices(const clv_probe_report *report, clv_mode mode, con
     clv_status status = CLV_OK;
     if (selection) {
         status = clv_select_devices(report, selection, picked);
-        if (!status && ordered) { /* both were given: keep what fits both */
+        if (!status && ordered) { /* both were given: keep devices that match both */
             for (size_t i = 0; i < report->device_count; ++i)
                 if ((mode == CLV_MODE_GPU && !is_gpu(&report->devices[i])) ||
                     (mode == CLV_MODE_CPU && is_gpu(&report->devices[i])))
@@ -96,10 +95,10 @@ clv_status clv_choose_devices(const clv_probe_report *report, clv_mode mode, con
         if (effective <= CLV_MODE_HYBRID && effective != CLV_MODE_AUTO) {
             status = clv_select_devices(report, by_mode[effective], picked);
             if (status && !ordered)
-                status = CLV_OK; /* nothing there: the plain C path */
+                status = CLV_OK; /* no device at all: the plain C path computes */
             else if (ordered) {
                 const clv_status kinds = check_mode(report, mode, picked);
-                if (kinds) status = kinds; /* its message is clearer */
+                if (kinds) status = kinds; /* the message of check_mode is clearer */
             }
         }
     }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Makes a context: probe, wishes, devices, caches. */
+/* Creates a context: reads the settings, probes the machine, chooses the devices and opens the caches. */
 #include "runtime/context/devices.h"
 
 #include "base/alloc.h"
@@ -26,7 +26,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* Returns the mode that the devices amount to, for a caller who named devices but no mode. */
+/* Returns the mode that matches the chosen devices, for a caller who named devices but no mode. */
 static clv_mode mode_of_devices(const clv_context *context)
 {
     bool gpu = false, other = false;
@@ -80,7 +80,7 @@ static clv_status open_caches(clv_context *context, const clv_context_options *o
     return CLV_OK;
 }
 
-/* Notes the helper program and how many may run; without the program there are no helpers. */
+/* Notes the helper program and the most helpers that may run at once; without the program there are no helpers. */
 static clv_status note_helper(clv_context *context, const char *helper, unsigned compilers)
 {
     char path[PATH_MAX];
@@ -128,7 +128,7 @@ clv_status clv_context_create(const clv_context_options *given, clv_context **ou
     CLV_TRY(clv_wishes_read(&options, &wishes));
     const bool plain = wishes.mode == CLV_MODE_REFERENCE;
     if (!plain) CLV_TRY(clv_fork_check(clv_opencl_born(), "context"));
-    clv_context_free(NULL); /* frees contexts left behind that have come back */
+    clv_context_free(NULL); /* frees earlier contexts whose hung devices have come back */
     clv_context *context = clv_zalloc(1, sizeof *context);
     if (!context) return clv_fail(CLV_E_MEMORY, "not enough memory for a context");
     context->born = clv_fork_generation();
@@ -145,7 +145,7 @@ clv_status clv_context_create(const clv_context_options *given, clv_context **ou
     context->memory_bytes = wishes.memory_bytes;
     context->memory_fraction = wishes.memory_fraction;
     if (!status) status = note_helper(context, options.helper, wishes.compilers);
-    /* the probe gets no orders: it would refuse those of a variable that an option overrules */
+    /* lets the probe ignore the variables for mode and devices, since options may overrule bad values of them */
     const clv_probe_options look = { .size = sizeof look,
                                      .mode_given = true,
                                      .mode = plain ? CLV_MODE_REFERENCE : CLV_MODE_AUTO,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The devices of a context: fills in their records, makes their parts and ends them. */
+/* Makes the records of a context's devices and their parts, and closes the devices. */
 #include "runtime/context/devices.h"
 
 #include "base/alloc.h"
@@ -55,19 +55,19 @@ static void fill_in(clv_device *device, const clv_probe_report *probe, size_t in
     clv_device_heed(device, &facts->flags);
 }
 
-/* Returns the bytes that we allow ourselves on a device: the caller's wish, or a part of what is there. */
+/* Returns the most bytes that we use on a device: the caller's wish, or else a part of its memory. */
 static uint64_t budget_of(const clv_context *context, const clv_device *device)
 {
     const clv_probe_device *facts = device->facts;
     const clv_probe_host *host = &context->probe->host;
     uint64_t there = facts->global_bytes, room;
-    if (device->zero_copy) { /* its memory is the host's */
+    if (device->zero_copy) { /* the device uses the host's memory */
         uint64_t free_bytes = host->memory_available_bytes;
         if (host->memory_limit_bytes != CLV_UNKNOWN)
             free_bytes = CLV_MIN(free_bytes, host->memory_limit_bytes);
         if (free_bytes == CLV_UNKNOWN) free_bytes = there;
         if (there == CLV_UNKNOWN || there < free_bytes / 8)
-            there = free_bytes; /* a made-up figure */
+            there = free_bytes; /* the driver's figure is made up */
         room = CLV_MIN(there, free_bytes) / 2;
     } else {
         if (there == CLV_UNKNOWN) there = (uint64_t)1 << 30;
@@ -82,7 +82,7 @@ static uint64_t budget_of(const clv_context *context, const clv_device *device)
     return device->parts > 1 ? room / device->parts : room;
 }
 
-/* Adds size and time of the driver's file, because not every update changes the version string. */
+/* Adds the size and time stamp of the driver's file, because not every update changes the version string. */
 static void add_driver_file(const clv_probe_report *probe, const clv_probe_device *facts,
                             clv_text *text)
 {
@@ -114,7 +114,7 @@ static char *make_identity(const clv_probe_report *probe, const clv_device *devi
     return text.data;
 }
 
-/* Makes a short, stable name for notes that people read: "AMD EPYC [pocl] 1/2 1a2b3c4d". */
+/* Makes a label, and a short, stable key for notes that people read: "AMD EPYC [pocl] 1/2 1a2b3c4d". */
 static void make_names(const clv_probe_report *probe, clv_device *device)
 {
     const clv_probe_device *d = device->facts;
@@ -136,8 +136,8 @@ bool clv_is_on_the_cpu(const clv_probe_device *device)
     return device->device_class == CLV_CLASS_CPU || device->device_class == CLV_CLASS_SOFTWARE;
 }
 
-/* Returns how many compilers may run for the device. Only devices that compute on the host's cores have
- * helpers: compilers run on those cores, and nobody knows what it takes to open a card in another process. */
+/* Returns how many compilers may run at once for the device. Only devices that compute on the host's cores have
+ * helpers: compilers run on those cores, and the cost of opening a card in another process is unknown. */
 static unsigned compilers_of(const clv_context *context, const clv_device *device)
 {
     enum { MOST = 16 };
@@ -198,7 +198,7 @@ clv_status clv_devices_make(clv_context *context, const size_t *chosen, size_t c
     return CLV_OK;
 }
 
-/* Returns false when the device's thread hangs in the driver; then everything of the device stays. */
+/* Returns false when the device's thread hangs in the driver. Then nothing of the device is freed. */
 static bool close_device(clv_device *device, double patience)
 {
     if (device->closed) return true;

@@ -15,8 +15,8 @@
 #include "runtime/program/cache.h"
 #include "runtime/program/texts.h"
 
-static clv_mutex lock = PTHREAD_MUTEX_INITIALIZER; /* guards left_behind */
-static clv_context *left_behind;                   /* a list; reachable, so no leak */
+static clv_mutex lock = PTHREAD_MUTEX_INITIALIZER; /* guards `left_behind` */
+static clv_context *left_behind;                   /* list of contexts; reachable, so no leak */
 
 /* Frees a context that nobody uses any more. */
 static void free_now(clv_context *context)
@@ -56,7 +56,7 @@ static void leave(clv_context *context)
     push(context);
 }
 
-/* Frees the contexts left behind whose devices have come back, without waiting for any. */
+/* Frees those of the contexts left behind whose devices have come back, without waiting for the others. */
 static void free_what_came_back(void)
 {
     pthread_mutex_lock(&lock);
@@ -78,9 +78,9 @@ static void free_what_came_back(void)
 
 void clv_context_free(clv_context *context)
 {
-    static const double patience = 10; /* seconds for what still runs */
+    static const double patience = 10; /* seconds to wait for commands that still run */
     if (context && clv_is_forked(context->born))
-        return; /* threads and locks are the parent's: keep everything */
+        return; /* threads and locks belong to the parent process: free nothing */
     free_what_came_back();
     if (!context) return;
     if (context->trace && *context->trace_path &&

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Compiles all kernels of coming calls at once. */
+/* Compiles the kernels of future calls ahead of time, all at once. */
 #include "runtime/context/prepare.h"
 
 #include "runtime/record/context.h"

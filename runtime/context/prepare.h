@@ -17,16 +17,17 @@
 /* Tells whether kernels are compiled ahead for a device of the context; other devices need no preparation. */
 bool clv_prepare_helps(const clv_context *context);
 
-/* One thread calls both, and no other thread uses the context in between. */
+/* Starts noting kernels instead of computing. The thread that calls clv_prepare_begin also calls clv_prepare_end, and
+ * no other thread uses the context in between. */
 void clv_prepare_begin(clv_context *context);
-/* Compiles the noted kernels and waits for them. `progress` may be NULL; if it returns non-zero, the rest is
- * left to the first launches. */
+/* Ends the preparation, compiles the noted kernels and waits for them. `progress` may be NULL; if it returns
+ * non-zero, the kernels that are left are compiled at their first launches. */
 void clv_prepare_end(clv_context *context, clv_ahead_progress *progress, void *user);
 
-/* Compiles nothing yet: the next rehearsed job compiles the noted kernels together with its own. */
+/* Ends the preparation without compiling: the next rehearsed job compiles the noted kernels together with its own. */
 void clv_prepare_leave(clv_context *context);
 
-/* Returns the cost of compilers in this context so far, on all of its devices. */
+/* Returns what compilers have cost this context so far, summed over its devices. */
 clv_compile_cost clv_context_compiled(const clv_context *context);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The settings of a new context: its options, and environment variables where an option is not given. */
+/* Reads the settings of a new context: its options, and environment variables where an option is not given. */
 #include "runtime/context/wishes.h"
 
 #include "base/environment.h"
@@ -85,7 +85,7 @@ static clv_status read_compilers(const clv_context_options *options, clv_wishes 
     return CLV_OK;
 }
 
-/* Refuses a trace file that cannot be written before the work, instead of failing after it. */
+/* Fails before the work starts if the trace file cannot be written, instead of after it. */
 static clv_status check_trace(void)
 {
     const char *path = clv_environment("CLEAVE_TRACE");

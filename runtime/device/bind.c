@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Binds the threads of a driver that computes on cores to one core each. */
+/* Binds each worker thread of a CPU driver to a core of its own. */
 #define _GNU_SOURCE
 #include "runtime/device/bind.h"
 
@@ -15,19 +15,19 @@ double clv_bind_patience_s = 0.1;
 
 typedef struct member {
     pthread_t thread;
-    cpu_set_t may; /* run on */
+    cpu_set_t may; /* the cores on which the thread may run */
     bool bound;
 } member;
 
-/* A meeting of a device's threads, held once, with each of them inside a native kernel. */
+/* A meeting at which all threads of a device's driver are inside a native kernel at the same time. */
 typedef struct meeting {
     clv_mutex lock;
     clv_cond changed;
     double until;
-    size_t want, here, left; /* `left`: how many have ended their part in it */
-    cpu_set_t cores;         /* of this process */
+    size_t want, here, left; /* threads expected, arrived, and finished with their part */
+    cpu_set_t cores;         /* the cores of this process */
     pthread_t caller;
-    bool over, fit; /* nobody waits any more; they may be bound */
+    bool over, fit; /* `over`: nobody waits any more; `fit`: the threads may be bound */
     member members[];
 } meeting;
 
@@ -86,7 +86,7 @@ static void CL_CALLBACK attend(void *argument)
     leave(m);
 }
 
-/* Calls all threads to the meeting and waits for its end. Returns false when some may still be in it. */
+/* Calls all threads to the meeting and waits for its end. Returns false when some threads may still be in it. */
 static bool call_all(cl_command_queue queue, meeting *m, cl_event *events)
 {
     size_t called = 0;
@@ -121,7 +121,7 @@ static int home_of(const meeting *m)
             ++callers;
         } else {
             if (CPU_COUNT(&who->may) != 1) return -1;
-            CPU_XOR(&left, &left, &who->may); /* where two share a core, more than one is left */
+            CPU_XOR(&left, &left, &who->may); /* two on one core leave more than one */
         }
     }
     return callers == 1 && CPU_COUNT(&left) == 1 ? core_at(&left, 0) : -1;
@@ -194,7 +194,7 @@ clv_bind_result clv_bind_threads(cl_device_id device, int *home)
     static struct {
         cl_device_id device;
         clv_bind_result result;
-        int tries; /* that ended without a final result */
+        int tries; /* attempts that ended without a final result */
         int home;
     } known[MOST];
     static size_t count;

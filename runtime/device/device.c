@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A device's state: it is opened at its first use and given up for good when it fails. */
+/* Opens a device at its first use, and stops using it for good when it fails. */
 #include "runtime/device/device.h"
 
 #include "base/alloc.h"
@@ -29,7 +29,7 @@ const char *clv_device_label(const clv_device *device)
     return device->label;
 }
 
-/* Splits the device into `parts` parts with equal numbers of compute units and keeps number `part`. */
+/* Splits the device into `parts` parts with equal numbers of compute units, and keeps the part with number `part`. */
 static clv_status split(clv_device *device)
 {
     const cl_uint units = device->facts->compute_units, share = units / device->parts;
@@ -53,7 +53,7 @@ static clv_status split(clv_device *device)
     return CLV_OK;
 }
 
-/* Checks that the device computes what it should: once for all parts of a device, and the result is kept on
+/* Checks that the device computes correct results. One check serves all parts of a device, and its result is kept on
  * record. */
 static clv_status qualify(clv_device *device)
 {
@@ -79,8 +79,8 @@ static clv_status qualify(clv_device *device)
     return CLV_OK;
 }
 
-/* Binds the threads of a whole CPU device. Parts are not bound, because they get shares by their speeds: a
- * thread that cannot leave a core used by others would hold its part up. */
+/* Binds the threads of a whole CPU device to cores. The threads of parts are not bound: parts get shares of the work
+ * by their speeds, so a thread that cannot leave a core used by other programs would hold its part up. */
 static void bind(clv_device *device)
 {
     if (!device->bind || device->parts || device->facts->device_class != CLV_CLASS_CPU) return;
@@ -114,7 +114,7 @@ clv_status clv_device_open(clv_device *device)
     pthread_mutex_lock(&device->lock);
     if (device->state == CLV_DEVICE_CLOSED) {
         const clv_status status = open_now(device);
-        if (status) clv_error_take(&device->trouble, status); /* before the state tells of it */
+        if (status) clv_error_take(&device->trouble, status); /* before `state` shows it */
         device->state = status ? CLV_DEVICE_QUARANTINED : CLV_DEVICE_READY;
     }
     const clv_status status =

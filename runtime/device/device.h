@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A device's state: opens it, gives it up, and checks whether it still works. */
+/* Opens a device, stops using it, and checks whether it still works. */
 #ifndef CLEAVE_RUNTIME_DEVICE_DEVICE_H
 #define CLEAVE_RUNTIME_DEVICE_DEVICE_H
 
 #include "runtime/record/device.h"
 
-/* Adapts how we use the device to its quirks. */
+/* Adapts the device's settings to the quirks that `flags` lists. */
 void clv_device_heed(clv_device *device, const clv_probe_flags *flags);
 /* Stops using the device from now on. If it was quarantined before, the first reason stays. */
 void clv_device_quarantine(clv_device *device, clv_status status);
-/* Checks whether the device still does the simplest thing, a small copy there and back. Called after an
- * error that may mean "no room" as well as "gone". If the check fails, quarantines the device and returns
- * the failure. */
+/* Checks whether the device still works, by a small copy to it and back. Called after an error that may mean "no
+ * room" as well as "gone". If the check fails, quarantines the device and returns the failure. */
 clv_status clv_device_still_works(clv_device *device);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The thread of a device: it carries out a list of calls, one after the other. */
+/* Runs the thread of a device, which carries out a list of calls, one after the other. */
 #include "runtime/device/feeder.h"
 
 #include "base/alloc.h"

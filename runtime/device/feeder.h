@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The thread of a device: everything that a job does on the device happens on it. */
+/* Runs the thread of a device. All that a job does on a device happens on this thread. */
 #ifndef CLEAVE_RUNTIME_DEVICE_FEEDER_H
 #define CLEAVE_RUNTIME_DEVICE_FEEDER_H
 
@@ -12,7 +12,7 @@ enum { CLV_MAX_DEPTH = 2 };
 /* Returns the device's feeder, which the first call starts. Error: CLV_E_MEMORY. */
 clv_status clv_feeder_get(clv_device *device, clv_feeder **feeder);
 
-/* A call to carry out. The memory is the caller's, who may reuse it as soon as `body` begins. */
+/* A call for the device's thread. The struct belongs to the caller, who may reuse it as soon as `body` begins. */
 typedef struct clv_feeder_call {
     struct clv_feeder_call *next;
     void (*body)(void *);
@@ -22,8 +22,8 @@ typedef struct clv_feeder_call {
 /* Calls body(argument) on the thread, after everything that was submitted before. */
 void clv_feeder_submit(clv_feeder *feeder, clv_feeder_call *call);
 
-/* Returns queue `slot` of the device, which is kept from job to job with its kernels. Called on the feeder's
- * thread. */
+/* Returns queue number `slot` of the device. The queue and its kernels are kept from job to job. Called on the
+ * feeder's thread. */
 clv_status clv_feeder_queue(clv_feeder *feeder, unsigned slot, clv_queue **queue);
 
 /* Ends the device's thread and frees the feeder. Returns false when the thread has not come back from the

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The thread that watches how long queues wait for their devices. It sleeps while nobody waits. */
+/* Runs the thread that watches how long queues wait for their devices. It sleeps while no queue waits. */
 #include "runtime/device/held.h"
 
 #include "base/alloc.h"
@@ -13,12 +13,12 @@
 #include <stdio.h>
 
 struct clv_held {
-    struct clv_held *next; /* under the lock, as is all above the atomics */
+    struct clv_held *next; /* `lock` guards this and all other fields above the atomic ones */
     const char *label;
     double told; /* seconds that this wait had lasted at its last warning */
     uint64_t told_of;
     _Atomic(const char *) name;
-    atomic_uint_fast64_t since; /* nanoseconds of the clock; 0: nobody waits */
+    atomic_uint_fast64_t since; /* nanoseconds of the clock; 0: the queue does not wait */
 };
 
 _Atomic double clv_held_patience_s = 30;
@@ -29,7 +29,7 @@ static clv_cond changed;
 static clv_held *list;
 static clv_thread thread;
 static bool runs;
-static uintptr_t turn; /* number of the wanted thread: older ones end */
+static uintptr_t turn; /* number of the thread that is wanted: threads with older numbers end */
 static atomic_bool asleep;
 
 static void init(void)
@@ -38,8 +38,8 @@ static void init(void)
     clv_cond_init(&changed);
 }
 
-/* Warns if the wait takes too long, and again each time it has doubled. Releases the lock for the warning:
- * returns true if it did, and then the list may have changed. */
+/* Warns if the wait has lasted too long, and again each time its length has doubled. Releases the lock to warn.
+ * Returns true if it warned, since the list may then have changed. */
 static bool tell(clv_held *h, double now)
 {
     char label[128], name[128];

@@ -7,16 +7,16 @@
 
 typedef struct clv_held clv_held;
 
-/* Seconds of one wait before its first warning. The next one follows after twice as long, and so on. Tests
- * shorten it. */
+/* Seconds that a wait may last before its first warning. The next warning follows after twice as long, and so on.
+ * Tests shorten this time. */
 extern _Atomic double clv_held_patience_s;
 
-/* Creates the watch of one queue, whose waits follow one another. Returns NULL without memory or a thread;
- * the other functions accept that. `label` must stay valid until clv_held_free. */
+/* Creates the watch of one queue, whose waits follow one another. Returns NULL without memory or a thread; the other
+ * functions accept NULL. `label` must stay valid until clv_held_free. */
 clv_held *clv_held_create(const char *label);
 void clv_held_free(clv_held *held);
 
-/* Begins and ends a wait for commands, of which the first is called `name`. */
+/* Begin and end a wait for commands, of which the first is called `name`. */
 void clv_held_begin(clv_held *held, const char *name);
 void clv_held_end(clv_held *held);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A device's memory as callers see it: buffers, and what is known of free room and load. */
+/* Defines the public functions for a device's memory: buffers, free memory and load. */
 #include "runtime/device/memory.h"
 
 #include "base/alloc.h"
@@ -105,12 +105,12 @@ clv_status clv_device_utilisation(clv_device *device, double *percent)
         return clv_fail(CLV_E_ARGUMENT, "utilisation: device or result is NULL");
     *percent = -1;
     const clv_probe_device *facts = device->facts;
-    if (facts->pci_address) { /* its present value, if the kernel's driver tells */
+    if (facts->pci_address) { /* the present load, if the system's driver reports it */
         const uint64_t busy =
             clv_small_number("", "/sys/bus/pci/devices/%s/gpu_busy_percent", facts->pci_address);
         if (busy <= 100) *percent = (double)busy;
     }
-    if (*percent < 0) *percent = facts->utilisation_percent; /* when it was probed */
+    if (*percent < 0) *percent = facts->utilisation_percent; /* as it was when probed */
     return *percent >= 0
                ? CLV_OK
                : clv_fail(CLV_E_DEVICE, "%s: the driver does not report how busy the device is",

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The buffers of one device: a budget, and freed memory that is kept for later requests.
+/* Manages the buffers of one device: keeps to a memory budget, and keeps freed memory for later requests.
  *
- * Drivers allocate lazily and then fail anywhere, so that a successful allocation proves nothing: only our
- * own accounting counts. The first touch is most of a buffer's cost, also on CPUs, so freed buffers are kept
- * by size class. A kernel may still use a freed buffer, so it is handed out again only when its last command
- * is complete. */
+ * Drivers allocate lazily and then fail anywhere, so that a successful allocation proves nothing: only our own
+ * accounting counts. The first touch is most of a buffer's cost, also on CPUs, so freed buffers are kept by size
+ * class. A kernel may still use a freed buffer, so the buffer is handed out again only when its last command is
+ * complete. */
 #include "runtime/device/pool.h"
 
 #include "base/alloc.h"
@@ -22,8 +22,8 @@ enum { SMALLEST = 256, KEEP_LIMIT_SHARE = 4 }; /* buffers above 1/4 of the budge
 static const uint64_t most_staging = (uint64_t)1
                                      << 30; /* most host memory kept for reuse, in bytes */
 
-/* Returns what a buffer takes of the device's own memory: 0 for a card's staging memory, which is the
- * host's. */
+/* Returns how many bytes of the device's own memory a buffer takes: 0 for a card's staging memory, which is host
+ * memory. */
 static size_t weight(const clv_device *device, clv_buffer_kind kind, size_t capacity)
 {
     return kind == CLV_BUFFER_STAGING && !device->zero_copy ? 0 : capacity;
@@ -64,7 +64,7 @@ static size_t size_class(size_t bytes)
     return clv_round_up(bytes, step);
 }
 
-/* Frees everything of a buffer but its record. */
+/* Frees everything that belongs to a buffer except its record. */
 static void hollow(clv_buffer *buffer)
 {
     if (buffer->mapped) {
@@ -93,7 +93,7 @@ static bool is_over(cl_event event)
            state <= CL_COMPLETE;
 }
 
-/* Tells whether no command uses a buffer any more that nobody holds. */
+/* Returns whether all commands that used a freed buffer have ended. */
 static bool is_idle(clv_buffer *buffer)
 {
     for (size_t i = 0; i < CLV_BUFFER_USES; ++i)
@@ -348,7 +348,8 @@ size_t clv_buffer_bytes(const clv_buffer *buffer)
     return buffer ? buffer->bytes : 0;
 }
 
-/* Returns where to note the queue's command: over its last one, in a free place, or over another queue's. */
+/* Returns the entry in which to note the queue's latest command: the queue's own entry, a free one, or another
+ * queue's. */
 static clv_use *place_of(clv_buffer *buffer, const void *queue)
 {
     clv_use *free = NULL;
@@ -372,8 +373,8 @@ void clv_buffers_used(const clv_buffer *const *buffers, size_t count, const void
     if (!count) return;
     pthread_mutex_lock(&buffers[0]->device->use_lock);
     for (size_t i = 0; i < count; ++i) {
-        clv_use *use = place_of((clv_buffer *)(uintptr_t)buffers[i], queue); /* not its contents */
-        if (use->event == event) continue; /* an argument that was given twice */
+        clv_use *use = place_of((clv_buffer *)(uintptr_t)buffers[i], queue); /* its contents stay */
+        if (use->event == event) continue; /* the same buffer was given twice */
         if (use->event) over[left++] = use->event;
         clRetainEvent(event);
         *use = (clv_use){ queue, event };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The buffers of one device: a budget, and freed memory that is kept for later requests. */
+/* Manages the buffers of one device: keeps to a memory budget, and keeps freed memory for later requests. */
 #ifndef CLEAVE_RUNTIME_DEVICE_POOL_H
 #define CLEAVE_RUNTIME_DEVICE_POOL_H
 
@@ -9,21 +9,22 @@
 typedef struct clv_pool {
     size_t max_alloc; /* most bytes of one buffer */
     clv_memory_stats stats;
-    clv_own own;               /* used and cached, for reports of the probe */
-    struct clv_buffer *cached; /* free ones, latest first */
+    clv_own own;               /* bytes used and cached, which the probe reports */
+    struct clv_buffer *cached; /* free buffers, latest first */
     struct clv_buffer *shells; /* empty records of wrapped memory, for reuse */
     uint64_t
         staging_cached;    /* bytes of free staging memory that are the host's, not the device's */
-    cl_command_queue maps; /* queue that maps staging memory; NULL before the first use */
+    cl_command_queue maps; /* queue that maps staging memory; NULL before its first use */
 } clv_pool;
 
-/* The latest command of a queue that uses a buffer. Queues are in order, so it ends after the earlier ones. */
+/* The latest command of a queue that uses a buffer. Queues are in order, so this command ends after the queue's
+ * earlier ones. */
 typedef struct clv_use {
     const void *queue;
     cl_event event; /* NULL: none */
 } clv_use;
 
-enum { CLV_BUFFER_USES = 3 }; /* a device's two queues and one of a caller's own */
+enum { CLV_BUFFER_USES = 3 }; /* a device's two queues and one of the caller's own */
 
 struct clv_buffer {
     clv_device *device;
@@ -33,19 +34,19 @@ struct clv_buffer {
     size_t bytes;    /* as requested */
     size_t capacity; /* as allocated */
     clv_buffer_kind kind;
-    bool pooled;                   /* false: wraps memory of the caller */
+    bool pooled;                   /* false: wraps the caller's memory */
     void *mapped;                  /* STAGING: its address on the host */
     clv_use uses[CLV_BUFFER_USES]; /* guarded by the device's `use_lock` */
-    bool shared; /* more queues used it than `uses` can hold, so those are incomplete */
+    bool shared; /* more queues used it than `uses` can hold: `uses` is incomplete */
 };
 
-/* Makes the device's pool, which is empty. The device's budget is known. Error: CLV_E_MEMORY. */
+/* Creates the device's pool, empty. The device's budget must be set before. Error: CLV_E_MEMORY. */
 clv_status clv_pool_make(clv_device *device);
-/* Frees the pool when the device ends; accepts a device without one. */
+/* Frees the pool when the device is closed; accepts a device without a pool. */
 void clv_pool_free(clv_device *device);
 
-/* Takes memory from the pool, or from the driver where the pool has none of that size. The device is open.
- * Returns CLV_E_DEVICE_MEMORY when the budget or the driver has no room. */
+/* Takes memory from the pool, or from the driver if the pool has none of that size. The device must be open. Returns
+ * CLV_E_DEVICE_MEMORY when the budget or the driver has no room. */
 clv_status clv_pool_take(clv_device *device, size_t bytes, clv_buffer_kind kind, clv_buffer **out);
 /* Gives all cached buffers back to the driver. The device's lock is held. */
 void clv_pool_clear(clv_device *device);
@@ -55,13 +56,13 @@ void clv_buffer_discard(clv_buffer *buffer);
 /* Notes a command as the latest user of the buffer and retains `event`. Queues of several threads may use a
  * buffer at once. */
 void clv_buffer_used(const clv_buffer *buffer, const void *queue, cl_event event);
-/* Does the same for several buffers of one device. */
+/* clv_buffers_used notes a command as clv_buffer_used does, for several buffers of one device. */
 enum { CLV_USED_AT_ONCE = 16 };
 void clv_buffers_used(const clv_buffer *const *buffers, size_t count, const void *queue,
                       cl_event event);
-/* Waits for the noted commands. */
+/* Waits for the commands that are noted as the buffer's users. */
 void clv_buffer_wait(clv_buffer *buffer);
-/* Forgets the noted commands without waiting for them. */
+/* Forgets the commands that are noted as the buffer's users, without waiting for them. */
 void clv_buffer_unused(clv_buffer *buffer);
 
 #endif

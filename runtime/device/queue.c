@@ -40,7 +40,7 @@ static clv_status create(clv_device *device, bool timed, clv_queue **out)
     queue->timed = timed && device->trust_profiling;
     if (queue->timed)
         queue->cl = clCreateCommandQueue(device->cl, device->id, CL_QUEUE_PROFILING_ENABLE, &code);
-    if (queue->timed && code != CL_SUCCESS) /* profiling is a convenience */
+    if (queue->timed && code != CL_SUCCESS) /* the device works without profiling too */
         device->trust_profiling = queue->timed = false;
     if (!queue->timed) queue->cl = clCreateCommandQueue(device->cl, device->id, 0, &code);
     if (code != CL_SUCCESS) {
@@ -67,8 +67,8 @@ clv_device *clv_queue_device(const clv_queue *queue)
     return queue->device;
 }
 
-/* Computes when the command ran on the host's clock, or only how long it took when nobody needs its `place`.
- * Returns false when the times make no sense. */
+/* Computes when the command ran, on the host's clock. If nobody needs its `place` in time, only the difference of the
+ * two results is right. Returns false when the driver's times make no sense. */
 static bool event_times(const clv_pending *p, bool place, double *start, double *end)
 {
     cl_ulong queued = 0, started, ended;
@@ -127,8 +127,8 @@ static bool is_under_way(cl_event event)
            state > CL_COMPLETE;
 }
 
-/* Waits without the driver, because drivers of cards keep a core busy during a wait. Short waits may do so:
- * they end while this function polls. */
+/* Polls an event, at first without a pause, so that short waits end at once, then with naps. It does not wait in the
+ * driver, because drivers of cards keep a core busy while they wait. */
 static void spin_then_nap(cl_event event)
 {
     const double until = clv_now() + spin_s;
@@ -154,7 +154,7 @@ static clv_status settle(clv_queue *queue, size_t count)
         cl_int state = CL_COMPLETE;
         const cl_int asked =
             clGetEventInfo(p->event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof state, &state, NULL);
-        if (asked == CL_SUCCESS && state > CL_COMPLETE) { /* not done yet, in spite of the order */
+        if (asked == CL_SUCCESS && state > CL_COMPLETE) { /* not complete, though a later one is */
             clWaitForEvents(1, &p->event);
             clGetEventInfo(p->event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof state, &state, NULL);
         }
@@ -217,7 +217,7 @@ clv_status clv_queue_note(clv_queue *queue, cl_event event, clv_command command,
     if (!status && !clv_reserve(&queue->pending, &queue->pending_capacity, queue->pending_count + 1,
                                 sizeof *queue->pending))
         status = clv_fail(CLV_E_MEMORY, "not enough memory for an event");
-    if (status) { /* the command runs already: wait, so that nothing is in flight unnoticed */
+    if (status) { /* the command runs already: wait, so that no command is in flight unnoticed */
         clWaitForEvents(1, &event);
         clReleaseEvent(event);
         clv_free(handle);

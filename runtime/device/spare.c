@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Keeps one block of memory, which each call of a context leaves to the next. */
+/* Keeps one block of host memory, which each call of a context leaves to the next call. */
 #include "runtime/device/spare.h"
 
 #include "base/alloc.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tensors kept on a device: a list ordered by last use, pins, and a limit. */
+/* Keeps tensors on a device, in a list ordered by last use, with pins and a limit. */
 #include "runtime/device/tensor_cache.h"
 
 #include "base/alloc.h"
@@ -10,7 +10,7 @@
 
 struct clv_kept_tensor {
     clv_kept_tensor *next;
-    const void *owner; /* NULL: it was dropped, and the last put frees it */
+    const void *owner; /* NULL: the tensor was dropped, and the last clv_tensor_put frees it */
     size_t part;
     clv_buffer *buffer;
     unsigned pins;
@@ -48,7 +48,7 @@ static void link_first(clv_tensor_cache *cache, clv_kept_tensor *tensor)
     cache->bytes += tensor->buffer->capacity;
 }
 
-/* Takes the least recently used tensor that nobody has pinned out of the list; NULL if there is none. */
+/* Unlinks and returns the least recently used tensor that is not pinned; NULL if there is none. */
 static clv_kept_tensor *take_oldest(clv_tensor_cache *cache)
 {
     clv_kept_tensor **oldest = NULL;
@@ -57,7 +57,7 @@ static clv_kept_tensor *take_oldest(clv_tensor_cache *cache)
     return oldest ? unlink_at(cache, oldest) : NULL;
 }
 
-/* ---- without it --------------------------------------------------------------------------------- */
+/* ---- the device's lock is not held -------------------------------------------------------------- */
 
 static void release(clv_kept_tensor *tensor)
 {
@@ -66,8 +66,7 @@ static void release(clv_kept_tensor *tensor)
     clv_free(tensor);
 }
 
-/* Frees a tensor after its last command: only then is its room free, and drivers would let us allocate
- * beyond it. */
+/* Frees a tensor after its last command. Only then is its memory free, although drivers would let us allocate more. */
 static void give_up(clv_kept_tensor *tensor)
 {
     if (!tensor->buffer->device->hung) clv_buffer_wait(tensor->buffer);
@@ -130,7 +129,7 @@ static clv_kept_tensor *look_up(clv_device *device, const void *owner, size_t pa
     return tensor;
 }
 
-/* Tells whether something must, and can, be given up before `bytes` more keep to the limit. */
+/* Returns whether `bytes` more would exceed the limit and there is a tensor that can be given up. */
 static bool is_over(clv_device *device, size_t bytes)
 {
     pthread_mutex_lock(&device->lock);
@@ -154,7 +153,7 @@ static clv_status fill_new(clv_queue *queue, clv_kept_tensor *tensor, size_t byt
     return clv_queue_finish(queue, fill(queue, tensor->buffer, user));
 }
 
-/* Only notes the launches, with very little memory for the tensor. */
+/* Only notes the launches of `fill`, with very little memory for the tensor. */
 static clv_status rehearse(clv_queue *queue, clv_kept_tensor *tensor, size_t bytes,
                            clv_tensor_fill fill, const void *user)
 {
@@ -172,7 +171,7 @@ clv_status clv_tensor_get(clv_queue *queue, const void *owner, size_t part, size
     if (*out) return CLV_OK;
     clv_kept_tensor *tensor = clv_zalloc(1, sizeof *tensor), *sooner;
     if (!tensor) return clv_fail(CLV_E_MEMORY, "%s: not enough memory for a tensor", device->label);
-    /* a rehearsed tensor has no owner: it was not filled, and goes when it is unpinned */
+    /* a rehearsed tensor has no owner: it was not filled, and is freed when it is unpinned */
     tensor->owner = queue->rehearsing ? NULL : owner;
     tensor->part = part;
     const clv_status status =

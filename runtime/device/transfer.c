@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Copies between host and device, and fills. */
+/* Copies data between host and device, and fills device memory. */
 #include "runtime/device/queue.h"
 
 #include "base/alloc.h"
@@ -159,7 +159,7 @@ static clv_status copy_box(clv_queue *queue, const clv_buffer *buffer, const hos
     if (queue->rehearsing) return CLV_OK;
     CLV_TRY(check_range(name, queue, buffer, 0, b->bytes));
     cl_event event = NULL;
-    /* OpenCL wants whole rows in a slice: boxes with other strides are copied plane by plane */
+    /* OpenCL requires slices of whole rows: boxes with other strides are copied plane by plane */
     if (b->next_plane % b->next_row == 0 && b->next_plane >= b->next_row * b->rows &&
         copy_planes(queue, buffer, b, 0, b->planes, back, &event) == CL_SUCCESS)
         return noted(queue, call, CL_SUCCESS, event, command, name, buffer, b->bytes, NULL);
