@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* clv_job_run_by: the caller's side of a job. It hands the run to the devices' threads, watches over it, has
- * the plain C path do what no device could do, and collects the results for the report. */
+/* clv_job_run_by: the caller's side of a job. It hands the run to the devices' threads, watches the run, lets the
+ * plain C path compute what no device could compute, and collects the results for the report. */
 #include "runtime/job/rehearsal.h"
 
 #include "base/alloc.h"
@@ -54,7 +54,7 @@ static size_t fitting_chunk(const clv_device *device, const clv_job *job, void *
     while (beyond - fits > 1) {
         const size_t middle = fits + (beyond - fits) / 2;
         const size_t count =
-            CLV_MIN(middle * step, job->units); /* neighbours cost most in the middle */
+            CLV_MIN(middle * step, job->units); /* chunks in the middle have most neighbours */
         const clv_cost cost = cost_of(job, (job->units - count) / 2 / step * step, count, user);
         if (cost.memory_bytes <= room && cost.buffer_bytes <= largest)
             fits = middle;
@@ -62,7 +62,7 @@ static size_t fitting_chunk(const clv_device *device, const clv_job *job, void *
             beyond = middle;
     }
     return CLV_MAX(fits * step,
-                   CLV_MAX(job->min_chunk, step)); /* too little: the device reports it */
+                   CLV_MAX(job->min_chunk, step)); /* still too large: the device reports it */
 }
 
 /* Returns the fixed work of a chunk in units, computed from the estimates of one unit and of all units. */
@@ -75,8 +75,8 @@ static double fixed_units(const clv_job *job, void *user)
     return per_unit > 0 ? fmax(one.flops / per_unit - 1, 0) : 0;
 }
 
-/* Returns the units per second that the device's measured rates promise, if a kernel reaches a part of them;
- * 0: unknown. */
+/* Estimates the device's units per second from its measured rates, of which a kernel reaches only a part; 0:
+ * unknown. */
 static double guess_speed(const clv_device *device, const clv_job *job, void *user)
 {
     static const double reached = 0.25; /* part of the measured peaks that ordinary kernels reach */
@@ -100,7 +100,7 @@ static clv_status make_balance(clv_run *run, size_t device_count)
         clv_device *device = run->workers[i].device;
         clv_job_speed speed;
         const bool known = clv_history_get(&context->speeds, job, device->key, &speed);
-        const bool open = device->state == CLV_DEVICE_READY; /* only a hint, so it needs no lock */
+        const bool open = device->state == CLV_DEVICE_READY; /* only a hint, so it takes no lock */
         facts[i] = (clv_balance_device){
             .units_per_s = speed.units_per_s,
             .chunk_s = speed.chunk_s,
@@ -139,7 +139,7 @@ static clv_status make_run(clv_context *context, const clv_job *job, void *user,
         *worker = (clv_worker){ .run = run, .device = device, .index = run->worker_count++ };
     }
     run->workers[run->worker_count] =
-        (clv_worker){ .run = run, .index = run->worker_count }; /* the host */
+        (clv_worker){ .run = run, .index = run->worker_count }; /* the host's worker */
     const clv_status status = make_balance(run, run->worker_count);
     if (status)
         clv_run_let_go(run);
@@ -148,7 +148,7 @@ static clv_status make_run(clv_context *context, const clv_job *job, void *user,
     return status;
 }
 
-/* Tells whether a device, or its thread, may still read the caller's memory. */
+/* Returns whether a device, or its thread, may still read the caller's memory. */
 static bool is_in_use(const clv_worker *worker)
 {
     if (worker->inside) return true;
@@ -190,8 +190,8 @@ static clv_status no_room_anywhere(const clv_run *run, const clv_error *error)
                     error->message);
 }
 
-/* Checks a job for which devices were asked for: returns CLV_E_NO_DEVICE with the first device's reason when
- * none of them could even be opened. */
+/* Checks a job whose caller named devices: returns CLV_E_NO_DEVICE with the first device's reason if not even one
+ * device could be opened. */
 static clv_status check_order(const clv_run *run)
 {
     const clv_context *context = run->context;
@@ -203,7 +203,7 @@ static clv_status check_order(const clv_run *run)
                     run->name, context->devices[0].trouble.message);
 }
 
-/* Lets the plain C path do the rest when no device is left, or fails the run. The lock is held. */
+/* Starts the plain C path for the rest of the units when no device is left, or fails the run. The lock is held. */
 static clv_plain *do_the_rest(clv_run *run)
 {
     clv_plain *plain = NULL;
@@ -241,7 +241,7 @@ static void tell_progress(clv_run *run, double *next)
                                    run->name, done, run->job.units));
 }
 
-/* Marks the devices as hung that the balance has given up although they still work. */
+/* Marks as hung the devices that the balance has given up but whose threads have not returned. */
 static void give_up_hung(clv_run *run)
 {
     for (size_t i = 0; i < run->worker_count; ++i) {
@@ -291,7 +291,7 @@ static void watch(clv_run *run)
         clv_cond_wait_until(&run->changed, &run->lock, clv_now() + 1e-3);
     pthread_mutex_unlock(&run->lock);
     if (!run->error.status &&
-        run->job.progress) /* the end is always told; nothing is left to cancel */
+        run->job.progress) /* the end is always reported; nothing is left to cancel */
         (void)run->job.progress(run->name, run->job.units, run->job.units, run->job.progress_user);
 }
 

@@ -14,7 +14,7 @@ static void make_key(const clv_job *job, const char *device_key, char *out, size
         if (*c == '=' || *c == '\n') *c = ':';
 }
 
-/* "units_per_s 123.4 chunk_s 0.001 setup_s 0.25" */
+/* Reads a note such as "units_per_s 123.4 chunk_s 0.001 setup_s 0.25". */
 static bool read_speed(const char *text, clv_job_speed *speed)
 {
     char rate[40], chunk[40], setup[40];

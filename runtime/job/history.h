@@ -11,7 +11,7 @@ typedef struct clv_job_speed {
     double units_per_s, chunk_s, setup_s; /* <= 0: unknown */
 } clv_job_speed;
 
-/* Returns false when the job never ran on the device. */
+/* Reads the speed that was noted for the job on a device. Returns false if the job never ran on the device. */
 bool clv_history_get(clv_notes *notes, const clv_job *job, const char *device_key,
                      clv_job_speed *speed);
 /* Averages the new speed with the noted one. A speed of more than 1.5 times the noted one replaces it; a

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* clv_items_run: derives the arguments from the chunk, chooses work-groups that fit, and runs both as a job. */
+/* clv_items_run: runs the caller's kernel, or its plain C function, over items as a job. Derives the arguments from
+ * the chunk and chooses work-groups that fit. */
 #include "base/alloc.h"
 #include "base/digest.h"
 #include "base/error.h"
@@ -20,10 +21,10 @@ enum { GROUP = 64 };
 typedef struct run {
     clv_items items;
     const clv_item_arg *args;
-    size_t count, axes; /* arguments; axes of the grid */
+    size_t count, axes; /* numbers of arguments and of axes of the grid */
     size_t local[3];
     size_t vector;                      /* bytes of the largest vector that the source names */
-    bool automatic, adapt;              /* work-groups: chosen here; must divide every chunk */
+    bool automatic, adapt;              /* work-groups: chosen by us; must divide every chunk */
     unsigned halvings[CLV_MAX_WORKERS]; /* per worker: how often its groups were halved */
     void *user;
 } run;
@@ -37,7 +38,7 @@ static size_t divisor(size_t a, size_t b) /* the greatest common one */
     return a;
 }
 
-/* ---- what was given ---------------------------------------------------------------------------- */
+/* ---- checks of the caller's arguments ---------------------------------------------------------- */
 
 static clv_status check_arg(const run *r, size_t i)
 {
@@ -73,7 +74,7 @@ static clv_status check_arg(const run *r, size_t i)
                  : CLV_OK;
 }
 
-/* Refuses outputs that overlap memory which another chunk still reads, or commits as well. */
+/* Refuses outputs that overlap memory that another chunk still reads or also commits. */
 static clv_status check_places(const run *r)
 {
     const size_t items = r->items.items;
@@ -108,8 +109,8 @@ static bool has(const run *r, clv_item_kind kind)
     return false;
 }
 
-/* Returns the bytes of the vector type whose number of lanes stands at `at`, or 1 if it names no vector
- * type. */
+/* Returns the size in bytes of the vector type whose number of lanes is at `at`, or 1 if the text there names no
+ * vector type. */
 static size_t vector_at(const char *text, const char *at)
 {
     static const struct {
@@ -126,8 +127,8 @@ static size_t vector_at(const char *text, const char *at)
     return 1;
 }
 
-/* Returns the bytes of the largest vector type to which a kernel may have a pointer: compilers assume that
- * such a pointer is a multiple of the vector's size. */
+/* Returns the size in bytes of the largest vector type to which a kernel may have a pointer: compilers assume that
+ * such a pointer is a multiple of that size. */
 static size_t largest_vector(const clv_cl_source *source)
 {
     const char *const text = source->text;
@@ -141,13 +142,14 @@ static size_t largest_vector(const clv_cl_source *source)
     return most;
 }
 
-/* Returns the bytes, at most `most`, of the largest vector that an item's bytes may consist of. */
+/* Returns the size, at most `most` bytes, of the largest vector of which an item may consist. */
 static size_t whole_vector(const clv_item_arg *a, size_t most)
 {
     return CLV_MIN(most, a->bytes & -a->bytes);
 }
 
-/* Tells whether an item may begin where no vector of its size may. Only then is the source text searched. */
+/* Returns whether an item may begin at an address where no vector of its size may begin. Only then is the source text
+ * searched. */
 static bool odd_inputs(const run *r)
 {
     for (size_t i = 0; i < r->count; ++i) {
@@ -158,7 +160,7 @@ static bool odd_inputs(const run *r)
     return false;
 }
 
-/* Chooses the work-groups: 64 items, or neighbouring work-items of one item where an item has many of them. */
+/* Chooses the work-groups: 64 items each, or neighbouring work-items of one item if an item has many work-items. */
 static clv_status choose_groups(run *r)
 {
     const clv_items *t = &r->items;
@@ -214,7 +216,7 @@ static clv_status check(run *r)
     return choose_groups(r);
 }
 
-/* Writes a signature. Speeds of the same kernel with the same grid and work-groups are comparable. */
+/* Writes a signature of the job. Speeds of jobs with the same kernel, grid and work-groups are comparable. */
 static void sign(const run *r, char out[96])
 {
     const clv_items *t = &r->items;
@@ -276,7 +278,7 @@ static clv_status bring_input(clv_slot *slot, unsigned key, const clv_item_arg *
         .host = host, .element_bytes = 1, .extent = { 1, 1, bytes }, .stride = { bytes, bytes, 1 }
     };
     CLV_TRY(clv_slot_input(slot, key, &box, &place));
-    assert(!place.offset); /* the box begins where its buffer does */
+    assert(!place.offset); /* a box begins at the start of its buffer */
     *out = clv_arg_buffer(place.buffer);
     return CLV_OK;
 }
@@ -368,7 +370,7 @@ static clv_status reference(clv_slot *slot, size_t first, size_t count, void *us
     unsigned key = 0;
     for (size_t i = 0; i < r->count; ++i) {
         const clv_item_arg *a = &r->args[i];
-        at[i] = (void *)(uintptr_t)a->data; /* it is only read */
+        at[i] = (void *)(uintptr_t)a->data; /* the reference only reads it */
         if (a->kind == CLV_ITEM_FIRST) at[i] = &from;
         if (a->kind == CLV_ITEM_COUNT) at[i] = &many;
         if (a->kind == CLV_ITEM_LOCAL) at[i] = NULL;

@@ -15,8 +15,8 @@ typedef struct head {
 } head;
 _Static_assert(sizeof(head) == STEP, "heads keep results aligned");
 
-/* Is this a result of the slot's chunk? Memory of the host beside a device's buffers holds what `enqueue` left for the
- * commit. */
+/* Returns whether `k` is a result of the slot's chunk: an output, or host memory without a device buffer, in which
+ * `enqueue` left data for the commit. */
 static bool is_result(const clv_keyed *k)
 {
     return k->host && k->asked && (k->output || (!k->buffer && !k->staging));

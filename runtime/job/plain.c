@@ -19,12 +19,12 @@ typedef struct lane {
     clv_plain *plain;
     clv_slot slot;
     clv_thread thread;
-    bool runs;  /* `thread` is started and not joined yet; false for the caller's own lane */
+    bool runs;  /* `thread` was started and is not joined yet; false for the caller's own lane */
     bool begun; /* guarded by plain's lock */
 } lane;
 
-/* Outlives its run while one of its threads has not begun: another process may hold its core for
- * milliseconds. Such a late thread touches nothing but this struct. */
+/* The state of the plain C path of one run. It outlives the run while one of its threads has not begun, because
+ * another process may hold that thread's core for milliseconds. Such a late thread touches only this struct. */
 struct clv_plain {
     clv_run *run;
     size_t chunk;     /* units per chunk */
@@ -33,7 +33,7 @@ struct clv_plain {
     bool helps;       /* the caller computes in the first lane */
     clv_mutex lock;
     bool closed;     /* threads that begin now are too late */
-    clv_plain *next; /* in the context's list of late ones */
+    clv_plain *next; /* next in the context's list of those with late threads */
     lane lane[];
 };
 
@@ -119,7 +119,7 @@ static void free_plain(clv_plain *plain)
     clv_free(plain);
 }
 
-/* Joins threads of earlier jobs that had not begun in time, and returns how many still have not. `wait`:
+/* Joins threads of earlier jobs that had not begun in time, and returns how many have still not begun. With `wait` it
  * waits for all of them. */
 static unsigned join_late(clv_context *context, bool wait)
 {
@@ -154,14 +154,14 @@ clv_status clv_plain_start(clv_run *run, clv_plain **out)
     *out = NULL;
     const size_t chunk = chunk_of(run);
     const unsigned wanted = threads_for(run, chunk), late = join_late(run->context, false);
-    const unsigned lanes = wanted - CLV_MIN(late, wanted - 1); /* late ones may take their cores */
+    const unsigned lanes = wanted - CLV_MIN(late, wanted - 1); /* late threads may take cores */
     clv_plain *plain = clv_zalloc(1, sizeof *plain + lanes * sizeof *plain->lane);
     if (!plain || !clv_mutex_init(&plain->lock)) {
         clv_free(plain);
         return clv_fail(CLV_E_MEMORY, "job %s: not enough memory for the plain C path", run->name);
     }
     plain->run = run, plain->chunk = chunk;
-    plain->helps = !run->job.progress && !run->worker_count; /* otherwise it has to watch */
+    plain->helps = !run->job.progress && !run->worker_count; /* otherwise it watches the run */
     clv_worker *host = &run->workers[run->worker_count];
     for (unsigned i = 0; i < lanes; ++i) {
         lane *l = &plain->lane[i];

@@ -12,13 +12,13 @@ typedef struct clv_plain clv_plain;
 /* Starts threads that take what is free in the balance until nothing is left or the run is over. The job
  * must have a reference. Error: CLV_E_MEMORY. */
 clv_status clv_plain_start(clv_run *run, clv_plain **plain);
-/* Lets the caller compute too, until nothing is free, where it has nothing else to do. */
+/* Lets the caller compute too, until no unit is free, if the caller has nothing else to do. */
 void clv_plain_help(clv_plain *plain);
 bool clv_plain_works(const clv_plain *plain); /* some lane has not ended yet */
 /* Waits for the threads that have begun: each ends after its current chunk once the run is over. Threads
  * that begin later find nothing to do, and the next job starts that many threads fewer. Accepts NULL. */
 void clv_plain_stop(clv_plain *plain);
-/* Waits for such late threads when the context ends. */
+/* Waits, when the context ends, for the threads that began too late for clv_plain_stop. */
 void clv_plain_join_late(clv_context *context);
 
 #endif

@@ -11,7 +11,7 @@
 
 #include <string.h>
 
-/* FNV-1a */
+/* Returns the FNV-1a hash of the job's name and signature. */
 static uint64_t name_of(const clv_job *job)
 {
     uint64_t name = 0xCBF29CE484222325u;
@@ -24,7 +24,8 @@ static uint64_t name_of(const clv_job *job)
     return name;
 }
 
-/* Tells whether the job is new to the device. Of many jobs the oldest are forgotten. */
+/* Returns whether the device has not rehearsed the job yet, and notes the job. The oldest of many jobs are
+ * forgotten. */
 static bool is_new(clv_device *device, const clv_job *job)
 {
     const uint64_t name = name_of(job);
@@ -35,8 +36,7 @@ static bool is_new(clv_device *device, const clv_job *job)
     return true;
 }
 
-/* Calls the job's functions without data. Afterwards the worker's memory is freed, so that a real setup
- * finds everything new. */
+/* Calls the job's functions without data, then frees the worker's memory, so that a real setup finds everything new. */
 static void note_kernels(clv_worker *worker)
 {
     const clv_run *run = worker->run;
@@ -98,8 +98,8 @@ static void note_only(void *argument)
     clv_run_let_go(run);
 }
 
-/* Tells whether to wait on. A device that hangs while it is opened is not waited for, but the caller's
- * functions are. */
+/* Returns whether to wait longer: at first for every device, but when it is `late` only for devices that run one of
+ * the caller's functions, and not for a device that hangs while it is opened. */
 static bool is_worth_waiting(const clv_run *run, bool late)
 {
     for (size_t i = 0; i < run->worker_count; ++i)

@@ -5,14 +5,14 @@
 
 #include "runtime/job/run.h"
 
-/* Notes and compiles the kernels of a job that allows it, before its setup. Each device rehearses jobs of
- * the same name and signature only once. A failure here costs no more than a delay. Called on the device's
- * thread, without the lock. */
+/* Notes and compiles the kernels of a job that allows rehearsals, before its setup. Each device rehearses jobs of the
+ * same name and signature only once. A failure causes no more than a delay. Called on the device's thread, without
+ * the lock. */
 void clv_job_rehearse(clv_worker *worker);
 
-/* Only notes the kernels, on every device, for clv_prepare_begin (context/prepare.h), and waits until that
- * is done. Returns CLV_E_CANCELLED because nothing was computed, or CLV_OK for a job that does not allow
- * rehearsals. The context's job_lock is held. */
+/* Notes the kernels of a job on every device without compiling them, for clv_prepare_begin (context/prepare.h), and
+ * waits until that is done. Returns CLV_E_CANCELLED because nothing was computed, or CLV_OK for a job that does not
+ * allow rehearsals. The context's job_lock is held. */
 clv_status clv_job_note_kernels(clv_run *run);
 
 #endif

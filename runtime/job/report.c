@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* All jobs of one kind: an operation may run thousands of them. */
+/* The sum of all jobs of one kind, because an operation may run thousands of them. */
 typedef struct job_sum {
     char name[128], signature[256];
     size_t runs;
@@ -29,7 +29,7 @@ struct clv_report {
     size_t job_count, job_capacity;
     bool short_of_memory;
     double seconds;
-    clv_share_record shares[CLV_BALANCE_MAX_DEVICES + 1]; /* of the last job */
+    clv_share_record shares[CLV_BALANCE_MAX_DEVICES + 1]; /* shares of the last job */
     size_t share_count;
     char started[32];
 };
@@ -178,7 +178,7 @@ static bool is_alike(const job_sum *jobs, const clv_job_record *record)
     return alike;
 }
 
-/* Adds one device's share: what can be counted is summed, the rest is that of the latest job. */
+/* Adds one device's share: sums what can be counted, and takes the rest from the latest job. */
 static void add_share(clv_share_record *sum, const clv_share_record *one)
 {
     clv_share_record both = *one;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The records that jobs add to a report. */
+/* Defines the records that jobs add to a report. */
 #ifndef CLEAVE_RUNTIME_JOB_REPORT_H
 #define CLEAVE_RUNTIME_JOB_REPORT_H
 
@@ -10,7 +10,7 @@
 typedef struct clv_share_record {
     clv_share share;
     char device[96];
-    char why[320]; /* the balancer's sentence */
+    char why[320]; /* the balancer's sentence about the device */
     double setup_s, units_per_s;
     size_t max_chunk;
 } clv_share_record;

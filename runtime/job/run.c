@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A context keeps the records of finished runs and reuses them, so that a later job need not allocate
- * one. */
+/* Manages the shared state of runs. A context keeps finished runs and reuses them, so that a later job allocates
+ * none. */
 #include "runtime/job/run.h"
 
 #include "base/alloc.h"
@@ -10,10 +10,12 @@
 #include <math.h>
 #include <string.h>
 
-static const double late_s = 0.1; /* a wait ended this much too late: the process could not run */
+static const double late_s = 0.1; /* seconds: if a wait ends this much too late, the process could
+                                     not run */
 
-/* Fills the empty shelf. The last holder returns a run, and that may be the late thread of a device: so
- * at first there is one run more than devices, and the next job need not wait for a late one. */
+/* Fills the context's empty shelf. A run comes back from its last holder, which may be the late thread of a device.
+ * The shelf therefore begins with one run more than there are devices, so that the next job need not wait for a late
+ * one. */
 static void fill_shelf(clv_context *context)
 {
     enum { SENTENCE = 1024 }; /* bytes; longer than any text the balancer writes about a device */

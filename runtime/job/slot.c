@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Memory of workers and slots: device buffers by key, the caller's inputs, results on the host. */
+/* Manages the memory of workers and slots: device buffers by key, the caller's inputs, results on the host. */
 #include "runtime/job/results.h"
 #include "runtime/job/run.h"
 
@@ -32,7 +32,7 @@ static void drop(clv_keyed *k)
 {
     clv_buffer_free(k->buffer);
     clv_buffer_free(k->staging);
-    if (!k->buffer && !k->staging) clv_free(k->host); /* results of the reference */
+    if (!k->buffer && !k->staging) clv_free(k->host); /* results of the plain C path */
     *k = (clv_keyed){ .key = k->key };
 }
 
@@ -42,8 +42,8 @@ void clv_keyed_free(clv_keyed *keyed, size_t *count)
         drop(&keyed[--*count]);
 }
 
-/* Provides device memory of at least `bytes`. If the buffer has to grow, its old content is lost, and so is its memory:
- * chunks become larger step by step, and no later chunk asks for the sizes that it outgrew. */
+/* Provides device memory of at least `bytes`. If the buffer has to grow, its old contents are lost and its memory
+ * goes back to the driver: chunks grow step by step, so no later chunk asks for the old sizes. */
 static clv_status need(clv_device *device, clv_keyed *k, size_t bytes)
 {
     if (k->buffer && (k->wraps || clv_buffer_bytes(k->buffer) < bytes)) {
@@ -106,8 +106,8 @@ static clv_status staging_for(clv_device *device, clv_keyed *k, size_t bytes)
     return k->staging ? CLV_OK : clv_buffer_create(device, bytes, CLV_BUFFER_STAGING, &k->staging);
 }
 
-/* Copies the box into staging memory, which cards read by themselves at full rate while this thread goes on.
- * Drivers copy pageable memory of the caller through staging memory of their own and block the thread
+/* Copies the box into staging memory, which cards read by themselves at full rate while this thread goes on. If
+ * drivers have to copy pageable memory of the caller, they use staging memory of their own and block the thread
  * meanwhile. */
 static void pack(const clv_box *box, char *to)
 {
@@ -147,7 +147,7 @@ clv_status clv_slot_input(clv_slot *slot, unsigned key, const clv_box *box, clv_
     }
     const size_t rows = box->extent[1] * box->extent[2]; /* cannot overflow: the span did not */
     const size_t dense = box->extent[0] * rows * box->element_bytes;
-    const bool again = k->used; /* its staging memory may still be in transfer */
+    const bool again = k->used; /* a transfer may still read its staging memory */
     CLV_TRY(need(device, k, dense));
     k->used = true;
     if (!again && !slot->queue->rehearsing && staging_for(device, k, dense) == CLV_OK) {
@@ -203,7 +203,7 @@ clv_status clv_slot_result_create(clv_slot *slot, unsigned key, size_t bytes, vo
 
 void *clv_slot_result(const clv_slot *slot, unsigned key)
 {
-    clv_slot *mine = (clv_slot *)(uintptr_t)slot; /* const is the slot, not its result */
+    clv_slot *mine = (clv_slot *)(uintptr_t)slot; /* the slot is const, its result is not */
     clv_keyed *k = find(mine->keyed, mine->keyed_count, key);
     return k ? k->host : NULL;
 }

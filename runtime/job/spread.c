@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-/* A range of a job as a job of its own. */
+/* A range of a job's units, run as a job of its own. */
 typedef struct part {
     const clv_job *job;
     void *user;
@@ -48,7 +48,8 @@ static clv_status part_reference(clv_slot *slot, size_t first, size_t count, voi
     return p->job->reference(slot, p->first + first, count, p->user);
 }
 
-/* Commits a chunk here and hands its results to the spread. Packs them first, because a commit may use them up. */
+/* Commits a chunk in this process and hands its results to the spread. Packs the results first, because a commit may
+ * use them up. */
 static clv_status part_commit(const clv_slot *slot, size_t first, size_t count, void *user)
 {
     part *p = user;
@@ -78,7 +79,7 @@ static clv_status run_part(clv_context *context, part *p, size_t count, clv_repo
     return clv_job_run_by(context, &job, p, CLV_SIDE_AUTO, report, NULL);
 }
 
-/* Commits a chunk that was computed elsewhere. */
+/* Commits a chunk that another process has computed, or an earlier run. */
 static clv_status commit_packed(const part *p, size_t first, size_t count, const void *bytes,
                                 size_t length)
 {

@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static const double budget_s = 0.2; /* per variant, not counting its build */
+static const double budget_s = 0.2; /* seconds per variant, not counting its build */
 
 /* Runs one trial and returns its seconds, or a negative number if it failed. On a card this is the time of
  * the kernels alone, because in a job the gaps between them overlap with other work. */
@@ -57,7 +57,7 @@ static size_t index_of(const char *const *names, const char *name)
     return SIZE_MAX;
 }
 
-/* Notes the kernels of all variants. The first variant stands for all until they are timed. */
+/* Notes the kernels of all variants. The first variant is used for all of them until they are timed. */
 static size_t rehearse(clv_worker *worker, const char *const *names, clv_tune_trial *trial,
                        void *user)
 {
@@ -72,7 +72,7 @@ static size_t rehearse(clv_worker *worker, const char *const *names, clv_tune_tr
 
 enum { NOTE = 300 };
 
-/* Looks up the noted variant. `key` receives the key under which the notes have it, or would have it. */
+/* Looks up the noted variant. `key` receives its key in the notes, even if there is no such note. */
 static bool find_noted(const clv_worker *worker, const char *kernel, const char *problem,
                        const char *const *names, char key[NOTE], size_t *variant)
 {

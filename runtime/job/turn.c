@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Threads take turns: a context runs one job, or one call on a device, at a time. */
+/* Lets threads take turns: a context runs one job, or one call on a device, at a time. */
 #include "runtime/job/turn.h"
 
 #include "base/clock.h"

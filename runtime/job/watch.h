@@ -17,7 +17,7 @@ clv_watch clv_watch_begin(const char *name, clv_progress *progress, void *user, 
 /* Reports progress at most ten times per second. Returns CLV_E_CANCELLED when the caller wants the call to
  * end, else CLV_OK. */
 clv_status clv_watch_tell(clv_watch *watch, size_t done);
-/* Reports the end in any case; at that point nothing is left to cancel. */
+/* Reports the end without regard to the time of the last report; at that point nothing is left to cancel. */
 void clv_watch_end(const clv_watch *watch);
 
 #endif

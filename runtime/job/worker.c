@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A device's side of a job: it joins, sets up, and then does chunk after chunk until nothing is left.
+/* Runs a device's side of a job: the device joins, sets the job up, and then computes chunk after chunk until no unit
+ * is left.
  *
- * Everything here runs on the device's thread. The lock is held except around the job's functions, calls of
+ * All functions of this file run on the device's thread. The lock is held except around the job's functions, calls of
  * the driver, and waits. */
 #include "runtime/job/run.h"
 
@@ -89,9 +90,9 @@ static void slot_is_free(clv_slot *slot)
     pthread_cond_broadcast(&slot->worker->run->changed);
 }
 
-/* Decides what a failed chunk means for the balance. A smaller chunk asks for smaller buffers, but a lost
- * device reports "out of resources" as well: so the device is tested first, or a lost one would get smaller
- * and smaller chunks forever. Called without the lock. */
+/* Decides what a failed chunk means for the balance. "Out of resources" may mean that a smaller chunk would fit, but
+ * also that the device is lost. The device is therefore tested first; otherwise a lost one would get smaller and
+ * smaller chunks forever. Called without the lock. */
 static clv_balance_failure judge_failure(clv_worker *worker, clv_slot *slot, clv_status status)
 {
     clv_device *device = worker->device;
@@ -123,7 +124,7 @@ static void chunk_failed(clv_worker *worker, clv_slot *slot, clv_status status)
         break;
     case CLV_E_BUILD: /* the build would fail again */
         break;
-    default: /* not the device's fault: it would fail on any other as well */
+    default: /* not the device's fault: the chunk would fail on any other one as well */
         clv_run_fail(run, status);
         return;
     }
@@ -149,8 +150,8 @@ static clv_status enqueue_chunk(clv_slot *slot)
 
 static void end_chunk(clv_worker *worker, clv_slot *slot);
 
-/* The first attempt when a chunk finds no room: enqueues it once more, alone on the device, after freeing
- * everything that was kept for later. Called without the lock. */
+/* Retries a chunk for which there was no room: enqueues it once more, alone on the device, after freeing all memory
+ * that was kept for later. Called without the lock. */
 static clv_status enqueue_alone(clv_worker *worker, clv_slot *slot)
 {
     clv_run *run = worker->run;
@@ -339,7 +340,7 @@ void clv_worker_body(void *argument)
         clv_keyed_free(worker->slots[i].keyed, &worker->slots[i].keyed_count);
     clv_keyed_free(worker->keyed, &worker->keyed_count);
     clv_programs_save(worker->device, false);
-    atomic_store(&worker->device->hung, false); /* it came back */
+    atomic_store(&worker->device->hung, false); /* the device has come back */
     clv_jobs_serve(NULL);
     clv_run_let_go(run);
 }

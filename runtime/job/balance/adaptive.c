@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The default schedule: measured speeds, guided chunk sizes, admission, a rule for the tail, speculation.
+/* Implements the default schedule: measured speeds, guided chunk sizes, admission, a rule for the tail, speculation.
  *
  * A job is never much slower than on the best single device, for these reasons. The best device is idle only while
  * other devices hold all open units and will finish them sooner than it could. If a chunk of another device is later
@@ -11,16 +11,16 @@
 #include "base/alloc.h"
 
 static const size_t PROBES = 4096;   /* a device of unknown speed tries 1/4096 of the job ... */
-static const double PROBE_S = 0.002; /* ... or, if less, the fastest device's work of this time */
+static const double PROBE_S = 0.002; /* ... or what the fastest device does in this time, if less */
 static const double GUESSED = 8;     /* ... up to this many times 1/4096 if its speed is guessed */
-static const double PROBE_PART = 0.02; /* it tries only while one more chunk costs the fastest
-                                          device at most this part of the time left */
-static const double ALONE = 2.5;       /* times target_s: longest chunk when nobody else can help */
-static const double WHOLE = 1.5;       /* times the shortest chunk: smaller shares are not split */
-static const double PATIENCE_S = 0.01; /* before a device of unknown speed redoes a chunk */
-static const double RACE_S = 0.25;     /* a chunk that still needs longer is worth a race */
-static const double SETUP_LATE_S = 0.1;   /* no set-up counts as late before this */
-static const double GRACE = 0.01;         /* part of its set-up time: a device's wait for speeds */
+static const double PROBE_PART = 0.02; /* a first try is made only while one more chunk costs the
+                                          fastest device at most this part of the time left */
+static const double ALONE = 2.5;       /* times target_s: longest chunk if no other can help */
+static const double WHOLE = 1.5;       /* times the shortest chunk: a smaller share is not split */
+static const double PATIENCE_S = 0.01; /* seconds before a device of unknown speed redoes a chunk */
+static const double RACE_S = 0.25;     /* seconds: a chunk with more left is worth a race */
+static const double SETUP_LATE_S = 0.1;   /* seconds: a set-up is never late before this */
+static const double GRACE = 0.01;         /* part of its set-up time: its wait for speeds */
 static const double RECHECK_S = 1e-3;     /* a device asks again after at least this ... */
 static const double RECHECK_PART = 0.002; /* ... plus this part of the time gone, so that even a
                                              stalled job asks a bounded number of times */
@@ -51,8 +51,8 @@ static clv_choice take(const clv_balance *balance, size_t device, double wanted,
                          .count = clv_balance_cut(balance, device, wanted, segment) };
 }
 
-/* Tells whether this device must work because nobody does: it was told before to wait, and no other
- * device came in that time. */
+/* Returns whether this device must work because no other one does: it was told to wait before, and no other device
+ * has come since then. */
 static bool somebody_must(const clv_balance *balance, size_t device, double now)
 {
     const clv_member *member = &balance->devices[device];
@@ -117,9 +117,9 @@ static bool others_may_come(const clv_balance *balance, const clv_forecast *fore
     return false;
 }
 
-/* Returns the guided size of a chunk: a part of the device's share that leaves the others room to
- * correct, but neither too short to be efficient nor too long to be responsive. A share too small to be
- * split is taken whole. */
+/* Returns the guided size of a chunk: a part of the device's share that leaves enough units to correct the other
+ * devices' shares, and that is neither too short to be efficient nor too long to be responsive. A share too small to
+ * be split is taken whole. */
 static double guided(const clv_balance *balance, const clv_forecast *forecast, const clv_plan *plan,
                      size_t device, double now)
 {
@@ -164,7 +164,7 @@ static clv_choice known(clv_balance *balance, const clv_forecast *forecast, size
 typedef struct clv_holding {
     double starts, due, ends; /* infinity: unknown */
     double slack;             /* seconds by which noise alone may make it late */
-    double at;                /* when the oldest lease on these units was given */
+    double at;                /* when the oldest lease on the same units was given */
 } clv_holding;
 
 static bool covers(const clv_lease *lease, const clv_segment *segment)
@@ -188,8 +188,7 @@ static clv_holding holding(const clv_balance *balance, const clv_segment *segmen
     return best;
 }
 
-/* Predicts the seconds to redo `units`, in pieces where the device's memory is too small for all at
- * once. */
+/* Predicts the seconds in which the device can redo `units`, in pieces if its memory is too small for all at once. */
 static double redo_s(const clv_balance *balance, size_t device, size_t units)
 {
     const clv_member *member = &balance->devices[device];
@@ -205,8 +204,8 @@ static bool holds(const clv_balance *balance, size_t device, const clv_segment *
     return false;
 }
 
-/* Returns when the first other device could begin with these units that would end them before `than`. A
- * device begins when its queue is empty. Returns infinity if there is none. */
+/* Returns the earliest time at which another device can begin the segment and still end it before `than`; infinity if
+ * there is no such device. A device begins when its queue is empty. */
 static double sooner_elsewhere(const clv_balance *balance, const clv_forecast *forecast,
                                size_t device, const clv_segment *segment, double than)
 {
@@ -223,16 +222,15 @@ static double sooner_elsewhere(const clv_balance *balance, const clv_forecast *f
     return soonest;
 }
 
-/* Returns when a device of unknown speed should redo the units. A race costs nothing but this device's
- * own time, which nobody else needs, but it must promise a gain. */
+/* Returns when a device of unknown speed should redo the units. A race costs nothing but this device's own time,
+ * which no other work needs, but it must promise a gain. */
 static double race_at(const clv_holding *held, double now)
 {
     const double overdue = held->due + (held->due - held->starts);
     return held->ends - now > RACE_S || now > overdue ? held->at + PATIENCE_S : overdue;
 }
 
-/* Returns when the device should redo these units although others hold them; a time <= now means at
- * once. */
+/* Returns when the device should redo units that other devices hold; a time <= now means at once. */
 static double redo_at(const clv_balance *balance, const clv_forecast *forecast, size_t device,
                       const clv_segment *segment, const clv_holding *held, double now)
 {
@@ -274,9 +272,9 @@ static clv_choice speculate(clv_balance *balance, const clv_forecast *forecast, 
                          .speculative = true };
 }
 
-/* ---- the two questions --------------------------------------------------------------------- */
+/* ---- what a device does next; when to set it up -------------------------------------------- */
 
-/* Asks the pool first. Returns true when its answer, *choice, is final. */
+/* Asks the device's pool first. Returns true when the pool's answer, *choice, is final. */
 static bool pool_answers(clv_balance *balance, const clv_forecast *forecast, size_t device,
                          const clv_segment *segment, double now, clv_choice *choice)
 {
@@ -310,7 +308,7 @@ clv_choice clv_balance_adapt(clv_balance *balance, size_t device, double now)
     return known(balance, &forecast, device, segment, now);
 }
 
-/* Tells whether another device may be measured before this one has to begin. */
+/* Returns whether another device may be measured before this one has to begin its set-up. */
 static bool news_may_come(const clv_balance *balance, size_t device)
 {
     const double setup_s = balance->devices[device].given.setup_s;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The balancer's state machine. adaptive.c, rules.c and pool.c decide who takes which units; this file
- * turns the decisions into leases and ends them. */
+/* Runs the balancer's state machine. adaptive.c, rules.c and pool.c decide who takes which units; this file turns the
+ * decisions into leases and ends the leases. */
 #include "runtime/job/balance/state.h"
 
 #include "base/alloc.h"
@@ -9,10 +9,11 @@
 #include <string.h>
 
 static const double TARGET_S = 0.1;
-static const double HANG_FACTOR = 10, HANG_S = 5; /* a chunk is lost after the longer of these */
+static const double HANG_FACTOR = 10, HANG_S = 5; /* a chunk is lost after the longer of HANG_FACTOR
+                                                     times its prediction and HANG_S seconds, */
 static const double HANG_FIRST_S = 60;    /* ... its device's first one, in which kernels may be
                                              compiled, after at least this */
-static const double HANG_UNKNOWN_S = 600; /* ... one of unknown length after at least this ... */
+static const double HANG_UNKNOWN_S = 600; /* ... one at unknown speed after the longer of this */
 static const double HANG_SLOWER = 20;     /* ... or this many times the fastest device's time */
 
 /* ---- beginning and end --------------------------------------------------------------------- */
@@ -138,7 +139,7 @@ static void forget(clv_balance *balance, clv_lease *lease)
     memmove(lease, lease + 1, (size_t)((char *)end - (char *)lease));
 }
 
-/* Takes the lease out of its device's queue; the caller decides what happens to its units. */
+/* Takes the lease out of its device's queue. The caller decides what happens to the lease's units. */
 static clv_lease end_lease(clv_balance *balance, clv_lease *live, double now)
 {
     const clv_lease lease = *live;
@@ -323,7 +324,7 @@ bool clv_balance_failed(clv_balance *balance, size_t device, unsigned id, double
     return true;
 }
 
-/* Returns when to give up the device because of its oldest lease. */
+/* Returns when the device counts as hung, because of its oldest lease. */
 static double hangs_at(const clv_balance *balance, const clv_lease *oldest, double fastest)
 {
     const clv_member *member = &balance->devices[oldest->device];
@@ -350,7 +351,7 @@ size_t clv_balance_tick(clv_balance *balance, double now, double *until)
             if (balance->leases[k].device == i) oldest = &balance->leases[k];
         double end = oldest ? hangs_at(balance, oldest, fastest) : INFINITY;
         if (!oldest && !balance->devices[i].asked && balance->devices[i].phase == CLV_PHASE_NEW)
-            end = balance->start + HANG_FIRST_S; /* never asked: busy with an old job */
+            end = balance->start + HANG_FIRST_S; /* it never asked: busy with an old job */
         if (now >= end) {
             leave(balance, i, CLV_VERDICT_HUNG, now);
             ++lost;

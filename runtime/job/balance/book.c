@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Keeps which units are still open, and how many leases cover each of them. */
+/* Records which units are still open, and how many leases cover each of them. */
 #include "runtime/job/balance/book.h"
 
 #include "base/alloc.h"
@@ -34,7 +34,7 @@ const clv_segment *clv_book_lowest(const clv_book *book)
     return NULL;
 }
 
-/* Index of the first segment that ends after `unit`. */
+/* Returns the index of the first segment that ends after `unit`. */
 static size_t find(const clv_book *book, size_t unit)
 {
     size_t low = 0, high = book->count;
@@ -56,8 +56,8 @@ static void remove_at(clv_book *book, size_t index, size_t count)
     book->count -= count;
 }
 
-/* Splits the segment that runs across `unit`, if any, so that one begins there. The caller has reserved
- * room. */
+/* Splits the segment that contains `unit` and its predecessor, if any, so that a segment begins at `unit`. The caller
+ * has reserved room. */
 static void split(clv_book *book, size_t unit)
 {
     const size_t i = find(book, unit);
@@ -85,7 +85,7 @@ bool clv_book_take(clv_book *book, size_t first, size_t count)
     return true;
 }
 
-/* Joins two free neighbours, so that the list stays as short as the leases are few. */
+/* Joins two free neighbours, so that the list is as short as the number of leases allows. */
 static void join_free(clv_book *book, size_t index)
 {
     if (index + 1 >= book->count) return;

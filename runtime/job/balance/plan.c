@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Forecasts of when every queue is empty, and of when everything is done if all devices end together. */
+/* Forecasts when every queue will be empty, and when the job will be done if all devices end together. */
 #include "runtime/job/balance/state.h"
 
 #include "base/alloc.h"
@@ -7,11 +7,11 @@
 #include <string.h>
 
 static const double OVERHEAD_CHUNKS = 20;    /* a chunk lasts at least 20 times its fixed cost */
-static const double FEW_OVERHEADS = 200;     /* ... and 200 times where that is still short */
+static const double FEW_OVERHEADS = 200;     /* ... and 200 times if that is still short */
 static const double EXTRA_UNITS = 19;        /* fixed work is at most 5 % of a chunk */
 static const double LONG = 2.5, LONGEST = 5; /* times target_s: longest for efficiency; at all */
-static const double SETUP_DOUBT = 1.25;      /* a set-up may take so many times longer or shorter */
-static const size_t COARSE = 64;             /* this few smallest chunks are dealt out one by one */
+static const double SETUP_DOUBT = 1.25;      /* a set-up may be this many times longer or shorter */
+static const size_t COARSE = 64;             /* up to so many smallest chunks are dealt singly */
 
 double clv_balance_shortest(const clv_balance *balance, size_t device)
 {
@@ -53,8 +53,7 @@ static double queue_start(const clv_balance *balance, size_t device, double now)
 {
     const clv_member *member = &balance->devices[device];
     const double setup_s = SETUP_DOUBT * fmax(member->given.setup_s, 0);
-    /* A device that could have asked since the last event, but did not, is expected after that time
-     * again. */
+    /* A device that could have asked since the last event, but did not, is expected after the same time again. */
     const double absent_s = member->asked_at < balance->event_at ? now - balance->event_at : 0;
     switch (member->phase) {
     case CLV_PHASE_NEW:
@@ -76,7 +75,7 @@ static bool hopeless(const clv_lease *lease, double now)
     return !isfinite(lease->due) || now > lease->due + (lease->due - lease->starts);
 }
 
-/* Tells whether no other lease with a predictable end holds these units too. */
+/* Returns whether no other lease on the same units has a predictable end. */
 static bool unpredictable(const clv_balance *balance, const clv_lease *lease)
 {
     for (size_t i = 0; i < balance->lease_count; ++i) {
@@ -130,11 +129,12 @@ clv_forecast clv_balance_forecast(clv_balance *balance, double now)
 typedef struct filling {
     const clv_balance *balance;
     double now, units;
-    double ready[CLV_BALANCE_MAX_DEVICES]; /* queue empty, and the next chunk's fixed cost paid */
+    double ready[CLV_BALANCE_MAX_DEVICES]; /* when the queue is empty and the next chunk's fixed
+                                              cost is paid */
     bool in[CLV_BALANCE_MAX_DEVICES];
 } filling;
 
-/* Finds the device that would end first if it did everything alone. The others are its helpers. */
+/* Finds the device that would end first if it did everything alone. The other devices are its helpers. */
 static void choose_fastest(const filling *fill, clv_plan *plan)
 {
     double first = INFINITY;
@@ -148,8 +148,7 @@ static void choose_fastest(const filling *fill, clv_plan *plan)
     }
 }
 
-/* Returns how many seconds earlier than the others a helper should end, so that noise does not make it
- * the last. */
+/* Returns how many seconds before the other devices a helper should end, so that noise does not make it the last. */
 static double margin(const clv_balance *balance, size_t device, double units)
 {
     const clv_speed *speed = &balance->devices[device].speed;
@@ -157,8 +156,8 @@ static double margin(const clv_balance *balance, size_t device, double units)
     return clv_speed_slack(speed) * clv_speed_predict(speed, last);
 }
 
-/* Splits the units as if work flowed to every device from when it is ready until all end at the same
- * time. A device that is ready only after that takes nothing. */
+/* Splits the units as if work flowed to every device, from the time it is ready until all devices end at once. A
+ * device that is not ready by then takes nothing. */
 static void pour(filling *fill, clv_plan *plan)
 {
     const size_t count = fill->balance->device_count;
@@ -182,8 +181,8 @@ static void pour(filling *fill, clv_plan *plan)
     choose_fastest(fill, plan);
 }
 
-/* Deals out the few chunks that are left, each to the device that ends it first. A helper that would end
- * a chunk only just as early as the fastest device is likely to be late, so its noise counts against it. */
+/* Deals out the last few chunks, each to the device that ends it first. A helper that would end a chunk only just as
+ * early as the fastest device is likely to be late, so its noise counts against it. */
 static void deal(filling *fill, clv_plan *plan, double chunk)
 {
     const clv_balance *balance = fill->balance;

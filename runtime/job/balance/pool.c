@@ -1,24 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Devices that share their cores (all CPU platforms of a machine): only one of them, the owner, works.
+/* Manages devices that share their cores (all CPU platforms of a machine): only one of them, the owner, works.
  *
- * Where speeds are unknown, every other member challenges the owner. It first does a tiny chunk beside the
- * owner, which absorbs the cost of first launches, and then two measured chunks for which the owner pauses.
- * All of these chunks are short, because a challenger may be a hundred times slower and a chunk cannot be
- * called back. */
+ * Where speeds are unknown, every other member challenges the owner. It first does a tiny chunk beside the owner,
+ * which absorbs the cost of first launches, and then two measured chunks for which the owner pauses. All of these
+ * chunks are short, because a challenger may be a hundred times slower and a chunk cannot be called back. */
 #include "runtime/job/balance/state.h"
 
-static const double WORTH_S = 0.25;   /* a trial pays only while the job still needs this long */
-static const double COARSE = 0.02;    /* ... and its smallest chunk needs at most this part */
-static const double TINY = 5e-5;      /* part of the time left: a trial chunk on the owner */
-static const double TRIAL_COSTS = 2;  /* ... but at least this many times the owner's chunk cost */
-static const double SECOND = 6;       /* the second trial chunk is so much larger, to tell costs */
+static const double WORTH_S = 0.25;   /* seconds: a trial pays only if the job still takes longer */
+static const double COARSE = 0.02;    /* ... and its smallest chunk takes at most this part */
+static const double TINY = 5e-5;      /* a trial chunk takes the owner this part of the time left */
+static const double TRIAL_COSTS = 2;  /* ... but at least this many times its cost of a chunk */
+static const double SECOND = 6;       /* the second is this much larger, to show fixed costs */
 static const double PAUSE = 0.001;    /* part of the time left that the owner waits for a trial */
 static const double PAUSE_EVEN = 3;   /* ... or this many times what the owner itself would take */
-static const double CLEARLY = 1.1;    /* times as fast as the owner: the challenger wins */
-static const unsigned TRIALS = 4;     /* at most, where not all of them are steady */
-static const double TURN_S = 0.01;    /* to come for its trial once the cores are free */
-static const double STALLED_S = 0.25; /* an owner this late is replaced by another member */
-static const double FIRST_S = 0.02;   /* ... even sooner in a first chunk of unknown length */
+static const double CLEARLY = 1.1;    /* times the owner's speed: the challenger wins */
+static const unsigned TRIALS = 4;     /* most trials per device, if not all of them are steady */
+static const double TURN_S = 0.01;    /* seconds to begin a trial once the cores are free */
+static const double STALLED_S = 0.25; /* seconds: a later owner is replaced by another member */
+static const double FIRST_S = 0.02;   /* ... even sooner in its first chunk, of unknown length */
 
 static bool same_pool(const clv_balance *balance, size_t a, size_t b)
 {
@@ -26,9 +25,9 @@ static bool same_pool(const clv_balance *balance, size_t a, size_t b)
                       balance->devices[a].given.pool == balance->devices[b].given.pool);
 }
 
-/* ---- who owns ------------------------------------------------------------------------------ */
+/* ---- the owner ----------------------------------------------------------------------------- */
 
-/* Returns the seconds that the device would need, alone, for everything that is open. */
+/* Returns the seconds that the device alone would need for all open units. */
 static double alone(const clv_balance *balance, size_t device)
 {
     const clv_member *member = &balance->devices[device];
@@ -39,7 +38,8 @@ static double alone(const clv_balance *balance, size_t device)
 
 typedef struct merit {
     bool suspended;
-    double together, alone, setup_s; /* end of the job with it; end with it alone; its set-up */
+    double together, alone, setup_s; /* end of the job with the device; end with it alone; its
+                                        set-up time */
 } merit;
 
 static merit merit_of(const clv_balance *balance, clv_forecast *forecast, size_t device)
@@ -63,7 +63,7 @@ static bool better(const merit *a, const merit *b)
     return a->setup_s < b->setup_s;
 }
 
-/* Returns the best member of the pool of `device`, apart from `except`. */
+/* Returns the best member, apart from `except`, of the pool that contains `device`. */
 static size_t best_of(clv_balance *balance, size_t device, size_t except)
 {
     clv_forecast forecast = clv_balance_forecast(balance, balance->event_at);
@@ -279,7 +279,7 @@ void clv_balance_trial_judge(clv_balance *balance, size_t device, double now)
     const size_t owner = member->owner;
     if (member->trial == CLV_TRIAL_WARM_UP && !clv_speed_known(&balance->devices[owner].speed) &&
         !balance->devices[owner].stats.chunks) {
-        give_pool(balance, device, device); /* ended before the owner's first: swap */
+        give_pool(balance, device, device); /* ended before the owner's first: owns the pool */
         return;
     }
     const bool more = member->speed.samples < 2 && member->trials < TRIALS;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Schedules that follow a fixed rule: static, dynamic, hguided. */
+/* Implements the schedules that follow a fixed rule: static, dynamic and hguided. */
 #include "runtime/job/balance/state.h"
 
 #include "base/alloc.h"
@@ -68,8 +68,8 @@ static void drop_small(const clv_balance *balance, double units, double *weights
     }
 }
 
-/* Splits in proportion to speed, in blocks of align; the largest remainders get the blocks that are left
- * over. */
+/* Splits the units in proportion to speed, in blocks of `align` units. The blocks that are left over go to the
+ * devices with the largest remainders. */
 void clv_balance_share_out(clv_balance *balance)
 {
     size_t meant = 0;
@@ -133,7 +133,8 @@ clv_choice clv_balance_by_rule(const clv_balance *balance, size_t device)
                          .count = clv_balance_cut(balance, device, wanted, segment) };
 }
 
-/* The first refusal says best why a device that never worked was left out, so later ones do not replace it. */
+/* Returns whether a verdict is a refusal. The first refusal says best why a device that never worked was left out, so
+ * later ones do not replace it. */
 static bool is_refusal(clv_verdict verdict)
 {
     return verdict == CLV_VERDICT_TOO_LATE || verdict == CLV_VERDICT_NO_GAIN ||

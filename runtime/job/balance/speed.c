@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Predicts how long a device needs for a chunk, from the chunks it did. */
+/* Predicts how long a device will take for a chunk, from the chunks it has done. */
 #include "runtime/job/balance/speed.h"
 
 #include "base/alloc.h"
 
 #include <math.h>
 
-static const double FADE = 0.8;  /* weight a sample keeps when one more comes: about five count */
-static const double FAR = 1.5;   /* measured / predicted above it (or below 1/it) is doubted */
+static const double FADE = 0.8;  /* weight a sample keeps per newer sample: about five count */
+static const double FAR = 1.5;   /* a chunk is doubted if measured / predicted is above this or
+                                    below 1/this */
 static const double SAME = 1.35; /* two doubted chunks within this factor mean a new pace */
 static const double ALIKE = 0.1; /* spread of chunk sizes that differ by half */
 static const double USUAL_NOISE = 0.03; /* assumed until it is measured */
@@ -25,9 +26,9 @@ static void absorb(clv_speed *speed, double units, double seconds)
     speed->most = fmax(speed->most, units);
 }
 
-/* Fits the model by least squares over the sums. The more alike the chunk sizes are, the less they tell the
- * fixed cost from the cost of units, and the more the fixed cost keeps its old value: noise must not invent
- * one. */
+/* Fits the model by least squares over the sums. The more alike the chunk sizes are, the less they distinguish the
+ * fixed cost from the cost of units, and the more the fixed cost keeps its old value, so that noise invents no fixed
+ * cost. */
 static void solve(clv_speed *speed)
 {
     const double whole = speed->y / speed->yy; /* seconds per unit if there were no fixed cost */
@@ -63,8 +64,7 @@ bool clv_speed_known(const clv_speed *speed)
     return speed->unit_s > 0;
 }
 
-/* Tells whether a sample is too far off the model to be believed alone, at a size at which the model was
- * tested. */
+/* Returns whether a sample is too far from the model to be trusted alone, at a size at which the model was tested. */
 static bool doubtful(const clv_speed *speed, double units, double ratio)
 {
     const bool history_only = speed->most <= 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Predicts how long a device needs for a chunk, chunk_s + (units + extra) * unit_s, from the chunks it did. */
+/* Predicts how long a device will take for a chunk, chunk_s + (units + extra) * unit_s, from the chunks it has done. */
 #ifndef CLEAVE_RUNTIME_JOB_BALANCE_SPEED_H
 #define CLEAVE_RUNTIME_JOB_BALANCE_SPEED_H
 
@@ -8,9 +8,9 @@
 
 typedef struct clv_speed {
     double unit_s;    /* seconds per unit; 0: unknown */
-    double chunk_s;   /* seconds per chunk, beyond its units */
+    double chunk_s;   /* seconds per chunk, in addition to its units */
     double noise;     /* mean |measured / predicted - 1| */
-    double doubt;     /* measured / predicted of a chunk not believed yet; 0: none */
+    double doubt;     /* measured / predicted of the chunk in doubt; 0: none */
     unsigned samples; /* chunks measured */
 
     double extra; /* fixed work of a chunk, in units */
@@ -20,7 +20,7 @@ typedef struct clv_speed {
     double xx, xy, yy, x, y;
     double shortest;         /* seconds; a fixed cost cannot be longer than a whole chunk */
     double fewest, most;     /* smallest and largest sample so far, in units */
-    double doubt_n, doubt_s; /* the chunk in doubt */
+    double doubt_n, doubt_s; /* units and seconds of the chunk in doubt */
 } clv_speed;
 
 /* Starts from the `units_per_s` and `chunk_s` of earlier jobs, <= 0 where unknown. */
@@ -28,7 +28,7 @@ clv_speed clv_speed_start(double units_per_s, double chunk_s, double chunk_units
 
 bool clv_speed_known(const clv_speed *speed);
 
-/* Learns that a steady chunk took `seconds`. One that is 50 % off may be noise or a new pace; the next chunk
+/* Learns that a steady chunk took `seconds`. A chunk that is 50 % off may be noise or a new pace; the next chunk
  * decides. */
 void clv_speed_observe(clv_speed *speed, size_t units, double seconds);
 
@@ -36,11 +36,11 @@ void clv_speed_observe(clv_speed *speed, size_t units, double seconds);
  * more than an early one. */
 double clv_speed_predict(const clv_speed *speed, double units);
 
-/* Does the same for callers that must not expect too short a time: beyond the sizes measured so far it
- * assumes that all time went into the units and none into the fixed cost. */
+/* Predicts like clv_speed_predict, for callers that must not expect too short a time: beyond the sizes measured so
+ * far it assumes that all time went into the units and none into the fixed cost. */
 double clv_speed_predict_most(const clv_speed *speed, double units);
 
-/* Returns the part of a predicted length by which noise alone may make the end late. */
+/* Returns the part of a predicted time by which noise alone may make a chunk late. */
 double clv_speed_slack(const clv_speed *speed);
 
 #endif

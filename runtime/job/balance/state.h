@@ -15,10 +15,10 @@ typedef enum clv_phase {
     CLV_PHASE_NEW,    /* not admitted yet */
     CLV_PHASE_SETUP,  /* admitted, but has not asked for its first chunk yet */
     CLV_PHASE_ACTIVE, /* asks for chunks */
-    CLV_PHASE_OUT,    /* for good: lost, failed, or of no use */
+    CLV_PHASE_OUT,    /* out for good: lost, failed, or of no use */
 } clv_phase;
 
-/* The trial of a pool's member that might be faster than its owner. */
+/* The state of the trial in which a member of a pool is compared with the pool's owner. */
 typedef enum clv_trial {
     CLV_TRIAL_NONE,    /* owns the pool, or needs no trial */
     CLV_TRIAL_WARM_UP, /* does its first chunk, beside the owner's; it is not measured */
@@ -46,20 +46,20 @@ typedef struct clv_member {
     clv_balance_device given;
     clv_speed speed;
     clv_phase phase;
-    size_t limit;    /* largest chunk: memory, batch; a multiple of align or all units */
-    size_t share;    /* static: units still meant for it */
-    bool asked;      /* at least once */
+    size_t limit;    /* largest chunk by memory and batch: a multiple of align, or all units */
+    size_t share;    /* static schedule: units still assigned to it */
+    bool asked;      /* it has asked at least once */
     bool declined;   /* was last told to WAIT: plans for other devices do not count on it */
-    bool ever_lent;  /* it took a chunk */
+    bool ever_lent;  /* it has taken a chunk */
     double asked_at; /* time of its last question */
-    double told_at;  /* time of the last answer; `wait_until`: until when, or 0 */
+    double told_at;  /* time of the last answer; wait_until: end of the wait it ordered, or 0 */
     double wait_until;
-    double admitted_at; /* SETUP: since when */
+    double admitted_at; /* SETUP: time of admission */
 
     unsigned in_flight;
-    unsigned failures; /* in a row */
-    double busy_since; /* since when, while in_flight */
-    double last_end;   /* time its last lease ended; the next chunk in its queue starts then */
+    unsigned failures; /* failures in a row */
+    double busy_since; /* while in_flight: when it became busy */
+    double last_end;   /* when its last lease ended, and the next chunk in its queue began */
 
     size_t owner; /* the member of its pool that works; the device itself outside a pool */
     clv_trial trial;
@@ -68,7 +68,7 @@ typedef struct clv_member {
     bool suspended;   /* owned its pool, but did not end its chunk or never asked for one */
 
     clv_verdict verdict;
-    double with_s, without_s; /* the figures behind the verdict: seconds from that moment */
+    double with_s, without_s; /* times behind the verdict, in seconds from the verdict on */
     clv_balance_stats stats;
 } clv_member;
 
@@ -76,7 +76,7 @@ typedef struct clv_lease {
     unsigned id;
     size_t device;
     size_t first, count;
-    double at;         /* time it was given */
+    double at;         /* when it was given */
     double expected_s; /* predicted seconds at that time; <= 0: unknown */
     double starts;     /* from the last forecast: when its turn in the queue comes, */
     double due;        /* when it ends if all is well, */
@@ -101,25 +101,25 @@ struct clv_balance {
 /* seconds within which each device's thread should have asked for the first time */
 #define CLV_BALANCE_MUSTER_S 2e-3
 
-/* ---- plan.c: what will be when ----------------------------------------------------- */
+/* ---- plan.c: forecasts and plans --------------------------------------------------- */
 
 typedef struct clv_forecast {
-    double free_at[CLV_BALANCE_MAX_DEVICES]; /* its queue is empty; infinity: not counted on */
+    double free_at[CLV_BALANCE_MAX_DEVICES]; /* when its queue is empty; infinity: not counted on */
     double uncertain;  /* units in leases with unpredictable ends: may have to be done again */
     size_t unmeasured; /* devices at work whose speed is unknown */
 } clv_forecast;
 
 typedef struct clv_plan {
-    double finish;                         /* of everything; infinity: no device counts */
-    double share[CLV_BALANCE_MAX_DEVICES]; /* of the free units, per device */
+    double finish;                         /* end of the job; infinity: no device counts */
+    double share[CLV_BALANCE_MAX_DEVICES]; /* of the free units, for each device */
     double rate[CLV_BALANCE_MAX_DEVICES];  /* units/s, fixed costs of chunks included; 0: out */
     double total_rate;
-    size_t fastest; /* of the devices in the plan; CLV_NOBODY: none */
+    size_t fastest; /* fastest device in the plan; CLV_NOBODY: none */
 } clv_plan;
 
 enum { CLV_NOBODY = CLV_BALANCE_MAX_DEVICES };
 
-/* Predicts when every lease ends (lease->ends) and when every queue is empty. */
+/* Predicts when every lease ends (and sets its `starts`, `due` and `ends`) and when every queue is empty. */
 clv_forecast clv_balance_forecast(clv_balance *balance, double now);
 
 /* Splits `units` so that all devices end together. The device `without` (or CLV_NOBODY) takes no part;
@@ -127,11 +127,11 @@ clv_forecast clv_balance_forecast(clv_balance *balance, double now);
 clv_plan clv_balance_plan(const clv_balance *balance, const clv_forecast *forecast, double units,
                           size_t asking, size_t without, double now);
 
-/* Tells whether a device has not asked in time for the first time. Its thread is busy with something
- * else, and nobody counts on the device until it asks. */
+/* Returns whether a device should have asked for the first time by now but has not. Its thread is busy with something
+ * else, and no plan counts on the device until it asks. */
 bool clv_balance_absent(const clv_balance *balance, size_t device, double now);
 
-/* Returns the seconds of a set-up that goes well; forecasts assume one that goes badly. */
+/* Returns the seconds of a set-up that goes well; forecasts assume a set-up that goes badly. */
 double clv_balance_hoped_setup(const clv_balance *balance, size_t device);
 
 double clv_balance_rate(const clv_balance *balance, size_t device);     /* 0: unknown */
@@ -157,7 +157,8 @@ clv_choice clv_balance_by_rule(const clv_balance *balance, size_t device);
 /* static: assigns the free units that are not assigned yet to the devices that take part. */
 void clv_balance_share_out(clv_balance *balance);
 
-/* Notes why the device does what it does; `with`, `without` and `now` are absolute times. */
+/* Notes the verdict on a device, with the times at which the job ends `with` and `without` the device. These times
+ * and `now` are absolute. */
 void clv_balance_judge(clv_balance *balance, size_t device, clv_verdict verdict, double with,
                        double without, double now);
 
@@ -176,12 +177,13 @@ void clv_balance_choose_owners(clv_balance *balance);
 /* Tells whether the device is still to be tried against the owner of its pool. */
 bool clv_balance_challenges(const clv_balance *balance, size_t device);
 
-/* Tells what a member of a pool may do now. `remaining_s`: seconds that the job still needs as things
- * stand; *until is set for WAIT. */
+/* Returns what a member of a pool may do now. `remaining_s`: seconds that the job still takes as things stand. Sets
+ * *until for WAIT. */
 clv_turn clv_balance_pool_turn(clv_balance *balance, size_t device, double remaining_s, double now,
                                double *until);
 
-/* The steps of a trial: the size of its chunk in units; the chunk was lent; the chunk ended. */
+/* The steps of a trial: clv_balance_trial_units returns the size of its chunk in units, clv_balance_trial_begin notes
+ * that the chunk was lent, and clv_balance_trial_judge decides after the chunk has ended. */
 double clv_balance_trial_units(const clv_balance *balance, size_t device, double remaining_s);
 void clv_balance_trial_begin(clv_balance *balance, size_t device, size_t units, double remaining_s,
                              double now);
@@ -192,20 +194,20 @@ void clv_balance_trial_judge(clv_balance *balance, size_t device, double now);
 double clv_balance_pool_cap(const clv_balance *balance, size_t device, double remaining_s,
                             double now);
 
-/* For a member that does not challenge: returns when it should check again whether the owner fails. A
- * time <= now means that this member owns the pool now. */
+/* For a member that does not challenge the owner: returns when the member should check again whether the owner fails.
+ * A time <= now means that the member is now the owner. */
 double clv_balance_reserve_until(clv_balance *balance, size_t device, double now);
 
-/* Lets owners that were given up and came back own the pool again if they are better, as soon as the
- * working member has nothing in flight. Returns true when the working member must take nothing more. */
+/* Lets owners that were given up and came back own the pool again if they are better, as soon as the working member
+ * has nothing in flight. Returns true when the working member must take no more units. */
 bool clv_balance_pool_settle(clv_balance *balance, size_t device);
 
 /* ---- adaptive.c: the default ------------------------------------------------------- */
 
 clv_choice clv_balance_adapt(clv_balance *balance, size_t device, double now);
 
-/* Returns when to set the device up. A time <= now means at once; infinity means that something else
- * must happen first. */
+/* Returns when to set up the device. A time <= now means at once; infinity means that something else must happen
+ * first. */
 double clv_balance_admit_at(clv_balance *balance, size_t device, double now);
 
 #endif
