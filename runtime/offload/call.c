@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs one call: decides, carries it out, lets the host do what the device could not, and learns from it. */
+/* Runs one call: decides on a side, carries the call out there, lets the host do what the device could not, and
+ * learns from the time it took. */
 #include "runtime/offload/call.h"
 
 #include "base/error.h"
@@ -50,7 +51,7 @@ static clv_status by_device(clv_context *context, clv_call *call)
         clv_offload_learn(context, call, CLV_SIDE_DEVICE, clv_jobs_clock() - started);
     else if (!status)
         fall_back(context, call, "no device was left for the rest");
-    /* a job has let the host help already */
+    /* a job has already let the host help */
     if (!status || call->told.of.forced || call->job || call->spent || status == CLV_E_CANCELLED)
         return status;
     clv_log(CLV_LOG_WARN, "%s: the host computes it, because: %s", call->operation,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Carries out a call on one side: on plain memory, on a device's engine, or as a job on cores or devices. */
+/* Carries out a call on one side: in host memory, on a device's engine, or as a job on cores or devices. */
 #include "runtime/offload/carry.h"
 
 #include "base/alloc.h"
@@ -7,7 +7,7 @@
 #include "runtime/job/run.h"
 #include "runtime/job/turn.h"
 
-/* For a job on the host: below alone_s it is not worth starting threads; a chunk lasts about chunk_s. */
+/* For a job on the host: a job shorter than alone_s starts no threads; a chunk lasts about chunk_s. */
 static const double alone_s = 100e-6, chunk_s = 25e-6;
 
 static clv_status job_to_host(clv_context *context, const clv_call *call)
@@ -22,7 +22,8 @@ static clv_status job_to_host(clv_context *context, const clv_call *call)
     return clv_job_run_by(context, &finer, call->user, CLV_SIDE_HOST, call->report, NULL);
 }
 
-/* Makes one chunk of less than two smallest ones, because the rest of a split takes as long as its launch. */
+/* Runs a job that is smaller than two of its smallest chunks as one chunk, because the rest of a split takes as long
+ * as its launch. */
 static clv_status job_to_device(clv_context *context, const clv_call *call, bool *by_host)
 {
     clv_job whole = *call->job;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The times that host and device need, as functions of the amount of work: lookup, conversion to text, refinement.
- * Pure functions. */
+/* Looks up, refines and reads or writes the times of host and device as functions of the amount of work. Pure
+ * functions. */
 #include "runtime/offload/curve.h"
 
 #include "base/text.h"
@@ -40,7 +40,7 @@ static double between(double a, double b, double t)
 
 void clv_curve_at(const clv_curve *curve, double work, double seconds[CLV_SIDES])
 {
-    static const double least_part = 0.05; /* of the first point's time, at least */
+    static const double least_part = 0.05; /* least part of the first point's time */
     const size_t n = curve->count;
     size_t i = 0;
     const double t = n ? clv_curve_place(curve, work, &i) : 0;
@@ -58,7 +58,7 @@ void clv_curve_at(const clv_curve *curve, double work, double seconds[CLV_SIDES]
     }
 }
 
-/* Returns the ratio of the sides' times at a point, the larger over the smaller. */
+/* Returns the ratio of the two sides' times at a point, the larger time over the smaller. */
 static double apart(const clv_curve *curve, size_t i)
 {
     const double ratio = curve->at[i].seconds[CLV_DEVICE] / curve->at[i].seconds[CLV_HOST];

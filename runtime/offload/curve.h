@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The times that host and device need, as functions of the amount of work: lookup, conversion to text, refinement.
- * Pure functions. */
+/* Looks up, refines and reads or writes the times of host and device as functions of the amount of work. Pure
+ * functions. */
 #ifndef CLEAVE_RUNTIME_OFFLOAD_CURVE_H
 #define CLEAVE_RUNTIME_OFFLOAD_CURVE_H
 
@@ -10,7 +10,7 @@
 enum { CLV_HOST, CLV_DEVICE, CLV_SIDES }; /* indices of the two sides in arrays of times */
 enum { CLV_CURVE_POINTS = 24, CLV_CURVE_TEXT = CLV_CURVE_POINTS * 40 };
 
-/* The points ascend by work. */
+/* The points of a curve, in ascending order of work. */
 typedef struct clv_curve {
     size_t count;
     struct {
@@ -18,19 +18,19 @@ typedef struct clv_curve {
     } at[CLV_CURVE_POINTS];
 } clv_curve;
 
-/* Finds the point before `work` and returns how far work lies from there to the next one, 0 to 1, on a
- * logarithmic scale. */
+/* Finds the last point before `work`, and returns the position of `work` between that point and the next, from 0 to
+ * 1, on a logarithmic scale. */
 double clv_curve_place(const clv_curve *curve, double work, size_t *first);
-/* Interpolates between neighbours on logarithmic scales. Beyond the last point times grow in proportion to
- * work; before the first one the device's time is constant and the host's shrinks with the work. */
+/* Interpolates between neighbours on logarithmic scales. Beyond the last point times grow in proportion to the work;
+ * before the first point the device's time is constant and the host's shrinks with the work. */
 void clv_curve_at(const clv_curve *curve, double work, double seconds[CLV_SIDES]);
 void clv_curve_add(clv_curve *curve, double work, double host_s, double device_s);
-/* Finds where the next timing tells most: between two neighbours at which different sides win, else between
- * two that are far apart where the sides are alike. */
+/* Finds the amount of work at which the next timing is most useful: between two neighbours at which different sides
+ * win, else between two distant neighbours at which both sides take about the same time. */
 bool clv_curve_next(const clv_curve *curve, double *work);
-/* Makes times never fall as work grows: a time that contradicts that was disturbed. */
+/* Raises times so that they never fall as the work grows: a time that contradicts this was disturbed. */
 void clv_curve_smooth(clv_curve *curve);
-/* Reads "4096:1.2e-06:3.1e-05 ..."; returns false when it is no curve. */
+/* Reads "4096:1.2e-06:3.1e-05 ..."; returns false if the text is no curve. */
 bool clv_curve_read(const char *text, clv_curve *curve);
 void clv_curve_write(const clv_curve *curve, char *text, size_t room);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is known of a kind of call, and the side that follows from it. Pure functions. */
+/* Records the times of a kind of call, and decides on a side from them. Pure functions. */
 #include "runtime/offload/decide.h"
 
 #include "base/alloc.h"
@@ -10,17 +10,17 @@
 #include <stdio.h>
 #include <string.h>
 
-/* All constants and what they rest on. "2026-11-22" and "-23" are the runs of bench_offload of these days in
- * bench/results: 242 points, PoCL and Intel's CPU runtime, two cores of an AMD EPYC. "Moods" are spells in
- * which the machine runs slower or faster. */
+/* All constants and the measurements behind them. "2026-11-22" and "-23" are the runs of bench_offload on these days
+ * in bench/results: 242 points, PoCL and Intel's CPU runtime, two cores of an AMD EPYC. "Moods" are spells in which
+ * the machine runs slower or faster. */
 static const struct {
-    /* when a kind is timed */
+    /* when a kind of call is timed */
     double patience_s;
-    /* which side */
+    /* which side a call goes to */
     double leave;
     /* what a call teaches the curve */
     double curve_part, curve_step, long_s, long_step, forgets, most_lean;
-    /* which shapes have times of their own */
+    /* which shapes keep times of their own */
     double close, least_s, brief_s, mood;
     /* what a call teaches its shape */
     double wakes_s, pause_s, least_part, most_part, part_s, step, rare;
@@ -33,11 +33,11 @@ static const struct {
     .leave = 0.96, /* two medians of one side in one run differ by 2 to 4 % (2026-11-22) */
 
     .curve_part = 0.5, /* part of a call's lesson that the curve takes, */
-    .curve_step = 0.1, /* at most: single calls are held up 10 times over (2026-11-22, moods) */
-    .long_s = 5e-3,    /* a call this long is not slow by chance: */
+    .curve_step = 0.1, /* largest step: single calls take up to 10 times as long (2026-11-22) */
+    .long_s = 5e-3,    /* a longer call is not slow by chance, so its step may be larger: */
     .long_step = 0.35, /* a sum of 1.6e6, timed at twice its time, is right after 3 calls */
-    .forgets = 0.01,   /* of the other side's: moods last up to some hundred calls (2026-11-22) */
-    .most_lean = 1.4,  /* 4 times: the largest error of a curve (2026-11-22, compilers) */
+    .forgets = 0.01,   /* each call lets the other side's lean fade: moods pass (2026-11-22) */
+    .most_lean = 1.4,  /* e^1.4 = 4: the largest error of a curve (2026-11-22, beside compilers) */
 
     .close = 2,      /* curves were off by up to 2 in moods of the machine (2026-11-22) */
     .least_s = 5e-6, /* a decision takes 0.2 us (2026-11-22) */
@@ -46,12 +46,12 @@ static const struct {
 
     .wakes_s =
         10e-3, /* threads find their cores in it: the judge's first 10 ms differ (2026-11-22) */
-    .pause_s = 5e-3,   /* after such a pause they sleep again */
+    .pause_s = 5e-3,   /* after such a pause the threads sleep again */
     .least_part = 0.1, /* part of a call's lesson: ten short calls make an average; */
     .most_part = 0.5,  /* two long ones do; */
     .part_s = 2e-3,    /* the part grows with the call up to this many seconds */
-    .step = 0.2,       /* at most, as for the curve */
-    .rare = 0.25,      /* of the lesson of a call after a pause: it wakes its threads itself */
+    .step = 0.2,       /* largest step of a shape's times, as curve_step for the curve */
+    .rare = 0.25,      /* part of its lesson that a call after a pause teaches: it wakes threads */
 
     .try_s = 15e-3,     /* a try: 10 ms to wake up, 5 ms that teach */
     .give_up_s = 60e-3, /* or this long, if pauses let no call teach */
@@ -127,7 +127,7 @@ double clv_shape_between(double by_curve_s, double timed_s)
 
 /* ---- the choice -------------------------------------------------------------------------------- */
 
-/* The curve's points before and after the work, and the weight of each. */
+/* The curve's points before and after an amount of work, and the weight of each. */
 typedef struct neighbours {
     size_t at[2];
     double weight[2];
@@ -183,8 +183,8 @@ static double gap(const clv_shape *s)
     return fmax(s->seconds[!at] / s->seconds[at] - 1, 0);
 }
 
-/* Returns the seconds of calls until the next try. A try may cost the part `price` of them, and less each
- * time that it changed nothing. */
+/* Returns how many seconds of calls pass before the next try. A try may cost the part `price` of them, and less each
+ * time that a try changed nothing. */
 static double wait_s(const clv_shape *s)
 {
     return fmax(is.least_wait_s, is.try_s * gap(s) / is.price) * ldexp(1, s->confirmed);
@@ -235,7 +235,7 @@ void clv_kind_went(clv_kind *kind, const clv_shape *shape, double work, clv_side
     if (!shape && (kind->built || side == CLV_SIDE_DEVICE)) kind->last[nearest(kind, work)] = side;
 }
 
-/* Returns how much of its lesson a call is worth: nothing while threads wake up. */
+/* Returns the weight, 0 to 1, of what a call teaches: 0 while threads wake up. */
 static double worth(clv_shape *s, clv_side side, double seconds, double now)
 {
     const bool moved = s->latest != side, pause = now - seconds - s->ended > is.pause_s;

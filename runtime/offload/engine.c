@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs calls on one device at once, without a job. */
+/* Runs calls on one device immediately, without a job. */
 #include "runtime/offload/engine.h"
 
 #include "base/alloc.h"
@@ -11,11 +11,11 @@
 
 #include <string.h>
 
-/* Results of at most this many bytes are copied back even from shared memory: a copy is one command and one
- * wait, while a map and its end are two of each. */
+/* Results of at most this many bytes are copied back even from shared memory: a copy takes one command and one wait,
+ * a map and its end take two of each. */
 enum { COPIED = 8 << 10 };
-/* Buffers larger than this go back to the pool after every call. The next call finds them there, and others
- * can use the room meanwhile. */
+/* Buffers larger than this go back to the pool after every call. The next call finds them there, and other work can
+ * use the room meanwhile. */
 enum { KEPT = 1 << 20 };
 
 static bool is_broken(const clv_engine *engine)
@@ -112,7 +112,7 @@ clv_status clv_engine_bring_box(clv_engine *engine, unsigned key, const float *h
 {
     const size_t row = extent[2], plane = extent[1] * row;
     const bool dense = (extent[1] < 2 || stride[1] == row) && (extent[0] < 2 || stride[0] == plane);
-    if (dense || clv_queue_device(engine->queue)->zero_copy) /* gaps: in place as well */
+    if (dense || clv_queue_device(engine->queue)->zero_copy) /* gaps do not prevent use in place */
         return clv_engine_bring(engine, key, host, span * sizeof *host, input || !dense, output,
                                 buffer);
     const size_t bytes = extent[0] * plane * sizeof *host;
@@ -141,7 +141,7 @@ static clv_status give_back(clv_engine *engine, size_t key)
         return clv_read_enqueue(engine->queue, buffer, 0, engine->held[key].host,
                                 engine->held[key].bytes, NULL);
     CLV_TRY(clv_map_enqueue(engine->queue, buffer, false, &host));
-    CLV_TRY(clv_queue_wait(engine->queue)); /* some drivers know the address only then */
+    CLV_TRY(clv_queue_wait(engine->queue)); /* some drivers set the address only then */
     return clv_unmap_enqueue(engine->queue, buffer, host);
 }
 

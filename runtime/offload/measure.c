@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Times both sides of an operation, on operands of its own, so that calls know where to go. */
+/* Times both sides of an operation, on operands of its own, so that each call goes to the faster side. */
 #include "runtime/offload/measure.h"
 
 #include "base/alloc.h"
@@ -14,16 +14,16 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { TURNS = 5 };                 /* most turns of both sides, where they are alike */
+enum { TURNS = 5 };                 /* most turns of both sides, if they are about as fast */
 static const double budget_s = 0.4; /* seconds for a curve, once it has four points */
 static const double shape_s = 0.1;  /* seconds for a shape */
-static const double clear = 0.45;   /* of the host's time: below it the device clearly wins */
-static const double alike = 0.6;    /* of each other's time: above it one turn does not tell */
+static const double clear = 0.45;   /* the device clearly wins below this part of the host's time */
+static const double alike = 0.6;    /* of each other's time: above it one turn does not decide */
 static const double clearly =
     1.1; /* apart: every turn of one side takes this many times as long as any of the other */
 
-/* Threads of a driver, or ours, settle on their cores within settles_s; times before that would mislead a
- * program that calls more often than once in a while. Calls of the host shorter than alone_s use no threads. */
+/* Threads of a driver, or ours, settle on their cores within settles_s; earlier times would mislead a program that
+ * makes frequent calls. Calls of the host shorter than alone_s use no threads. */
 static const double settles_s = 10e-3, alone_s = 40e-6;
 
 double (*clv_measure_clock)(void) = clv_jobs_clock;
@@ -48,7 +48,7 @@ static survey begin(clv_context *context, const clv_call *like)
     return (survey){ .context = context, .like = like, .started = clv_measure_clock() };
 }
 
-/* Sorts the values and returns the one below which that part of them lies. */
+/* Sorts the values and returns the quantile: the value below which the given part of them lies. */
 static double quantile(double *values, int count, double part)
 {
     for (int i = 1; i < count; ++i)
@@ -81,7 +81,7 @@ static clv_status time_side(survey *s, clv_call *call, int side, double *seconds
         ++others;
         if (side == CLV_HOST && clv_measure_clock() - woken < alone_s) break;
     } while (clv_measure_clock() - woken < settles_s);
-    /* drivers may compile once more, for another size: the longest call is not counted */
+    /* drivers may compile once more, for another size, so the longest call is not counted */
     while (count < MOST && (count < LEAST || spent < enough_s) && spent - longest < most_s) {
         const double started = clv_measure_clock();
         CLV_TRY(once(s, call, side));
@@ -94,7 +94,7 @@ static clv_status time_side(survey *s, clv_call *call, int side, double *seconds
     return CLV_OK;
 }
 
-/* ---- do both sides say the same? ----------------------------------------------------------------- */
+/* ---- do the results of both sides agree? --------------------------------------------------------- */
 
 static clv_status compare(const survey *s, const clv_sample *sample, const float *want)
 {
@@ -128,7 +128,7 @@ static clv_status check(const survey *s, clv_sample *sample)
     return status;
 }
 
-/* ---- looks --------------------------------------------------------------------------------------- */
+/* ---- timings ------------------------------------------------------------------------------------- */
 
 /* Times both sides at this amount of work. */
 static clv_status time_both(survey *s, double work, double seconds[CLV_SIDES])
@@ -152,8 +152,8 @@ static double lasted(const survey *s)
     return clv_measure_clock() - s->started < most_s ? s->useful_s : INFINITY;
 }
 
-/* Adds a turn to a spot. Each turn has a little more or less work, because an amount that cores happen to
- * share evenly is not typical. */
+/* Adds a turn to a spot: times both sides there once. Each turn has a little more or less work, because an amount
+ * that cores happen to share evenly is not typical. */
 static clv_status look(survey *s, spot *at)
 {
     static const double times[TURNS] = { 1, 1.07, 0.94, 1.03, 0.97 };
@@ -180,8 +180,8 @@ static double usual(const double *values, int count)
     return quantile(sorted, count, 0.5);
 }
 
-/* Times spots again wherever the sides are alike, up to `turns` turns each. It goes in rounds, because a
- * driver's moods last longer than a timing, and stops at twice the budget. */
+/* Times the spots again at which both sides take about the same time, up to `turns` turns each. Proceeds in rounds
+ * over the spots, because a driver's moods last longer than a timing, and stops at twice the budget. */
 static clv_status look_again(survey *s, int turns)
 {
     for (int round = 1; round < turns; ++round)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The record of the threads' orders and decisions. Each live thread has a number, and each number has a row. */
+/* Keeps the orders that each thread gives, and the last decision for it. Each live thread has a number, and each
+ * number has a row. */
 #include "runtime/offload/orders.h"
 
 #include "base/alloc.h"
@@ -13,11 +14,11 @@
 
 typedef struct row {
     clv_call_orders orders;
-    atomic_bool taken; /* a live thread has its number */
+    atomic_bool taken; /* the number belongs to a live thread */
 } row;
 
-/* Rows never move, so that a thread finds its own without a lock. The first ones are in `first`, and part k
- * has FIRST << k more. */
+/* Rows never move, so that a thread finds its own row without a lock. The first rows are in `first`, and part k has
+ * FIRST << k more. */
 enum { FIRST = 64, PARTS = 40 };
 static row first[FIRST];
 static _Atomic(row *) part[PARTS];
@@ -56,7 +57,8 @@ static void make_key(void)
     told_of_ends = pthread_key_create(&at_end, give_back) == 0;
 }
 
-/* Threads may outlive the library if it is unloaded: then nothing is called at their ends. */
+/* Deletes the key when the library is unloaded, since threads that outlive the library must not call into it at their
+ * ends. */
 __attribute__((destructor)) static void delete_key(void)
 {
     if (told_of_ends) pthread_key_delete(at_end);
@@ -107,7 +109,7 @@ bool clv_offload_dry(bool on)
     clv_call_orders *mine = to_order();
     if (!mine) return false;
     const bool before = mine->plans;
-    if (on && !before) mine->latest.of.side = CLV_SIDE_AUTO; /* no decision from before */
+    if (on && !before) mine->latest.of.side = CLV_SIDE_AUTO; /* forget earlier decisions */
     mine->plans = on;
     return before;
 }

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Keeps what each thread ordered (the side that it forces, planning) and the last decision for it. There is one record
- * per process, with a row for every thread that gave an order or made a call.
+/* Keeps what each thread ordered (the side that it forces, planning) and the last decision for it. There is one
+ * record per process, with a row for every thread that gave an order or made a call.
  *
- * Public entries read their thread's row once, into the call that they describe (clv_call_take_orders), and
- * clv_call_run tells that row its decision; nothing below them reads orders. */
+ * Public functions copy their thread's row once into the call that they describe (clv_call_take_orders), and
+ * clv_call_run writes its decision into that row; no function below them reads orders. */
 #ifndef CLEAVE_RUNTIME_OFFLOAD_ORDERS_H
 #define CLEAVE_RUNTIME_OFFLOAD_ORDERS_H
 
 #include <cleave/offload.h>
 
-/* The decision on a call; it is put into words when a caller asks for it. */
+/* The decision on a call. Its text is made only when a caller asks for it. */
 typedef struct clv_decision {
     clv_offload of;
     const char *basis; /* where the times come from: "measured rates"; static */
@@ -21,8 +21,8 @@ typedef struct clv_call_orders {
     clv_decision latest; /* clv_offload_last; side AUTO: none */
 } clv_call_orders;
 
-/* Returns this thread's row, which nobody else touches until the thread ends; then another thread gets it,
- * emptied. NULL: no memory. */
+/* Returns this thread's row, which no other thread touches until this thread ends; then another thread may get the
+ * row, emptied. NULL: no memory. */
 clv_call_orders *clv_call_orders_here(void);
 
 #endif

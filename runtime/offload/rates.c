@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Built-in rates for calls that were not timed, and the text of decisions. Pure functions. */
+/* Estimates calls that were not timed by built-in rates, and writes the text of decisions. Pure functions. */
 #include "runtime/offload/rates.h"
 
 #include "base/alloc.h"
@@ -8,11 +8,11 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Orders of magnitude. They choose until a kind is timed, and where nothing can be timed. */
+/* Built-in rates, as orders of magnitude. They decide until a kind of call is timed, and where no call can be timed. */
 static const struct {
-    double call_s, host_flops, host_bytes;        /* a core in plain C, per second */
-    double cpu_launch_s, cpu_times, cpu_bytes;    /* a CPU driver: cpu_times the core's flops */
-    double card_launch_s, card_flops, card_bytes; /* anything else */
+    double call_s, host_flops, host_bytes;        /* one core in plain C; rates per second */
+    double cpu_launch_s, cpu_times, cpu_bytes;    /* a CPU driver: cpu_times core flops */
+    double card_launch_s, card_flops, card_bytes; /* any other device */
     double bus_bytes, short_s;
 } rates = {
     .call_s = 3e-7,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a context knows about the speed of each kind of call. It is read from tuning.txt, measured once that
- * pays off, corrected after each call, and saved. */
+/* Keeps what a context has learnt about the speed of each kind of call. The times are read from tuning.txt, measured
+ * as soon as a measurement pays off, corrected after each call, and saved. */
 #include "runtime/offload/table.h"
 
 #include "base/alloc.h"
@@ -22,16 +22,16 @@ typedef struct entry {
     struct entry *next;
     char name[64];
     const clv_device *device;
-    bool looked;    /* has its notes or was timed: the curve is final */
+    bool looked;    /* its notes were read or it was timed: the curve is final */
     bool wrong;     /* the device's result differed from the host's */
-    double timed_s; /* seconds of timing its shapes in this process */
+    double timed_s; /* seconds spent in this process on timing its shapes */
     clv_kind kind;
 } entry;
 
 struct clv_offload_table {
     clv_mutex lock; /* taken before job_lock */
     entry *first;
-    clv_device *device;   /* the one that flat calls use */
+    clv_device *device;   /* the device that flat calls use */
     double transfer_rate; /* negative: unknown */
     double first_s;       /* seconds that first calls of other kinds added on it; 0: unknown */
     bool timing;          /* a thread times a kind or a shape, without the lock; one at a time */
@@ -114,7 +114,7 @@ static entry *find_or_add(clv_context *context, const char *name)
     return e;
 }
 
-/* Returns the device of flat calls, which the engine opens, or NULL if none works. */
+/* Returns the device of flat calls, which the engine opens, or NULL if no device works. */
 static clv_device *device_of(clv_context *context)
 {
     struct clv_offload_table *table = context->offload;
@@ -128,7 +128,7 @@ static clv_device *device_of(clv_context *context)
 
 /* ---- timing -------------------------------------------------------------------------------------- */
 
-/* Releases the lock while a thread times: other threads' calls use what is known. */
+/* Releases the lock while a thread times, so that other threads' calls can use what is known. */
 static void leave_to_time(struct clv_offload_table *table)
 {
     table->timing = true;
@@ -172,7 +172,7 @@ static void time_kind(clv_context *context, const clv_call *call, entry *e)
     clv_notes_save(&context->tuned);
 }
 
-/* Times the kind once that is worth it. Returns true when it may still be timed later. */
+/* Times the kind as soon as that pays off. Returns true when it may still be timed later. */
 static bool look_at_kind(clv_context *context, const clv_call *call, entry *e, double host_s)
 {
     struct clv_offload_table *table = context->offload;
@@ -183,7 +183,7 @@ static bool look_at_kind(clv_context *context, const clv_call *call, entry *e, d
     return false;
 }
 
-/* Times exactly this shape for a caller who asks for a plan. Returns NULL when the curve must do. */
+/* Times exactly this shape for a caller who asks for a plan. Returns NULL when the curve's times have to do. */
 static clv_shape *time_shape(clv_context *context, const clv_call *call, entry *e, uint64_t name)
 {
     struct clv_offload_table *table = context->offload;
@@ -222,13 +222,15 @@ static uint64_t name_of(const clv_work *work)
     return name ? name : 1;
 }
 
-/* Returns the seconds that the first call of a process adds on the device; those of other kinds if unknown. */
+/* Returns the seconds that the first call of a process adds on the device, or, if unknown, those that first calls of
+ * other kinds added. */
 static double first_of(const clv_kind *kind, const struct clv_offload_table *table)
 {
     return kind->first_s >= 0 ? kind->first_s : table->first_s;
 }
 
-/* Corrects seconds of calls whose operands all lie in host memory for one with some operands on the device. */
+/* Corrects `seconds`, which hold for calls whose operands all lie in host memory, for a call with some operands on
+ * the device. */
 static void allow_for_residents(const struct clv_offload_table *table, const clv_kind *kind,
                                 const clv_work *work, double seconds[CLV_SIDES], double *launch_s)
 {
@@ -254,7 +256,7 @@ static clv_shape *shape_of(clv_context *context, const clv_call *call, entry *e)
     return clv_shape_keep(&e->kind, name, seconds);
 }
 
-/* Decides by what is known of the kind. */
+/* Decides by the known times of the kind. */
 static void by_kind(clv_context *context, clv_call *call, entry *e)
 {
     struct clv_offload_table *table = context->offload;
@@ -312,7 +314,7 @@ static void settle(clv_call *call, clv_side side, bool forced, const char *why)
     clv_decision_because(&call->told, why);
 }
 
-/* Returns the reason when a rule, not times, decides who does the call; NULL: times decide. */
+/* Returns the reason when a rule, and not the times, decides who does the call; NULL: the times decide. */
 static const char *by_rule(clv_context *context, const clv_call *call, clv_side *side)
 {
     *side = CLV_SIDE_HOST;
@@ -363,7 +365,7 @@ clv_status clv_offload_decide(clv_context *context, clv_call *call)
 
 /* ---- what calls teach ---------------------------------------------------------------------------- */
 
-/* Learns from the device's first call of this kind in this process: the time beyond the expected is for
+/* Learns from the device's first call of this kind in this process: the time beyond the expected one is the time of
  * getting ready. */
 static void learn_first(clv_context *context, entry *e, double more_s)
 {
@@ -393,7 +395,7 @@ static void learn(clv_context *context, const clv_call *call, entry *e, clv_side
     if (side == CLV_SIDE_DEVICE && !kind->built)
         learn_first(context, e, seconds - said[CLV_DEVICE]);
     else if (call->told.of.forced)
-        return; /* forced calls do not show what is usual */
+        return; /* forced calls do not show the usual times */
     else if (known)
         clv_kind_saw(kind, shape, call->work.amount, side,
                      said[side == CLV_SIDE_DEVICE ? CLV_DEVICE : CLV_HOST], seconds, clv_now());
