@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Compiles kernels before the first launch has to wait for them. */
+/* Compiles kernels ahead of time, so that no launch has to wait for them. */
 #include "runtime/program/ahead.h"
 
 #include "base/alloc.h"
@@ -50,9 +50,9 @@ clv_status clv_ahead_note(clv_device *device, const clv_launch *launch, const cl
     return status;
 }
 
-/* Counts the program's kernels that still have to be compiled; 0 if another process has compiled them. A program
- * that was built without them is left to the launch, because its source text is freed by then. The lock is
- * held. */
+/* Counts the program's kernels that still have to be compiled; 0 if another process has compiled them. Kernels that
+ * are missing in a program that is built already are left to their launch, because the source text is freed by then.
+ * The lock is held. */
 static size_t missing(clv_device *device, clv_program *p)
 {
     size_t count = 0;
@@ -74,8 +74,8 @@ size_t clv_ahead_missing(clv_device *device)
     return count;
 }
 
-/* Inserts by length of source: long sources take longest and come first, so that no helper begins one when
- * the others are done. */
+/* Inserts a program by length of source: long sources take longest and come first, so that no helper begins one when
+ * the other helpers are done. */
 static void insert(clv_compile_item *items, size_t count, clv_program *p, size_t kernels)
 {
     size_t at = count;
@@ -99,7 +99,8 @@ static clv_compile_item *collect(clv_device *device, size_t *count)
     return items;
 }
 
-/* Builds here, one after the other. Kernels that a build does not compile are left to their launch. */
+/* Builds the programs in this process, one after the other. Kernels that a build does not compile are left to their
+ * launch. */
 static void build_alone(clv_device *device, const clv_compile_item *items, size_t count,
                         clv_ahead_progress *progress, void *user)
 {
@@ -144,7 +145,7 @@ void clv_ahead_compile(clv_device *device, bool alone, clv_ahead_progress *progr
 {
     clv_device *first = device - (device->part ? device->part - 1 : 0);
     size_t count;
-    pthread_mutex_lock(&first->ahead_lock); /* equal parts compile for each other */
+    pthread_mutex_lock(&first->ahead_lock); /* equal parts of a device compile for each other */
     pthread_mutex_lock(&device->program_lock);
     clv_compile_item *items = collect(device, &count);
     pthread_mutex_unlock(&device->program_lock);

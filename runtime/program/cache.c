@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Program binaries on disk.
+/* Keeps program binaries on disk.
  *
- * An entry PROGRAMS/<SHA-256 of key>.clb has a line of magic, the lengths, the SHA-256 of the payload, the
- * whole key and the payload. It is accepted only if all of that fits. It is written under a private name and
- * then renamed, so that any number of processes may share the directory. */
+ * An entry PROGRAMS/<SHA-256 of key>.clb has a line of magic, the lengths, the SHA-256 of the payload, the whole key
+ * and the payload. An entry is accepted only if all of these agree. It is written under a private name and then
+ * renamed, so that any number of processes may share the directory. */
 #define _GNU_SOURCE
 #include "runtime/program/cache.h"
 
@@ -88,7 +88,7 @@ static bool read_entry(const char *path, char **data, size_t *length)
     return true;
 }
 
-/* Returns where the payload begins, or 0 when anything at all is wrong. */
+/* Returns where the payload begins, or 0 if anything in the entry is wrong. */
 static size_t verified_payload(const char *data, size_t length, const char *key)
 {
     header h;
@@ -157,7 +157,7 @@ void clv_cache_drop(const clv_cache *cache, const char *key)
     if (entry_path(cache, key, path, sizeof path)) unlink(path);
 }
 
-/* ---- the directory as a whole ---- */
+/* ---- all entries ----------------- */
 
 typedef struct entry {
     char name[80];
@@ -221,7 +221,7 @@ void clv_cache_evict(const clv_cache *cache)
     for (size_t i = 0; i < count; ++i)
         total += entries[i].bytes;
     for (size_t i = 0; i < count && total > cache->limit_bytes; ++i) {
-        unlinkat(fd, entries[i].name, 0); /* another process may have been faster */
+        unlinkat(fd, entries[i].name, 0); /* another process may have removed it first */
         total -= entries[i].bytes;
     }
     if (fd >= 0) close(fd);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Program binaries on disk. Damaged or foreign entries are never handed to a driver: drivers crash on some
+/* Keeps program binaries on disk. Damaged or foreign entries are never handed to a driver: drivers crash on some
  * damaged binaries and run others. */
 #ifndef CLEAVE_RUNTIME_PROGRAM_CACHE_H
 #define CLEAVE_RUNTIME_PROGRAM_CACHE_H
@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* One directory, usable or not. */
+/* One cache directory, whether it can be used or not. */
 typedef struct clv_cache {
     char directory[CLV_PATH_MOST]; /* "" when there is no disk cache */
     uint64_t limit_bytes;
@@ -22,11 +22,11 @@ typedef struct clv_cache {
  * one warning is logged. `directory` "" means none. */
 void clv_cache_open(clv_cache *cache, const char *directory);
 
-/* `key` is a text of everything that the binary depends on. */
+/* The functions below identify an entry by `key`, a text of everything that the binary depends on. */
 bool clv_cache_has(const clv_cache *cache, const char *key); /* an entry, which may be damaged */
 bool clv_cache_load(const clv_cache *cache, const char *key, void **payload, size_t *length);
 void clv_cache_store(const clv_cache *cache, const char *key, const void *payload, size_t length);
-void clv_cache_drop(const clv_cache *cache, const char *key); /* after it did not build */
+void clv_cache_drop(const clv_cache *cache, const char *key); /* when its binary did not build */
 
 typedef struct clv_cache_stats {
     size_t entries;
@@ -36,7 +36,7 @@ typedef struct clv_cache_stats {
 clv_cache_stats clv_cache_measure(const clv_cache *cache);
 /* Removes every entry and all notes of speeds, tuning and devices; other files stay. */
 clv_status clv_cache_clear(const clv_cache *cache);
-/* Removes the oldest entries until the rest fits the limit; several processes may do so at once. */
+/* Removes the oldest entries until the rest fits the limit; several processes may do this at the same time. */
 void clv_cache_evict(const clv_cache *cache);
 
 #endif

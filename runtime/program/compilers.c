@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Helper processes that compile programs: starts them, watches them, and takes their results. */
+/* Starts helper processes that compile programs, watches them, and takes their results. */
 #include "runtime/program/compilers.h"
 
 #include "base/alloc.h"
@@ -18,7 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const double patience_s = 300; /* for all helpers; then launches compile what is missing */
+static const double patience_s = 300; /* seconds for all helpers; then launches compile the rest */
 
 typedef struct campaign {
     clv_device *device;
@@ -44,8 +44,8 @@ static void add_kernel(clv_json *kernels, const clv_kernel_use *use)
         clv_json_add_int(local, NULL, (int64_t)use->local[i]);
 }
 
-/* Writes the list for the helpers. The lock is held, because another thread may build one of the programs,
- * which frees its source text. */
+/* Writes the list of programs for the helpers. The lock is held, because another thread may build one of the
+ * programs, which frees its source text. */
 static char *make_list(const campaign *c)
 {
     const clv_device *device = c->device;
@@ -113,7 +113,7 @@ static clv_status prepare(campaign *c)
     return CLV_OK;
 }
 
-/* Reads the complete lines "N SECONDS": program N is done. */
+/* Reads the complete lines "N SECONDS" of a helper; each says that program N is done. */
 static void read_lines(campaign *c, const clv_text *said)
 {
     const char *text = clv_text_get(said);
@@ -141,8 +141,8 @@ static int look(const char *doing, void *user)
     return c->progress ? c->progress(count_done(c), c->kernels, c->user) : 0;
 }
 
-/* Puts a helper's binary into the cache untested: a driver that takes its own binary for damaged says so
- * when it is loaded. */
+/* Puts a helper's binary into the cache untested: a driver that takes its own binary for damaged reports that when
+ * the binary is loaded. */
 static bool keep_binary(const campaign *c, size_t index)
 {
     enum { MOST_BYTES = 256 << 20 };

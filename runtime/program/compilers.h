@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Helper processes that compile programs: starts them, watches them, and takes their results. */
+/* Starts helper processes that compile programs, watches them, and takes their results. */
 #ifndef CLEAVE_RUNTIME_PROGRAM_COMPILERS_H
 #define CLEAVE_RUNTIME_PROGRAM_COMPILERS_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Turns a launch description into a running kernel: looks it up, checks it, sets its arguments, enqueues it. */
+/* Turns a launch description into a running kernel: looks up the kernel, checks it, sets its arguments, enqueues it. */
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/fork.h"
@@ -94,7 +94,7 @@ static clv_status get_kernel(clv_queue *queue, const clv_launch *launch, clv_ker
         if (k->source != launch->source || strcmp(k->name, launch->kernel) != 0 ||
             !same_defines(k->defines, launch->defines))
             continue;
-        *at = k->next; /* to the front: the next launch is often the same */
+        *at = k->next; /* move it to the front: the next launch is often the same */
         k->next = queue->kernels;
         *out = queue->kernels = k;
         return CLV_OK;
@@ -167,7 +167,7 @@ static clv_status set_arguments(clv_queue *queue, const clv_launch *launch, clv_
     uint64_t local = kernel->local_bytes;
     for (size_t i = 0; i < count; ++i)
         if (args[i].kind == CLV_ARG_LOCAL) local += args[i].bytes;
-    if (local > queue->device->facts->local_bytes) /* some drivers end the process for this */
+    if (local > queue->device->facts->local_bytes) /* some drivers end the process in this case */
         return clv_fail(CLV_E_ARGUMENT, "%s: needs %llu bytes of local memory, but %s has %llu",
                         launch->kernel, (unsigned long long)local, queue->device->label,
                         (unsigned long long)queue->device->facts->local_bytes);
@@ -239,8 +239,8 @@ static clv_status enqueue(clv_queue *queue, const clv_launch *launch, clv_kernel
     return clv_queue_note(queue, event, CLV_COMMAND_KERNEL, kernel->name, 0, done);
 }
 
-/* Enqueues a launch that compiles. Waits before and after it, so that the time is known. The kernel's own
- * time is subtracted where the driver's event times can be trusted. */
+/* Enqueues a launch that compiles. Waits before and after it to time the compilation. The kernel's own time is
+ * subtracted where the driver's event times can be trusted. */
 static clv_status enqueue_and_time(clv_queue *queue, const clv_launch *launch, clv_kernel *kernel,
                                    cl_uint dimensions, const clv_arg *args, size_t arg_count,
                                    clv_event **done)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The compiled programs of one device: built once, kept in memory, remembered on disk. */
+/* Keeps the compiled programs of one device: they are built once, kept in memory, and remembered on disk. */
 #include "runtime/program/program.h"
 
 #include "base/alloc.h"
@@ -32,7 +32,7 @@ static clv_program *find(clv_device *device, const clv_cl_source *source, const 
     return NULL;
 }
 
-/* Writes everything that the machine code depends on. */
+/* Writes everything that the machine code depends on into `key`. */
 static clv_status write_key(const clv_device *device, const clv_text *text, const char *options,
                             clv_text *key)
 {
@@ -272,7 +272,7 @@ void clv_programs_save(clv_device *device, bool ask)
             save_list(device, p);
         else
             save(device, p);
-        p->from_disk = true; /* also after a failure: it is not tried again */
+        p->from_disk = true; /* also after a failure: do not try again */
         p->news = false;
     }
     pthread_mutex_unlock(&device->program_lock);

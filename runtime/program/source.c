@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Prepares kernel text for a driver: resolves includes and names lines. */
+/* Prepares kernel source for a driver: resolves includes and inserts #line directives. */
 #include "runtime/program/source.h"
 
 #include "base/alloc.h"
@@ -12,8 +12,8 @@
 
 enum { MAX_HEADERS = 32, MAX_DEPTH = 8, MAX_SOURCE_BYTES = 4 << 20 };
 
-/* Clang tells of every vector that a CPU cannot pass in one register, and drivers print the number of such warnings on
- * standard error. It matters to binary interfaces alone, which kernels do not have. */
+/* Clang warns of every vector that a CPU cannot pass in one register, and drivers print the number of such warnings
+ * on standard error. The warnings concern only binary interfaces, which kernels do not have. */
 static const char without_psabi[] = "#if defined(__clang__) && defined(__has_warning)\n"
                                     "#if __has_warning(\"-Wpsabi\")\n"
                                     "#pragma clang diagnostic ignored \"-Wpsabi\"\n"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Prepares kernel text for a driver: resolves includes and names lines. */
+/* Prepares kernel source for a driver: resolves includes and inserts #line directives. */
 #ifndef CLEAVE_RUNTIME_PROGRAM_SOURCE_H
 #define CLEAVE_RUNTIME_PROGRAM_SOURCE_H
 

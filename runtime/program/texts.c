@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Kernels written at run time. */
+/* Keeps the source texts of kernels that are written at run time. */
 #include "runtime/program/texts.h"
 
 #include "base/alloc.h"

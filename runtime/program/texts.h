@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Kernels written at run time. Each text is kept once, for as long as the context lives, since programs
- * identify their source by its address. */
+/* Keeps the source texts of kernels that are written at run time. Each text is kept once, for as long as the context
+ * lives, since programs identify their source by its address. */
 #ifndef CLEAVE_RUNTIME_PROGRAM_TEXTS_H
 #define CLEAVE_RUNTIME_PROGRAM_TEXTS_H
 
@@ -10,7 +10,7 @@
 clv_status clv_texts_get(clv_context *context, const char *name, const char *text, size_t length,
                          const clv_cl_source **source);
 
-/* Made with the context; freed once its devices are closed. */
+/* Create and free the context's texts. Free them once the context's devices are closed. */
 clv_status clv_texts_make(clv_context *context);
 void clv_texts_free(clv_context *context);
 

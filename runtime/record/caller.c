@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* State of the calling thread. */
+/* Holds the state of the calling thread. */
 #include "runtime/record/caller.h"
 
 static _Thread_local clv_caller here;

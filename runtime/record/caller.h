@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* State of the calling thread: its number, the job it works for, how long it has waited. Apart from this a
- * thread has only its error message (base/status.c). */
+/* Holds the state of the calling thread: its number, the job it works for, how long it has waited. The only other
+ * state of a thread is its error message (base/status.c). */
 #ifndef CLEAVE_RUNTIME_RECORD_CALLER_H
 #define CLEAVE_RUNTIME_RECORD_CALLER_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Turns OpenCL's results into statuses and messages. */
+/* Turns OpenCL's error codes into statuses and messages. */
 #include "runtime/record/cl_status.h"
 
 #include "base/error.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Turns OpenCL's results into statuses and messages. */
+/* Turns OpenCL's error codes into statuses and messages. */
 #ifndef CLEAVE_RUNTIME_RECORD_CL_STATUS_H
 #define CLEAVE_RUNTIME_RECORD_CL_STATUS_H
 
@@ -11,11 +11,11 @@
  * CL_OUT_OF_RESOURCES (-5)". `what` may be NULL. Codes that mean lack of memory give CLV_E_DEVICE_MEMORY,
  * others CLV_E_DEVICE. */
 clv_status clv_cl_fail(const clv_device *device, const char *call, const char *what, cl_int code);
-#ifdef __clang_analyzer__ /* it cannot see that a failure is never CLV_OK */
+#ifdef __clang_analyzer__ /* the analyzer cannot see that a failure is never CLV_OK */
 #define clv_cl_fail(device, call, what, code) \
     ((clv_cl_fail)((device), (call), (what), (code)), CLV_E_DEVICE)
 #endif
 
-bool clv_cl_is_memory(cl_int code); /* one of the codes that drivers use for "no room" */
+bool clv_cl_is_memory(cl_int code); /* true for the codes that drivers use for "no room" */
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The record of a context: the caller's wishes, the chosen devices, what they share, and one pointer to each
+/* Defines the record of a context: the caller's wishes, the chosen devices, what they share, and one pointer to each
  * part.
  *
- * All of runtime/ reads it. context/context.c makes the record and its parts and frees both. Only the file
+ * All of runtime/ reads the record. context/context.c makes the record and its parts and frees both. Only the file
  * that a part is named for looks inside that part, and no part calls its owner. */
 #ifndef CLEAVE_RUNTIME_RECORD_CONTEXT_H
 #define CLEAVE_RUNTIME_RECORD_CONTEXT_H
@@ -19,30 +19,30 @@
 struct clv_context {
     /* ---- wishes and choices: constant once the context is made ---- */
     clv_probe_report *probe;
-    unsigned born; /* base/fork.h */
+    unsigned born; /* fork generation: base/fork.h */
     clv_mode mode;
     char reason[320];
     clv_device *devices; /* candidates for jobs, best first */
     size_t device_count;
     clv_schedule schedule;
     size_t batch;
-    unsigned plain_threads; /* of the plain C path; 0: as many as this process may use */
+    unsigned plain_threads; /* threads of the plain C path; 0: as many as this process may use */
     uint64_t memory_bytes;
     double memory_fraction;
-    uint64_t tensor_bytes; /* 0: each device's budget */
+    uint64_t tensor_bytes; /* limit of kept tensors; 0: each device's budget */
     bool tuning, checks, binding, event_times;
     unsigned compilers; /* most helper processes that compile at once */
-    char *helper;       /* their program's path; NULL: the installed one */
-    bool ordered;       /* the caller named devices or a mode: no stand-in from the start */
+    char *helper;       /* path of the helper program; NULL: the installed one */
+    bool ordered;       /* the caller named devices or a mode: no fallback at the start */
     char trace_path[CLV_PATH_MOST]; /* CLEAVE_TRACE; "": none */
 
     /* ---- what is kept on disk, and the trace ---- */
     struct clv_cache *cache; /* compiled programs; program/cache.h */
     clv_notes speeds, tuned;
-    clv_trace *trace; /* NULL: none is kept */
+    clv_trace *trace; /* NULL: no trace is kept */
 
     /* ---- parts ---- */
-    const struct clv_spread *spread;   /* who else does units of jobs; NULL: nobody; job/spread.h */
+    const struct clv_spread *spread;   /* other processes that do units; NULL: none; job/spread.h */
     struct clv_texts *texts;           /* generated kernels; program/texts.h */
     clv_mutex job_lock;                /* one job at a time; taken by clv_jobs_lock (job/turn.h) */
     atomic_bool preparing;             /* calls only note their kernels; context/prepare.h */
@@ -50,13 +50,13 @@ struct clv_context {
     clv_mutex shelf_lock;              /* guards the shelf and the spare memory */
     struct clv_run *shelf;             /* runs that no job uses at present; job/run.h */
     void *spare;                       /* memory that no call uses at present; device/spare.h */
-    size_t spare_bytes;                /* its size */
+    size_t spare_bytes;                /* size of `spare` */
     struct clv_plain *late;            /* threads not begun yet, under job_lock; job/plain.h */
-    struct clv_engine *engine;         /* of flat calls, made by the first, under job_lock */
+    struct clv_engine *engine;         /* for flat calls; the first one makes it, under job_lock */
     struct clv_offload_table *offload; /* known speeds of host and device; offload/table.h */
-    clv_mutex array_lock;              /* guards the statistics */
+    clv_mutex array_lock;              /* guards array_stats */
     clv_array_stats array_stats;       /* host/array/ counts them */
-    struct clv_context *next_left;     /* freed while a device hung; context/free.c */
+    struct clv_context *next_left;     /* next context freed while a device hung; context/free.c */
 };
 
 #endif

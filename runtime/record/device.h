@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The record of a device: what is known of it, what it may use, its OpenCL handles, and one pointer to each
- * of its parts.
+/* Defines the record of a device: its facts, what it may use, its OpenCL handles, and one pointer to each of its
+ * parts.
  *
- * All of runtime/ reads it. context/devices.c makes the record and its parts and frees both. Only the file
+ * All of runtime/ reads the record. context/devices.c makes the record and its parts and frees both. Only the file
  * that a part is named for looks inside that part, and no part calls its owner. */
 #ifndef CLEAVE_RUNTIME_RECORD_DEVICE_H
 #define CLEAVE_RUNTIME_RECORD_DEVICE_H
@@ -24,23 +24,23 @@ typedef enum clv_device_state {
     CLV_DEVICE_QUARANTINED, /* failed to open, failed its check, or was lost; `trouble` says why */
 } clv_device_state;
 
-/* What compilers cost since the device was opened: the time that callers waited for them. */
+/* The cost of compilers since the device was opened: the time that callers waited for them. */
 typedef struct clv_compile_cost {
     size_t programs, kernels;
     double seconds;
 } clv_compile_cost;
 
 struct clv_device {
-    /* ---- facts and wishes: set before anybody uses the device, and constant from then on ---- */
+    /* ---- facts and wishes: set before the device is used, and constant from then on --------- */
     const clv_probe_report *probe;
     size_t probe_index; /* index of the device in the report */
-    unsigned born;      /* base/fork.h */
+    unsigned born;      /* fork generation: base/fork.h */
     const clv_probe_device *facts;
-    char *identity;                /* everything that a binary for it depends on */
+    char *identity;                /* everything that a binary for the device depends on */
     const struct clv_cache *cache; /* of programs; program/cache.h */
-    struct clv_trace *trace;       /* NULL: none is kept; record/trace.h */
-    bool check;                    /* it is used only after its qualification */
-    bool bind;                     /* its threads may be bound to cores */
+    struct clv_trace *trace;       /* NULL: no trace is kept; record/trace.h */
+    bool check;                    /* use the device only after its qualification */
+    bool bind;                     /* the driver's threads may be bound to cores */
     char *
         driver_cache; /* where the driver itself keeps the kernels that it has compiled, as text; NULL: nowhere */
     const char *helper; /* program of the helper processes; NULL: the installed one */
@@ -57,9 +57,9 @@ struct clv_device {
 
     /* ---- handles and state: device/device.c ---- */
     clv_mutex lock;       /* guards state, budget, pool and tensors */
-    clv_mutex check_lock; /* guards the qualification; the first part's, for all parts */
+    clv_mutex check_lock; /* guards the qualification; all parts use the first part's */
     bool checked;
-    clv_qualification found;        /* once `checked`, for all parts */
+    clv_qualification found;        /* valid once `checked`, for all parts */
     double check_s;                 /* seconds the check took on this device; 0: it was on record */
     _Atomic clv_device_state state; /* written under the lock */
     clv_error trouble;
@@ -70,7 +70,7 @@ struct clv_device {
     bool trust_profiling;  /* event times can be used */
     uint64_t loop_limit;   /* loop turns that a work-item survives; CLV_UNKNOWN: no limit */
     atomic_bool compiling; /* its thread waits for the driver's compiler */
-    bool closed;           /* its thread has ended and it holds nothing in OpenCL any more */
+    bool closed;           /* its thread has ended, and it holds no OpenCL object any more */
     atomic_bool hung; /* its thread hangs in the driver and was given up: no job counts on it */
     _Atomic uint64_t budget; /* bytes we allow ourselves; lowered when they prove too many */
 
@@ -82,7 +82,7 @@ struct clv_device {
     struct clv_program *programs;      /* program/program.h */
     clv_compile_cost compiled;         /* guarded by program_lock */
     clv_mutex ahead_lock;              /* held to compile ahead (program/ahead.c); as check_lock */
-    uint64_t rehearsed[CLV_REHEARSED]; /* of jobs; only the feeder's thread (job/rehearsal.c) */
+    uint64_t rehearsed[CLV_REHEARSED]; /* job hashes; only for its thread (job/rehearsal.c) */
     unsigned rehearsed_count;
     struct clv_feeder *feeder; /* its thread, made by the first job; device/feeder.h */
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the runtime has learnt, as lines "key = value". */
+/* Keeps what the runtime has learnt, as lines "key = value". */
 #include "runtime/record/notes.h"
 
 #include "base/alloc.h"
@@ -14,7 +14,7 @@ enum { MAX_NOTES = 10000, MAX_FILE_BYTES = 4 << 20, USUAL_BYTES = 64 };
 
 typedef struct clv_note {
     char *key, *value;
-    size_t room; /* of the value */
+    size_t room; /* bytes that `value` has room for */
     bool mine;   /* set by this process: wins over the file */
 } clv_note;
 
@@ -25,7 +25,7 @@ static clv_note *find(clv_notes *notes, const char *key)
     return NULL;
 }
 
-/* A new note with room for a value; NULL without memory. */
+/* Adds a note with room for a value; returns NULL without memory. */
 static clv_note *add(clv_notes *notes, const char *key, size_t bytes)
 {
     clv_note note = { .key = clv_strdup(key) };
@@ -80,7 +80,7 @@ void clv_notes_open(clv_notes *notes, const char *directory, const char *name, c
 static void write_file(clv_notes *notes)
 {
     clv_text text = { 0 };
-    read_file(notes); /* others may have written since */
+    read_file(notes); /* other processes may have written since */
     clv_text_add(&text, "# %s\n", notes->title);
     for (size_t i = 0; i < notes->count; ++i)
         clv_text_add(&text, "%s = %s\n", notes->items[i].key, notes->items[i].value);

@@ -74,7 +74,8 @@ void clv_trace_note(clv_trace *trace, const clv_device *device, double when, con
     add(trace, &e);
 }
 
-/* Processes are numbered in the order in which devices appear; 0 is the host. */
+/* Returns the number of a device's process in the trace. Devices are numbered in the order in which they appear; 0 is
+ * the host. */
 static int process_of(const clv_device **seen, size_t *seen_count, const clv_device *device)
 {
     if (!device) return 0;

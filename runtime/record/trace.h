@@ -14,7 +14,7 @@ void clv_trace_free(clv_trace *trace);
  * copied. */
 void clv_trace_span(clv_trace *trace, const clv_device *device, unsigned track, const char *name,
                     double start, double end, size_t bytes);
-/* Adds a note of a decision at one moment. */
+/* Adds a note of a decision made at the time `when`. */
 void clv_trace_note(clv_trace *trace, const clv_device *device, double when, const char *text);
 
 clv_status clv_trace_write(clv_trace *trace, const char *path);
