@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* clv_specfit, clv_specfit_at and clv_specfit_scan: make the plan of a run, and run it. */
+/* Implements clv_specfit, clv_specfit_at and clv_specfit_scan: each makes the plan of a run and runs that plan. */
 #include "host/spectra/spectra_again.h"
 #include "host/spectra/spectra_job.h"
 
@@ -10,7 +10,7 @@
 #include <math.h>
 #include <string.h>
 
-/* What to do with the stars: a fit, values at points, or values along velocity. */
+/* What a call computes for the stars: a fit, the values at given points, or the values along velocity. */
 typedef struct order {
     const char *name;
     const double *points;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fits some of the stars again: without their outliers, and from other points where the minimum is ambiguous. */
+/* Fits some stars again: without their outliers, and, where the minimum is ambiguous, from other starting points. */
 #include "host/spectra/spectra_again.h"
 
 #include "host/spectra/spectra_job.h"
@@ -11,7 +11,7 @@
 #include <math.h>
 #include <string.h>
 
-/* Fits stars again without their outliers, and replaces their results. */
+/* Fits stars again without the pixels in their masks of outliers, and replaces their results. */
 static clv_status fit_masked(clv_context *context, const clv_spectra_plan *plan,
                              const size_t *number, size_t count, const clv_star_masks *masks,
                              clv_report *report)
@@ -57,7 +57,8 @@ static clv_status find_outliers(const clv_spectra_plan *plan, size_t *number, si
     return status;
 }
 
-/* Leaves out outliers and fits their stars again, until there are no more, at most CLV_REJECT_ROUNDS times. */
+/* Rejects outliers and fits the affected stars again, until no star's outliers change, at most CLV_REJECT_ROUNDS
+ * times. */
 static clv_status reject(clv_context *context, const clv_spectra_plan *plan, size_t *number,
                          clv_star_masks *masks, clv_report *report)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fits some of the stars again: without their outliers, and from other points where the minimum is ambiguous. */
+/* Fits some stars again: without their outliers, and, where the minimum is ambiguous, from other starting points. */
 #ifndef CLEAVE_HOST_SPECTRA_SPECTRA_AGAIN_H
 #define CLEAVE_HOST_SPECTRA_SPECTRA_AGAIN_H
 
@@ -12,26 +12,26 @@ clv_status clv_spectra_fit_again(clv_context *context, const clv_spectra_plan *p
                                  clv_report *report);
 
 /* ---- spectra_listed.c ---- */
-/* Which stars to fit again, and how. */
+/* A list of stars to fit again, and how to fit them. */
 typedef struct clv_again {
-    const size_t *number; /* [count] of the stars */
+    const size_t *number; /* [count] indices of the stars in the plan */
     size_t count;
-    const clv_star_masks *masks; /* of all stars */
-    const double *begin;         /* [count,starts,6] points to fit from; NULL: the usual ones */
+    const clv_star_masks *masks; /* of all stars of the plan */
+    const double *begin;         /* [count,starts,6] points to fit from; NULL: the usual points */
     unsigned starts;
     bool models;
     double *
         scans; /* [count,velocities of the start's grid] values at the points in place of a fit; NULL: fit */
 } clv_again;
 
-/* Fits the stars of `again` without the pixels in their masks. The caller clears results [again->count].
- * `peaks`: as in clv_spectra_run. */
+/* Fits the stars of `again` without the pixels in their masks. The caller clears the `again->count` results before the
+ * call. `peaks`: as in clv_spectra_run. */
 clv_status clv_fit_listed(clv_context *context, const clv_spectra_plan *plan,
                           const clv_again *again, clv_specfit_result *results, float *peaks,
                           clv_report *report);
-/* Replaces a result by a newer one, which is empty afterwards. */
+/* Frees the result `to` and moves the newer result `by` into it; `by` is empty afterwards. */
 void clv_replace_result(clv_specfit_result *to, clv_specfit_result *by);
-/* Returns the step of the start's grid of velocities, km/s. */
+/* Returns the step, in km/s, of the grid of velocities that the search for start values tries. */
 double clv_scan_step(const clv_spectra_plan *plan);
 
 /* ---- spectra_elsewhere.c ---- */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Checks the input of a fit: library, stars, options, priors. */
+/* Checks the input of a fit: the library, the stars, the options and the priors. */
 #include "host/spectra/spectra_tables.h"
 
 #include "base/alloc.h"
@@ -157,7 +157,8 @@ clv_status clv_plan_check_grid(const clv_spectra_plan *plan, const clv_spectra_g
     return CLV_OK;
 }
 
-/* Limits of a library in float32 may lie a rounding error inside of the number that its author wrote. */
+/* Returns the tolerance for an unknown's limits: the library stores its limits in float32, so that they may lie a
+ * rounding error inside the limits that its author wrote. */
 static double rounding(const clv_spectra_plan *plan, int k)
 {
     return FLT_EPSILON * fmax(fabs(plan->box.low[k]), fabs(plan->box.high[k]));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fits stars from other points where the minimum is ambiguous. */
+/* Fits stars whose minimum is ambiguous from other starting points. */
 #include "host/spectra/spectra_again.h"
 
 #include "host/spectra/spectra_grid.h"
@@ -12,15 +12,15 @@
 
 enum { N = CLV_SPECTRA_UNKNOWNS };
 
-/* If a star may have a lower minimum, it is also fitted from further points, at most MOST in a round:
- *   1. low minima along velocity, if its template hardly lowers chi-square, or if it rotates fast and has a weak
+/* A star that may have a lower minimum is also fitted from further points, at most MOST per round:
+ *   1. from low minima along velocity, if its template hardly lowers chi-square, or if it rotates fast and has a weak
  *      template;
- *   2. both ends of the range of its least certain parameter; other rotations, if its template is weak; and the other
- *      minima of the cross-correlation;
- *   3. both ends again, with its other parameters as they are; both ends of its other uncertain parameters; and
- *      further rotations, if there is room;
- *   4. the cells around its point, if it ended where faces of cells of a grid cross;
- *   5. the other faces of a gap, if it ended at a face of one in a grid. */
+ *   2. from both ends of the range of its least certain parameter; from other rotations, if its template is weak; and
+ *      from the other minima of the cross-correlation;
+ *   3. from both ends of that range again, but with the star's other parameters unchanged; from both ends of the
+ *      ranges of its other uncertain parameters; and from further rotations, if the round has room for them;
+ *   4. from the neighbouring cells of a grid, if the fit ended where faces of cells cross;
+ *   5. from the other faces of a gap in a grid, if the fit ended at a face of the gap. */
 enum { ENDS = 2, ROTATIONS = 4, FURTHER = 2, MOST = ENDS + ROTATIONS + CLV_SPECTRA_PEAKS - 1 };
 static const double rotation[ROTATIONS] = { 0, 20, 50, 120 },
                     further[FURTHER] = { 8, 250 }; /* km/s */
@@ -38,7 +38,8 @@ static bool is_held(const clv_spectra_plan *plan, size_t star, int a)
     return plan->stars.priors && plan->stars.priors[star].fixed[a];
 }
 
-/* Moves a point into the box and into a whole cell of a grid, and sets its held unknowns to their values. */
+/* Moves a point into the box and into a grid cell that has all its corners, and sets the held unknowns to the values at
+ * which they are held. */
 static void settle(const clv_spectra_plan *plan, size_t star, double x[N])
 {
     for (int a = 0; a < N; ++a) {
@@ -63,7 +64,7 @@ static void move_to(const clv_spectra_plan *plan, size_t star, const clv_specfit
     settle(plan, star, x);
 }
 
-/* Returns the parameter whose error is the largest part of its range; -1 if all are held. */
+/* Returns the parameter whose error is the largest share of the parameter's range; -1 if all are held. */
 static int least_certain(const clv_spectra_plan *plan, size_t star, const clv_specfit_result *r)
 {
     const double error[N] = { 0, 0, r->teff_error, r->logg_error, r->feh_error, r->alpha_error };
@@ -88,7 +89,7 @@ static void begin_at_peak(const clv_spectra_plan *plan, size_t star,
     settle(plan, star, x);
 }
 
-/* Returns by how much the template lowers chi-square. */
+/* Returns by how much the template lowers chi-square below that of a continuum alone. */
 static double gained(const clv_spectra_plan *plan, const clv_specfit_result *r)
 {
     double chi = 0;
@@ -97,7 +98,7 @@ static double gained(const clv_spectra_plan *plan, const clv_specfit_result *r)
     return chi;
 }
 
-/* Sets both ends of a parameter's range, and returns the number of points. */
+/* Sets points at both ends of a parameter's range, and returns the number of points. */
 static size_t set_ends(const clv_spectra_plan *plan, size_t star, int a, double x[ENDS][N])
 {
     move_to(plan, star, &plan->run.results[star], a, plan->box.low[a], x[0]);
@@ -105,7 +106,7 @@ static size_t set_ends(const clv_spectra_plan *plan, size_t star, int a, double 
     return ENDS;
 }
 
-/* Sets points of the same star at other rotations, and returns their number. */
+/* Sets points that differ from the star's fit in their rotation, and returns their number. */
 static size_t set_rotations(const clv_spectra_plan *plan, size_t star, const double *vsini,
                             size_t count, double x[][N])
 {
@@ -115,7 +116,7 @@ static size_t set_rotations(const clv_spectra_plan *plan, size_t star, const dou
     return count;
 }
 
-/* Set the points of a round and return their number. */
+/* Type of the functions that set the points of one round for a star; they return the number of points. */
 typedef size_t set_points(const clv_spectra_plan *plan, size_t star, double x[MOST][N]);
 
 static size_t set_first(const clv_spectra_plan *plan, size_t star, double x[MOST][N])
@@ -138,7 +139,7 @@ static size_t set_second(const clv_spectra_plan *plan, size_t star, double x[MOS
     const int least = least_certain(plan, star, r);
     size_t count = 0;
     if (!(r->warnings & uncertain)) return 0;
-    for (int end = 0; end < ENDS && least >= 0; ++end) { /* the covariance may mislead */
+    for (int end = 0; end < ENDS && least >= 0; ++end) { /* the covariance may be wrong */
         const double from[N] = { r->velocity, r->vsini, r->teff, r->logg, r->feh, r->alpha };
         memcpy(x[count], from, sizeof from);
         x[count][least] = end ? plan->box.high[least] : plan->box.low[least];
@@ -153,9 +154,8 @@ static size_t set_second(const clv_spectra_plan *plan, size_t star, double x[MOS
     return count + set_rotations(plan, star, further, FURTHER, x + count);
 }
 
-/* Sets points just inside of the cells of a grid that meet at the fit's point, if it ended where faces cross.
- * Interpolation has a slope of its own in each of these cells, while the fit only looked across all the faces at
- * once. */
+/* If the fit ended where faces of grid cells cross, sets a point just inside each of the cells that meet there. The
+ * interpolated flux has another slope in each of these cells, but the fit only tried to cross all the faces at once. */
 static size_t set_beside(const clv_spectra_plan *plan, size_t star, double x[MOST][N])
 {
     const clv_specfit_result *r = &plan->run.results[star];
@@ -182,8 +182,8 @@ static size_t set_beside(const clv_spectra_plan *plan, size_t star, double x[MOS
     return count;
 }
 
-/* Sets points at the other faces of a gap in a grid, if the fit ended at one, and in the cells beside its own along
- * that face: cells that lack a corner may leave one minimum at each face, and in each cell. */
+/* If the fit ended at a face of a gap in a grid, sets points at the gap's other faces, and in the cells beside the
+ * fit's cell along that face: there may be one minimum at each face of a gap, and one in each cell along it. */
 static size_t set_around(const clv_spectra_plan *plan, size_t star, double x[MOST][N])
 {
     const clv_specfit_result *r = &plan->run.results[star];
@@ -212,7 +212,7 @@ static size_t set_around(const clv_spectra_plan *plan, size_t star, double x[MOS
     return count;
 }
 
-/* Returns the value that the fit has minimised. */
+/* Returns the value that the fit minimised for a star. */
 static double height_of(const clv_spectra_plan *plan, size_t star, const clv_specfit_result *r)
 {
     const double x[N] = { r->velocity, r->vsini, r->teff, r->logg, r->feh, r->alpha };
@@ -225,7 +225,7 @@ static double height_of(const clv_spectra_plan *plan, size_t star, const clv_spe
     return value;
 }
 
-/* Keeps the lower one of two results of a star. */
+/* Keeps the result with the lower minimum: a star's present one in the plan, or `other`. */
 static void keep_lower(const clv_spectra_plan *plan, size_t star, clv_specfit_result *other)
 {
     clv_specfit_result *r = &plan->run.results[star];
@@ -237,8 +237,8 @@ static void keep_lower(const clv_spectra_plan *plan, size_t star, clv_specfit_re
     r->starts_agreed = same ? agreed + more : lower ? more : agreed;
 }
 
-/* Fits the stars number[0..count) from the points [count,MOST], of which unused ones are NaN, and keeps their lowest
- * minima. */
+/* Fits the stars number[0..count) from the points [count,MOST], where NaN marks an unused point, and stores each star's
+ * lowest minimum. */
 static clv_status fit_from(clv_context *context, const clv_spectra_plan *plan, const size_t *number,
                            size_t count, const clv_star_masks *masks, const double *points,
                            bool models, clv_report *report)
@@ -264,7 +264,7 @@ static void clear_points(double x[MOST][N])
             x[k][a] = NAN;
 }
 
-/* Fits ambiguous stars from the points that `set` chooses. */
+/* Runs one round: fits ambiguous stars from the points that `set` chooses. */
 static clv_status fit_round(clv_context *context, const clv_spectra_plan *plan, set_points *set,
                             size_t *number, const clv_star_masks *masks, bool models,
                             clv_report *report)
@@ -287,8 +287,8 @@ static clv_status fit_round(clv_context *context, const clv_spectra_plan *plan, 
 
 /* ---- a search along velocity ------------------------------------------------------------------- */
 
-/* Templates of a star's scans: that of its fit, those of the cross-correlation's minima, and three of the whole range
- * of temperatures; each without rotation and with a fast one. */
+/* A star is scanned with the template of its fit, with the templates of the cross-correlation's minima, and with three
+ * templates spread over the range of temperatures; with each of them once without rotation and once with a fast one. */
 enum {
     GENERAL = 3,
     TEMPLATES = 1 + CLV_SPECTRA_PEAKS + GENERAL,
@@ -296,10 +296,10 @@ enum {
     SCANS = TEMPLATES * SPEEDS
 };
 static const double speed[SPEEDS] = { 0, 200 }, /* km/s, of a scan */
-    begun[SPEEDS] = { 20, 200 },                /* of the fit from its minimum */
-    general[GENERAL] = { 0.15, 0.45, 0.8 };     /* part of the range of ln teff */
+    begun[SPEEDS] = { 20, 200 },                /* of the fit from the scan's minimum */
+    general[GENERAL] = { 0.15, 0.45, 0.8 };     /* fraction of the range of ln teff */
 
-/* Sets the template of a scan. */
+/* Sets `x` to the parameters and the rotation of the template with which scan number `scan` is made. */
 static void set_scan(const clv_spectra_plan *plan, size_t star, size_t scan, double x[N])
 {
     const float *peaks = plan->run.peaks + star * CLV_SPECTRA_FOUND_BY_STAR;
@@ -321,7 +321,7 @@ static void set_scan(const clv_spectra_plan *plan, size_t star, size_t scan, dou
     settle(plan, star, x);
 }
 
-/* Sets the points of a star to the lowest minima of its scans that are CLV_SPECTRA_APART. */
+/* Sets the points of a star to the lowest minima of its scans that lie at least CLV_SPECTRA_APART from each other. */
 static void set_minima(const clv_spectra_plan *plan, size_t star, const double *values,
                        double templates[SCANS][N], double x[MOST][N])
 {
@@ -346,9 +346,9 @@ static void set_minima(const clv_spectra_plan *plan, size_t star, const double *
     }
 }
 
-/* Searches other velocities for stars whose fit is hardly better than a continuum, and for stars that seem to rotate
- * fast, but have a weak template. The cross-correlation may miss these velocities, because it divides by a continuum,
- * does not rotate its templates, and keeps only the best velocity of each. */
+/* Tries other velocities for stars whose fit is hardly better than a continuum, and for stars that seem to rotate fast
+ * but have a weak template. The cross-correlation may miss their velocities, because it divides by a continuum, does
+ * not broaden its templates by rotation, and finds only the best velocity of each template. */
 static clv_status search_velocities(clv_context *context, const clv_spectra_plan *plan,
                                     size_t *number, const clv_star_masks *masks, bool models,
                                     clv_report *report)

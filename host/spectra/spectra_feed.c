@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Prepares stars on the host's cores, ahead of the devices that will ask for them. Continuum, masks and start arrays
- * take a millisecond or two per star, longer than a card needs for the whole fit. */
+/* Prepares stars on the host's cores before the devices ask for these stars. The continuum, the masks and the start
+ * arrays take one or two milliseconds per star, which is longer than the whole fit takes on a graphics card. */
 #include "host/spectra/spectra_feed.h"
 
 #include "base/alloc.h"
@@ -9,7 +9,7 @@
 enum { MOST_THREADS = 64, MOST_RANGES = 2 * CLV_MAX_WORKERS, AHEAD_BYTES = 128 << 20 };
 enum { NOT_BEGUN, BUSY, READY };
 
-/* The stars for which a caller is waiting. */
+/* A range of stars for which a caller is waiting. */
 typedef struct range {
     size_t next, end; /* empty: next == end */
 } range;
@@ -36,7 +36,7 @@ static void free_pack(clv_star_pack *pack)
     clv_free(pack);
 }
 
-/* Takes or creates a pack; the caller holds the lock. Returns NULL if there is no memory. */
+/* Takes a free pack, or creates one; the caller holds the lock. Returns NULL if memory is out. */
 static clv_star_pack *new_pack(clv_star_feed *feed)
 {
     const clv_spectra_plan *plan = feed->plan;
@@ -65,7 +65,7 @@ static void swap(float **a, float **b)
     *a = *b, *b = kept;
 }
 
-/* Prepares a star that is NOT_BEGUN. The caller holds the lock, which is released during the work. */
+/* Prepares a star that is NOT_BEGUN. The caller holds the lock; the function releases it during the work. */
 static clv_status prepare(clv_star_feed *feed, size_t star, clv_star_data *scratch)
 {
     clv_star_pack *pack = new_pack(feed);
@@ -86,11 +86,11 @@ static clv_status prepare(clv_star_feed *feed, size_t star, clv_star_data *scrat
     return status;
 }
 
-/* Chooses the next star to prepare; those for which a caller waits come first. */
+/* Chooses the next star to prepare: stars for which a caller waits come first. Returns false if there is none. */
 static bool choose(clv_star_feed *feed, size_t *star)
 {
     if (!feed->spare && feed->made >= feed->most)
-        return false; /* a waiting caller may still create packs, and goes on */
+        return false; /* the limit holds for helpers only: a waiting caller still creates packs */
     for (size_t i = 0; i < MOST_RANGES; ++i)
         for (range *r = &feed->wanted[i]; r->next < r->end;) {
             *star = r->next++;
@@ -115,7 +115,7 @@ static void *help(void *argument)
         if (!choose(feed, &star))
             pthread_cond_wait(&feed->changed, &feed->lock);
         else
-            (void)prepare(feed, star, &scratch); /* a caller that wants it will get the error */
+            (void)prepare(feed, star, &scratch); /* a caller of this star will get the error */
     }
     pthread_mutex_unlock(&feed->lock);
     clv_star_data_clear(&scratch);
@@ -174,7 +174,7 @@ static void start_threads(clv_star_feed *feed)
     while (feed->started + 1 < feed->threads &&
            clv_thread_start(&feed->thread[feed->started], "cleave-stars", help, feed))
         ++feed->started;
-    feed->threads = feed->started + 1; /* does not try again to start the others */
+    feed->threads = feed->started + 1; /* later calls do not retry threads that failed to start */
 }
 
 static clv_status take(clv_star_feed *feed, size_t star, clv_star_data *scratch,
@@ -191,7 +191,7 @@ static clv_status take(clv_star_feed *feed, size_t star, clv_star_data *scratch,
     return CLV_OK;
 }
 
-/* Returns an empty range in `wanted`; NULL if there are so many callers that the helpers need not know of one more. */
+/* Returns an unused range of `wanted`; NULL if all are used, when the helpers already have enough stars to prepare. */
 static range *free_range(clv_star_feed *feed)
 {
     for (size_t i = 0; i < MOST_RANGES; ++i)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The results of a fit from the states that the kernels leave: errors, warnings, models. Also runs a plan's job. */
+/* Computes the results of a fit (errors, warnings, models) from the states that the kernels leave, and runs a plan's
+ * job. */
 #include "host/spectra/spectra_pass.h"
 
 #include "base/alloc.h"
@@ -12,14 +13,14 @@
 
 enum { N = CLV_SPECTRA_UNKNOWNS };
 
-static const double bad_fit = 3; /* chi-square per degree of freedom */
+static const double bad_fit = 3; /* warns above this chi-square per degree of freedom */
 
 static double at(const float *normal, size_t a, size_t b)
 {
     return (double)(a >= b ? normal[a * (a + 1) / 2 + b] : normal[b * (b + 1) / 2 + a]);
 }
 
-/* Inverts the block of the unknowns which[0..n), after scaling it to a unit diagonal. */
+/* Inverts the block of the normal matrix for the unknowns which[0..n), after scaling the block to a unit diagonal. */
 static bool invert(const float *normal, const size_t *which, size_t n, double *out)
 {
     double l[N][N], x[N];
@@ -85,7 +86,8 @@ static bool near_limit(double x, double low, double high, double by)
     return x < low + by || x > high - by;
 }
 
-/* Returns whether a free parameter is nearly in a cell of a grid that lacks a corner. Fits do not enter such cells. */
+/* Returns whether a slightly different value of a free parameter lies in a grid cell that lacks a corner. Fits do not
+ * enter such cells. */
 static bool near_gap(const clv_spectra_plan *plan, unsigned fixed, const clv_specfit_result *r)
 {
     static const double by[4] = { 10, 0.01, 0.01, 0.01 }; /* K; dex */
@@ -154,8 +156,8 @@ static clv_status keep_models(const clv_spectra_plan *plan, const clv_star_facts
     return CLV_OK;
 }
 
-/* Returns the minimised value. It includes the penalty for points outside a grid of templates: a fit that is stuck
- * there has the template of the nearest node, which may be the better one by itself. */
+/* Returns the value that the fit minimised. It includes the penalty for points outside a grid of templates, because a
+ * fit that ends outside has the template of the nearest node, which without the penalty might seem the best fit. */
 static double height_of(const float *s)
 {
     return (double)s[CLV_S_VALUE] + (double)s[CLV_S_LOST] + (double)s[CLV_S_PENALTY] +
@@ -242,7 +244,7 @@ clv_status clv_spectra_commit(const clv_slot *slot, size_t first, size_t count, 
                               items * plan->sizes.all_pixels * sizeof *models, &models));
     for (size_t i = 0; i < count; ++i) {
         const clv_star_facts facts = all[i];
-        for (size_t k = 0; plan->wish.points && k < starts; ++k) /* every point is a result */
+        for (size_t k = 0; plan->wish.points && k < starts; ++k) /* one result per given point */
             CLV_TRY(finish_star(plan, &facts, 1, states + (i * starts + k) * CLV_SPECTRA_STATE,
                                 found + CLV_SPECTRA_FOUND_BY_STAR * i,
                                 models ? models + (i * starts + k) * plan->sizes.all_pixels : NULL,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Resolution, normal equations, hulls and moments; in float64. */
+/* Computes in float64 the rows of the resolution matrix, the normal equations of a spectrum, convex hulls, and the
+ * moments along velocity. */
 #include "host/spectra/spectra_math.h"
 
 #include "base/alloc.h"
@@ -12,7 +13,7 @@
 
 /* ---- resolution ---------------------------------------------------------------------------- */
 
-/* Factors the matrix of the sampled Gaussian in place, with row exchanges. */
+/* Factors the matrix of the sampled Gaussian in place, with row exchanges, which it writes to `swap`. */
 static bool factor(double *g, size_t *swap, size_t n)
 {
     for (size_t c = 0; c < n; ++c) {
@@ -68,7 +69,7 @@ clv_status clv_resolution_rows(const float *raw, size_t nd, size_t pixels, doubl
     for (size_t k = 0; !status && k < pixels; ++k) {
         double *row = out + k * nd;
         sums[k] = 0;
-        for (size_t m = 0; m < nd; ++m) { /* raw keeps columns aligned, highest offset first */
+        for (size_t m = 0; m < nd; ++m) { /* raw is aligned by columns, highest offset first */
             const size_t at = k + m;
             const bool inside = at >= half && at - half < pixels;
             row[m] = inside ? (double)raw[(nd - 1 - m) * pixels + at - half] : 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Templates from a regular grid of parameters; in float64. */
+/* Interpolates templates in a regular grid of parameters, in float64, and finds the grid's cells around a point. */
 #include "host/spectra/spectra_grid.h"
 
 #include "base/alloc.h"
@@ -52,7 +52,7 @@ static size_t node_of(const clv_spectra_arm *a, const size_t at[AXES])
     return ((at[0] * a->nodes[1] + at[1]) * a->nodes[2] + at[2]) * a->nodes[3] + at[3];
 }
 
-/* Finds the row of the node nearest to q; returns its distance. */
+/* Finds the row of the node nearest to q; returns the distance between that node and q. */
 static double nearest(const clv_spectra_arm *a, const double q[AXES], size_t *row)
 {
     double best = INFINITY, length[AXES];
@@ -93,8 +93,8 @@ static double steps_from(const clv_spectra_arm *a, int axis, size_t cell, double
     return fabs(far - round(far)) * CLV_GRID_CLOSE < 1 ? round(far) : far;
 }
 
-/* Finds the cell that contains q, including its faces; returns false outside the grid. Of the cells that share the
- * faces on which q lies, it prefers one that has all of its corners. */
+/* Finds the cell that contains q; returns false if q lies outside the grid. A cell contains its faces: if q lies on
+ * faces that several cells share, the function prefers a cell that has all of its corners. */
 static bool find_cell(const clv_spectra_arm *a, const double q[AXES], size_t cell[AXES])
 {
     size_t beside[AXES], at[AXES];
@@ -218,7 +218,7 @@ void clv_grid_cell(const clv_spectra_arm *a, const double parameters[4], double 
     }
 }
 
-/* Returns whether every grid of the library has a whole cell at q. */
+/* Returns whether, in every grid of the library, the cell that contains q has all of its corners. */
 static bool all_whole(const clv_spectra_library *library, const double q[AXES])
 {
     for (size_t i = 0; i < library->arm_count; ++i)
@@ -226,7 +226,8 @@ static bool all_whole(const clv_spectra_library *library, const double q[AXES])
     return true;
 }
 
-/* Finds the point nearest to q, in steps of the grid, that lies at least `part` of a step inside a whole cell. */
+/* Finds the point that is nearest to q, measured in steps of the grid, and lies at least `part` of a step inside a cell
+ * that has all of its corners. */
 static bool nearest_whole(const clv_spectra_library *library, const clv_spectra_arm *a, double part,
                           const double q[AXES], double moved[AXES])
 {
@@ -257,7 +258,7 @@ static const clv_spectra_arm *first_grid(const clv_spectra_library *library)
     return NULL;
 }
 
-static const double part = 0.02; /* of a step: how far inside a whole cell fits begin */
+static const double part = 0.02; /* fits begin this part of a step inside a whole cell */
 
 void clv_grid_enter(const clv_spectra_library *library, double parameters[4])
 {
@@ -296,11 +297,11 @@ bool clv_grid_start(const clv_spectra_library *library, size_t start, double par
     if (!a) return false;
     const double *alphas = a->axis[3], lowest = alphas[0], highest = alphas[a->nodes[3] - 1];
     for (int own = 0; own < 2; ++own)
-        for (int side = 0; side < 1 << AXES; ++side) { /* the cells below, along some of the axes */
+        for (int side = 0; side < 1 << AXES; ++side) { /* bits: axes along which it moves down */
             double q[AXES], moved[AXES];
             size_t at[AXES];
             inputs_of(given, q);
-            if (!own && side >> 3) continue; /* fits choose this alpha themselves */
+            if (!own && side >> 3) continue; /* alpha is the one that fits try first: no move */
             if (!own) q[3] = fmin(fmax(CLV_GRID_START_ALPHA, lowest), highest);
             if (!find_cell(a, q, at)) continue;
             for (int k = 0; k < AXES; ++k) {

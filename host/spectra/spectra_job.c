@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs a chunk of stars on a device: cost estimate, constants, preparation, rounds, results. */
+/* Runs a chunk of stars on a device: estimates the cost, uploads the constants, prepares the stars, runs the rounds of
+ * the fit, and reads the results. */
 #include "host/spectra/spectra_feed.h"
 #include "host/spectra/spectra_pass.h"
 
@@ -9,7 +10,7 @@
 #include <math.h>
 #include <string.h>
 
-/* Buffers of a chunk in flight in addition to its results. */
+/* Buffers that a chunk in flight has in addition to its result buffers. */
 enum {
     DATA = CLV_SPECTRA_RESULTS,
     RESOLUTION,
@@ -39,7 +40,7 @@ enum {
 
 enum { FIRST_LOOK = 7 }; /* first round after which the host reads the list of items */
 
-/* Bytes that a star needs on a device, by purpose. */
+/* The bytes of device memory per star, by purpose. */
 typedef struct sizes {
     size_t data, resolution, hidden, template_, taps, pixels, partial, totals, solved, start,
         start_few, start_chi, curve, values, scratch, scratch_solution;
@@ -69,8 +70,8 @@ static sizes sizes_of(const clv_spectra_plan *p)
     };
 }
 
-/* Returns for how many stars a chunk's buffers are made. Chunks of all sizes come, and freed buffers are kept for the
- * next request of the same size, so sizes are rounded up. */
+/* Returns the number of stars for which a chunk's buffers have room. It is `stars` rounded up, because a freed buffer
+ * is only used again for a request of the same size, while chunks have many different sizes. */
 static size_t room_for(size_t stars)
 {
     size_t room = 1;
@@ -126,7 +127,7 @@ static clv_status upload(clv_worker *worker, unsigned key, const void *data, siz
     return clv_write(clv_worker_queue(worker), buffer, 0, data, bytes);
 }
 
-/* Uploads the spectra of all grids directly from the library, followed by zeros. */
+/* Uploads the spectra of all grids of templates directly from the library's memory, followed by zeros. */
 static clv_status upload_grids(clv_worker *worker, const clv_spectra_plan *p)
 {
     static const float zeros[16];
@@ -177,7 +178,7 @@ clv_status clv_spectra_setup(clv_worker *worker, void *user)
     return upload(worker, CLV_PASS_BOX, p->box.numbers, sizeof p->box.numbers);
 }
 
-/* Stars in transit. A few are written at once, since every transfer has a fixed cost. */
+/* Collects prepared stars and writes several of them to the device at once, since every transfer has a fixed cost. */
 typedef struct bringer {
     const clv_pass *pass;
     sizes bytes;
@@ -187,7 +188,7 @@ typedef struct bringer {
 
 enum { TOGETHER = 16 };
 
-/* Writes the stars that are held, up to star `end` of the chunk. */
+/* Writes the collected stars, the last of which precedes star `end` of the chunk, to the device. */
 static clv_status hand_over(bringer *b, size_t end)
 {
     const clv_pass *p = b->pass;
@@ -231,8 +232,8 @@ static clv_status feed_of(clv_spectra_plan *plan, clv_star_feed **feed)
     return status;
 }
 
-/* Brings the prepared stars to the device. While a card works on them, the host prepares as many more. With a CPU
- * device there are no spare cores for that. */
+/* Writes the chunk's prepared stars to the device. While a graphics card fits them, the host prepares as many more
+ * stars; a CPU device leaves no spare cores for that. */
 static clv_status bring_stars(const clv_pass *p, size_t first)
 {
     clv_star_feed *feed;
@@ -264,7 +265,7 @@ static clv_status bring_priors(const clv_pass *p, size_t first)
     return status;
 }
 
-/* Sets the state in which an item's fit begins at its point. */
+/* Sets the state with which the fit of an item begins at a given point. */
 static void begin_at_point(const clv_spectra_plan *plan, const float prior[CLV_SPECTRA_PRIOR],
                            float *s)
 {
@@ -278,7 +279,7 @@ static void begin_at_point(const clv_spectra_plan *plan, const float prior[CLV_S
     s[CLV_S_LAMBDA] = 1e-3F;
 }
 
-/* Writes states at given points, which are evaluated or from which fits start. */
+/* Writes the items' states at the points that the run is given: points to evaluate, or to start fits from. */
 static clv_status give_points(const clv_pass *p, size_t first)
 {
     const clv_spectra_plan *plan = p->plan;
@@ -367,7 +368,7 @@ static clv_status make_buffers(clv_pass *p)
                            p->items * plan->sizes.all_pixels * sizeof(float), &p->models);
 }
 
-/* Evaluates the given points, or the end points of a fit. */
+/* Evaluates every item at its present point: a point that the caller gave, or the end of a fit. */
 static clv_status look(const clv_pass *p)
 {
     const clv_spectra_plan *plan = p->plan;
@@ -386,7 +387,7 @@ static clv_status fit(const clv_pass *p, size_t first)
         CLV_TRY(clv_pass_templates(p, false));
         CLV_TRY(clv_pass_judge(p, false));
         if (round < FIRST_LOOK || round % 2) continue;
-        int32_t working; /* most stars need few rounds; the remaining ones would do nothing */
+        int32_t working; /* unfinished items: most stars need only a few rounds */
         CLV_TRY(clv_pass_list(p, false));
         CLV_TRY(clv_read(clv_slot_queue(p->slot), p->list, 0, &working, sizeof working));
         if (!working) break;
@@ -394,7 +395,7 @@ static clv_status fit(const clv_pass *p, size_t first)
     return CLV_OK;
 }
 
-/* Repeats the stages that are timed. */
+/* Runs the stages that `wish.stages` selects again, `wish.repeats` times, so that they can be timed. */
 static clv_status repeat(clv_pass *p)
 {
     const unsigned stages = p->stages = p->plan->wish.stages;
@@ -410,7 +411,7 @@ static clv_status repeat(clv_pass *p)
     return CLV_OK;
 }
 
-/* Keeps what is known about the stars with the results of their chunk. */
+/* Copies the facts about a chunk's stars into the results of the chunk. */
 static clv_status note_facts(clv_slot *slot, clv_spectra_plan *plan, size_t first, size_t count)
 {
     void *facts;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The functions of the job "specfit": a unit is a star. */
+/* Declares the functions of the job "specfit", whose units are stars. */
 #ifndef CLEAVE_HOST_SPECTRA_SPECTRA_JOB_H
 #define CLEAVE_HOST_SPECTRA_SPECTRA_JOB_H
 
@@ -11,7 +11,7 @@ enum {
     CLV_SPECTRA_FOUND,  /* [stars,CLV_SPECTRA_FOUND_BY_STAR] f32 */
     CLV_SPECTRA_MODELS, /* [stars,starts,all_pixels] f32, with options.models */
     CLV_SPECTRA_SCANS,  /* [stars,starts,2,velocities] f32: value along velocity, rounding */
-    CLV_SPECTRA_FACTS,  /* [stars] clv_star_facts, which the host has found out */
+    CLV_SPECTRA_FACTS,  /* [stars] clv_star_facts, which the host computes */
     CLV_SPECTRA_WATCHED,
     CLV_SPECTRA_RESULTS
 };

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Launches kernels on a chunk of stars: the form for a device, arguments, work-groups. */
+/* Launches kernels on a chunk of stars: chooses the form of the kernels for a device, their arguments and their
+ * work-groups. */
 #include "host/spectra/spectra_pass.h"
 
 #include "base/cpu.h"
@@ -10,7 +11,7 @@
 clv_pass_form clv_pass_form_of(const clv_device *device)
 {
     const clv_probe_device *facts = clv_device_facts(device);
-    /* compensated float32 costs about 5 operations per operation */
+    /* compensated float32 arithmetic takes about 5 operations for each one in float64 */
     const bool doubles = facts->fp64 && !facts->flags.slow_fp64;
     switch (facts->device_class) {
     case CLV_CLASS_CPU:

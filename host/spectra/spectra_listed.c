@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fits a list of a plan's stars once more, as a plan of its own. */
+/* Fits some of a plan's stars once more, by making a second plan of these stars and running it. */
 #include "host/spectra/spectra_again.h"
 
 #include "host/spectra/spectra_job.h"
@@ -9,8 +9,8 @@
 
 #include <string.h>
 
-/* Progress of stars that are fitted again: the run has already reported all of them as done, so the total is reported
- * again. */
+/* Reports the progress while stars are fitted again. The run has already reported all its stars as done, so every
+ * report repeats the total. */
 typedef struct retold {
     const clv_specfit_options *options;
     size_t total;
@@ -23,8 +23,8 @@ static int tell_again(const char *job, size_t done, size_t total, void *user)
     return r->options->progress(job, r->total, r->total, r->options->progress_user);
 }
 
-/* Copies the spectra of the stars number[0..count). Where `masks` has outliers, the copy gets a new mask that contains
- * the outliers and the caller's mask. `own` holds the memory of the new masks. */
+/* Copies the spectrum structs of the stars number[0..count). Where `masks` has outliers, the copy gets a new mask that
+ * joins the outliers with the caller's mask. `own` receives the memory of the new masks. */
 static clv_status mask_listed(const clv_spectra_plan *all, const size_t *number, size_t count,
                               const clv_star_masks *masks, clv_spectrum *items, clv_star_masks *own)
 {

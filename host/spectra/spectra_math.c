@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Templates: network, rotation, spline, basis; in float64. */
+/* Computes templates in float64: evaluates the network, the rotation, the spline and the continuum basis. */
 #include "host/spectra/spectra_math.h"
 
 #include "base/alloc.h"
@@ -47,7 +47,7 @@ size_t clv_rotation_reach(double radius)
     return radius < 1e-9 ? 0 : (size_t)ceil(radius + 1);
 }
 
-/* Computes the integrals of K and of x K up to x, where K is the kernel on [-1, 1]. */
+/* Computes the integrals of K and of x K from -1 to x, where K is the rotation kernel on [-1, 1]. */
 static void primitives(double x, double *zeroth, double *first)
 {
     const double norm = pi * (1 - darkening / 3);
@@ -102,7 +102,7 @@ void clv_spline_prepare(const double *x, const double *y, size_t count, double *
     z[0] = z[count - 1] = 0;
     if (count < 3) return;
     work[0] = 0;
-    for (size_t i = 1; i + 1 < count; ++i) { /* elimination; z holds the right side meanwhile */
+    for (size_t i = 1; i + 1 < count; ++i) { /* elimination; z holds the right-hand side */
         const double h0 = x[i] - x[i - 1], h1 = x[i + 1] - x[i];
         const double slope = 6 * ((y[i + 1] - y[i]) / h1 - (y[i] - y[i - 1]) / h0);
         const double pivot = 2 * (h0 + h1) - h0 * work[i - 1];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Expresses all start templates as mixtures of a few, since neighbours in a library differ little. The device
- * correlates these few with a star and mixes the results. */
+/* Expresses all start templates as linear combinations ("mixtures") of a few of them, since neighbours in a library
+ * differ little. The device correlates only these few with a star and combines the results. */
 #include "host/spectra/spectra_tables.h"
 
 #include "base/alloc.h"
@@ -10,16 +10,16 @@
 #include <string.h>
 
 enum {
-    WORTH = 128,   /* with fewer templates each is correlated on its own */
+    WORTH = 128,   /* libraries with fewer start templates use no mixtures */
     BUCKETS = 512, /* points of a sketch */
     PARTIAL = 16   /* partial sums of a product, for vectorisation */
 };
-/* Largest root mean square error over a template's points, of the template and of the square of its difference from
- * 1. */
+/* The largest accepted root mean square errors of a mixture, over a template's points: `tolerance` for the template
+ * itself, `square_tolerance` for (template - 1)^2. */
 static const double tolerance = 5e-4, square_tolerance = 1e-4;
 
-/* Reduces the templates minus 1 (or the squares of that) to fewer points: sums of random points with random signs,
- * which approximately preserve lengths and angles. */
+/* Reduces (template - 1), or its square, to BUCKETS points for each template. Each of these points is a sum of random
+ * points of the template with random signs; such sums approximately preserve lengths and angles. */
 static void sketch(const clv_spectra_plan *plan, size_t spectrum, bool squares, float *out)
 {
     const clv_spectra_grid *g = &plan->grid[spectrum];
@@ -49,9 +49,9 @@ static double product(const float *a, const float *b)
     return all;
 }
 
-/* Selects rows by the Gram-Schmidt process: always takes next the row that the ones before explain least. Fills
- * `chosen`, and `along` [count][most] with the component of each row in each direction. Returns how many rows it takes;
- * 0 if these would be more than `most`. */
+/* Selects rows by the Gram-Schmidt process: takes next the row that has the largest part outside the span of the
+ * selected rows. Fills `chosen`, and `along` [count][most] with the component of each row in each direction. Returns
+ * the number of selected rows, or 0 if more than `most` are necessary. */
 static size_t choose(float *rows, size_t count, size_t most, double limit, int32_t *chosen,
                      double *along)
 {
@@ -80,8 +80,8 @@ static size_t choose(float *rows, size_t count, size_t most, double limit, int32
     return 0;
 }
 
-/* Computes the share of the chosen rows in each row by solving along = shares . along of the chosen ones, which is
- * triangular. */
+/* Computes the coefficients ("shares") with which the chosen rows combine to each row. It solves the triangular system
+ * along = shares . along_chosen, where along_chosen holds the rows of `along` that belong to the chosen rows. */
 static void share_out(const double *along, size_t count, size_t most, const int32_t *chosen,
                       size_t rank, double factor, float *shares, size_t pitch)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The launches of a fit: start values, templates at the pixels, normal equations, the next point. */
+/* Launches the kernels of a fit: they compute the start values, the templates at the pixels, the normal equations, and
+ * the next point. */
 #include "host/spectra/spectra_pass.h"
 
 #include "base/error.h"
@@ -19,7 +20,8 @@ static clv_arg u32(size_t value)
     return clv_arg_u32((uint32_t)value);
 }
 
-/* Correlates the few templates of a spectrum's arm, then mixes the results to those of all templates. */
+/* Correlates the few templates that form the mixtures of a spectrum's arm, then combines their results to the results
+ * of all templates. */
 static clv_status correlate_few(const clv_pass *p, size_t spectrum, size_t together)
 {
     const clv_spectra_plan *plan = p->plan;
@@ -87,7 +89,7 @@ clv_status clv_pass_find_starts(const clv_pass *p)
     const clv_spectra_plan *plan = p->plan;
     const clv_specfit_options *o = &plan->options;
     const size_t spectra = plan->stars.spectra, templates = plan->library->ccf_count;
-    const size_t together = p->f.lanes > 1 ? (size_t)p->f.lanes / 4 : 1; /* limited by registers */
+    const size_t together = p->f.lanes > 1 ? (size_t)p->f.lanes / 4 : 1; /* registers limit it */
     for (size_t i = 0; i < spectra; ++i) {
         if (!plan->grid[i].wavelength) continue;
         CLV_TRY(plan->tables.arm[i].rows ? correlate_few(p, i, together)
@@ -127,7 +129,7 @@ static clv_status network(const clv_pass *p, size_t spectrum, size_t pitch)
     const clv_spectra_plan *plan = p->plan;
     const clv_spectra_arm *arm = &plan->library->arms[plan->grid[spectrum].arm];
     const clv_spectra_weights *w = &plan->tables.arm[spectrum];
-    /* per work-item: two vectors of outputs, or one output of two items */
+    /* a work-item computes two vectors of outputs, or one output for each of two items */
     const size_t lanes = (size_t)p->f.lanes, items = lanes > 1 ? 1 : 2,
                  outputs = lanes > 1 ? 2 * lanes : 1;
     for (size_t l = 0; l < arm->layers; ++l) {
@@ -265,7 +267,7 @@ static clv_status sample(const clv_pass *p, size_t spectrum)
     return CLV_PASS_LAUNCH(p, fit, "clv_spectra_resolve", runs, p->items, 1, false, resolve);
 }
 
-/* Works arm by arm: only one arm's templates are in memory at a time, and they are made once for all its spectra. */
+/* Works arm by arm: device memory holds the templates of one arm at a time, which serve all spectra of that arm. */
 clv_status clv_pass_templates(const clv_pass *p, bool keep)
 {
     const clv_spectra_plan *plan = p->plan;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Makes the plan of a fit: its grids, its box, and the memory of its tables. */
+/* Makes the plan of a fit: its wavelength grids, the bounds of its unknowns, and the memory of its tables. */
 #include "host/spectra/spectra_feed.h"
 #include "host/spectra/spectra_tables.h"
 
@@ -59,7 +59,7 @@ static clv_status find_grids(clv_spectra_plan *plan)
             plan->sizes.widest = CLV_MAX(plan->sizes.widest, arm->width[l]);
         if (clv_is_grid(arm)) plan->sizes.widest = CLV_MAX(plan->sizes.widest, (size_t)2 * LANES);
         const double lag = expm1((arm->ccf_log1 - arm->ccf_log0) / (double)arm->ccf_points) * 3e5;
-        g->ccf_fold = 1; /* the start needs no grid finer than the width of lines */
+        g->ccf_fold = 1; /* the cross-correlation can use a grid as coarse as the width of lines */
         while (arm->ccf_points % (2 * g->ccf_fold) == 0 &&
                arm->ccf_points / (2 * g->ccf_fold) >= LEAST_START_POINTS &&
                lag * 2 * (double)g->ccf_fold <= WIDEST_LAG_KMS)
@@ -81,7 +81,7 @@ static clv_status find_grids(clv_spectra_plan *plan)
     return CLV_OK;
 }
 
-/* Returns the element of the table [columns / (terms + 1)][all_pixels][terms + 1]. */
+/* Returns the address of an element in the table `products`, [columns / (terms + 1)][all_pixels][terms + 1]. */
 static float *product_at(clv_spectra_plan *plan, size_t pixel, size_t column)
 {
     const size_t part = plan->options.terms + 1u;
@@ -136,8 +136,8 @@ size_t clv_scan_columns(unsigned terms)
     return ((products + part - 1) / part + 1) * part;
 }
 
-/* Returns the float next to a limit that does not lie beyond it: `inside` is 1 for a lower limit, -1 for an upper one.
- * A fit that ends there would otherwise be outside of the library. */
+/* Returns the float nearest to a limit and not beyond it, so that a fit that ends at the limit does not lie outside the
+ * library. `inside` is 1 for a lower limit, -1 for an upper one. */
 static float within(double limit, int inside)
 {
     const float rounded = (float)limit;
@@ -145,7 +145,8 @@ static float within(double limit, int inside)
     return beyond ? nextafterf(rounded, inside > 0 ? INFINITY : -INFINITY) : rounded;
 }
 
-/* Computes the box around the library's training points, and the steps of the differences and of the optimiser. */
+/* Computes the bounds of the unknowns from the library's training points, the steps of the finite differences, and the
+ * longest moves of the optimiser. */
 static void make_box(clv_spectra_plan *plan)
 {
     static const double step[6] = { 0.3, 0.3, 4, 0.01, 0.01, 0.01 };

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Prepares a star before the fit: bad pixels, errors, resolution, the fit of the continuum alone. */
+/* Prepares a star for the fit: marks bad pixels, corrects errors, converts the resolution matrix, and fits the
+ * continuum alone. */
 #include "host/spectra/spectra_plan.h"
 
 #include "base/alloc.h"
@@ -23,7 +24,7 @@ static double median_where(const clv_spectrum *in, int rule, double *scratch)
     return clv_median(scratch, n);
 }
 
-/* Interpolates linearly in pixel number between good neighbours; constant at the ends. */
+/* Fills gaps of the flux: interpolates linearly in pixel number between good neighbours; the ends are constant. */
 static void interpolate(double *flux, const unsigned char *gap, size_t n)
 {
     for (size_t k = 0; k < n; ++k) {
@@ -134,8 +135,8 @@ static void continuum_alone(const clv_spectra_plan *plan, size_t i, clv_star_dat
     d->facts.chisq_continuum[i] = chi;
 }
 
-/* Divides flux and errors by a power of two near the median error, so that float32 can hold their squares and the sums
- * of these in any unit. The scaling does not change the bits of a fit. Returns the power of two. */
+/* Divides flux and errors by a power of two near the median error, so that float32 can hold the sums of their squares,
+ * whatever the unit of the flux. The scaling does not change the bits of a fit. Returns the power of two. */
 static double rescale(double *flux, double *sigma, const unsigned char *bad, size_t n,
                       double *scratch)
 {
@@ -207,7 +208,7 @@ clv_status clv_star_prepare(const clv_spectra_plan *plan, size_t star, clv_star_
     for (size_t k = 0; k < n; ++k)
         d->flux[k] = 0, d->sigma[k] = 1, d->bad[k] = 1;
     if (plan->sizes
-            .diagonals) { /* a spectrum without a matrix, and pixels that are not there: R = 1 */
+            .diagonals) { /* R is the identity for spectra without a matrix, and at padding */
         memset(d->resolution, 0, n * plan->sizes.diagonals * sizeof *d->resolution);
         for (size_t k = 0; k < n; ++k)
             d->resolution[k * plan->sizes.diagonals + plan->sizes.diagonals / 2] = 1;

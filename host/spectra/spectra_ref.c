@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The same fit in plain C and float64: start, projected residual, Levenberg-Marquardt. */
+/* Fits stars in plain C and float64, as the reference for the kernels: start values, projected residual,
+ * Levenberg-Marquardt steps. */
 #include "host/spectra/spectra_ref.h"
 
 #include "host/spectra/spectra_pass.h"
@@ -14,7 +15,7 @@ enum { N = CLV_SPECTRA_UNKNOWNS, TERMS = CLV_SPECTRA_MAX_TERMS };
 
 static const double least_damping = 1e-6;
 
-/* Solves (H + damping diag H) step = slope over the unknowns that are not held. */
+/* Solves (H + damping diag H) step = slope for the unknowns that are not held. */
 static bool damped_step(double h[N][N], const double *slope, double damping, int held, double *step)
 {
     double l[N][N];
@@ -44,13 +45,13 @@ static bool damped_step(double h[N][N], const double *slope, double damping, int
     return true;
 }
 
-/* The last step that was tried, and how the slope changed along it. */
+/* The last step that the fit tried, and the change of the slope along this step. */
 typedef struct secant {
     double step[N], change[N]; /* change: slope before minus slope after; 0: no step yet */
 } secant;
 
-/* Corrects the Hessian. Gauss-Newton omits the curvature of the model, which is large at low S/N; the last step reveals
- * it along one direction. Applies a BFGS update with Powell's damping. */
+/* Corrects the Hessian by a BFGS update with Powell's damping. The Gauss-Newton Hessian omits the curvature of the
+ * model, which is large at low S/N; the last step measures this curvature along one direction. */
 static void bend(double h[N][N], const secant *last)
 {
     double hs[N], shs = 0, ys = 0, y[N];
@@ -72,7 +73,7 @@ static void bend(double h[N][N], const secant *last)
             h[a][b] += y[a] * y[b] / ys - hs[a] * hs[b] / shs;
 }
 
-/* The faces of the best point's cell in a grid of templates, like CLV_S_FACE and CLV_S_FENCE. */
+/* The faces of the grid cell that contains the best point, as the kernels store them in CLV_S_FACE and CLV_S_FENCE. */
 typedef struct fence {
     double low[N], high[N]; /* infinite without a grid */
     bool down[N], up[N];    /* whether there is a cell beyond the face */
@@ -94,15 +95,15 @@ static bool has_crossed(const fence *f, const double x[N])
     return crossed;
 }
 
-/* Puts a coordinate of a step's end onto the face that the step has reached but for a rounding error. */
+/* Returns the coordinate `next` of a step's end, or a face's coordinate if only a rounding error separates the two. */
 static double on_face(double next, double step, double low, double high)
 {
     const double near = 1e-5 * (high - low);
     return step > 0 && high - next < near ? high : step < 0 && next - low < near ? low : next;
 }
 
-/* Notes whether the step moves along faces, which hold some of the unknowns `held`. If the step has little to gain, the
- * next point becomes the one just beyond these faces, once for each best point. */
+/* Records in `f` whether the step moves along faces, which hold some of the unknowns `held`. If the expected gain is
+ * small, sets `next` to the point just beyond these faces, once for each best point. */
 static void fence_along(fence *f, const double x[N], int held, double gain, double next[N])
 {
     const bool peeks = f->stage < CLV_FENCE_PEEKS && !(gain * CLV_SPECTRA_LAST > 1);
@@ -119,8 +120,9 @@ static void fence_along(fence *f, const double x[N], int held, double gain, doub
         f->stage = !along ? CLV_FENCE_UP : peeks ? CLV_FENCE_PEEKS : CLV_FENCE_ALONG;
 }
 
-/* Computes the next point from `x`; returns false when a Gauss-Newton step no longer promises a gain. *promise is the
- * expected decrease of L2 by the damped step, *gain the scalar product of the slope and the whole step (CLV_S_GAIN). */
+/* Computes the next point from `x`; returns false if a Gauss-Newton step no longer promises a gain. Sets *promise to
+ * the decrease of L2 expected from the damped step, and *gain to the scalar product of the slope and the whole step
+ * (CLV_S_GAIN). */
 static bool next_point(const clv_spectra_plan *plan, const clv_ref_judged *best, const double x[N],
                        const secant *last, int fixed, fence *f, double *damping, double next[N],
                        double *promise, double *gain)
@@ -197,7 +199,7 @@ static int descend(const clv_spectra_plan *plan, const clv_star_data *d,
         clv_ref_add_prior(prior, next, &now);
         ++rounds;
         for (int a = 0; a < N; ++a) {
-            last.step[a] = crosses ? 0 : next[a] - x[a]; /* else the change includes a kink's */
+            last.step[a] = crosses ? 0 : next[a] - x[a]; /* the slope jumps at a face */
             last.change[a] =
                 best->slope[a] - 0.5 * best->det[a] - (now.slope[a] - 0.5 * now.det[a]);
         }
@@ -223,7 +225,7 @@ static int descend(const clv_spectra_plan *plan, const clv_star_data *d,
     return rounds;
 }
 
-/* Finds the lowest chi2 of a start template on the grid of velocities. */
+/* Finds the lowest chi-square of a start template on the grid of velocities. */
 static double find_peak(const clv_spectra_plan *plan, const clv_star_data *d, size_t template,
                         double *chi, double *velocity)
 {
@@ -260,8 +262,8 @@ static double find_peak(const clv_spectra_plan *plan, const clv_star_data *d, si
     return sum[low];
 }
 
-/* Finds the lowest minima of the start templates, like list_peaks of cl/spectra/ccf.clh. `room` holds two numbers for
- * each template, and after them the values of one template. */
+/* Finds the lowest minima of the start templates, as list_peaks of cl/spectra/ccf.clh does. `room` is scratch: two
+ * numbers for each template, then the values of one template. */
 static void find_start(const clv_spectra_plan *plan, const clv_star_data *d, double *room,
                        float found[CLV_SPECTRA_FOUND_BY_STAR])
 {
@@ -288,7 +290,7 @@ static void find_start(const clv_spectra_plan *plan, const clv_star_data *d, dou
     }
 }
 
-/* Computes chi2 + log det M at `count` velocities, with everything else as in x. */
+/* Computes chi-square + log det M at `count` velocities; the other unknowns are those of x. */
 static void scan_values(const clv_spectra_plan *plan, const clv_star_data *d, const double x[N],
                         clv_ref_work *w, double from, double step, size_t count, double *values)
 {
@@ -308,7 +310,7 @@ static void scan_values(const clv_spectra_plan *plan, const clv_star_data *d, co
     }
 }
 
-/* Computes the moments on as many grids as it takes, like cl/spectra/scan.clh. */
+/* Scans around the velocity of `x` and computes the moments, on the same sequence of grids as cl/spectra/scan.clh. */
 static void scan_around(const clv_spectra_plan *plan, const clv_star_data *d, const double x[N],
                         double curvature, clv_ref_work *w, float *s)
 {
@@ -380,7 +382,8 @@ static void scan_best(const clv_spectra_plan *plan, const clv_star_data *d, clv_
     scan_around(plan, d, x, (double)best[CLV_S_NORMAL], w, best);
 }
 
-/* Computes the requested values in the kernels' format: rounded to float32, and the rounding error. */
+/* Computes the requested values along velocity in the kernels' format: each value rounded to float32, and its rounding
+ * error. */
 static clv_status scan_given(const clv_spectra_plan *plan, size_t star, const clv_star_data *d,
                              clv_ref_work *w, float *out)
 {

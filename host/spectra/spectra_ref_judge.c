@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Evaluates a point of a fit in plain C and float64: templates at the pixels, the projected residual and its slopes. */
+/* Evaluates a point of a fit in plain C and float64: computes the templates at the pixels, the projected residual and
+ * its slopes. */
 #include "host/spectra/spectra_ref.h"
 
 #include "host/spectra/spectra_pass.h"
@@ -18,7 +19,7 @@ void clv_ref_work_clear(clv_ref_work *w)
     clv_free(w->bend), clv_free(w->sweep), clv_free(w->blurred), clv_free(w->rows);
     for (int i = 0; i < CLV_REF_LANES; ++i)
         clv_free(w->lane[i]);
-    *w = (clv_ref_work){ 0 }; /* so that it may be called again */
+    *w = (clv_ref_work){ 0 }; /* so that a second call does no harm */
 }
 
 clv_status clv_ref_work_create(const clv_spectra_plan *plan, clv_ref_work *w)
@@ -71,7 +72,8 @@ void clv_ref_lane(const clv_spectra_plan *plan, size_t i, const double home[N], 
                              g->pixels, w->blurred, out);
 }
 
-/* Factors the lower triangle by Cholesky; replaces tiny pivots by positive ones. Returns true if there were any. */
+/* Computes the Cholesky factor of a matrix in its lower triangle; replaces tiny pivots by positive ones. Returns true
+ * if it replaced any. */
 static bool factor(double m[TERMS][TERMS], unsigned n, double *log_det)
 {
     bool bad = false;
@@ -101,7 +103,7 @@ static void forward(double m[TERMS][TERMS], unsigned n, double *x)
     }
 }
 
-/* Adds a spectrum to the evaluation of the point; `model` gets the best fit, unless it is NULL. */
+/* Adds a spectrum to the evaluation of a point; `model` receives the model spectrum there, unless `model` is NULL. */
 static void judge_spectrum(const clv_spectra_plan *plan, size_t i, const clv_star_data *d,
                            const double step[N], clv_ref_work *w, clv_ref_judged *now, float *model)
 {
@@ -185,7 +187,7 @@ void clv_ref_judge(const clv_spectra_plan *plan, const clv_star_data *d, const d
         for (int lane = 0; lane < CLV_REF_LANES; ++lane) {
             static const int order[CLV_REF_LANES] = {
                 0, 6, 1, 2, 3, 4, 5
-            }; /* velocity keeps the spline */
+            }; /* a change of velocity reuses the spline */
             double at[N];
             const int unknown = order[lane] == 6 ? 0 : order[lane];
             memcpy(at, x, sizeof at);

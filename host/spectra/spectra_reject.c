@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Finds the outliers of a fitted star. Most stars have none, and one pass over the pixels shows that. */
+/* Finds the outliers of a fitted star. Most stars have none; for these a single pass over the pixels suffices. */
 #include "host/spectra/spectra_reject.h"
 
 #include "base/alloc.h"
@@ -15,7 +15,7 @@ static const double to_sigma =
  * whose deviation is at least this share of the largest one, and readmits pixels that turn out to be good. */
 static const double share_of_furthest = 0.1;
 
-/* Returns whether a closer look is needed: some pixel is far from the model, or pixels are already left out. */
+/* Returns whether a spectrum may have outliers: a pixel is far from the model, or pixels are already left out. */
 static bool is_suspect(const clv_spectrum *s, const int32_t *mask, const float *model, double limit)
 {
     for (size_t k = 0; k < s->pixels && !mask; ++k) {
@@ -25,7 +25,8 @@ static bool is_suspect(const clv_spectrum *s, const int32_t *mask, const float *
     return mask != NULL;
 }
 
-/* Returns the standard deviation of the residuals around pixel `at`, from their median. */
+/* Returns the standard deviation of the residuals around pixel `at`, estimated from the median of their absolute
+ * values. */
 static double local_scatter(const double *residual, const unsigned char *bad, size_t pixels,
                             size_t at, double *scratch)
 {
@@ -37,8 +38,8 @@ static double local_scatter(const double *residual, const unsigned char *bad, si
     return n ? to_sigma * clv_median(scratch, n) : 0;
 }
 
-/* Marks in `found` the pixels to leave out from now on, and returns their number. `bad` holds those that the caller
- * left out, `mask` (may be NULL) those left out so far. */
+/* Marks in `found` the pixels to leave out of the next fit, and returns their number. `bad` marks the pixels that the
+ * caller left out, `mask` (may be NULL) the outliers that were left out of the last fit. */
 static size_t mark(const double *residual, const unsigned char *bad, const int32_t *mask, size_t n,
                    double limit, double *found, double *scratch)
 {

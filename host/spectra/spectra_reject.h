@@ -8,19 +8,19 @@
 
 enum {
     CLV_REJECT_ROUNDS = 3, /* most fits of a star after its first */
-    /* rejects at most one in this many pixels: if there are more, the fit is bad */
+    /* rejects at most one pixel in CLV_REJECT_SHARE: if there are more outliers, the fit is bad */
     CLV_REJECT_SHARE = 25,
-    CLV_REJECT_WINDOW = 64, /* pixels on either side from which the local scatter follows */
+    CLV_REJECT_WINDOW = 64, /* pixels on either side that determine the local scatter */
 };
 
-/* The pixels left out of one star: [spectra] masks with 1 for outliers, NULL where there were none. */
+/* The outliers of one star: [spectra] masks with 1 for outliers; NULL for a spectrum without outliers. */
 typedef struct clv_star_masks {
     int32_t *of[CLV_SPECTRA_MAX_SPECTRA];
 } clv_star_masks;
 
 /* Finds the outliers of one star, whose spectra are `items` and whose fit with its models is `fit`:
  * pixels further from the model than reject_sigma times the larger of their own error and the local
- * scatter. They replace what `masks` had, and are counted in fit->rejected.
+ * scatter. Stores these outliers in `masks`, in place of earlier ones, and counts them in fit->rejected.
  *
  * @param scratch  [4 * the longest spectrum]
  * @param flags    [the longest spectrum]

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The launches of a velocity scan: evaluates one template of each item at many velocities. */
+/* Launches the kernels of a velocity scan, which evaluates one template of each item at many velocities. */
 #include "host/spectra/spectra_pass.h"
 
 #include "base/error.h"

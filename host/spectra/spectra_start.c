@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Makes the input of the start's cross-correlation: the spectrum divided by a robust continuum, on the grid of the
- * start templates. */
+/* Makes the input of the cross-correlation that finds the start values: the spectrum divided by a robust continuum, on
+ * the grid of the start templates. */
 #include "host/spectra/spectra_plan.h"
 
 #include "base/alloc.h"
@@ -11,7 +11,7 @@
 #include <string.h>
 
 enum { MAX_NODES = 256, MAX_ROUNDS = 40, FILTER = 11 };
-static const double ccf_light = 3e5; /* km/s, the value with which the start templates were made */
+static const double ccf_light = 3e5; /* km/s: the speed of light in the start templates' grids */
 
 /* Creates quadratic B-splines whose knots lie between the nodes, as those of an interpolating spline do. */
 clv_status clv_continuum_create(const double *wavelength, size_t pixels, double spline_kms,
@@ -67,12 +67,12 @@ static double model_at(const clv_continuum *c, size_t k, const double *p)
     return exp(v < -100 ? -100 : v > 100 ? 100 : v);
 }
 
-/* The normal equations: the upper band per node, and the right-hand side. */
+/* The normal equations of the continuum: for each node its upper band, and the right-hand side. */
 typedef struct normal {
     double band[MAX_NODES][3], right[MAX_NODES];
 } normal;
 
-/* Returns the sum of soft-L1 losses; *n gets their normal equations. */
+/* Returns the sum of the pixels' soft-L1 losses; *n receives the normal equations of this sum. */
 static double loss_of(const clv_continuum *c, size_t pixels, const double *flux,
                       const double *sigma, const double *p, normal *n)
 {
@@ -182,8 +182,8 @@ static double window_median(const double *flux, size_t k, size_t n)
     return v[FILTER / 2];
 }
 
-/* Marks pixels around which the median flux is not above 0. Instead of sorting, it counts: the median is above 0 where
- * more than half of the window is. */
+/* Marks pixels around which the median flux is not above 0. Counting replaces sorting: the median is above 0 where more
+ * than half of the window's pixels are above 0. */
 static void mark_sunk(const double *flux, size_t n, unsigned char *sunk)
 {
     int above = 0;

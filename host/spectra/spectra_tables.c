@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Makes the constants of the devices: weights of the networks, start templates, segments; and the scale of
- * templates. */
+/* Makes the tables of constants that the kernels read (weights of the networks, start templates, segments), and chooses
+ * the scale of the templates. */
 #include "host/spectra/spectra_tables.h"
 
 #include "host/spectra/spectra_grid.h"
@@ -12,7 +12,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { LANES = 16, SCALE_LIMIT = 10 /* as powers of two */ };
+enum { LANES = 16, SCALE_LIMIT = 10 /* exponent of 2 */ };
 
 size_t clv_spectra_lead(const clv_spectra_plan *plan, size_t spectrum)
 {
@@ -34,7 +34,7 @@ double clv_spectra_penalty(const clv_spectra_plan *plan, const double parameters
     return penalty;
 }
 
-/* Calls a function for each grid of templates that the stars need. */
+/* Narrows the limits by calling `by` for each grid of templates that the stars use. */
 static void narrow(const clv_spectra_plan *plan, const double parameters[4], double low[4],
                    double high[4],
                    void (*by)(const clv_spectra_arm *, const double[4], double[4], double[4]))
@@ -57,7 +57,8 @@ void clv_spectra_cell(const clv_spectra_plan *plan, const double parameters[4], 
     narrow(plan, parameters, low, high, clv_grid_cell);
 }
 
-/* Computes a typical template of an arm: the network's at the centre of its training points, or that of a node. */
+/* Computes a typical template of an arm: that of the network at the centre of its training points, or that of a grid's
+ * node. */
 static void typical_template(const clv_spectra_arm *arm, double *work, double *out)
 {
     if (!clv_is_grid(arm)) {
@@ -71,8 +72,8 @@ static void typical_template(const clv_spectra_arm *arm, double *work, double *o
         out[n] = exp(fmin(fmax((double)row[n], -300), 300));
 }
 
-/* Chooses the scales. Templates far from 1 (PHOENIX has 1e+14) are divided by a power of two, so that float32 can hold
- * the sums of their squares. Others stay as they are. */
+/* Chooses the scales of the arms. Templates far from 1 (PHOENIX has values near 1e+14) are divided by a power of two,
+ * so that float32 can hold the sums of their squares. Templates near 1 are not scaled. */
 clv_status clv_plan_find_scales(clv_spectra_plan *plan)
 {
     const size_t most = plan->sizes.longest_template, wide = CLV_MAX(most, plan->sizes.widest);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Parts of a plan: checks of the input, and constants of the devices. */
+/* Declares the functions that make the parts of a plan: they check the input and fill the kernels' tables of
+ * constants. */
 #ifndef CLEAVE_HOST_SPECTRA_SPECTRA_TABLES_H
 #define CLEAVE_HOST_SPECTRA_SPECTRA_TABLES_H
 
@@ -20,11 +21,13 @@ clv_status clv_plan_check_priors(const clv_spectra_plan *plan); /* call after ma
 /* ---- spectra_tables.c ---- */
 clv_status clv_plan_find_scales(clv_spectra_plan *plan);
 void clv_plan_lay_out(clv_spectra_plan *plan); /* offsets of weights and start templates */
-void clv_plan_fill(clv_spectra_plan *plan, size_t spectrum); /* those of the spectrum's arm */
-void clv_plan_fill_ranges(clv_spectra_plan *plan);           /* segments of the spectra */
+/* Fills in the weights and the start templates of the spectrum's arm. */
+void clv_plan_fill(clv_spectra_plan *plan, size_t spectrum);
+void clv_plan_fill_ranges(clv_spectra_plan *plan); /* segments of the spectra */
 
 /* ---- spectra_mix.c ---- */
-/* Finds a few start templates to correlate in place of all, if the library has many. Call it after clv_plan_fill. */
+/* If the library has many start templates, finds the few that are correlated in place of all. Call it after
+ * clv_plan_fill. */
 clv_status clv_plan_mix(clv_spectra_plan *plan);
 
 #endif

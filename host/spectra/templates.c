@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Makes templates from high-resolution spectra: the weights on the host, the sums on the devices, then the
- * logarithms. */
+/* Makes templates from high-resolution spectra: the host computes the weights, the devices compute the weighted sums,
+ * and the host takes their logarithms. */
 #include "host/spectra/spectra_math.h"
 #include "host/spectra/spectra_plan.h"
 
@@ -18,7 +18,7 @@
 enum {
     LANES = 16, /* spectra per block, as in cl/spectra/smooth.cl */
     GROUP = 64,
-    LEAST_POINTS = 64, /* in a template */
+    LEAST_POINTS = 64, /* least points of a template */
     MOST_POINTS = 1 << 20,
     MOST_PIECES = 4096,
     MOST_CONTINUUM = 20 /* points of the start templates' continuum */
@@ -33,17 +33,17 @@ struct clv_template_maker {
     size_t points;      /* points of the source */
     size_t base, used;  /* the range of source points that is used */
     int32_t *from;      /* [grid.points] first neighbour, counted from base */
-    int32_t *start;     /* [grid.points + 1] offset of a point's weights */
+    int32_t *start;     /* [grid.points + 1] offset of a point's weights in `weight` */
     float *weight;
-    size_t capacity; /* of weight */
+    size_t capacity; /* of the array `weight` */
     bool keep_slope;
     clv_continuum continuum;
 };
 
 /* ---- weights ----------------------------------------------------------------------------------- */
 
-/* Adds the integrals over the interval x1 to x2, clipped to low to high, to the weights of its two ends. Uses 3-point
- * Gauss quadrature in pieces of half a sigma, with a relative error below 1e-7. */
+/* Adds the integrals over the interval [x1, x2], clipped to [low, high], to the weights of the interval's two ends.
+ * Uses 3-point Gauss quadrature in pieces of half a sigma, with a relative error below 1e-7. */
 static void add_interval(double x1, double x2, double low, double high, double l1, double l2,
                          double sigma, double *left, double *right)
 {
@@ -83,7 +83,7 @@ static double sigma_at(const clv_template_arm *arm, double wavelength)
     return arm->sigma > 0 ? arm->sigma : wavelength / arm->resolving_power / sigmas_in_fwhm;
 }
 
-/* Computes the interval that point n represents. */
+/* Computes the interval [*l1, *l2] of wavelengths that point n represents. */
 static void edges_of(const double *lam, size_t count, size_t n, double *l1, double *l2)
 {
     const double left = n ? lam[n] - lam[n - 1] : lam[1] - lam[0];
@@ -111,7 +111,7 @@ static clv_status add_point(clv_template_maker *m, const clv_template_source *s,
                      &w[i + 1 - first]);
     for (size_t i = 0; i < count; ++i)
         sum += w[i];
-    /* photon counts: multiplies by the source's wavelength, divides by the template's */
+    /* for photon counts, multiplies by the source's wavelength and divides by the template's */
     for (size_t i = 0; i < count; ++i)
         m->weight[at + i] = (float)(w[i] / sum * wave[first + i] / m->wavelength[n]);
     m->from[n] = (int32_t)first;
@@ -274,8 +274,8 @@ static clv_status smooth_plain(void *const *args, size_t first, size_t count, vo
     return CLV_OK;
 }
 
-/* Packs the used part of `count` spectra into blocks [used][LANES], each spectrum divided by its median. Unused lanes
- * are 0. */
+/* Divides each of `count` spectra by its median and packs the used part of LANES spectra at a time into a block
+ * [used][LANES]. Unused lanes are 0. */
 static clv_status pack(const clv_template_maker *m, const float *flux, size_t count, float *blocks)
 {
     double *room = clv_alloc(m->used, sizeof *room);
@@ -304,8 +304,8 @@ static clv_status pack(const clv_template_maker *m, const float *flux, size_t co
     return status;
 }
 
-/* Takes the logarithm after dividing by the median, and by a line in ln flux through the medians of the two halves
- * (unless the slope is kept). */
+/* Takes the logarithm of a template after dividing it by its median and, unless the maker keeps the slope, by the
+ * exponential of a line in ln flux through the medians of the two halves. */
 static clv_status take_logarithm(const clv_template_maker *m, size_t spectrum, const float *block,
                                  double *room, float *out)
 {
