@@ -39,7 +39,8 @@ void clv_resolution_apply(const double *rows, size_t diagonals, size_t pixels, c
                           double *out);
 
 /* Computes log det M + |D - a'S|^2 of one spectrum (without 2 sum ln s) for the template `t` at the spectrum's pixels.
- * `basis` is [pixels,terms]; `d` and `s` are [pixels]. `a` receives the coefficients. Returns false for a singular M. */
+ * `basis` is [pixels,terms]; `d` and `s` are [pixels]. `a` receives the coefficients. Returns false if M is
+ * singular. */
 bool clv_spectra_value(const double *basis, unsigned terms, size_t pixels, const double *t,
                        const double *d, const double *s, double *a, double *value);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Launches of attention: rows of vectors on CPUs, tiles of a work-group on GPUs, single work-items elsewhere. */
+/* Launches attention in the form that suits the device: vectors of queries on CPUs, tiles per work-group on GPUs, and
+ * one query per work-item elsewhere. */
 #include "host/transformer/blocks.h"
 
 #include "base/alloc.h"
@@ -8,8 +9,8 @@
 #include "cl_embedded.h"
 
 enum {
-    NARROW = 64,      /* heads up to this width take 32 keys at a time on cores, wider ones 16 */
-    MOST_SHARED = 32, /* queries that share a head of keys; for more, tiles are as fast */
+    NARROW = 64, /* CPUs take 32 keys at a time for heads up to this width, 16 for wider heads */
+    MOST_SHARED = 32, /* most queries that share a head of keys; for more, tiles are as fast */
     LEAST_KEYS = 128,
 };
 /* Most floats of one sequence, as the tile kernels use 32-bit offsets. */
@@ -30,14 +31,14 @@ void clv_attention_fill(const clv_block_form *form, clv_attention_block sequence
     }
 }
 
-/* Returns the parts of a head, of PART columns each. */
+/* Returns the number of parts of a head, each of PART columns (cl/transformer/parts.clh). */
 static size_t parts_of(size_t width)
 {
     return width / (width % 8 == 0 ? 8 : width % 4 == 0 ? 4 : 1);
 }
 
-/* Checks that the device's limit on loop turns allows a walk over the keys with `turns` turns per tile and
- * `others` outside the tiles. */
+/* Checks that the device's limit on loop turns allows a pass over the keys that takes `turns` turns per tile and
+ * `others` turns outside the tiles. */
 static clv_status check_turns(const clv_device *device, size_t keys, size_t width, size_t turns,
                               size_t others)
 {
@@ -62,7 +63,7 @@ clv_status clv_attention_check(const clv_device *device, size_t keys, size_t wid
 clv_status clv_attention_back_check(const clv_device *device, size_t keys, size_t width,
                                     size_t group)
 {
-    /* counts the longer walk of cl/transformer/attention_back.cl, over the queries of all heads of a group */
+    /* counts the longer pass of cl/transformer/attention_back.cl, over the queries of all heads of a group */
     const size_t tile = clv_block_form_of(device).tile, parts = parts_of(width);
     const size_t turns = 1 + 3 * parts + tile * (4 * parts + 2);
     return check_turns(device, keys, width, group * turns, 10 * width + 6 + group);
@@ -78,7 +79,7 @@ static size_t tile_floats(size_t rows, size_t tx, size_t width)
     return CLV_MAX(scores, chunks) + group + rows;
 }
 
-/* Returns the length of the call's longest sequence in floats, including the other heads. */
+/* Returns the floats that the call's longest sequence spans in memory, all heads included; SIZE_MAX if unknown. */
 static size_t reach_of(const clv_attention_call *a)
 {
     const size_t rows[] = { a->q.row, a->k.row, a->v.row, a->o.row };
@@ -88,9 +89,9 @@ static size_t reach_of(const clv_attention_call *a)
     return a->longest && clv_size_mul(a->longest, widest, &floats) ? floats : SIZE_MAX;
 }
 
-/* The number of columns of a tile decides in which order exponentials are summed. It depends on the device and
- * the width only, so a sequence's bits do not depend on the other sequences of the call. The number of rows does
- * not influence the result. */
+/* The number of columns of a tile decides the order in which exponentials are summed. This number depends only on
+ * the device and the width of a head, so that a sequence's bits do not depend on the other sequences of the call. The
+ * number of rows of a tile does not influence the result. */
 clv_attention_tile clv_attention_tile_of(const clv_device *device, const clv_attention_call *a,
                                          bool back)
 {
@@ -108,7 +109,7 @@ clv_attention_tile clv_attention_tile_of(const clv_device *device, const clv_att
     return t;
 }
 
-/* The launch with vectors of queries, or with one query per work-item. */
+/* Returns the launch with vectors of queries, or with one query per work-item. */
 static clv_launch launch_of(const clv_block_form *f, const clv_attention_call *a)
 {
     if (f->lanes > 1)
@@ -138,7 +139,7 @@ static clv_launch launch_of(const clv_block_form *f, const clv_attention_call *a
     };
 }
 
-/* The launch with one tile per work-group. */
+/* Returns the launch with one tile per work-group. */
 static clv_launch tile_launch_of(const clv_attention_tile *t, const clv_attention_call *a)
 {
     return (clv_launch){
@@ -275,7 +276,7 @@ clv_status clv_attention_enqueue(clv_queue *queue, const clv_attention_call *a)
         clv_arg_buffer(a->tops ? a->tops : a->o.buffer),
         clv_arg_u64(a->top_head),
         clv_gemm_u32(a->tops != NULL),
-        clv_arg_buffer(a->bias ? a->bias : a->o.buffer), /* these three: BIAS only */
+        clv_arg_buffer(a->bias ? a->bias : a->o.buffer), /* this and the next two: BIAS only */
         clv_arg_u64(a->bias_at),
         clv_arg_u64(a->bias_head),
         clv_arg_local(t.local_floats * sizeof(float)), /* last argument: tiles only */

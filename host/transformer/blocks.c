@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The blocks of a transformer as launches on a queue. */
+/* Launches the blocks of a transformer, except attention, on a queue. */
 #include "host/transformer/blocks.h"
 
 #include "base/alloc.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The blocks of a transformer as launches on a queue; matrix products come from runtime/blas. */
+/* Launches the blocks of a transformer on a queue; the matrix products are those of runtime/blas. */
 #ifndef CLEAVE_HOST_TRANSFORMER_BLOCKS_H
 #define CLEAVE_HOST_TRANSFORMER_BLOCKS_H
 
@@ -7,14 +7,14 @@
 
 #include <cleave/transformer.h>
 
-/* The form of the kernels that suits a device: vectors of 16 lanes for CPU cores, work-items side by side for
- * other devices. */
+/* The form of the kernels that suits a device: vectors of 16 lanes for CPU cores, adjacent work-items for other
+ * devices. */
 typedef struct clv_block_form {
     size_t lanes, local;
-    size_t tile;    /* keys at a time */
-    size_t each;    /* rows of a norm for one work-item */
-    size_t queries; /* in an attention block */
-    bool groups;    /* work-groups have local memory and fast barriers: GPUs */
+    size_t tile;    /* keys that attention takes at a time */
+    size_t each;    /* rows that a work-item normalises */
+    size_t queries; /* queries of an attention block */
+    bool groups;    /* GPUs: work-groups have local memory and fast barriers */
 } clv_block_form;
 
 clv_block_form clv_block_form_of(const clv_device *device);
@@ -31,20 +31,20 @@ typedef struct clv_rows {
 typedef struct clv_norm {
     clv_rows x, y; /* y may be x */
     const clv_buffer *parameters;
-    size_t weight, bias; /* where they begin in `parameters` */
-    clv_buffer *moments; /* mean and 1 / deviation of each row; NULL: not kept */
+    size_t weight, bias; /* where weight and bias begin in `parameters` */
+    clv_buffer *moments; /* out: mean and 1 / standard deviation of each row; NULL: not written */
     size_t rows, width;
     float eps;
     bool rms;
 } clv_norm;
 clv_status clv_norm_enqueue(clv_queue *queue, const clv_norm *norm);
 
-/* y = word[id] + position[p] + type, followed by LayerNorm if `norm` is set. Tokens are pairs of id and p. */
+/* Computes y = word[id] + position[p] + type, followed by LayerNorm if `norm` is set. Tokens are pairs of id and p. */
 typedef struct clv_embed_rows {
     const clv_buffer *tokens;
     size_t first;
     const clv_buffer *word, *parameters;
-    size_t position, type, weight, bias; /* in `parameters` */
+    size_t position, type, weight, bias; /* where these begin in `parameters` */
     clv_buffer *y;
     size_t rows, width;
     float eps;
@@ -52,17 +52,18 @@ typedef struct clv_embed_rows {
 } clv_embed_rows;
 clv_status clv_embed_rows_enqueue(clv_queue *queue, const clv_embed_rows *embed);
 
-/* Queries of one sequence that are processed together: two int4 of cl/transformer/attention.cl. */
+/* A block of queries of one sequence that are processed together: two int4 of cl/transformer/attention.cl. */
 typedef struct clv_attention_block {
     int32_t query, queries, key, keys, first, mask, unused[2];
 } clv_attention_block;
 
-/* Return how many blocks one sequence needs, and fill those blocks in. */
+/* clv_attention_block_count returns the number of blocks of a sequence with so many queries; clv_attention_fill fills
+ * in the blocks of `sequence`. */
 size_t clv_attention_block_count(const clv_block_form *form, size_t queries);
 void clv_attention_fill(const clv_block_form *form, clv_attention_block sequence,
                         clv_attention_block *blocks);
 
-/* Heads in a buffer: element i of head h of token t lies at offset + t * row + h * head + i. */
+/* The layout of heads in a buffer: element i of head h of token t lies at offset + t * row + h * head + i. */
 typedef struct clv_heads {
     clv_buffer *buffer;
     size_t offset, row, head;
@@ -72,55 +73,55 @@ typedef struct clv_attention_call {
     clv_heads q, k, v, o;
     const clv_buffer *blocks;
     size_t first_block, block_count;
-    size_t base;            /* subtracted from the token numbers of the blocks */
-    const clv_buffer *mask; /* int32; NULL: none */
+    size_t base;            /* subtracted from the token numbers in the blocks */
+    const clv_buffer *mask; /* int32 per key: 0 if no query sees it; NULL: no mask */
     bool causal;
     size_t heads, kv_heads, width; /* width: of a head */
     float scale;
-    size_t longest;    /* most queries or keys of a sequence; 0: unknown, and no tiles are used */
+    size_t longest;    /* most queries or keys of a sequence; 0: unknown, which rules out tiles */
     size_t few;        /* most queries of a sequence, if they are few; 0: unknown */
-    clv_buffer *parts; /* clv_attention_parts floats; NULL: work-groups share no keys */
-    const clv_buffer
-        *bias; /* added to scores; NULL: none. That of query i and key j of head h is at
-                               bias_at + h * bias_head + i - j; tables reach 64 elements beyond both ends.
-                               Not with `parts`. */
+    clv_buffer *parts; /* clv_attention_parts floats; NULL: keys are not split among work-groups */
+    /* added to scores; NULL: none. The bias of query i and key j of head h is at bias_at + h * bias_head + i - j.
+     * Tables reach 64 elements beyond both ends. Not together with `parts`. */
+    const clv_buffer *bias;
     size_t bias_at, bias_head;
-    clv_buffer *tops; /* [heads, top_head]: maximum and 1 / sum of each row; NULL: not kept */
+    clv_buffer *tops; /* out, [heads, top_head]: maximum and 1 / sum per row; NULL: not written */
     size_t top_head;
 } clv_attention_call;
 clv_status clv_attention_enqueue(clv_queue *queue, const clv_attention_call *call);
 
-/* Returns the floats that a call with `few` queries per sequence needs to split its keys among work-groups; 0
- * if the device, the width or the numbers of queries and keys do not allow it. The results differ from those
- * of the other kernels in the order of sums, by at most 3e-6 of the largest |v|. */
+/* Returns the floats of `parts` with which a call with `few` queries per sequence splits its keys among work-groups; 0
+ * if the device, the width or the numbers of queries and keys rule out such a split. The kernels for split keys add in
+ * another order than the other kernels: their results differ by at most 3e-6 of the largest |v|. */
 size_t clv_attention_parts(const clv_device *device, const clv_attention_call *call);
 
-/* The tiles of queries and keys that a device works on: see cl/transformer/tiles.clh. */
+/* The sizes of the tiles of queries and keys for a device: see cl/transformer/tiles.clh. */
 typedef struct clv_attention_tile {
-    bool fits; /* within the device's limits and 32-bit offsets */
+    bool fits; /* the tiles respect the device's limits and 32-bit offsets */
     size_t rows, tx, local, local_floats;
 } clv_attention_tile;
-/* Returns the tiles for a call; with `back` those for its gradients. */
+/* Returns the tiles for a call or, with `back`, for the gradients of the call. */
 clv_attention_tile clv_attention_tile_of(const clv_device *device, const clv_attention_call *call,
                                          bool back);
 
-/* Returns CLV_E_DEVICE if the device ends loops too early for queries to see `keys` keys with heads of this
- * width: it would stop without reporting an error. */
+/* Returns CLV_E_DEVICE if the device ends loops after too few turns for attention to `keys` keys with heads of `width`:
+ * without this check, its results would be wrong without an error. */
 clv_status clv_attention_check(const clv_device *device, size_t keys, size_t width);
-/* The same check for the way back through as many queries, where `group` heads share one head of keys. */
+/* Makes the same check for the gradients of attention with `keys` queries and keys, where `group` heads of queries
+ * share one head of keys. */
 clv_status clv_attention_back_check(const clv_device *device, size_t keys, size_t width,
                                     size_t group);
 
 typedef struct clv_pool_call {
     const clv_buffer *x;    /* [tokens, width] */
-    const clv_buffer *rows; /* pairs: first token, number of tokens */
+    const clv_buffer *rows; /* pairs per text: first token, number of tokens */
     size_t first_row, base;
     size_t before; /* tokens of each text before its first row: the weighted mean counts them */
-    const clv_buffer *weight; /* int32 per token: 0 if it does not count; NULL: all count */
+    const clv_buffer *weight; /* int32 per token: 0 to leave it out; NULL: all tokens count */
     clv_buffer *out;
     size_t out_offset, sequences, width;
     clv_model_pooling kind;
-    bool divide; /* each row by its Euclidean length */
+    bool divide; /* divide each pooled vector by its Euclidean length */
 } clv_pool_call;
 clv_status clv_pool_enqueue(clv_queue *queue, const clv_pool_call *call);
 
@@ -128,13 +129,14 @@ clv_status clv_pool_enqueue(clv_queue *queue, const clv_pool_call *call);
 clv_status clv_gate_enqueue(clv_queue *queue, const clv_buffer *x, size_t rows, size_t width,
                             clv_activation activation, clv_buffer *y);
 
-/* Applies rotary positions to heads in place; row r of x has position first + r. `turns` holds the
- * [positions][half] pairs of cosine and sine that clv_rope_turns writes. */
+/* clv_rope_turns writes [positions][half] pairs of cosine and sine to `turns`. clv_rope_enqueue applies them to heads
+ * in place, as rotary positions: row r of x has position first + r. */
 void clv_rope_turns(size_t positions, size_t half, double base, float *turns);
 clv_status clv_rope_enqueue(clv_queue *queue, const clv_rows *x, const clv_buffer *turns,
                             size_t first, size_t rows, size_t heads, size_t half);
 
-/* Computes the losses of rows of logits, and their gradients times `scale` (gradient NULL: not wanted). */
+/* The function below computes the losses of rows of logits and, unless `gradient` is NULL, their gradients times
+ * `scale`. Rows with the label CLV_LABEL_IGNORED have loss and gradient 0. */
 enum { CLV_LABEL_IGNORED = -100 };
 clv_status clv_cross_entropy_enqueue(clv_queue *queue, const clv_buffer *x,
                                      const clv_buffer *labels, size_t rows, size_t classes,

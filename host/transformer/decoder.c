@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs one decoder block on a device. */
+/* Launches one decoder layer on a device. */
 #include "host/transformer/decoder.h"
 
 #include "base/alloc.h"
@@ -29,7 +29,7 @@ size_t clv_decoder_scratch(const clv_decoder_layer *l, size_t rows)
         { l->width, l->width }, { kv, l->width }, { 2 * l->ffn, l->width }, { l->width, l->ffn }
     };
     size_t most = 1;
-    /* fewer rows may need more scratch, because several work-groups then share a sum */
+    /* fewer rows may require more scratch, because several work-groups then share a sum */
     const size_t numbers[] = { rows, CLV_MIN(rows, (size_t)CLV_GEMM_FEW) };
     for (size_t i = 0; i < CLV_LEN(sides); ++i)
         for (size_t n = 0; n < CLV_LEN(numbers); ++n) {

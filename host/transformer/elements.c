@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Launches of cl/transformer/elements.cl, and activations on the host. */
+/* Launches the kernels of cl/transformer/elements.cl, and computes activations on the host. */
 #include "host/transformer/blocks.h"
 
 #include "base/alloc.h"
@@ -69,8 +69,8 @@ clv_status clv_rope_enqueue(clv_queue *queue, const clv_rows *x, const clv_buffe
     return clv_launch_enqueue(queue, &launch, args, CLV_LEN(args), NULL);
 }
 
-/* Checks that the device runs the kernel's loops to their end: three loops take eight classes per turn, three
- * more take the rest. A device that ends loops earlier would return a wrong loss without an error. */
+/* Checks that the device runs the kernel's loops to their end: three loops take eight classes per turn, three more
+ * take the remaining classes. A device that ends loops earlier would return a wrong loss without an error. */
 static clv_status check_classes(const clv_device *device, size_t classes)
 {
     const uint64_t limit = clv_device_facts(device)->flags.loop_limit;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* clv_encode: prepares the tables that a call needs, then runs the texts as a job. */
+/* Implements clv_encode: makes the tables of tokens and attention blocks for a call, then runs the texts as a job. */
 #include "host/transformer/encoder.h"
 
 #include "base/alloc.h"
@@ -11,7 +11,7 @@
 
 enum { DEFAULT_BATCH = 1536 };
 
-/* Checks that the parts of a model that only some families have fit together. */
+/* Checks that a model's optional parts, which only some families of models have, are consistent. */
 static clv_status check_family(const clv_model_config *c, const clv_model_weights *w)
 {
     size_t width = CLV_MAX(c->joined_count, (size_t)1) * c->width;

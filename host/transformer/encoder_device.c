@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A model's weights on a device: tables and vectors unchanged, matrices packed for its GEMM and kept in its
- * tensor cache. */
+/* Uploads a model's weights to a device: tables and vectors unchanged, matrices packed for the device's GEMM and stored
+ * in its tensor cache. */
 #include "host/transformer/encoder.h"
 
 #include "base/alloc.h"
@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-/* Rows of C in a usual batch of texts; this number decides which form packs the weights. */
+/* The usual number of rows of C in a batch of texts; it decides for which form of GEMM the weights are packed. */
 enum { USUAL_ROWS = 512 };
 
 static size_t take(size_t *used, size_t floats)
@@ -20,7 +20,7 @@ static size_t take(size_t *used, size_t floats)
     return at;
 }
 
-/* Assigns every weight its place; all layers have the same layout. */
+/* Assigns an offset to every weight; all layers have the same layout. */
 static void lay_out(const clv_model_config *c, clv_encoder_device *d, size_t *parameters)
 {
     const size_t width = c->width, ffn = c->ffn, narrow = clv_table_width(c);
@@ -90,7 +90,8 @@ static clv_status bring_matrix(clv_queue *queue, const clv_encoder_device *d, cl
     return clv_weight_bring(queue, &d->form, d->half, &piece, to, at);
 }
 
-/* Brings q, k and v as one matrix [3 D, D]; they are copied together unless they already follow each other. */
+/* Writes the matrices of q, k and v as one matrix [3 D, D]. It first copies them together, unless they already follow
+ * each other in the host's memory. */
 static clv_status bring_qkv(clv_queue *queue, const clv_encoder_device *d, clv_buffer *to,
                             const clv_model_layer *l, size_t width, size_t at)
 {
@@ -208,10 +209,11 @@ static clv_status bring(const clv_encoder *e, clv_queue *queue, clv_encoder_devi
     CLV_TRY(clv_gemm_choose(e->context, queue, USUAL_ROWS, &d->form));
     lay_out(c, d, &parameters);
     CLV_TRY(bring_parameters(e, queue, d, parameters));
-    /* used in place if the device shares the host's memory, as this table is the largest of all */
+    /* a device that shares the host's memory reads the word table, the largest table, without a copy */
     if (clv_buffer_wrap(d->device, (void *)(uintptr_t)e->weights.word, word_bytes, &d->word))
         d->word = NULL;
-    CLV_TRY(clv_encoder_word(e, d, queue, &tensor)); /* now, so that no chunk's time includes it */
+    /* uploaded now, so that no chunk's time includes the upload */
+    CLV_TRY(clv_encoder_word(e, d, queue, &tensor));
     clv_tensor_put(tensor);
     CLV_TRY(clv_encoder_project(e, d, queue, &tensor));
     clv_tensor_put(tensor);
@@ -242,7 +244,8 @@ static clv_encoder_device *find(clv_encoder *e, const clv_device *device)
     return found;
 }
 
-/* Drops a device entry that a rehearsal made without bringing weights. Only the device's thread uses it. */
+/* Removes the entry that a rehearsal made for a device without uploading weights. Only the device's thread uses the
+ * entry. */
 static void drop_rehearsed(clv_encoder *e, clv_encoder_device *d)
 {
     pthread_mutex_lock(&e->lock);

@@ -12,16 +12,16 @@
 /* Keys of a chunk's buffers. */
 enum { OUT = CLV_ENCODE_OUT, TOKENS, ROWS, BLOCKS, X, QKV, SEEN, H, INNER, SCRATCH, NARROW };
 
-/* A batch: texts [first, last), which run together. */
+/* A batch of texts [first, last), which run together. */
 typedef struct batch {
     const clv_encode_plan *plan;
     const clv_encoder_device *model;
     clv_queue *queue;
     clv_slot *slot;
-    size_t chunk_first; /* the text with which inputs and outputs begin */
+    size_t chunk_first; /* the text with which the chunk's inputs and outputs begin */
     size_t chunk_texts;
     size_t first, last;
-    size_t base, tokens; /* its first token, and how many */
+    size_t base, tokens; /* the batch's first token, and its number of tokens */
     size_t side;
     clv_place token_place, row_place, block_place;
     clv_buffer *x, *qkv, *seen, *h, *inner, *scratch, *out;
@@ -84,7 +84,8 @@ clv_status clv_encode_setup(clv_worker *worker, void *user)
     return clv_encoder_on_device(plan->encoder, clv_worker_queue(worker), &model);
 }
 
-/* Enqueues C = act(A W^T + bias) + add, with A [tokens, k], and W [n, k] at `weight` of the layer. */
+/* Enqueues C = act(A W^T + bias) + add, with A [tokens, k], and with W [n, k] from element `weight` of the layer's
+ * tensor on. */
 static clv_status linear(const batch *b, size_t n, size_t k, clv_buffer *a, size_t weight,
                          size_t bias, clv_activation activation, clv_buffer *add, clv_buffer *c)
 {
@@ -172,7 +173,8 @@ static clv_status run_layer(const batch *b, const clv_layer_place *l)
     return normalise(b, b->x, l->norm2_weight, l->norm2_bias);
 }
 
-/* Enqueues a layer while its weights are pinned; afterwards only the enqueued commands hold them. */
+/* Enqueues a layer while its weights are pinned in the tensor cache; afterwards only the enqueued commands hold the
+ * weights. */
 static clv_status run_layer_of(batch *b, size_t i)
 {
     clv_kept_tensor *tensor;
@@ -243,7 +245,7 @@ static clv_status give(const batch *b)
                            .before = p->encoder->skipped,
                            .divide = c->normalize && !clv_encode_has_tail(c) };
     for (size_t i = 0; i < c->joined_count; ++i) {
-        /* tail.c computes the other mean from a mean */
+        /* tail.c computes CLV_MODEL_MEAN_SQRT from the mean */
         pool.kind = c->joined[i] == CLV_MODEL_MEAN_SQRT ? CLV_MODEL_MEAN : c->joined[i];
         pool.out_offset = i * b->chunk_texts * c->width + at;
         CLV_TRY(clv_pool_enqueue(b->queue, &pool));
@@ -270,7 +272,8 @@ static clv_status run_batch(batch *b)
     return give(b);
 }
 
-/* Brings elements [from, to) of one of the plan's lists, at least one: the driver takes no empty input. */
+/* Uploads elements [from, to) of one of the plan's lists, or one element if the range is empty: a driver accepts no
+ * empty input. */
 static clv_status bring(clv_slot *slot, unsigned key, const void *list, size_t bytes_each,
                         size_t from, size_t to, clv_place *place)
 {

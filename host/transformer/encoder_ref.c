@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Encodes the same texts in plain C; the sums of norms, attention and pooling are in double precision. */
+/* Encodes texts in plain C as the reference for the devices; the sums of norms, attention and pooling are in double
+ * precision. */
 #include "host/transformer/encoder.h"
 
 #include "base/alloc.h"
@@ -8,7 +9,7 @@
 #include <math.h>
 #include <string.h>
 
-/* Buffers for the longest text. */
+/* Scratch buffers with room for the longest text. */
 typedef struct room {
     float *x, *qkv, *seen, *h, *inner, *turned, *narrow;
     double *scores;
@@ -51,7 +52,7 @@ static void linear(const room *r, const float *x, const float *w, const float *b
     clv_gemm_host(&g);
 }
 
-/* Attention of query i of head h: row i of qkv against all keys. */
+/* Computes the attention of head h for the query in row i of qkv to all keys. */
 static void attend(const room *r, const clv_model_config *config, const float *relative,
                    size_t tokens, size_t i, size_t h)
 {

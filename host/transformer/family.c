@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The differences between families of encoders: rows of the position table, and the bias by relative position. */
+/* Handles the differences between families of encoders: the rows of the position table, and the bias by relative
+ * position. */
 #include "host/transformer/encoder.h"
 
 #include <math.h>
 
-enum { BEYOND = 64 }; /* elements that kernels may read, but not use, beyond the largest distance */
+enum { BEYOND = 64 }; /* elements beyond the largest distance that kernels may read without using */
 
 size_t clv_table_width(const clv_model_config *c)
 {
@@ -14,15 +15,15 @@ size_t clv_table_width(const clv_model_config *c)
 void clv_positions_fill(const clv_model_config *c, int32_t *tokens, size_t count)
 {
     int32_t row = (int32_t)c->first_position;
-    const int32_t pad = row - 1; /* -1, and so no id, where positions begin with 0 */
+    const int32_t pad = row - 1; /* id of padding; -1, which is no id, if positions begin with 0 */
     for (size_t t = 0; t < count; ++t)
         tokens[2 * t + 1] = tokens[2 * t] == pad ? pad : row++;
 }
 
-/* Half of the buckets are for keys before the query, and half for keys after it. In each half, the first distances have
- * buckets of their own; the widths of the others grow logarithmically up to a distance of 128. This is computed in
- * float32, as PyTorch does, because the rounding decides where the borders are. Source: Raffel et al. 2020 (T5); Song
- * et al. 2020 (MPNet). */
+/* Half of the buckets are for keys before the query, and half for keys after it. In each half, every short distance has
+ * a bucket of its own; the borders of the other buckets are logarithmic up to a distance of 128. They are computed in
+ * float32, as in PyTorch, because rounding decides where they lie. Source: Raffel et al. 2020 (T5); Song et al. 2020
+ * (MPNet). */
 size_t clv_relative_bucket(ptrdiff_t ahead, size_t buckets)
 {
     const size_t half = buckets / 2, exact = half / 2;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* clv_attention_f32 and clv_ffn_f32: transformer blocks on plain arrays, for code generators. */
+/* Implements clv_attention_f32 and clv_ffn_f32: transformer blocks on plain arrays, for code generators. */
 #include "host/transformer/blocks.h"
 
 #include "base/alloc.h"
@@ -12,8 +12,8 @@
 enum { Q = 4, K, V, O, MASK, BLOCKS, SCRATCH, X, W1, B1, W2, B2, INNER, Y, PACK };
 enum { MOST_WIDTH = 256 };
 
-/* Runs a call on a device wherever one works, without timing either side; with `nothing`, there is nothing to
- * compute and the host does it. */
+/* Runs a call on a device if one works, without timing host and device against each other. With `nothing`, there is
+ * nothing to compute, and the call runs on the host. */
 static clv_status run(clv_context *context, clv_call *call, bool nothing)
 {
     call->untimed = true;
@@ -24,7 +24,7 @@ static clv_status run(clv_context *context, clv_call *call, bool nothing)
 
 /* ---- attention ---------------------------------------------------------------------------------- */
 
-/* Computes the numbers of elements of the arrays; returns false if they exceed the kernels' indices. */
+/* Computes the numbers of elements of the arrays; returns false if one exceeds the range of the kernels' indices. */
 static bool extents(const clv_attention_shape *s, size_t kv_heads, size_t *q, size_t *k)
 {
     size_t heads, row;
@@ -41,7 +41,7 @@ typedef struct attention {
     const float *q, *k, *v;
     const int32_t *mask;
     float *o;
-    clv_attention_block *list; /* the device's blocks; kept until the call is over */
+    clv_attention_block *list; /* the device's blocks; allocated until the call is over */
 } attention;
 
 static clv_status attention_on_host(void *user)
@@ -94,7 +94,7 @@ static clv_status bring_blocks(clv_engine *engine, const clv_attention_shape *s,
     if (!*list)
         return clv_fail(CLV_E_MEMORY, "attention: not enough memory for %zu blocks",
                         call->block_count);
-    /* tokens are rows of one head: each sequence of q begins heads * queries rows after the previous one */
+    /* one row holds one head of a token: each sequence of q begins heads * queries rows after the previous one */
     for (size_t b = 0; b < s->batch; ++b)
         clv_attention_fill(&form,
                            (clv_attention_block){ .query = (int32_t)(b * s->heads * s->queries),

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Cross-encoders: opens a model, its tokenizer and its classes, builds rows of tokens from pairs of texts, and scores
- * them. */
+/* Implements cross-encoders: opens a model with its tokenizer and its classes, builds rows of tokens from pairs of
+ * texts, and computes the scores of the pairs. */
 #include <cleave/init.h>
 #include <cleave/rank.h>
 #include <cleave/tokenizer.h>
@@ -16,18 +16,18 @@
 #include <math.h>
 #include <string.h>
 
-/* pairs and tokens that are encoded in one call */
+/* the most pairs, and the most tokens, that one call of clv_encode encodes */
 enum { MOST_PAIRS = 8192, MOST_TOKENS = 1 << 21 };
 
 struct clv_ranker {
     clv_model *model;
     clv_classes *classes;
-    clv_tokenizer *tokenizer; /* without a limit */
+    clv_tokenizer *tokenizer; /* without a limit on tokens */
     clv_encoder *encoder;
     float *word;   /* [types * V, D]; NULL: the model has one type of tokens */
     size_t second; /* added to the ids of second texts */
     size_t max_length, threads;
-    size_t separators, around;      /* tokens between the texts; around and between them */
+    size_t separators, around;      /* special tokens: between the two texts; in all */
     bool keeps_end, pair_types;     /* see clv_tokenizer_info */
     clv_rank_activation activation; /* never CLV_RANK_DEFAULT */
     clv_token_rows rows;            /* of the texts of a call */
@@ -35,7 +35,7 @@ struct clv_ranker {
 
 /* ---- opening ------------------------------------------------------------------------------------ */
 
-/* Returns the name of the activation in config.json; NULL: there is none. */
+/* Returns the name of the activation that config.json states; NULL if it states none. */
 static const char *activation_name(const clv_json *root)
 {
     const clv_json *own = clv_json_get(root, "sentence_transformers");
@@ -101,7 +101,7 @@ static clv_status spread_types(clv_ranker *r, clv_model_config *config, clv_mode
     return CLV_OK;
 }
 
-/* Tells whether a tokenizer class of transformers makes no token types by itself. */
+/* Returns whether a tokenizer class of the Python library transformers makes no token types by default. */
 static bool is_untyped(const char *kind)
 {
     static const char *const untyped[] = { "TokenizersBackend",
@@ -117,8 +117,8 @@ static bool is_untyped(const char *kind)
     return false;
 }
 
-/* Sets *out to whether second texts get type 1. They do not if tokenizer_config.json lists the model's inputs without
- * the types, or lists nothing and names a class that makes no types. */
+/* Sets *out to whether the tokens of second texts have type 1. They have not if tokenizer_config.json lists the model's
+ * inputs without the types, or if it lists no inputs and names a class that makes no types. */
 static clv_status has_types(const char *folder, bool *out)
 {
     clv_json *root = NULL;
@@ -152,8 +152,8 @@ static clv_status open_encoder(clv_ranker *r, clv_context *context, const char *
     return clv_encoder_open(context, &config, &weights, &options, &r->encoder);
 }
 
-/* Opens the tokenizer twice: once to find the model's limit, and once without a limit, because a pair is truncated as a
- * whole. */
+/* Opens the tokenizer twice: once to find the model's limit on tokens, and once without a limit, because this file
+ * truncates the two texts of a pair together. */
 static clv_status open_tokenizer(clv_ranker *r, const char *folder, const clv_ranker_options *o)
 {
     const clv_tokenizer_options limited = { .size = sizeof limited, .max_length = o->max_length };
@@ -249,7 +249,7 @@ void clv_ranker_watch(clv_ranker *r, clv_progress *progress, void *user)
 
 /* ---- pairs --------------------------------------------------------------------------------------- */
 
-/* The tokens of a block of pairs, and their vectors. */
+/* The tokens and the vectors of a block of pairs. */
 typedef struct block {
     int32_t *ids;
     size_t *offsets;
@@ -257,9 +257,9 @@ typedef struct block {
     size_t pairs, id_room;
 } block;
 
-/* Returns how many tokens two texts of a and b tokens keep if there is room for `most`. The shorter text keeps all its
- * tokens as long as the longer one stays at least as long. Otherwise each text gets half, and the longer one (of two
- * equal ones the second) gets an odd token. Hugging Face's library tokenizers does the same. */
+/* Lowers *a and *b, the numbers of tokens of two texts, until their sum is at most `most`. The shorter text keeps all
+ * its tokens while the longer one remains at least as long. Otherwise each keeps half of `most`, and the longer text
+ * (the second, if both are equally long) also keeps an odd token. Hugging Face's library tokenizers does the same. */
 static void cut(size_t most, size_t *a, size_t *b)
 {
     size_t *const shorter = *a > *b ? b : a, *const longer = *a > *b ? a : b;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Processes pooled vectors on the host: concatenates poolings and runs the model's further modules. A text has only one
- * such vector, so that this is little work compared with the layers. */
+/* Processes pooled vectors on the host: concatenates the poolings and runs the model's modules after pooling. There is
+ * only one such vector per text, so that this is little work compared with the layers. */
 #include "host/transformer/encoder.h"
 
 #include "base/alloc.h"
@@ -30,7 +30,7 @@ clv_status clv_encode_tail_make(clv_encoder *e)
             return clv_fail(CLV_E_MEMORY,
                             "encoder: not enough memory for a dense step of %zu x %zu", step->out,
                             step->in);
-        for (size_t i = 0; i < step->out; ++i) /* products run along rows */
+        for (size_t i = 0; i < step->out; ++i) /* transposed, so that products run along rows */
             for (size_t k = 0; k < step->in; ++k)
                 e->turned[s][k * step->out + i] = step->weight[i * step->in + k];
     }
@@ -112,7 +112,7 @@ static void divide_by_length(float *row, size_t width)
         row[i] = (float)((double)row[i] / length);
 }
 
-/* Runs the steps from `x`; returns the vectors, which are `x` or `y`. */
+/* Runs the model's steps on `rows` vectors in `x`; returns the result, which lies in `x` or `y`. */
 static float *run_steps(const clv_encode_plan *p, size_t rows, float *x, float *y)
 {
     const clv_encoder *e = p->encoder;

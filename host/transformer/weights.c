@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Brings matrices and vectors to a device; matrices are packed once for its products. */
+/* Uploads matrices and vectors to a device; matrices are packed once for the device's products. */
 #include "host/transformer/weights.h"
 
 #include "base/alloc.h"
@@ -19,7 +19,7 @@ size_t clv_weight_room(const clv_gemm_form *form, size_t n, size_t k)
     return clv_round_up(packed ? packed : count_of(n, k), 16);
 }
 
-/* Writes a matrix as halves in its own layout, for forms that do not pack. */
+/* Writes a matrix as halves without changing its layout, for forms of products that do not pack. */
 static clv_status bring_halves(clv_queue *queue, const float *host, size_t count, clv_buffer *to,
                                size_t at)
 {

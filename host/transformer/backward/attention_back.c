@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Launches of attention's gradients: cl/transformer/attention_back_tile.cl on GPUs, attention_back_rows.cl on
- * CPUs, attention_back.cl elsewhere. */
+/* Launches the kernels of attention's gradients: cl/transformer/attention_back_tile.cl on GPUs, attention_back_rows.cl
+ * on CPUs, attention_back.cl elsewhere. */
 #include "host/transformer/backward/back.h"
 
 #include "base/alloc.h"
@@ -30,7 +30,7 @@ static size_t add_heads(clv_arg *args, size_t used, const clv_heads *h)
     return used + 4;
 }
 
-/* Adds the arguments that follow the kernels' arrays. */
+/* Appends to `args` the arguments that follow the arrays in all the kernels. Returns their new number. */
 static size_t add_rest(clv_arg *args, size_t used, const clv_attention_back *b, bool by_keys,
                        bool with_delta)
 {
@@ -63,7 +63,7 @@ static clv_launch describe(const clv_block_form *f, const clv_attention_call *a)
                          .local = { f->local, 1 } };
 }
 
-/* One pass, with a text and a head of keys per work-item. */
+/* Computes all gradients by one kernel, in which a work-item takes a text and a head of keys. */
 static clv_status by_rows(clv_queue *queue, const clv_block_form *f, const clv_attention_back *b)
 {
     const clv_attention_call *a = &b->there;
@@ -93,8 +93,8 @@ static clv_launch describe_tile(const clv_attention_tile *t, const clv_attention
                          .local = { t->local, 1 } };
 }
 
-/* Two kernels: the gradients of queries, then those of keys and values. Each work-item has one query or key, or
- * each work-group has a tile of them. */
+/* Computes the gradients of queries by one kernel, then the gradients of keys and values by another. Each work-item
+ * takes one query or key, or each work-group takes a tile of queries or keys. */
 static clv_status by_items(clv_queue *queue, const clv_block_form *f, const clv_attention_back *b)
 {
     const clv_attention_call *a = &b->there;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Launches of cl/transformer/elements_back.cl. */
+/* Launches the kernels of cl/transformer/elements_back.cl. */
 #include "host/transformer/backward/back.h"
 
 #include "base/alloc.h"
 #include "base/error.h"
 #include "cl_embedded.h"
 
-enum { CORE_VECTORS = 128 }; /* vectors per work-item on a core */
+enum { CORE_VECTORS = 128 }; /* vectors that a work-item processes on a CPU core */
 
 static clv_launch describe(clv_queue *queue, const char *kernel, size_t items, size_t rows)
 {
@@ -74,7 +74,7 @@ clv_status clv_rope_back_enqueue(clv_queue *queue, const clv_rows *x, const clv_
 clv_status clv_pool_back_enqueue(clv_queue *queue, const clv_pool_back *p)
 {
     if (!p->sequences || !p->width) return CLV_OK;
-    /* on a core a work-item takes all columns; elsewhere one, as devices may limit the turns of loops */
+    /* a work-item takes all columns on a CPU, and one column on other devices, which may limit loop turns */
     const bool core = clv_block_form_of(clv_queue_device(queue)).lanes > 1;
     const clv_launch launch = describe(queue, "clv_pool_back", core ? 1 : p->width, p->sequences);
     const clv_arg args[] = { clv_arg_buffer(p->g),

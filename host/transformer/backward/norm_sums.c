@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Launches of cl/transformer/norm_back.cl and cl/transformer/sums.cl. */
+/* Launches the kernels of cl/transformer/norm_back.cl and cl/transformer/sums.cl. */
 #include "host/transformer/backward/back.h"
 
 #include "base/alloc.h"
@@ -106,7 +106,7 @@ clv_status clv_segment_sums_enqueue(clv_queue *queue, const clv_buffer *g, const
 {
     if (!count || !width) return CLV_OK;
     clv_launch launch = describe(queue, "clv_segment_sums", width, count);
-    /* on a core a work-item takes all columns of a row; elsewhere one, as devices may limit loop turns */
+    /* a work-item takes all columns of a row on a CPU, and one on other devices, which may limit loop turns */
     if (clv_block_form_of(clv_queue_device(queue)).lanes > 1) launch.global[0] = launch.local[0];
     const clv_arg args[] = { clv_arg_buffer(g ? g : out.buffer),
                              clv_arg_buffer(list),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Launches of cl/transformer/optimise.cl. */
+/* Launches the kernels of cl/transformer/optimise.cl: the steps of SGD and AdamW. */
 #include "host/transformer/backward/back.h"
 
 #include "base/alloc.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Launches of a language model's kernels for CPUs: cl/generate/cores.cl and attend_cores.cl for one token,
- * few_cores.cl for a few tokens, and matrix products in register tiles for many. */
+/* Launches a language model's kernels on CPUs: cl/generate/cores.cl and attend_cores.cl for one token, few_cores.cl for
+ * a few tokens, and matrix products in register tiles for many tokens. */
 #include "host/transformer/generate/part.h"
 
 #include "base/alloc.h"
@@ -11,7 +11,7 @@
 
 #include <math.h>
 
-/* TOGETHER: how many tokens share one unpacking of the weights. */
+/* TOGETHER: number of tokens for which few_cores.cl unpacks the weights once. */
 enum { KEYS = 32, ROWS_AT_ONCE = 32, TOGETHER = 4 };
 
 clv_status clv_lm_cores_embed(clv_lm_part *p, clv_buffer *words, size_t rows)
@@ -36,7 +36,7 @@ clv_status clv_lm_cores_embed(clv_lm_part *p, clv_buffer *words, size_t rows)
 
 /* ---- products ------------------------------------------------------------------------------------- */
 
-/* Returns the scratch floats of one work-item: x in whole blocks, and its sums; see cl/generate/rows.clh. */
+/* Returns the scratch floats of a work-item, for x in whole blocks and for the sums of x; see cl/generate/rows.clh. */
 static size_t item_floats(const clv_lm_part *p)
 {
     const clv_lm_config *c = &p->model->config;
@@ -167,7 +167,7 @@ static clv_gemm gemm_of(const clv_lm_product *c, clv_buffer *y, size_t y_offset,
                        .bias_offset = w->bias };
 }
 
-/* Computes gate and up side by side in part->inner, then the gated values from both. */
+/* Computes the products with gate and up side by side in part->inner, then the gated values from both. */
 static clv_status many_gated(clv_lm_part *p, const clv_lm_product *c)
 {
     const size_t ffn = c->w->rows;
@@ -216,8 +216,8 @@ size_t clv_lm_cores_scratch(const clv_lm_part *p, size_t rows)
 
 /* ---- attention ------------------------------------------------------------------------------------ */
 
-/* Returns into how many parts the keys of a single token are split: enough for every core, but none so short
- * that it does not pay. */
+/* Returns the number of parts into which the keys of a single token are split: enough to occupy every core, but at most
+ * one part per 128 keys, because shorter parts take longer than they save. */
 size_t clv_lm_cores_splits(const clv_lm_part *p, size_t keys, size_t rows)
 {
     const size_t heads = p->model->config.kv_heads, tiles = (keys + 4 * KEYS - 1) / (4 * KEYS);
@@ -242,8 +242,8 @@ static clv_launch describe(const clv_lm_part *p, const char *kernel, size_t quer
                          .local = { 1, 1, 1 } };
 }
 
-/* The joined launch needs a device without a limit on the turns of a loop, because its work-items wait for each
- * other in one. */
+/* One launch for the whole layer requires a device without a limit on the turns of a loop, because the work-items wait
+ * for each other in a loop. */
 bool clv_lm_cores_joined(const clv_lm_part *p, const clv_lm_layer *l)
 {
     const clv_quant type = l->out.type;
@@ -263,8 +263,8 @@ clv_status clv_lm_cores_layer(clv_lm_part *p, const clv_lm_attend *a, size_t ind
     launch.source = &clv_cl_generate_layer_cores;
     launch.defines[defines] = (clv_define){ "QTYPE", (long)l->out.type };
     launch.defines[defines + 1] = (clv_define){ "INT8", p->int8 };
-    /* The work-items wait for each other in a loop: one that occupies a core while it waits would block another
-     * that has no core yet. */
+    /* There are only as many work-items as cores that this process may use. They wait for each other in a loop, so that
+     * a waiting work-item must not occupy the core of one that has not begun. */
     launch.global[0] = p->workers, launch.local[1] = launch.local[2] = 0;
     clv_buffer *turns = p->turns;
     const clv_arg args[] = {

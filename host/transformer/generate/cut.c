@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Decides which layers go to which device. A token passes through the devices one after the other, so a
- * slower device only helps if the model does not fit the faster ones. */
+/* Decides which device holds which layers. A token passes through the devices one after the other, so that a slower
+ * device only helps if the model does not fit into the memory of the faster ones. */
 #include "host/transformer/generate/language.h"
 
 #include "base/alloc.h"
 
-/* Returns the fastest place that is not used yet, the first of equally fast ones; `count` if all are used. */
+/* Returns the index of the fastest unused device, the first of equally fast ones; `count` if all are used. */
 static size_t fastest(const clv_lm_place *places, size_t count, const bool *used)
 {
     size_t best = count;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* clv_decoder: a model together with one sequence. */
+/* Implements clv_decoder, a language model together with one sequence. */
 #include "host/transformer/generate/language.h"
 
 #include "base/alloc.h"
@@ -25,7 +25,7 @@ clv_status clv_decoder_open(clv_context *context, const char *path, size_t posit
     if (!context || !path) return clv_fail(CLV_E_ARGUMENT, "decoder: context or path is NULL");
     clv_decoder *d = clv_zalloc(1, sizeof *d);
     if (!d) return clv_fail(CLV_E_MEMORY, "decoder: out of memory");
-    options.context = positions ? positions : SIZE_MAX; /* all that the model has */
+    options.context = positions ? positions : SIZE_MAX; /* SIZE_MAX: all the model's positions */
     clv_status status = clv_lm_language_open(context, path, false, &options, &d->language);
     if (!status) status = clv_sequence_create(d->language, &d->sequence);
     if (status) {

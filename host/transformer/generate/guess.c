@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Guesses the next tokens of a text: those that followed the same tokens earlier in the text. */
+/* Guesses the next tokens of a text: the tokens that followed the text's last tokens where these occurred earlier. */
 #include "host/transformer/generate/language.h"
 
 #include "base/alloc.h"
 
 #include <string.h>
 
-/* Numbers of last tokens to search for: a match of three makes a better guess, a match of two is likelier. */
+/* The numbers of last tokens to search for: three matching tokens make a better guess, but two match more often. */
 enum { LONGEST = 3, SHORTEST = 2 };
 
 /* Returns the end of the latest earlier occurrence of the last `length` tokens; 0 if there is none. */
@@ -23,7 +23,7 @@ size_t clv_lm_guess(const int32_t *tokens, size_t count, size_t most, int32_t *g
     for (size_t length = LONGEST; length >= SHORTEST; --length) {
         const size_t end = count > length ? find_earlier(tokens, count, length) : 0;
         if (!end) continue;
-        /* where the text ends, the guess goes on with its own first tokens: the text repeats itself */
+        /* at the end of the text, the guess continues with its own first tokens, as in a text that repeats itself */
         for (size_t i = 0; i < most; ++i)
             guess[i] = end + i < count ? tokens[end + i] : guess[end + i - count];
         return most;

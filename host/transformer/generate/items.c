@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Launches of a language model's kernels for GPUs: cl/generate/items.cl and attend_items.cl. Products of many
- * rows widen a slice of the weights to floats at a time and run the device's matrix product on it. */
+/* Launches a language model's kernels on GPUs: cl/generate/items.cl and attend_items.cl. For products of many rows, one
+ * slice of the weights at a time is converted to floats, and the device's matrix product runs on the slice. */
 #include "host/transformer/generate/part.h"
 
 #include "base/alloc.h"
@@ -15,7 +15,7 @@
 /* TOKENS: tokens per launch of the product kernel; FEW: most tokens for which that kernel is used;
  * KEYS_OF_PART: keys in one part of attention. */
 enum { TOKENS = 4, FEW = 8, KEYS_OF_PART = 256 };
-static const size_t wide_floats = (size_t)16 << 20; /* weights widened at a time */
+static const size_t wide_floats = (size_t)16 << 20; /* weights converted to floats at a time */
 
 static size_t local_of(const clv_lm_part *p)
 {
@@ -33,8 +33,8 @@ static clv_launch describe(const clv_lm_part *p, const char *kernel, clv_quant t
     };
 }
 
-/* Returns the units of a row, the parts of blocks (QUNIT of cl/common/quants.clh) that a work-item takes at
- * once. */
+/* Returns the number of units in a row. A unit is the part of a block (QUNIT of cl/common/quants.clh) that a work-item
+ * takes at once. */
 static size_t units_of(const clv_lm_linear *w)
 {
     switch (w->type) {
@@ -55,7 +55,7 @@ static size_t units_of(const clv_lm_linear *w)
 clv_status clv_lm_items_choose(clv_context *context, clv_lm_part *p)
 {
     enum { ROWS = 256 };
-    const bool locked = clv_jobs_lock(context); /* choosing runs measurements and writes notes */
+    const bool locked = clv_jobs_lock(context); /* clv_gemm_choose measures and stores its choice */
     const clv_status status = clv_gemm_choose(context, p->queue, ROWS, &p->form);
     if (locked) clv_jobs_unlock(context);
     return status;
@@ -109,7 +109,7 @@ static clv_status few_rows(clv_lm_part *p, const clv_lm_product *c, size_t first
     return clv_launch_enqueue(p->queue, &launch, args, CLV_LEN(args), NULL);
 }
 
-/* Returns how many groups of 16 rows are widened at a time. */
+/* Returns the number of groups of 16 rows that are converted to floats at a time. */
 static size_t groups_at_once(const clv_lm_linear *w)
 {
     const size_t group = CLV_LM_LANES * w->columns;
@@ -170,7 +170,7 @@ clv_status clv_lm_items_product(clv_lm_part *p, const clv_lm_product *c)
         return CLV_OK;
     }
     if (c->y != p->gated) return many_rows(p, c, c->y, c->y_offset + c->w->at, c->y_stride);
-    /* gate and up go side by side; once both are there, silu(gate) * up follows */
+    /* writes the products with gate and up side by side; silu(gate) * up follows when both are complete */
     CLV_TRY(many_rows(p, c, p->inner, c->finish == CLV_LM_GATED ? ffn : 0, 2 * ffn));
     if (c->finish != CLV_LM_GATED) return CLV_OK;
     return clv_gate_enqueue(p->queue, p->inner, c->rows, ffn, CLV_ACTIVATION_SILU, c->y);
@@ -188,7 +188,7 @@ void clv_lm_items_scratch(const clv_lm_part *p, size_t rows, size_t *scratch, si
             const size_t groups = groups_at_once(all[k]);
             const clv_lm_product c = {
                 .w = all[k], .x_stride = all[k]->columns, .rows = rows, .finish = CLV_LM_ADDS
-            }; /* this finish needs the most scratch */
+            }; /* this finish uses the most scratch */
             const clv_gemm g = gemm_of(p, &c, NULL, 0, all[k]->rows, groups);
             *scratch = CLV_MAX(*scratch, clv_gemm_scratch(&p->form, &g));
             *wide = CLV_MAX(*wide, groups * CLV_LM_LANES * all[k]->columns);
@@ -198,8 +198,8 @@ void clv_lm_items_scratch(const clv_lm_part *p, size_t rows, size_t *scratch, si
 
 /* ---- attention ------------------------------------------------------------------------------------ */
 
-/* Returns into how many parts the keys of a single token are split: enough for every core, but none so short
- * that it does not pay. */
+/* Returns the number of parts into which the keys of a single token are split: enough to occupy every core of the
+ * device, but at most one part per KEYS_OF_PART keys, because shorter parts take longer than they save. */
 size_t clv_lm_items_splits(const clv_lm_part *p, size_t keys, size_t rows)
 {
     const size_t heads = p->model->config.kv_heads;

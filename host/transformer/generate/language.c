@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* clv_language: opens a model, splits its layers over the devices, and reports on both. */
+/* Implements clv_language: opens a model, distributes its layers over the devices, and reports on the model and on its
+ * devices. */
 #include "host/transformer/generate/language.h"
 
 #include "base/alloc.h"
@@ -16,7 +17,7 @@
 
 enum { USUAL_CONTEXT = 4096, USUAL_CHUNK = 512, MOST_CHUNK = 4096, MOST_PARTS = 64 };
 
-/* A working device, with a queue on it. */
+/* A working device that may hold layers, with its queue. */
 typedef struct candidate {
     clv_queue *queue; /* NULL once a part owns it */
     clv_lm_place place;
@@ -31,7 +32,7 @@ typedef struct opening {
 
 /* ---- devices --------------------------------------------------------------------------------------- */
 
-/* Tells whether a device shares its cores with a candidate, in which case both together are no faster. */
+/* Returns whether a device shares its cores with a candidate, in which case both together are no faster than one. */
 static bool is_double(const opening *o, const clv_device *device)
 {
     for (size_t i = 0; i < o->count; ++i)
@@ -61,9 +62,9 @@ static clv_status find_devices(opening *o)
     return CLV_OK;
 }
 
-/* Measures the device's memory bandwidth in bytes per second, which decides how fast it makes tokens: the
- * better of two timed copies, where each byte counts as one read and one write. Returns 0 if the copies fail,
- * which ranks the device as the slowest. */
+/* Measures the device's memory bandwidth in bytes per second, which limits its tokens per second. Takes the better of
+ * two timed copies, in which each byte counts as one read and one write. Returns 0 if the copies fail, which ranks the
+ * device as the slowest. */
 static double measure_speed(candidate *c)
 {
     const size_t bytes = CLV_MIN((size_t)32 << 20, (size_t)(c->place.room / 8)) / 64 * 64;
@@ -75,7 +76,7 @@ static double measure_speed(candidate *c)
     if (!status)
         status = clv_buffer_create(device, CLV_MAX(bytes, (size_t)64), CLV_BUFFER_DEVICE, &to);
     if (!status) status = clv_fill_enqueue(c->queue, from, 0, bytes, 0, NULL);
-    for (int i = 0; i < 3 && !status; ++i) { /* the first copy only touches the memory */
+    for (int i = 0; i < 3 && !status; ++i) { /* the first copy only makes the pages resident */
         status = clv_queue_finish(c->queue, CLV_OK);
         const double started = clv_now();
         if (!status) status = clv_copy_enqueue(c->queue, from, 0, to, 0, bytes, NULL);
@@ -88,7 +89,7 @@ static double measure_speed(candidate *c)
     return best;
 }
 
-/* Logs how the layers were split over several devices, and why. */
+/* Logs how the layers are distributed over several devices, and why. */
 static void tell_split(const opening *o)
 {
     const size_t layers = o->l->model->config.layers;
@@ -154,8 +155,8 @@ static clv_status split_by_room(opening *o, size_t context)
     return fits ? CLV_OK : CLV_E_DEVICE_MEMORY;
 }
 
-/* Assigns all layers to one device with enough room, or splits them over several. Unless the caller asked for
- * a context, it is halved until everything fits. */
+/* Assigns all layers to one device with enough memory, or distributes them over several devices. Unless the caller has
+ * set the length of the context, halves it until everything fits. */
 static clv_status split(opening *o, size_t *context)
 {
     const clv_lm_model *m = o->l->model;
@@ -212,8 +213,8 @@ static clv_status open_parts(opening *o)
 
 /* ---- opening --------------------------------------------------------------------------------------- */
 
-/* Chooses the most tokens of a text: the caller's number, else USUAL_CONTEXT or the model's limit if that is
- * lower. A request above the model's limit is an error. */
+/* Chooses the most tokens of a text: the caller's number, or else the lower one of USUAL_CONTEXT and the model's limit.
+ * A caller's number above the model's limit is an error. */
 static clv_status choose_context(const opening *o, size_t *context)
 {
     const clv_lm_config *c = &o->l->model->config;
@@ -316,7 +317,8 @@ void clv_language_close(clv_language *l)
 
 /* ---- telling --------------------------------------------------------------------------------------- */
 
-/* Copies the part of a struct that its caller knows; `size` is the first field of such a struct. */
+/* Copies as many bytes of the struct `own` to `out` as the caller's version of the struct has: the caller sets the
+ * struct's first field, `size`. */
 static clv_status give(const char *function, const void *own, size_t bytes, void *out)
 {
     size_t size;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Converts weights to the devices' layout: rows of blocks become groups of 16 rows, interleaved word by word.
- * Only the order of the bytes changes. */
+/* Converts weights to the layout on devices, in which groups of 16 rows of blocks are interleaved word by word. Only
+ * the order of the bytes changes. */
 #include "host/transformer/generate/layout.h"
 
 #include "base/alloc.h"
@@ -60,10 +60,10 @@ uint64_t clv_lm_matrix_bytes(clv_quant type, size_t rows, size_t columns)
            clv_lm_block_bytes(type);
 }
 
-/* The layout of a block in a file: its 4-byte words, and the half (its scale) that belongs to none. */
+/* The layout of a block in a file: its 4-byte words, and its scale, a half that belongs to none of these words. */
 typedef struct parts {
     size_t bytes, words, first_word;
-    size_t half; /* where it begins; SIZE_MAX: there is none */
+    size_t half; /* offset of this half; SIZE_MAX: the block has none */
 } parts;
 
 static parts parts_of(clv_quant type)
@@ -91,7 +91,7 @@ static void interleave_block(const parts *p, const uint8_t *const rows[LANES], u
 void clv_lm_interleave(clv_quant type, const void *data, size_t row_bytes, size_t count,
                        size_t columns, void *out)
 {
-    static const uint8_t zeros[256 * 4]; /* no block is longer */
+    static const uint8_t zeros[256 * 4]; /* the size of the longest block */
     const parts p = parts_of(type);
     const uint8_t *from = data, *rows[LANES];
     uint8_t *to = out, last[LANES][CLV_LM_PAD * 4];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Loads weights from their files to a device: assigns each a place, interleaves its rows and writes it. */
+/* Loads weights from their files to a device: assigns an offset to each tensor, interleaves its rows, and writes it. */
 #include "host/transformer/generate/part.h"
 
 #include "base/alloc.h"
@@ -12,7 +12,7 @@
 
 enum { ALIGN = 256, CHUNK = 4 << 20 };
 
-/* ---- where everything lies ------------------------------------------------------------------------ */
+/* ---- offsets of the weights ----------------------------------------------------------------------- */
 
 static size_t place_vector(uint64_t *used, const clv_lm_tensor *t)
 {
@@ -33,7 +33,7 @@ static clv_lm_linear place_matrix(uint64_t *used, const clv_lm_tensor *t, size_t
     return w;
 }
 
-/* Places the matrices of queries, keys and values side by side; neighbours of the same type become one. */
+/* Places the matrices of queries, keys and values side by side; neighbours of the same type become one matrix. */
 static void place_qkv(clv_lm_layer *l, const clv_lm_tensor *t, uint64_t *used)
 {
     const bool biased = t[CLV_LM_Q_BIAS].name || t[CLV_LM_K_BIAS].name || t[CLV_LM_V_BIAS].name;
@@ -89,12 +89,12 @@ uint64_t clv_lm_table_bytes(const clv_lm_model *m, clv_lm_role role)
     return clv_lm_matrix_bytes(t->type, t->rows, t->columns);
 }
 
-/* ---- bringing ------------------------------------------------------------------------------------- */
+/* ---- uploading ------------------------------------------------------------------------------------ */
 
 typedef struct loader {
     const clv_lm_model *m;
     clv_queue *queue;
-    unsigned char *raw, *ready; /* CHUNK bytes each, or one group of 16 rows */
+    unsigned char *raw, *ready; /* CHUNK bytes each, or more if a group of 16 rows is larger */
     size_t raw_room, ready_room;
 } loader;
 
@@ -128,7 +128,7 @@ static clv_status bring_matrix(loader *k, const clv_lm_tensor *t, clv_buffer *to
     return CLV_OK;
 }
 
-/* Writes a vector padded with zeros to whole groups of 16; all of it is zeros if the model lacks the vector. */
+/* Writes a vector, padded with zeros to a multiple of 16 floats; writes only zeros if the model lacks the vector. */
 static clv_status bring_vector(loader *k, const clv_lm_tensor *t, size_t columns, clv_buffer *to,
                                size_t at)
 {
@@ -223,7 +223,8 @@ clv_status clv_lm_part_hold(const clv_lm_part *p, size_t which, clv_kept_tensor 
     return clv_tensor_get(p->queue, p, which, (size_t)bytes_of(p, which), fill, &f, out);
 }
 
-/* Uploads all tensors that a step needs. If they do not fit together, later steps upload some of them again. */
+/* Uploads all tensors of the part. If they do not fit into the device's memory together, later steps upload some of
+ * them again. */
 static clv_status bring(clv_lm_part *p)
 {
     const bool own_scores = p->scored && p->scores_in == CLV_LM_KEPT_SCORES;

@@ -14,7 +14,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* Adds the control tokens that end an answer in some model family, even if the file does not list them. */
+/* Adds the control tokens that end an answer in any known family of models, even if the file does not list them as
+ * such. */
 static clv_status add_known_ends(clv_lm_model *m)
 {
     static const char *const names[] = { "<|im_end|>",      "<|eot_id|>",    "<|endoftext|>",
@@ -73,7 +74,7 @@ static clv_status read_factors(clv_lm_model *m)
 {
     const clv_lm_tensor *t = &m->top[CLV_LM_FACTORS];
     if (!t->name) return CLV_OK;
-    const bool scaled = m->factors != NULL; /* then both factors apply */
+    const bool scaled = m->factors != NULL; /* then the factors of both sources are multiplied */
     if (!scaled) m->factors = clv_alloc(t->columns, sizeof *m->factors);
     float *values = clv_alloc(t->columns, sizeof *values);
     clv_status status = m->factors && values ? clv_lm_read_vector(m, t, values)
@@ -88,7 +89,7 @@ static clv_status read_factors(clv_lm_model *m)
     return status;
 }
 
-/* Lists the number of tensors of each type in m->types, the type with the most bytes first. */
+/* Writes the number of tensors of each type to m->types as a text, the type with the most bytes first. */
 static void name_types(clv_lm_model *m)
 {
     enum { TYPES = 64 };

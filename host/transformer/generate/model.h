@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A language model as its files describe it: its sizes and rules, and where every weight lies. Nothing here
- * uses a device. */
+/* Declares a language model as its files describe it: its configuration, and the place of every weight in the files.
+ * Nothing here uses a device. */
 #ifndef CLEAVE_HOST_TRANSFORMER_GENERATE_MODEL_H
 #define CLEAVE_HOST_TRANSFORMER_GENERATE_MODEL_H
 
@@ -9,33 +9,33 @@
 #include <cleave/tokenizer.h>
 
 enum {
-    CLV_LM_MOST = 1 << 24, /* largest value of every extent */
+    CLV_LM_MOST = 1 << 24, /* largest accepted value of a size */
     CLV_LM_LAYERS_MOST = 4096,
     CLV_LM_HEAD_MOST = 256,
     CLV_LM_ENDS_MOST = 32,
     CLV_LM_PAD = 32,   /* floats in a block of unquantised weights */
-    CLV_LM_LANES = 16, /* rows that are interleaved */
+    CLV_LM_LANES = 16, /* rows that are interleaved on devices */
 };
 
 typedef struct clv_lm_config {
     char architecture[16]; /* "llama", "mistral", "qwen2", "qwen3" */
-    char name[64];         /* as the file states it; "" if it does not */
+    char name[64];         /* the name that the file states; "" if it states none */
     size_t layers, width, ffn;
-    size_t heads, kv_heads, head; /* head: width of one */
+    size_t heads, kv_heads, head; /* head: width of a head */
     size_t turned;                /* terms of a head that rotary positions turn */
     size_t vocabulary;            /* rows of the word table */
-    size_t context;               /* positions that the model was made for */
-    size_t window;                /* tokens that attention sees; 0: all. Limits the context */
+    size_t context;               /* positions for which the model was trained */
+    size_t window;                /* tokens that attention sees, which limits the context; 0: all */
     float eps;
-    double base;     /* of rotary positions */
-    double stretch;  /* positions are divided by it; 1: unchanged */
-    double swell;    /* turned terms are multiplied by it; 1: unchanged */
+    double base;     /* base of the rotary frequencies */
+    double stretch;  /* divisor of positions; 1: unchanged */
+    double swell;    /* factor of the turned terms; 1: unchanged */
     bool neighbours; /* pairs of rotary positions are (2t, 2t + 1) */
     bool head_norm;  /* queries and keys are normalised head by head */
     bool tied;       /* the word table makes the scores */
 } clv_lm_config;
 
-/* Roles of weights: first those of the whole model, then those of each layer. */
+/* The roles of weights: first those that a model has once, then those that each layer has. */
 typedef enum clv_lm_role {
     CLV_LM_WORDS,
     CLV_LM_OUT_NORM,
@@ -48,7 +48,7 @@ typedef enum clv_lm_role {
     CLV_LM_K,
     CLV_LM_V,
     CLV_LM_O,
-    CLV_LM_Q_BIAS, /* these are optional */
+    CLV_LM_Q_BIAS, /* this and the following roles are optional */
     CLV_LM_K_BIAS,
     CLV_LM_V_BIAS,
     CLV_LM_O_BIAS,
@@ -67,8 +67,8 @@ typedef struct clv_lm_tensor {
     clv_quant type;
     size_t rows, columns;
     uint64_t bytes;
-    const clv_gguf_tensor *block; /* its tensor in the GGUF file, or */
-    const clv_tensor *plain;      /* its tensor in shard `file` */
+    const clv_gguf_tensor *block; /* the tensor in the GGUF file; NULL: the model is a folder */
+    const clv_tensor *plain;      /* in a folder: the tensor in shard number `file` */
     size_t file;
 } clv_lm_tensor;
 
@@ -79,7 +79,7 @@ typedef struct clv_lm_model {
     clv_tensors **shards; /* [shard_count] */
     size_t shard_count;
     clv_lm_tensor top[CLV_LM_MODEL_ROLES];
-    clv_lm_tensor (*layers)[CLV_LM_ROLES]; /* from CLV_LM_MODEL_ROLES on */
+    clv_lm_tensor (*layers)[CLV_LM_ROLES]; /* uses the roles from CLV_LM_MODEL_ROLES on */
     double *factors; /* [turned / 2]: divisors of the frequencies; NULL: none */
     clv_tokenizer *tokenizer;
     int32_t ends[CLV_LM_ENDS_MOST]; /* tokens that end a text */
@@ -90,13 +90,13 @@ typedef struct clv_lm_model {
     char types[256]; /* "210 Q4_1, 1 Q8_0, 61 F32" */
 } clv_lm_model;
 
-/* Opens the model at `path`; with `texts` also its tokenizer and chat template, and then the tokenizer must
- * exist. Returns CLV_OK, CLV_E_IO, CLV_E_MEMORY, or CLV_E_FORMAT and CLV_E_UNSUPPORTED, whose messages name
- * the key or the tensor. */
+/* Opens the model at `path`. With `texts`, also loads its chat template and its tokenizer, which must then exist.
+ * Returns CLV_OK, CLV_E_IO, CLV_E_MEMORY, or CLV_E_FORMAT or CLV_E_UNSUPPORTED with a message that names the key or the
+ * tensor. */
 clv_status clv_lm_open(const char *path, bool texts, clv_lm_model **out);
 void clv_lm_close(clv_lm_model *model); /* accepts NULL */
 
-/* Reads rows [first, first + count) of a tensor in its own type (F64 becomes F32). */
+/* Reads rows [first, first + count) of a tensor without changing its type, except that F64 becomes F32. */
 clv_status clv_lm_read(const clv_lm_model *model, const clv_lm_tensor *tensor, size_t first,
                        size_t count, void *out);
 /* Reads a vector as floats. */
@@ -108,21 +108,22 @@ size_t clv_lm_row_bytes(const clv_lm_tensor *tensor);
 /* Returns the angle in radians by which pair t (below turned / 2) turns from one position to the next. */
 double clv_lm_speed(const clv_lm_model *model, size_t t);
 
-/* The rule of Llama 3.1 and later: frequencies whose wavelength exceeds original / low positions are divided by
- * `factor`, those whose wavelength is below original / high stay, and those in between are interpolated. */
+/* The scaling of Llama 3.1 and later: frequencies whose wavelength exceeds original / low positions are divided by
+ * `factor`, those whose wavelength is below original / high positions do not change, and those in between are
+ * interpolated. */
 typedef struct clv_lm_llama3 {
     double factor, low, high, original;
 } clv_lm_llama3;
-/* YaRN (arXiv 2309.00071): frequencies that turn at least `fast` times within `original` positions stay, those
- * that turn at most `slow` times are divided by `factor`, and those in between are interpolated. With `whole`,
- * the first and last pair of that interpolation are rounded outwards. `swell` multiplies the turned terms; 0
- * stands for the paper's 0.1 ln(factor) + 1. */
+/* The scaling of YaRN (arXiv 2309.00071): frequencies with at least `fast` turns within `original` positions do not
+ * change, those with at most `slow` turns are divided by `factor`, and those in between are interpolated. With `whole`,
+ * the indices of the first and last pair of this interpolation are rounded outwards to whole numbers. `swell`
+ * multiplies the turned terms; 0 stands for the paper's 0.1 ln(factor) + 1. */
 typedef struct clv_lm_yarn {
     double factor, original, fast, slow, swell;
     bool whole;
 } clv_lm_yarn;
-/* Set the model's factors. Call them once the sizes and the base are known. Errors: CLV_E_FORMAT for numbers
- * outside their range (the message names `path` and `where`), CLV_E_MEMORY. */
+/* Both functions set the model's factors. Call them after the model's sizes and base are set. Return CLV_OK,
+ * CLV_E_MEMORY, or CLV_E_FORMAT for numbers outside their range, with a message that names `path` and `where`. */
 clv_status clv_lm_scale_llama3(clv_lm_model *model, const char *path, const char *where,
                                const clv_lm_llama3 *by);
 clv_status clv_lm_scale_yarn(clv_lm_model *model, const char *path, const char *where,
@@ -132,8 +133,8 @@ double clv_lm_yarn_swell(double factor, double scale);
 
 /* ---- for model.c --------------------------------------------------------------------------------- */
 
-/* The names of a role's tensor in both kinds of files, the shape that the configuration gives it, and whether
- * it may be absent. */
+/* A tensor that a model consists of: its names in both kinds of files, the shape that the configuration prescribes, and
+ * whether the tensor may be absent. */
 typedef struct clv_lm_need {
     const char *gguf, *folder;
     size_t rows, columns; /* rows 1: a vector */
@@ -141,10 +142,10 @@ typedef struct clv_lm_need {
 } clv_lm_need;
 clv_lm_need clv_lm_needed(const clv_lm_config *config, clv_lm_role role);
 
-clv_status clv_lm_read_gguf(clv_lm_model *model);   /* configuration, tensors */
-clv_status clv_lm_read_folder(clv_lm_model *model); /* the same from a folder */
+clv_status clv_lm_read_gguf(clv_lm_model *model);   /* reads the configuration, lists the tensors */
+clv_status clv_lm_read_folder(clv_lm_model *model); /* does the same for a folder */
 clv_status clv_lm_check_config(const char *path, const clv_lm_config *config);
-/* Adds a token that ends a text, unless the model has it already or `id` is negative. */
+/* Adds `id` to the tokens that end a text, unless it is already among them or negative. */
 clv_status clv_lm_add_end(clv_lm_model *model, int64_t id);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A language model in a folder as transformers writes it: config.json, one or several safetensors files,
- * the tokenizer's files. */
+/* Reads a language model from a folder in the format of the Python library transformers: config.json, one or several
+ * safetensors files, and the tokenizer's files. */
 #define _GNU_SOURCE
 #include "host/transformer/generate/model.h"
 
@@ -18,7 +18,7 @@ enum { MOST_SHARDS = 1024, MOST_TEMPLATE = 1 << 20 };
 
 typedef struct reader {
     clv_lm_model *m;
-    const char *path; /* of config.json, for messages */
+    const char *path; /* path of config.json, for messages */
     const clv_json *config;
 } reader;
 
@@ -99,8 +99,8 @@ static clv_status take_yarn(const reader *r, const clv_json *s)
     return clv_lm_scale_yarn(r->m, r->path, "rope_scaling", &y);
 }
 
-/* Handles dynamic scaling, whose frequencies depend on the length of the text beyond the positions that the
- * model was made for. The context is therefore limited to those positions, where nothing changes. */
+/* Handles dynamic scaling, whose frequencies depend on the length of a text that exceeds the positions for which the
+ * model was trained. Limits the context to these positions, up to which the frequencies do not change. */
 static clv_status take_dynamic(const reader *r, const clv_json *s, clv_lm_config *c)
 {
     double original;
@@ -179,7 +179,7 @@ static clv_status take_config(const reader *r)
     return clv_lm_check_config(r->path, c);
 }
 
-/* Adds the tokens that end a text, given as one id or a list of ids. */
+/* Adds the tokens that end a text, which `ends` holds as one id or as a list of ids. */
 static clv_status take_ends(const reader *r, const clv_json *ends)
 {
     if (clv_json_is_int(ends)) return clv_lm_add_end(r->m, clv_json_int(ends, -1));
@@ -201,7 +201,7 @@ static clv_status take_all_ends(const reader *r)
 
 /* ---- tensors -------------------------------------------------------------------------------------- */
 
-/* Opens one file of weights. Its name must not lead out of the folder. */
+/* Opens one file of weights. Its name comes from the index and must not lead out of the folder. */
 static clv_status open_shard(clv_lm_model *m, const char *name)
 {
     if (!*name || strchr(name, '/') || strcmp(name, "..") == 0)
@@ -217,7 +217,7 @@ static clv_status open_shard(clv_lm_model *m, const char *name)
     return status;
 }
 
-/* Opens every file that the index maps a tensor to, each once; `names` borrows its strings from the index. */
+/* Opens each file to which the index maps a tensor once; `names` borrows its strings from the index. */
 static clv_status open_shards(clv_lm_model *m, const clv_json *map)
 {
     const char *names[MOST_SHARDS];
@@ -342,7 +342,7 @@ static clv_status keep_template(clv_lm_model *m, const char *text)
     return m->chat_template ? CLV_OK : clv_fail(CLV_E_MEMORY, "%s: out of memory", m->path);
 }
 
-/* Reads the chat template: from a file of its own, or from tokenizer_config.json, where it is one text or the
+/* Reads the chat template from a file of its own, or from tokenizer_config.json, which holds it as one text or as the
  * entry "default" of a list. */
 static clv_status take_template(clv_lm_model *m)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A language model in a GGUF file: its hyper-parameters, each checked, and its tensors by name. */
+/* Reads a language model from a GGUF file: checks each hyper-parameter, and finds the tensors by name. */
 #include "host/transformer/generate/model.h"
 
 #include "base/alloc.h"
@@ -18,7 +18,7 @@ typedef struct reader {
 
 /* ---- values --------------------------------------------------------------------------------------- */
 
-/* Looks a key up under the architecture's prefix: "block_count" becomes "llama.block_count". */
+/* Looks up a key with the architecture's prefix: "block_count" becomes "llama.block_count" in `full`. */
 static bool look_up(const reader *r, const char *key, char full[96], clv_gguf_value *v)
 {
     snprintf(full, 96, "%s.%s", r->architecture, key);
@@ -31,7 +31,7 @@ static bool is_whole(clv_gguf_type type)
            type != CLV_GGUF_ARRAY && type != CLV_GGUF_BOOL;
 }
 
-/* Reads a whole number from 1 to `most`. A missing key yields `fallback`; if that is 0, the key must exist. */
+/* Reads a whole number from 1 to `most`. A missing key yields `fallback`; if `fallback` is 0, the key must exist. */
 static clv_status take_size(const reader *r, const char *key, size_t most, size_t fallback,
                             size_t *out)
 {
@@ -115,8 +115,8 @@ static clv_status take_yarn(const reader *r, double factor)
     return clv_lm_scale_yarn(r->m, r->path, "rope.scaling", &y);
 }
 
-/* Reads how rotary positions are scaled. A factor without a type means linear scaling; files of 2023 store the
- * factor under another key. */
+/* Reads the scaling of rotary positions. A factor without a type means linear scaling; files from 2023 store the factor
+ * under another key. */
 static clv_status take_scaling(const reader *r, clv_lm_config *c)
 {
     char full[96];
@@ -128,7 +128,7 @@ static clv_status take_scaling(const reader *r, clv_lm_config *c)
     if (typed && text_is(&v, "none")) return CLV_OK;
     CLV_TRY(take_number(r, "rope.scale_linear", 1, &factor));
     CLV_TRY(take_number(r, "rope.scaling.factor", factor > 0 ? factor : 1, &factor));
-    if (factor == 0) factor = 1; /* "not set" */
+    if (factor == 0) factor = 1; /* files store 0 for "not set" */
     if (!typed || text_is(&v, "linear")) {
         c->stretch = factor;
         return CLV_OK;
@@ -139,8 +139,8 @@ static clv_status take_scaling(const reader *r, clv_lm_config *c)
                     (int)CLV_MIN(v.length, (size_t)40), v.text);
 }
 
-/* Refuses a model that needs what this decoder does not compute, such as experts or capped scores: it would answer with
- * wrong numbers. */
+/* Rejects a model that requires an operation that this decoder lacks, such as experts or capped scores: without this
+ * check, its results would be wrong without an error. */
 static clv_status refuse_others(const reader *r)
 {
     static const char *const keys[] = { "expert_count", "attention.logit_softcapping",
@@ -251,7 +251,7 @@ static clv_status take_tensors(reader *r)
 {
     clv_lm_model *m = r->m;
     const clv_lm_config *c = &m->config;
-    /* each layer has a dozen tensors, so the file's number of tensors bounds the memory taken here */
+    /* each layer has about a dozen tensors, so that the file's number of tensors bounds the memory taken here */
     if (c->layers > clv_gguf_tensor_count(r->file))
         return clv_fail(CLV_E_FORMAT, "%s: there are too many tensors: %zu layers of %zu tensors",
                         r->path, c->layers, clv_gguf_tensor_count(r->file));
@@ -271,7 +271,8 @@ static clv_status take_tensors(reader *r)
     return CLV_OK;
 }
 
-/* Refuses a file with a tensor that is not used: ignoring a weight would silently compute another model. */
+/* Rejects a file with a tensor that this decoder does not use: to ignore a weight would silently compute another
+ * model. */
 static clv_status refuse_unused(const reader *r)
 {
     const clv_gguf_tensor *first = clv_gguf_tensor_at(r->file, 0);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The tensors that a model consists of, and the accepted range of its configuration's values. */
+/* Lists the tensors that a model consists of, and checks the range of its configuration's values. */
 #include "host/transformer/generate/model.h"
 
 #include "base/alloc.h"

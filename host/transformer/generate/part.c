@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A part of a language model on a device: its memory, and a step through its layers. */
+/* Allocates the memory of a language model's part on a device, and runs steps through the part's layers. */
 #include "host/transformer/generate/part.h"
 
 #include "base/alloc.h"
@@ -72,7 +72,7 @@ static clv_status fit_rows(clv_lm_part *p, size_t rows)
     CLV_TRY(take_floats(p, CLV_LM_FEW, &p->row_parts));
     if (last) CLV_TRY(take_floats(p, few * w.vocabulary, &p->out));
     if (p->family == CLV_LM_CORES) CLV_TRY(take_floats(p, p->count * CLV_LM_TURNS, &p->turns));
-    /* kernels read rows in whole groups, so the padding must hold finite numbers */
+    /* kernels read rows in whole groups of 16 floats, so that the padding must hold finite numbers */
     CLV_TRY(clv_fill_enqueue(p->queue, p->x, 0, rows * w.x * sizeof(float), 0, NULL));
     CLV_TRY(clv_fill_enqueue(p->queue, p->seen, 0, rows * w.seen * sizeof(float), 0, NULL));
     CLV_TRY(clv_queue_wait(p->queue));
@@ -94,8 +94,8 @@ void clv_lm_cache_free(const clv_lm_part *p, clv_lm_cache *cache)
     *cache = (clv_lm_cache){ 0 };
 }
 
-/* Grows a cache buffer to `room` tokens and copies the first `used`. On CORES each head has an area of its own
- * of that many tokens. */
+/* Grows a cache buffer to `room` tokens and copies the first `used` tokens. In the kernels for CORES, each head has an
+ * area of its own with `room` tokens. */
 static clv_status move(const clv_lm_part *p, clv_buffer **buffer, size_t width, size_t used,
                        size_t old_room, size_t room)
 {
@@ -156,11 +156,11 @@ static clv_status product(clv_lm_part *p, const clv_lm_product *call)
                                      : clv_lm_items_product(p, call);
 }
 
-/* A step: `rows` tokens of one text, or a few tokens that each have a cache and a position. */
+/* A step for `rows` tokens of one text, or for a few tokens that each have a cache and a position of their own. */
 typedef struct step {
     const clv_lm_cache *cache;
     size_t first, rows;
-    const clv_lm_row *few; /* [rows]; NULL: tokens of `cache` from `first` on */
+    const clv_lm_row *few; /* [rows]; NULL: one text in `cache`, from position `first` on */
 } step;
 
 static size_t splits_of(const clv_lm_part *p, size_t keys, size_t rows)
@@ -194,8 +194,8 @@ static clv_status attention(clv_lm_part *p, size_t layer, const step *s)
     return CLV_OK;
 }
 
-/* Prepares the RMSNorm of part->x for a product: on CORES the product of one token (or of a few) computes it
- * itself, otherwise it is enqueued here. */
+/* Prepares the RMSNorm of part->x for a product. On CORES, the product of one token or of a few computes the norm
+ * itself; otherwise this function enqueues the norm. */
 static clv_status norm(clv_lm_part *p, const clv_buffer *weights, size_t at, size_t row,
                        size_t rows, clv_lm_product *call)
 {
@@ -219,7 +219,7 @@ static clv_status norm(clv_lm_part *p, const clv_buffer *weights, size_t at, siz
     return clv_norm_enqueue(p->queue, &n);
 }
 
-/* Computes silu(gate x) * (up x): by one product with both matrices side by side, or by two products. */
+/* Computes silu(gate x) * (up x) by one product with both matrices side by side, or by two products. */
 static clv_status gates(clv_lm_part *p, const clv_lm_layer *l, clv_lm_product call)
 {
     const clv_lm_widths w = clv_lm_widths_of(&p->model->config);
@@ -239,7 +239,7 @@ static clv_status run_layer(clv_lm_part *p, size_t layer, const step *s)
     const clv_lm_widths w = clv_lm_widths_of(&p->model->config);
     const bool cores = p->family == CLV_LM_CORES, few = s->few != NULL;
     const size_t rows = s->rows, splits = few ? 1 : splits_of(p, s->first + rows, rows);
-    /* the output product joins the parts of the keys */
+    /* whether the output product joins the results of the parts of the keys */
     const bool joins = cores && splits > 1, may_join = joins || (cores && few);
     clv_lm_product normed = {
         .weights = l->weights, .biases = l->weights, .y = p->qkv, .y_stride = w.qkv, .few = few

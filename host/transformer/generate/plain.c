@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A language model in plain C, for hosts without a device and as the reference that the kernels are tested
- * against. Weights are widened row by row; sums are in double precision. */
+/* Runs a language model in plain C, for hosts without a device, and as the reference with which tests compare the
+ * kernels. Weights are converted to floats row by row; sums are in double precision. */
 #define _GNU_SOURCE
 #include "host/transformer/generate/language.h"
 
@@ -28,7 +28,7 @@ void clv_lm_plain_free(clv_lm_plain *p)
     if (!p) return;
     for (size_t i = 0; i < CLV_LM_MODEL_ROLES; ++i)
         clv_free(p->top[i]);
-    /* the array ends with an entry whose attention norm is NULL; every layer that was read has one */
+    /* the array ends with an entry whose attention norm is NULL; in every layer that was read, it is not NULL */
     for (size_t l = 0; p->layers && p->layers[l][CLV_LM_ATTN_NORM]; ++l)
         for (size_t i = 0; i < CLV_LM_ROLES; ++i)
             clv_free(p->layers[l][i]);
@@ -50,7 +50,8 @@ static clv_status read_one(const clv_lm_model *m, const clv_lm_tensor *t, unsign
                         : clv_lm_read(m, t, 0, t->rows, *out);
 }
 
-/* Checks that memory suffices before anything is read: a sparse file may claim a huge size on a small disk. */
+/* Checks that the host's memory suffices before anything is read: a sparse file may claim a huge size on a small
+ * disk. */
 static clv_status check_room(const clv_lm_model *m, const clv_lm_plain *p)
 {
     const uint64_t there = clv_memory_most();
@@ -282,7 +283,7 @@ static clv_status take_scores(token *k, float *scores)
 
 /* ---- tokens ---------------------------------------------------------------------------------------- */
 
-/* Makes room for the keys and values of `positions` tokens, and moves the existing ones there. */
+/* Allocates room for the keys and values of `positions` tokens, and copies the existing keys and values to it. */
 static clv_status fit(clv_sequence *s, size_t positions)
 {
     const clv_lm_config *c = &s->language->model->config;

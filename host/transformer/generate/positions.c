@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The angular frequencies of rotary positions, and the rules by which models adapt them to longer
- * texts. */
+/* Computes the angular frequencies of rotary positions, and implements the rules by which models adapt the frequencies
+ * to longer texts. */
 #include "host/transformer/generate/model.h"
 
 #include "base/alloc.h"
@@ -55,7 +55,7 @@ double clv_lm_yarn_swell(double factor, double scale)
     return factor > 1 ? 0.1 * scale * log(factor) + 1 : 1;
 }
 
-/* Returns the index, not necessarily whole, of the pair that makes `turns` turns within the original
+/* Returns the index, not necessarily a whole number, of the pair that makes `turns` turns within by->original
  * positions. */
 static double pair_of(const clv_lm_config *c, const clv_lm_yarn *by, double turns)
 {
@@ -85,7 +85,7 @@ clv_status clv_lm_scale_yarn(clv_lm_model *m, const char *path, const char *wher
         m->factors[t] = 1 / (divided / by->factor + (1 - divided));
     }
     c->swell = by->swell > 0 ? by->swell : clv_lm_yarn_swell(by->factor, 1);
-    const double reach = by->original * by->factor; /* positions that the model was stretched to */
+    const double reach = by->original * by->factor; /* positions to which the model is extended */
     if (reach > (double)c->context) c->context = (size_t)CLV_MIN(reach, (double)CLV_LM_MOST);
     return CLV_OK;
 }

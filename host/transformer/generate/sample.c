@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Draws a token from scores, applying penalty, top-k, top-p, min-p and temperature, in this order.
+/* Draws a token from scores: applies penalty, top-k, top-p, min-p and temperature in this order.
  *
  * Sources: Fan et al. 2018 (top-k), Holtzman et al. 2020 (top-p), Keskar et al. 2019 (penalty), Salmon et al.
  * 2011 (Philox). */
@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* rounding may keep the cumulative sum of probabilities below 1 */
+/* tolerance for a cumulative sum of probabilities, which rounding may leave below 1 */
 static const double slack = 1e-12;
 
 typedef struct candidate {
@@ -22,7 +22,7 @@ typedef struct candidate {
     int32_t id;
 } candidate;
 
-/* The list is sorted by falling score; of equal scores the lower id comes first. */
+/* Returns whether `a` comes before `b` in the list: by falling score, of equal scores the lower id first. */
 static bool goes_before(const candidate *a, const candidate *b)
 {
     return a->score != b->score ? a->score > b->score : a->id < b->id;
@@ -58,7 +58,7 @@ static void sink(candidate *heap, size_t count, size_t at)
     heap[at] = moved;
 }
 
-/* Moves the `most` highest candidates to the front, in order. */
+/* Moves the `most` candidates with the highest scores to the front of the list, in order. */
 static void keep_highest(candidate *list, size_t count, size_t most)
 {
     if (most < count) {
@@ -74,7 +74,7 @@ static void keep_highest(candidate *list, size_t count, size_t most)
     qsort(list, count, sizeof *list, by_score);
 }
 
-/* Applies the penalty to the recent tokens, once to each even if it occurs several times. */
+/* Applies the penalty to the recent tokens, only once to a token that occurs several times. */
 static void penalise(candidate *list, size_t count, const clv_sampling *s, const int32_t *recent,
                      size_t recent_count)
 {
@@ -101,8 +101,8 @@ static void weigh(const candidate *list, size_t count, double temperature, doubl
         p[i] /= sum;
 }
 
-/* Sorts the list and cuts it to the candidates to draw from; returns their number, and their probabilities in
- * p. */
+/* Sorts the list and moves the candidates to draw from to its front; returns their number, and writes their
+ * probabilities to p. */
 static size_t narrow(candidate *list, size_t count, const clv_sampling *s, double *p)
 {
     size_t kept = s->top_k ? CLV_MIN(s->top_k, count) : count;

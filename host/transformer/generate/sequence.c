@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* clv_sequence: passes tokens through the model's parts, from device to device. */
+/* Implements clv_sequence: passes tokens through the model's parts, from device to device. */
 #include "host/transformer/generate/language.h"
 
 #include "base/alloc.h"
@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-enum { FIRST_ROOM = 512 }; /* tokens; doubled whenever it is full */
+enum { FIRST_ROOM = 512 }; /* room for tokens at first; doubled whenever it is full */
 
 clv_status clv_sequence_create(clv_language *language, clv_sequence **out)
 {
@@ -73,8 +73,8 @@ clv_status clv_sequence_scores(clv_sequence *s, const float **scores)
 
 /* ---- feeding -------------------------------------------------------------------------------------- */
 
-/* Makes room for `rows` tokens after the first `used`, and for `at_once` tokens per step in the parts' own
- * memory. */
+/* Makes room in the caches for `rows` tokens after the first `used`, and in the parts' scratch memory for steps of
+ * `at_once` tokens. */
 static clv_status fit(clv_sequence *s, size_t used, size_t rows, size_t at_once)
 {
     const clv_language *l = s->language;
@@ -91,7 +91,7 @@ static clv_status fit(clv_sequence *s, size_t used, size_t rows, size_t at_once)
     return CLV_OK;
 }
 
-/* Copies one device's output to the next device, by way of the host. */
+/* Copies the output of one part's device to the device of the next part, through the host's memory. */
 static clv_status hand_over(const clv_lm_part *from, const clv_lm_part *to, size_t rows)
 {
     const size_t bytes = rows * clv_lm_widths_of(&from->model->config).x * sizeof(float);
@@ -103,7 +103,7 @@ static clv_status hand_over(const clv_lm_part *from, const clv_lm_part *to, size
     return status;
 }
 
-/* Runs `rows` tokens from position `first` on; with `scored`, also computes the scores of the last. */
+/* Runs `rows` tokens from position `first` on; with `scored`, also computes the scores of the last token. */
 static clv_status step(clv_sequence *s, size_t first, const int32_t *ids, size_t rows, bool scored)
 {
     const clv_language *l = s->language;
@@ -120,7 +120,8 @@ static clv_status step(clv_sequence *s, size_t first, const int32_t *ids, size_t
     return clv_read(last->queue, last->out, 0, s->scores, words * sizeof *s->scores);
 }
 
-/* Empties the queues after a failure, so that nothing of the failed call disturbs the next one. */
+/* Waits for all commands in the queues after a failure, so that none of them disturbs the next call. Returns
+ * `status`. */
 static clv_status drain(clv_language *l, clv_status status)
 {
     for (size_t i = 0; status && i < l->part_count; ++i)
@@ -128,8 +129,8 @@ static clv_status drain(clv_language *l, clv_status status)
     return status;
 }
 
-/* Feeds up to CLV_LM_FEW tokens, ids[i] to text of[i], and gets the scores of each: either one token for each
- * of several texts, or consecutive tokens of one text. */
+/* Feeds up to CLV_LM_FEW tokens, ids[i] to the text of[i], and computes the scores after each: either one token for
+ * each of several texts, or consecutive tokens of one text. */
 static clv_status step_few(clv_sequence *const *of, const int32_t *ids, size_t count,
                            float *const *scores)
 {

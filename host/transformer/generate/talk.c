@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Converts conversations to the tokens that a model answers to. */
+/* Converts a conversation to the tokens that the model's answer continues. */
 #include "host/transformer/generate/language.h"
 
 #include "base/alloc.h"
@@ -25,7 +25,7 @@ static const char *const taken_as[][2] = { TAKEN_AS("chatml"), TAKEN_AS("llama2"
                                            TAKEN_AS("gemma"),  TAKEN_AS("phi3"),
                                            TAKEN_AS("zephyr") };
 
-/* Messages with repaired copies of their texts, which are valid UTF-8. */
+/* The messages of a conversation, with copies of their texts that are repaired to valid UTF-8. */
 typedef struct talk {
     clv_chat_message *messages;
     clv_text *copies;
@@ -69,7 +69,7 @@ static clv_status take(const clv_chat_message *messages, size_t count, talk *t)
     return CLV_OK;
 }
 
-/* Puts the system text in front of the first user's text, for templates without a system role. */
+/* Prepends the system text to the first user's text, for templates without a system role. */
 static clv_status merge_system(talk *t)
 {
     clv_text both = { 0 };
@@ -100,7 +100,7 @@ static clv_status render(const clv_lm_model *m, const char *source, talk *t, ren
                                         &out->marks, &out->length);
     if (status != CLV_E_ARGUMENT || strcmp(t->count ? t->messages[0].role : "", "system") != 0)
         return status;
-    char why[300]; /* why it was refused: perhaps the template lacks a system role */
+    char why[300]; /* the template's error; perhaps the template lacks a system role */
     snprintf(why, sizeof why, "%s", clv_error_message());
     if (merge_system(t)) return clv_fail(status, "%s", why);
     status = clv_chat_render(source, t->messages + 1, t->count - 1, &options, &out->text,
@@ -131,7 +131,7 @@ static clv_status render_auto(const clv_lm_model *m, talk *t, rendered *out, con
     return CLV_OK;
 }
 
-/* Tells whether the text already begins with the token that begins texts, so that it is not added twice. */
+/* Returns whether the text already begins with the token that begins texts, so that this token is not added twice. */
 static bool has_bos(const clv_lm_model *m, const rendered *r)
 {
     clv_tokenizer_info info = CLV_INIT(clv_tokenizer_info);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The lengths of rows on devices, and the memory that a token and a step need there. */
+/* Computes the padded row lengths of a language model on a device, and the device memory for the keys and values of a
+ * token and for a step. */
 #include "host/transformer/generate/part.h"
 
 #include "base/alloc.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Continues a text: draws token after token and hands out its text piece by piece, until something ends it. */
+/* Continues a text: draws token after token and passes the new text to the caller piece by piece, until an end token, a
+ * stop text or a limit ends the text. */
 #include "host/transformer/generate/language.h"
 
 #include "base/alloc.h"
@@ -16,7 +17,7 @@ typedef struct writer {
     clv_writing o;
     clv_detokenizer *detokenizer;
     clv_text text; /* everything written so far */
-    size_t told;   /* bytes of it that the caller has seen */
+    size_t told;   /* bytes of `text` that the caller has received */
     int32_t *tokens;
     size_t count, room;
     bool ends;
@@ -31,7 +32,7 @@ static void end(writer *w, clv_stop why)
     w->ends = true;
 }
 
-/* Tells the caller about a token, and hands out the text up to byte `to`. */
+/* Reports a token to the caller, with the new text up to byte `to`. */
 static void tell(writer *w, size_t to, int32_t id)
 {
     const size_t from = w->told;
@@ -53,7 +54,7 @@ static size_t find_stop(const writer *w, size_t from)
     return first;
 }
 
-/* Returns how many bytes at the end of the text may be the start of a stop text. */
+/* Returns the number of bytes at the end of the text that may be the beginning of a stop text. */
 static size_t held_back(const writer *w)
 {
     size_t most = 0;
@@ -106,7 +107,7 @@ static clv_status take_token(writer *w, const float *scores)
         end(w, CLV_STOP_END);
         return CLV_OK;
     }
-    if (clv_tokenizer_piece(m->tokenizer, id)) { /* rows beyond the vocabulary have no text */
+    if (clv_tokenizer_piece(m->tokenizer, id)) { /* other ids have no text */
         CLV_TRY(clv_detokenizer_add(w->detokenizer, id, &piece, &length));
         CLV_TRY(add_text(w, piece, length, id));
     } else {
@@ -125,7 +126,7 @@ static clv_status begin(writer *w)
     return CLV_OK;
 }
 
-/* Hands out what the detokenizer still holds back. */
+/* Adds the text that the detokenizer still holds back, and passes it to the caller. */
 static clv_status finish(writer *w)
 {
     const char *piece;
@@ -140,9 +141,9 @@ static clv_status finish(writer *w)
 
 /* ---- guessing ahead -------------------------------------------------------------------------------- */
 
-/* Feeds the last token and guesses of the following ones in one step, then takes as many tokens as guesses came
- * true, and one more. Each token is drawn as usual, from the scores after the tokens before it, so no token
- * depends on the guesses. */
+/* Feeds the last token and guesses of the following ones in one step. Then takes as many tokens as there are correct
+ * guesses, and one more. Each token is drawn as usual, from the scores after the tokens before it, so that no token
+ * depends on the guesses. *came receives the number of correct guesses. */
 static clv_status take_guessed(writer *w, size_t most, float *scores, size_t *came)
 {
     clv_sequence *s = w->s;
@@ -157,7 +158,7 @@ static clv_status take_guessed(writer *w, size_t most, float *scores, size_t *ca
     }
     CLV_TRY(clv_lm_feed_few(s, ids, 1 + guessed, scores));
     for (; taken <= guessed && !w->ends; ++taken) {
-        s->count = before + 1 + taken; /* later tokens do not count yet */
+        s->count = before + 1 + taken; /* excludes the tokens after those that are taken */
         CLV_TRY(take_token(w, scores + taken * words));
         if (taken < guessed && w->tokens[w->count - 1] != ids[1 + taken]) {
             ++taken;
@@ -170,7 +171,7 @@ static clv_status take_guessed(writer *w, size_t most, float *scores, size_t *ca
     return CLV_OK;
 }
 
-/* Writes with guesses, which become longer as long as they come true. */
+/* Writes the text with guesses, whose number of tokens grows as long as the guesses are correct. */
 static clv_status write_guessing(writer *w)
 {
     const size_t most = w->o.lookup, words = w->s->language->model->config.vocabulary;
@@ -198,9 +199,9 @@ static clv_status write_all(writer *w)
     return finish(w);
 }
 
-/* ---- what callers see ------------------------------------------------------------------------------ */
+/* ---- public functions ------------------------------------------------------------------------------ */
 
-/* Hands out what was written, even after a failure. */
+/* Passes the written text and tokens to the caller, even after a failure; returns the status. */
 static clv_status hand_out(writer *w, clv_status status, clv_written *written)
 {
     if (!status && w->text.failed) status = clv_fail(CLV_E_MEMORY, "not enough memory for a text");
@@ -222,7 +223,7 @@ static clv_status hand_out(writer *w, clv_status status, clv_written *written)
 static clv_status prepare(writer *w, clv_sequence *s, const clv_writing *writing,
                           clv_written *written)
 {
-    enum { FIRST_SIZE = offsetof(clv_written, guessed) }; /* size before guesses were added */
+    enum { FIRST_SIZE = offsetof(clv_written, guessed) }; /* size of the struct's first version */
     *w = (writer){ .s = s };
     if (!s || !written) return clv_fail(CLV_E_ARGUMENT, "clv_sequence_write: an argument is NULL");
     if (written->size < FIRST_SIZE)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Converts a batch of texts to the lists that the ops of training need. */
+/* Converts a batch of texts to the lists that the ops of training read. */
 #include "host/transformer/train/net.h"
 
 #include "base/alloc.h"
@@ -7,8 +7,8 @@
 
 #include <stdlib.h>
 
-/* A lookup of a table's row by a token. Sorting by row, then by token gives the order in which a row's gradients
- * are summed. */
+/* A lookup of a table's row by a token. Sorted by row, then by token, the lookups have the order in which a row's
+ * gradients are summed. */
 typedef struct lookup {
     int32_t row, token;
 } lookup;
@@ -20,8 +20,8 @@ static int by_row(const void *left, const void *right)
     return a->token < b->token ? -1 : a->token > b->token;
 }
 
-/* Sorts the lookups, writes the tokens to list[base, base + tokens) and one segment per distinct row to `out`;
- * returns the number of segments. */
+/* Sorts the lookups, writes their tokens to list[base, base + tokens), and writes one segment per distinct row to
+ * `out`. Returns the number of segments. */
 static size_t segment(lookup *all, size_t tokens, size_t base, int32_t *list, clv_segment *out)
 {
     size_t count = 0;

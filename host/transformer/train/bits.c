@@ -29,7 +29,7 @@ void clv_bits_add(size_t which, const float *values, size_t count, clv_bits *sum
     *(which ? &sums->moments : &sums->weights) += sum_of(values, count);
 }
 
-/* All weights of the head are trained. */
+/* Sums only the model's weights, which come before the head: all weights of the head are trained. */
 void clv_bits_note_rest(clv_trainer *t, const float *values)
 {
     t->rest_known = true;

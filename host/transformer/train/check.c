@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Checks a step on a device against the same step in plain C, from the same weights. */
+/* Compares a step on a device with the same step in plain C, from the same weights. */
 #include "host/transformer/train/bits.h"
 #include "host/transformer/train/check.h"
 #include "host/transformer/train/watch.h"
@@ -13,15 +13,15 @@
 #include <stdio.h>
 #include <string.h>
 
-/* CHUNK: values that are read back and compared at a time; differences are measured relative to the largest of
- * them. */
+/* CHUNK: number of values that are read back and compared at a time; differences are relative to the largest value of
+ * a chunk. */
 enum { CHUNK = 1 << 16, BLOCKS = 3 };
 static const double part_of_each = 1e-3, part_of_most = 1e-3, part_of_all = 1e-5;
 /* Tolerance of max pooling, where a rounding error can decide which element of a column gets the slope. */
 static const double part_of_length = 0.02;
 
 typedef struct blocks {
-    void *all[BLOCKS]; /* weights, moments; NULL: the rule has none */
+    void *all[BLOCKS]; /* weights, moments; NULL: the optimiser has no such moments */
 } blocks;
 
 static blocks blocks_of(const clv_trainer *t)
@@ -35,7 +35,8 @@ bool clv_check_due(const clv_trainer *t)
     return !t->looked || t->steps % t->options.check_every == 0;
 }
 
-/* Returns whether weights and moments may have come from the twin's by the steps since the last check. */
+/* Sets *fits to whether the steps since the last check can have changed the twin's weights and moments to those of the
+ * device. Adds the bits of the device's values to *found. */
 static clv_status compare_ways(clv_trainer *t, bool *fits, clv_bits *found)
 {
     const blocks here = blocks_of(t);
@@ -126,8 +127,8 @@ static double largest(const float *values, size_t count)
     return most;
 }
 
-/* Compares gradients. Where plain C has NaN or infinity nothing is compared: too high a learning rate causes
- * them, and the caller has to notice that. */
+/* Returns whether gradients agree. Skips values that are NaN or infinite in plain C: a learning rate that is too high
+ * causes them, and the caller sees them in the loss. */
 static bool slopes_same(const float *got, const float *want, size_t count, double room, bool jumps)
 {
     const double most = largest(want, count);
@@ -186,8 +187,8 @@ typedef struct chunk {
     bool adamw;
 } chunk;
 
-/* Compares a block of new values. A result in single precision may differ from plain C's by a few units in the
- * last place of the largest number that went into it. */
+/* Returns whether a chunk of new values agrees with plain C. Values in single precision may differ by a few units in
+ * the last place of the largest number from which they are computed. */
 static bool numbers_same(const chunk *c, size_t which)
 {
     for (size_t i = 0; i < c->count; ++i) {

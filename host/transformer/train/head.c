@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The head, from pooled vectors to a loss and back: a linear layer for classes, cosines for pairs. */
+/* Computes the head, forward from pooled vectors to a loss and backward: a linear layer for classes, cosines for
+ * pairs. */
 #include "host/transformer/train/share.h"
 
 #include "base/alloc.h"
@@ -35,7 +36,7 @@ static clv_train_linear pooler_of(const clv_trainer *t, size_t texts)
                                .db = { t->net.gradient, t->pooler_bias } };
 }
 
-/* Describes the product that turns vectors into scores, for both tasks. */
+/* Describes the product that computes scores from vectors, for classes and for pairs. */
 static clv_train_linear scores_of(const clv_trainer *t, size_t texts)
 {
     const size_t d = t->net.config.width, classes = t->options.classes;
@@ -74,7 +75,8 @@ static clv_status fit(clv_trainer *t, size_t texts, size_t scores)
     return clv_room_fit(t->ops, &t->losses, texts);
 }
 
-/* Counts the labelled rows and the right ones among them, and averages their losses. */
+/* Counts the labelled rows and, among these, the correctly classified ones, and averages the losses of the labelled
+ * rows. */
 static void count(const int32_t *labels, const float *losses, const float *scores, size_t rows,
                   size_t classes, clv_train_result *result)
 {
@@ -121,7 +123,7 @@ static clv_status back(clv_trainer *t, const clv_train_linear *scores, size_t te
     return t->ops->unit(t->ops, all_of(&t->pooled), *g, *g, texts, t->net.config.width);
 }
 
-/* Converts pooled vectors to those from which the scores are computed. */
+/* Converts pooled vectors to the vectors from which the scores are computed. */
 static clv_status prepare(clv_trainer *t, size_t texts)
 {
     const clv_mem none = { 0 };

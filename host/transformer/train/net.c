@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The forward and backward passes of an encoder, made of ops. */
+/* Runs the forward and backward passes of an encoder by the ops of training. */
 #include "host/transformer/train/net.h"
 
 #include "base/alloc.h"
@@ -22,7 +22,7 @@ static clv_mem slope(const clv_net *net, size_t at)
     return (clv_mem){ net->gradient, at - net->gradient_from };
 }
 
-/* ---- weights that stay --------------------------------------------------------------------------------- */
+/* ---- frozen weights ------------------------------------------------------------------------------------ */
 
 enum { LAYER_PIECES = 12 };
 
@@ -57,7 +57,7 @@ static clv_net_layer layer_at(const size_t at[LAYER_PIECES], void *held)
                             .held = held };
 }
 
-/* Part numbers in the ops' cache: the embeddings, then the layers. */
+/* The numbers under which the ops hold frozen weights: the embeddings, then the layers. */
 enum { EMBED, LAYERS };
 
 static clv_status hold_layer(const clv_net *net, size_t i, clv_net_layer *layer,
@@ -79,7 +79,7 @@ static clv_status hold_embed(const clv_net *net, clv_train_held *held)
     return net->ops->hold(net->ops, EMBED, &all, 1, &at, held);
 }
 
-/* Brings the frozen weights to the device before the first step, which then finds them in the cache. */
+/* Uploads the frozen weights to the device before the first step, which then finds them in the cache. */
 static clv_status bring(const clv_net *net)
 {
     clv_net_layer layer;
@@ -95,7 +95,7 @@ static clv_status bring(const clv_net *net)
     return CLV_OK;
 }
 
-/* ---- there ------------------------------------------------------------------------------------------ */
+/* ---- forward ---------------------------------------------------------------------------------------- */
 
 static clv_status fit_layer(clv_net *net, clv_net_trace *t, size_t tokens)
 {
@@ -189,7 +189,8 @@ clv_status clv_net_layer_forward(clv_net *net, const clv_net_layer *l, clv_net_t
     return ops->norm(ops, &n);
 }
 
-/* Returns the trace of layer i; frozen layers share one. For i = layers, it is the trace after the last. */
+/* Returns the trace of layer i; all frozen layers share one trace. For i = config.layers, returns the trace after that
+ * of the last layer, whose `x` is the net's output. */
 static clv_net_trace *trace_of(const clv_net *net, size_t i)
 {
     return &net->traces[i < net->frozen ? 0 : i - net->frozen + (net->frozen > 0)];
@@ -280,9 +281,9 @@ clv_status clv_net_forward(clv_net *net, const clv_train_batch *batch, clv_mem *
     return CLV_OK;
 }
 
-/* ---- and back --------------------------------------------------------------------------------------- */
+/* ---- backward --------------------------------------------------------------------------------------- */
 
-/* Computes the gradients of W and its bias from g, and dx (memory NULL: not wanted). */
+/* Computes the gradients of W and its bias from g and, unless its memory is NULL, the gradient dx. */
 static clv_status linear_back(clv_net *net, size_t rows, size_t n, size_t k, clv_mem g,
                               const clv_room *x, size_t w, size_t b, clv_mem dx, clv_mem dx_add)
 {
@@ -378,7 +379,7 @@ clv_status clv_net_backward(clv_net *net, const clv_train_batch *batch, clv_mem 
     return clv_net_embed_back(net, batch, g);
 }
 
-/* ---- opened and closed ------------------------------------------------------------------------------- */
+/* ---- opening and closing ----------------------------------------------------------------------------- */
 
 clv_status clv_net_open(clv_train_ops *ops, const clv_model *model, size_t frozen,
                         bool frozen_embed, clv_net *net)

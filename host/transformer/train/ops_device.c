@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The ops of training on one device. */
+/* Implements the ops of training on one device. */
 #include "host/transformer/train/ops.h"
 #include "host/transformer/train/verified.h"
 
@@ -12,13 +12,13 @@
 #include <math.h>
 
 typedef struct device_ops {
-    clv_train_ops ops; /* must be first */
+    clv_train_ops ops; /* must be the first field: pointers to it are cast to device_ops */
     clv_queue *queue;
     bool owns_queue;
     clv_gemm_form form;
     clv_room scratch;     /* for products, and for sums over rows */
-    clv_buffer *in_place; /* the caller's table used in place; NULL: a tensor, or none is held */
-    const float *table;   /* the table for which that was tried */
+    clv_buffer *in_place; /* the caller's table in the host's memory; NULL: not used in place */
+    const float *table;   /* the table for which in_place has been tried */
 } device_ops;
 
 static clv_device *device_of(clv_train_ops *ops)
@@ -92,8 +92,8 @@ static void flush(clv_train_ops *ops)
     clv_queue_flush(queue_of(ops));
 }
 
-/* Returns scratch of at least `floats`. A larger one replaces it only once the queue is empty, because commands
- * may still use it. */
+/* Returns scratch memory of at least `floats` floats. Before it replaces the memory by a larger one, it waits for the
+ * queue, whose commands may still use the old memory. */
 static clv_status scratch(device_ops *d, size_t floats, clv_buffer **buffer)
 {
     if (floats > d->scratch.count) CLV_TRY(clv_queue_wait(d->queue));
@@ -102,8 +102,8 @@ static clv_status scratch(device_ops *d, size_t floats, clv_buffer **buffer)
     return CLV_OK;
 }
 
-/* Tells whether a table, the largest of all weights, is used in place: a device that shares the host's memory
- * needs no copy. */
+/* Returns whether the device uses a table in the host's memory: a device that shares this memory needs no copy of the
+ * tables, which are the largest of all weights. */
 static bool is_in_place(device_ops *d, const clv_weight_piece *table)
 {
     if (d->table == table->host) return d->in_place != NULL;
@@ -190,7 +190,7 @@ static clv_status linear_back(clv_train_ops *ops, const clv_train_linear *l)
     return l->dx.memory ? multiply(d, &by_input) : CLV_OK;
 }
 
-/* `weight` and `bias` lie in one buffer. */
+/* Enqueues a norm, whose `weight` and `bias` must lie in one buffer. */
 static clv_status norm(clv_train_ops *ops, const clv_train_norm *n)
 {
     const clv_norm call = { .x = rows_of(n->x, n->width),
@@ -287,7 +287,7 @@ static clv_status activate(clv_train_ops *ops, clv_mem x, clv_mem g, clv_mem y, 
     return clv_activation_enqueue(queue_of(ops), x.memory, g.memory, y.memory, count, kind);
 }
 
-/* Here all arrays must be whole buffers. */
+/* Enqueues a gate or its backward pass; all arrays must be whole buffers. */
 static clv_status gate(clv_train_ops *ops, clv_mem x, clv_mem g, clv_mem y, size_t rows,
                        size_t width, clv_activation kind)
 {

@@ -11,10 +11,10 @@
 
 #include <string.h>
 
-/* Rows of C in a usual batch of texts. */
+/* The usual number of rows of C in a batch of texts. */
 enum { USUAL_ROWS = 1024 };
 
-/* Opens the ops on a queue of their own; `form` NULL: the one that is the fastest. */
+/* Opens the ops on a new queue of the device. `form` NULL: chooses the fastest form of products by measurements. */
 static clv_status open_on(clv_context *context, clv_device *device, const clv_gemm_form *form,
                           clv_train_ops **ops)
 {
@@ -23,7 +23,7 @@ static clv_status open_on(clv_context *context, clv_device *device, const clv_ge
     clv_status status = CLV_OK;
     CLV_TRY(clv_queue_create(device, &queue));
     if (!form) {
-        const bool locked = clv_jobs_lock(context); /* choosing runs measurements, writes notes */
+        const bool locked = clv_jobs_lock(context); /* choosing measures, and stores the choice */
         status = clv_gemm_choose(context, queue, USUAL_ROWS, &chosen);
         if (locked) clv_jobs_unlock(context);
     }

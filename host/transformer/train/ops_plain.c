@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The ops of training in plain C on one thread, with sums in double precision: for hosts without a working
+/* Implements the ops of training in plain C on one thread, with sums in double precision, for hosts without a working
  * device, and as the reference of the kernels. */
 #include "host/transformer/train/plain.h"
 
@@ -49,7 +49,7 @@ static clv_status clear(clv_train_ops *ops, clv_mem what, size_t count)
     return CLV_OK;
 }
 
-/* Uses the pieces in the caller's own memory. */
+/* Holds the pieces where they are, in the caller's memory. */
 static clv_status hold(clv_train_ops *ops, size_t part, const clv_weight_piece *pieces,
                        size_t count, size_t *places, clv_train_held *held)
 {
@@ -65,7 +65,7 @@ static void let_go(clv_train_ops *ops, const clv_train_held *held)
     (void)ops, (void)held;
 }
 
-/* C = alpha A B + add; element (i, j) of A lies at i * a_row + j * a_col. */
+/* Computes C = alpha A B + add; element (i, j) of A lies at i * a_row + j * a_col. */
 static void multiply(size_t m, size_t n, size_t k, const float *a, size_t a_row, size_t a_col,
                      const float *b, float alpha, const float *bias, const float *add, float *c)
 {
@@ -184,7 +184,7 @@ static clv_status norm_back(clv_train_ops *ops, const clv_train_norm *n)
     return CLV_OK;
 }
 
-/* act'(x) */
+/* Returns act'(x), the derivative of the activation. */
 static double slope_of(double x, clv_activation kind)
 {
     const double a = 0.79788456080286536, b = 0.044715;
@@ -241,7 +241,7 @@ static clv_status gate(clv_train_ops *ops, clv_mem x, clv_mem g, clv_mem y, size
     return CLV_OK;
 }
 
-/* Turns number i of a head together with number half + i; the way back turns in the opposite direction. */
+/* Rotates each pair (i, half + i) of numbers of a head; the backward pass rotates in the opposite direction. */
 static clv_status rope(clv_train_ops *ops, const clv_train_rope *r)
 {
     (void)ops;

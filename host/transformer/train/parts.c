@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Lists the trainable parameters, with or without decay, and updates them. */
+/* Lists the trainable parameters in parts with and without weight decay, and updates them. */
 #include "host/transformer/train/trainer.h"
 #include "host/transformer/train/watch.h"
 
@@ -8,7 +8,7 @@
 
 #include <math.h>
 
-/* Adds parameters to the list; neighbours that are treated alike become one part. */
+/* Adds parameters to the list; adjacent parameters with the same decay become one part. */
 static void add(clv_trainer *t, size_t at, size_t count, bool matrix)
 {
     const bool decays = matrix || t->options.decay_all;

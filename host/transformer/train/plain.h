@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Ops in plain C that work on whole texts: attention and pooling, forward and backward. */
+/* Declares the ops in plain C that work on whole texts: attention and pooling, forward and backward. */
 #ifndef CLEAVE_HOST_TRANSFORMER_TRAIN_PLAIN_H
 #define CLEAVE_HOST_TRANSFORMER_TRAIN_PLAIN_H
 

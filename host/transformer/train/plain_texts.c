@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Attention and pooling in plain C, forward and backward, with sums in double precision. */
+/* Computes attention and pooling in plain C, forward and backward, with sums in double precision. */
 #include "host/transformer/train/plain.h"
 
 #include "base/alloc.h"
@@ -13,12 +13,12 @@ static float *at(clv_mem m)
     return m.memory ? (float *)m.memory + m.at : NULL;
 }
 
-/* One text, one head of queries: rows of q, k, v `row` apart. */
+/* One head of queries of one text, with its head of keys and values; rows of q, k and v are `row` apart. */
 typedef struct view {
     const float *q, *k, *v;
     size_t row, head, tokens;
     bool causal;
-    const int32_t *mask; /* of its tokens; NULL: all */
+    const int32_t *mask; /* mask of the text's tokens; NULL: all tokens are keys */
 } view;
 
 static view view_of(const clv_train_attention *a, size_t text, size_t h)
@@ -46,7 +46,8 @@ static double dot(const float *a, const float *b, size_t count)
     return sum;
 }
 
-/* Computes the attention weights of query i (its row of P), the maximum of its scores, and 1 / sum. */
+/* Computes the attention weights of query i (its row of P), the maximum of its scores, and 1 / the sum of their
+ * exponentials. */
 static void weights_of(const view *t, size_t i, double *p, double *top, double *inverse)
 {
     double sum = 0;
@@ -92,15 +93,15 @@ clv_status clv_plain_attend(clv_train_ops *ops, const clv_train_attention *a)
     return CLV_OK;
 }
 
-/* Computes S = P (G v^T - sum of P G v^T) and from it dq of one text and head; adds the head's share to dk and
- * dv. */
+/* Computes S = P (G v^T - delta) element by element, where delta is the sum of P G v^T over a row, and from S computes
+ * dq of one text and head; adds the head's share to dk and dv. */
 static void head_back(const clv_train_attention *a, size_t text, size_t h, double *p)
 {
     const view t = view_of(a, text, h);
     const size_t first = (size_t)((const int32_t *)a->batch->rows)[2 * text];
     const float *g = at(a->g) + first * a->width + h * t.head;
     const float *rows = at(a->qkv) + first * t.row;
-    float *d = at(a->dqkv) + first * t.row; /* laid out as q, k and v are */
+    float *d = at(a->dqkv) + first * t.row; /* has the layout of q, k and v */
     float *dq = d + (t.q - rows), *dk = d + (t.k - rows), *dv = d + (t.v - rows);
     const double scale = 1 / sqrt((double)t.head);
     for (size_t i = 0; i < t.tokens; ++i) {

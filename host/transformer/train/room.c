@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Memory of the ops that grows on demand. */
+/* Allocates and frees memory of the ops that grows on demand. */
 #include "host/transformer/train/ops.h"
 
 #include "base/error.h"

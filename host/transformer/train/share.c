@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The blocks of a batch on the trainer's device and on its helpers. Helpers hold the weights of the trainable layers
- * alone, which they get before every step; embeddings, pooling, head and optimiser run on the trainer's device. */
+/* Runs the blocks of a batch on the trainer's device and on further devices (the "helpers"). Helpers only run the
+ * layers: they hold no other trainable weights, and receive these before every step. The embeddings, pooling, head and
+ * optimiser run on the trainer's device. */
 #include "host/transformer/train/share.h"
 
 #include "base/alloc.h"
@@ -10,10 +11,11 @@
 
 #include <string.h>
 
-/* BLOCK_TOKENS: so many that adding a gradient is little work compared with computing it. */
+/* BLOCK_TOKENS: least tokens of a block on average, enough to make the addition of a block's gradient little work
+ * compared with its computation. */
 enum { BLOCK_TOKENS = 4096, MOST_BLOCKS = 64, MOST_HELPERS = 7 };
 
-/* What a device needs for one of its blocks. */
+/* The memory of a device for one of its blocks. */
 typedef struct seat {
     clv_net net;
     clv_batch_rooms batch;
@@ -23,27 +25,27 @@ typedef struct seat {
 
 typedef struct helper {
     clv_train_ops *ops; /* NULL: failed */
-    clv_room weights;   /* of the layers */
+    clv_room weights;   /* weights of the trainable layers */
     seat seats[MOST_BLOCKS];
     char label[160];
 } helper;
 
 typedef struct block {
-    size_t first, texts, token, tokens; /* the part of the batch; token: its first one */
+    size_t first, texts, token, tokens; /* first text and number, first token and number */
     size_t on, seat; /* on: 0 for the trainer's device, or 1 + number of the helper */
 } block;
 
 struct clv_train_share {
     helper *helpers[MOST_HELPERS];
     size_t helper_count;
-    bool looked;             /* for helpers */
+    bool looked;             /* look_for_helpers has run */
     seat seats[MOST_BLOCKS]; /* of the trainer's device; block 0 uses the trainer's own net */
-    clv_room gradient;       /* of one block */
+    clv_room gradient;       /* gradient of one block, on the trainer's device */
     block blocks[MOST_BLOCKS];
     size_t block_count;
     const int32_t *ids;
     const size_t *offsets;
-    float *host; /* numbers on their way between devices */
+    float *host; /* buffer for transfers between devices */
     size_t host_room;
 };
 
@@ -77,7 +79,7 @@ static seat *seat_of(clv_trainer *t, const block *b)
     return b->on ? &helper_of(t, b)->seats[b->seat] : &t->share->seats[b->seat];
 }
 
-/* Block 0 always lies on the trainer's device. */
+/* Returns whether this is block 0, which always runs on the trainer's device. */
 static bool is_first(const clv_trainer *t, const block *b)
 {
     return b == t->share->blocks;
@@ -116,7 +118,7 @@ static void lose(helper *h, clv_status status)
     free_helper(h);
 }
 
-/* Opens the devices of the context that are like the trainer's. */
+/* Opens as helpers the devices of the context that compute the same bits as the trainer's device. */
 static void look_for_helpers(clv_trainer *t)
 {
     clv_train_share *s = t->share;
@@ -158,7 +160,8 @@ bool clv_share_is_cut(const clv_trainer *t)
     return t->share && t->share->block_count > 1;
 }
 
-/* Returns the number of blocks, which depends on nothing but the batch and the options. */
+/* Returns the number of blocks. It must not depend on the devices: it follows from the batch, the options and the
+ * model. */
 static size_t count_blocks(const clv_trainer *t, size_t texts, size_t tokens)
 {
     const size_t most = t->options.block_tokens ? t->options.block_tokens : BLOCK_TOKENS;
@@ -168,7 +171,8 @@ static size_t count_blocks(const clv_trainer *t, size_t texts, size_t tokens)
                : CLV_MIN(CLV_MIN(tokens / most, texts), MOST_BLOCKS);
 }
 
-/* Cuts after the text in which each equal part of the tokens ends. */
+/* Cuts the batch into at most `blocks` blocks of nearly equal numbers of tokens: each block ends with the text that
+ * contains the last token of an equal share. */
 static void cut(clv_train_share *s, size_t blocks, const size_t *offsets, size_t texts)
 {
     const size_t base = offsets[0], tokens = offsets[texts] - base;
@@ -184,7 +188,7 @@ static void cut(clv_train_share *s, size_t blocks, const size_t *offsets, size_t
     }
 }
 
-/* Gives each device blocks that follow each other. */
+/* Assigns the blocks to the devices; each device gets consecutive blocks. */
 static void distribute(clv_trainer *t)
 {
     clv_train_share *s = t->share;
@@ -214,7 +218,7 @@ static clv_status open_seat(clv_trainer *t, const block *b, seat *s)
     return CLV_OK;
 }
 
-/* Brings a block's texts to its device. */
+/* Uploads a block's texts to its device. */
 static clv_status bring(clv_trainer *t, const block *b)
 {
     clv_train_share *s = t->share;
@@ -244,7 +248,7 @@ clv_status clv_share_cut(clv_trainer *t, const int32_t *ids, const size_t *offse
     return CLV_OK;
 }
 
-/* ---- there ------------------------------------------------------------------------------------- */
+/* ---- forward ----------------------------------------------------------------------------------- */
 
 static clv_mem rows_at(const clv_trainer *t, size_t layer, const block *b)
 {
@@ -257,7 +261,7 @@ static clv_status send_weights(clv_trainer *t, helper *h)
     return h->ops->put(h->ops, (clv_mem){ h->weights.memory, 0 }, t->share->host, layers_size(t));
 }
 
-/* Runs a block's layers on a helper, whose input is in share->host. */
+/* Starts a block's layers on a helper; their input is in share->host. */
 static clv_status start(clv_trainer *t, const block *b)
 {
     clv_train_ops *ops = ops_of(t, b);
@@ -269,7 +273,7 @@ static clv_status start(clv_trainer *t, const block *b)
     return CLV_OK;
 }
 
-/* Starts the blocks of all helpers. Only failures of the trainer's device are returned. */
+/* Starts the blocks of all helpers. Returns failures of the trainer's device only; a helper that fails is left out. */
 static clv_status start_helpers(clv_trainer *t)
 {
     clv_train_share *s = t->share;
@@ -291,7 +295,7 @@ static clv_status start_helpers(clv_trainer *t)
     return CLV_OK;
 }
 
-/* Copies the input of a block of the trainer's device, and computes its output. */
+/* Copies the input of a block on the trainer's device, and computes the block's output. */
 static clv_status take_input(clv_trainer *t, const block *b)
 {
     const clv_mem x = { clv_net_rows(net_of(t, b), 0)->memory, 0 };
@@ -309,14 +313,14 @@ static clv_status run_layers(clv_trainer *t, const block *b)
                           : t->ops->copy(t->ops, y, rows_at(t, layers, b), b->tokens * width(t));
 }
 
-/* Moves a block of a helper that failed to the trainer's device, up to the output of its layers. */
+/* Moves a block from a helper that failed to the trainer's device, and computes the output of the block's layers. */
 static clv_status take_over(clv_trainer *t, block *b)
 {
     size_t own = 0;
     for (size_t i = 0; i < t->share->block_count; ++i)
         own += !t->share->blocks[i].on;
     b->on = 0, b->seat = own;
-    CLV_TRY(clv_net_embed(&t->net, &t->batch.batch)); /* frozen layers work in place */
+    CLV_TRY(clv_net_embed(&t->net, &t->batch.batch)); /* frozen layers overwrite these rows */
     CLV_TRY(bring(t, b));
     CLV_TRY(take_input(t, b));
     return run_layers(t, b);
@@ -355,7 +359,7 @@ clv_status clv_share_forward(clv_trainer *t, clv_mem *rows)
     return CLV_OK;
 }
 
-/* ---- and back ---------------------------------------------------------------------------------- */
+/* ---- backward ---------------------------------------------------------------------------------- */
 
 static clv_mem part_of(const clv_trainer *t, clv_mem g, const block *b)
 {
@@ -386,7 +390,7 @@ static clv_status start_helpers_back(clv_trainer *t, clv_mem g)
     return CLV_OK;
 }
 
-/* Adds the gradient of one block to the sum. */
+/* Adds the gradient of one block, in share->gradient, to the batch's gradient. */
 static clv_status add_up(clv_trainer *t)
 {
     const clv_mem from = { t->share->gradient.memory, 0 };
@@ -399,7 +403,8 @@ static clv_status run_back(clv_trainer *t, const block *b, clv_mem g)
     return is_first(t, b) ? CLV_OK : add_up(t);
 }
 
-/* Brings a helper's gradients to the trainer's device: those of the rows first, then those of the weights. */
+/* Copies a helper's gradients to the trainer's device: first those of the rows, then those of the weights. *helped
+ * receives the helper's status. */
 static clv_status fetch(clv_trainer *t, const block *b, clv_mem g, clv_status *helped)
 {
     clv_train_ops *ops = ops_of(t, b);
@@ -407,7 +412,7 @@ static clv_status fetch(clv_trainer *t, const block *b, clv_mem g, clv_status *h
     const size_t count = b->tokens * width(t);
     float *host = t->share->host;
     if ((*helped = ops->get(ops, (clv_mem){ at->g.memory, 0 }, host, count))) return CLV_OK;
-    /* `g` is overwritten only once the weights' gradient is there, too */
+    /* `g` is overwritten only after the weights' gradient has arrived, too */
     float *kept = clv_alloc(count, sizeof *kept);
     if (!kept) return clv_fail(CLV_E_MEMORY, "training: not enough memory for %zu numbers", count);
     memcpy(kept, host, count * sizeof *kept);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Saves and restores a trainer: all that its next step depends on, or the weights by name. */
+/* Saves and restores a trainer's whole state, on which its next step depends, or saves only the weights by name. */
 #include "host/transformer/train/bits.h"
 #include "host/transformer/train/trainer.h"
 #include "host/transformer/train/watch.h"
@@ -24,7 +24,7 @@ static void *block_of(const clv_trainer *t, size_t i)
     return blocks[i];
 }
 
-/* Writes the sizes and rules as a text: a state only fits a trainer with the same text. */
+/* Writes the trainer's sizes and options as a text; a state is only valid for a trainer with the same text. */
 static void describe(const clv_trainer *t, char out[512])
 {
     const clv_model_config *c = &t->net.config;
@@ -42,7 +42,7 @@ static void describe(const clv_trainer *t, char out[512])
              clv_head_has_pooler(t) ? " pooler" : "", blocks);
 }
 
-/* Returns the digest of the frozen parameters, which a state does not contain. */
+/* Returns the digest of the frozen parameters; a state contains this digest, but not the parameters. */
 static const char *digest_of_rest(clv_trainer *t)
 {
     const float *values;
@@ -147,7 +147,7 @@ static clv_status check_state(clv_trainer *t, const clv_tensors *file, const cha
     return CLV_OK;
 }
 
-/* Compares the numbers with their digests; a state of version 0.2.0 or earlier has none. */
+/* Compares the numbers in a state with their digests; a state of version 0.2.0 or earlier has no digests. */
 static clv_status check_sums(const clv_trainer *t, const clv_tensors *file, const char *path,
                              float *host)
 {
@@ -186,7 +186,7 @@ static clv_status read_state(clv_trainer *t, const clv_tensors *file, const char
     }
     clv_free(host);
     if (!status) t->steps = steps;
-    t->looked = t->lost = t->summed = false; /* nothing is known of these weights */
+    t->looked = t->lost = t->summed = false; /* no check or sum exists for these weights */
     return status;
 }
 
@@ -200,7 +200,8 @@ clv_status clv_trainer_restore(clv_trainer *t, const char *path)
     return status;
 }
 
-/* Moves a pointer from the block `from` to the same place in the block `to`; pointers before `from` stay. */
+/* Returns the pointer into the block `to` that corresponds to `pointer` in the block `from`; returns a pointer that
+ * lies before `from` unchanged. */
 static const float *moved(const float *pointer, const float *from, const float *to)
 {
     return pointer && pointer >= from ? to + (pointer - from) : pointer;
@@ -235,7 +236,7 @@ clv_status clv_trainer_write(clv_trainer *t, const char *path, const char *const
     const float *old;
     const size_t layers = t->net.config.layers, classes = t->options.classes;
     clv_model_weights weights;
-    clv_bits found = { 0, t->kept.moments }; /* only the weights are read */
+    clv_bits found = { 0, t->kept.moments }; /* this function reads the weights only */
     (void)clv_model_parameters(t->model, &old);
     float *now = clv_alloc(CLV_MAX(t->count, (size_t)1), sizeof *now);
     clv_model_layer *layer = clv_alloc(layers + 1, sizeof *layer);

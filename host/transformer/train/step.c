@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Steps and evaluations of a trainer; a step that a check finds wrong is repeated. */
+/* Runs the steps and evaluations of a trainer, and repeats a step that a check finds wrong. */
 #include "host/transformer/train/bits.h"
 #include "host/transformer/train/check.h"
 #include "host/transformer/train/share.h"
@@ -58,7 +58,7 @@ static clv_status read_labels(clv_trainer *t, const int32_t *labels, size_t text
     return CLV_OK;
 }
 
-/* Checks the whole batch before anything changes. */
+/* Checks the whole batch before the step changes anything. */
 static clv_status check_batch(clv_trainer *t, const batch *b)
 {
     const bool pairs = t->options.task == CLV_TRAIN_PAIRS;
@@ -74,7 +74,7 @@ static clv_status check_batch(clv_trainer *t, const batch *b)
     return CLV_OK;
 }
 
-/* Brings a batch to the ops and runs it through the net and its head. */
+/* Passes a batch to the ops and runs it through the net and its head. */
 static clv_status run_for(clv_trainer *t, const batch *b, bool learns, float *scores,
                           clv_train_result *result)
 {
@@ -93,8 +93,8 @@ static clv_status run(clv_trainer *t, const batch *b, bool learns, clv_train_res
     return run_for(t, b, learns, NULL, result);
 }
 
-/* Clears the whole gradient after a failed step. A step expects the slopes of all words outside its texts to be
- * 0, and a failed one may have left others. */
+/* Clears the whole gradient after a failed step: a step expects the gradients of all words outside its texts to be 0,
+ * and a failed step may have left other values. */
 static clv_status forget_all(clv_trainer *t)
 {
     if (!t || !t->stale) return CLV_OK;
@@ -121,7 +121,8 @@ static clv_status give_up(const clv_trainer *t, const char *what)
                     t->device, what, t->steps + 1);
 }
 
-/* Compares the gradient with plain C's from the same weights; if they differ, computes it once more. */
+/* Computes the gradient and compares it with that of plain C from the same weights; if they differ, computes it once
+ * more. */
 static clv_status checked_gradient(clv_trainer *t, const batch *b, clv_train_result *found)
 {
     clv_train_result expected;
@@ -153,8 +154,8 @@ static clv_status update(clv_trainer *t, double rate, clv_train_result *found)
     return apply(t, rate, scale);
 }
 
-/* Updates the weights and compares them with those that plain C makes of the same gradient; if they differ, the
- * update is repeated once. */
+/* Updates the weights and compares them with the weights that plain C computes from the same gradient; if they differ,
+ * repeats the update once. */
 static clv_status checked_update(clv_trainer *t, double rate, clv_train_result *found)
 {
     bool same;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* clv_trainer: opening, closing, and its queries. */
+/* Implements clv_trainer except its steps: opens and closes a trainer, and answers queries about it. */
 #include "host/transformer/train/bits.h"
 #include "host/transformer/train/share.h"
 
@@ -13,7 +13,7 @@
 
 enum { MOST_HEAD_WIDTH = 256, MOST_CLASSES = 1 << 20 };
 
-/* Checks that each number is at least 0 and below its limit. */
+/* Checks that each number in the options is at least 0 and below its limit. */
 static clv_status check_numbers(const clv_trainer_options *o)
 {
     const struct {
@@ -75,7 +75,8 @@ static clv_status read_options(const clv_trainer_options *given, const clv_model
     return CLV_OK;
 }
 
-/* Returns a number uniform in +-sqrt(1 / D), PyTorch's initial weights of a linear layer; from SplitMix64. */
+/* Returns a random number (SplitMix64), uniform between -sqrt(1 / width) and sqrt(1 / width), like the initial weights
+ * of a linear layer in PyTorch. */
 static float first_weight(uint64_t *state, size_t width)
 {
     uint64_t z = *state += 0x9E3779B97F4A7C15u;
@@ -85,7 +86,7 @@ static float first_weight(uint64_t *state, size_t width)
     return (float)(u / sqrt((double)width));
 }
 
-/* Fills in the pooler: that of the model, or the identity if the model has none. */
+/* Fills in the initial weights of the pooler: those of the model, or the identity if the model has no pooler. */
 static void first_pooler(const clv_trainer *t, float *weight, float *bias)
 {
     const clv_model_weights *w = clv_model_get_weights(t->model);
@@ -184,7 +185,7 @@ clv_status clv_trainer_open_twin(clv_trainer *t)
     clv_train_ops *ops;
     CLV_TRY(clv_train_ops_plain(&ops));
     clv_status status = open_on(t->model, &t->options, ops, &t->twin);
-    if (!status && t->net.bare_embed) { /* was set after the trainer was opened */
+    if (!status && t->net.bare_embed) { /* a test sets it after the trainer is opened */
         t->twin->net.bare_embed = true;
         status = clv_trainer_choose_parts(t->twin);
     }

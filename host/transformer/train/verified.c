@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Transfers that are verified by reading the data back: a bit error on the way must not end up in weights. */
+/* Verifies transfers by reading the data back, so that a bit error in a transfer does not reach the weights. */
 #include "host/transformer/train/verified.h"
 
 #include "base/alloc.h"
@@ -8,8 +8,8 @@
 
 #include <string.h>
 
-/* The verification splits the data into other pieces than the transfer, so that a fault at a fixed place of a
- * transfer hits other numbers. */
+/* PIECE: bytes of the pieces into which the verification splits the data. The transfer has other pieces, so that a
+ * fault at a fixed place of a piece affects different numbers. */
 enum { PIECE = (1 << 20) - 4, TRIES = 3 };
 
 static clv_status look(clv_queue *queue, const clv_buffer *buffer, size_t at, const char *host,

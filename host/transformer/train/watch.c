@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Watches steps that are not compared with plain C. A flipped bit in a gradient makes it far longer than others, and
- * one in a weight moves it further than AdamW can. */
+/* Watches the steps that are not compared with plain C. A flipped bit may make a gradient far longer than the gradients
+ * before it, or change a weight by more than AdamW can. */
 #include "host/transformer/train/watch.h"
 
 #include "base/error.h"
@@ -9,7 +9,7 @@
 #include <math.h>
 
 static const double odd_loss = 10, odd_length = 100;
-/* How much rounding may add, as a part of the way and as a part of the value. */
+/* The tolerance for rounding, as a fraction of the longest possible move and as a fraction of the value. */
 static const double part_of_way = 0.01, part_of_value = 1e-4;
 
 bool clv_watch_odd(clv_trainer *t, const clv_train_result *found)
@@ -27,10 +27,11 @@ void clv_watch_result(clv_trainer *t, const clv_train_result *found)
     t->most_length = fmax(t->most_length, found->gradient_length);
 }
 
-/* AdamW divides m = (1 - b1) sum b1^i g_i by the root of v = (1 - b2) sum b2^i g_i^2, and corrects both for their
- * beginning at 0. By Cauchy and Schwarz, |m| <= (1 - b1) / sqrt(1 - b1^2 / b2) sqrt(sum b2^i g_i^2): a step is at most
- * rate (1 - b1) / sqrt((1 - b2) (1 - b1^2 / b2)) sqrt(1 - b2^t) / (1 - b1^t), 7.3 rate by default. The decay adds rate
- * decay |w|. */
+/* Adds the longest possible move of step t. AdamW divides m = (1 - b1) sum b1^i g_i by the root of v = (1 - b2) sum
+ * b2^i g_i^2, and corrects both because they begin at 0. By the Cauchy-Schwarz inequality,
+ * |m| <= (1 - b1) / sqrt(1 - b1^2 / b2) sqrt(sum b2^i g_i^2). A step is therefore at most
+ * rate (1 - b1) / sqrt((1 - b2) (1 - b1^2 / b2)) sqrt(1 - b2^t) / (1 - b1^t), which is 7.3 rate by default. The decay
+ * adds rate decay |w|. */
 void clv_watch_move(clv_trainer *t, double rate)
 {
     const clv_trainer_options *o = &t->options;
