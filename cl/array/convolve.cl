@@ -29,7 +29,7 @@ __kernel void clv_array_convolve(__global const float *in, ulong offset, ulong p
 
 enum { ROWS = CLV_CONVOLVE_ROWS, BLOCK = 2 * LANES };
 
-/* The part of a block that lies within the row. */
+/* Stores the first `room` columns of a block, those that lie within the row. */
 static void put(__global float *to, fvec a, fvec b, uint room)
 {
     if (room >= BLOCK) {
@@ -63,7 +63,7 @@ __kernel void clv_array_convolve(__global const float *in, ulong offset, ulong p
         fvec a0 = (fvec)(0.0f), a1 = a0, a2 = a0, a3 = a0, b0 = a0, b1 = a0, b2 = a0, b3 = a0;
         __global const float *at = in + offset + y * pitch + x;
         for (int i = 0; i < last; ++i, at += pitch) {
-            if (i >= ROWS - 1 && i < KH) /* part of all ROWS outputs */
+            if (i >= ROWS - 1 && i < KH) /* the input row contributes to all ROWS outputs */
                 for (int j = 0; j < KW; ++j) {
                     const fvec va = lanes_load(at + j), vb = lanes_load(at + j + LANES);
                     TERM(0) TERM(1) TERM(2) TERM(3)

@@ -1,8 +1,8 @@
 /* array/fold.cl -- one level of a reduction: in [outer,len,inner] becomes out [outer,chunks,inner],
  * out[o,c,i] = in[o,c,i] op in[o,c+chunks,i] op in[o,c+2*chunks,i] ...
  *
- * Launch: one work-item per element of the result. Neighbours read neighbours: within a row of `inner`, and within a
- * block of `chunks` rows. Nothing is shared; the kernel is bound by memory.
+ * Launch: one work-item per element of the result. Neighbouring work-items read neighbouring elements, within a row of
+ * `inner` and within a block of `chunks` rows. Work-items share nothing; the kernel is bound by memory.
  * Defines: TYPE, a clv_dtype; OP, a clv_fold; FP64, whether the type needs double. */
 #if FP64
 #pragma OPENCL EXTENSION cl_khr_fp64 : enable

@@ -5,7 +5,7 @@
  * m % LANES for LANES > 1, at e * pitch + m for LANES 1 (neighbours are work-items); after the
  * triangles come the sum of squares of each matrix, and the power of two by which its values were
  * divided so that nothing over- or underflows. e_count = N(N+1)/2 + 2.
- * A converged matrix is not rotated any more, so its values do not depend on its neighbours.
+ * A converged matrix is not rotated any more, so its values do not depend on the other lanes' matrices.
  *
  * Defines: LANES (1 for GPUs, 16 for CPUs), N. Roofline: about 4 N^3 flop per sweep and 4 N^2 bytes
  * that stay in cache: bound by arithmetic. */
@@ -65,8 +65,8 @@ __kernel void clv_array_jacobi_load(__global const float *a, ulong offset, __glo
     SET(SCALE, as_fvec(e << 23));
 }
 
-/* Does a rotation that makes element (q,p) 0, q > p, in the lanes that are `active`. An element whose square does not
- * exceed `nothing` is just set to 0: denormal numbers would cost more than all the rest. */
+/* Applies the rotation that makes element (q,p) 0, q > p, in the lanes that are `active`. An element whose square does
+ * not exceed `nothing` is set to 0 without a rotation: arithmetic on denormal numbers would take most of the time. */
 static void rotate(__global float *m, ulong pitch, uint p, uint q, fvec active, fvec nothing)
 {
     const fvec x = GET(AT(q, p)), app = GET(AT(p, p)), aqq = GET(AT(q, q));
@@ -89,7 +89,7 @@ static void rotate(__global float *m, ulong pitch, uint p, uint q, fvec active, 
     }
 }
 
-/* Rows [first, last) of a sweep. */
+/* Does the rotations of rows [first, last) in a sweep. */
 __kernel void clv_array_jacobi_sweep(__global float *scratch, ulong pitch, uint count, uint first,
                                      uint last)
 {
@@ -102,8 +102,8 @@ __kernel void clv_array_jacobi_sweep(__global float *scratch, ulong pitch, uint 
             const fvec v = GET(AT(i, j));
             off = fma(v, v, off);
         }
-    /* the eigenvalues' error is below the root of `off`, squared, over the gaps: 2^-26 of the norm is
-     * invisible in float32 */
+    /* the eigenvalues' errors are below `off` divided by the gaps between eigenvalues: if the root of `off` is 2^-26 of
+     * the norm, float32 cannot represent them */
     const fvec squares = GET(SQUARES);
     const fvec active = pick(off > 0x1p-52f * squares, (fvec)(1.0f), (fvec)(0.0f));
     if (!lanes_any(active > (fvec)(0.0f))) return;

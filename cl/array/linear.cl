@@ -1,8 +1,9 @@
 /* array/linear.cl -- a step of linear regression: residuals, loss, gradient, new weights.
  *
- * Rows are grouped in blocks. A residual consists of 16 sums by fma, over its columns l, l + 16, ..., which are
- * added one after the other. A block's parts of loss and gradient are sums over its rows. Blocks are added first
- * to last, and their rounding errors too. The bits are the same on every device and on the host.
+ * Rows are grouped in blocks. A row's residual is made of 16 sums by fma: sum l runs over the columns l, l + 16, ...;
+ * the 16 sums are added one after the other. A block's parts of loss and gradient are sums over its rows. The parts of
+ * all blocks are added from first to last with their rounding errors, so that the bits are the same on every device and
+ * on the host.
  *
  * Launch   clv_linear_block: 1-D, blocks, local 1 (cores). Else clv_linear_residual: rows, local 32,
  *          then clv_linear_gradient: 2-D (columns, blocks), local (32, 1).
@@ -115,7 +116,7 @@ __kernel void clv_linear_gradient(__global const float *x, __global const float 
 
 #endif
 
-/* gradient = 2 (high + low) * sum of parts; w -= rate * gradient; loss[at] is summed in the same way. */
+/* Computes gradient = 2 (high + low) * sum of parts, and w -= rate * gradient; sums loss[at] in the same way. */
 __kernel void clv_linear_join(__global const float *parts, __global const float *losses,
                               __global float *gradient, __global float *w, __global float *loss,
                               uint width, uint blocks, float high, float low, float rate, uint at)

@@ -1,4 +1,4 @@
-/* array/normalize.cl -- z = (x - mean) / std of every column of x [rows, width].
+/* array/normalize.cl -- computes z = (x - mean) / std for every column of x [rows, width].
  *
  * Launch   2-D: (blocks of `cols` columns, rows / each), local (1, 1) on cores with vectors, else
  *          (32, 1) and one column per work-item.

@@ -24,14 +24,15 @@ static ulong add_lanes(ulong8 x)
 #define LOW ((ulong)0xFFFFFFFF)
 #define LIMIT ((ulong)1 << 48)
 
-/* Returns 1 for each point outside. The words are the lower halves of x and y; the upper halves are meaningless. */
+/* Returns 1 for each point outside the circle. The point's coordinates are the lower halves of x and y; the upper
+ * halves are ignored. */
 static vec outside(vec x, vec y)
 {
     const vec a = (x & LOW) >> 8, b = (y & LOW) >> 8;
     return ((vec)(LIMIT) - (a * a + b * b)) >> 63;
 }
 
-/* counts[item] = points inside, among those of the counters from first + item * TURNS * LANES on. */
+/* Sets counts[item] to the number of points inside the circle, of the counters from first + item * TURNS * LANES on. */
 __kernel void clv_array_pi(__global uint *counts, ulong first, uint key0, uint key1)
 {
     const size_t item = get_global_id(0);

@@ -1,9 +1,9 @@
 /* array/reduce.cl -- sums and extremes along the middle axis of [outer, len, inner], in a fixed order.
  *
- * clv_reduce_blocks: cuts `len` into blocks. Dense (inner 1): a block has 16 lanes, and lane l takes the
- * elements l, l + 16, ... of the block; else a lane is a column. Partial results are p, q [outer, blocks,
- * lanes]: a sum and its rounding errors, or a value and its place.
- * clv_reduce_join: joins the lanes and blocks of an output, first to last.
+ * clv_reduce_blocks: cuts `len` into blocks. With DENSE (inner is 1), a block has 16 lanes, and lane l takes the
+ * elements l, l + 16, ... of the block; otherwise a lane is a column. Partial results are p, q [outer, blocks, lanes]:
+ * a sum and its rounding errors, or an extreme value and its index.
+ * clv_reduce_join: joins the lanes and blocks of an output, from first to last.
  *
  * Launch   blocks: 3-D (lanes / LANES, blocks, outer / each), local (1 or 32, 1, 1); join: 1-D,
  *          outputs. A work-item computes LANES lanes (CPUs) or one.
@@ -20,7 +20,7 @@
 #define BETTER(a, b) ((a) > (b))
 #endif
 
-/* Adds v to the sum a; b collects the errors (Knuth's two-sum). */
+/* Adds v to the sum a, and the rounding error of this addition to b (Knuth's two-sum). */
 #define ADD(a, b, v)                                 \
     {                                                \
         const fvec sum_ = a + v, part_ = sum_ - a;   \
@@ -124,7 +124,8 @@ __kernel void clv_reduce_blocks(__global const float *in, __global const float *
     }
 }
 
-/* `finish`: CLV_REDUCE_...; the scale is high + low. */
+/* Joins the partial results of each output, and finishes it as `finish` (CLV_REDUCE_...) says; the scale is high +
+ * low. */
 __kernel void clv_reduce_join(__global const float *p, __global const float *q,
                               __global float *out, uint outputs, uint inner, uint blocks,
                               float high, float low, uint finish)

@@ -1,7 +1,8 @@
-/* array/take.cl -- slices by their places: out[o,j,i] = in[o,places[j],i] (TAKE), or out[o,places[j],i] = in[o,j,i].
+/* array/take.cl -- copies slices by their indices: out[o,j,i] = in[o,places[j],i] with TAKE 1, or out[o,places[j],i] =
+ * in[o,j,i] with TAKE 0.
  *
- * Launch: one work-item per element [o,j,i]. A place of -1 is skipped: with TAKE 0, a later slice
- *         is written there.
+ * Launch: one work-item per element [o,j,i]. An index of -1 is skipped. With TAKE 0, the host sets it for a slice whose
+ *         place in `out` a later slice overwrites.
  * Defines: BYTES of an element; TAKE, 1 or 0. */
 #if BYTES == 1
 #define T uchar

@@ -1,4 +1,4 @@
-/* blas/finish.cl -- C = act(C + bias) + beta * R, applied to a product that a library has computed.
+/* blas/finish.cl -- finishes a product C that a library has computed: C = act(C + bias) + beta * R.
  *
  * Launch   3-D: global (columns rounded up to LOCAL, rows, batch), local (LOCAL, 1, 1).
  * Defines  LANES 1, LOCAL.

@@ -1,8 +1,8 @@
 /* blas/gemm_direct.cl -- C = act(alpha * A * B + bias) + beta * R from matrices that are not packed, for
  * small products on CPUs, where packing would cost a launch and more time than it saves.
  *
- * A work-item takes panels of MR rows of C, and two vectors of columns of these at a time. Rows of B are
- * read in whole vectors if the matrix continues behind them, which holds for all but a few.
+ * A work-item takes panels of MR rows of C, and computes two vectors of a panel's columns at a time. Rows of B are read
+ * in whole vectors, except at the end of the matrix, where a whole vector would reach beyond its last element.
  *
  * Launch   3-D: global (shares of the panels, 1, batch), local (1, 1, 1).
  * Args     There are only a few, because each costs the driver as much time as a row of a small product. For A, B, C
@@ -19,7 +19,7 @@
 #define NR (NV * LANES)
 #define UNROLL _Pragma("unroll")
 
-/* Where a tile lies, and how its sums are finished. */
+/* The place of a tile, and the values with which its sums are finished. */
 typedef struct tile_t {
     __global const float *a;
     __global const float *b;
@@ -73,7 +73,7 @@ static void finish(const float *sums, const tile_t *t)
         }
 }
 
-/* One term of all sums of `V` vectors; rows beyond the last repeat it. */
+/* Adds one term to all sums of `V` vectors; rows of the tile beyond the last row of A repeat this row. */
 #define TERM(V)                                                                 \
     UNROLL for (int i = 0; i < MR; ++i) {                                       \
         const fvec av = (fvec)(a[row[i]]);                                      \

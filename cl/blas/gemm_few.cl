@@ -1,8 +1,9 @@
 /* blas/gemm_few.cl -- C = act(alpha * A * B + bias) + beta * R for a few rows of C, as fast as B can be read.
  *
- * A product of one row reads every element of B once and uses it once, so the whole device should read at the
- * same time. Therefore the work-items of a group share the terms of a sum. If there are too few columns to fill
- * the device, SPLITS groups share a sum as well; their parts are kept in P until clv_gemm_few_join adds them.
+ * A product with one row of A reads every element of B once and uses it once, so that memory bandwidth limits it, and
+ * all of the device should read at the same time. Therefore the work-items of a group share the terms of a sum. If
+ * there are too few columns to occupy the device, `splits` groups share a sum as well: they write their parts of the
+ * sum to P, and clv_gemm_few_join adds these parts.
  *
  * clv_gemm_few:        columns of B are neighbours. A group has 64 columns; each of its four quarters takes
  *                      a quarter of the terms.
@@ -14,8 +15,8 @@
  *          rounded up to 64, rows), local (64, 1).
  * Defines  LANES 1; MR rows: 1, 2, 4 or 8, of which m exist; B_HALF.
  * Needs    OpenCL C 1.2; local memory of MR * 4 * 64 floats, given as an argument.
- * Order    It is the same for every row, whatever MR is: each work-item's terms in ascending order, then work-items
- *          in pairs, then splits in ascending order. It is not the order of the other products. */
+ * Order    Each row has the same order of additions, whatever MR is: each work-item's terms in ascending order, then
+ *          work-items in pairs, then splits in ascending order. The other kernels for products add in another order. */
 #pragma OPENCL FP_CONTRACT OFF
 
 #include "blas/shared.clh"
@@ -32,7 +33,7 @@ typedef float b_t;
 #define COLUMNS CLV_FEW_COLUMNS
 #define SIDE CLV_FEW_SIDE
 
-/* The terms of split `s` of `splits`. */
+/* The first term of split `s` of `splits`; it ends at FIRST_OF(s + 1). */
 #define FIRST_OF(s) ((uint)((ulong)k * (s) / splits))
 
 #define FEW_PARAMETERS                                                                                       \

@@ -45,7 +45,7 @@ __kernel __attribute__((reqd_work_group_size(TX, TY, 1))) void clv_gemm_items(TI
         UNROLL for (int j = 0; j < RN; ++j)
             if (m0 + i < m && n0 + j * TX < n) P[(m0 + i) * p_row + n0 + j * TX] = acc[i][j];
     if (k1 < k) return;
-    /* a separate loop: compilers do not unroll loops with long bodies, and sums would be kept in memory */
+    /* a loop of its own: compilers do not unroll loops with long bodies, and would keep the sums in memory */
     for (uint r = m0; r < min(m0 + RM, m); ++r)
         for (uint c = n0; c < min(n0 + TX * RN, n); c += TX) TILE_FINISH(P[r * p_row + c], r, c);
 }

@@ -4,7 +4,7 @@
  * the same panel, B need not be packed (B_LIES): each work-item then packs its panels block by block. A
  * work-item takes `mi` panels of MR rows of A and its share of B's panels. For every block of `kb` terms
  * it copies its rows of A into scratch (k after k, AS floats each), unless A already has that form
- * (`a_packed`), and then walks over B. Between blocks, sums are kept in scratch too, tile after tile,
+ * (`a_packed`), and then passes over B. Between blocks, it stores the sums in scratch, too, tile after tile,
  * because rows of C would share few cache sets and span many pages.
  *
  * Launch   3-D: global (shares of B's panels, panels of A / mi, batch), local (1, 1, 1).
@@ -22,7 +22,7 @@
 #include "common/functions.clh"
 
 #define NR (NV * LANES)
-#define AS CLV_ROWS_TERM_FLOATS /* small, as instructions with small offsets are short */
+#define AS CLV_ROWS_TERM_FLOATS /* a small distance, because instructions with small offsets are short */
 #define STEP 4  /* terms between two prefetches */
 #define LINE 16 /* floats of a cache line */
 #define UNROLL _Pragma("unroll")
@@ -72,7 +72,7 @@ static void pack_panel(__global const float *restrict from, ulong row, ulong col
                 b_store(lanes_at(from + i * row + v * LANES), to + (size_t)i * NR + v * LANES);
         return;
     }
-    if (row == 1) { /* columns are contiguous along k: loads a vector of each and transposes */
+    if (row == 1) { /* columns are contiguous along k: loads a vector of each column and transposes the vectors */
         uint i = k0;
         for (; i + LANES <= k1; i += LANES) {
             uint j = 0;
@@ -109,9 +109,9 @@ static void pack_panel(__global const float *restrict from, ulong row, ulong col
 }
 
 #if B_BLOCKS
-/* Widens terms [k0, k0 + kc) of panel j of `n` columns to `to`, where the first term lies. Columns beyond the matrix
- * repeat its last ones. This is a separate function because, within the kernel, Intel's compiler took six times as
- * long for types of 256 weights. */
+/* Converts terms [k0, k0 + kc) of panel j of `n` columns to floats, from `to` on. Columns beyond the matrix repeat its
+ * last columns. This is a separate function because Intel's compiler took six times as long when the code was part of
+ * the kernel, for types with blocks of 256 weights. */
 #if QM
 #define Q_BEGIN(k, d, m) { const qf scale = (d), least = (m);
 #define Q_USE(k, v) lanes_put(fma(scale, v, least), column + (size_t)(k) * NR)
@@ -174,7 +174,7 @@ static void pack_rows(__global const float *restrict A, ulong row, ulong col, ui
 }
 
 #if !B_LIES && !B_BLOCKS && !B_HALF
-/* Packs all of A in that form. Launch 3-D: global (panels, blocks of kb, batch), local (1, 1, 1). */
+/* Packs all of A as pack_rows does. Launch 3-D: global (panels, blocks of kb, batch), local (1, 1, 1). */
 __kernel __attribute__((reqd_work_group_size(1, 1, 1))) void
 clv_gemm_pack_a(__global const float *restrict A, ulong offset, ulong row, ulong col, ulong batch,
                 __global float *restrict packed, ulong packed_batch, uint m, uint k, uint kb)
@@ -187,9 +187,9 @@ clv_gemm_pack_a(__global const float *restrict A, ulong offset, ulong row, ulong
 }
 #endif
 
-/* Where the sums of a tile go, and how they are finished. */
+/* The destination of a tile's sums, and the values with which the sums are finished. */
 typedef struct finish_t {
-    __global float *to; /* of the tile's first element */
+    __global float *to; /* the tile's first element in C */
     __global const float *bias, *add;
     ulong to_row, add_row;
     float alpha, beta;
@@ -225,8 +225,9 @@ static void copy_columns(__global const float *from, ulong from_row, uint rows, 
             to[i * to_row + c] = from[i * from_row + c];
 }
 
-/* Finishes a tile, which is followed by room for another one and a row. If C ends within the tile, everything is
- * done in that room: separate code for parts of vectors kept Intel's compiler busy for five seconds. */
+/* Finishes a tile, which is followed in memory by room for another tile and a row. If C ends within the tile, the
+ * function finishes a copy of the tile in this room: separate code for parts of vectors took Intel's compiler five
+ * seconds. */
 static void finish_tile(__global float *tile, const finish_t *f, uint rows, uint columns)
 {
     const bool whole = rows == MR && columns == NR;
@@ -242,7 +243,7 @@ static void finish_tile(__global float *tile, const finish_t *f, uint rows, uint
     if (!whole) copy_columns(tile, NR, rows, columns, f->to, f->to_row);
 }
 
-/* One term of every sum of a tile. */
+/* Adds one term to every sum of a tile. */
 #define TERM(k)                                                                        \
     {                                                                                  \
         fvec bv[NV];                                                                   \
@@ -253,9 +254,9 @@ static void finish_tile(__global float *tile, const finish_t *f, uint rows, uint
         }                                                                              \
     }
 
-/* The core of the product: rows of packed A times a panel of packed B, `kc` terms of every sum. Sums are
- * read from `from` unless `fresh`, and written to `to`. On the way it prefetches the tile's destination
- * (`out`), the sums of the next tile, and parts of the next B and of the next block's A. */
+/* Adds `kc` terms to every sum of a tile: multiplies rows of packed A by a panel of packed B. The sums begin with those
+ * in `from`, or with 0 if `fresh`, and are written to `to`. The function also prefetches the tile's destination
+ * (`out`), the sums of the next tile, and parts of the next panel of B and of the next block of A. */
 static void multiply(__global const float *restrict a, __global const float *restrict b, uint kc,
                      __global const float *next, uint next_step, __global const float *row,
                      __global const float *out, size_t out_row, bool fresh, __global const float *from,
@@ -323,7 +324,7 @@ clv_gemm_rows(__global const float *restrict A, ulong a_offset, ulong a_row, ulo
                 pack_rows(A, a_row, a_col, p * MR, m, k0, kc, mine + (p - p0) * (AS * KC));
         for (uint j = j0; j < j1; ++j) {
 #if B_BLOCKS
-            __global const float *next = mine; /* nothing to prefetch: blocks are read in order anyway */
+            __global const float *next = mine; /* prefetches nothing new: blocks are read in order anyway */
 #else
             __global const b_t *panel = B + (size_t)j * k * NR + (size_t)k0 * NR;
             __global const float *next =

@@ -2,10 +2,10 @@
  *
  * A work-group of TX * TY work-items computes a tile of (TY * RM) x (TX * RN) of C. A work-item keeps
  * RM x RN sums in registers: groups of 4 rows and 4 columns, 4 * TY rows and 4 * TX columns apart, so
- * that it reads its part of A and B from local memory as float4. A stage, KT terms of all sums, is in
- * local memory at a time. There are two buffers: while the work-items multiply what is in one, the next
- * stage is loaded from global memory to registers and then stored in the other, so that each stage
- * needs one barrier only.
+ * that it reads its part of A and B from local memory as float4. Local memory holds the A and B of one stage,
+ * KT terms of all sums, in one of two buffers. While the work-items multiply from one buffer, they load the
+ * next stage from global memory to registers and then store it in the other buffer, so that each stage takes
+ * one barrier only.
  *
  * A launch takes the terms [k0, k1); sums are kept in P between launches.
  *
@@ -33,8 +33,8 @@
 /* The elements of a stage that a work-item loads. Neighbouring work-items load neighbouring terms if those are
  * adjacent in memory, otherwise neighbouring rows (or columns). */
 typedef struct share_t {
-    uint at, term;           /* row or column, and term, of the first */
-    uint next_at, next_term; /* from one to the next */
+    uint at, term;           /* row (or column) and term of the work-item's first element */
+    uint next_at, next_term; /* distances from one of its elements to the next */
 } share_t;
 
 static share_t share_of(uint id, bool along, uint side)
@@ -127,8 +127,8 @@ clv_gemm_tile(TILE_PARAMETERS, __local float4 *tiles)
         }
     }
 
-    /* Every row of sums is moved to the place of the first before it is written: with an index that the compiler does
-     * not know, all sums would be in memory, and an unrolled loop would be very long. */
+    /* Every row of sums is moved to the place of the first row before it is written: if a variable indexed the array,
+     * compilers would keep all sums in memory, and an unrolled loop would be very long. */
     _Pragma("unroll 1") for (uint i = 0; i < RM; ++i) {
         const uint r = m0 + i / 4 * 4 * TY + ty * 4 + i % 4;
         UNROLL for (int j = 0; j < RN; ++j) {

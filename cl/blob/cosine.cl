@@ -5,10 +5,10 @@
  * kind III transforms the responses back. The kernel coefficients are the same as in rows.cl, truncated at the
  * same radius and folded as often as needed; only the order of the sums differs.
  *
- * Other methods were tried (512x512, 5 sigmas). A cascade that makes each Gaussian from the one before saves a
- * quarter of the coefficients and is off by up to 5e-3 of a plane's largest response; half the resolution is off
- * by up to 1.6e-3; these transforms are off by 4e-6 of the response itself. clFFT has periodic borders: lines
- * would have to be longer by twice the radius, and one plane of 512x512 alone takes 1 to 2 ms there.
+ * Other methods were measured (512x512 pixels, 5 sigmas). A cascade that makes each Gaussian from the one before
+ * saves a quarter of the coefficients, but its errors are up to 5e-3 of a plane's largest response. At half the
+ * resolution, the errors are up to 1.6e-3 of it. The errors of these transforms are 4e-6 of the response itself. clFFT
+ * has periodic borders, so that lines would be longer by twice the radius; it takes 1 to 2 ms for one such plane.
  *
  * Lines lie side by side: a vector holds one place of 16 lines. Two vectors of lines are the real and the
  * imaginary part of one complex Fourier transform, which gives the cosine sums of both (Makhoul 1980). Lengths
@@ -20,7 +20,7 @@
  *   halfway   [scale of the step][ky][x] responses that are transformed back in x, but not yet in y
  *   responses [scale][y][x]
  * Launch   1-D, local (1): each work-item takes block after block; its scratch stays in the cache.
- * Defines  LANES (16), PIXEL, DOG (any; both are the same here).
+ * Defines  LANES (16), PIXEL, DOG (0 or 1, without effect: the filters contain the difference).
  * Order    Sums have the order of the transform: bits do not depend on blocks, work-items or batches. */
 #pragma OPENCL FP_CONTRACT OFF
 
@@ -72,7 +72,7 @@ static inline wave_t turn(wave_t a, float2 w)
     return r;
 }
 
-/* a + t * b, t a number */
+/* Returns a + t * b for a number t. */
 static inline wave_t plus(wave_t a, float t, wave_t b)
 {
     a.re = fma((fvec)t, b.re, a.re), a.im = fma((fvec)t, b.im, a.im);
@@ -213,8 +213,8 @@ static void untangle(__global float *z, int n, __global const float2 *quarter)
     }
 }
 
-/* The inverse transform: converts the cosine sums p (element k) and q (element n - k) of two lines to its input,
- * with real and imaginary parts exchanged, so that the same transform inverts. */
+/* Converts the cosine sums p (element k) and q (element n - k) of two lines to the input of the inverse Fourier
+ * transform. Real and imaginary parts are exchanged, so that the forward transform computes the inverse. */
 static inline void tangle(wave_t p, wave_t q, __global float *z, int k, int n,
                           __global const float2 *quarter)
 {
@@ -311,7 +311,7 @@ clv_blob_sums_of_columns(__global const pixel_t *restrict pixels, ulong offset, 
     }
 }
 
-/* ... and along x, in place. */
+/* Transforms cosine sums along y to cosine sums along both axes, in place. */
 __kernel __attribute__((reqd_work_group_size(1, 1, 1))) void
 clv_blob_sums_of_rows(__global float *memory, ulong spectrum_at, int line,
                       __global const float2 *restrict waves,
@@ -333,7 +333,7 @@ clv_blob_sums_of_rows(__global float *memory, ulong spectrum_at, int line,
     }
 }
 
-/* Applies a scale's filter to cosine sums: times first_y first_x + second_y second_x. */
+/* Applies a scale's filter: returns cosine sums multiplied by first_y first_x + second_y second_x. */
 static inline wave_t filtered(__global const float *spectrum, int k, int pitch,
                               __global const float2 *along_x, wave_t first, wave_t second)
 {
@@ -377,7 +377,7 @@ clv_blob_rows_from_sums(__global float *memory, ulong spectrum_at, ulong halfway
     }
 }
 
-/* ... and along y, which gives the responses. */
+/* Transforms the filtered lines back along y, and stores the responses. */
 __kernel __attribute__((reqd_work_group_size(1, 1, 1))) void
 clv_blob_columns_from_sums(__global float *memory, ulong halfway_at, ulong responses_at, int line,
                            __global const float2 *restrict waves,
@@ -438,8 +438,8 @@ clv_blob_sizes(__global const float *restrict memory, ulong responses_at,
                              floor_at(map, factor, across, shift, k, y, x))];
 }
 
-/* Tells whether any lane is set. The search for maxima uses it to skip vectors, most of which have nothing above the
- * threshold. */
+/* Returns whether any lane is set. The search for maxima uses this function to skip vectors without a response above
+ * the threshold, as most are. */
 static bool any_of(ivec mask)
 {
     const long8 m = as_long8(mask);

@@ -7,7 +7,7 @@
  * Launch   3-D: global (width rounded up to WG, height, frames); the last two kernels (.., height,
  *          frames * scales). local (WG, 1, 1). No barrier, no local memory.
  * Defines  LANES (1), PIXEL, DOG, WG.
- * Memory   Neighbours read neighbouring elements; caches serve the elements that several pixels need.
+ * Memory   Neighbouring work-items read neighbouring elements; elements that several pixels use come from caches.
  * Order    The sums and their order are those of rows.cl. */
 #pragma OPENCL FP_CONTRACT OFF
 
@@ -51,7 +51,7 @@ clv_blob_across(__global float *planes, __global const float2 *restrict taps, in
 #endif
 }
 
-/* Filters the columns for one level, which gives its response; for the DoG, that of the level before it. */
+/* Filters the columns for one level, and computes the response of this level (LoG) or of the level before it (DoG). */
 __kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void
 clv_blob_down(__global float *planes, __global const float2 *restrict taps, int first, int radius, int l,
               __global const float *restrict pedestals, __global const float *restrict leak,

@@ -17,7 +17,7 @@
 #define PLANES (DOG ? 1 : 2)
 #define SLACK (CLV_BLOB_SLACK * LANES)
 
-/* A vector at any address of a float. vloadN would do, but some compilers split sums of two such loads into
+/* A vector at any address of a float. It replaces vloadN, because some compilers split the sum of two vloadN into
  * single floats. */
 typedef fvec __attribute__((aligned(4))) loose_t;
 #define loose(p) (*(__global const loose_t *)(p))
@@ -83,8 +83,8 @@ static void bring_row(const place_t *p, __global const pixel_t *pixels, float pe
         p->row[x - from] = bring(pixels[mirror(x, p->width)], pedestal, gain);
 }
 
-/* Does the horizontal pass over that row for the levels [l, l + GROUP), two vectors at a time: the two pixels i
- * columns away on both sides are added once for all levels. Radii grow with the level. */
+/* Does the horizontal pass over the row of pixels for the levels [l, l + GROUP), two vectors at a time: adds the two
+ * pixels at a distance of i columns on both sides once for all levels. Radii grow with the level. */
 static void across(const place_t *p, int l, int y)
 {
     for (int v = p->first; v < p->last; v += 2) {
@@ -136,7 +136,8 @@ static fvec inside(const place_t *p, int v, fvec value)
 }
 
 /* Does the vertical pass of one level for rows [y, y + rows), at most CLV_BLOB_STEP_ROWS, one vector at a time. `up`
- * and `dn` walk away from the middle, and each row's loads are used by the next row in the next turn. */
+ * and `dn` move away from the middle row, and the vector that one output row loads serves the next one in the next
+ * turn. */
 static inline __attribute__((always_inline)) void
 down(const place_t *p, int l, int y, const int rows, float bias, float dog)
 {
@@ -214,7 +215,7 @@ static void hand_over(const place_t *p, int y, int k, int at, __global uint *pea
                       volatile __global uint *counts, uint capacity)
 {
     const float value = response_row(p, k, y)[at];
-    /* `look` has compared it with the largest */
+    /* `look` has compared the maximum with the frame's largest response */
     __global uint *out =
         new_peak(value, y, p->x0 - LANES + at, k, 0.0f, peaks, counts, capacity);
     if (!out) return;
@@ -305,8 +306,8 @@ static void count_sizes(const place_t *p, int y, int step, __global uint *own)
     }
 }
 
-/* Returns a work-item's place. All fields are set here: when the kernel set some of them later, it took 1.3 times
- * as long with PoCL 3.1, because its compiler then kept the struct in memory. */
+/* Returns a work-item's place_t. Sets all fields here: with PoCL 3.1, the kernel took 1.3 times as long when it set
+ * some fields later, because the compiler then kept the struct in memory. */
 static place_t place_of(__global float *scratch, int width, int height, int tile, int pad, int ring,
                         int levels, __global const int2 *level, __global const float2 *taps,
                         __global const float *map, __global const float *factor, int across,
@@ -333,7 +334,7 @@ static place_t place_of(__global float *scratch, int width, int height, int tile
     return p;
 }
 
-/* Does the horizontal pass for rows from `*next` up to `last`, as far as responses in rows [from, to] need them. */
+/* Does the horizontal pass for the rows from `*next` up to `last` on which responses in rows [from, to] depend. */
 static void advance(const place_t *p, int *next, int last, int from, int to,
                     __global const pixel_t *pixels, ulong row_stride, float pedestal, float gain)
 {

@@ -61,8 +61,8 @@ static void across(__global const float *in, __global float *A, __global float *
     }
 }
 
-/* Filters rows [y, y + STEP) along y, from the ring: A = g A, and C = q A + g B. Each row's loads are used by the
- * next row in the next turn. */
+/* Filters rows [y, y + STEP) along y, from the ring: A = g A, and C = q A + g B. The vector that one output row loads
+ * serves the next one in the next turn. */
 static void down(__global const float *rings, int ring, int pitch, int y, int last,
                  __global const float2 *taps, int radius, __global float *outA, __global float *outC,
                  size_t row)
