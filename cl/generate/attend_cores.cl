@@ -1,9 +1,9 @@
 /* generate/attend_cores.cl -- keys, values and attention of a decoder for CPUs.
  *
- * Query head e attends to the keys and values of head e / GROUP; the GROUP query heads that share one are
- * processed together, so that keys and values are read once. Rotary positions (and the norm of each head, if
- * the model has one) are applied on the way. Keys are stored in tiles of 16 tokens, term after term, so that
- * tokens are lanes; values are stored token after token.
+ * Query head e attends to the keys and values of head e / GROUP. The GROUP query heads that share a head of keys are
+ * processed together, so that keys and values are read once. The kernels also apply rotary positions and, if the model
+ * has it, the norm of each head. Keys are stored in tiles of 16 tokens, term after term, so that tokens are lanes;
+ * values are stored token after token.
  *
  *     keys     [kv head][token / 16][DH][16]
  *     values   [kv head][token][DV]              DV: DH in whole vectors of 16
@@ -26,7 +26,8 @@
 #define UNROLL _Pragma("unroll")
 #include "generate/heads.clh"
 
-/* `room`: the tokens that the cache has room for, a multiple of 16. */
+/* Writes the keys and values of all tokens to the cache. `room`: the number of tokens for which the cache has room, a
+ * multiple of 16. */
 __kernel __attribute__((reqd_work_group_size(1, 1, 1))) void
 clv_cores_keep(__global const float *restrict qkv, ulong stride, ulong k_at, ulong v_at,
                __global const float *restrict angles, __global const float *restrict weights,

@@ -30,7 +30,7 @@ typedef float kept;
 #define kept_store(v, p) (*(p) = (v))
 #endif
 
-/* Adds `mine` of all work-items, in the same order on every device. */
+/* Returns the sum of `mine` over all work-items of the group, added in the same order on every device. */
 static float total(float mine, __local float *each)
 {
     float sum = 0.0f;
@@ -94,9 +94,9 @@ clv_items_turn(__global float *qkv, ulong offset, ulong stride, ulong k_at, ulon
     }
 }
 
-/* With one part of the keys, `out` [tokens][out_stride] receives the attention output of all heads. With several
- * parts (of one token), `out` [parts][heads][2 + DH] receives the maximum, the sum, and the weighted values that are
- * not divided by the sum yet. */
+/* Computes attention. With one part of the keys, writes the attention output of all heads to `out`
+ * [tokens][out_stride]. With several parts (for one token), writes to `out` [parts][heads][2 + DH] the maximum of the
+ * scores, the sum of the exponentials, and the sum of the weighted values, which is not divided by the former yet. */
 __kernel __attribute__((reqd_work_group_size(LOCAL, 1, 1))) void
 clv_items_attend(__global const float *restrict qkv, ulong offset, ulong stride, uint first, uint kv_heads,
                  __global const kept *restrict keys, __global const kept *restrict values,
@@ -121,7 +121,7 @@ clv_items_attend(__global const float *restrict qkv, ulong offset, ulong stride,
         const uint j = tile * LOCAL + me, here = min((uint)LOCAL, all - tile * LOCAL);
         __global const kept *key = keys + ((ulong)min(j, all - 1) * kv_heads + kv) * DH;
         float s[GROUP];
-        barrier(CLK_LOCAL_MEM_FENCE); /* q is complete, and nobody needs the last tile's weights any more */
+        barrier(CLK_LOCAL_MEM_FENCE); /* q is complete, and all have read the last tile's weights */
         for (uint g = 0; g < GROUP; ++g)
             s[g] = 0.0f;
         for (uint c = 0; c < DH; ++c) {
@@ -174,7 +174,7 @@ clv_items_attend(__global const float *restrict qkv, ulong offset, ulong stride,
     }
 }
 
-/* Joins the parts of every head. */
+/* Joins the results of the parts of the keys for every head. */
 __kernel __attribute__((reqd_work_group_size(LOCAL, 1, 1))) void
 clv_items_join(__global const float *restrict in, uint parts, uint heads,
                __global float *restrict out, ulong out_offset)

@@ -1,4 +1,4 @@
-/* generate/cores.cl -- a token's products for CPUs: y = W x with W in blocks, and rows of W as embeddings.
+/* generate/cores.cl -- the products of one token for CPUs: y = W x with W in blocks, and rows of W as embeddings.
  *
  *     y = W x                  PLUS    + bias, if there is one
  *                              ADDS    y += W x
@@ -8,8 +8,8 @@
  *                              NORM    x / sqrt(mean(x^2) + eps) * weight
  *                              PARTS   joined from the parts of the keys that generate/attend_cores.cl wrote
  *
- * A work-item prepares x in memory of its own, with the sums that are multiplied by the blocks' minima, and goes
- * through its groups of 16 rows: rows are lanes, x is broadcast, and four sums per row run side by side. W is read
+ * A work-item prepares x in memory of its own, with the sums of x that are multiplied by the blocks' minima. It then
+ * passes over its groups of 16 rows: rows are lanes, x is broadcast, and each row has four independent sums. W is read
  * once. A row's bits do not depend on the number of work-items.
  *
  * Launch   1-D: global (work-items), local (1).
@@ -38,7 +38,7 @@
 #endif
 #define Q_END(k) }
 
-/* Stores lane `column` to one place of a row. */
+/* Stores lane `column` of `all` to `to`. */
 static void vstoren(qf all, uint column, __global float *to)
 {
     float each[LANES];
@@ -46,7 +46,7 @@ static void vstoren(qf all, uint column, __global float *to)
     *to = each[column];
 }
 
-/* x[t] = row ids[t] of W. Launch 1-D: global (tokens), local (1). */
+/* Sets x[t] to row ids[t] of W. Launch 1-D: global (tokens), local (1). */
 __kernel __attribute__((reqd_work_group_size(1, 1, 1))) void
 clv_cores_embed(__global const uchar *restrict w, ulong w_offset, __global const int *restrict ids,
                 uint blocks, uint columns, __global float *restrict x, ulong stride)
@@ -67,8 +67,8 @@ clv_cores_embed(__global const uchar *restrict w, ulong w_offset, __global const
 
 #include "generate/rows.clh"
 
-/* `scratch` has `item` floats for every work-item, for the padded x and its sums. For PARTS, `columns` is heads * head
- * width. */
+/* Computes y = W x. `scratch` has `item` floats for every work-item, for the padded x and its sums. For PARTS,
+ * `columns` is heads * head width. */
 __kernel __attribute__((reqd_work_group_size(1, 1, 1))) void
 clv_cores_product(__global const uchar *restrict w, ulong w_offset, ulong second, uint groups,
                   uint blocks, uint columns, __global const float *in, ulong in_offset, uint kind,

@@ -1,9 +1,9 @@
 /* generate/few_cores.cl -- products of a few tokens for CPUs: y[t] = W x[t], each with the bits of cores.cl.
  *
- * clv_cores_ready prepares each token's x and its sums, as the product of a single token does for itself.
- * clv_cores_few goes through groups of 16 rows of W: weights are unpacked once for TOKENS tokens, and the tokens
- * after these find the group's bytes in the nearest cache. Where generate/rows.clh multiplies bytes, weights are
- * unpacked for each token again, which costs little. Every token's sums run in the order of a single token's.
+ * clv_cores_ready prepares each token's x and its sums, as clv_cores_product does for a single token. clv_cores_few
+ * passes over groups of 16 rows of W: it unpacks a group's weights once for TOKENS tokens, and reads the group's bytes
+ * from the first-level cache for further tokens. Where generate/rows.clh multiplies bytes, it unpacks the weights for
+ * each token again, which costs little. The sums of every token run in the order of the sums of a single token.
  *
  * Launch   clv_cores_ready  1-D: global (tokens), local (1)
  *          clv_cores_few    1-D: global (work-items), local (1)
@@ -21,8 +21,8 @@
 #define UNROLL _Pragma("unroll")
 #include "generate/rows.clh"
 
-/* Writes x[t] to scratch [t][item]. PARTS: if token t has several parts of the keys, they are at parted
- * [t][parted_stride]; otherwise its x is in `in`. */
+/* Writes x[t] to scratch [t][item]. PARTS: if token t has several parts of the keys, their results are at parted
+ * [t][parted_stride]; otherwise x[t] is in `in`. */
 __kernel __attribute__((reqd_work_group_size(1, 1, 1))) void
 clv_cores_ready(__global const float *in, ulong in_offset, ulong stride, uint kind,
                 __global const float *parted, ulong parted_stride, __global const uint *parts,
@@ -47,8 +47,8 @@ clv_cores_ready(__global const float *in, ulong in_offset, ulong stride, uint ki
 }
 
 #if INT8 || defined(BYTES)
-/* Works token by token: sums of bytes gain nothing from another form, and the group's bytes stay in the nearest
- * cache. */
+/* Computes the products token by token: sums of bytes gain nothing from another form, and the group's bytes stay in the
+ * first-level cache. */
 static void dot_few(__global const uchar *b, uint lane, uint blocks, __global const float *x, ulong item,
                     uint tokens, qf sum[TOKENS])
 {
@@ -114,7 +114,7 @@ static void dot_few(__global const uchar *b, uint lane, uint blocks, __global co
 #define Q_LEAST(k, t) sum[t] = fma(scale, all, sum[t])
 #endif
 
-/* Products of the rows from `lane` on of the group at `b` with TOKENS vectors x that are `item` floats apart. */
+/* Computes the products of the rows from `lane` on of the group at `b` with TOKENS vectors x, `item` floats apart. */
 static void dot_few(__global const uchar *b, uint lane, uint blocks, __global const float *x, ulong item,
                     uint tokens, qf sum[TOKENS])
 {
@@ -135,7 +135,7 @@ static void dot_few(__global const uchar *b, uint lane, uint blocks, __global co
 }
 #endif
 
-/* y of token t lies out_stride floats after that of token t - 1. */
+/* Computes y[t] = W x[t] for all tokens; y[t] begins out_stride floats after y[t - 1]. */
 __kernel __attribute__((reqd_work_group_size(1, 1, 1))) void
 clv_cores_few(__global const uchar *restrict w, ulong w_offset, ulong second, uint groups,
               uint blocks, __global const float *restrict scratch, ulong item, uint tokens,

@@ -4,9 +4,9 @@
  *                              ADDS    y += W x
  *                              GATED   y = silu(y) * (W x)
  *
- * A work-group has 16 rows of W. A work-item has 4 of them and every SLICES-th unit of blocks, so that four
- * neighbours read 64 adjacent bytes; the slices of a row are added in local memory, in order.
- * A row's bits do not depend on the other x.
+ * A work-group computes 16 rows of W. A work-item computes 4 of these rows, for every SLICES-th unit of blocks, so that
+ * four neighbouring work-items read 64 adjacent bytes. The sums of a row's slices are added in local memory, in order.
+ * The bits of a token's results do not depend on the other tokens.
  *
  * Defines  QTYPE as in common/quants.clh, LOCAL: work-items of a group, a multiple of 4, TOKENS: most x of a
  *          launch.
@@ -21,7 +21,7 @@
 #include "generate/shared.clh"
 
 #define SLICES (LOCAL / 4)
-#define UNITS (QBLOCK / QUNIT) /* of a block */
+#define UNITS (QBLOCK / QUNIT) /* units of a block */
 #define UNROLL _Pragma("unroll")
 
 /* A row consists of whole blocks of quantised weights; the last block of floats may extend beyond it. */
@@ -44,7 +44,7 @@
 #define Q_USE(k, v) TAKE(from + (k), Q_VALUE(v))
 #define Q_END(k) }
 
-/* x[t] = row ids[t] of W. Launch 2-D: global (units rounded up to LOCAL, tokens), local (LOCAL, 1). */
+/* Sets x[t] to row ids[t] of W. Launch 2-D: global (units rounded up to LOCAL, tokens), local (LOCAL, 1). */
 #define TAKE(k, v)                                                                   \
     do {                                                                             \
         const float4 taken = v;                                                      \
@@ -119,7 +119,7 @@ clv_items_widen(__global const uchar *restrict w, ulong w_offset, uint first, ui
             sum[t_] = fma(scale, acc[t_], Q_LEAST(t_));   \
     }
 
-/* `tokens`: the number of x, at most TOKENS. Launch 1-D: global (groups * LOCAL), local (LOCAL). */
+/* Computes y = W x for `tokens` vectors x, at most TOKENS. Launch 1-D: global (groups * LOCAL), local (LOCAL). */
 __kernel __attribute__((reqd_work_group_size(LOCAL, 1, 1))) void
 clv_items_product(__global const uchar *restrict w, ulong w_offset, uint blocks, uint columns,
                   __global const float *x, ulong x_offset, ulong x_stride, uint tokens,

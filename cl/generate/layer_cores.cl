@@ -22,8 +22,8 @@
 #include "generate/heads.clh"
 #include "generate/rows.clh"
 
-/* A product of a phase. Pointers are not `restrict` here, because a work-item reads what others have written once the
- * counters allow it. */
+/* A product of a phase. The pointers are not `restrict`, because a work-item reads memory that other work-items write
+ * during the same launch. */
 typedef struct matrix {
     __global const uchar *w;
     uint groups, columns;

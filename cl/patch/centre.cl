@@ -11,7 +11,7 @@
 
 #include "patch/paco.clh"
 
-/* state: 0 good, 1 not finite in some frame, 2 constant. */
+/* Computes D and the state of every pixel: 0 good, 1 not finite in some frame, 2 constant. */
 __kernel void clv_paco_centre(__global const float *restrict cube, ulong cube_offset,
                               ulong frame_stride, ulong row_stride, __global float *restrict D,
                               __global uchar *restrict state, uint band_rows,

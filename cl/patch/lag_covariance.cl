@@ -10,7 +10,7 @@
 
 #include "patch/paco.clh"
 
-/* shift[lag]: elements from D[t,u] to D[t,u+lag]; lag_row[lag]: its rows (never negative). */
+/* shift[lag]: distance in elements from D[t,u] to D[t,u+lag]; lag_row[lag]: distance in rows (never negative). */
 __kernel void clv_paco_lag_covariance(__global const float *restrict D, __global float *restrict V,
                                       __global const int *restrict shift,
                                       __global const uchar *restrict lag_row, uint band_rows,
@@ -20,7 +20,7 @@ __kernel void clv_paco_lag_covariance(__global const float *restrict D, __global
     const uint tile = get_global_id(0) * LANES, row = get_global_id(1);
     if (tile >= pitch || row >= band_rows) return;
 
-    if (tile < CLV_PACO_PAD || tile >= pitch - CLV_PACO_PAD) { /* neighbours of the first and last column */
+    if (tile < CLV_PACO_PAD || tile >= pitch - CLV_PACO_PAD) { /* padding beside the first and last column */
         for (uint lag = first_lag; lag < last_lag; ++lag)
             lanes_store((fvec)0.0f, V + ((size_t)row * LAGS + lag) * pitch + tile);
         return;

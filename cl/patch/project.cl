@@ -1,4 +1,4 @@
-/* cl/patch/project.cl -- the terms a and b of a planet in frame l at the patches of this chunk.
+/* cl/patch/project.cl -- computes the terms a and b of a planet at the patches of a chunk, for every frame l.
  *
  * beta_q = sum_i W[i][q] D[l, k + o_i]. In frame l, patch k serves the map positions p whose rotated
  * place rounds to k: none, one, or two side by side, so that the parity of p's row plus column
@@ -16,7 +16,7 @@
 
 #include "patch/paco.clh"
 
-#define QB (LANES == 1 || Q == 1 ? Q : 5) /* vectors at once: 10 sums fit the 16 registers of AVX2 */
+#define QB (LANES == 1 || Q == 1 ? Q : 5) /* vectors q at once: 10 sums fit into the 16 registers of AVX2 */
 
 #if SHIFTED
 /* Computes phi up to the degree that the larger of MA and MB needs, each power from lower ones. */
@@ -43,13 +43,13 @@ static fvec polynomial(const fvec *coefficient, const fvec *phi, int terms)
     return sum;
 }
 
-/* The offset of Q32 `v` from the middle of its pixel, in [-0.5, 0.5). */
+/* Returns the offset of the Q32 coordinate `v` from the middle of its pixel, in [-0.5, 0.5). */
 static fvec remainder_of(lvec v)
 {
     return to_fvec(to_ivec((v & 0xffffffffL) - 0x80000000L)) * 0x1p-32f;
 }
 
-/* Tells whether a candidate position lies inside the patch pixel: both relative coordinates are in [0, 1). */
+/* Returns whether a candidate position lies inside the patch pixel: both relative coordinates are in [0, 1). */
 static ivec is_inside(lvec row, lvec col)
 {
     return to_ivec(((row >> 32) | (col >> 32)) == 0L);
@@ -120,7 +120,7 @@ __kernel void clv_paco_project(__global const float *restrict D, __global const 
             const lvec x00 = px * r.c + py * r.s + r.col0 - (kx << 32);
             const ivec odd = to_ivec(((py + px) & 1L) == 1L);
             __global float *out = hits + (((size_t)row * frames + l0 + l) * 2 * width + x) * 2;
-            /* (0,0) and (1,1) have one parity, (0,1) and (1,0) the other; both of a pair are never inside */
+            /* (0,0) and (1,1) have one parity, (0,1) and (1,0) the other; never do both of a pair lie inside */
             fvec value[2][2];
 #pragma unroll
             for (int pair = 0; pair < 2; ++pair) {

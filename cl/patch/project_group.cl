@@ -1,4 +1,4 @@
-/* patch/project_group.cl -- the same as patch/project.cl for GPUs, reading W once.
+/* patch/project_group.cl -- computes the same as patch/project.cl for GPUs, and reads W only once.
  *
  * A work-group takes PATCHES neighbouring patches, keeps their W in local memory, and visits all frames: each of
  * its 256 work-items takes FRAME_BLOCK frames of one patch at a time. The frames of a wave are consecutive, so
@@ -28,14 +28,14 @@
 #define KEEP_X ((Q + 3) / 4 * 4)
 
 #if SHIFTED
-/* The offset of Q32 `v` from the middle of its pixel, in [-0.5, 0.5). */
+/* Returns the offset of the Q32 coordinate `v` from the middle of its pixel, in [-0.5, 0.5). */
 static float remainder_of(long v)
 {
     return convert_float((int)((v & 0xffffffffL) - 0x80000000L)) * 0x1p-32f;
 }
 
-/* Returns where the position of one parity lies within its pixel: fy, fx. (0,0) and (1,1) have one parity, (0,1) and
- * (1,0) the other; both of a pair are never inside. */
+/* Returns the offset (fy, fx), from the middle of its pixel, of the position that has one parity. (0,0) and (1,1) have
+ * one parity, (0,1) and (1,0) the other; never do both positions of a pair lie inside. */
 static float2 place_of(long ya, long xa, long yb, long xb)
 {
     const bool first = ((ya >> 32) | (xa >> 32)) == 0L;
@@ -98,8 +98,8 @@ clv_paco_project_group(__global const float *restrict D, __global const float *r
         }
         if (P % 2) ADD_PIXEL(P - 1)
 #if SHIFTED
-        /* The sums of every frame are moved to the place of the first: with an index that the compiler does not know,
-         * all sums would be in memory. */
+        /* The sums of every frame are moved to the place of the first frame: if a variable indexed the array, compilers
+         * would keep all sums in memory. */
         _Pragma("unroll 1") for (uint frame = l0; frame < min(l0 + SIDE * FRAME_BLOCK, frames); frame += SIDE) {
             mem_fence(CLK_LOCAL_MEM_FENCE); /* otherwise all coefficients would be kept in registers */
             /* this pixel's middle in the map, and the position at its upper left */

@@ -1,4 +1,4 @@
-/* cl/patch/solve_group.cl -- the same as solve_rows.cl for GPUs: a team of work-items keeps the equations of a
+/* cl/patch/solve_group.cl -- computes the same as solve_rows.cl for GPUs: a team of work-items holds the equations of a
  * patch in registers; a work-group has the teams of TEAMS neighbouring patches.
  *
  *   S_ij = V[lag(i,j)][k + o_j]              C = (1 - rho) S + rho diag(S) = L L'
@@ -8,7 +8,7 @@
  * each owns every other group of four elements. Step k subtracts row k, divided by its pivot, from the rows
  * below. Work-items exchange column k only, through local memory. Since C is symmetric, the elements of a row
  * right of its diagonal are the column of L that the back substitution from Y to W needs. The steps are
- * unrolled: an array whose index the compiler does not know would be in memory.
+ * unrolled, because compilers keep an array in memory if a variable indexes it.
  *
  * Launch   2-D: global (width / TEAMS * WG, rows), local (WG, 1), WG = 2 * SIDE * TEAMS.
  * Defines  LANES 1, TILE 1; P, Q, MA as in solve_rows.cl; SIDE, P + Q at least, a multiple of 32; TEAMS.
@@ -25,12 +25,13 @@
 #define WG (TEAM * TEAMS)
 #define ALL (P + Q)
 #define OWN ((ALL + 7) / 8) /* groups of four elements of a row that a work-item owns */
-#define FIRST (P / 8)       /* the first of them that holds an element of B */
+#define FIRST (P / 8)       /* the first of these groups that holds an element of B */
 #define PRODUCTS (Q * (Q + 1) / 2)
 #define QS ((Q + 3) / 4 * 4)
 /* Local memory of a team; solve_floats of host/patch/paco_family.c computes the same. */
 #define COLUMN_FLOATS (SIDE > 8 * OWN ? SIDE : 8 * OWN)
-/* From here on, every work-item has a place for results that nobody reads, since a branch would delay sums. */
+/* From index NOWHERE on, every work-item has room for results that are not read: such a store replaces a branch, which
+ * would delay sums. */
 #define NOWHERE (2 * (OWN - FIRST))
 #define OTHER (COLUMN_FLOATS + 4 * (NOWHERE + TEAM))
 #define BUFFER_FLOATS (OTHER + SIDE)
@@ -41,7 +42,7 @@
 /* The column of element e of the work-item's group t. */
 #define COLUMN(t, e) (4 * (2 * (t) + (int)half_) + (e))
 
-/* Sums over a team in a fixed order; every member gets them. */
+/* Returns to every work-item of a team the sum of `value` over the team, added in a fixed order. */
 static float4 team_sum(__local float4 *part, float4 value, uint lane)
 {
     part[lane] = value;

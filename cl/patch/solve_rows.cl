@@ -1,5 +1,5 @@
-/* cl/patch/solve_rows.cl -- per patch: the shrunk covariance, its Cholesky factor, and the parts of its
- * inverse that a planet needs. LANES neighbouring patches per work-item, no barrier, no local memory.
+/* cl/patch/solve_rows.cl -- computes for each patch the shrunk covariance, its Cholesky factor, and the products of its
+ * inverse with the images of a planet. A work-item takes LANES neighbouring patches; no barrier, no local memory.
  *
  *   S_ij = V[lag(i,j)][k + o_j]              C = (1 - rho) S + rho diag(S) = L L'
  *   Y = L^-1 B,  G = Y' Y,  W = L^-T Y       A[m] = sum_n F[m][n] G_n, the polynomial a(f)
@@ -47,7 +47,7 @@ static fvec shrinkage(__global const float *V, __global const int *entry, float 
     return pick(bottom > 0.0f, fmin(fmax(top / bottom, 0.0f), 1.0f), (fvec)1.0f);
 }
 
-/* acc[r][c] -= sum over k < depth of row r of `a` times row c of `b`. */
+/* Subtracts from acc[r][c] the sum over k < depth of element k of row r of `a` times element k of row c of `b`. */
 static void update(fvec acc[4][4], __global float *const a[4], __global float *const b[4], int depth,
                    size_t stride)
 {

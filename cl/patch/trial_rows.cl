@@ -11,7 +11,7 @@
  *          `trials` trials from `first` + `before` on; `out` begins with that of `first`, spots and templates with
  *          theirs.
  * Defines  LANES 8 or 16; P pixels of the patch, RADIUS; SCRATCH floats of a worker for q, beside frames * ROW.
- * Needs    Neither a barrier nor local memory is needed. `data` must be readable for 16 elements beyond its end.
+ * Needs    `data` must be readable for 16 elements beyond its end. No barrier, no local memory.
  * Memory   data, spots and templates are read from the cache; each worker has a scratch of
  *          frames * ROW + SCRATCH floats. */
 #pragma OPENCL FP_CONTRACT OFF
@@ -160,7 +160,7 @@ __kernel void clv_trial_rows(__global const float *restrict data, __global const
                 lanes_store((lanes_load(q) - mean[v]) * places[trial * frames + t].gain, q);
             }
         covariance(Q, S, frames, weight);
-        /* rho, as for the maps */
+        /* rho, computed as in solve_rows.cl for the maps */
         fvec above = (fvec)0.0f;
         float trace = 0.0f, squares = 0.0f;
         for (int i = 0; i < P; ++i) {

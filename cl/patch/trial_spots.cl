@@ -1,4 +1,4 @@
-/* cl/patch/trial_spots.cl -- images of the trials' planets. See trial.clh.
+/* cl/patch/trial_spots.cl -- computes the images of the trials' planets. See trial.clh.
  *
  *   image(f) = sum_m coefficient_m phi_m(fy, fx), phi the monomials by total degree: 1, y, x, yy, yx, xx, ...
  *

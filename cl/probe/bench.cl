@@ -98,7 +98,7 @@ __kernel void clv_bench_read(__global const VEC *restrict in, __global REAL *res
     out[get_global_id(0)] = SUM((x0 + x1) + (x2 + x3));
 }
 
-/* Writes the same places, so that every page is first touched by the work-item that will read it. */
+/* Writes the elements that clv_bench_read reads, so that the work-item that will read a page touches it first. */
 __kernel void clv_bench_fill(__global VEC *restrict in, __global REAL *restrict out, uint turns,
                              uint step, uint skip)
 {

@@ -73,7 +73,7 @@ __kernel void clv_check_gemm(__global const float *restrict A, __global const fl
 }
 
 #ifdef TILE
-/* The same with tiles in local memory; edges are padded with zeros. */
+/* Computes the product of clv_check_gemm with tiles in local memory; edges are padded with zeros. */
 __kernel __attribute__((reqd_work_group_size(TILE, TILE, 1))) void
 clv_check_gemm_tiled(__global const float *restrict A, __global const float *restrict B,
                      __global float *restrict C, uint M, uint N, uint K)
@@ -94,7 +94,7 @@ clv_check_gemm_tiled(__global const float *restrict A, __global const float *res
 #endif
 
 #ifdef FP64
-/* Exact in binary64 only: 1 + 2^-40 squared. */
+/* Computes the square of 1 + 2^-40, which only binary64 represents exactly. */
 __kernel void clv_check_fp64(__global double *restrict out, double tiny)
 {
     const double x = 1.0 + tiny * (double)(get_global_id(0) + 1);

@@ -1,13 +1,13 @@
-/* search/bits.cl -- how many bits of each row agree with each query on CPU cores.
+/* search/bits.cl -- compares the bits of many rows with those of each query, on CPU cores.
  *
  *   S[q, r] = width - 2 (number of bits in which Q[query + q] and X[r] differ)
  *
  * This is the product of the two rows where a bit 1 stands for 1 and a bit 0 for -1. A work-item takes STRIP rows.
  *
- * clv_search_bits_few: counts in one word after the other; a row is read once for all queries.
- * clv_search_bits: lane j of a register works for query j of BLOCK. Full adders first bring six words and what was left
- * over to three words that count 1, 2 and 4, of which only the last two are counted at once. The counts of BLOCK rows
- * are turned so that neighbouring rows can be stored together.
+ * clv_search_bits_few: counts bits in one word after the other; reads a row once for all queries.
+ * clv_search_bits: lane j of a register belongs to query j of a block of BLOCK queries. Full adders reduce six words
+ * and a carried-over word to three words whose bits count 1, 2 and 4; only the bits of the last two are counted at
+ * once. The counts of BLOCK rows are transposed, so that neighbouring rows are stored together.
  *
  * Launch   1-D: global (strips of rows), local 1.
  * Defines  WORDS: 64-bit words of a row, rounded up.
@@ -61,7 +61,7 @@ static ulong8 count_bits(ulong8 x)
     return x * 0x0101010101010101ul >> 56;
 }
 
-/* a + b + c = sum + 2 carry, bit by bit; the sum takes the place of a. */
+/* Computes a + b + c = sum + 2 carry, bit by bit; the sum replaces a. */
 #define FULL_ADD(a, b, c, carry)           \
     do {                                   \
         carry = (a & b) | (c & (a | b));   \

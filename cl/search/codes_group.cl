@@ -3,7 +3,7 @@
  * clv_search_bytes: S[q, r] = sum over i of Q[query + q, i] * X[r, i] with X in char, and scale[r] = 1 / |X[r]|, or 0
  * if the row is all zeros.
  * clv_search_bits_group: S[q, r] = width - 2 (number of bits in which Q[query + q] and X[r] differ).
- * A work-item takes a row and QUERIES queries; the queries are the same for all work-items, and caches serve them.
+ * A work-item takes a row and QUERIES queries; all work-items read the same queries, from caches.
  *
  * Launch   2-D: global (rows, rounded up to GROUP; blocks of queries), local (GROUP, 1).
  * Defines  GROUP, up to CLV_SEARCH_GROUP; QUERIES; bits: WORDS, the 64-bit words of a row, rounded up.

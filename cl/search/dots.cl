@@ -2,8 +2,8 @@
  *
  *   S[q, r] = sum over i of Q[query + q, i] * X[r, i]         scale[r] = 1 / |X[r]|, or 0 if the row is all zeros
  *
- * Reading X from memory is what takes the time, so every row is read once. A work-item takes STRIP rows, ROWS of them
- * at a time, while all queries pass by, QUERIES at a time: ROWS * QUERIES vectors of partial sums stay in registers.
+ * Reading X from memory takes most of the time, so every row is read once. A work-item takes STRIP rows, ROWS at a
+ * time, and multiplies them by all queries, QUERIES at a time: ROWS * QUERIES vectors of partial sums stay in registers.
  *
  * Launch   1-D: global (strips of rows), local 1.
  * Defines  LANES 8 or 16 (the width of a register); NORMS 1: writes `scale`; QUERIES 1, 2 or 4; BYTES 1: X is char, and
@@ -43,7 +43,7 @@ static float sum_of(fvec v)
     return c.x + c.y;
 }
 
-/* The last elements of a row, followed by zeros. */
+/* Returns the last `count` elements of a row, followed by zeros. */
 static fvec tail_of(__global const number *x, uint count)
 {
     float v[LANES];

@@ -1,8 +1,9 @@
 /* search/select_cores.cl -- the `keep` largest scores of each query on CPU cores.
  *
- * The score of row r is S[q, r] * scale[r]. Each query has a heap, whose root is the worst of the best so far: the
- * lowest score, and among equal ones the highest row. A vector of scores that are all no better than the root costs one
- * comparison. Rows come in ascending order, so a row whose score equals the root's is never better than it.
+ * The score of row r is S[q, r] * scale[r]. Each query has a heap of the best rows so far, whose root is the worst of
+ * these: the row with the lowest score, among equal scores the one with the highest number. A vector of scores none of
+ * which exceeds the root's costs one comparison. Rows come in ascending order, so that a row whose score equals the
+ * root's never replaces the root.
  *
  * Launch   1-D: global (queries), local 1. The steps of a chunk follow each other and go on with the same heaps.
  * Defines  SCALED 0 or 1.

@@ -3,9 +3,9 @@
  *
  * The score of row r is S[q, r] * scale[r]. Scores become keys: unsigned numbers in the same order, 0 for what is never
  * kept (NaN, -infinity). The keep-th largest key is found from its highest byte to its lowest: a histogram in local
- * memory counts the keys that agree in the bytes found so far. All larger keys are kept, in any order. Of the keys that
- * equal it the first ones are kept: work-item i owns the i-th run of neighbours, so that counting the runs before it
- * gives each its place.
+ * memory counts the keys that agree in the bytes found so far. All keys above the keep-th largest are kept, in any
+ * order. Of the keys equal to it, the first in the order of rows are kept: work-item i owns the i-th run of
+ * neighbouring rows, and finds the place of its keys by counting the equal keys in the runs before.
  *
  * clv_search_select: S as scores, rows counted from `first`. clv_search_join: scores and rows that were kept before.
  * clv_search_scale: scale[r] = 1 / |X[r]|, or 0 if the row is all zeros; one work-group per row.
@@ -35,7 +35,7 @@ static float score_of(uint key)
     return as_float(key & 0x80000000u ? key & 0x7fffffffu : ~key);
 }
 
-/* Local memory belongs to a kernel's outermost block. */
+/* Declares the local memory of SELECT, which must be in a kernel's outermost block. */
 #define SELECT_ROOM                       \
     __local uint bins[BINS], runs[GROUP]; \
     __local uint cut, left, used
@@ -63,7 +63,7 @@ static float score_of(uint key)
             known |= cut << shift;                                                                  \
             mask |= (uint)(BINS - 1) << shift;                                                      \
         }                                                                                           \
-        /* the run of this work-item */                                                             \
+        /* the run of rows of this work-item */                                                     \
         const uint each = ((count) + GROUP - 1) / GROUP;                                            \
         const uint from = min(id * each, (uint)(count)), to = min(from + each, (uint)(count));      \
         uint same = 0;                                                                              \
