@@ -3,7 +3,8 @@
  *   S[q, r] = sum over i of Q[query + q, i] * X[r, i]         scale[r] = 1 / |X[r]|, or 0 if the row is all zeros
  *
  * Reading X from memory takes most of the time, so every row is read once. A work-item takes STRIP rows, ROWS at a
- * time, and multiplies them by all queries, QUERIES at a time: ROWS * QUERIES vectors of partial sums stay in registers.
+ * time, and multiplies them by all queries, QUERIES at a time. ROWS * QUERIES vectors of partial sums stay in
+ * registers.
  *
  * Launch   1-D: global (strips of rows), local 1.
  * Defines  LANES 8 or 16 (the width of a register); NORMS 1: writes `scale`; QUERIES 1, 2 or 4; BYTES 1: X is char, and

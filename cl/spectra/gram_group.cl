@@ -1,4 +1,5 @@
-/* cl/spectra/gram_group.cl -- the sums of gram.clh by work-groups, for GPUs: a group takes a segment of 64 pixels.
+/* cl/spectra/gram_group.cl -- computes the sums of gram.clh by work-groups, for GPUs: a group takes a segment of 64
+ * pixels.
  *
  * A work-item first computes the rows of one pixel and puts them into local memory, [row][pixel]: neighbours read
  * neighbouring pixels. Then it computes 2 x 2 sums of products of two rows, four pixels at a time: for `around` over
@@ -18,17 +19,17 @@
 #define PITCH (PIXELS + 4) /* floats from row to row; a multiple of 4, and rows begin in other banks */
 #define LANES_OF_G 6       /* lanes 1 .. 6; 0 and 7 have no difference */
 #define FOURS ((NPOLY + 3) / 4)
-#define PAIRS ((NPOLY + 2) / 2) /* of the rows S and D */
+#define PAIRS ((NPOLY + 2) / 2) /* pairs of the rows S and D */
 #define BLOCKS (PAIRS * (PAIRS + 1) / 2)
-#define PARTS (BLOCKS < 4 ? PIXELS / 4 : PIXELS / BLOCKS) /* of the pixels; each has a four at least */
+#define PARTS (BLOCKS < 4 ? PIXELS / 4 : PIXELS / BLOCKS) /* parts of the pixels; a part has at least four */
 
 static float sum_of(float4 v)
 {
     return (v.x + v.y) + (v.z + v.w);
 }
 
-/* Returns the sums of the products of two rows with two others, (a0 b0, a0 b1, a1 b0, a1 b1), over every `step`-th four
- * of pixels from `first` on. */
+/* Returns the sums of the products of two rows with two others, (a0 b0, a0 b1, a1 b0, a1 b1), over every `step`-th
+ * group of four pixels from group `first` on. */
 static float4 products(__local const float4 *a0, __local const float4 *a1, __local const float4 *b0,
                        __local const float4 *b1, int first, int step)
 {
@@ -96,7 +97,7 @@ clv_spectra_gram_group(__global const float *restrict pixels, __global const flo
                 o + 16);
 }
 
-/* Returns where the sum of row `a` (g, S, r) with column `b` (g, r) goes; -1 if it is not kept. */
+/* Returns the index in the result of the sum of row `a` (g, S, r) with column `b` (g, r); -1 if it is not stored. */
 static int place_of(int a, int b)
 {
     if (a > LANES_OF_G + NPOLY || b > LANES_OF_G) return -1;
@@ -139,7 +140,7 @@ clv_spectra_around_group(__global const float *restrict pixels, __global const f
         p[4 * i] = four.x, p[4 * i + 1] = four.y, p[4 * i + 2] = four.z, p[4 * i + 3] = four.w;
     }
 #pragma unroll
-    for (int i = 0; i < NPOLY; ++i) { /* L^-1 is a lower triangle; its columns lie in rows of 16 */
+    for (int i = 0; i < NPOLY; ++i) { /* L^-1 is a lower triangle; each column is stored as a row of 16 */
         q[i] = 0.0f;
 #pragma unroll
         for (int k = 0; k <= i; ++k)

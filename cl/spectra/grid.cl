@@ -23,15 +23,15 @@ static float from_node(int axis, float x, float node, float inverse)
     return (axis ? x - node : log(x / node)) * inverse;
 }
 
-/* The same, but an integer on a face of the cell that begins at the node. */
+/* Returns the same distance, rounded to a whole number if x lies on a face of the cell that begins at the node. */
 static float on_faces(int axis, float x, float node, float inverse)
 {
     const float far = from_node(axis, x, node, inverse), whole = rint(far);
     return fabs(far - whole) * CLV_GRID_CLOSE < 1.0f ? whole : far;
 }
 
-/* Returns the distance of the node nearest to q, and its row in *row. It loops over the axes from the outermost, so
- * that most nodes are skipped. */
+/* Returns the distance of the node nearest to q, and the node's row in *row. Loops over the axes from the outermost
+ * one, so that it can skip most nodes. */
 static float nearest(__global const float *table, const int *nodes, __global const float *rows,
                      const float *q, int *row)
 {
@@ -82,8 +82,8 @@ static int has_corners(__global const float *rows, const int *nodes, const int *
     return full;
 }
 
-/* Of the cells that share the faces on which a point lies, chooses one that has all of its corners, preferably the
- * given one. `beside` holds the other cells along each axis. Returns whether there is one. */
+/* Of the cells that share the faces on which a point lies, chooses one that has all of its corners, preferably the cell
+ * in `cell`. `beside` holds the other cell along each axis. Returns whether there is such a cell. */
 static int choose_cell(__global const float *rows, const int *nodes, const int *beside, int *cell)
 {
     for (int side = 0; side < CLV_GRID_CORNERS; ++side) {

@@ -1,4 +1,4 @@
-/* cl/spectra/smooth.cl -- templates from finer spectra: every point is a weighted sum of its neighbourhood.
+/* cl/spectra/smooth.cl -- makes templates from finer spectra: every point is a weighted sum of its neighbourhood.
  *
  * clv_spectra_smooth: out[block][n][lane] = sum over j of weight[start[n] + j] * in[block][from[n] + j][lane], for
  *                     the start[n + 1] - start[n] neighbours of point n, in a block of 16 spectra.

@@ -1,5 +1,5 @@
-/* cl/spectra/solve_group.cl -- the small dense problems of solve.clh and scan.clh by work-groups, for GPUs: 16
- * work-items share a system. Each of them keeps a row in registers, and the factor lies in local memory.
+/* cl/spectra/solve_group.cl -- solves the small dense systems of solve.clh and scan.clh by work-groups, for GPUs: 16
+ * work-items share a system. Each of them holds a row in registers, and the factor lies in local memory.
  *
  * clv_spectra_total_group: as clv_spectra_total (x: columns, y: items, z: spectra).
  * clv_spectra_solve_group: as clv_spectra_solve (x: 16 work-items for each item, y: spectra).
@@ -189,7 +189,7 @@ GROUP __kernel void clv_spectra_step_group(__global const float *restrict totals
     const int system = (int)get_local_id(0) % SYSTEMS, row = (int)get_local_id(0) / SYSTEMS;
     const int at = (int)get_group_id(0) * SYSTEMS + system, count = list[0];
     if ((int)get_group_id(0) * SYSTEMS >= count) return; /* all of the group */
-    const int item = list[1 + min(at, count - 1)]; /* a system too many computes what another one does */
+    const int item = list[1 + min(at, count - 1)]; /* surplus systems repeat the last item */
     __global float *s = state + (size_t)item * CLV_SPECTRA_STATE;
     judged now;
     judge_nothing(&now);

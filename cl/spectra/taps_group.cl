@@ -1,4 +1,5 @@
-/* cl/spectra/taps_group.cl -- the taps of template.clh by work-groups, for GPUs: 64 work-items share those of a point.
+/* cl/spectra/taps_group.cl -- computes the taps of template.clh by work-groups, for GPUs: 64 work-items share the taps
+ * of a point.
  *
  * clv_spectra_taps_group: as clv_spectra_taps, with the spline's prefilter (x: 64 work-items for each item, y: vsini
  *                         and vsini + step).

@@ -1,5 +1,5 @@
-/* transformer/attention_back_rows.cl -- the backward pass of attention for cores: formulas and
- * arguments as in transformer/attention_back.cl, in one walk.
+/* transformer/attention_back_rows.cl -- the backward pass of attention for CPU cores, in one pass over queries and
+ * keys. Formulas and arguments are as in transformer/attention_back.cl.
  *
  * A work-item has one text and one head of keys, with all heads of queries that share it. It takes LANES
  * queries and TILE keys at a time; P and S of such a tile are computed once and serve dq (queries in

@@ -1,5 +1,5 @@
-/* transformer/attention_rows.cl -- o = softmax(q k^T * scale + mask) v for cores: formulas and
- * arguments as in transformer/attention.cl.
+/* transformer/attention_rows.cl -- o = softmax(q k^T * scale + mask) v for CPU cores. Formulas and arguments are as in
+ * transformer/attention.cl.
  *
  * A work-item has up to QUERIES queries of one sequence and head, LANES in a vector, and processes two
  * vectors at a time. It takes TILE keys at a time and copies them to private memory: k by terms, eight
@@ -28,7 +28,7 @@
 #endif
 #endif
 
-/* Terms [c, c + LANES) of a row of DH; zeros beyond. */
+/* Returns terms [c, c + LANES) of a row of DH terms; zeros beyond the row. */
 #if DH % LANES == 0
 #define terms(row, c) lanes_at((row) + (c))
 #define put_terms(x, row, c) lanes_put(x, (row) + (c))
@@ -37,7 +37,7 @@
 #define put_terms(x, row, c) put_columns(x, row, c, DH)
 #endif
 
-/* Returns exp(x) for x <= 0 or NaN like exp_lanes, without the steps for other x. */
+/* Returns the same as exp_lanes for x <= 0 and for NaN, without the steps for positive x. */
 static fvec exp_below(fvec x)
 {
     const fvec pushed = fma(x, (fvec)(1.44269504f), (fvec)(0x1.8p23f)), n = pushed - 0x1.8p23f;
@@ -51,7 +51,7 @@ static fvec exp_below(fvec x)
     p = fma(p, r, (fvec)(1.0f));
     p = fma(p, r, (fvec)(1.0f));
     const fvec e = as_fvec(as_ivec(p) + (as_ivec(pushed) << 23));
-    /* integer arithmetic has garbled NaN, so it is restored here */
+    /* restores NaN, which the integer arithmetic does not preserve */
     return pick(x < -87.33654f, (fvec)(0.0f), pick(x == x, e, x));
 }
 

@@ -8,7 +8,7 @@
 #include "transformer/rope.clh"
 #include "transformer/rows.clh"
 
-/* y = act(gate) * up: row r has its gate at r * row, and its up `width` columns further.
+/* Computes y = act(gate) * up: the gate of row r begins at r * row, and its up `width` columns further.
  * Launch   1-D: global (rows rounded up to LOCAL), local (LOCAL). */
 __kernel __attribute__((reqd_work_group_size(LOCAL, 1, 1))) void
 clv_gate(__global const float *restrict x, ulong row, __global float *restrict y, uint rows,

@@ -34,7 +34,7 @@ static fvec slope_of(fvec x, uint kind)
     return (fvec)(1.0f);
 }
 
-/* y = act(x); with `back` y = g * act'(x). All are dense arrays of `count` numbers; y may be g.
+/* Computes y = act(x) or, with `back`, y = g * act'(x). All are dense arrays of `count` numbers; y may be g.
  * Launch   1-D: global (count / (LANES * each), rounded up to LOCAL), local (LOCAL). */
 __kernel __attribute__((reqd_work_group_size(LOCAL, 1, 1))) void
 clv_activation(__global const float *restrict x, __global const float *g, __global float *y,
@@ -49,7 +49,7 @@ clv_activation(__global const float *restrict x, __global const float *g, __glob
     }
 }
 
-/* y += x, from x_offset and y_offset on.
+/* Computes y += x, from x_offset and y_offset on.
  * Launch   1-D: as clv_activation. */
 __kernel __attribute__((reqd_work_group_size(LOCAL, 1, 1))) void
 clv_add(__global const float *restrict x, ulong x_offset, __global float *restrict y, ulong y_offset,
@@ -81,7 +81,7 @@ clv_gate_back(__global const float *restrict x, __global const float *restrict g
     }
 }
 
-/* The rotation of clv_rope in the opposite direction, in place.
+/* Applies the rotation of clv_rope in the opposite direction, in place.
  * Launch   1-D: global (rows rounded up to LOCAL), local (LOCAL). */
 __kernel __attribute__((reqd_work_group_size(LOCAL, 1, 1))) void
 clv_rope_back(__global float *x, ulong offset, ulong row, __global const float2 *restrict turns,

@@ -15,7 +15,7 @@
 
 #include "transformer/rows.clh"
 
-/* DX (the gradient, plus A where has_add) may be G or A. */
+/* Computes DX, the gradient, plus A if has_add. DX may be G or A. */
 __kernel __attribute__((reqd_work_group_size(LOCAL, 1, 1))) void
 clv_norm_back(__global const float *G, ulong g_offset, ulong g_row, __global const float *restrict X,
               ulong x_offset, ulong x_row, __global const float2 *restrict moments,

@@ -15,7 +15,7 @@ typedef struct bit_sums {
     uvec weights_read, weights_written, moments_read, moments_written;
 } bit_sums;
 
-/* The bits of the first `rest` lanes of a vector, as integers. */
+/* Returns the bits of the first `rest` lanes of a vector as integers, and 0 in the other lanes. */
 static uvec bits_of(fvec x, uint rest)
 {
 #if LANES > 1
@@ -39,7 +39,7 @@ static uint add_lanes(uvec x)
 #endif
 }
 
-/* Adds the sums of a work-group, whose work-items all call this. */
+/* Adds the sums of a work-group to S; all work-items of the group must call this function. */
 static void put_sums(const bit_sums *sums, __local uint *own, __global uint *S)
 {
     const uint item = get_local_id(0);
