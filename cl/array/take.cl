@@ -1,8 +1,8 @@
 /* array/take.cl -- copies slices by their indices: out[o,j,i] = in[o,places[j],i] with TAKE 1, or out[o,places[j],i] =
  * in[o,j,i] with TAKE 0.
  *
- * Launch: one work-item per element [o,j,i]. An index of -1 is skipped. With TAKE 0, the host sets it for a slice whose
- *         place in `out` a later slice overwrites.
+ * Launch: one work-item per element [o,j,i]. With TAKE 0, a slice with the index -1 is skipped: a later slice has the
+ *         same place in `out`.
  * Defines: BYTES of an element; TAKE, 1 or 0. */
 #if BYTES == 1
 #define T uchar

@@ -92,11 +92,10 @@ clv_rope_back(__global float *x, ulong offset, ulong row, __global const float2 
     turn_heads(x + offset + r * row, turns + (first + r) * pairs, heads, pairs, -1.0f);
 }
 
-/* Gives the rows of a sequence their shares of the gradient of its pooled vector: equal shares (mean),
- * all of it to the first row (CLS), or per column to the first row that holds the maximum (max). Rows
- * that do not count get 0. Lists as in transformer/pool.cl.
- * Launch   2-D: global (columns shared among that many, a multiple of LOCAL; sequences), local
- *          (LOCAL, 1). */
+/* Distributes the gradient of a sequence's pooled vector to the sequence's rows: in equal shares (mean), to the first
+ * row (CLS), or for each column to the first row that holds the maximum (max). Rows that do not count receive 0. The
+ * lists are as in transformer/pool.cl.
+ * Launch   2-D: global (work-items that share the columns, a multiple of LOCAL; sequences), local (LOCAL, 1). */
 __kernel __attribute__((reqd_work_group_size(LOCAL, 1, 1))) void
 clv_pool_back(__global const float *restrict g, __global const float *restrict x,
               __global const int2 *restrict rows, __global const int *restrict weight,

@@ -47,10 +47,9 @@ clv_sum_blocks(__global const float *restrict P, ulong offset, ulong stride, uin
     put_columns(sum, out + out_offset, c, width);
 }
 
-/* Row segments[s].z of `out` = sum of the rows list[segments[s].x ...] of G, segments[s].y of them,
- * in the order of the list: the gradient of a lookup in a table. With `clear`, the row becomes 0.
- * Launch   2-D: global (columns shared among that many, a multiple of LOCAL; segments), local
- *          (LOCAL, 1). */
+/* Computes the gradient of a lookup in a table. For a segment (x, y, z) = segments[s], sets row z of `out` to the sum
+ * of the y rows of G that `list` names from entry x on, added in the order of the list. With `clear`, sets row z to 0.
+ * Launch   2-D: global (work-items that share the columns, a multiple of LOCAL; segments), local (LOCAL, 1). */
 __kernel __attribute__((reqd_work_group_size(LOCAL, 1, 1))) void
 clv_segment_sums(__global const float *G, __global const int *restrict list,
                  __global const int4 *restrict segments, ulong first, __global float *out,
