@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Makes wheels and source archives of the package (PEP 517 and 660), with nothing but Python.
+"""Makes wheels and source archives of the package (PEP 517 and 660), with nothing but Python's standard library.
 
-CLEAVE_WHEEL_BUNDLE=FOLDER makes a wheel that carries the library, the command and all they need, as
-packaging/bundle.sh lays them out; packaging/wheel.sh does both. Without it the wheel is for any
-machine and finds the library that is installed there.
+If CLEAVE_WHEEL_BUNDLE names a folder that packaging/bundle.sh wrote, the wheel contains the library, the command and
+all files that they depend on, from that folder; packaging/wheel.sh writes the folder and makes the wheel. Without the
+variable, the wheel contains only Python code, fits every machine, and uses the library that is installed there.
 """
 import base64
 import hashlib
@@ -34,7 +34,7 @@ Requires-Dist: pandas; extra == "tables"
 Description-Content-Type: text/markdown
 
 """
-_TIME = (2020, 1, 1, 0, 0, 0)  # the same bytes every time
+_TIME = (2020, 1, 1, 0, 0, 0)  # a fixed time stamp, so that the same sources give the same archive
 
 
 def _bundle():
@@ -46,7 +46,7 @@ def _tag():
     if not _bundle():
         return "py3-none-any"
     libc, version = platform.libc_ver()
-    if libc == "glibc":  # the newest glibc that a carried file asks for, else that of this machine
+    if libc == "glibc":  # the glibc that the bundled files require, else the version of this machine
         version = os.environ.get("CLEAVE_WHEEL_GLIBC") or version
         return f"py3-none-manylinux_{version.replace('.', '_')}_{platform.machine()}"
     return f"py3-none-linux_{platform.machine()}"
@@ -63,7 +63,7 @@ def _sources():
 
 
 def _carried(bundle):
-    """Files of a bundle; of a library's names only the one by which others ask for it."""
+    """Yields (path in the wheel, path on disk) of each file of a bundle. A library goes in once, under its soname."""
     for folder in ("bin", "lib", "libexec", "share/licences"):
         for path in sorted((bundle / folder).rglob("*")):
             name = path.relative_to(bundle).as_posix()

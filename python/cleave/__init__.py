@@ -2,23 +2,23 @@
 """Cleave in Python: NumPy arrays in, NumPy arrays out, computed on the OpenCL devices of this machine.
 
     probe()                          says what this machine can compute with
-    Context, devices()               choose devices, and the rules by which they work
+    Context, devices()               choose devices, and how jobs are split over them
     paco(), blobs(), link(), specfit()   work on observations
     stage_drift(), registered()      measure how far a stage drifted, and remove that drift from the movie
     TemplateMaker, spectra_library()   make templates of stars for specfit() from models
     matmul(), convolve_2d(), gaussian_2d(), eigvalsh(), eigvals(), monte_carlo_pi()   work on plain arrays
     array(), empty(), compute(), reduce(), product(), normalize(), linear_step(), linear_train()
                                      work on NumPy's arrays, or on arrays that stay on a device
-    array_api, linalg, fft, random   are the Python array API standard on such arrays; all of its other functions
-                                     are here as well, such as cleave.zeros() and cleave.take()
+    array_api, linalg, fft, random   are the Python array API standard on arrays that stay on a device; its functions
+                                     are also functions of cleave, such as cleave.zeros() and cleave.take()
     tokenize(), embed(), finetune(), classify(), Encoder, Trainer, Classifier, CrossEncoder
                                      turn texts into tokens, vectors and classes, and train models
-    search(), semantic_search(), search_codes()   find the vectors that are most similar to others
-    LanguageModel                    continues texts, answers questions, gives scores
-    offload(), explain(), last_plan()   choose between host and device, and tell why
+    search(), semantic_search(), search_codes()   find the vectors that are most similar to each query
+    LanguageModel                    continues texts, answers questions, returns the scores of the next token
+    offload(), explain(), last_plan()   choose between host and device, and return the reasons
     ElementwiseKernel, fuse()        make one kernel of several operations on arrays
     Kernel, map()                    run your own OpenCL C, split over all devices
-    Report, log_to()                 tell what ran where, and why
+    Report, log_to()                 record what ran on which device, and why
 
 The C library libcleave does all the work, except for linear algebra, Fourier transforms and random numbers of arrays,
 which NumPy computes on the host. Other Python threads run while the library works. All errors are subclasses of
@@ -110,7 +110,7 @@ if _typing.TYPE_CHECKING:
                             var as var, vecdot as vecdot, where as where, zeros as zeros, zeros_like as zeros_like)
 else:
     def __getattr__(name: str) -> _Any:
-        """Returns the functions of the array API standard, and modules that are loaded when they are needed."""
+        """Returns a function of the array API standard or a submodule, and imports its module at the first use."""
         import importlib
         if name in _MODULES:
             return importlib.import_module("." + name, __name__)
@@ -122,5 +122,5 @@ else:
 
 
 def asnumpy(a: _Any) -> _Any:
-    """Returns a copy of an array on the host, under CuPy's name; an array of NumPy is returned as it is."""
+    """Returns a copy of an array on the host, as cupy.asnumpy() does; a NumPy array is returned as it is."""
     return a.numpy() if isinstance(a, Array) else a

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`python -m cleave ...` is the command `cleave ...`."""
+"""Runs the command `cleave ...` for `python -m cleave ...`."""
 from __future__ import annotations
 
 import os
@@ -11,7 +11,8 @@ from ._library import LIBRARY_PATH
 
 
 def find_command() -> str | None:
-    """Finds the command: $CLEAVE_COMMAND, else beside the library (LIB/../bin, LIB/../../bin), else in the PATH."""
+    """Returns the path of the command: $CLEAVE_COMMAND, else the command in ../bin or ../../bin of the library's
+    folder, else the one in PATH; None if there is none."""
     given = os.environ.get("CLEAVE_COMMAND")
     if given:
         return given

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The structures and functions of include/cleave, as ctypes sees them. tests/python/test_abi.py compares every size and
+"""Declares the structures and functions of include/cleave for ctypes. tests/python/test_abi.py compares every size and
 offset with the values that a C compiler takes from the headers."""
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LogSink = c.CFUNCTYPE(None, enum, char_p, void_p)
 
 
 def _struct(name: str, fields: list[tuple[str, Any]], header: str) -> Any:
-    """Returns a structure named as in C; `header` is where the test finds it."""
+    """Returns a structure named as in C; `header` is the file in include/cleave that defines it, for test_abi.py."""
     return type(name, (c.Structure,), {"_fields_": fields, "header": header, "__slots__": ()})
 
 
@@ -424,7 +424,7 @@ FUNCTIONS = {
                              c.POINTER(SpecfitOptions), void_p, void_p]),
     "clv_specfit_results_clear": (None, [void_p, size_t]),
 }
-# Younger than the package: bound where the library has them.
+# Functions that an older library of the same interface may lack: they are declared if the library has them.
 OPTIONAL = {
     "clv_template_maker_create": (status, [c.POINTER(TemplateSource), c.POINTER(TemplateArm), _OUT]),
     "clv_template_maker_free": (None, [void_p]),
@@ -567,7 +567,7 @@ OPTIONAL = {
 
 
 def declare(library: c.CDLL) -> None:
-    """Gives every function its types; AttributeError names one that is missing."""
+    """Sets the argument and result types of every function. Raises AttributeError if the library lacks one."""
     for names, needed in ((FUNCTIONS, True), (OPTIONAL, False)):
         for name, (result, arguments) in names.items():
             if needed or hasattr(library, name):
@@ -576,6 +576,6 @@ def declare(library: c.CDLL) -> None:
 
 
 def structures() -> list[type[c.Structure]]:
-    """Every structure above, for the test of their layouts."""
+    """Returns every structure of this module, for checks of their layouts."""
     return [thing for thing in globals().values()
             if isinstance(thing, type) and issubclass(thing, c.Structure)]

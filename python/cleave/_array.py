@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Operations on plain arrays: filters, eigenvalues, counting."""
+"""Convolutions, Gaussian kernels, eigenvalues and a Monte Carlo count, on NumPy arrays."""
 from __future__ import annotations
 
 import ctypes
@@ -18,7 +18,7 @@ from ._report import Report, report_handle
 from ._watch import Progress, Watch
 from .errors import ArgumentTypeError, LibraryError, ShapeError
 
-_JACOBI_ROWS = 128  # of the matrices that devices take
+_JACOBI_ROWS = 128  # the most rows of a matrix whose eigenvalues are computed on devices
 _EDGES = {"reflect": 0, "constant": 1, "nearest": 2, "mirror": 3, "wrap": 4}
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""NumPy arrays in the form that the library needs: typed, in native byte order, with an address."""
+"""Converts arguments to NumPy arrays that the library can read: of a known type and in native byte order."""
 from __future__ import annotations
 
 import ctypes
@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 from ._library import lib
 from .errors import ShapeError
 
-# The memory that an array shows; NumPy's stubs tell of it from Python 3.12 on.
+# A view of an array's first byte. The cast is here because NumPy's stubs declare the buffer only from Python 3.12 on.
 _first_byte: Callable[[Any], ctypes.c_char] = ctypes.c_char.from_buffer
 
 
-_masked: Any = np.ma  # NumPy's stubs have no types for these before 2.3
+_masked: Any = np.ma  # untyped, because NumPy's stubs have no types for numpy.ma before 2.3
 
 
 def is_masked(value: Any) -> bool:
@@ -25,8 +25,8 @@ def is_masked(value: Any) -> bool:
 
 
 def numbers(what: str, value: Any, dtype: Any = np.float32) -> NDArray[Any]:
-    """Returns an array of floats of any shape whose masked elements are NaN; the input itself if it is such an array.
-    Raises ShapeError for anything but real numbers, such as complex numbers, texts and objects."""
+    """Returns an array of floats of any shape whose masked elements are NaN: the input itself if it has this form.
+    Raises ShapeError if the elements are not real numbers, such as complex numbers, texts and objects."""
     if is_masked(value):
         value = value.astype(dtype).filled(np.nan)
     try:
@@ -61,7 +61,7 @@ def elements(what: str, value: Any, kinds: str = "iufbV") -> NDArray[Any]:
 
 
 def with_strides(array: NDArray[Any]) -> tuple[NDArray[Any], list[int]]:
-    """Returns the array, copied if the library cannot walk over it, and its strides in elements."""
+    """Returns the array, copied if the library cannot address its elements, and its strides in elements."""
     size = array.itemsize
     if array.ndim == 2 and array.flags.c_contiguous and array.flags.aligned:
         return array, [array.strides[0] // size if array.shape[0] > 1 else 0,
@@ -76,7 +76,7 @@ def with_strides(array: NDArray[Any]) -> tuple[NDArray[Any], list[int]]:
     if not (rows and dense):
         array = np.ascontiguousarray(array)
         strides = [stride // size for stride in array.strides]
-    # NumPy's stride of an axis of one element means nothing: 0 is the library's word for dense
+    # an axis of one element may have any stride in NumPy: 0 stands for a dense axis in the library
     return array, [stride if extent > 1 else 0 for extent, stride in zip(array.shape, strides)]
 
 
@@ -97,7 +97,7 @@ def extents(what: str, given: Any, least: int = 1) -> tuple[int, ...]:
 def address(array: NDArray[Any] | None) -> int | None:
     if array is None:
         return None
-    try:  # three times as fast, for what is writeable, dense and not empty
+    try:  # three times as fast, but only for arrays that are writeable, dense and not empty
         return ctypes.addressof(_first_byte(array))
     except (TypeError, ValueError, BufferError):
         at: int = array.__array_interface__["data"][0]
@@ -105,13 +105,13 @@ def address(array: NDArray[Any] | None) -> int | None:
 
 
 def seen_at(at: int, count: int, dtype: np.dtype[Any]) -> NDArray[Any]:
-    """Shows memory of the library as an array [count], for as long as the library keeps it."""
+    """Returns an array [count] that views memory of the library; it is valid until the library frees that memory."""
     raw = (ctypes.c_char * (count * dtype.itemsize)).from_address(at)
     return np.frombuffer(memoryview(raw), dtype)
 
 
 def given_away(pointer: ctypes.c_void_p, count: int, dtype: np.dtype[Any]) -> NDArray[Any]:
-    """Copies an array that the library allocated, and frees it."""
+    """Returns a copy of an array that the library allocated, and frees the library's array."""
     try:
         if not count:
             return np.empty(0, dtype)
@@ -122,5 +122,5 @@ def given_away(pointer: ctypes.c_void_p, count: int, dtype: np.dtype[Any]) -> ND
 
 
 def dtype_of(structure: type[ctypes.Structure]) -> np.dtype[Any]:
-    """Returns the NumPy type of an array of structures."""
+    """Returns the NumPy type that has the fields and the layout of a ctypes structure."""
     return np.dtype(structure)

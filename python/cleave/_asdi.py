@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Companions in sequences of several wavelengths."""
+"""Searches sequences of several wavelengths for companions (PACO ASDI)."""
 from __future__ import annotations
 
 import ctypes
@@ -26,14 +26,14 @@ _COMPANION = dtype_of(_abi.Companion)
 
 @dataclass(frozen=True)
 class AsdiResult:
-    """What asdi() finds. The maps [channels, height, width] are those of every channel on its own.
+    """The result of asdi(). The maps [channels, height, width] are computed separately for every channel.
 
     companions  structured array as CompanionResult.companions; flux is the mean of all channels
     fluxes, flux_errs  [companions, channels]: the spectrum of each companion, in units of each channel's PSF
     spectrum    [companions]: index of the spectrum that fits best
     snr         calibrated S/N of all channels together, float32 [height, width]
-    snr_raw     the same, neither calibrated nor lowered for the number of spectra
-    a, b        PACO's sums, float64 [channels, height, width]
+    snr_raw     S/N before calibration and before the correction for the number of spectra tried
+    a, b        PACO's sums (see paco()), float64 [channels, height, width]
     rest        the cube without the companions
     fwhm        FWHM of the PSF in pixels, the mean of all channels
     """
@@ -53,7 +53,7 @@ class AsdiResult:
         return hdus({name: getattr(self, name.lower()) for name in ("SNR", "SNR_RAW", "A", "B", "REST")}, self.fwhm)
 
     def to_table(self, *, pixel_scale: Any = None, star_flux: Any = None, true_north: float = 0.0) -> Any:
-        """As CompanionResult.to_table(), with the columns fluxes and flux_errs [channels] for every companion."""
+        """Returns the table of CompanionResult.to_table(), with the further columns fluxes and flux_errs [channels]."""
         made = companion_table(self.companions, pixel_scale, star_flux, true_north)
         made["fluxes"], made["flux_errs"], made["spectrum"] = self.fluxes, self.flux_errs, self.spectrum
         return made
@@ -63,12 +63,13 @@ def asdi(cube: Any, angles: Any, psf: Any, *, spectra: Any = None, radius: int =
          threshold: float | None = 5.0, center: tuple[float, float] | None = None, reverse_angles: bool = False,
          weights: Any = None, context: Context | None = None, report: Report | None = None,
          progress: Progress = None) -> AsdiResult:
-    """Searches a sequence of several wavelengths as a whole (Flasseur et al. 2020, A&A 637, A9).
+    """Searches all wavelengths of a sequence together for companions (Flasseur et al. 2020, A&A 637, A9).
 
     cube     [channels, T, H, W], not scaled with wavelength: a planet is at the same place in all channels
     psf      [S, S] for all channels, or [channels, S, S]
-    spectra  [channels] or [N, channels]: spectra that a companion may have, as fluxes in any unit. The best of them
-             counts, and the S/N is lowered for the number of spectra tried. None: the same flux in all channels
+    spectra  [channels] or [N, channels]: spectra that a companion may have, as fluxes in any unit. The spectrum
+             that fits best is used, and the S/N is lowered for the number of spectra tried. None: the same flux in all
+             channels
     threshold  S/N of the faintest companion to find; None: compute only the maps
 
     The other parameters are those of companions(). Returns an AsdiResult. Raises what paco() raises.

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Inputs and outputs that astronomers use: HDUs, quantities with units, tables. Astropy is imported only for results.
-"""
+"""Reads astropy's HDUs, quantities and tables, and returns results as HDUs and tables. Only the functions that return
+astropy objects import astropy."""
 from __future__ import annotations
 
 import importlib
@@ -35,7 +35,7 @@ def plain(what: str, value: Any) -> Any:
 
 
 def image(what: str, value: Any, ndim: int) -> NDArray[Any]:
-    """Applies as_floats() to an array or to the data of an HDU."""
+    """Returns the data of an array or of an HDU as as_floats() does, with `ndim` axes."""
     return as_floats(what, plain(what, value), ndim)
 
 
@@ -57,7 +57,7 @@ def degrees(what: str, value: Any) -> NDArray[np.float64]:
     if getattr(value, "unit", None) is not None and hasattr(value, "to_value"):
         try:
             value = value.to_value("deg")
-        except Exception as error:  # astropy's UnitConversionError, which is not imported for this
+        except Exception as error:  # astropy's UnitConversionError; naming it would import astropy
             raise ArgumentError(f"{what}: {error}") from None
     array = np.asarray(value)
     if array.ndim == 2 and 1 in array.shape:

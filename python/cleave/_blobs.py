@@ -19,9 +19,9 @@ from ._watch import Progress, Watch
 from .errors import ArgumentError, LibraryError, ShapeError
 
 _F = TypeVar("_F")
-#: One spot; see blobs().
+#: The type of one spot that BlobStream.push() returns; blobs() explains the columns.
 SPOT = dtype_of(_abi.Spot)
-#: One spot of a volume; see volumes().
+#: The type of one spot of a volume; volumes() explains the columns.
 VOLUME_SPOT = dtype_of(_abi.VolumeSpot)
 _PIXELS = {"|u1": 0, "<u2": 1, "<i2": 2, "<f4": 3}
 _KERNELS = {"zero-sum": 0, "scipy": 1}
@@ -32,7 +32,7 @@ _TABLES = {"auto": 0, "array": 1, "pandas": 2}
 def _movie_of(movie: Any, axes: str = "[T, H, W]") -> NDArray[Any]:
     """Returns the movie with the axes [T, H, W], or those in `axes`, in a type that the library reads."""
     if is_masked(movie):
-        movie = numbers("movie", movie)  # masked pixels: NaN
+        movie = numbers("movie", movie)  # masked pixels become NaN
     frames: NDArray[Any] = np.asarray(movie)
     if frames.dtype.kind not in "biuf":
         raise ShapeError(f"movie: got {frames.dtype}, but numbers with the axes {axes} are expected")
@@ -54,7 +54,7 @@ def _movie_of(movie: Any, axes: str = "[T, H, W]") -> NDArray[Any]:
 
 
 def _sides_of(voxel_size: Sequence[float] | None) -> list[float]:
-    """Returns the sides of a voxel for the library: zeros if there are none."""
+    """Returns the three sides of a voxel; zeros, which the library reads as a cube, for None."""
     if voxel_size is None:
         return [0.0] * 3
     sides = [real("voxel_size", side) for side in voxel_size] if np.iterable(voxel_size) else []
@@ -88,7 +88,7 @@ def _options_of(*, min_sigma: float, max_sigma: float, num_sigma: int, log_scale
 
 
 def table_of(table: str) -> Callable[[NDArray[Any]], Any]:
-    """Returns the function that makes the caller's kind of table from a structured array."""
+    """Returns the function that converts a structured array to the kind of table that `table` names."""
     if choice("table", table, _TABLES) == _TABLES["array"]:
         return lambda array: array
     try:
@@ -101,7 +101,7 @@ def table_of(table: str) -> Callable[[NDArray[Any]], Any]:
 
 
 def _spot_options(function: _F) -> _F:
-    """Adds the options that blobs() and BlobStream share to a docstring."""
+    """Replaces {options} in a docstring by the options that blobs(), volumes() and BlobStream share."""
     function.__doc__ = (function.__doc__ or "").replace("{options}", """min_sigma, max_sigma
                 sizes of the smallest and the largest spots in pixels; a spot of sigma s has a radius of about sqrt(2) s
     num_sigma   number of scales between them, 1 to 64
@@ -251,7 +251,7 @@ class BlobStream(InThisProcess):
         frames = _abi.BlobFrames(ctypes.sizeof(_abi.BlobFrames), _PIXELS[self._dtype.str],
                                  whole("BlobStream: capacity", capacity, 1, 1 << 20), *self._shape)
         handle = ctypes.c_void_p()
-        context_handle = self._context.acquire()  # given back by close()
+        context_handle = self._context.acquire()  # close() releases it
         try:
             check(lib.clv_blobs_open(context_handle, ctypes.byref(frames),
                                      ctypes.byref(_options_of(**{**defaults, **options})),
@@ -288,8 +288,8 @@ class BlobStream(InThisProcess):
 
     @property
     def errors(self) -> NDArray[np.float32]:
-        """Returns the standard deviations of y and x [N, 2] of the spots of the last push; NaN unless subpixel is
-        "fit"."""
+        """Returns the standard deviations of y and x [N, 2] of the spots of the last push; they are NaN unless
+        subpixel is "fit"."""
         return self._errors
 
     @property

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks arguments before the library sees them: an error names the argument, its value, and what is accepted. ctypes
-would cut numbers to their lowest bits, and texts at a NUL."""
+"""Checks arguments before they are passed to the library: an error names the argument, its value, and what is
+accepted. Without these checks, ctypes would cut numbers to their lowest bits, and C would end a text at a NUL."""
 from __future__ import annotations
 
 import ctypes
@@ -13,8 +13,8 @@ from typing import Any
 from .errors import ArgumentError, ArgumentTypeError
 
 _MAX = (1 << 63) - 1
-FLOAT32_MAX = 3.4028235e38  # rounds to the largest
-_UNITS = ("_px", "_kms", "_bytes", "_s")  # of the library's names, which the package's lack
+FLOAT32_MAX = 3.4028235e38  # a bound that rounds to the largest float32
+_UNITS = ("_px", "_kms", "_bytes", "_s")  # suffixes of the library's option names that the package's omit
 _REALS = (ctypes.c_float, ctypes.c_double)
 
 
@@ -26,7 +26,7 @@ def given(value: Any) -> str:
 
 
 def bound(number: int) -> str:
-    """Returns a bound as people read it: 2^32 - 1."""
+    """Returns a bound as text; from 2^31 on, a power of two or one less is written as one: 2^32 - 1."""
     for near, text_of in ((abs(number), "2^{}"), (abs(number) + 1, "2^{} - 1")):
         if near >= 1 << 31 and near & (near - 1) == 0:
             return "-" * (number < 0) + text_of.format(near.bit_length() - 1)
@@ -55,7 +55,7 @@ def real(what: str, value: Any) -> float:
 
 
 def real32(what: str, value: Any) -> float:
-    """As real(), for numbers that float32 can hold; infinities and NaN are accepted."""
+    """Returns a float, as real() does, that is within float32's range, infinite or NaN."""
     number = real(what, value)
     if FLOAT32_MAX < abs(number) < float("inf"):
         raise ArgumentError(f"{what} is {given(value)}, which is too large for float32")
@@ -63,14 +63,15 @@ def real32(what: str, value: Any) -> float:
 
 
 def not_zero(what: str, **values: Any) -> None:
-    """Refuses 0 where the library takes 0 for "the default", because a caller who writes 0 does not mean that."""
+    """Raises ArgumentError if a value is 0. The library would take it for "the default", which the caller did not
+    mean."""
     for name, value in values.items():
         if isinstance(value, numbers.Number) and not value:
             raise ArgumentError(f"{what}: {name} is {given(value)}, but it must be more than 0")
 
 
 def text(what: str, value: Any) -> str:
-    """Returns a str that C can read."""
+    """Returns the value if it is a str without NUL characters, so that C reads all of it."""
     if not isinstance(value, str):
         raise ArgumentTypeError(f"{what} is {given(value)}, but it must be a text")
     if "\0" in value:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Assigns classes to texts, with a model that was trained on classes."""
+"""Predicts the classes of texts with a fine-tuned encoder."""
 from __future__ import annotations
 
 import ctypes

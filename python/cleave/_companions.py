@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Companions in sequences of rotating frames: finds, measures and subtracts them, and prepares a sequence."""
+"""Finds, measures, subtracts and injects companions in sequences of rotating frames, and prepares such sequences."""
 from __future__ import annotations
 
 import ctypes
@@ -28,14 +28,14 @@ _WEIGHTINGS = {"robust": 0, "variance": 1}
 
 @dataclass(frozen=True)
 class CompanionResult:
-    """What companions() finds.
+    """The result of companions().
 
     companions  structured array, highest S/N first: x, y, x_err, y_err (column and row, sub-pixel), separation_px,
                 position_angle (degrees, atan2(-(x-cx), y-cy) in [0,360)), flux, flux_err, snr (the calibrated peak),
                 false_alarm (probability that noise alone gives such a peak anywhere in the map), recovery and ring
                 (mean flux / true flux, and number, of the planets injected for the errors)
     snr         calibrated S/N of the cube as given, float32 [height, width]
-    snr_raw     b / sqrt(a)
+    snr_raw     b / sqrt(a) with PACO's sums a and b (see paco()): S/N before calibration
     rest        the cube without the companions
     fwhm        FWHM of the PSF in pixels
     """
@@ -58,7 +58,8 @@ class CompanionResult:
 
 def _sequence(cube: Any, angles: Any, psf: Any, weights: Any = None) -> tuple[
         NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any] | None, _abi.PacoInput]:
-    """Checks and converts a sequence; the last result borrows the memory of the others."""
+    """Checks and converts a sequence. Returns (cube, angles, PSF, weights, input for the library); the input points to
+    the memory of the four arrays, which have to outlive it."""
     cube = np.ascontiguousarray(image("cube", cube, 3))
     angles = degrees("angles", angles)
     psf, weights = _psf_of(psf), _weights_of(weights)
@@ -66,7 +67,7 @@ def _sequence(cube: Any, angles: Any, psf: Any, weights: Any = None) -> tuple[
 
 
 def _frames(cube: NDArray[Any], weights: NDArray[Any] | None = None) -> _abi.PacoInput:
-    """Describes a sequence without angles and PSF."""
+    """Returns the library's description of a sequence without angles and PSF; it points to the memory of the arrays."""
     if weights is not None and len(weights) != len(cube):
         raise ShapeError(f"weights: there are {len(weights)}, but the cube has {len(cube)} frames")
     return _abi.PacoInput(
@@ -97,12 +98,12 @@ def companions(cube: Any, angles: Any, psf: Any, *, radius: int = 4, fwhm: float
                threshold: float = 5.0, center: tuple[float, float] | None = None, reverse_angles: bool = False,
                weights: Any = None, measure_radius: int | None = None, context: Context | None = None,
                report: Report | None = None, progress: Progress = None) -> CompanionResult:
-    """Searches a sequence for companions, one after the other: measures the highest peak of the calibrated S/N map and
-    subtracts that companion from the cube, until no peak is above the threshold.
+    """Searches a sequence for companions one at a time: measures the companion at the highest peak of the calibrated
+    S/N map and subtracts it from the cube, until no peak is above the threshold.
 
     The parameters are those of paco(). The star is at `center`, or at (W // 2, H // 2): see star_position(). Companions
-    are measured with patches of `measure_radius` (None: `radius`); a radius larger by 1 gives positions that are 20 %
-    better. Returns a CompanionResult. Raises what paco() raises.
+    are measured with patches of `measure_radius` (None: `radius`); a radius larger by 1 gives positions with 20 %
+    smaller errors. Returns a CompanionResult. Raises what paco() raises.
     """
     cube, angles, psf, weights, sequence = _sequence(cube, angles, psf, weights)
     options = _options(radius, center, reverse_angles, measure_radius)
@@ -128,11 +129,11 @@ def characterize(cube: Any, angles: Any, psf: Any, places: Any, *, keep_places: 
                  fwhm: float | None = None, center: tuple[float, float] | None = None,
                  reverse_angles: bool = False, weights: Any = None, context: Context | None = None,
                  report: Report | None = None, progress: Progress = None) -> NDArray[np.void]:
-    """Measures flux and position of companions near `places` [N, 2] (column, row), with errors. With keep_places the
-    places are exact.
+    """Measures flux and position of companions near `places` [N, 2] (column, row), with their errors. With keep_places,
+    the positions stay at `places`, and only the flux is measured.
 
     Returns a structured array in the order of the places; its fields are those of CompanionResult.companions without
-    snr and false_alarm. The planet is removed from its own background statistics until its flux no longer changes
+    snr and false_alarm. Each planet is removed from its own background statistics until its flux no longer changes
     (Flasseur et al. 2018, algorithm 3). The errors are the scatter of planets that are injected elsewhere at the same
     separation.
     """
@@ -151,8 +152,8 @@ def characterize(cube: Any, angles: Any, psf: Any, places: Any, *, keep_places: 
 
 def inject(cube: Any, angles: Any, psf: Any, places: Any, fluxes: Any, *, center: tuple[float, float] | None = None,
            reverse_angles: bool = False) -> NDArray[np.float32]:
-    """Returns a copy of the cube with planets of these fluxes at places [N, 2] (column, row); a negative flux removes
-    one."""
+    """Returns a copy of the cube with planets of these fluxes at places [N, 2] (column, row); a planet of negative flux
+    is subtracted."""
     cube, angles, psf, _, sequence = _sequence(cube, angles, psf)
     where = _places(places)
     planets = np.zeros(len(where), _COMPANION)
@@ -165,8 +166,8 @@ def inject(cube: Any, angles: Any, psf: Any, places: Any, fluxes: Any, *, center
 
 
 def star_position(cube: Any, fwhm: float, *, weights: Any = None) -> tuple[float, float] | None:
-    """Returns (column, row) of the point about which the mean frame of [T, H, W] is symmetric, with the frames' weights
-    [T]; None if no star is found."""
+    """Returns (column, row) of the point about which the mean frame of [T, H, W] is symmetric, with the frames weighted
+    by `weights` [T]; None if no star is found."""
     weights = _weights_of(weights)
     cube = np.ascontiguousarray(image("cube", cube, 3))
     star = _abi.Star()
@@ -177,7 +178,8 @@ def star_position(cube: Any, fwhm: float, *, weights: Any = None) -> tuple[float
 
 def frame_quality(cube: Any, limit: float = 4.0) -> NDArray[np.void]:
     """Returns for every frame of [T, H, W]: scale (its deviation from the median over time, relative to the usual
-    deviation), missing (fraction of NaN) and rejected (the scale is above the limit, or more than half is missing)."""
+    deviation), missing (fraction of NaN) and rejected (the scale is above `limit`, or more than half of the pixels
+    are missing)."""
     cube = np.ascontiguousarray(image("cube", cube, 3))
     frames = np.zeros(len(cube), _FRAME)
     kept = ctypes.c_size_t()
@@ -206,8 +208,8 @@ def mend(cube: Any, fwhm: float) -> NDArray[np.float32]:
 
 def calibrate_snr(snr: Any, center: tuple[float, float], fwhm: float, masked: Any = ()) -> NDArray[np.float32]:
     """Returns the S/N map [H, W] scaled so that the noise has a standard deviation of 1 at every separation from
-    `center` (column, row), with Student's correction near it. `masked` [N, 2] are the places of planets, which do not
-    count."""
+    `center` (column, row), with Student's correction near the center. `masked` [N, 2] are the places of planets, whose
+    pixels are left out of the noise."""
     snr = np.ascontiguousarray(as_floats("snr", snr, 2))
     places = np.ascontiguousarray(np.asarray(masked, np.float64).reshape(-1, 2))
     made: NDArray[np.float32] = np.empty_like(snr)
@@ -217,8 +219,8 @@ def calibrate_snr(snr: Any, center: tuple[float, float], fwhm: float, masked: An
 
 
 def psf_recentre(psf: Any) -> tuple[NDArray[np.float32], tuple[float, float]]:
-    """Returns a copy of the PSF [S, S] with its centre on pixel S // 2, and where it was relative to that (column,
-    row)."""
+    """Returns a copy of the PSF [S, S] with its centre on pixel S // 2, and (column, row) of its former centre
+    relative to that pixel."""
     made, dx, dy = _psf_of(psf).copy(), ctypes.c_double(), ctypes.c_double()
     check(lib.clv_psf_recentre(address(made), made.shape[0], ctypes.byref(dx), ctypes.byref(dy)))
     return made, (dx.value, dy.value)

@@ -19,14 +19,14 @@ from ._watch import Progress, Watch
 from .errors import ArgumentError, ArgumentTypeError, CancelledError, FormatError, ShapeError
 
 _MAX_AXES = 1 << 31
-_FLOPS_A_CALL = 4e9  # of linear_train, some tenths of a second on a CPU
-_STEPS_A_CALL = 1 << 14  # likewise on a device, where the shortest step is two launches
+_FLOPS_A_CALL = 4e9  # the most per library call of linear_train: some tenths of a second on a CPU
+_STEPS_A_CALL = 1 << 14  # the most steps per call, because a step takes at least two kernel launches on a device
 _REDUCTIONS = {name: number for number, name in enumerate(
     ("sum", "mean", "var", "std", "min", "max", "argmin", "argmax"))}
 
 
 def _decides_only() -> bool:
-    """Tells whether this thread is inside explain(), where calls compute nothing."""
+    """Tells whether this thread is inside explain(), where calls choose a side but compute nothing."""
     before: bool = lib.clv_offload_dry(True)
     lib.clv_offload_dry(before)
     return before
@@ -38,9 +38,10 @@ def compute(expression: str, out: Any = None, *, context: Context | None = None,
 
     Expressions have + - * / % ** < <= > >= == != && || ! ?: and functions such as sin, exp, sqrt, min, where and clamp
     (include/cleave/array_math.h lists all of them). Inputs are numbers, NumPy arrays and Arrays; they broadcast as in
-    NumPy and are computed in float32. Only what the grammar knows reaches a compiler.
+    NumPy and are computed in float32. A compiler never gets the text itself, only
+    OpenCL C that is made from the parsed expression.
 
-    Returns an Array if an input is one, else a NumPy array; with `out`, writes to that.
+    Returns an Array if an input is one, else a NumPy array; if `out` is given, writes to `out` and returns it.
 
     Raises FormatError (with the position in the expression), ShapeError, ArgumentError.
     """
@@ -97,8 +98,8 @@ def reduce(x: Any, what: str = "sum", axis: int | None = None, *,
 
 def product(a: Any, b: Any, *, transpose_a: bool = False, transpose_b: bool = False,
             out: Any = None, context: Context | None = None) -> Any:
-    """Multiplies [m, k] by [k, n], or stacks [s, m, k] by [s, k, n], on the side where they are. matmul() does the same
-    for NumPy arrays with any strides.
+    """Multiplies [m, k] by [k, n], or stacks [s, m, k] by [s, k, n], on the host or device where they lie. matmul()
+    does the same for NumPy arrays with any strides.
 
     Raises ShapeError, ArgumentError.
     """
@@ -121,7 +122,7 @@ def product(a: Any, b: Any, *, transpose_a: bool = False, transpose_b: bool = Fa
 
 
 class Normalized(NamedTuple):
-    """z, the products of its rows (or None), and the means and standard deviations of the columns."""
+    """The result of normalize(): z, z z^T (or None), and the means and standard deviations of the columns of x."""
     z: Any
     gram: Any
     mean: Any
@@ -161,7 +162,7 @@ def linear_step(x: Any, y: Any, w: Any, *, context: Context | None = None) -> tu
 
 
 def _kind_of(value: Any) -> str:
-    """Describes an array that should be written to, for an error message."""
+    """Returns the type and layout of the value that was passed as an output array, for an error message."""
     if not isinstance(value, np.ndarray):
         return given_as(value)
     words = ["masked"] * isinstance(value, np.ma.MaskedArray) + \
@@ -171,8 +172,8 @@ def _kind_of(value: Any) -> str:
 
 def linear_train(x: Any, y: Any, w: Any, *, rate: float, steps: int,
                  context: Context | None = None, progress: Progress = None) -> Any:
-    """Takes `steps` steps of w -= rate * gradient, all on one side; w is changed in place. Returns the loss before each
-    step. If Ctrl-C ends the call, w is what it had become by then.
+    """Takes `steps` steps of w -= rate * gradient, all on the host or all on one device; w is changed in place. Returns
+    the loss before each step. If Ctrl-C ends the call, w has the value after the steps that were completed.
 
     Raises ShapeError, ArgumentError (w is not a dense, writeable float32 array), CancelledError.
     """
@@ -189,7 +190,7 @@ def linear_train(x: Any, y: Any, w: Any, *, rate: float, steps: int,
             hl, losses = operands.result((steps,))
             check(lib.clv_linear_train(operands.handle, hx, hy, hw, rate, steps, hl))
             return losses
-        parts: list[Any] = []  # a call of the library cannot be ended early: several of them
+        parts: list[Any] = []  # results of several library calls: a single call could not be cancelled
         done = 0
         with Watch(progress, "linear_train") as watch:
             while done < steps:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The devices that are chosen for a caller, and the rules by which they work."""
+"""Chooses devices, opens them at their first use, and holds the settings by which jobs are split over them."""
 from __future__ import annotations
 
 import atexit
@@ -25,10 +25,10 @@ _default_lock = threading.Lock()
 class MemoryStats(NamedTuple):
     """The memory of a device.
 
-    The first four fields are bytes: the budget, what is in use, what is kept for reuse, and the largest sum of both so
-    far. Then come counts of the buffers that the driver and the pool gave. The last fields are about weights that are
-    kept for the next call (they count as in use, but are dropped when the room is needed): their bytes, and how often
-    weights were found there, uploaded and dropped.
+    The first four fields are bytes: the budget, what is in use, what is kept for reuse, and the largest sum of the last
+    two so far. Then come the numbers of buffers that came from the driver and from the pool. The last fields describe
+    model weights that stay on the device for the next call: their bytes, and how often weights were found on the
+    device, uploaded and dropped. Such weights count as in use, but are dropped when other buffers need the memory.
     """
     budget_bytes: int
     used_bytes: int
@@ -44,12 +44,12 @@ class MemoryStats(NamedTuple):
 
     @property
     def free_bytes(self) -> int:
-        """How much of the budget is free; memory and weights that are kept for reuse count as free."""
+        """The bytes of the budget that are free; memory and weights that are kept for reuse count as free."""
         return max(self.budget_bytes - self.used_bytes + self.tensor_bytes, 0)
 
 
 class MemoryRoom(NamedTuple):
-    """Bytes of a device: all of its memory, the budget, what is free of the budget, and the largest single buffer."""
+    """Sizes in bytes: a device's memory, the budget, the free part of the budget, and the largest single buffer."""
     total_bytes: int
     limit_bytes: int
     free_bytes: int
@@ -57,7 +57,7 @@ class MemoryRoom(NamedTuple):
 
 
 class Device(InThisProcess):
-    """One device of a context; it lives as long as the context."""
+    """One device of a context; the context owns it, and it must not be used after the context is closed."""
 
     def __init__(self, context: "Context", index: int):
         self.context, self.index = context, index
@@ -68,17 +68,17 @@ class Device(InThisProcess):
 
     @property
     def facts(self) -> dict[str, Any]:
-        """What the probe found out about the device: a member of probe()["devices"]."""
+        """The probe's entry for the device: an element of probe()["devices"]."""
         return next(d for d in self.context.probe()["devices"] if d["id"] == self.id)
 
     def open(self) -> None:
-        """Starts the device's driver and checks that the device computes correctly; without this call, its first job
-        does. Raises DeviceError or WrongResultError if the device cannot be used."""
+        """Starts the device's driver and checks that the device computes correctly; without this call, the
+        device's first job does both. Raises DeviceError or WrongResultError if the device cannot be used."""
         with self.context.held():
             check(lib.clv_device_open(self._handle))
 
     def memory(self) -> MemoryStats:
-        """Returns how much of the device's memory this process holds."""
+        """Returns how much of the device's memory this process uses and keeps for reuse."""
         with self.context.held():
             stats = lib.clv_device_memory(self._handle)
         return MemoryStats(*(getattr(stats, name) for name in MemoryStats._fields))
@@ -104,7 +104,7 @@ class Device(InThisProcess):
         return None if status else percent.value
 
     def trim(self) -> None:
-        """Gives memory that is kept for reuse back to the driver."""
+        """Returns the memory that is kept for reuse to the driver."""
         with self.context.held():
             lib.clv_device_trim(self._handle)
 
@@ -133,8 +133,9 @@ class Context(InThisProcess):
 
     Parameters
     ----------
-    mode            "auto", "cpu", "gpu", "hybrid" or "reference" (plain C, no OpenCL); any but "auto" is an order
-    devices         which devices to use: "gpu,!name~Iris", "0", "P:D", "uuid=..."; this is an order as well
+    mode            "auto", "cpu", "gpu", "hybrid" or "reference" (plain C, no OpenCL); every mode but "auto" is
+                    an order: NoDeviceError if its devices are not there
+    devices         which devices to use: "gpu,!name~Iris", "0", "P:D", "uuid=..."; they are an order, too
     memory          budget on each device: bytes as an int, or a fraction in (0, 1] as a float
     schedule        "adaptive" (the default), "static", "dynamic" or "hguided"
     sub_devices     number of parts into which every CPU device is split
@@ -148,15 +149,16 @@ class Context(InThisProcess):
                     undone; small calls gain most. CLEAVE_BIND=0 forbids it
     compilers       number of processes that compile kernels for CPU devices at the same time; 0: one for each core of
                     this process; 1: only this process compiles
-    event_times     let discrete GPUs time their kernels for reports, which costs them some microseconds per command;
-                    other devices always do
+    event_times     let discrete GPUs time their kernels for reports, which costs some microseconds per command;
+                    other devices always time them
 
-    Values that you do not give come from the environment (CLEAVE_MODE, CLEAVE_DEVICE, CLEAVE_MEM_LIMIT, CLEAVE_SCHED)
-    or, without such a variable, are chosen automatically. Values that you give win, "auto" included.
+    Settings that you do not pass come from the environment (CLEAVE_MODE, CLEAVE_DEVICE, CLEAVE_MEM_LIMIT, CLEAVE_SCHED)
+    or, without such a variable, are chosen automatically. Settings that you pass win over the environment, even
+    "auto".
 
-    Raises NoDeviceError (an ordered device is not there; the message lists those that are), ArgumentError.
+    Raises NoDeviceError (an ordered device is missing; the message lists the devices of this machine), ArgumentError.
 
-    Several threads may use a context; its jobs wait for each other.
+    Several threads may use a context; their jobs run one after another.
     """
 
     def __init__(self, mode: str | None = None, devices: str | None = None,
@@ -165,7 +167,7 @@ class Context(InThisProcess):
                  cache_dir: str | os.PathLike[str] | None = None, tuning: bool = True,
                  trace: bool = False, qualification: bool = True, tensor_bytes: int = 0,
                  binding: bool = False, compilers: int = 0, event_times: bool = False):
-        # reentrant: the collector may free an array of the context while it is held
+        # reentrant: the garbage collector may free an array of the context while this thread holds the lock
         self._handle, self._users, self._lock = None, 0, threading.RLock()
         self._closed, self._pid, self._entries = False, os.getpid(), 0
         budget, fraction = 0, 0.0
@@ -193,23 +195,24 @@ class Context(InThisProcess):
                              for i in range(lib.clv_context_device_count(self._handle))]
 
     def held(self) -> "_Held":
-        """`with context.held() as handle:` gives the library's pointer while the block lasts; close() waits for its
-        end."""
+        """`with context.held() as handle:` gives the library's pointer for the duration of the block, during which
+        close() does not free the context."""
         return _Held(self)
 
     @property
     def ours(self) -> bool:
-        """Whether this process made the context: a child of a fork lacks the threads of its drivers."""
+        """Whether this process made the context. A child of a fork cannot use it, because it lacks the threads of
+        the drivers."""
         return self._pid == os.getpid()
 
     def check_process(self) -> None:
-        """Raises ArgumentError in a child of a fork."""
+        """Raises ArgumentError if the context was made before a fork, by the parent process."""
         if self._pid != os.getpid():
             raise ArgumentError("context: made before a fork, and OpenCL drivers do not work across one: start "
                                 "the process with multiprocessing.get_context(\"spawn\")")
 
     def acquire(self) -> int:
-        """Returns the library's pointer; close() waits until release() was called as many times as this."""
+        """Returns the library's pointer. The context is not freed before release() was called once per acquire()."""
         self.check_process()
         with self._lock:
             if self._closed or not self._handle:
@@ -218,7 +221,7 @@ class Context(InThisProcess):
             return self._handle
 
     def release(self) -> None:
-        """Ends what acquire() began."""
+        """Ends one use of the library's pointer that acquire() began; the last one frees a context that is closed."""
         with self._lock:
             self._users -= 1
             last = self._closed and not self._users
@@ -231,7 +234,8 @@ class Context(InThisProcess):
             lib.clv_context_free(handle)
 
     def close(self) -> None:
-        """Saves what was learnt to the caches and frees everything, as soon as no call uses the context any more."""
+        """Refuses further calls. As soon as no call uses the context, saves measured speeds and choices to the caches,
+        and frees the context."""
         with self._lock:
             last = not self._closed and not self._users
             self._closed = True
@@ -279,19 +283,20 @@ class Context(InThisProcess):
         return list(self._devices)
 
     def probe(self) -> dict[str, Any]:
-        """Returns the report from which the devices were chosen; see probe()."""
+        """Returns the probe's report from which the devices were chosen; see probe()."""
         with self.held() as handle:
             text = take_text(lib.clv_probe_json(lib.clv_context_probe(handle)))
         report: dict[str, Any] = json.loads(text)
         return report
 
     def describe(self) -> str:
-        """Returns the same report as text for people."""
+        """Returns the probe's report as readable text."""
         with self.held() as handle:
             return take_text(lib.clv_probe_text(lib.clv_context_probe(handle)))
 
     def write_trace(self, path: str | os.PathLike[str]) -> None:
-        """Writes what ran when, for chrome://tracing or Perfetto; needs trace=True. Raises FileError."""
+        """Writes the times of all commands to a file for chrome://tracing or Perfetto. The context must have been made
+        with trace=True. Raises FileError."""
         to = file_path("write_trace: path", path)
         with self.held() as handle:
             check(lib.clv_context_write_trace(handle, os.fsencode(to)))
@@ -303,8 +308,8 @@ class Context(InThisProcess):
 
 
 def default_context() -> Context:
-    """Returns the context of calls that name none: that of the `with Context(...)` around them, or else one for the
-    whole process, which is made at its first use."""
+    """Returns the context of calls that name none: that of the enclosing `with Context(...)` block, else the
+    context of the whole process, which is made at its first use."""
     global _default
     entered = _entered.get()
     if entered:
@@ -317,7 +322,7 @@ def default_context() -> Context:
 
 
 def chosen(context: Context | None) -> Context:
-    """Returns the context of a call: the one that it names, or the default."""
+    """Returns `context`, or the default context for None."""
     if context is None:
         return default_context()
     if not isinstance(context, Context):

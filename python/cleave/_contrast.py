@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Detection limits by injection and recovery."""
+"""Measures detection limits of a sequence by injecting planets and searching for them."""
 from __future__ import annotations
 
 import ctypes
@@ -25,12 +25,12 @@ _POINT = dtype_of(_abi.ContrastPoint)
 
 @dataclass(frozen=True)
 class ContrastResult:
-    """What contrast() finds; fluxes are in units of the PSF.
+    """The result of contrast(); fluxes are in units of the PSF.
 
     curve  structured array, one row for each separation: separation_px, flux (half of the planets of this flux are
-           detected; NaN: never), flux_low and flux_high (16 % and 84 % of them), flux_normal (without Student's
-           correction), throughput, noise (standard deviation of b / a), threshold (in standard deviations of the
-           noise) and injections
+           detected; NaN: no flux reaches half), flux_low and flux_high (16 % and 84 % are detected),
+           flux_normal (without Student's correction), throughput, noise (standard deviation of b / a), threshold (in
+           standard deviations of the noise) and injections
     map    flux at which a planet is detected, float32 [height, width]
     fwhm   FWHM of the PSF in pixels
     """
@@ -49,7 +49,7 @@ def contrast(cube: Any, angles: Any, psf: Any, separations: Any = None, *, injec
     cube         [T, H, W] without companions: CompanionResult.rest
     separations  pixels from the star; None: from one FWHM to the edge in steps of half a FWHM, at most 40
     injections   number of planets at each separation; 0: two for each FWHM of the circle, at least 24 and at most 200
-    snr          S/N of a detection: `calibrated`, or b / sqrt(a)
+    snr          least S/N of a detection: the calibrated S/N, or b / sqrt(a) if `calibrated` is false
     known        [N, 2] (column, row) of the companions that were in the cube
 
     The other parameters are those of companions(). Raises what paco() raises.

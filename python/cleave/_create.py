@@ -17,7 +17,7 @@ from .errors import ArgumentError, ShapeError
 
 
 def asarray(obj: Any, /, *, dtype: Any = None, device: Context | None = None, copy: bool | None = None) -> Array:
-    """Returns an array of these numbers: the array itself if it has that type and no copy is asked for."""
+    """Returns an array of the numbers in `obj`, or `obj` itself if it is such an array and no copy is asked for."""
     if isinstance(obj, Array) and (device is None or device is obj.context):
         if copy:
             return obj.copy() if dtype is None else obj.astype(dtype)
@@ -40,7 +40,7 @@ def from_dlpack(x: Any, /, *, device: Context | None = None, copy: bool | None =
 
 
 def full(shape: int | Sequence[int], fill_value: Any, *, dtype: Any = None, device: Context | None = None) -> Array:
-    """Returns an array with the same number everywhere."""
+    """Returns an array with `fill_value` everywhere."""
     if not is_number(fill_value):
         fill_value = fill_value.item()
     wanted = DEFAULTS[type(fill_value)] if dtype is None else dtype_from(dtype)
@@ -68,28 +68,29 @@ def _like(x: Array, value: Any, dtype: Any, device: Context | None) -> Array:
 
 
 def empty_like(x: Array, /, *, dtype: Any = None, device: Context | None = None) -> Array:
-    """Returns an array for results, with the shape of this one."""
+    """Returns an array of undefined contents, with the shape of x."""
     return _like(x, None, dtype, device)
 
 
 def full_like(x: Array, /, fill_value: Any, *, dtype: Any = None, device: Context | None = None) -> Array:
-    """Returns an array with the shape of this one and the same number everywhere."""
+    """Returns an array with the shape of x and `fill_value` everywhere."""
     return _like(x, fill_value, dtype, device)
 
 
 def zeros_like(x: Array, /, *, dtype: Any = None, device: Context | None = None) -> Array:
-    """Returns an array of zeros, with the shape of this one."""
+    """Returns an array of zeros, with the shape of x."""
     return _like(x, 0, dtype, device)
 
 
 def ones_like(x: Array, /, *, dtype: Any = None, device: Context | None = None) -> Array:
-    """Returns an array of ones, with the shape of this one."""
+    """Returns an array of ones, with the shape of x."""
     return _like(x, 1, dtype, device)
 
 
 def arange(start: Any, /, stop: Any = None, step: Any = 1, *, dtype: Any = None,
            device: Context | None = None) -> Array:
-    """Returns start, start + step, ... up to, but not including, stop; a single argument is stop."""
+    """Returns start, start + step, ... up to, but not including, stop; a single argument is stop, and start is
+    then 0."""
     if stop is None:
         start, stop = 0, start
     whole = all(isinstance(one, (int, np.integer)) for one in (start, stop, step))
@@ -108,7 +109,7 @@ def arange(start: Any, /, stop: Any = None, step: Any = 1, *, dtype: Any = None,
 def _ramp(out: Array, start: Any, step: Any) -> None:
     if out.dtype.kind in "iu":
         apply("ramp", start, step, out=out)
-    else:  # counted in float64, where the device has it, else on the host
+    else:  # computed in float64 on the host
         wide = np.float64(start) + np.float64(step) * np.arange(out.size)
         out.write(wide)
 
@@ -123,7 +124,7 @@ def linspace(start: Any, stop: Any, /, num: int, *, dtype: Any = None, device: C
 
 def eye(n_rows: int, n_cols: int | None = None, /, *, k: int = 0, dtype: Any = None,
         device: Context | None = None) -> Array:
-    """Returns a matrix with ones on a diagonal and zeros elsewhere."""
+    """Returns a matrix with ones on the k-th diagonal and zeros elsewhere."""
     columns = n_rows if n_cols is None else n_cols
     out = zeros((n_rows, columns), FLOAT32 if dtype is None else dtype, device=device)
     count = max(min(n_rows + min(k, 0), columns - max(k, 0)), 0)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Scores of pairs of texts by a cross-encoder."""
+"""Scores pairs of texts by a cross-encoder."""
 from __future__ import annotations
 
 import ctypes
@@ -93,7 +93,7 @@ class CrossEncoder(_Folder):
                 progress: Progress = None) -> Any:
         """Returns the scores of pairs of texts and accepts the arguments of sentence-transformers'
         predict. The result is float32 [pairs], or [pairs, scores] if the model gives several scores; for
-        a single pair it is a number, or [scores]. `batch_size` is accepted but has no effect. Tensors and
+        a single pair the result is a number, or [scores]. `batch_size` is accepted but has no effect. Tensors and
         functions are refused; choose the activation when you open the CrossEncoder."""
         whole("predict: batch_size", batch_size, 1, 1 << 31)
         for name, value, taken in (("activation_fn", activation_fn, None), ("convert_to_numpy", convert_to_numpy, True),

@@ -24,7 +24,7 @@ _Strides = [ctypes.c_ssize_t * rank for rank in range(9)]
 
 @functools.lru_cache(maxsize=256)
 def shape_of(shape: tuple[int, ...]) -> Any:
-    """Returns a shape for the library to read; calls with the same shape share it."""
+    """Returns a shape as a C array for the library; calls with the same shape return the same C array."""
     if len(shape) > 8:
         raise ShapeError(f"array: got {len(shape)} axes, but at most 8 are supported")
     return _Shapes[len(shape)](*shape)
@@ -40,7 +40,7 @@ def dense_strides(shape: tuple[int, ...]) -> tuple[int, ...]:
 
 
 class ArrayStats(NamedTuple):
-    """What arrays and their operations have done in a context so far."""
+    """Counts of the calls and transfers of arrays in a context so far."""
     calls_host: int
     calls_device: int
     fallbacks: int
@@ -51,7 +51,8 @@ class ArrayStats(NamedTuple):
 
 
 class Array(Operators):
-    """An array of numbers, of at most 8 axes, that lies where it was used last; array() makes one.
+    """An array of numbers, of at most 8 axes, whose contents lie on the device or host that used them last;
+    array() makes one.
 
     Its type is one of bool, int8 to int64, uint8 to uint64, float16, float32, float64, complex64 and complex128. It
     follows the Python array API standard (cleave.array_api) and NumPy's protocols: operators, np.exp(a), np.sum(a) and
@@ -68,7 +69,7 @@ class Array(Operators):
     def __init__(self, context: Context, handle: int, shape: tuple[int, ...], dtype: np.dtype[Any] = FLOAT32,
                  strides: tuple[int, ...] | None = None, start: int = 0, room: int = -1, held: bool = False):
         if not held:
-            context.acquire()  # it lives at least as long
+            context.acquire()  # the context must live at least as long as the array
         self.context, self._handle, self._shape = context, handle, shape
         self.dtype, self._strides, self._start, self._room = dtype, strides, start, room
 
@@ -159,7 +160,7 @@ class Array(Operators):
 
     def __getitem__(self, key: Any) -> "Array":
         """Returns a view for slices, integers, None and ...; a copy for masks and arrays of integers."""
-        if self._shape:  # the short way: one slice or integer
+        if self._shape:  # the fast path for one slice or one integer
             extent, stride = self._shape[0], self.strides_[0]
             if type(key) is int and -extent <= key < extent:
                 return view(self, key % extent * stride, self._shape[1:], self.strides_[1:])
@@ -185,7 +186,7 @@ class Array(Operators):
         return self.__copy__()
 
     def __reduce__(self) -> Any:
-        return array, (self.numpy(),)  # comes back in the default context of whoever reads it
+        return array, (self.numpy(),)  # unpickling makes the array in the default context of the process that reads it
 
     def numpy(self) -> NDArray[Any]:
         """Returns a copy on the host."""
@@ -210,8 +211,9 @@ class Array(Operators):
         return self
 
     def reshape(self, *shape: int | Sequence[int]) -> "Array":
-        """Returns a new array with the same contents in another shape of as many elements, made on the side where they
-        are. One extent may be -1, which stands for whatever remains. `a.shape = shape` changes `a` itself."""
+        """Returns a new array with the same contents in another shape of as many elements, copied on the device or
+        host where they lie. One extent may be -1, which stands for whatever remains. `a.shape = shape` changes `a`
+        itself."""
         return self._copied(self._extents("reshape", shape[0] if len(shape) == 1 else shape))
 
     def _copied(self, shape: tuple[int, ...]) -> "Array":
@@ -222,7 +224,7 @@ class Array(Operators):
             return Array(self.context, made.value or 0, shape, self.dtype)
 
     def transpose(self, *axes: Any) -> "Array":
-        """Returns a view with the axes in reverse, or in the order given."""
+        """Returns a view with the axes in reverse order, or in the order of `axes`."""
         from ._indexing import transposed
         if len(axes) == 1 and (axes[0] is None or isinstance(axes[0], (tuple, list))):
             axes = tuple(axes[0] or ())
@@ -234,7 +236,7 @@ class Array(Operators):
 
     @property
     def T(self) -> "Array":
-        """The same as transpose()."""
+        """A view with the axes in reverse order, as transpose() returns."""
         return self.transpose()
 
     @property
@@ -272,7 +274,7 @@ class Array(Operators):
         return array_api
 
     def copy(self) -> "Array":
-        """Returns a new array with the same contents, made on the side where they are."""
+        """Returns a new array with the same contents, copied on the device or host where they lie."""
         return self.__copy__()
 
     def astype(self, dtype: Any, copy: bool = True) -> "Array":
@@ -294,7 +296,7 @@ class Array(Operators):
         return self.numpy().__dlpack__(stream=stream, **named)
 
     def __dlpack_device__(self) -> tuple[int, int]:
-        return 1, 0  # the host: what it is copied to
+        return 1, 0  # DLPack's number of the host, to which the array is copied
 
     def _number(self, kind: Any) -> Any:
         if self.size != 1:
@@ -323,14 +325,14 @@ class Array(Operators):
         return self.numpy().reshape(()).item()
 
     def tolist(self) -> Any:
-        """Returns lists of numbers, as NumPy does."""
+        """Returns the elements in nested lists of Python numbers, as NumPy does; a single number for no axes."""
         return self.numpy().tolist()
 
     def __repr__(self) -> str:
         where = f"<cleave.Array {list(self.shape)} on the {'device' if self.on_device else 'host'}, {self.dtype}"
         try:
             values = str(self.numpy()) if self.size <= 1 << 20 else ""
-        except Error:  # no contents yet, or another process
+        except Error:  # the array has no contents yet, or belongs to another process
             values = ""
         return where + (":\n" if "\n" in values else ": " if values else "") + values + ">"
 
@@ -349,7 +351,7 @@ def made_like(context: Context, made: ctypes.c_void_p, shape: tuple[int, ...], d
 
 
 def new_array(context: Context, shape: Sequence[int], dtype: Any = FLOAT32) -> Array:
-    """Returns an array for a result."""
+    """Returns a dense array of undefined contents for a result."""
     made = ctypes.c_void_p()
     shape, dtype = tuple(shape), dtype_from(dtype)
     handle = context.acquire()
@@ -379,12 +381,12 @@ def view(a: Array, offset: int, shape: tuple[int, ...], strides: tuple[int, ...]
 
 
 def _host_array(values: Any, dtype: Any) -> NDArray[Any]:
-    """Converts what a caller gives for an array to a NumPy array, in a type that arrays have."""
+    """Converts what a caller gives for an array to a NumPy array, in an element type of Array."""
     if not hasattr(values, "__array__") and hasattr(values, "__dlpack__"):
         values = np.from_dlpack(values)
     if is_masked(values):
         values = values.astype(np.result_type(values.dtype, np.float32)).filled(np.nan)
-    own = not hasattr(values, "dtype")  # Python's numbers, perhaps in lists
+    own = not hasattr(values, "dtype")  # `values` are Python numbers, perhaps in lists, and have no NumPy type
     try:
         given = np.asarray(values)
     except ValueError as error:  # rows of several lengths
@@ -412,7 +414,7 @@ def _holds_arrays(values: Any) -> bool:
 
 def array(values: Any, dtype: Any = None, *, context: Context | None = None) -> Array:
     """Copies numbers (a NumPy array, a list, or any object with DLPack) to the device, or to host memory if no device
-    works, has room or computes with their type.
+    works, none has room, or none computes with the type.
 
     NumPy arrays keep their type. Lists of Python floats become float32, integers int64, bools bool, and complex numbers
     complex64. `dtype` chooses another type.
@@ -437,8 +439,8 @@ def array(values: Any, dtype: Any = None, *, context: Context | None = None) -> 
 
 def empty(shape: Sequence[int] | int, dtype: Any = None, *, context: Context | None = None,
           device: Context | None = None) -> Array:
-    """Returns an array for results, float32 unless `dtype` names another type; its memory is allocated at its first
-    use."""
+    """Returns an array of undefined contents, float32 unless `dtype` names another type; its memory is allocated at its
+    first use."""
     return new_array(chosen(context or device), extents("empty", shape, least=0), FLOAT32 if dtype is None else dtype)
 
 

@@ -15,7 +15,7 @@ NUMBERS = {dtype: number for number, dtype in enumerate(TYPES)}
 _OURS = frozenset(map(id, TYPES))
 (FLOAT32, BOOL, INT8, INT16, INT32, INT64, UINT8, UINT16, UINT32, UINT64, FLOAT16, FLOAT64, COMPLEX64,
  COMPLEX128) = TYPES
-#: What array() makes of Python's own numbers.
+#: The element types that array() chooses for Python's own numbers.
 DEFAULTS = {bool: BOOL, int: INT64, float: FLOAT32, complex: COMPLEX64}
 _RANK = {"b": 0, "i": 1, "u": 1, "f": 2, "c": 3}
 
@@ -34,13 +34,13 @@ def dtype_from(value: Any) -> np.dtype[Any]:
 
 
 def is_number(value: Any) -> bool:
-    """Tells whether this is a Python number, which takes the type of the array that it is combined with."""
+    """Tells whether the value is a Python number, which takes the type of the array that it is combined with."""
     return type(value) in DEFAULTS
 
 
 def weak(dtype: np.dtype[Any], number: Any) -> np.dtype[Any]:
-    """Returns the type in which an array and a Python number are computed: the array's, unless the number is of a later
-    kind (bool, integer, real, complex)."""
+    """Returns the type in which an array is computed with a Python number: the array's type, unless the number is of a
+    later kind (bool, integer, real, complex)."""
     kind = DEFAULTS[type(number)]
     if _RANK[kind.kind] <= _RANK[dtype.kind]:
         return dtype
@@ -50,5 +50,5 @@ def weak(dtype: np.dtype[Any], number: Any) -> np.dtype[Any]:
 
 
 def real_of(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    """Returns the type of a complex type's parts; for other types, the type itself."""
+    """Returns the type of the real and imaginary parts of a complex type; returns any other type unchanged."""
     return FLOAT32 if dtype == COMPLEX64 else FLOAT64 if dtype == COMPLEX128 else dtype

@@ -24,12 +24,12 @@ OPS = {name: number for number, name in enumerate((
     "reciprocal", "sqrt", "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sin", "cos", "tan", "asin", "acos",
     "atan", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "floor", "ceil", "trunc", "round", "isnan", "isinf",
     "isfinite", "signbit", "conj", "real", "imag", "where", "ramp"))}
-#: NumPy's names that differ.
+#: The library's operation for each NumPy ufunc whose name differs from it.
 UFUNCS = {"power": "pow", "float_power": "pow", "mod": "remainder", "true_divide": "divide", "invert": "bitwise_invert",
           "left_shift": "bitwise_left_shift", "right_shift": "bitwise_right_shift", "arctan2": "atan2",
           "absolute": "abs", "fabs": "abs", "arcsin": "asin", "arccos": "acos", "arctan": "atan", "arcsinh": "asinh",
           "arccosh": "acosh", "arctanh": "atanh", "rint": "round", "conjugate": "conj", "positive": "copy"}
-#: Whole arrays of float32 take the way of expressions, whose times are measured on both sides.
+#: Expressions for compute(), which compute whole float32 arrays: it measures the times on host and device and chooses.
 _EXPRESSIONS = {"add": "a + b", "subtract": "a - b", "multiply": "a * b", "divide": "a / b", "remainder": "a % b",
                 "pow": "a ** b", "sqrt": "sqrt(a)", "exp": "exp(a)", "log": "log(a)", "sin": "sin(a)", "cos": "cos(a)",
                 "tanh": "tanh(a)", "negative": "-a", "abs": "abs(a)"}
@@ -45,7 +45,7 @@ def types_of(op: int, *dtypes: np.dtype[Any]) -> tuple[np.dtype[Any], np.dtype[A
 
 
 def operand_dtypes(name: str, given: Sequence[Any]) -> list[np.dtype[Any]]:
-    """Returns the types of operands: Python numbers take the type of the arrays."""
+    """Returns the types in which operands are read: Python numbers take the type of the arrays among them."""
     arrays = [one.dtype for one in given[name == "where":] if not is_number(one)]
     dtype = functools.reduce(lambda a, b: types_of(OPS["add"], a, b)[0] if a != b else a, arrays) if arrays else None
     found = []
@@ -77,7 +77,8 @@ def _as_operand(value: Any, context: Context) -> Any:
 
 
 def context_of(given: Sequence[Any], context: Context | None = None) -> Context | None:
-    """Returns the context of the arrays among these; ArgumentError if there are two."""
+    """Returns the context of the arrays among `given`, or `context` if there are none. Raises ArgumentError if arrays
+    belong to different contexts."""
     for one in given:
         if isinstance(one, Array):
             if context is not None and one.context is not context:
@@ -93,16 +94,17 @@ def _is_plain(one: Any) -> bool:
                                          and one.size > 0)
 
 
-# ---- the short way: arrays of one type and shape, and numbers that take the array's type
+# ---- the fast path: arrays of one type and shape, and numbers that take the array's type
 
 _Slots = [_abi.Operand * n for n in range(4)]
 _Inputs = [_abi.MapInput * n for n in range(4)]
-_NAMES = b"a", b"b", b"c"  # of the inputs of expressions; the library reads them during calls
+_NAMES = b"a", b"b", b"c"  # names of expressions' inputs, kept here because the library reads them during calls
 
 
 @functools.lru_cache(maxsize=1024)
 def _plan(name: str, dtype: np.dtype[Any], count: int) -> tuple[int, np.dtype[Any], int, bytes | None]:
-    """Returns the operation's number, the type of its result, that type's number, and for float32 the expression."""
+    """Returns the operation's number, the type of its result, that type's number, and the expression for compute()
+    (float32 only, else None)."""
     result = types_of(OPS[name], *[dtype] * count)[1]
     text = _EXPRESSIONS.get(name) if dtype is FLOAT32 else None
     return OPS[name], result, NUMBERS[result], text.encode() if text else None
@@ -130,7 +132,8 @@ def _inputs_of(given: Sequence[Any]) -> Any:
 
 
 def _quick(name: str, given: Sequence[Any], out: Array | None = None) -> Array | None:
-    """Computes simple cases and returns the result; returns None for all others. `out`: None, or the first operand."""
+    """Computes arrays of one type and shape, and numbers, and returns the result; returns None for all other operands.
+    `out` is None or the first operand."""
     first = given[0] if type(given[0]) is Array else given[-1]
     if type(first) is not Array:
         return None
@@ -176,7 +179,8 @@ def _quick(name: str, given: Sequence[Any], out: Array | None = None) -> Array |
 
 def apply(name: str, *given: Any, out: Array | None = None, dtype: Any = None,
           context: Context | None = None) -> Array:
-    """Computes one operation for every element. `out`: where the result goes; `dtype`: the type of a new result."""
+    """Computes one operation for every element. The result is written to `out`, or to a new array, whose type is
+    `dtype` or follows from the operands."""
     if dtype is None and context is None:
         quick = _quick(name, given, out)
         if quick is not None:
@@ -193,7 +197,7 @@ def apply(name: str, *given: Any, out: Array | None = None, dtype: Any = None,
     assert context is not None
     operands = [_as_operand(one, context) for one in given]
     dtypes = operand_dtypes(name, operands)
-    if out is not None and all(map(is_number, operands)):  # numbers alone: no digit that `out` holds is lost
+    if out is not None and all(map(is_number, operands)):  # numbers alone: keep the precision of `out`
         dtypes = [weak(out.dtype, one) for one in operands]
     number = OPS[name]
     compute_in, result = types_of(number, *dtypes)
@@ -214,7 +218,7 @@ def apply(name: str, *given: Any, out: Array | None = None, dtype: Any = None,
 
 
 def slot_number(slot: Any, name: str, value: Any, dtype: np.dtype[Any]) -> None:
-    """Makes an operand of a Python number, in the given type."""
+    """Fills in an operand for the library: a Python number in the given type."""
     slot.type = NUMBERS[dtype]
     if dtype.kind in "biu":
         slot.whole = _whole(name, value, dtype)
@@ -245,8 +249,8 @@ def cast(a: Array, dtype: Any, copy: bool = True) -> Array:
 
 
 def ufunc(function: Any, method: str, inputs: Sequence[Any], named: dict[str, Any]) -> Any:
-    """Computes NumPy's universal functions on the side where our arrays lie. Returns NotImplemented for functions that
-    the library does not have."""
+    """Computes a universal function of NumPy on the device or host where the Arrays among the inputs lie. Returns
+    NotImplemented for functions that the library does not have."""
     name = UFUNCS.get(function.__name__, function.__name__)
     if not named and method == "__call__" and name in OPS:
         quick = _quick(name, inputs)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Turns texts into vectors with encoders (BERT, RoBERTa and related families) from a folder of sentence-transformers,
-and into tokens; takes steps of fine-tuning."""
+splits texts into tokens, and fine-tunes encoders step by step."""
 from __future__ import annotations
 
 import contextlib
@@ -38,7 +38,7 @@ def _open_tokenizer(folder: Any, max_length: int) -> int:
 
 
 def texts_of(what: str, texts: Any) -> list[str]:
-    """Returns the texts of any iterable."""
+    """Returns the texts of an iterable as a list; raises ArgumentTypeError if an element is no str."""
     if isinstance(texts, (str, bytes)):
         raise ArgumentTypeError(f"{what}: got one {type(texts).__name__}, but a list of texts is expected")
     try:
@@ -52,7 +52,7 @@ def texts_of(what: str, texts: Any) -> list[str]:
 
 
 def encoded(what: str, texts: list[str]) -> list[bytes]:
-    """Returns texts as UTF-8. ArgumentError names a text that has half of a surrogate pair."""
+    """Returns texts as UTF-8. ArgumentError names a text that has one half of a surrogate pair."""
     try:
         return [text.encode() for text in texts]
     except UnicodeEncodeError as error:
@@ -85,7 +85,7 @@ def _tokens(tokenizer: int, texts: list[str],
 
 
 def _int32(what: str, values: Any) -> NDArray[np.int32]:
-    """Returns numbers as int32; refuses those that int32 cannot hold."""
+    """Returns numbers as an int32 array; raises ArgumentError if int32 cannot hold one of them."""
     found = np.asarray(values)
     with np.errstate(invalid="ignore"):
         made = np.ascontiguousarray(found, np.int32) if found.dtype.kind in "iufb" else None
@@ -99,8 +99,8 @@ _Self = TypeVar("_Self", bound="_Folder")
 
 
 class _Folder(InThisProcess):
-    """A model folder: its tokenizer, and its weights once they are needed. Threads take turns, because the library
-    accepts one call at a time for an encoder or a trainer."""
+    """A model folder: its tokenizer, and its weights, which are opened at their first use. Threads take turns, because
+    the library accepts one call at a time for an encoder or a trainer."""
 
     def __init__(self, folder: Any, max_length: int, threads: int):
         self._tokenizer = self._model = 0
@@ -111,8 +111,8 @@ class _Folder(InThisProcess):
 
     @contextlib.contextmanager
     def _call(self) -> Iterator[None]:
-        """Takes a turn. A progress function that asks for another turn is refused, because it would wait for its own
-        call."""
+        """Keeps other threads from calling the library for this folder during the block. A call from the progress
+        function of a running call raises ArgumentError, because it would wait for itself."""
         with self._turn:
             if self._busy:
                 raise ArgumentError(f"{type(self).__name__}: called by the progress function of its own "
@@ -145,12 +145,12 @@ class _Folder(InThisProcess):
 
     @property
     def width(self) -> int:
-        """How many numbers a vector has."""
+        """The number of elements of a vector."""
         with self._turn:
             return int(lib.clv_model_get_config(self._weights()).contents.output)
 
     def close(self) -> None:
-        """Waits for calls of other threads; a second call does nothing."""
+        """Waits for calls of other threads and frees the model; a second close() does nothing."""
         with self._call():
             self._end()
 
@@ -186,7 +186,7 @@ def tokenize(folder: str | os.PathLike[str], texts: Sequence[str], *, max_length
 
 
 class Encoding(_Folder):
-    """A folder whose texts become vectors on the context's devices."""
+    """A model folder with an encoder, which turns texts into vectors on the context's devices."""
 
     def __init__(self, folder: Any, max_length: int, batch_tokens: int, half: bool, threads: int,
                  context: Context | None):
@@ -207,7 +207,7 @@ class Encoding(_Folder):
 
     def _vectors(self, what: str, texts: list[str], report: Report | None,
                  progress: Progress) -> NDArray[np.float32]:
-        """Computes vectors; the caller is within _call()."""
+        """Returns the vectors of texts; the caller must be inside a _call() block."""
         if not self._encoder:
             raise ArgumentError(f"{type(self).__name__}: it is closed")
         self.context.check_process()
@@ -247,7 +247,7 @@ class Encoder(Encoding):
     folder        the model folder
     max_length    largest number of tokens of a text; 0: the folder's limit
     batch_tokens  number of tokens that are computed together; 0: automatic
-    half          devices keep matrices as fp16; the cosine to fp32's vectors is 0.9999
+    half          devices keep matrices as fp16; the vectors then have a cosine of 0.9999 with those of fp32
     threads       number of the tokenizer's threads; 0: all cores that this process may use
 
     Raises FileError, FormatError (the message says what was found and what was expected), MemoryError.
@@ -262,9 +262,9 @@ class Encoder(Encoding):
               progress: Progress = None) -> NDArray[np.float32]:
         """Turns texts into vectors: float32 [texts, width], or [width] for one str.
 
-        Texts are not padded, and a text's vector does not depend on the other texts. `prompt` is put before every text,
-        or the model's prompt of the name `prompt_name`, or else the model's default prompt if it has one. Warns if
-        texts are longer than max_length and are cut.
+        Texts are not padded, and a text's vector does not depend on the other texts. Every text is preceded by
+        `prompt`, else by the model's prompt named `prompt_name`, else by the model's default prompt if there is one.
+        Warns if texts are longer than max_length and are cut.
 
         Raises DeviceError, CancelledError. Ctrl-C ends the call.
         """
@@ -291,7 +291,7 @@ class Encoder(Encoding):
         return text("prompt", prompt)
 
     def _skip(self, prompt: str) -> None:
-        """Has the pooling leave out the tokens of the prompt, if that is the model's rule."""
+        """Leaves the tokens of the prompt out of the pooling if the model's configuration says so."""
         tokens = ctypes.c_size_t()
         if prompt and lib.clv_model_get_config(self._weights()).contents.skips_prompt:
             raw = encoded("prompt", [prompt])[0]
@@ -305,9 +305,9 @@ class Encoder(Encoding):
                normalize_embeddings: bool = False, truncate_dim: int | None = None) -> NDArray[Any]:
         """Does the same as embed(), with the arguments of SentenceTransformer.encode.
 
-        `batch_size` is accepted but not needed, because texts of equal length share a batch of `batch_tokens`.
-        Arguments that would give another result than sentence-transformers are refused: tensors, token embeddings,
-        devices (give a context to Encoder). `truncate_dim` keeps the first numbers of each vector,
+        `batch_size` is accepted but has no effect, because texts of equal length share a batch of `batch_tokens`.
+        Arguments that would make the result differ from that of sentence-transformers are refused: tensors, token
+        embeddings, devices (give a context to Encoder). `truncate_dim` keeps the first numbers of each vector,
         `normalize_embeddings` then makes its length 1, and `precision` then converts it to fewer bits, as
         quantize_embeddings() does.
         """
@@ -341,11 +341,11 @@ class Encoder(Encoding):
         return self.encode(sentences, **named)
 
     def encode_query(self, sentences: Sequence[str] | str, **named: Any) -> NDArray[np.float32]:
-        """As encode(), with the model's prompt "query" if it has one, as in SentenceTransformer."""
+        """Does the same as encode() with the model's prompt "query" if there is one, as in SentenceTransformer."""
         return self._encode_as(("query",), sentences, named)
 
     def encode_document(self, sentences: Sequence[str] | str, **named: Any) -> NDArray[np.float32]:
-        """As encode(), with the first prompt of "document", "passage" and "corpus" that the model has, if any."""
+        """Does the same as encode() with the first prompt of "document", "passage" and "corpus" that the model has."""
         return self._encode_as(("document", "passage", "corpus"), sentences, named)
 
     @staticmethod
@@ -380,8 +380,8 @@ def embed(folder: str | os.PathLike[str], texts: Sequence[str] | str, *, report:
 
 
 class TrainResult(NamedTuple):
-    """Mean loss, length of the gradient, number of texts (or pairs) that counted, and number of those that were right.
-    """
+    """The result of a step: the mean loss, the length of the gradient, the number of texts (or pairs) in the loss, and
+    how many of them were predicted correctly."""
     loss: float
     gradient_length: float
     counted: int
@@ -416,19 +416,19 @@ class Trainer(_Folder):
 
     @property
     def steps(self) -> int:
-        """How many steps were taken so far, including those before the state that restore() read."""
+        """The number of steps so far, including the steps before the state that restore() read."""
         with self._turn:
             return int(lib.clv_trainer_steps(self._open()))
 
     @property
     def device(self) -> str:
-        """Where it computes: the label of a device, or "host"."""
+        """Where the trainer computes: the label of a device, or "host"."""
         with self._turn:
             return take_word(lib.clv_trainer_device(self._open()))
 
     @property
     def checked(self) -> tuple[int, int]:
-        """How many steps were compared with plain C, and how many of them were repeated."""
+        """The number of steps that were compared with plain C, and the number of these steps that were repeated."""
         repeated = ctypes.c_uint64()
         with self._turn:
             return int(lib.clv_trainer_checked(self._open(), ctypes.byref(repeated))), repeated.value
@@ -466,7 +466,7 @@ class Trainer(_Folder):
         return self.run_rows(self.tokenize(texts), labels, rate)
 
     def evaluate(self, texts: Sequence[str], labels: Any = None) -> TrainResult:
-        """Returns loss and hits; nothing is learnt."""
+        """Returns the loss and the number of correct predictions on these texts; the weights do not change."""
         return self.run_rows(self.tokenize(texts), labels)
 
     def _to_file(self, function: Any, path: str | os.PathLike[str],
@@ -484,11 +484,11 @@ class Trainer(_Folder):
         self._to_file(lib.clv_trainer_write, path, metadata)
 
     def save(self, path: str | os.PathLike[str], metadata: Mapping[str, str] | None = None) -> None:
-        """Saves all that the next step depends on; see restore()."""
+        """Writes the weights and the state of the optimizer, from which restore() continues."""
         self._to_file(lib.clv_trainer_save, path, metadata)
 
     def restore(self, path: str | os.PathLike[str]) -> None:
-        """Continues from where save() was called."""
+        """Reads the state that save() wrote; the next step continues from it."""
         with self._turn:
             check(lib.clv_trainer_restore(self._open(), os.fsencode(file_path("path", path))))
 

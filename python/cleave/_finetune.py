@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Trains a model on examples: does what `cleave finetune` does, from Python. The order of the examples, the rates and
-so the bytes of the result are those of the command."""
+"""Trains a model on examples: does what `cleave finetune` does, from Python. The order of the examples and the rates,
+and therefore the bytes of the result, are the same as the command's."""
 from __future__ import annotations
 
 import hashlib
@@ -26,7 +26,7 @@ Label = Union[str, int]
 
 
 class FinetuneResult(NamedTuple):
-    """What finetune() did: the losses of the steps of this run (after step `resumed_at`), the results on
+    """The result of finetune(): the losses of the steps of this run (after step `resumed_at`), the results on
     the validation examples after each epoch, the names of the classes by number, the device, and the
     confusion matrix after the last epoch. The matrix is uint64 [classes, classes]: rows are the labels,
     and columns are the predictions. It is None without validation examples, and for pairs."""
@@ -47,7 +47,7 @@ class FinetuneResult(NamedTuple):
 
 
 class _Examples:
-    """Rows of tokens: one row per example with a label, or two rows per example."""
+    """The examples as rows of tokens: one row and a label per example, or two rows per example for pairs."""
 
     def __init__(self, trainer: Trainer, texts: Sequence[str], others: Sequence[str] | None,
                  labels: NDArray[Any] | None):
@@ -119,7 +119,8 @@ def _names(labels: Any) -> list[Label]:
 
 
 def _classes(labels: list[Label]) -> dict[Label, int]:
-    """Numbers the classes in the order of their names (by bytes) or numbers, whatever the order of the texts."""
+    """Returns a number for each class: str labels are sorted by their bytes, int labels by value, so that the numbers
+    do not depend on the order of the texts."""
     names = sorted(set(labels), key=lambda one: one.encode() if isinstance(one, str) else one)
     if len(names) < 2:
         raise FormatError(f"finetune: every text has the label {names[0]!r}, but two labels are needed"
@@ -135,7 +136,8 @@ def _numbers(labels: list[Label], classes: dict[Label, int]) -> NDArray[np.int32
 
 
 def _write_folder(source: str, target: str, classes: list[str], trainer: Trainer) -> None:
-    """Writes a folder like the model's, with new weights, which come last. Every file is complete or absent."""
+    """Writes a model folder with the files of `source` and the new weights, which are written last. Every file is
+    complete or absent."""
     def put(name: str, data: bytes) -> None:
         path = os.path.join(target, name)
         os.makedirs(os.path.dirname(path), exist_ok=True)
@@ -236,7 +238,7 @@ def _learn(plan: _Plan, trainer: Trainer, examples: _Examples, validation: _Exam
             found.append(tested)
 
     if trainer.steps and trainer.steps % plan.each == 0:
-        test()  # what was interrupted may be that
+        test()  # an earlier run may have ended between the epoch's last step and its test
     while trainer.steps < plan.steps:
         step = trainer.steps
         if step // plan.each != epoch:
@@ -252,7 +254,7 @@ def _learn(plan: _Plan, trainer: Trainer, examples: _Examples, validation: _Exam
         ended, last = trainer.steps % plan.each == 0, trainer.steps == plan.steps
         due = ended or (save_every and trainer.steps % save_every == 0)
         saved = due and not (last and validation is None)
-        if saved:  # before a test, which may fail
+        if saved:  # before the test, because a test may fail
             save()
         if ended:
             test()
@@ -278,30 +280,30 @@ def finetune(folder: str | os.PathLike[str], texts: Sequence[str], targets: Sequ
     Parameters
     ----------
     folder      a model folder, as for Encoder
-    texts       what to learn from
+    texts       the texts to learn from
     targets     task "classes": the class of each text, str or int. The model becomes a BertForSequenceClassification,
                 which Classifier and transformers read with the same results; the names of the classes are in id2label
-                of config.json. Task "pairs": the text that belongs to each text; those of the other texts in its batch
-                do not
+                of config.json. Task "pairs": the text that belongs to each text; the targets of the other texts in
+                the batch count as texts that do not belong to it
     output      folder for the model; an interrupted run leaves its state there, checkpoint.safetensors
-    epochs      how often every example is seen
+    epochs      how many times all examples are learnt from
     batch_size  number of examples in a step
     rate, warmup, schedule   the highest learning rate, the share of the steps in which it rises, and "linear" (it then
                 falls to 0) or "constant"
     optimizer   "adamw" or "sgd"
-    momentum    for "sgd"
+    momentum    momentum of "sgd"
     decay       weight decay
-    clip        longer gradients are shortened to this length; 0: never
-    scale       factor of the cosines of pairs
-    freeze      the embeddings and this many of the first layers do not learn; 0: all learn. All layers can be frozen
-                only for classes
-    seed        for the order of the examples and the first weights
+    clip        gradients whose length exceeds `clip` are scaled to that length; 0: never
+    scale       factor by which the cosines of pairs are multiplied in the loss
+    freeze      number of first layers that do not learn; the embeddings do not learn either. 0: everything learns. All
+                layers can be frozen only for classes
+    seed        determines the order of the examples and the initial weights of new layers
     validation  (texts, targets) to test with after every epoch
     save_every  number of steps between two states on disk; 0: at the end of each epoch
     resume      continue from the state in `output`, with the same arguments; the result has the same bytes
-    block_tokens  a batch of at least twice as many tokens is cut into blocks of at least so many, which equal devices
-                share; 0: 4096
-    progress    called with (steps done, all steps); the state is saved if it cancels, and at Ctrl-C
+    block_tokens  least number of tokens of a block. A batch of at least 2 * block_tokens is cut into blocks, which
+                equal devices share; 0: 4096
+    progress    called with (steps done, all steps); if it cancels, and at Ctrl-C, the state is saved
 
     Raises ArgumentError, FormatError (labels, or the state of another run), FileError, DeviceMemoryError,
     CancelledError, DeviceError.
@@ -365,7 +367,7 @@ def finetune(folder: str | os.PathLike[str], texts: Sequence[str], targets: Sequ
                             lambda: trainer.save(state, {"cleave.run": run}), save_every, watch,
                             losses, confusion)
             if watch.failure or trainer.steps < plan.steps:
-                watch.done(0)  # what the progress function raised, or the interrupt
+                watch.done(0)  # raises what the progress function raised, or the interrupt
                 if not watch.signals:
                     raise CancelledError(f"finetune: cancelled after step {trainer.steps} of "
                                          f"{plan.steps}; resume=True continues from {state}")

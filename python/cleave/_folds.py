@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reductions along axes: float32 by clv_reduce, whose sums are compensated, all other types by clv_array_fold."""
+"""Computes reductions along axes: of float32 by clv_reduce, whose sums are compensated, and of all other types by
+clv_array_fold."""
 from __future__ import annotations
 
 import math
@@ -37,7 +38,8 @@ def _fold(what: str, a: Array, axes: tuple[int, ...], keepdims: bool, dtype: Any
 
 
 def _reduced(what: str, a: Array, axis: Any, keepdims: bool) -> Array | None:
-    """Reduces float32 along one axis or over all elements, on the faster side; returns None for other cases."""
+    """Reduces a float32 array along one axis or over all elements, on host or device, whichever is faster. Returns None
+    for arrays and axes that clv_reduce does not accept."""
     one = axis if axis is None or hasattr(axis, "__index__") else axis[0] if len(axis) == 1 else ()
     if a.dtype is not FLOAT32 or not a.is_whole or one == ():
         return None
@@ -62,7 +64,7 @@ def _sums(what: str, a: Array, axis: Any, keepdims: bool, dtype: Any) -> Array:
 
 
 def sum(a: Array, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Array:
-    """Computes sums along axes: small integers and bool in 64 bits, other types in their own type."""
+    """Computes sums along axes. Sums of small integers and of bool have 64 bits, and other sums the type of `a`."""
     return _sums("sum", a, axis, keepdims, dtype)
 
 
@@ -110,7 +112,7 @@ def _count(a: Array, axes: tuple[int, ...]) -> int:
 
 
 def mean(a: Array, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Array:
-    """Computes means along axes; those of integers in float64."""
+    """Computes means along axes; the means of integers are float64."""
     a = _floats(a, dtype)
     made = _reduced("mean", a, axis, keepdims)
     if made is not None:
@@ -122,7 +124,7 @@ def mean(a: Array, axis: Any = None, dtype: Any = None, keepdims: bool = False) 
 
 
 def var(a: Array, axis: Any = None, dtype: Any = None, correction: float = 0, keepdims: bool = False) -> Array:
-    """Computes variances along axes: the sum of |x - mean|^2, divided by the number of elements less `correction`."""
+    """Computes variances along axes: the sum of |x - mean|^2, divided by (number of elements - `correction`)."""
     a = _floats(a, dtype)
     if not correction:
         made = _reduced("var", a, axis, keepdims)
@@ -164,7 +166,7 @@ def _place(what: str, a: Array, axis: Any, keepdims: bool) -> Array:
 
 
 def ramp(count: int, context: Any) -> Array:
-    """Returns 0, 1, 2, ... as int64."""
+    """Returns the `count` int64 numbers 0, 1, 2, ..."""
     out = new_array(context, (count,), INT64)
     return apply("ramp", 0, 1, out=out, context=context) if count else out
 

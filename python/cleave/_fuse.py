@@ -21,8 +21,8 @@ from ._library import check, lib
 from ._operators import Operators
 from .errors import ArgumentError, ArgumentTypeError, ShapeError
 
-_NUMBERS = 4  # parameters of a kernel that are numbers
-_KNOWN = 64  # traces that a fused function keeps
+_NUMBERS = 4  # the most parameters of a kernel that are numbers
+_KNOWN = 64  # the most traces that a fused function keeps
 _ROLES = {"input": 0, "output": 1, "type": 2}
 _OPENCL = {"char": "int8", "uchar": "uint8", "short": "int16", "ushort": "uint16", "int": "int32", "uint": "uint32",
            "long": "int64", "ulong": "uint64", "half": "float16", "float": "float32", "double": "float64",
@@ -30,7 +30,7 @@ _OPENCL = {"char": "int8", "uchar": "uint8", "short": "int16", "ushort": "uint16
 
 
 class _Program:
-    """A program of the library for inputs of given types."""
+    """A program that the library compiled from statements, for inputs and outputs of given types."""
     __slots__ = ("handle", "inputs", "outputs")
 
     def __init__(self, code: str, inputs: Sequence[tuple[str, np.dtype[Any]]],
@@ -51,7 +51,8 @@ class _Program:
             lib.clv_fuse_free(self.handle)
 
     def run(self, what: str, given: Sequence[Any], outs: Sequence[Array | None], context: Context) -> list[Array]:
-        """Runs the kernel on arrays and numbers, and returns arrays."""
+        """Runs the kernel on arrays and numbers. Writes to the arrays of `outs`, with a new array for each None, and
+        returns them."""
         shape = broadcast(what, [one.shape if isinstance(one, Array) else () for one in given])
         for out in outs:
             if out is not None and out.shape != shape:
@@ -74,7 +75,7 @@ class _Program:
 class _Parameter(NamedTuple):
     type: str
     name: str
-    dtype: np.dtype[Any] | None  # None: whichever the argument has
+    dtype: np.dtype[Any] | None  # None: the type of the argument
 
 
 def _parameters(what: str, given: str, kinds: str) -> list[_Parameter]:
@@ -111,10 +112,10 @@ class ElementwiseKernel:
 
     A call takes one argument per input, and may take arrays for the outputs after them. Arguments are Arrays, numbers,
     or NumPy arrays, which are copied to the device; they broadcast. The host interprets the program if that is faster,
-    or if no device works; this needs no compiler.
+    or if no device works; interpreting needs no compiler.
 
     Raises FormatError and UnsupportedError (with the line and column in the operation), ArgumentError, ShapeError. If
-    all types are named, the text is checked at once, else at the first call with new types.
+    all types are named, ElementwiseKernel() itself checks the text, else the first call with new types does.
     """
 
     def __init__(self, in_params: str, out_params: str, operation: str, name: str = "kernel"):
@@ -142,7 +143,8 @@ class ElementwiseKernel:
         return found
 
     def _types(self, given: Sequence[Any]) -> dict[str, np.dtype[Any]]:
-        """Returns what the letters stand for: the types of arrays, or else of numbers."""
+        """Returns the type that each letter stands for: that of the arrays among its arguments, else that of the
+        numbers."""
         types: dict[str, np.dtype[Any]] = {}
         for numbers in (False, True):
             for parameter, one in zip(self.in_params, given):
@@ -183,17 +185,18 @@ class ElementwiseKernel:
         return f"<cleave.ElementwiseKernel {self.name}>"
 
 
-# ---- fuse: a Python function, called once per types with symbols in place of arrays
+# ---- fuse: a Python function, called once per combination of types with symbols in place of arrays
 
 class _Trace:
-    """The statements that a function's operations become."""
+    """Collects the statements and the numbers of a kernel while the traced function runs."""
 
     def __init__(self) -> None:
         self.lines: list[str] = []
         self.numbers: list[tuple[Any, np.dtype[Any]]] = []
 
     def number(self, value: Any, dtype: np.dtype[Any]) -> str:
-        """Returns a parameter of the kernel, or a part of its text once there are several."""
+        """Returns the text that stands for a number: the name of a parameter of the kernel, or the number itself once
+        the kernel has as many parameters as it may have."""
         for i, (known, its) in enumerate(self.numbers):
             if repr(known) == repr(value) and its == dtype:
                 return f"n{i}"
@@ -213,7 +216,7 @@ def _no_array(what: str) -> TypeError:
 
 
 class Symbol(Operators):
-    """What a fused function gets in place of an array: its operators record what they are to compute."""
+    """Stands for an array in a fused function that is traced: its operators append statements to the trace."""
     __slots__ = ("trace", "name", "dtype")
     __array_priority__ = 2000
 
@@ -227,7 +230,7 @@ class Symbol(Operators):
         return _noted(name, (other, self))
 
     def _become(self, name: str, other: Any) -> Any:
-        return _noted(name, (self, other))  # the function's name for it, not the caller's array
+        return _noted(name, (self, other))  # a new symbol; the caller's array stays as it is
 
     def _folded(self, what: str, *_arguments: Any, **_named: Any) -> Any:
         raise _no_array(f"{what}()")
@@ -244,18 +247,18 @@ class Symbol(Operators):
         return self
 
     def astype(self, dtype: Any, copy: bool = True) -> "Symbol":
-        """Returns the numbers in another type."""
+        """Returns a symbol for the elements converted to another type."""
         dtype = dtype_from(dtype)
         return self.trace.add(f"({dtype}){self.name}", dtype)
 
     @property
     def real(self) -> Any:
-        """The real parts."""
+        """A symbol for the real parts."""
         return self._op("real")
 
     @property
     def imag(self) -> Any:
-        """The imaginary parts."""
+        """A symbol for the imaginary parts."""
         return self._op("imag")
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **named: Any) -> Any:
@@ -294,20 +297,20 @@ def _noted(name: str, operands: Sequence[Any]) -> Any:
     operands = [one.item() if isinstance(one, np.generic) else one for one in operands]
     dtypes = operand_dtypes(name, operands)
     result = types_of(OPS[name], *dtypes)[1]
-    if name == "pow" and type(operands[1]) is int and 2 <= operands[1] <= 4:  # as products
+    if name == "pow" and type(operands[1]) is int and 2 <= operands[1] <= 4:  # computed as a product
         return trace.add(f"{operands[0].name} ** {operands[1]}", result)
     words = [one.name if isinstance(one, Symbol) else trace.number(one, dtype)
              for one, dtype in zip(operands, dtypes)]
     return trace.add(f"{_LIBRARY.get(name, name)}({', '.join(words)})", result)
 
 
-#: The library's names of operations that have other ones in Python.
+#: The library's name of each operation that has a different name in Python.
 _LIBRARY = {"bitwise_and": "bit_and", "bitwise_or": "bit_or", "bitwise_xor": "bit_xor", "bitwise_invert": "bit_not",
             "bitwise_left_shift": "shift_left", "bitwise_right_shift": "shift_right", "negative": "negate"}
 
 
 class _Fused:
-    """A function whose operations become one kernel."""
+    """A function that fuse() decorated: it keeps one traced program per combination of argument types and numbers."""
 
     def __init__(self, function: Callable[..., Any]):
         self.function, self.name = function, getattr(function, "__name__", "function")
@@ -352,7 +355,7 @@ class _Fused:
 
 
 def fuse(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A decorator that turns the operations of a function on arrays into one kernel, which reads and writes every array
+    """Decorates a function on arrays, so that all its operations run as one kernel, which reads and writes every array
     once.
 
     >>> @fuse
@@ -362,9 +365,9 @@ def fuse(function: Callable[..., Any]) -> Callable[..., Any]:
 
     The function is called once per combination of types and numbers among its arguments, with symbols in place of the
     arrays. It may use operators, NumPy's functions that work element by element (np.exp, np.where, np.clip), astype()
-    and numbers. It must not look at elements: `if` on them, indices and sums are not possible. Whatever else Python
-    computes in the function is fixed at that first call. Results have the types that the operations have one by one. A
-    new number costs another trace of the function (some 0.1 ms), but no new kernel.
+    and numbers. It must not depend on the values of elements: `if` on elements, indices and sums are not possible.
+    Whatever else Python computes in the function is fixed at its first call. Results have the same types as without
+    fuse. A new number costs another trace of the function (some 0.1 ms), but no new kernel.
 
     Raises TypeError (the function needs elements), UnsupportedError, ShapeError, ArgumentError.
     """

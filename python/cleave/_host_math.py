@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Operations that the library does not have: NumPy computes them on the host, and the results come back as arrays."""
+"""Computes operations that the library does not have by NumPy on the host, and returns the results as Arrays."""
 from __future__ import annotations
 
 from typing import Any, Callable
@@ -11,7 +11,8 @@ from ._elementwise import context_of
 
 
 def on_host(function: Callable[..., Any], *given: Any, **named: Any) -> Any:
-    """Calls a function of NumPy with arrays copied to the host; its results become arrays of their context."""
+    """Calls a NumPy function with copies of the Arrays on the host, and returns its results as Arrays of the same
+    context."""
     context = context_of(given)
     result = function(*(one.numpy() if isinstance(one, Array) else one for one in given), **named)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parts of arrays: views by slices and integers, elements by masks and arrays of integers."""
+"""Reads and writes parts of arrays: views by slices and integers, and elements by masks and arrays of integers."""
 from __future__ import annotations
 
 import ctypes
@@ -41,7 +41,7 @@ def _expand(a: Array, key: Any) -> list[Any]:
 
 
 def _integer(one: Any) -> int | None:
-    """Returns an entry as an index if it is an integer; raises IndexError if it cannot be part of a key."""
+    """Returns an entry of a key as an int, or None if it is an array with axes; raises IndexError if it is neither."""
     if isinstance(one, (Array, np.ndarray)) and one.ndim:
         return None
     try:
@@ -52,8 +52,9 @@ def _integer(one: Any) -> int | None:
 
 
 def _basic(a: Array, parts: Sequence[Any]) -> tuple[Array, list[Any]]:
-    """Returns the view that all slices, integers and new axes of a key give, and a list with an entry for each of its
-    axes: the array of indices that the key has there, else None."""
+    """Applies the slices, integers and new axes of a key, and returns (view, left). `left` has an entry for each axis
+    of the view: the mask or array of indices that remains to be applied there, "mask" for a further axis of a mask, or
+    None."""
     shape: list[int] = []
     strides: list[int] = []
     left: list[Any] = []
@@ -93,7 +94,8 @@ def _basic(a: Array, parts: Sequence[Any]) -> tuple[Array, list[Any]]:
 
 
 def _host_places(v: Array, left: list[Any]) -> tuple[list[int], list[Any]]:
-    """Returns the axes that arrays of places stand for, and these arrays on the host, masks as places."""
+    """Returns the axes of `v` that are indexed by arrays, and for each of them its indices as an int64 array on the
+    host. Masks are converted to indices, and all arrays are broadcast to one shape."""
     axes: list[int] = []
     places: list[Any] = []
     for axis, one in enumerate(left):
@@ -128,7 +130,7 @@ def _arranged(a: Array, parts: Sequence[Any]) -> tuple[Array, int, int, Any]:
     view."""
     v, left = _basic(a, parts)
     given = [one for one in left if one is not None and not isinstance(one, str)]
-    if len(given) == 1 and isinstance(given[0], Array) and given[0].ndim:  # its places may stay where they are
+    if len(given) == 1 and isinstance(given[0], Array) and given[0].ndim:  # one array: it can stay on its device
         at = next(i for i, one in enumerate(left) if one is given[0])
         if given[0].dtype == BOOL:
             return v, at, given[0].ndim, find(given[0])
@@ -136,7 +138,7 @@ def _arranged(a: Array, parts: Sequence[Any]) -> tuple[Array, int, int, Any]:
             return v, at, 1, given[0]
     axes, places = _host_places(v, left)
     at = axes[0]
-    if axes != list(range(at, at + len(axes))):  # NumPy's rule: they come first
+    if axes != list(range(at, at + len(axes))):  # NumPy's rule: the indexed axes come first
         others = [i for i in range(v.ndim) if i not in axes]
         v = transposed(v, axes + others)
         at = 0
@@ -147,12 +149,12 @@ def _arranged(a: Array, parts: Sequence[Any]) -> tuple[Array, int, int, Any]:
 
 
 def transposed(a: Array, axes: Sequence[int]) -> Array:
-    """Returns a view with the axes in that order."""
+    """Returns a view with the axes in the order of `axes`."""
     return view(a, 0, tuple(a.shape[i] for i in axes), tuple(a.strides_[i] for i in axes))
 
 
 def find(a: Array) -> Array:
-    """Returns the indices of all elements that are not 0, row by row."""
+    """Returns the flat indices of all elements that are not 0, in row-major order."""
     made = ctypes.c_void_p()
     a.context.check_process()
     with a.context.held() as handle:
@@ -162,7 +164,8 @@ def find(a: Array) -> Array:
 
 
 def _merged(v: Array, at: int, count: int) -> Array | None:
-    """Returns a view in which `count` axes are one, or None where the strides do not allow it."""
+    """Returns a view in which the `count` axes from axis `at` on are merged into one, or None if their strides do not
+    allow that."""
     shape, strides = v.shape[at:at + count], v.strides_[at:at + count]
     wanted, step = math.prod(shape), None
     for extent, stride in zip(reversed(shape), reversed(strides)):
@@ -191,7 +194,8 @@ def _take_at(v: Array, at: int, count: int, places: Any) -> Array:
 
 
 def take_along(a: Array, axis: int, places: Array) -> Array:
-    """Returns slices along an axis by their indices, which may have any shape."""
+    """Returns the slices of `a` along an axis whose indices are in `places`, an array of any shape that takes the place
+    of the axis."""
     out = new_array(a.context, (*a.shape[:axis], *places.shape, *a.shape[axis + 1:]), a.dtype)
     try:
         with a.context.held() as handle:
@@ -202,7 +206,7 @@ def take_along(a: Array, axis: int, places: Array) -> Array:
 
 
 def get(a: Array, key: Any) -> Array:
-    """a[key]: returns a view, or a copy for masks and arrays of indices."""
+    """Returns a[key]: a view, or a copy if the key contains masks or arrays of indices."""
     parts = _expand(a, key)
     if any(isinstance(one, (Array, np.ndarray)) and (one.ndim or one.dtype == BOOL) for one in parts):
         v, at, count, places = _arranged(a, _all_advanced(parts))
@@ -211,7 +215,7 @@ def get(a: Array, key: Any) -> Array:
 
 
 def _all_advanced(parts: list[Any]) -> list[Any]:
-    """Treats integers beside arrays as arrays of indices too, as NumPy does."""
+    """Returns the entries of a key; if one is an array, integers become arrays of indices, too, as in NumPy."""
     several = sum(isinstance(one, (Array, np.ndarray)) for one in parts) > 0
     return [np.asarray([operator.index(one)]) if several and not isinstance(one, (slice, type(None), Array, np.ndarray))
             else np.asarray(one.numpy() if isinstance(one, Array) else one).reshape(1)
@@ -219,7 +223,7 @@ def _all_advanced(parts: list[Any]) -> list[Any]:
 
 
 def put(a: Array, key: Any, value: Any) -> None:
-    """a[key] = value, also through views."""
+    """Computes a[key] = value; if `a` is a view, the array that it shares elements with changes."""
     from ._elementwise import apply
     parts = _expand(a, key)
     if not is_number(value) and not isinstance(value, Array):
@@ -243,7 +247,7 @@ def put(a: Array, key: Any, value: Any) -> None:
     if whole is None:
         from ._shapes import reshape
         whole = reshape(v, (*v.shape[:at], math.prod(v.shape[at:at + count]), *v.shape[at + count:]))
-    places = _as_places(a, places)  # has to live until the call ends
+    places = _as_places(a, places)  # a reference to the array of indices, which has to exist until the call ends
     try:
         with a.context.held() as handle:
             check(lib.clv_array_put_at(handle, whole.handle, at, places.handle, values.handle))
@@ -280,7 +284,8 @@ def _write(target: Array, value: Any) -> None:
 
 
 def _fitting(value: Any, target: Array) -> Any:
-    """Returns a Python number in a type that has room for it; the library then converts it to the array's type."""
+    """Returns a value that is to be stored in `target`; a Python integer is returned in a type that can hold it, which
+    the library then converts to the array's type."""
     if is_number(value) and target.dtype.kind not in "biuc" and isinstance(value, (bool, int)):
         return float(value)
     if isinstance(value, int) and target.dtype.kind == "u" and value >= 1 << 63:

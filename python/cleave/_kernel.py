@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The caller's own OpenCL C: a kernel, and the kinds of its arguments."""
+"""Kernels in OpenCL C that the caller writes, and the kinds of arguments that they take."""
 from __future__ import annotations
 
 import ctypes
@@ -16,8 +16,8 @@ from ._check import given, text, whole
 from ._signature import Parameter, as_parameter, parameters
 from .errors import ArgumentError, ArgumentTypeError, ShapeError
 
-# The library knows programs by the address of their source, for as long as a context lives: what
-# was once handed over stays.
+# The library identifies a program by the address of its source as long as a context exists, so source texts are never
+# freed.
 _sources: dict[tuple[bytes, bytes], _abi.Source] = {}
 _names: dict[str, bytes] = {}
 
@@ -46,10 +46,10 @@ class Kernel:
 
     Parameters
     ----------
-    source   OpenCL C 1.2; `#include "common/x.clh"` finds the library's own headers
+    source   OpenCL C 1.2; `#include "common/x.clh"` includes a header of the library
     name     name of the kernel function
-    defines  integers by name, as -D NAME=value; at most 16
-    file     the name of the text in build logs
+    defines  at most 16 integers by name, passed to the compiler as -D NAME=value
+    file     the name by which build logs refer to the source text
 
     A device compiles the kernel when it first needs it; the result is kept in memory and on disk. The text itself is
     never freed, so make each kernel once, and do not make kernels with new texts in a loop.
@@ -103,7 +103,7 @@ def _kernel_again(source: str, name: str, defines: dict[str, int], file: str) ->
 
 
 class Shared:
-    """An array that every item sees whole; it is copied once to each device."""
+    """An argument of map(): an array that every item may read as a whole; it is copied once to each device."""
 
     def __init__(self, array: Any):
         self.typed = hasattr(array, "dtype")
@@ -116,10 +116,10 @@ class Shared:
 
 
 class Out:
-    """A result: `shape` elements of `dtype` for each item; map() returns [items, *shape]."""
+    """An argument of map() for a result with `shape` elements of `dtype` per item; map() returns [items, *shape]."""
 
     def __init__(self, dtype: Any = np.float32, shape: int | tuple[int, ...] = ()):
-        self.dtype = np.dtype(dtype).newbyteorder("=")  # as devices write
+        self.dtype = np.dtype(dtype).newbyteorder("=")  # devices write native byte order
         self.shape = extents("Out", shape)
         self.item_bytes: int = self.dtype.itemsize * math.prod(self.shape)
         if self.dtype.hasobject or self.item_bytes < 1:
@@ -147,7 +147,7 @@ class _Number:
         return f"cleave.{self.name}"
 
 
-#: `uint` arguments: the chunk's first item, and how many items it has.
+#: Arguments of map() for `uint` parameters: the number of the chunk's first item, and its number of items.
 FIRST, COUNT = _Number("FIRST"), _Number("COUNT")
 
 _SCALARS: dict[np.dtype[Any], Any] = {np.dtype(kind): kind for kind in (
@@ -156,15 +156,16 @@ _SCALARS: dict[np.dtype[Any], Any] = {np.dtype(kind): kind for kind in (
 
 
 def scalar(value: Any, what: str, parameter: Parameter | None) -> Any:
-    """Returns a number as the kernel gets it, a ctypes object. NumPy's numbers keep their type. Python's get the type
-    that the kernel's text names, else an int becomes `int` and a float `float`. None: this is not a number."""
+    """Returns a number as a ctypes object of the type that is passed to the kernel, or None if `value` is not a number.
+    NumPy's numbers keep their type. Python's numbers get the type that the kernel's text names; if the text does not
+    show it, an int becomes `int` and a float `float`."""
     if isinstance(value, np.ndarray) and value.ndim == 0:
         value = value[()]
     if isinstance(value, (bool, np.bool_)):
         raise ArgumentError("map: a bool cannot be a kernel argument; pass np.int32")
     if parameter and isinstance(value, (int, float, np.number)):
         value = as_parameter(what, parameter, value)
-    if isinstance(value, np.generic):  # np.float64 is a Python float as well
+    if isinstance(value, np.generic):  # before the checks for Python's types, because np.float64 is a float
         kind = _SCALARS.get(value.dtype)
         if kind is None:
             raise ArgumentError(f"map: {value.dtype} cannot be a kernel argument")
