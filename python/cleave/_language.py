@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Language models: continue texts, answer questions, give scores."""
+"""Continues texts, answers conversations and computes scores of tokens with language models."""
 from __future__ import annotations
 
 import contextlib
@@ -36,7 +36,7 @@ def _sampling(temperature: float, top_k: int, top_p: float, min_p: float, repeat
 
 
 class _Text:
-    """One text of a model, while it is written."""
+    """A text that a model writes: its prompt and the options for continuing it."""
 
     def __init__(self, model: LanguageModel, ids: list[int], max_tokens: int, sampling: Any,
                  stop: Sequence[str], ignore_end: bool, lookup: int = 0):
@@ -50,7 +50,7 @@ class _Text:
         self.ended = False
 
     def write(self, hear: Any) -> str:
-        """Writes the whole text and passes its pieces to `hear`."""
+        """Returns the text that continues the prompt, and calls `hear` with each piece as soon as it is written."""
         with self._model._sequence() as sequence:
             self.feed(sequence)
 
@@ -71,12 +71,12 @@ class _Text:
                 lib.clv_free(written.text)
 
     def feed(self, sequence: int) -> None:
-        """Feeds the prompt to a sequence."""
+        """Appends the tokens of the prompt to a sequence of the library."""
         feed = (ctypes.c_int32 * len(self._ids))(*self._ids)
         check(lib.clv_sequence_feed(sequence, feed, len(self._ids), None))
 
     def writing(self, heard: Any) -> Any:
-        """Returns the library's options for continuing the text."""
+        """Returns the library's options for continuing the text; `heard` is its callback for pieces."""
         return _abi.Writing(
             size=ctypes.sizeof(_abi.Writing), tokens=self._tokens,
             sampling=ctypes.pointer(self._sampling),
@@ -84,7 +84,7 @@ class _Text:
             ignore_end=self._ignore_end, piece=heard, lookup=self._lookup)
 
     def stream(self) -> Iterator[str]:
-        """Yields the pieces as a thread makes them; the text ends when nobody reads it any more."""
+        """Yields the pieces of the text while another thread writes it. Closing the iterator ends the writing."""
         pieces: queue.Queue[str | BaseException | None] = queue.Queue()
 
         def work() -> None:
@@ -110,7 +110,7 @@ class _Text:
 
 
 def _write_together(model: LanguageModel, texts: Sequence[_Text]) -> list[str]:
-    """Writes all of these texts, one token of each at a time."""
+    """Continues all texts together: each step writes one token of each text. Returns the texts."""
     count = len(texts)
     written = [_abi.Written(size=ctypes.sizeof(_abi.Written)) for _ in texts]
     with contextlib.ExitStack() as stack:
@@ -135,9 +135,9 @@ class LanguageModel(InThisProcess):
 
     Its architecture is llama, mistral, qwen2 or qwen3. Quantised weights stay quantised on the context's devices.
     `tokens` is the largest number of tokens of a text, the prompt included (0: the model's limit, at most 4096).
-    `half_cache` keeps keys and values as fp16. `int8` rounds the vectors that matrices are multiplied with to 8 bits
-    for new tokens, which is faster on CPUs with AVX2 and changes scores by up to 0.8. Threads may share a model; they
-    take turns.
+    `half_cache` keeps keys and values as fp16. `int8` rounds the vectors that are multiplied by the matrices to 8
+    bits while new tokens are computed, which is faster on CPUs with AVX2 and changes scores by up to 0.8. Threads may
+    share a model; they take turns.
 
     Raises FileError, FormatError, UnsupportedError, ArgumentError, DeviceMemoryError.
     """
@@ -231,8 +231,8 @@ class LanguageModel(InThisProcess):
         Tokens are drawn from the top_k most likely ones; of these, from the fewest whose probabilities sum to top_p; of
         these, from those with at least min_p of the highest probability; by softmax(score / temperature). Temperature 0
         takes the most likely token. The same seed gives the same text; without a seed, a random one is used. With
-        lookup=N, up to N tokens (at most 7) are guessed from what followed the same words earlier: the text is the
-        same, and texts that repeat themselves are written faster.
+        lookup=N, up to N tokens (at most 7) are guessed from the tokens that followed the same words earlier in the
+        text. The text is the same, but texts that repeat themselves are written faster.
         """
         sampling = _sampling(temperature, top_k, top_p, min_p, repeat_penalty, repeat_last, seed)
         made = _Text(self, self.tokenize(prompt), max_tokens, sampling, stop, ignore_end, lookup)
@@ -244,7 +244,7 @@ class LanguageModel(InThisProcess):
                       seed: int | None = None, stop: Sequence[str] = (),
                       ignore_end: bool = False) -> list[str]:
         """Continues several prompts together. Each step makes one token for each text, so that weights are read once
-        for up to 8 texts. Each text is the one that generate() gives with the same options and seed."""
+        for up to 8 texts. Each text is the same as that of generate() with the same options and seed."""
         if isinstance(prompts, str):
             raise ArgumentTypeError("prompts: got a text, but a sequence of texts is expected")
         sampling = _sampling(temperature, top_k, top_p, min_p, repeat_penalty, repeat_last, seed)
@@ -274,7 +274,7 @@ class LanguageModel(InThisProcess):
         return out
 
     def close(self) -> None:
-        """Waits for calls of other threads; a second call does nothing."""
+        """Waits for calls of other threads and frees the model; a second close() does nothing."""
         with self._lock:
             self._lock.wait_for(lambda: not self._users)
             language, self._language = self._language, 0

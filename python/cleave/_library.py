@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds libcleave, loads it, and checks that it is the version that this package describes."""
+"""Finds libcleave, loads it, and checks that it is the version that this package was written for."""
 from __future__ import annotations
 
 import ctypes
@@ -13,23 +13,23 @@ from .errors import BY_STATUS, Error, LibraryError
 from .version import __version__
 
 _HERE = Path(__file__).resolve().parent
-_NUMBERS = __version__.split(".")  # the interface: two numbers before 1.0, then one
+_NUMBERS = __version__.split(".")  # the interface's version: the first two numbers before 1.0, then the first one
 _SONAME = "libcleave.so." + ".".join(_NUMBERS[:2] if _NUMBERS[0] == "0" else _NUMBERS[:1])
 
 
 def candidates() -> Iterator[str]:
-    """Returns where the library may be, the best place first; $CLEAVE_LIBRARY alone if it is set."""
+    """Yields the paths and names under which to open the library, in order; only $CLEAVE_LIBRARY if it is set."""
     given = os.environ.get("CLEAVE_LIBRARY")
     if given:
         yield given
         return
     folders = [_HERE / "bundle" / "lib", _HERE]
-    if (_HERE.parent.parent / "include" / "cleave" / "cleave.h").exists():  # a source tree
+    if (_HERE.parent.parent / "include" / "cleave" / "cleave.h").exists():  # this package is used from a source tree
         folders.append(_HERE.parent.parent / "build" / "lib")
     for folder in folders:
         if (folder / _SONAME).exists():
             yield str(folder / _SONAME)
-    yield _SONAME  # the dynamic linker's folders
+    yield _SONAME  # the dynamic linker searches its folders
     named = ctypes.util.find_library("cleave")
     if named and named != _SONAME:
         yield named
@@ -49,8 +49,8 @@ def _open() -> tuple[ctypes.CDLL, str]:
 
 
 def _same_layout(library: ctypes.CDLL, path: str) -> None:
-    """Compares the version, every function, and the size of every structure, so that another library causes one clear
-    error and not wild pointers. The test of the package compares every member with the headers."""
+    """Compares the version, every function, and the size of every structure, and raises LibraryError if they
+    differ, so that calls do not use wrong layouts. tests/python/test_abi.py compares every member with the headers."""
     try:
         library.clv_version.restype = ctypes.c_char_p
         found = library.clv_version().decode()
@@ -65,7 +65,7 @@ def _same_layout(library: ctypes.CDLL, path: str) -> None:
     for kind in _abi.structures():
         size = library.clv_size_of(kind.__name__.encode())
         if kind._fields_[0][0] == "size" and size > ctypes.sizeof(kind):
-            continue  # a later release of the same interface: new fields, which stay zero
+            continue  # a later release of the same interface added fields, which stay zero
         if size != ctypes.sizeof(kind) and not hasattr(kind, "head_of"):
             raise LibraryError(f"{path} is version {found}, but not the one that this package was "
                                f"made for: {kind.__name__} has {size} bytes there, but "
@@ -86,7 +86,7 @@ libc.memcpy.restype = None
 
 
 def error_of(status: int) -> Error:
-    """Returns the calling thread's last failure as an exception."""
+    """Returns the exception for a status, with the message of this thread's last failure."""
     message = lib.clv_error_message().decode(errors="replace")
     detail = lib.clv_error_detail().decode(errors="replace")
     kind = BY_STATUS.get(status, Error)
@@ -100,7 +100,7 @@ def check(status: int) -> None:
 
 
 def take_text(pointer: int | None) -> str:
-    """Returns a text that the library handed over, as str, and frees it."""
+    """Returns a text that the library allocated as str, and frees the library's text."""
     if not pointer:
         raise MemoryError("libcleave: not enough memory for a text")
     try:
@@ -110,7 +110,7 @@ def take_text(pointer: int | None) -> str:
 
 
 class InThisProcess:
-    """An object that holds pointers of the library: a copy would free them twice."""
+    """An object that holds pointers of the library. It cannot be copied or pickled: a copy would free them twice."""
 
     def __reduce__(self) -> Any:
         raise TypeError(f"cleave.{type(self).__name__}: it belongs to this process and cannot be "
@@ -118,10 +118,10 @@ class InThisProcess:
 
 
 def take_word(text: bytes) -> str:
-    """Returns a text that still belongs to the library, as str."""
+    """Returns a text that the library owns as str, and does not free it."""
     return text.decode(errors="replace")
 
 
 def has(name: str) -> bool:
-    """Tells whether the library has a function, since some came with later versions."""
+    """Tells whether the loaded library has a function; older libraries lack the functions of OPTIONAL in _abi.py."""
     return hasattr(lib, name)

@@ -25,7 +25,7 @@ _BRANCH = dtype_of(_abi.Branch)
 
 
 def column_of(what: str, value: Any) -> NDArray[Any]:
-    """Returns a column as numbers, also if pandas keeps them as objects."""
+    """Returns a column as an array of numbers; pandas columns of objects are converted."""
     if getattr(value, "dtype", None) == object:
         try:
             value = np.asarray(value).astype(np.float64)
@@ -35,7 +35,7 @@ def column_of(what: str, value: Any) -> NDArray[Any]:
 
 
 def points_of(spots: Any) -> tuple[NDArray[np.void], NDArray[np.float64] | None]:
-    """Returns frames and positions; z if there is one."""
+    """Returns (frame, y, x) of all spots as structures, and their z, or None without a z."""
     deep = None
     names = getattr(getattr(spots, "dtype", None), "names", None)
     if names is None:
@@ -63,7 +63,7 @@ def points_of(spots: Any) -> tuple[NDArray[np.void], NDArray[np.float64] | None]
            for column in columns + ([] if deep is None else [deep])):
         raise ShapeError("spots: the columns have different lengths")
     points = np.empty(len(columns[0]), _POINT)
-    with np.errstate(invalid="ignore"):  # NaN is found below
+    with np.errstate(invalid="ignore"):  # a NaN frame is detected below
         points["frame"], points["y"], points["x"] = columns
     if columns[0].dtype.kind == "f" and (points["frame"] != columns[0]).any():
         raise ArgumentError("spots: a frame is not a whole number")
@@ -73,7 +73,7 @@ def points_of(spots: Any) -> tuple[NDArray[np.void], NDArray[np.float64] | None]
 
 
 def _deep(what: str, value: Any) -> NDArray[np.float64]:
-    """Returns [N, 3] of z, y, x."""
+    """Returns vectors as [N, 3] of z, y, x; vectors of y, x get z = 0."""
     rows = np.atleast_2d(numbers(what, value, np.float64))
     if rows.shape == (1, 1) and rows[0, 0] == 0:
         return np.zeros((1, 3))
@@ -85,7 +85,7 @@ def _deep(what: str, value: Any) -> NDArray[np.float64]:
 
 
 def _velocities(velocity: Any, at: Any) -> tuple[NDArray[np.float64], NDArray[np.float64] | None]:
-    """Returns one velocity, or the velocities at several places."""
+    """Returns ([1, 3] velocity, None), or ([N, 3] velocities, [N, 3] places) with velocity_at."""
     guess = _deep("link: velocity", velocity)
     if at is None:
         if len(guess) != 1:
@@ -102,9 +102,9 @@ def link(spots: Any, search_range: float, *, memory: int = 0, min_length: int = 
          channel_bin: float = 0.0, channel_axis: str = "x", channel_least: int = 20,
          adaptive_stop: float = 0.0, adaptive_step: float = 0.95, adaptive_group: int = 15,
          progress: Progress = None) -> NDArray[np.int64]:
-    """Links spots frame by frame. Of all one-to-one assignments whose links are no longer than `search_range`, it takes
-    the one with the smallest sum of squared lengths; a spot that continues no track costs search_range^2. The solution
-    is exact, in groups of up to about 2000 spots.
+    """Links spots frame by frame. Of all one-to-one assignments whose links are no longer than `search_range`, it
+    chooses the assignment with the smallest sum of squared lengths, in which a spot that continues no track counts as
+    search_range^2. The solution is exact, in groups of up to about 2000 spots.
 
     Parameters
     ----------
@@ -115,11 +115,12 @@ def link(spots: Any, search_range: float, *, memory: int = 0, min_length: int = 
     min_length    tracks with fewer spots get no identifier
     predict       where a particle is expected. None: where it was last seen. "drift": moved by the mean velocity of all
                   particles that were seen in both of the last two frames. "velocity": moved by the velocity of the
-                  nearest of these, which is usually the particle itself. "channel": moved along channel_axis ("x" or
-                  "y") by the mean velocity of those in the same strip of width channel_bin if there are channel_least
-                  of them, else of the nearest strip that has enough. search_range counts from the expected position
-    velocity      the velocity if none is known, as in the first frame: z, y, x or y, x per frame; or, with velocity_at,
-                  the velocities at N places, [N, 3] or [N, 2]
+                  nearest particle that was seen in both of the last two frames, which is usually the same one.
+                  "channel": moved along channel_axis ("x" or "y") by the mean velocity of the particles in the same
+                  strip of width channel_bin, or in the nearest strip that has at least channel_least particles.
+                  search_range is measured from the expected position
+    velocity      the velocity that is assumed where none has been measured, as in the first frame: z, y, x or y, x per
+                  frame; or, with velocity_at, the velocities at N places, [N, 3] or [N, 2]
     velocity_at   the places of these velocities, of the same shape
     adaptive_stop above 0: if more than adaptive_group particles compete for spots, their search range is multiplied by
                   adaptive_step, again and again, until they fall into groups that are small enough. ArgumentError if

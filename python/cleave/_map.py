@@ -20,17 +20,17 @@ from ._report import Report, report_handle
 from ._watch import Progress, Watch
 from .errors import ArgumentError, ArgumentTypeError, ShapeError
 
-_BAD_CALL = 1  # CLV_E_ARGUMENT: what a function of ours answers when Python raised
+_BAD_CALL = 1  # CLV_E_ARGUMENT, which a callback returns to the library after a Python exception
 
 
 class _Call:
-    """The arguments of one call, sorted by what they are, as the library reads them."""
+    """The arguments of one call of map(), sorted by their kinds, and the C structures that describe them."""
 
     def __init__(self, kernel: Kernel, arguments: Sequence[Any], items: int | None):
         self.kernel = kernel
-        self.inputs: list[tuple[int, NDArray[Any]]] = []  # place among the arguments, array
+        self.inputs: list[tuple[int, NDArray[Any]]] = []  # (index among the arguments, array)
         self.outputs: list[tuple[int, Out]] = []
-        self.kept: list[Any] = []  # what the library looks at
+        self.kept: list[Any] = []  # keeps objects alive whose memory the library reads
         self.args = (_abi.ItemArg * max(len(arguments), 1))()
         self.count = len(arguments)
         self.given = [self._sort(arg, i, value)
@@ -45,7 +45,8 @@ class _Call:
         self.failure: BaseException | None = None
 
     def _sort(self, arg: _abi.ItemArg, i: int, value: Any) -> Any:
-        """Notes what the i-th argument is; returns what the reference gets in its place."""
+        """Describes the i-th argument in `arg` for the library; returns the value that the reference function gets for
+        it."""
         known = self.kernel.parameters
         parameter = known[i] if len(known) == self.count else None
         if isinstance(value, Out):
@@ -105,7 +106,7 @@ class _Call:
             self.args[i].result = address(result)
 
     def shape(self, grid: Sequence[int] | int, local: Sequence[int] | int | None) -> _abi.Items:
-        """Returns the description of the call; the library looks at the extents."""
+        """Returns the library's description of the call; the library checks the extents of grid and local."""
         items = _abi.Items.from_buffer_copy(self.kernel.items)
         items.items = self.items
         name = self.kernel.name
@@ -125,8 +126,8 @@ class _Call:
         return items
 
     def plain(self, reference: Callable[..., Any]) -> Callable[..., int]:
-        """Calls the reference for the library, on its threads. An exception in it must not be lost: the caller gets it
-        when the job has ended."""
+        """Returns a callback by which the library calls the reference function on its threads. An exception of the
+        reference is kept in `failure` and raised when the job has ended."""
         def call(at: Any, first: int, count: int, _user: Any) -> int:
             values = [count if value is COUNT else first if value is FIRST else value
                       for value in self.given]
@@ -162,13 +163,13 @@ def map_items(kernel: Kernel, *arguments: Any, items: int | None = None,
                 Shared(array)           `__global const T *`: the whole array
                 Out(dtype, shape)       `__global T *`: written by the kernel, [count, *shape]
                 COUNT, FIRST            `uint`: how many items the chunk has, and which is its first
-                a number                NumPy's by its type, Python's as the kernel's text says
+                a number                NumPy's by its type, Python's by the type in the kernel's text
                 Local(bytes)            `__local T *`
-    items       number of items, if no array tells it
+    items       number of items; needed only if there is no input array
     grid        work-items of one item, at most two extents: get_global_id(0) and (1). The last dimension of the launch
                 is the item of the chunk
-    local       the work-group: one extent for each of the grid, then one for the items. Groups of several items need
-                COUNT, and `if (item < count)` in the kernel. None: 64 items, or with a grid up to 64 neighbouring
+    local       extents of the work-group: one per extent of the grid, then one for the items. Groups of several items
+                need COUNT, and `if (item < count)` in the kernel. None: 64 items, or with a grid up to 64 neighbouring
                 work-items of one item
     flops       rough number of floating-point operations per item; the balancer measures the speed
     reference   a Python function of the same arguments, with arrays in place of Out that it fills; it is used when no

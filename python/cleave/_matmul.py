@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Products of matrices."""
+"""Multiplies matrices in NumPy arrays of any strides."""
 from __future__ import annotations
 
 import ctypes
@@ -30,12 +30,13 @@ def _matrices(what: str, value: Any) -> NDArray[Any]:
 
 
 def _strides(array: NDArray[Any]) -> tuple[NDArray[Any], int, int, int]:
-    """Returns the array and its strides in elements (batch, row, column); copies it if a stride is negative."""
+    """Returns the array and its strides in elements (batch, row, column); copies it if the
+    library cannot use its strides."""
     if any(stride < 0 or stride % 4 for stride in array.strides) or not array.flags.aligned:
         array = np.ascontiguousarray(array)
     rows, columns = array.shape[-2:]
     row, column = array.strides[-2] // 4, array.strides[-1] // 4
-    if (rows > 1 and not row) or (columns > 1 and not column):  # broadcast
+    if (rows > 1 and not row) or (columns > 1 and not column):  # a broadcast array repeats its elements
         array = np.ascontiguousarray(array)
         row, column = array.strides[-2] // 4, array.strides[-1] // 4
     batch = array.strides[0] // 4 if array.ndim == 3 and len(array) > 1 else 0
@@ -47,7 +48,7 @@ def _is_plain(array: Any) -> bool:
             array.flags.c_contiguous and array.flags.aligned and array.size > 0)
 
 
-#: Operations from which on a product may take longer than anybody waits for a Ctrl-C.
+#: The number of operations from which on a product is watched for Ctrl-C.
 _LONG = 1 << 31
 
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""NumPy's functions on our arrays: functions that the library has keep their results where the arrays lie; all others
-get copies on the host and return NumPy arrays."""
+"""Implements NumPy's protocols for Array: a NumPy function that Cleave has is computed where the arrays lie and returns
+an Array; all other functions get copies on the host and return NumPy arrays."""
 from __future__ import annotations
 
 from typing import Any, Callable
@@ -14,11 +14,12 @@ from ._elementwise import context_of, ufunc
 from ._host_math import on_host
 
 array_api: Any = _standard
-_NO_VALUE: Any = getattr(np, "_NoValue")  # what NumPy puts where nothing was given
+_NO_VALUE: Any = getattr(np, "_NoValue")  # NumPy's default value of arguments that were not passed
 
 
 def ufunc_of(function: Any, method: str, inputs: Any, named: Any) -> Any:
-    """Computes np.exp(a) or np.add(a, b, out=c) by our function of that name, or by NumPy's on copies on the host."""
+    """Computes np.exp(a) or np.add(a, b, out=c) by Cleave's function of that name, or by NumPy's on copies on the
+    host."""
     given = dict(named)
     if function is np.matmul and method == "__call__" and not set(named) - {"out"}:
         out = named.get("out", (None,))[0]
@@ -177,8 +178,8 @@ _FUNCTIONS: dict[Any, Callable[..., Any]] = {
 
 
 def function_of(function: Any, given: Any, named: Any) -> Any:
-    """Computes np.sum(a) or np.concatenate([a, b]) by our function of that name, or by NumPy's on copies on the
-    host."""
+    """Computes np.sum(a) or np.concatenate([a, b]) by Cleave's function of that name, or by NumPy's on copies
+    on the host."""
     ours = _FUNCTIONS.get(function)
     first = next(iter(given), None)
     if ours is None or (not isinstance(first, (Array, list, tuple)) and function not in (np.where, np.searchsorted)

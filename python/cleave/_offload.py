@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Host or device: the library's choice, its reasons, and how to override it."""
+"""Shows and overrides the library's choice between host and device for a call."""
 from __future__ import annotations
 
 import contextlib
@@ -15,8 +15,8 @@ _NAMES = {number: name for name, number in _SIDES.items()}
 
 
 class Plan(NamedTuple):
-    """One decision and its numbers: the seconds predicted for both sides (0: not computed), what would have to be
-    transferred, the rates that the prediction comes from, and what a first call would add."""
+    """One decision between host and device, with its numbers: the seconds predicted for both sides (0: not computed),
+    the bytes to transfer, the rates that the prediction uses, and the seconds that a first call would add."""
     operation: str
     side: str
     device: str
@@ -66,8 +66,8 @@ def explain(function: Callable[..., Any], *arguments: Any, **named: Any) -> Plan
     """Returns on which side `function(*arguments)` would run, and why, without running it: print(explain(cleave.matmul,
     a, b)).
 
-    If the function makes several calls, as in explain(lambda: (a + b) @ c), it returns the plan of the last one. The
-    results of the other calls are assumed to lie where they were planned, and have no contents that could be read.
+    If the function makes several calls, as in explain(lambda: (a + b) @ c), explain() returns the plan of the last one.
+    The results of the earlier calls are assumed to lie on the side that was planned; their contents cannot be read.
     ArgumentError if the function makes no call for which a side is chosen.
     """
     before = lib.clv_offload_dry(True)

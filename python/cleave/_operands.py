@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The operands of a call that accepts NumPy arrays and cleave.Array alike, all as float32."""
+"""Passes NumPy arrays and Arrays to calls of the library that compute in float32."""
 from __future__ import annotations
 
 import ctypes
@@ -16,19 +16,19 @@ from ._dtypes import FLOAT32, NUMBERS
 from ._library import check, lib
 from .errors import ArgumentError, ArgumentTypeError, ShapeError
 
-_FLOAT32 = np.dtype(np.float32)  # the one object that every native float32 array has
+_FLOAT32 = np.dtype(np.float32)  # NumPy's only dtype object for native float32: comparisons use `is`
 
 
 def out_of(out: Any) -> Any:
-    """Returns what the caller gave as `out`, if it can be written to."""
+    """Returns `out` if it is a NumPy array or an Array; raises ArgumentTypeError otherwise."""
     if not isinstance(out, (Array, np.ndarray)):
         raise ArgumentTypeError(f"out is {shown(out)}, but it must be an array of NumPy or a cleave.Array")
     return out
 
 
 class Operands:
-    """The arrays of one call: NumPy's are wrapped in place, ours are used as they are. Results are ours if an operand
-    is, else NumPy's."""
+    """The arrays of one call: NumPy arrays are wrapped in place, Arrays are used as they are. Results are Arrays if an
+    operand is an Array, else NumPy arrays."""
     __slots__ = ("context", "handle", "wrapped", "ours", "made", "at")
 
     def __init__(self, context: Context | None, *given: Any):
@@ -55,7 +55,7 @@ class Operands:
 
     def wrap(self, given: NDArray[Any]) -> int:
         at, shape = address(given), given.shape
-        for known, _kept, there, other in self.wrapped:  # one array for one memory
+        for known, _kept, there, other in self.wrapped:  # the same memory is wrapped only once
             if there == at and other == shape:
                 return known
         status = lib.clv_array_wrap(self.handle, at, len(shape), shape_of(shape), self.at)
@@ -77,7 +77,7 @@ class Operands:
         return self.wrap(given), given.shape
 
     def converted(self, value: Array, what: str) -> int:
-        """Returns a copy in float32, for the time of the call."""
+        """Returns the library's handle of a float32 copy, which is freed at the end of the call."""
         if value.dtype.kind == "c":
             raise ShapeError(f"{what}: got {value.dtype}, but real numbers are expected")
         check(lib.clv_array_cast(value.handle, NUMBERS[FLOAT32], self.at))

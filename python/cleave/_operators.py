@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The operators and methods of arrays: each calls the function that computes it."""
+"""Defines the operators and methods of arrays; each calls the function of the same name."""
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
@@ -12,7 +12,7 @@ from .errors import ShapeError
 if TYPE_CHECKING:
     from ._device_array import Array
 
-_UNKNOWN: Any = NotImplemented  # to Python: try the other operand's way
+_UNKNOWN: Any = NotImplemented  # tells Python to try the other operand's operator
 
 
 def _is_operand(one: Any) -> bool:
@@ -20,7 +20,7 @@ def _is_operand(one: Any) -> bool:
 
 
 class Operators:
-    """The operations of an Array."""
+    """The operators and methods that Array and the symbols of fuse() share."""
     __slots__ = ()
 
     if TYPE_CHECKING:
@@ -85,13 +85,13 @@ class Operators:
     def __gt__(self, other: Any) -> Array: return self._op("greater", other)
     def __ge__(self, other: Any) -> Array: return self._op("greater_equal", other)
 
-    def __eq__(self, other: Any) -> Array:  # type: ignore[override]  # by elements, as NumPy's
+    def __eq__(self, other: Any) -> Array:  # type: ignore[override]  # compares element by element, as NumPy does
         return self._op("equal", other)
 
     def __ne__(self, other: Any) -> Array:  # type: ignore[override]
         return self._op("not_equal", other)
 
-    __hash__ = None  # type: ignore[assignment]  # equality is no truth
+    __hash__ = None  # type: ignore[assignment]  # not hashable: == returns an array, not a bool
 
     def __divmod__(self, other: Any) -> tuple[Array, Array]: return self // other, self % other
     def __rdivmod__(self, other: Any) -> tuple[Array, Array]: return other // self, other % self
@@ -210,14 +210,14 @@ class Operators:
         return self._op("conj")
 
     def round(self, decimals: int = 0) -> Array:
-        """Rounds to this many decimals, halves to even."""
+        """Returns the elements rounded to `decimals` decimals, halves to even."""
         if not decimals:
             return self._op("round")
         scaled = self * 10.0 ** decimals
         return scaled.round() / 10.0 ** decimals
 
     def clip(self, min: Any = None, max: Any = None) -> Array:
-        """Limits each element to a range."""
+        """Returns the elements limited to the range from `min` to `max`; None: no limit."""
         return self._by("clip", min, max)
 
     def dot(self, other: Any) -> Array:

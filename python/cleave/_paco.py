@@ -29,7 +29,7 @@ _DETECTION = dtype_of(_abi.Detection)
 
 @dataclass(frozen=True)
 class PacoResult:
-    """Maps [height, width], and the maxima of the S/N map.
+    """The result of paco(): maps [height, width], and the maxima of the S/N map.
 
     a, b        float64, PACO's sums; NaN where the position is not valid
     snr         b / sqrt(a), float32
@@ -67,7 +67,8 @@ def _weights_of(weights: Any) -> NDArray[np.float64] | None:
 
 def _describe(cube: NDArray[Any], strides: tuple[int, int], angles: NDArray[Any], psf: NDArray[Any],
               weights: NDArray[Any] | None) -> _abi.PacoInput:
-    """Describes the input for the library, which reads these arrays in place."""
+    """Returns the library's description of a sequence; the library reads the arrays in place, so they have to outlive
+    it."""
     if len(angles) != len(cube):
         raise ShapeError(f"angles: there are {len(angles)}, but the cube has {len(cube)} frames")
     if weights is not None and len(weights) != len(cube):
@@ -79,8 +80,8 @@ def _describe(cube: NDArray[Any], strides: tuple[int, int], angles: NDArray[Any]
 
 
 def psf_fwhm(psf: Any) -> float:
-    """Returns the FWHM in pixels of a round Gaussian with background that is fitted to a PSF [S, S]. FormatError if
-    there is no peak near the centre."""
+    """Returns the FWHM in pixels of a round Gaussian with background that is fitted to a PSF [S, S]. Raises
+    FormatError if there is no peak near the centre."""
     psf, width = _psf_of(psf), ctypes.c_double()
     check(lib.clv_psf_fwhm(address(psf), psf.shape[0], ctypes.byref(width)))
     return width.value
@@ -133,7 +134,7 @@ def paco(cube: Any, angles: Any, psf: Any, *, radius: int = 4, psf_mode: str = "
     fwhm        FWHM of the PSF in pixels; None: measured by a Gaussian fit
     threshold   S/N of the faintest detection; None: no detections
     center      (column, row) of the star; None: (W // 2, H // 2)
-    reverse_angles  the angles turn the other way
+    reverse_angles  True: the field rotates in the opposite sense
     convention  "paper", or "vip" for what vip-hci computes; `rounding` is "nearest" or "trunc"
     psf_vectors number of vectors of the shifted PSF's basis: 5, 10 or 15; 0: 10
     weights     [T] above 0: 1 / variance of each frame's noise, in any unit: see frame_quality(); None: all are equal

@@ -17,7 +17,7 @@ _BENCH = {None: 0, False: 0, "quick": 1, True: 1, "full": 2}
 
 
 def choice(what: str, value: Any, names: dict[Any, int]) -> int:
-    """Returns the number of a name; ArgumentError lists the names."""
+    """Returns the library's number for a name; raises ArgumentError, which lists the names, if there is none."""
     try:
         return names[value]
     except (KeyError, TypeError):
@@ -40,14 +40,14 @@ def probe(*, mode: str | None = None, devices: str | None = None, isolate: bool 
 
     Parameters
     ----------
-    mode      "auto", "cpu", "gpu", "hybrid" or "reference"; any but "auto" is an order
+    mode      "auto", "cpu", "gpu", "hybrid" or "reference"; every mode but "auto" is an order
     devices   which devices to use, such as "gpu,!name~Iris", "0", "pci=0000:03:00.0"
-    isolate   run each driver in a process of its own, so that a crash cannot hurt this process, and Ctrl-C ends a
-              measurement at once (else it ends before the next device's)
+    isolate   run each driver in a process of its own, so that a crash cannot end this process, and Ctrl-C ends a
+              measurement at once (without isolate, Ctrl-C takes effect before the next device is measured)
     check     build and run kernels on every device, and compare the results
     bench     "quick" or "full": measure rates
     timeout   seconds for each driver; 0: 10 s, for checks 60 s, for the bench 120 s
-    simulate  take the machine from this file (a saved report or device profiles)
+    simulate  describe the machine in this file (a saved report or device profiles) instead of this machine
     helper    the helper program for `isolate`, if it is not installed beside the library
     reproducible  leave out times and free memory
     progress  a function that is called with a line for the user; the probe ends if it returns False or raises

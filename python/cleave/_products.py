@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Products of arrays: float32 where they lie, other types by NumPy on the host."""
+"""Multiplies matrices in Arrays: float32 on the device or host where they lie, other types by NumPy on the host."""
 from __future__ import annotations
 
 from typing import Any
@@ -51,7 +51,7 @@ def matmul(x: Any, y: Any, out: Any = None) -> Array:
 def _in_float32(a: Array, b: Array, stack: tuple[int, ...], shape: tuple[int, ...]) -> Array:
     from ._compute import product
     turned = [False, False]
-    for k, one in enumerate((a, b)):  # a transposed view is used in place
+    for k, one in enumerate((a, b)):  # a transposed view is passed as its original and a flag, without a copy
         if one.ndim == 2 and not one.is_whole and one.T.is_whole:
             turned[k] = True
     first = a.T if turned[0] else a

@@ -13,7 +13,7 @@ from ._probe import choice
 from .errors import ArgumentError, ShapeError
 
 PRECISIONS = {"float32": 0, "int8": 1, "uint8": 2, "binary": 3, "ubinary": 4}
-_FEW = 100  #: vectors from which ranges are hardly known
+_FEW = 100  #: with fewer vectors, ranges found from them are unreliable
 
 
 def _ranges_of(vectors: NDArray[np.float32], precision: str, ranges: Any, calibration: Any) -> NDArray[np.float32]:
@@ -37,14 +37,14 @@ def _ranges_of(vectors: NDArray[np.float32], precision: str, ranges: Any, calibr
 
 def quantize_embeddings(embeddings: Any, precision: str, ranges: Any = None,
                         calibration_embeddings: Any = None) -> NDArray[Any]:
-    """Converts vectors [count, width], or one vector [width], to fewer bits, as sentence-transformers' function of that
-    name does.
+    """Converts vectors [count, width], or one vector [width], to fewer bits, as sentence-transformers' function of the
+    same name does.
 
-    precision  "float32"; "uint8": which of 255 equal steps between the smallest and the largest value of its dimension;
-               "int8": the same less 128; "ubinary": bits x > 0, eight per byte, the first one highest; "binary": the
-               same less 128, as int8
+    precision  "float32"; "uint8": the number of the step, of 255 equal steps between the dimension's smallest and
+               largest values; "int8": the same less 128; "ubinary": bits x > 0, eight per byte, the first one highest;
+               "binary": the same less 128, as int8
     ranges     [2, width]: the smallest and largest values. Without them, those of calibration_embeddings [count, width]
-               are used, or those of the vectors themselves, of which there must be more than one
+               are used, or else those of the vectors themselves, of which there must be more than one
 
     search(codes=...) accepts "ubinary". Its "int8" is a different format, see search_codes().
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What ran where, and why."""
+"""Records on which devices the jobs of calls ran, for how long, and why."""
 from __future__ import annotations
 
 import ctypes
@@ -12,8 +12,8 @@ from .errors import ArgumentTypeError
 
 
 class Share(NamedTuple):
-    """What one device did in the last job. Times are in seconds. kernel_s is negative if the driver does not report it;
-    left_out says why a device did nothing (None: it worked)."""
+    """The share of one device in the last job. Times are in seconds. kernel_s is negative if the driver does not report
+    it; left_out says why a device did nothing (None: it worked)."""
     device: str
     units: int
     chunks: int
@@ -47,12 +47,12 @@ class Report(InThisProcess):
 
     @property
     def seconds(self) -> float:
-        """The duration of all jobs."""
+        """The duration of all jobs together, in seconds."""
         return float(lib.clv_report_seconds(self._handle))
 
     @property
     def shares(self) -> list[Share]:
-        """The devices of the last job."""
+        """The shares of all devices in the last job."""
         return [self._share(i) for i in range(lib.clv_report_share_count(self._handle))]
 
     def _share(self, i: int) -> Share:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Searches among vectors: finds the rows that are most similar to each query."""
+"""Searches tables of vectors: finds the rows that are most similar to each query."""
 from __future__ import annotations
 
 import ctypes
@@ -22,15 +22,15 @@ _SIZE = ctypes.sizeof(_abi.SearchOptions)
 _SIMILARITY = {"cosine": 0, "dot": 1}
 _MOST = 16384
 _CODES = {"int8": 1, "binary": 2}
-_PART = 1 << 24  #: numbers of candidates in memory at a time
-_SAMPLES = 16  #: rows whose codes are made again, to see that codes belong to the vectors
+_PART = 1 << 24  #: the most elements of candidates' vectors in memory at a time
+_SAMPLES = 16  #: number of rows whose codes are computed again, to check that the codes belong to the vectors
 
 
 class Found(NamedTuple):
-    """The best rows of each query, the most similar one first."""
-    #: float32 [queries, top]: similarities, the float64 value rounded; -inf where the row is -1
+    """The result of search(): the most similar rows for each query, in descending order of similarity."""
+    #: float32 [queries, top]: similarities, rounded from float64; -inf where the row is -1
     scores: NDArray[np.float32]
-    #: int64 [queries, top]: numbers of rows; -1: there are fewer rows
+    #: int64 [queries, top]: indices of rows; -1 in the last places if there are fewer rows than `top`
     rows: NDArray[np.int64]
 
 
@@ -44,7 +44,7 @@ def _queries_of(value: Any) -> NDArray[np.float32]:
 
 
 def _vectors_of(value: Any, width: int) -> NDArray[np.float32]:
-    """Returns rows whose numbers are contiguous; there may be gaps between rows."""
+    """Returns vectors as rows of contiguous elements; there may be gaps between rows."""
     vectors = numbers("search: vectors", value)
     if vectors.ndim != 2 or vectors.shape[1] != width:
         raise ShapeError(f"search: vectors: got shape {vectors.shape}, but [rows, {width}] is expected, because the "
@@ -55,7 +55,7 @@ def _vectors_of(value: Any, width: int) -> NDArray[np.float32]:
 
 
 def _pieces_of(vectors: Any) -> Iterable[Any]:
-    """Yields one array, or what an iterator yields. A list is one array of rows, as everywhere in NumPy."""
+    """Returns the arrays of `vectors`: those that an iterator yields, or a single one. A list is one array of rows."""
     return vectors if hasattr(vectors, "__next__") else (vectors,)
 
 
@@ -68,7 +68,7 @@ def _made(vectors: NDArray[np.float32], kind: int) -> NDArray[Any]:
 
 
 def search_codes(vectors: Any, precision: str) -> NDArray[Any]:
-    """Makes short forms of vectors, for search(codes=...), so that each search reads much less memory.
+    """Returns vectors in fewer bits, for search(codes=...), so that each search reads much less memory.
 
     precision  "int8":   int8 [rows, width], 127 x / max |x| of the row, rounded: a quarter of the memory
                "binary": uint8 [rows, (width + 7) // 8], bits x > 0 as numpy.packbits orders them, the "ubinary" of
@@ -90,7 +90,8 @@ def _codes_of(value: Any, width: int) -> tuple[NDArray[Any], int]:
 
 
 def _compare_codes(codes: NDArray[Any], kind: int, vectors: Any) -> Any:
-    """Returns the vectors to which these codes belong; refuses codes of other vectors."""
+    """Returns the vectors as an array, after a check of some rows; raises an error if the codes are of other
+    vectors."""
     vectors = vectors if isinstance(vectors, np.ndarray) else numbers("search: vectors", vectors)
     if vectors.ndim != 2 or len(vectors) != len(codes):
         raise ShapeError(f"search: vectors: got shape {vectors.shape}, but there are codes of {len(codes)} rows")
@@ -107,7 +108,7 @@ def _rows_of(vectors: Any, rows: Any) -> NDArray[np.float32]:
 
 def _add_codes(handle: ctypes.c_void_p, codes: NDArray[Any], vectors: Any, watch: Watch,
                report: Report | None) -> None:
-    """Runs both passes: compares all codes, then the vectors of the candidates."""
+    """Runs both passes of a search: compares all codes, then the vectors of the candidates."""
     watch.done(lib.clv_search_add_codes(handle, address(codes), len(codes), report_handle(report)))
     count = ctypes.c_size_t()
     check(lib.clv_search_candidates(handle, None, ctypes.byref(count)))
@@ -134,17 +135,17 @@ def search(queries: Any, vectors: Any, top: int = 10, *, similarity: str = "cosi
                 memory; or an iterator of such arrays, whose rows are numbered consecutively. It is used in place if it
                 is float32 and the numbers of a row are contiguous
     top         number of rows to find, 1 to 16384
-    similarity  "cosine", or "dot": the sum of products, which is the same for vectors of length 1 and cheaper
+    similarity  "cosine", or "dot": the sum of products, which is the same for vectors of length 1 and takes less time
     codes       what search_codes(vectors, precision) returned, also memory-mapped. All codes are compared, and the
                 `top` times `rescore` most similar rows become candidates, whose vectors are compared exactly. `vectors`
                 is then one array, of which only these rows are read, or None: the result then has the similarities of
                 the codes. The similarity must be the cosine
-    rescore     number of candidates for each row that is wanted: with more of them, fewer rows are missed; None: 10.
+    rescore     number of candidates per row of the result: the more candidates, the fewer rows are missed; None: 10.
                 `top` times `rescore` is at most 16384
     progress    see paco(); units are rows
 
-    Returns Found(scores, rows), each [queries, top], the most similar row first; equally similar rows stand in their
-    order in `vectors`. A row with a NaN is never found.
+    Returns Found(scores, rows), each [queries, top], the most similar row first; equally similar rows come in the
+    order of `vectors`. A row with a NaN is never found.
 
     Devices find candidates in float32, and their similarities are computed again in float64. The result is therefore
     the same on every device, unless more than max(8, top / 8) rows differ from the last one by rounding errors only.
@@ -192,9 +193,9 @@ def semantic_search(query_embeddings: Any, corpus_embeddings: Any, query_chunk_s
     """Does the same as search(), with the arguments and the result of sentence_transformers.util.semantic_search: for
     each query a list of {"corpus_id": row, "score": similarity}, the most similar first.
 
-    The two chunk sizes are accepted but not needed. `codes` and `rescore` are those of search(). `score_function` is
-    "cosine" or "dot"; sentence-transformers' functions cos_sim and dot_score are recognised by their names, and other
-    functions are refused.
+    The two chunk sizes are accepted but have no effect. `codes` and `rescore` are those of search(). `score_function`
+    is "cosine" or "dot"; sentence-transformers' functions cos_sim and dot_score are recognised by their names, and
+    other functions are refused.
     """
     if callable(score_function):
         name = getattr(score_function, "__name__", str(score_function))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sorted orders, indices, and sets of values."""
+"""Sorts arrays, searches them, and finds their distinct values."""
 from __future__ import annotations
 
 from typing import Any, NamedTuple
@@ -17,8 +17,8 @@ from .errors import ArgumentError, ShapeError
 
 
 class UniqueAll(NamedTuple):
-    """The values, the index of the first element with each value, the value's number for each element, and how often
-    each value occurs."""
+    """The distinct values, the index of the first element with each value, for each element the index of its value, and
+    how often each value occurs."""
     values: Array
     indices: Array
     inverse_indices: Array
@@ -39,7 +39,7 @@ class UniqueInverse(NamedTuple):
 
 def argsort(a: Array, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Array:
     """Returns the indices that sort the elements along an axis; computed on the host, NaN last."""
-    del stable  # it always is
+    del stable  # the sort is always stable
     axis = axis_of("argsort", axis, a.ndim)
     out = new_array(a.context, a.shape, INT64)
     if a.size:
@@ -49,7 +49,7 @@ def argsort(a: Array, /, *, axis: int = -1, descending: bool = False, stable: bo
 
 
 def take_along_axis(a: Array, indices: Array, /, *, axis: int = -1) -> Array:
-    """out[..., j, ...] = a[..., indices[..., j, ...], ...], along one axis."""
+    """Returns out[..., j, ...] = a[..., indices[..., j, ...], ...], where j is the index along `axis`."""
     axis = axis_of("take_along_axis", axis, a.ndim)
     if indices.ndim != a.ndim:
         raise ShapeError(f"take_along_axis: the indices have {indices.ndim} axes, but must have {a.ndim}")
@@ -74,7 +74,7 @@ def sort(a: Array, /, *, axis: int = -1, descending: bool = False, stable: bool 
 
 
 def searchsorted(row: Array, values: Any, /, *, side: str = "left", sorter: Array | None = None) -> Array:
-    """Returns where values belong in an ascending row; computed on the host."""
+    """Returns the indices at which `values` would be inserted into an ascending row; computed on the host."""
     if side not in ("left", "right"):
         raise ArgumentError(f"searchsorted: got side {side!r}, but 'left' or 'right' is expected")
     if sorter is not None:
@@ -109,7 +109,8 @@ def take(a: Array, indices: Any, /, *, axis: int | None = None) -> Array:
 
 
 def unique_all(a: Array, /) -> UniqueAll:
-    """Returns the distinct values in ascending order; every NaN counts as a value of its own."""
+    """Returns the distinct values in ascending order, with their indices and counts; every NaN counts as a
+    value of its own."""
     row = reshape(a, -1)
     if a.dtype.kind == "c":
         return _unique_on_host(a)
@@ -147,7 +148,7 @@ def unique_counts(a: Array, /) -> UniqueCounts:
 
 
 def unique_inverse(a: Array, /) -> UniqueInverse:
-    """Returns the distinct values in ascending order, and the value's number for each element."""
+    """Returns the distinct values in ascending order, and for each element the index of its value."""
     found = unique_all(a)
     return UniqueInverse(found.values, found.inverse_indices)
 
@@ -158,7 +159,7 @@ def unique_values(a: Array, /) -> Array:
 
 
 def isin(a: Any, among: Any, /, *, invert: bool = False) -> Array:
-    """Tells which elements occur among the others."""
+    """Tells for each element of `a` whether it occurs in `among`; the opposite with `invert`."""
     from ._elementwise import context_of
     context = context_of((a, among))
     a, among = (one if isinstance(one, Array) else array(one, context=context) for one in (a, among))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arrays in other shapes: views if elements need not move, else copies on the same side."""
+"""Changes the shapes of arrays: returns views if elements need not move, else copies on the same device or host."""
 from __future__ import annotations
 
 import ctypes
@@ -68,7 +68,7 @@ def broadcast_to(a: Array, shape: Sequence[int]) -> Array:
 
 
 def expand_dims(a: Array, axis: Any = 0) -> Array:
-    """Returns a view with new axes of extent 1 at these positions."""
+    """Returns a view with new axes of extent 1 at the positions `axis`."""
     count = len(axis) if isinstance(axis, (tuple, list)) else 1
     places = axes_of("expand_dims", axis, a.ndim + count)
     shape, strides = list(a.shape), list(a.strides_)
@@ -79,7 +79,7 @@ def expand_dims(a: Array, axis: Any = 0) -> Array:
 
 
 def squeeze(a: Array, axis: Any) -> Array:
-    """Returns a view without these axes, which must have extent 1."""
+    """Returns a view without the axes `axis`, which must have extent 1."""
     gone = axes_of("squeeze", axis, a.ndim)
     if any(a.shape[i] != 1 for i in gone):
         raise ShapeError(f"squeeze: the axes {gone} of shape {a.shape} must have an extent of 1")
@@ -88,7 +88,7 @@ def squeeze(a: Array, axis: Any) -> Array:
 
 
 def permute_dims(a: Array, axes: Sequence[int]) -> Array:
-    """Returns a view with the axes in this order."""
+    """Returns a view with the axes in the order of `axes`."""
     return a.transpose(tuple(axes)) if a.ndim else a
 
 
@@ -104,7 +104,7 @@ def moveaxis(a: Array, source: Any, destination: Any) -> Array:
 
 
 def flip(a: Array, axis: Any = None) -> Array:
-    """Returns a view with these axes reversed."""
+    """Returns a view with the named axes reversed; None: all axes."""
     gone = axes_of("flip", axis, a.ndim)
     return a[tuple(slice(None, None, -1) if i in gone else slice(None) for i in range(a.ndim))]
 
@@ -163,7 +163,7 @@ def unstack(a: Array, axis: int = 0) -> tuple[Array, ...]:
 
 
 def roll(a: Array, shift: Any, axis: Any = None) -> Array:
-    """Moves elements along axes; what leaves at the end comes in at the beginning."""
+    """Returns the elements moved by `shift` along axes; elements that pass the end come in at the beginning."""
     if axis is None:
         return reshape(roll(reshape(a, -1), shift, 0), a.shape)
     axes = axes_of("roll", axis, a.ndim)
@@ -177,7 +177,7 @@ def roll(a: Array, shift: Any, axis: Any = None) -> Array:
 
 
 def repeat(a: Array, repeats: Any, axis: int | None = None) -> Array:
-    """Repeats each slice along an axis several times."""
+    """Returns an array in which each slice along an axis is repeated `repeats` times."""
     from ._indexing import take_along
     if axis is None:
         a, axis = reshape(a, -1), 0
@@ -188,7 +188,7 @@ def repeat(a: Array, repeats: Any, axis: int | None = None) -> Array:
 
 
 def tile(a: Array, repetitions: Sequence[int]) -> Array:
-    """Repeats the array this many times along each axis."""
+    """Returns the array repeated `repetitions[i]` times along axis i."""
     times: tuple[Any, ...] = (repetitions,) if is_number(repetitions) else tuple(repetitions)
     times = (1,) * (a.ndim - len(times)) + times
     a = reshape(a, (1,) * (len(times) - a.ndim) + a.shape)
@@ -199,7 +199,8 @@ def tile(a: Array, repetitions: Sequence[int]) -> Array:
 
 
 def split(a: Array, sections: Any, axis: int = 0, even: bool = True) -> list[Array]:
-    """Returns views of parts along an axis: this many equal parts, or parts that begin at these indices."""
+    """Returns views of parts along an axis: `sections` equal parts, or parts that begin at the indices in
+    `sections`."""
     axis = axis_of("split", axis, a.ndim)
     length = a.shape[axis]
     if is_number(sections):

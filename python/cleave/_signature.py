@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reads the types of a kernel's parameters from its text, so that arguments of another type are refused instead of
-being reinterpreted: a driver compares only sizes."""
+being reinterpreted: OpenCL drivers compare only the sizes of arguments."""
 from __future__ import annotations
 
 import re
@@ -20,8 +20,8 @@ _COMMENTS = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 
 
 class Parameter(NamedTuple):
-    """One parameter: its text, whether it is a pointer, and its element ("f4") and type; "" and None if the text does
-    not show them (structures, macros)."""
+    """A parameter of a kernel: its text, whether it is a pointer, and its element type as a string ("f4") and as a
+    dtype, which are "" and None if the text does not show the type (structures, macros)."""
     text: str
     pointer: bool
     element: str
@@ -42,7 +42,7 @@ def _parameter(text: str) -> Parameter:
 
 
 def parameters(source: str, name: str) -> tuple[Parameter, ...]:
-    """Returns the parameters of a kernel; () if the text does not show them plainly."""
+    """Returns the parameters of a kernel; () if the source does not show them without macros."""
     text = _COMMENTS.sub(" ", source)
     found = re.findall(rf"\bkernel\b[^;{{}}]*?\bvoid\s+{re.escape(name)}\s*\(([^()#]*)\)",
                        text.replace("__kernel", "kernel"))
@@ -58,7 +58,7 @@ def _fits(array: NDArray[Any], wanted: np.dtype[Any]) -> bool:
 
 def as_elements(what: str, parameter: Parameter, array: NDArray[Any], typed: bool) -> NDArray[Any]:
     """Returns the array if its elements have the kernel's type, else raises ShapeError. Lists have no type (`typed` is
-    false), so they take the kernel's."""
+    false), so they are converted to the kernel's type."""
     dtype, wanted = array.dtype, parameter.dtype
     if not parameter.pointer and parameter.element:
         raise ShapeError(f"{what}: the kernel has `{parameter.text}`, but got an array of {dtype}")
@@ -72,7 +72,7 @@ def as_elements(what: str, parameter: Parameter, array: NDArray[Any], typed: boo
 
 
 def as_parameter(what: str, parameter: Parameter, value: Any) -> Any:
-    """Returns a number in the parameter's type; a number that already has a type must have that one."""
+    """Returns a number in the parameter's type; raises ArgumentTypeError for a NumPy number of another type."""
     wanted = parameter.dtype
     if parameter.pointer:
         raise ArgumentTypeError(f"{what}: the kernel has `{parameter.text}`, but got {given(value)}")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Velocities and parameters of stars from their spectra."""
+"""Fits the velocities and parameters of stars to their spectra."""
 from __future__ import annotations
 
 import ctypes
@@ -21,7 +21,7 @@ from .errors import ArgumentError, ArgumentTypeError, ShapeError
 
 _RAW = dtype_of(_abi.SpecfitResult)
 _ROWS, _COLUMNS = np.tril_indices(6)
-#: Bits of `warnings`.
+#: The meanings of the bits of `warnings` in the result.
 WARNINGS = {1: "low contrast", 2: "velocity at a limit", 4: "velocity error above 100 km/s",
             8: "parameter at a limit of the library", 16: "vsini above 100 km/s",
             32: "nothing to fit", 64: "errors are not to be trusted",
@@ -32,7 +32,7 @@ WARNINGS = {1: "low contrast", 2: "velocity at a limit", 4: "velocity error abov
 def _unit_of(ivar: NDArray[np.float64]) -> NDArray[np.float64]:
     """Returns the median error of each star, so that flux / unit fits into float32 whatever the unit of flux."""
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"), warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)  # a star without a pixel
+        warnings.simplefilter("ignore", RuntimeWarning)  # nanmedian warns about a star without valid pixels
         error = np.nanmedian(np.where(ivar > 0, ivar, np.nan) ** -0.5, axis=1)
     return np.where((error > 0) & np.isfinite(error), error, 1.0)
 
@@ -62,7 +62,7 @@ class _Spectra:
         self.flux, self.ivar = flux.astype(np.float32), ivar.astype(np.float32)
         mask, resolution = given.get("mask"), given.get("resolution")
         self.mask = None if mask is None else np.ascontiguousarray(
-            np.atleast_2d(mask) > 0, np.int32)  # also bits that an int32 does not have
+            np.atleast_2d(mask) > 0, np.int32)  # converted to 0 or 1 first, because a mask may have bits above the 32nd
         self.resolution = None if resolution is None else np.ascontiguousarray(
             resolution, np.float32)
         if self.resolution is not None and self.resolution.ndim == 2:
@@ -91,7 +91,7 @@ class _Spectra:
 
 
 def _table(raw: NDArray[np.void], spectra: int) -> NDArray[np.void]:
-    """Returns the rows without pointers, and without room for spectra that are not there."""
+    """Returns the table without pointers, and with as many elements per column as there are spectra."""
     fields = []
     for name in _RAW.names or ():
         base, shape = _RAW[name].base, _RAW[name].shape
@@ -127,7 +127,7 @@ _UNKNOWNS = ("velocity", "vsini", "teff", "logg", "feh", "alpha")
 
 
 def _priors_of(priors: Mapping[str, Any] | None, fixed: Mapping[str, Any] | None, count: int) -> Any:
-    """Returns the C structs of all stars; None if nothing is known."""
+    """Returns the priors and fixed values of all stars as an array of C structures; None if there are none."""
     if not priors and not fixed:
         return None
     rows = (_abi.StarPrior * max(count, 1))()
@@ -178,7 +178,7 @@ def specfit(spectra: Mapping[str, Any] | Sequence[Mapping[str, Any]], library: S
               out, and the star is fitted again; at least 3, or inf to reject none
     priors    {name: (mean, sigma)} or {name: [N, 2]}, names as in the result: ((x - mean) / sigma)^2 is added to L2
     fixed     {name: value} or {name: [N]}: the parameter keeps this value and has errors of 0
-    models    return the best fits as well
+    models    True: return the best-fit models as well
     context, report, progress   see Context and Report; progress=True shows a bar
 
     Returns a structured array [N]: velocity, vsini (km/s), teff (K), logg, feh, alpha (dex), their errors, covariance

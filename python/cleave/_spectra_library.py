@@ -21,7 +21,7 @@ from .errors import ArgumentTypeError, FileError, FormatError, ShapeError
 
 
 def _stems(layers: int) -> list[str]:
-    """Returns how the names of the files of a network's layers begin."""
+    """Returns the beginnings of the file names of a network's layers."""
     return [f"model_lin_{i}" for i in range(layers - 1)] + ["pc_layer"]
 
 
@@ -137,7 +137,7 @@ class SpectraArm:
 
 
 class SpectraLibrary:
-    """Templates of one instrument.
+    """The templates of one instrument, for specfit().
 
     arms            a SpectraArm for each arm
     ccf_parameters  [K, 4] teff, logg, feh, alpha of the start templates
@@ -177,7 +177,7 @@ class SpectraLibrary:
 
     def save(self, folder: str | os.PathLike[str]) -> None:
         """Writes lib.json and its .npy files, which load() and `cleave specfit` read. The folder must be new or empty.
-        After an error it is complete or absent.
+        After an error, the folder is complete or absent.
 
         Raises FileError.
         """
@@ -186,7 +186,7 @@ class SpectraLibrary:
         try:
             root.parent.mkdir(parents=True, exist_ok=True)
             made = tempfile.mkdtemp(prefix="cleave-library-", dir=root.parent)
-            inside = Path(made, "library")  # with the permissions of any new folder, which `made` has not
+            inside = Path(made, "library")  # gets the usual permissions of a new folder, unlike `made`
             inside.mkdir()
             described = {arm.name: arm._write(inside / arm.name) for arm in self.arms}
             np.save(inside / "ccf_params.npy", self._keep[0])

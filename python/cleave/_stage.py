@@ -32,13 +32,14 @@ def stage_drift(movie: Any, *, memory: int = 20, table: str = "auto") -> Any:
     Parameters
     ----------
     movie   [T, H, W], at least 32 rows and columns; types as for blobs()
-    memory  how many frames the reference remembers: more is more precise, fewer follow a scene that changes
+    memory  number of past frames that the reference averages: more frames give smaller errors, fewer follow changes of
+            the scene
     table   see blobs()
 
     Returns
     -------
     one row for each frame with the columns frame; y and x in pixels (positive: the picture moved towards larger y, x);
-    y_err, x_err, their standard errors; found. If a frame shows nothing that the others show, found is False, the
+    y_err, x_err, their standard errors; found. If a frame has nothing in common with the others, found is False, the
     errors are NaN, and y and x are those of the frame before.
 
     Raises ShapeError, ArgumentError, UnsupportedError (libcleave was built without KISS FFT).
@@ -52,7 +53,7 @@ def stage_drift(movie: Any, *, memory: int = 20, table: str = "auto") -> Any:
     handle = ctypes.c_void_p()
     check(lib.clv_stage_open(ctypes.byref(shape), ctypes.byref(options), ctypes.byref(handle)))
     try:
-        for i in range(len(frames)):  # one by one, so that Ctrl-C ends the call
+        for i in range(len(frames)):  # frame by frame, so that Ctrl-C ends the call
             check(lib.clv_stage_push(handle, address(frames[i:i + 1]), 1, address(shifts[i:i + 1])))
     finally:
         lib.clv_stage_close(handle)

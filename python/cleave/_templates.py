@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Templates of stellar spectra from high-resolution models."""
+"""Makes templates of stellar spectra from high-resolution models."""
 from __future__ import annotations
 
 import ctypes
@@ -17,8 +17,8 @@ from ._report import Report, report_handle
 from ._spectra_library import SpectraArm, SpectraLibrary
 from .errors import ArgumentError, ArgumentTypeError, ShapeError, UnsupportedError
 
-#: As `cleave templates` has them: values that differ by less are one node; how far the second node of a parameter
-#: with one value is from the first; bits of a node's number along Morton's curve.
+#: Constants of `cleave templates`: values that differ by less than _SAME are one node; a parameter with a single value
+#: gets a second node _BESIDE above it; Morton's curve uses _BITS bits per axis.
 _SAME, _BESIDE, _BITS = 1e-6, 1e-3, 16
 
 
@@ -91,7 +91,7 @@ class TemplateMaker(InThisProcess):
         wide = np.atleast_2d(as_floats("TemplateMaker: flux", flux, np.ndim(flux), np.float64))
         if wide.ndim != 2 or wide.shape[1] != self._points or not len(wide):
             raise ShapeError(f"TemplateMaker: got flux of shape {np.shape(flux)}, but [N, {self._points}] is expected")
-        with np.errstate(divide="ignore", invalid="ignore"):  # what is no number or 0 the library refuses
+        with np.errstate(divide="ignore", invalid="ignore"):  # the library refuses fluxes that are NaN or not above 0
             scale = np.nanmax(np.abs(wide), axis=1, keepdims=True, initial=0.0)
             dense = np.ascontiguousarray(wide / np.where(np.isfinite(scale) & (scale > 0), scale, 1), np.float32)
         made = np.empty((len(dense), self.points), np.float32)
@@ -116,7 +116,8 @@ class TemplateMaker(InThisProcess):
 
 
 def _axes_of(parameters: NDArray[np.float64]) -> tuple[list[NDArray[np.float64]], NDArray[np.int64], list[bool]]:
-    """Returns the nodes of each axis, the models' numbers on them, and whether an axis has a single value."""
+    """Returns the nodes of each axis, the index of each model's node on each axis, and for each axis whether all models
+    have the same value."""
     values = parameters.copy()
     values[:, 0] = np.log10(values[:, 0])
     axes, numbers, single = [], [], []
@@ -130,7 +131,7 @@ def _axes_of(parameters: NDArray[np.float64]) -> tuple[list[NDArray[np.float64]]
 
 
 def _along_curve(nodes: NDArray[np.int64], axes: list[NDArray[np.float64]], single: list[bool]) -> NDArray[np.int64]:
-    """Returns the models in the order of Morton's curve through the grid, as rvspecfit's make_ccf takes them."""
+    """Returns the indices of the models in the order of Morton's curve through the grid, as in rvspecfit's make_ccf."""
     last = np.array([1 if one else len(axis) - 1 for axis, one in zip(axes, single)])
     whole_ = np.minimum(nodes / last * (1 << _BITS), (1 << _BITS) - 1).astype(np.uint64)
     key = np.zeros(len(nodes), np.uint64)
@@ -149,7 +150,7 @@ def spectra_library(arms: Mapping[str, tuple[TemplateMaker, Any]], parameters: A
     arms        {name: (maker, log_flux)}: log_flux [N, maker.points] as maker.log_flux() returns it
     parameters  [N, 4] teff (K), logg, feh, alpha of the models. They form a regular grid, in which nodes may be absent.
                 A parameter with a single value gets a second node beside it: fix it in specfit(fixed=...)
-    starts      about how many start templates are taken, along a curve through the grid
+    starts      approximate number of start templates, which are chosen along a curve through the grid
 
     Raises ShapeError, ArgumentError (two models with the same parameters, a temperature that is not above 0).
     """

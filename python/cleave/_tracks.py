@@ -23,16 +23,16 @@ _ALL = -1
 
 @dataclasses.dataclass(frozen=True)
 class Diffusion:
-    """A diffusion coefficient in the square of the positions' unit, per unit of time."""
-    d: float  #: the mean over the axes
-    d_error: float  #: its standard error
-    lateral: float  #: along y and x
-    axial: float  #: along z; NaN of flat tracks
-    position_variance: float  #: of a position along y or x; may be negative by chance
-    position_variance_z: float  #: along z; NaN of flat tracks
-    offset: float  #: of the mean squared displacement: msd(t) = 2 axes d t + offset
-    displacements: int  #: that were used
-    tracks: int  #: that were used
+    """A diffusion coefficient in the squared unit of length per unit of time, and how it was found."""
+    d: float  #: the diffusion coefficient, a mean over the axes
+    d_error: float  #: the standard error of d
+    lateral: float  #: the diffusion coefficient along y and x
+    axial: float  #: the diffusion coefficient along z; NaN for tracks without z
+    position_variance: float  #: the variance of the error of a position along y or x; may be negative by chance
+    position_variance_z: float  #: the variance of the error of a position along z; NaN for tracks without z
+    offset: float  #: the offset of the mean squared displacement: msd(t) = 2 axes d t + offset
+    displacements: int  #: the number of displacements that were used
+    tracks: int  #: the number of tracks that were used
 
     @property
     def position_error(self) -> float:
@@ -47,11 +47,13 @@ class Tracks(InThisProcess):
     ----------
     spots     a DataFrame, a dict or a structured array with the columns frame, y, x, and z if there is one; or an array
               [N, 3] of frame, y, x, or [N, 4] of frame, z, y, x; in any order
-    particle  int [N]: the track of each spot, as link() returns it; negative: none. None: the table's column "particle"
+    particle  int [N]: the track of each spot, as link() returns it; negative: the spot belongs to no track. None: the
+              table's column "particle"
     scale     units of length per unit of the positions, such as micrometres per pixel: one number, or z, y, x
     interval  units of time between frames, such as seconds
 
-    All lengths and times that you pass and get are then in those units. A z that is the same everywhere counts as none.
+    All lengths and times that methods take and return are in the units of `scale` and `interval`. Tracks whose z is the
+    same everywhere count as tracks without z.
     Raises ArgumentError (two spots of a track in one frame), ShapeError.
     """
 
@@ -71,7 +73,7 @@ class Tracks(InThisProcess):
             raise ShapeError(f"particle: got shape {numbers.shape}, but one number for each of {len(points)} spots "
                              "is expected")
         if numbers.dtype.kind == "f":
-            if not (numbers == np.floor(numbers)).all():  # NaN is none either
+            if not (numbers == np.floor(numbers)).all():  # NaN is refused, too
                 raise ArgumentError("particle: a number is not whole")
         ids = np.ascontiguousarray(numbers, np.int64)
         sides = np.broadcast_to(np.asarray(scale, np.float64), 3)
@@ -104,15 +106,15 @@ class Tracks(InThisProcess):
 
     @property
     def frames(self) -> tuple[int, int]:
-        """The first and the last frame; 0 and -1 without tracks."""
+        """The first and the last frame of all tracks; 0 and -1 without tracks."""
         first, last = ctypes.c_int64(), ctypes.c_int64()
         lib.clv_tracks_frames(self._handle, ctypes.byref(first), ctypes.byref(last))
         return first.value, last.value
 
     @property
     def table(self) -> NDArray[np.void]:
-        """Returns one row for each track: particle, first and last frame, spots, extent (the diagonal of the box around
-        them), displacement (from the first spot to the last)."""
+        """Returns one row for each track: particle, first and last frame, spots, extent (the diagonal of the bounding
+        box of the spots), displacement (from the first spot to the last)."""
         rows = np.empty(len(self), dtype_of(_abi.Track))
         for i in range(len(self)):
             track = lib.clv_tracks_at(self._handle, i)
@@ -155,8 +157,8 @@ class Tracks(InThisProcess):
         return self._drift(smooth)[0][:, 3 - self.axes:]
 
     def subtract_drift(self, drift: Any = None, *, smooth: int = 1) -> "Tracks":
-        """Subtracts a drift [frames, axes]. None: that of these tracks; diffusion() then adds back the share of the
-        diffusive motion that this removed. Returns self."""
+        """Subtracts a drift [frames, axes]. None: the drift of these tracks; diffusion() then corrects for the
+        diffusive motion that the subtraction removed. Returns self."""
         first, last = self.frames
         if drift is None:
             whole_drift, share = self._drift(smooth)
@@ -172,7 +174,7 @@ class Tracks(InThisProcess):
 
     def msd(self, lags: int = 100, track: int | None = None) -> NDArray[np.void]:
         """Computes mean squared displacements at lags of 1 to `lags` frames (at most the length of the longest track),
-        over all tracks or for the track at that place in `table`.
+        over all tracks or for row `track` of table().
 
         Returns a structured array: lag (frames), pairs, tracks, msd, error (standard), independent, mean and square [3]
         (of the displacements along z, y, x).
@@ -184,10 +186,11 @@ class Tracks(InThisProcess):
 
     def diffusion(self, track: int | None = None, *, position_error: float | None = None,
                   exposure: float = 0.0) -> Diffusion:
-        """Returns the diffusion coefficient that makes the displacements most likely, of all tracks or of one.
+        """Returns the diffusion coefficient that makes the displacements most likely, of all tracks or of row `track`
+        of table().
 
-        position_error  the standard deviation of a position along y and x; None: found from the
-                        tracks. The one along z is always found
+        position_error  the standard deviation of a position along y and x; None: estimated
+                        from the tracks. The one along z is always estimated
         exposure        share of the time between frames during which light is collected: motion then blurs the spots
         """
         options = _abi.DiffusionOptions(ctypes.sizeof(_abi.DiffusionOptions), position_error is not None,

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A call that takes long: shows its progress, and ends it when the caller asks for that.
+"""Shows the progress of a long call, and cancels the call on Ctrl-C or when the progress function asks for that.
 
-The library calls back about ten times per second on the caller's thread. There Python notices a Ctrl-C: its handler
-leaves a note, the callback cancels, and the interrupt is raised once the library no longer uses the caller's memory.
+The library calls back about ten times per second on the caller's thread. A handler of Ctrl-C
+records the signal, the callback cancels the call, and the interrupt is raised once the library no longer uses the
+caller's memory.
 """
 from __future__ import annotations
 
@@ -18,19 +19,19 @@ from .errors import ArgumentTypeError
 if TYPE_CHECKING:
     from signal import SIGINT, getsignal, signal
 else:
-    try:  # what the module `signal` wraps in enumerations, for 3 us per call
+    try:  # saves the 3 us per call that the module `signal` takes to convert to enumerations
         from _signal import SIGINT, getsignal, signal
     except ImportError:
         from signal import SIGINT, getsignal, signal
 
 ProgressFunction = Callable[[int, int], Any]
-#: None or False: silent. True: a bar (tqdm's where it is installed). A function is called with
-#: (done, total); it cancels by returning False or by raising.
+#: How a call shows its progress. None or False: not at all. True: by a bar (tqdm's if it is installed). A function is
+#: called with (done, total); the call is cancelled if it returns False or raises an exception.
 Progress = Union[None, bool, ProgressFunction]
 
 
 class _Line:
-    """A progress bar of our own, if tqdm is not installed: one line on stderr."""
+    """The progress bar that is used if tqdm is not installed: one line on stderr."""
 
     def __init__(self, name: str):
         self.name, self.shown = name, ""
@@ -117,11 +118,11 @@ class Watch:
         if self.bar:
             self.bar.close()
         if self.signals:
-            self.before(*self.signals[0])  # Python's own raises KeyboardInterrupt
+            self.before(*self.signals[0])  # Python's default handler raises KeyboardInterrupt
 
     def done(self, status: int) -> None:
-        """Raises what the progress function raised, or else the error of the status. An interrupt comes before both:
-        the end of the `with` raises it."""
+        """Raises what the progress function raised, or else the error of the status. After an interrupt it raises
+        neither: the end of the `with` block raises the interrupt."""
         if self.failure:
             raise self.failure
         if not self.signals:

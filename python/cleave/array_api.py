@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The Python array API standard, 2024.12, on arrays that stay on a device: `xp = cleave.array_api`, or what
-`a.__array_namespace__()` returns. Every function is also one of `cleave`, unless that has another one of the same name.
-"""
+"""Implements the Python array API standard, 2024.12, for arrays that stay on a device. `a.__array_namespace__()`
+returns this module. Its functions are also functions of `cleave`, unless `cleave` has another function of the same
+name."""
 from __future__ import annotations
 
 import functools
@@ -38,7 +38,7 @@ e, inf, nan, newaxis, pi = math.e, math.inf, math.nan, None, math.pi
 # ---- element by element
 
 def _arrays(*given: Any) -> list[Any]:
-    """Returns the operands: numbers stay numbers if there is an array among them."""
+    """Returns the operands as Arrays; numbers stay numbers if there is an Array among the operands."""
     context = context_of(given)
     if context is None:
         return [array(np.asarray(one)) for one in given]
@@ -83,7 +83,7 @@ def negative(x: Any, /) -> Array:
 
 
 def positive(x: Array, /) -> Array:
-    """Returns a copy."""
+    """Returns +x, a copy."""
     return x.copy()
 
 
@@ -120,7 +120,7 @@ def where(condition: Any, x1: Any = None, x2: Any = None, /) -> Any:
 # ---- types
 
 def astype(x: Array, dtype: Any, /, *, copy: Any = True, device: Context | None = None) -> Array:
-    """Returns an array of another type."""
+    """Returns the elements of x in the type `dtype`."""
     made = cast(x, dtype, copy)
     return made if device is None else made.to_device(device)
 
@@ -146,7 +146,7 @@ def can_cast(from_: Any, to: Any, /) -> Any:
 
 
 def result_type(*arrays_and_dtypes: Any) -> Any:
-    """Returns the type in which these are computed together."""
+    """Returns the type in which these arrays, numbers and types are computed together, by the rules of promotion."""
     numbers = [one for one in arrays_and_dtypes if is_number(one)]
     dtypes = [dtype_from(_type_of(one)) for one in arrays_and_dtypes if not is_number(one)]
     if not dtypes:
@@ -158,7 +158,7 @@ def result_type(*arrays_and_dtypes: Any) -> Any:
 
 
 class _Limits:
-    """The limits of a type."""
+    """The limits of a floating-point or integer type, as attributes."""
 
     def __init__(self, **values: Any):
         self.__dict__.update(values)
@@ -188,8 +188,8 @@ _KINDS = {"bool": "b", "signed integer": "i", "unsigned integer": "u", "integral
 
 
 def isdtype(dtype: Any, kind: Any) -> Any:
-    """Tells whether a type is another type, belongs to a kind ("integral", "real floating", ...), or to one of
-    several kinds."""
+    """Tells whether `dtype` is the type `kind`, belongs to the kind of that name ("integral", "real floating", ...), or
+    to one of a tuple of kinds."""
     if isinstance(kind, tuple):
         return builtins_any(isdtype(dtype, one) for one in kind)
     if isinstance(kind, str):
@@ -273,13 +273,13 @@ def cumulative_prod(x: Array, /, *, axis: int | None = None, dtype: Any = None, 
     return _folds.scan("prod", x, axis, dtype, include_initial)
 
 
-# ---- what there is
+# ---- inspection
 
 class _Info:
     """The capabilities of this implementation of the standard."""
 
     def capabilities(self) -> dict[str, Any]:
-        """Returns the optional parts of the standard."""
+        """Returns which optional parts of the standard are supported."""
         return {"boolean indexing": True, "data-dependent shapes": True, "max dimensions": 8}
 
     def default_device(self) -> Context:
@@ -291,12 +291,13 @@ class _Info:
         return {"real floating": FLOAT32, "complex floating": COMPLEX64, "integral": INT64, "indexing": INT64}
 
     def dtypes(self, *, device: Any = None, kind: Any = None) -> dict[str, Any]:
-        """Returns all types of the standard, or those of a kind."""
+        """Returns all types of the standard, or its types of one kind."""
         found = {dtype.name: dtype for dtype in TYPES if dtype.name != "float16"}
         return found if kind is None else {name: one for name, one in found.items() if isdtype(one, kind)}
 
     def devices(self) -> list[Context]:
-        """Returns the contexts that arrays may name: the default one."""
+        """Returns a list with the default context, the only one that the standard's functions can find by
+        themselves."""
         return [default_context()]
 
 

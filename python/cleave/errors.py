@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Exceptions for all that can go wrong, with the library's own messages."""
+"""Defines the exceptions of the package, one per status of the library, with the library's messages."""
 from __future__ import annotations
 
 from typing import Any
@@ -15,10 +15,10 @@ class Error(Exception):
 
     Attributes
     ----------
-    status : int     its number, as in cleave/status.h
-    name : str       its name: "CLV_E_SHAPE"
+    status : int     number of the error, as in cleave/status.h
+    name : str       name of the error: "CLV_E_SHAPE"
     message : str    one line: what was given, what was expected
-    detail : str     what does not fit a line, such as a kernel's build log; often ""
+    detail : str     text of several lines, such as a kernel's build log; often ""
     """
 
     status = 0
@@ -47,12 +47,12 @@ class ArgumentTypeError(ArgumentError, TypeError):
 
 
 class ShapeError(Error, ValueError):
-    """Extents or types of arrays that do not fit together."""
+    """The shapes or types of arrays do not fit together."""
     status, name = 2, "CLV_E_SHAPE"
 
 
 class FormatError(Error, ValueError):
-    """Text or a file is not what it should be."""
+    """A text or a file does not have the expected format."""
     status, name = 3, "CLV_E_FORMAT"
 
 

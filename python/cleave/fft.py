@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Fourier transforms of arrays: the extension `fft` of the Python array API standard.
 
-NumPy computes them on the host, float32 in float32 where its version does (2.0 and later); results are arrays again,
-complex64 of float32 and complex64, complex128 of everything else.
+NumPy computes the transforms on the host, and they become Arrays again: complex64 for inputs of float32 and complex64,
+complex128 for all other inputs. NumPy 2.0 and later computes float32 in float32, earlier versions in float64.
 """
 from __future__ import annotations
 
@@ -92,7 +92,8 @@ def irfft2(x: Any, s: Sequence[int] | None = None, axes: Any = (-2, -1), norm: A
 
 
 def hfft(x: Any, /, n: int | None = None, axis: int = -1, norm: Any = "backward") -> Array:
-    """Returns the transform of a row whose second half is the conjugate of the first half; the result is real."""
+    """Returns the transform along one axis of elements whose second half is the conjugate of the first half; the result
+    is real."""
     return _made("hfft", x, False, n=n, axis=axis, norm=norm)
 
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Linear algebra of arrays: the extension `linalg` of the Python array API standard.
 
-matmul, outer, vecdot and tensordot compute where the arrays lie, if these are float32. Whatever needs a factorisation
-is computed by NumPy's LAPACK on the host, in the type of the array; the results become arrays again.
+matmul, outer, vecdot and tensordot compute float32 arrays on the device or host where they lie. Functions that
+factorise matrices call NumPy's LAPACK on the host, in the type of the array, and return the results as Arrays.
 """
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class EighResult(NamedTuple):
 
 
 class QRResult(NamedTuple):
-    """A matrix with orthonormal columns, and an upper triangle."""
+    """Q, a matrix with orthonormal columns, and R, an upper triangular matrix."""
     Q: Array
     R: Array
 
@@ -56,7 +56,7 @@ def _floats(what: str, a: Array, least: int = 2) -> Array:
 
 
 def cholesky(x: Array, /, *, upper: bool = False) -> Array:
-    """Returns the triangle L with x = L L^H, or U with x = U^H U."""
+    """Returns the triangular matrix L with x = L L^H, or U with x = U^H U."""
     made: Array = on_host(np.linalg.cholesky, _floats("cholesky", x))
     return apply("conj", made.mT) if upper else made
 

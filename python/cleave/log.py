@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sends the library's messages to Python's logging: fallbacks and their reasons, decisions with their numbers."""
+"""Sends the library's messages to Python's logging module, such as fallbacks and decisions with their reasons."""
 from __future__ import annotations
 
 import logging
@@ -17,8 +17,8 @@ _sink: Any = None
 
 
 def log_to(logger: logging.Logger | None = None, level: str = "info") -> None:
-    """Sends messages up to `level` ("none", "error", "warn", "info", "debug") to a logger; None:
-    logging.getLogger("cleave"). Until the first call, the environment variable CLEAVE_LOG decides."""
+    """Sends messages up to `level` ("none", "error", "warn", "info", "debug") to `logger`, or for
+    None to logging.getLogger("cleave"). Until the first call, the environment variable CLEAVE_LOG decides."""
     global _sink
     number = choice("level", level, _LEVELS)
     if logger is not None and not hasattr(logger, "log"):
@@ -28,7 +28,7 @@ def log_to(logger: logging.Logger | None = None, level: str = "info") -> None:
     def tell(of: int, line: bytes, _user: Any) -> None:
         target.log(_AS_PYTHON.get(of, logging.INFO), "%s", line.decode(errors="replace"))
 
-    before = _sink  # kept until the library has let go of it
+    before = _sink  # keeps the former callback alive until the library uses the new one
     _sink = _abi.LogSink(tell)
     lib.clv_log_set(number, _sink if number else _abi.LogSink(), None)
     del before

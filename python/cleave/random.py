@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Random numbers as arrays. Philox (Salmon et al. 2011) makes them on the host, so that a seed gives the same bits with
-every device; they are then copied to where arrays lie.
+"""Returns random numbers as Arrays. Philox (Salmon et al. 2011) makes the numbers on the host, so that a seed gives the
+same bits with every device.
 
-default_rng(seed) returns a generator. The functions of this module use one that is seeded at random, or by seed().
+default_rng(seed) returns a generator. The functions of this module share a generator, which is seeded at random or by
+seed().
 """
 from __future__ import annotations
 
@@ -47,7 +48,7 @@ class Generator:
         return self.random(size, dtype) * float(high - low) + float(low)
 
     def normal(self, loc: float = 0.0, scale: float = 1.0, size: Any = None, dtype: Any = FLOAT32) -> Array:
-        """Returns normally distributed numbers with this mean and standard deviation."""
+        """Returns normally distributed numbers with mean `loc` and standard deviation `scale`."""
         made = self._made("standard_normal", size, dtype=dtype) if dtype_from(dtype) == np.float64 else \
             self._single("standard_normal", size)
         return made * float(scale) + float(loc)
@@ -108,12 +109,12 @@ def uniform(low: float = 0.0, high: float = 1.0, size: Any = None, dtype: Any = 
 
 
 def normal(loc: float = 0.0, scale: float = 1.0, size: Any = None, dtype: Any = FLOAT32) -> Array:
-    """Returns normally distributed numbers with this mean and standard deviation."""
+    """Returns normally distributed numbers with mean `loc` and standard deviation `scale`."""
     return _common.normal(loc, scale, size, dtype)
 
 
 def integers(low: int, high: int | None = None, size: Any = None, dtype: Any = np.int64) -> Array:
-    """Returns integers from `low` up to, but not including, `high`."""
+    """Returns integers from `low` up to, but not including, `high`; from 0 up to `low` if there is no `high`."""
     return _common.integers(low, high, size, dtype)
 
 

@@ -1,3 +1,3 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The version of the package, and of the library that it needs."""
+"""Holds the version of the package, which is also the version of the library that it requires."""
 __version__ = "0.2.0"
