@@ -296,8 +296,7 @@ class _Info:
         return found if kind is None else {name: one for name, one in found.items() if isdtype(one, kind)}
 
     def devices(self) -> list[Context]:
-        """Returns a list with the default context, the only one that the standard's functions can find by
-        themselves."""
+        """Returns a list that contains only the default context."""
         return [default_context()]
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the tests of simulated cards share: the environment in which PoCL answers as a card."""
+"""Makes the environment in which PoCL answers as a simulated graphics card, for the tests of cards."""
 import os
 import shutil
 import sys

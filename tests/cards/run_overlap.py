@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Runs a job whose transfers take as long as its kernels on a simulated card with memory of its own. Its trace has to
-show that they overlap: the job takes at most 0.6 of their sum. Other work on the machine delays the thread that begins
-each chunk, so that one of a few attempts has to.
+"""Runs a job whose transfers take as long as its kernels on a simulated card with memory of its own. The trace of the
+job has to show that transfers and kernels overlap: the job takes at most 0.6 of the sum of their times. One of a few
+attempts has to pass, because other work on the machine may delay the thread that begins each chunk.
 
 usage: run_overlap.py PROGRAM LAYER [CARD]
 

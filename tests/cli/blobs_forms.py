@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""One movie in every form that is read gives the same table of spots, byte for byte: NPY, TIFF, ImageJ, OME, PNG,
-OME-Zarr, raw pixels, folders, patterns, several files, lists of files, the same numbers in other types; and one movie
-of stacks does so in its forms.
+"""Tests that `cleave blobs` writes the same table of spots, byte for byte, for one movie in every form that it reads:
+NPY, TIFF, ImageJ, OME, PNG, OME-Zarr, raw pixels, folders, patterns, several files, lists of files, and other types of
+numbers. The same holds for a movie of stacks.
 
     blobs_forms.py CLEAVE
 """

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Compares the spots of `cleave blobs` with golden ones: the maxima of scikit-image, the pruned set, and the truth.
+"""Compares the spots of `cleave blobs` with golden data: the maxima that scikit-image finds, the spots that remain
+after pruning, and the simulated spots.
 
     blobs_goldens.py CLEAVE PLATFORM|reference CASE...    CASE: of tests/data/blobs/manifest.json
 """

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The same spots from OME-Zarr folders of both versions and every packing, from PNG frames, and from one array; and
-what damaged ones are told. The files are made here byte by byte, so that no library has to be there.
+"""Tests that `cleave blobs` finds the same spots in OME-Zarr folders of both versions and with every compression, in
+PNG frames, and in one array, and that it reports damaged files. The test makes the files byte by byte, so that it needs
+no library.
 
     blobs_inputs.py CLEAVE
 """

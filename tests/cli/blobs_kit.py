@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the tests of spots and tracks share: each claim is one line, and those that are false are kept."""
+"""Helpers of the tests of spots and tracks; a test makes each claim in one line, and false claims are collected."""
 
 WRONG = []
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""`cleave blobs` on stacks of planes: the same spots from every form of one movie, tracks in space, tables, overlay,
-and what is refused.
+"""Tests `cleave blobs` on stacks of planes: it finds the same spots in every form of one movie; tracks in three
+dimensions, tables and the overlay are correct; and wrong inputs are refused.
 
     blobs_volumes.py CLEAVE
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the tests of shards and of ranks share: small inputs, a case for each command that shares its work, and the
+"""Helpers of the tests of shards and of ranks: small inputs, a case for each command that can share its work, and the
 comparison of the outputs with those of a local run, byte for byte."""
 import array
 import json

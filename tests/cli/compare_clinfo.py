@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""`cleave probe --json` and `clinfo --json` agree on every device of the installed drivers; those
-of the folder that CLEAVE_TEST_ICDS names, where it is set. (Python, because clinfo's JSON repeats
-keys, which our own reader refuses.)
+"""Tests that `cleave probe --json` and `clinfo --json` agree on every device of the installed drivers, or of the
+drivers in the folder $CLEAVE_TEST_ICDS if it is set. The test is in Python because clinfo's JSON repeats keys, which
+Cleave's own reader refuses.
 
 usage: compare_clinfo.py COMMAND
 Exit code 77: no clinfo with --json, or no device.

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The recipe for Dask in docs/clusters.md, on worker processes of a local cluster: every command that has shards gives
-the bytes of a local run on the same device, and a command that fails raises an error.
+"""Tests the recipe for Dask in docs/clusters.md on worker processes of a local cluster: every command that has shards
+writes the bytes of a local run on the same device, and a command that fails raises an error.
 
 usage: dask_recipe.py CLEAVE PAGE [--all] [CASE...]
 --all: every case, on 2 and on 4 workers, in plain C and on a device of each platform, instead of a case for each

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Tests what a newcomer sees first: demo, selftest, cache, and orders that cannot be fulfilled.
+"""Tests the commands that a new user runs first (demo, selftest, cache), and errors for devices and modes that are not
+there.
 
 usage: first_look.py CLEAVE KERNELS    KERNELS: the folder cl/ of the sources
 """

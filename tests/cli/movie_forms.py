@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes one movie in every form that `cleave blobs` reads, byte by byte, so that no library has to be there."""
+"""Writes one movie in every form that `cleave blobs` reads, byte by byte, so that no library is needed."""
 import struct
 import zlib
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the tests of ranks share: the launchers that are here, and the processes that they start."""
+"""Helpers of the tests of ranks: finds the MPI launchers of this machine, and runs commands under them."""
 import os
 import shutil
 import signal

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A small sequence in a folder of its own and `cleave paco` on it, for tests of what the command reads and writes.
 
-Runs on the reference, so that no driver has a say.
+The command runs in plain C, so that no driver is involved.
 """
 import os
 import shutil

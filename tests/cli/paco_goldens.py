@@ -1,16 +1,23 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The maps that `cleave paco --format npy` writes, against golden ones in float64.
+"""Compares the maps that `cleave paco --format npy` writes with golden maps in float64.
 
 usage: paco_goldens.py CLEAVE PLATFORM CONV CASE...
 PLATFORM: pocl, intel, mesa, or reference. CONV: paper or vip. CASE: a folder of tests/data/paco, or
 betapic60, which is third-party data.
 
-Rules: NaN in the same places, but for ties (positions within 2e-4 pixel of a rounding boundary in
-some frame, where another patch is as right). fixed: |a/a0 - 1| <= 5e-5, |snr - snr0| <= 1e-3 + 2e-4
-|snr0|; vip: 4 times as much, its covariance being conditioned worse. shift: 1e-3 and 2e-3 + 1e-3
-|snr0|. Medians 20 (shift: 2) times below. Of ties 99 % within 0.5. snr.npy is b / sqrt(a). A planet
-keeps nine tenths of its S/N."""
+Rules, with the golden values a0 and snr0. A tie is a position within 2e-4 pixels of a rounding boundary in some frame,
+where another patch is equally correct.
+
+    NaN        in the same places, except at ties
+    fixed      |a/a0 - 1| <= 5e-5 and |snr - snr0| <= 1e-3 + 2e-4 |snr0|; convention vip: 4 times these bounds,
+               because its covariance is worse conditioned
+    shift      |a/a0 - 1| <= 1e-3 and |snr - snr0| <= 2e-3 + 1e-3 |snr0|
+    medians    of the differences: at most 1/20 (shift: 1/2) of these bounds
+    ties       99 % of them within 0.5
+    snr.npy    equals b / sqrt(a)
+    a planet   keeps at least 0.9 of its S/N
+"""
 import json
 import math
 import os

@@ -3,7 +3,7 @@
 """Tests what `cleave paco` accepts, what it refuses, and with which messages.
 
 usage: paco_inputs.py CLEAVE [TEST...]
-Runs on the reference, so that no driver has a say.
+The command runs in plain C, so that no driver is involved.
 """
 import gzip
 import math

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the tests of `cleave paco` share: files in and out, devices, made-up sequences. Plain
-Python: they run wherever Python does."""
+"""Helpers of the tests of `cleave paco`: reading and writing of files, choice of devices, made-up sequences. They need
+only Python's standard library."""
 import array
 import ast
 import json

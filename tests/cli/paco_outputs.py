@@ -3,7 +3,7 @@
 """Tests what `cleave paco` writes, and that a failed run leaves nothing behind.
 
 usage: paco_outputs.py CLEAVE [TEST...]
-Runs on the reference, so that no driver has a say.
+The command runs in plain C, so that no driver is involved.
 """
 import csv
 import json

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads Parquet files of plain, uncompressed, required columns, without any library: what the tests compare with."""
+"""Reads Parquet files of plain, uncompressed, required columns without any library, so that tests can check tables."""
 import struct
 
 KINDS = {1: ("i", 4), 2: ("q", 8), 4: ("f", 4), 5: ("d", 8)}  # INT32, INT64, FLOAT, DOUBLE

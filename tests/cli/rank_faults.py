@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What happens to one of several ranks: it stops for a while, it has no OpenCL, it finds no input, it is killed, its
-disk is full; which devices it takes; what srun tells it; and ranks without work.
+"""Tests faults of one of several ranks: it stops for a while, it has no OpenCL, it finds no input, it is killed, or its
+disk is full. Also tests which devices a rank uses, the variables that srun sets, and ranks without work.
 
 usage: rank_faults.py CLEAVE [--all] [FAULT...]
 --all: every fault with Open MPI and with MPICH, and stops of 10 s"""

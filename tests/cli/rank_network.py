@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Three ranks in three network namespaces, between which packets take 1 ms and 1 % of them get lost: the bytes of a
-local run, with Open MPI and with MPICH, and the efficiency of ranks that sleep. A network that is killed leaves
-nothing behind.
+"""Tests three ranks in three network namespaces, between which packets take 1 ms and 1 % of them are lost: the outputs
+are the bytes of a local run, with Open MPI and with MPICH, and the efficiency of ranks that sleep is high enough. If
+the process that makes the network is killed, nothing of the network remains.
 
 usage: rank_network.py CLEAVE [--all] [DELAY_MS [LOSS_PERCENT]]
 --all: every command that shares its work, and 1,000 units that sleep 20 ms, at equal and at unequal speeds"""

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Commands under mpirun, in plain C: any number of ranks gives the bytes of a local run, with Open MPI and MPICH; ranks
-other than 0 are silent; and without a launcher nothing of MPI is loaded. What goes wrong is tested by rank_faults.py.
+"""Tests commands under mpirun, in plain C: any number of ranks writes the bytes of a local run, with Open MPI and
+MPICH; ranks other than 0 print nothing; and no MPI library is loaded without a launcher. rank_faults.py tests faults.
 
 usage: ranks.py CLEAVE [--all] [CASE...]      --all: 1, 2, 4 and 8 ranks of every case, with both"""
 import os

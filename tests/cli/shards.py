@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""--shard and `cleave merge`, in plain C: for every command that has them, any number of shards gives the bytes of a
-local run; and records that are missing, twice, damaged, of other inputs or of other commands are refused.
+"""Tests --shard and `cleave merge`, in plain C: for every command that has --shard, any number of shards gives the
+bytes of a local run. Records that are missing, duplicate, damaged, or of other inputs or commands are refused.
 
 usage: shards.py CLEAVE [CASE...]"""
 import os

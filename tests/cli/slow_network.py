@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A slow and lossy network of three "machines" in this one: network namespaces whose packets go through this process,
-which delays and drops them. Kernels without the queueing discipline netem can do this, too.
+"""Simulates a slow and lossy network of three machines: three network namespaces on this machine, whose packets go
+through this process, which delays and drops them. This also works on kernels without the queueing discipline netem.
 
 usage: slow_network.py DELAY_MS LOSS_PERCENT COMMAND ARGUMENT...
 

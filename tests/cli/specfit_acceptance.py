@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What `cleave specfit` promises, measured on made-up stars with seeds of one's own.
+"""Measures whether `cleave specfit` keeps its promises, on made-up stars with a seed that the caller may choose.
 
 usage: specfit_acceptance.py CLEAVE [STARS [SEED]]
 STARS (12) of each kind; hundreds make the long form. Every figure is printed. Pulls of velocity and parameters, from

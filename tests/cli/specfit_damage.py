@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Bad fibres and files that lack something cost `cleave specfit` neither the file nor another star.
+"""Tests that a bad fibre or a missing part of a file does not affect the other stars of `cleave specfit`.
 
 usage: specfit_damage.py CLEAVE
 NaN, infinity, no weight, all flagged, all zero, a median below zero, zero rows of the resolution matrix:

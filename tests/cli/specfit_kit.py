@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""FITS files for the tests of `cleave specfit`, read and made with nothing but Python."""
+"""Reads and makes FITS files for the tests of `cleave specfit`, with only Python's standard library."""
 import gzip
 import struct
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Layouts and units in which a spectrum is easily misread, by `cleave specfit`.
+"""Tests that `cleave specfit` reads spectra correctly whose layouts and units are easily misread.
 
 usage: specfit_layouts.py CLEAVE
 Bad pixels of APOGEE's masks, of ECSV's truth values and of its masked cells are left out; every unit of length is

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Libraries of rvspecfit, made by rvspecfit itself, turned into ours: a network and a regular grid.
+"""Tests the converter of libraries of rvspecfit, with a network and a regular grid that rvspecfit itself wrote.
 
 usage: specfit_library.py CLEAVE CONVERTER PEERS
 Needs a Python with rvspecfit, astropy and torch ($CLEAVE_RVSPECFIT_PYTHON, else this one). The network comes back

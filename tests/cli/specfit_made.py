@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A made-up star and a library that has it exactly, in plain Python: ln flux is a sum of lines whose depths are linear
-in log10 teff, logg, feh and alpha, so that a regular grid of templates between nodes is no approximation."""
+"""Makes a star, and a library whose templates fit it exactly, in plain Python: ln flux is a sum of lines whose depths
+are linear in log10 teff, logg, feh and alpha, so that a regular grid of templates between nodes is no approximation."""
 import json
 import math
 import os

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What `cleave specfit` does with its options and with input that it cannot use.
+"""Tests the options of `cleave specfit`, and its errors for wrong calls and unusable inputs.
 
 usage: specfit_options.py CLEAVE
 A wrong call ends with exit code 2 and names the mistake; no output is left behind by a run that failed; a

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Priors and fixed parameters of `cleave specfit`.
+"""Tests priors and fixed parameters of `cleave specfit`.
 
 usage: specfit_priors.py CLEAVE
 A normal prior moves the optimum and shrinks the covariance as the algebra of two Gaussians says; a narrow one is as

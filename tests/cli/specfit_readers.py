@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Spectra of any instrument, and several together, by `cleave specfit`.
+"""Tests `cleave specfit` on spectra of different instruments, alone and fitted together.
 
 usage: specfit_readers.py CLEAVE
 The same star from every kind of file has the same velocity; air, barycentre and the order of pixels are seen to; masks

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A run of `cleave specfit --resume` that is killed again and again ends with the bytes of one that
-was not.
+"""Tests that a run of `cleave specfit --resume` that is killed several times ends with the bytes of a run that was not
+killed.
 
 usage: specfit_resume.py CLEAVE
 Killed in the middle: no table, and a journal; the next run goes on behind it. A journal that is cut or

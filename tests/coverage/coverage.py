@@ -1,18 +1,18 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Which lines and branches of the source ran, per room of ARCHITECTURE.md's map.
+"""Reports which lines and branches of the sources ran in tests, per room (folder) of the map in ARCHITECTURE.md.
 
 usage: coverage.py BUILD [--worst N] [--missing PATH] [--no-bars]
        coverage.py --self-test
 
 BUILD is a folder of the preset `coverage` in which tests have run. Exit code 1: fewer than 92 % of all lines or 82 % of
-all branches ran, or fewer than 85 % or 75 % of a room. --worst N: the N files with most branches that did not run.
---missing PATH: the lines of a file that did not run, or whose branches did not.
+all branches ran, or fewer than 85 % or 75 % of a room. --worst N: prints the N files with the most branches that did
+not run. --missing PATH: prints the lines of a file that did not run or that have a branch that did not run.
 
-A line or branch counts as run when it ran in one of the programs that contain it. Counted are the C sources of the
-library and the command, compiled without optimization and without assertions; no line and no branch is left out, also
-not those that only run when memory ends. Kernels are not: PoCL compiles them. What a process ran that a signal ended
-is lost.
+A line or branch counts as run if it ran in at least one of the programs that contain it. All lines and branches of the
+C sources of the library and the command count, even those that run only if memory is exhausted; the sources are
+compiled without optimization and without assertions. Kernels do not count, because PoCL compiles them. The counts of a
+process that a signal ended are lost.
 """
 import concurrent.futures
 import json
@@ -25,7 +25,7 @@ ROOMS = ("base", "probe", "runtime/record", "runtime/device", "runtime/program",
          "runtime/offload", "runtime/blas", "runtime/context", "host/array", "host/patch", "host/blob", "host/track",
          "host/spectra", "host/model", "host/tokenizer", "host/chat", "host/transformer", "host/io",
          "host/synthetic", "host/cli", "host/selftest", "host/demo", "bench/command")
-ALL, ROOM = (92, 82), (85, 75)  # per cent of lines, of branches
+ALL, ROOM = (92, 82), (85, 75)  # the bars: % of lines, % of branches
 
 
 def room_of(path):
@@ -34,7 +34,7 @@ def room_of(path):
 
 
 def read(path):
-    """What gcov says of one object file."""
+    """Returns gcov's reports on one file of counters (.gcda)."""
     done = subprocess.run(["gcov", "--json-format", "--stdout", "--branch-probabilities", path], check=False,
                           capture_output=True)
     return [json.loads(line) for line in done.stdout.splitlines() if line.strip()]
@@ -52,7 +52,7 @@ def add(files, report):
             number = line["line_number"]
             here = lines.setdefault(number, [0, []])
             here[0] += line["count"]
-            begin = seen.get(number, 0)  # a line may be in several functions
+            begin = seen.get(number, 0)  # a line may occur in several functions, each with its own branches
             for index, branch in enumerate(line["branches"], begin):
                 if index == len(here[1]):
                     here[1].append(0)
@@ -72,7 +72,7 @@ def collect(build):
 
 
 def count(lines):
-    """[lines that ran, lines, branches that ran, branches]"""
+    """Returns [lines that ran, all lines, branches that ran, all branches]."""
     branches = [taken for _, each in lines.values() for taken in each]
     return [sum(ran > 0 for ran, _ in lines.values()), len(lines), sum(b > 0 for b in branches), len(branches)]
 
@@ -82,7 +82,7 @@ def share(part, whole):
 
 
 def judge(name, counts, bars):
-    """A row of the table, and whether it reaches the bars."""
+    """Returns a row of the table, and whether its shares reach the bars."""
     shares = share(counts[0], counts[1]), share(counts[2], counts[3])
     good = shares[0] >= bars[0] and shares[1] >= bars[1]
     row = "%-22s %6d %6.1f %%   %6d %6.1f %%" % (name, counts[1], shares[0], counts[3], shares[1])

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Included before everything else in builds that count coverage: a process that ends by _exit, as helpers of the probe
- * do, notes what it ran. One definition is kept of all. */
+/* Replaces _exit in builds that count coverage, so that a process that ends by it, such as a helper of the probe,
+ * writes its counters first. The compiler includes this file before all others; the linker keeps one of the weak
+ * definitions. */
 #ifndef CLEAVE_TESTS_COVERAGE_EXIT_H
 #define CLEAVE_TESTS_COVERAGE_EXIT_H
 

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How far the hot kernels are from what a card can do, by counts of instructions and bytes; and the bars that hold it.
+"""Computes how far the hot kernels are from the peak of a card, from counts of instructions and bytes, and checks the
+bars: the largest distances that are allowed.
 
-A card takes the longer of two times: that of its issue slots (one instruction of a wave each; the loops of the machine
-code, times how often they run), and that of its memory (the bytes that a kernel cannot find in a cache). Its roofline
-is the longer of the same two for the arithmetic that the result needs and for each byte read and written once. Both
-are counts: neither a wait for memory nor a conflict of banks is in them, so that a real card is slower.
+The estimated time of a kernel is the longer of two times: that of its issue slots (one instruction of a wave per slot;
+the instructions of each loop of the machine code times the number of its iterations), and that of its memory accesses
+(the bytes that miss the caches). The roofline is the longer of the same two times for only the arithmetic that the
+result requires and with each byte read and written once. The counts include neither waits for memory nor bank
+conflicts, so a real card is slower.
 """
 import collections
 import math
@@ -12,14 +14,14 @@ import re
 
 # Multiply-adds and bytes per second: GeForce RTX 3060, Radeon RX 6700 XT, Radeon VII
 CARDS = {"sm_86": (6.37e12, 360e9), "gfx1030": (6.6e12, 384e9), "gfx906": (6.7e12, 1024e9)}
-# kernel, targets, what is measured, bar, and what the number is
+# (kernel, targets, least share of multiply-adds in the hot loop in %, name of what the kernel computes)
 SHARES = (
     ("clv_gemm_tile", ("sm_86", "gfx1030"), 60, "products"),
     ("clv_attention_tile", ("sm_86", "gfx1030"), 50, "attention"),
     ("clv_attention_back_kv_tile", ("sm_86", "gfx1030"), 50, "gradients of keys and values"),
     ("clv_attention_back_q_tile", ("sm_86", "gfx1030"), 50, "gradients of queries"),
 )
-Cost = collections.namedtuple("Cost", "slots needed bytes compulsory")  # of a unit of work
+Cost = collections.namedtuple("Cost", "slots needed bytes compulsory")  # per unit of work
 
 
 def define(row, name):
@@ -32,7 +34,7 @@ def loops_with(row, fma, more=lambda mix: True):
 
 
 def paco_project(row):
-    """A patch of radius 4 in a frame, of 100 frames; planets are shifted by parts of a pixel."""
+    """Returns the Cost of one patch of radius 4 in one of 100 frames, with the PSF at sub-pixel positions, or None."""
     p, q, ma, mb, block = (define(row, name) for name in ("P", "Q", "MA", "MB", "FRAME_BLOCK"))
     if (p, q, define(row, "SHIFTED")) != (49, 10, 1):
         return None
@@ -40,33 +42,34 @@ def paco_project(row):
     rest = [l for l in row.inner[1:] if l not in pair]
     if not pair or not rest:
         return None
-    place = max(rest, key=lambda l: l[2].get("fma", 0))  # the polynomials of a frame's position
-    around = [l for l in rest if l is not place and l[2].get("fma", 0) >= q * block]  # the last pixel of an odd number
+    place = max(rest, key=lambda l: l[2].get("fma", 0))  # evaluates the polynomials of the position in a frame
+    around = [l for l in rest if l is not place and l[2].get("fma", 0) >= q * block]  # an odd last pixel
     slots = (pair[0][1] * (p // 2) + sum(l[1] for l in around)) / block + place[1]
-    each = 4 * (p * q + ma) / frames + 4 + 16  # W and A once for all frames; a pixel; two pairs of sums
+    each = 4 * (p * q + ma) / frames + 4 + 16  # W and A, read once for all frames; a pixel; two pairs of sums
     return Cost(slots, p * q + mb * q + 2 * (ma + mb), each, each)
 
 
 def spectra_gram(row):
-    """A segment of 64 pixels of a star, 10 terms; the terms are the same for all stars, and stay in a cache."""
+    """Returns the Cost of a segment of 64 pixels of a star with 10 terms, or None. The terms are the same for all stars
+    and therefore stay in a cache."""
     terms = define(row, "NPOLY")
     hot = [l for l in row.inner[1:] if l[2].get("fma", 0) >= 16]
     if terms != 10 or not hot:
         return None
-    pairs = (terms + 2) // 2  # of rows, of which a work-item multiplies two pairs
+    pairs = (terms + 2) // 2  # pairs of rows; a work-item multiplies two pairs
     parts = 64 // (pairs * (pairs + 1) // 2)  # work-items that share the pixels of a product
-    turns = 16 * math.ceil(16 / parts) / hot[0][2]["fma"]  # four fours of products for each four of the pixels
+    turns = 16 * math.ceil(16 / parts) / hot[0][2]["fma"]  # iterations: 16 products per 4 pixels
     slots = 64 * (turns * hot[0][1] + row.inner[0][1])
     out = 4 * 16 * terms
     return Cost(slots, 64 * (terms * (terms + 1) / 2 + 2 * terms), 64 * (32 + 8) + out, 64 * (4 + 8) + out)
 
 
-# kernel, how a row's work is counted, most times its roofline
+# (kernel, function that returns the Cost, largest multiple of the roofline's time, name of what the kernel computes)
 DISTANCES = (
     ("clv_paco_project_group", paco_project, 2.0, "PACO's projection"),
     ("clv_spectra_gram_group", spectra_gram, 3.0, "normal equations of spectra"),
 )
-# What is short of its bar, and where it is held until it reaches it: (kernel, target): most times the roofline.
+# Kernels that miss their bar of DISTANCES, with the larger bar that holds until then: (kernel, target): multiple.
 HELD = {}
 
 
@@ -80,7 +83,7 @@ def share(row):
 
 
 def measured(rows):
-    """[(what, kernel, target, text, good, held)] of every bar on the targets that the rows are of."""
+    """Returns [(what, kernel, target, text, good, held)]: a result for every bar on every target in `rows`."""
     found, compiled = [], {r.target for r in rows}
     for kernel, targets, least, what in SHARES:
         for target in (t for t in targets if t in compiled):

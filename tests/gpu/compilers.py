@@ -1,33 +1,35 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the compilers of graphics cards make of an OpenCL program, without a card.
+"""Compiles an OpenCL program for GPUs by their vendors' compilers, without a GPU, and reads the resources of its
+kernels.
 
-compile(target, source, options, work) gives {kernel: Made}, or a text that says why there is nothing.
+Compilers(tools).compile(target, source, options, work) returns {kernel: Made}, or the error message as a str.
 """
 import collections
 import os
 import re
 import subprocess
 
-# registers: of a work-item (Intel: of a thread); spilled: AMD registers, others bytes; private: bytes of a
-# work-item in memory; local: bytes that the kernel declares; limit: waves that registers leave room for
-# (Intel: work-items of a thread); code: lines of machine code, or None
+# registers: per work-item (Intel: per thread); spilled: registers on AMD, bytes on other GPUs; private: bytes of
+# private memory per work-item; local: bytes of local memory that the kernel declares; limit: the most waves for which
+# there are registers (Intel: work-items per thread); code: lines of machine code, or None
 Made = collections.namedtuple("Made", "registers spilled private local limit code")
 
-# waves of a SIMD, registers of a lane of a SIMD, granule, SIMDs that share local memory, its bytes, lanes
+# waves per SIMD, registers per lane of a SIMD, granule of their allocation, SIMDs that share a local memory, bytes of
+# that memory, lanes of a wave
 AMD = {
     "gfx906": (10, 256, 4, 4, 65536, 64),
     "gfx90a": (8, 512, 8, 4, 65536, 64),
     "gfx1030": (16, 1024, 8, 4, 131072, 32),
     "gfx1100": (16, 1536, 24, 4, 131072, 32),
 }
-AMD_GROUPS = {64: 40, 32: 64}  # work-groups of a compute unit (wave of 64) or of two (wave of 32)
-# warps and blocks of a multiprocessor, bytes of its shared memory, bytes kept for each block
+AMD_GROUPS = {64: 40, 32: 64}  # most work-groups: per compute unit (waves of 64), per two units (waves of 32)
+# warps and blocks per multiprocessor, bytes of its shared memory, bytes that the driver reserves per block
 NVIDIA = {
     "sm_70": (64, 32, 98304, 0),
     "sm_86": (48, 16, 102400, 1024),
     "sm_90": (64, 32, 233472, 1024),
 }
-# threads of a (sub)slice, bytes of its local memory
+# threads per slice or subslice, bytes of its local memory
 INTEL = {"acm-g10": (128, 131072), "tgllp": (112, 65536)}
 SPIRV = "spirv"
 TARGETS = list(AMD) + list(NVIDIA) + list(INTEL) + [SPIRV]
@@ -44,7 +46,7 @@ class Compilers:
         libraries = "%s:%s/lib/llvm-19/lib" % (self.lib, self.usr)
         self.env = dict(os.environ, LD_LIBRARY_PATH=libraries, OCL_ICD_VENDORS="/nonexistent")
         self.env.pop("OPENCL_LAYERS", None)
-        self.ptx = None  # of the program that was compiled last: all NVIDIA targets share it
+        self.ptx = None  # PTX of the last program, which all NVIDIA targets share
 
     def run(self, command):
         return subprocess.run(command, env=self.env, capture_output=True, text=True,
@@ -161,7 +163,7 @@ def why(done):
 
 
 def body_of(assembly, kernel):
-    """Lines of a kernel in AMD's assembly."""
+    """Returns the lines of a kernel in an AMD assembly listing."""
     start = assembly.find("\n%s:" % kernel)
     end = assembly.find("s_endpgm\n.Lfunc_end", start)
     if end < 0:
@@ -170,14 +172,15 @@ def body_of(assembly, kernel):
 
 
 def section_of(code, kernel):
-    """Lines of a kernel in what nvdisasm writes."""
+    """Returns the lines of a kernel in the output of nvdisasm."""
     start = code.find("\n.text.%s:" % kernel)
     end = code.find("\n\t.section", start)
     return code[start:end if end > 0 else None].splitlines()
 
 
 def occupancy(target, group, local, limit):
-    """Part of the waves of a compute unit that registers, local memory and work-groups leave room for."""
+    """Returns the occupancy, 0 to 1: the share of a compute unit's waves that fit its registers, local memory and limit
+    of work-groups."""
     if target in AMD:
         waves, _, _, simds, pool, lanes = AMD[target]
         each = -(-group // lanes)

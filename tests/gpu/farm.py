@@ -1,17 +1,17 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Compiles what GPUs would be given with the compilers of their vendors, and judges the result without a GPU.
+"""Compiles the programs that GPUs would get by their vendors' compilers, and checks the machine code without a GPU.
 
     farm.py --tools FOLDER --build FOLDER [--work FOLDER] [--targets a,b] [--table FILE] [--document FILE]
             [--exceptions FILE] [--recorded]
 
-gpu_operations runs every operation on PoCL, which says that it is a card of tests/cards/cards.json; a layer
-writes down each program with its options, and each launch. Every program is then compiled for the targets
-of that card. A finding is: a program that does not compile, registers that spill, private arrays in memory, an
+gpu_operations runs every operation on PoCL, which a layer makes look like a card of tests/cards/cards.json; the layer
+records each program with its options, and each launch. Every program is then compiled for the targets that are mapped
+to that card. A finding is: a program that does not compile, registers that spill, private arrays in memory, an
 occupancy below 25 %, a work-group of more than 256 work-items, or more than 32 KiB of local memory. Findings
-that exceptions.txt allows are listed; any other one fails (exit code 1), and so do a line of that file that is
-needed no longer, and a kernel that misses its bar (bars.py). tools.sh brings the compilers. OCL_ICD_VENDORS has to
-name a folder with PoCL alone.
+that exceptions.txt allows are listed. The exit code is 1 after any other finding, if no finding needs a line of
+exceptions.txt any more, or if a kernel misses its bar (bars.py). tools.sh downloads the compilers. OCL_ICD_VENDORS has
+to name a folder that contains only PoCL.
 """
 import argparse
 import collections
@@ -32,16 +32,16 @@ import loops
 
 HERE = pathlib.Path(__file__).resolve().parent
 EXCEPTIONS = HERE / "exceptions.txt"
-# The card whose programs a target is given.
+# The card whose recorded programs are compiled for each target.
 CARD_OF = {"gfx906": "vega", "gfx90a": "rx-6700xt", "gfx1030": "rx-6700xt", "gfx1100": "rx-6700xt",
            "sm_70": "rtx-3060", "sm_86": "rtx-3060", "sm_90": "h100", "acm-g10": "arc-a770",
            "tgllp": "iris-xe", compilers.SPIRV: "arc-a770"}
-# Operations of which small launches have to be executed, and those that would not end without all results.
+# Operations of which only small launches are executed, and operations that would not end without most results.
 WITHOUT_RESULTS = ["paco", "blobs", "volumes", "products", "attention", "encoders", "trainers", "decoders",
                    "convolutions", "eigenvalues", "arrays", "searches"]
 WITH_RESULTS = ["specfit", "templates"]
 LEAST_OCCUPANCY, MOST_GROUP, MOST_LOCAL = 25, 256, 32768
-# Columns of the document's tables.
+# The targets that are the columns of each table of the document.
 SHOWN = (("gfx906", "gfx90a", "gfx1030", "gfx1100"), ("sm_70", "sm_86", "sm_90"), ("acm-g10", "tgllp", "spirv"))
 
 Row = collections.namedtuple(
@@ -49,10 +49,10 @@ Row = collections.namedtuple(
 Finding = collections.namedtuple("Finding", "kernel variant target kind value")
 
 
-# ---- what a card is given ----------------------------------------------------------------------
+# ---- recording ----------------------------------------------------------------------
 
 def collect(build, card, folder):
-    """Programs and launches of a card, into an empty folder."""
+    """Records the programs and launches of a card in an empty folder."""
     folder.mkdir(parents=True, exist_ok=True)
     for old in folder.iterdir():
         old.unlink()
@@ -69,7 +69,7 @@ def collect(build, card, folder):
 
 
 def launches_of(folder):
-    """{(program, kernel): (largest work-group, most bytes of local memory)}"""
+    """Returns {(program, kernel): (largest work-group, most bytes of local memory)} of the launches in a folder."""
     found = {}
     for file in folder.glob("launches.*"):
         for line in file.read_text().splitlines():
@@ -89,7 +89,8 @@ def variant_of(options):
 # ---- compiling ---------------------------------------------------------------------------------
 
 def compile_one(tools, source, options, targets, kept):
-    """{target: {kernel: [fields of Made, slots, mix]} or text}, out of `kept` where it is there."""
+    """Returns {target: {kernel: [fields of Made, slots, mix, inner loops]} or error message}; results are cached in the
+    folder `kept`."""
     made, text = {}, source.read_text()
     version = (pathlib.Path(tools) / "complete").read_text()
     code = "".join((HERE / name).read_text() for name in ("compilers.py", "loops.py"))
@@ -127,13 +128,13 @@ def rows_of(made, program, variant, launches):
         if isinstance(kernels, str):
             yield Row("?", variant, target, 0, 0, 0, 0, 0, 0, 0, {}, [], kernels)
             continue
-        if target == compilers.SPIRV:  # a valid module has no numbers
+        if target == compilers.SPIRV:  # a valid module has no figures
             for name in sorted(n for p, n in launches if p == program):
                 yield Row(name, variant, target, 0, 0, 0, 0, 0, 100, 0, {}, [], None)
             continue
         for kernel, (registers, spilled, private, local, limit, slots, mix, inner) in kernels.items():
             if (program, kernel) not in launches:
-                continue  # another kernel of the same file: no operation launches it with these options
+                continue  # no operation launches this kernel with these options
             group, argument = launches[program, kernel]
             occupied = compilers.occupancy(target, group, local + argument, limit)
             yield Row(kernel, variant, target, registers, spilled, private, local + argument, group,
@@ -153,7 +154,7 @@ def findings_of(row):
 
 
 class Exception_:
-    """A line of exceptions.txt: kernel, targets, kind=limit, reason."""
+    """A line of exceptions.txt: the kernel, the targets, kind=limit and the reason."""
 
     def __init__(self, line, number):
         parts = line.split(None, 3)
@@ -164,7 +165,8 @@ class Exception_:
         self.limit, self.used = int(limit), set()
 
     def allows(self, f):
-        """A limit is the most that is allowed; of an occupancy it is the least."""
+        """Tells whether the line allows the finding `f`, whose value may be at most the limit (occupancy: at least),
+        and counts the line as needed for its target."""
         within = f.value >= self.limit if f.kind == "occupancy" else f.value <= self.limit
         if (f.kernel, f.kind) == (self.kernel, self.kind) and f.target in self.targets and within:
             self.used.add(f.target)
@@ -214,7 +216,7 @@ def write_table(rows, file):
 
 
 def cell(rows):
-    """The worst of a kernel's variants on a target."""
+    """Returns the cell of a table: the worst figures of a kernel's variants on a target."""
     if not rows:
         return ""
     if rows[0].target == compilers.SPIRV:
@@ -267,7 +269,7 @@ def main():
     kept = work / "kept"
     kept.mkdir(parents=True, exist_ok=True)
     rows = []
-    spawned = multiprocessing.get_context("spawn")  # a fork would copy the locks of the threads that record
+    spawned = multiprocessing.get_context("spawn")  # a fork would copy locks that the recording threads hold
     with concurrent.futures.ProcessPoolExecutor(a.jobs, spawned) as pool, \
             concurrent.futures.ThreadPoolExecutor(a.jobs) as collectors:
         cards = sorted({CARD_OF[t] for t in targets})
@@ -281,7 +283,7 @@ def main():
             mine = [t for t in targets if CARD_OF[t] == card]
             for source in sorted((work / card).glob("*.cl")):
                 if "clv_" not in source.read_text():
-                    continue  # CLBlast's kernels are not ours
+                    continue  # a kernel of CLBlast, not of Cleave
                 options = source.with_suffix(".opt").read_text()
                 future = pool.submit(compile_one, a.tools, source, options, mine, kept)
                 waiting.append((future, source.stem, variant_of(options), launches))

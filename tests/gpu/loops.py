@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The loops of a kernel in machine code, and what their instructions do."""
+"""Finds the loops of a kernel in machine code, and counts their instructions by kind."""
 import collections
 import re
 
-# first that fits; counted per kind
+# (kind, pattern): an instruction counts as the first kind whose pattern matches
 AMD_KINDS = (
     ("fma", r"v_(pk_)?(fma|fmac|fmamk|fmaak|mac|mad|madmk|madak)_(f32|legacy_f32)|v_dual_fma"),
     ("half", r"v_(pk_)?(fma|fmac|mad|mul|add)\w*_f16|v_fma_mix|v_dot2"),
     ("double", r"v_\w+_f64"),
     ("matrix", r"v_mfma|v_wmma"),
-    ("private", r"scratch_|buffer_(load|store)"),  # of HSA kernels these are for nothing else
+    ("private", r"scratch_|buffer_(load|store)"),  # HSA kernels use them only for private memory
     ("load", r"(global|flat)_load"),
     ("store", r"(global|flat)_(store|atomic)|buffer_"),
     ("local", r"ds_"),
@@ -31,7 +31,7 @@ NVIDIA_KINDS = (
     ("control", r"BRA|BSSY|BSYNC|BAR|EXIT|NOP|WARPSYNC|CALL|RET|DEPBAR"),
     ("integer", r""),
 )
-# mix: of the loop without the loops inside it; depth: how many loops it lies in
+# first, last: indices of instructions; depth: number of enclosing loops; mix: instructions by kind, without inner loops
 Loop = collections.namedtuple("Loop", "first last depth mix")
 
 
@@ -43,7 +43,7 @@ def amd_instructions(lines):
             yield at, "branch", match[2]
         elif match := re.match(r"\s+([a-z]\w*(?: .*)?)", line):
             text = match[1]
-            if text.startswith("v_dual_"):  # two instructions of one slot
+            if text.startswith("v_dual_"):  # two instructions that share an issue slot
                 yield at, "dual", text
             else:
                 yield at, "do", text
@@ -56,7 +56,7 @@ def nvidia_instructions(lines):
         elif match := re.search(r"\*/\s+(?:@!?U?P\w+\s+)?(BRA)\b.*`\((\.L_\w+)\)", line):
             yield at, "branch", match[2]
         elif match := re.search(r"/\*[0-9a-f]+\*/\s+(?:@!?U?P\w+\s+)?([A-Z][\w.]*)(.*)", line):
-            moved = match[1].startswith("HFMA2") and "-RZ, RZ" in match[2]  # how it moves constants
+            moved = match[1].startswith("HFMA2") and "-RZ, RZ" in match[2]  # HFMA2 that only moves a constant
             yield at, "do", "MOV" if moved else match[1]
 
 
@@ -65,7 +65,7 @@ def kind_of(patterns, text):
 
 
 def count(parts, patterns, nvidia):
-    """Operations by kind; "saved" counts those that share a slot with another."""
+    """Returns the number of operations of each kind; "saved" counts operations that share the issue slot of another."""
     mix = collections.Counter()
     for _, what, text in parts:
         if what == "branch":
@@ -84,23 +84,23 @@ def count(parts, patterns, nvidia):
 
 
 def loops_of(lines, nvidia):
-    """All loops, the whole kernel first."""
+    """Returns the whole kernel as a Loop, followed by all its loops in the order of their beginnings."""
     kinds = NVIDIA_KINDS if nvidia else AMD_KINDS
     patterns = [(kind, re.compile(text)) for kind, text in kinds]
     parts = list((nvidia_instructions if nvidia else amd_instructions)(lines))
     labels = {text: i for i, (_, what, text) in enumerate(parts) if what == "label"}
     spans = {(labels[text], i) for i, (_, what, text) in enumerate(parts)
              if what == "branch" and labels.get(text, len(parts)) < i}
-    if nvidia:  # a branch to itself ends every kernel
+    if nvidia:  # every kernel ends with a branch to itself, which is no loop
         spans = {(a, b) for a, b in spans if b - a > 1}
     ends = {}
-    for first, last in spans:  # several ways back to one head are one loop
+    for first, last in spans:  # branches back to the same instruction belong to one loop
         ends[first] = max(last, ends.get(first, 0))
     spans = [(0, len(parts) - 1)] + sorted(ends.items(), key=lambda s: (s[0], -s[1]))
     owner = [0] * len(parts)
     for index, (first, last) in enumerate(spans):
         for at in range(first, last + 1):
-            owner[at] = index  # an inner loop begins later, or is the shorter one: it comes last
+            owner[at] = index  # inner loops come after outer ones in `spans`
     found = []
     for index, (first, last) in enumerate(spans):
         mine = [part for at, part in enumerate(parts) if owner[at] == index]
@@ -114,12 +114,13 @@ def arithmetic(mix):
 
 
 def hottest(found, nvidia):
-    """The loop with most arithmetic for its length, else with most loads; the whole kernel without."""
+    """Returns the loop with the most arithmetic for its length, or with the most loads if none has arithmetic; the
+    whole kernel if it has no loops."""
     return max(found[1:] or found,
                key=lambda l: (arithmetic(l.mix) ** 2 / max(slots(l.mix, nvidia), 1),
                               l.mix["load"] + l.mix["local"], sum(l.mix.values())))
 
 
 def slots(mix, nvidia):
-    """Issue slots that the arithmetic units see: on AMD scalar instructions go beside them."""
+    """Returns the number of issue slots of the vector units; on AMD, scalar instructions take none of them."""
     return sum(mix.values()) - 2 * mix["saved"] - (0 if nvidia else mix["scalar"])

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs every operation once at usual sizes, on the first device, so that a recorder below the runtime sees the
- * programs, options and launches that a GPU is given. Nothing checks the results: the recorder may leave large
- * launches out.
+/* Runs every operation once at usual sizes, on the first device, so that an OpenCL layer can record the
+ * programs, options and launches that a GPU would get. The results are not checked, because the layer may skip large
+ * launches.
  *
- * usage: gpu_operations [NAME...]    runs the operations whose names begin with NAME; without: all */
+ * usage: gpu_operations [NAME...]    runs the operations whose names begin with NAME; without NAME, all */
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/half.h"
@@ -207,7 +207,8 @@ static void templates(void)
 
 /* ---- products and transformers --------------------------------------------------------------- */
 
-/* `nth` form of the device; B as it lies, or [n,k] as decoders have it, or of halves. */
+/* Multiplies matrices once by the `nth` form of the device. B is [k,n], or [n,k] as in decoders if `turned` is true;
+ * its elements are halves if `half` is true. */
 static void product_once(size_t nth, size_t m, size_t n, size_t k, bool turned, bool half)
 {
     const clv_gemm_form form = clv_gemm_form_of(clv_queue_device(queue), nth);
@@ -221,7 +222,7 @@ static void product_once(size_t nth, size_t m, size_t n, size_t k, bool turned, 
                    .b = { b, 0, turned ? 1 : n, turned ? k : 1, 0 },
                    .c = { c, 0, n, 1, 0 },
                    .b_half = half,
-                   .any_order = m <= CLV_GEMM_FEW, /* as in decoders */
+                   .any_order = m <= CLV_GEMM_FEW, /* decoders set this for few rows */
                    .alpha = 1,
                    .bias = bias,
                    .activation = CLV_ACTIVATION_GELU };
@@ -318,7 +319,7 @@ static const clv_model_config models[] = {
       .max_length = 256 },
 };
 
-/* Eight texts of 128 tokens. */
+/* The tokens of eight texts of 128 tokens each, for encoders and trainers. */
 enum { TEXTS = 8, LENGTH = 128 };
 static int32_t ids[TEXTS * LENGTH];
 static size_t offsets[TEXTS + 1];
@@ -366,7 +367,7 @@ static void trainers(void)
                 .task = pairs ? CLV_TRAIN_PAIRS : CLV_TRAIN_CLASSES,
                 .optimizer = pairs ? CLV_OPTIMIZER_SGD : CLV_OPTIMIZER_ADAMW,
                 .momentum = pairs ? 0.9 : 0,
-                .check_every_given = true /* most launches are only written down here */
+                .check_every_given = true /* no checks: few launches are executed */
             };
             require(clv_model_create_random(&models[i], 1, &model));
             require(clv_trainer_open(context, model, &options, &trainer));
@@ -377,7 +378,7 @@ static void trainers(void)
         }
 }
 
-/* A layer of a decoder of `heads` heads, for a prompt and for the token that follows. */
+/* Runs one layer of a decoder with `heads` heads, for a prompt and for the token that follows. */
 static void decoder_once(size_t heads, size_t kv_heads, size_t head, size_t ffn)
 {
     enum { POSITIONS = 512 };

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Shows that farm.py fails when a kernel spills, when arrays move to memory, and when a bar is missed.
+"""Tests that farm.py fails if a kernel spills, has an array in private memory, or misses its bar.
 
     test_farm.py TOOLS
 
-A kernel that was made up for this test is recorded as an operation would launch it: as it is, which has to pass; with
-more live values than there are registers; with an array whose index the compiler does not know; and with a work-group
-that is too large. Each damage has to be found on each target where the compiler shows it, and a line of exceptions.txt
-that nothing needs has to fail, too. The bars are held against made-up rows. TOOLS is what tools.sh made.
+The test writes a record of a small kernel in four forms: unchanged, which has to pass; with more live values than there
+are registers; with an array whose index is not known at compile time; and with a work-group that is too large. farm.py
+has to report each fault on each target where the compiler shows it. It also has to fail for a line of exceptions.txt
+that no finding needs. The bars are checked against made-up rows. TOOLS is the folder that tools.sh made.
 """
 import os
 import pathlib
@@ -30,7 +30,7 @@ clv_self_test(__global float *x, int n)
     x[i] = sum;
 }
 """
-# 300 values that live through a loop: more than any target has registers (Intel's compiler puts them into memory)
+# 300 values that are live during a loop: more than any target has registers (Intel's compiler puts them into memory)
 LIVE = GOOD.replace("float sum = 0.0f;", """float sum = 0.0f, v[300];
     _Pragma("unroll") for (int k = 0; k < 300; ++k) v[k] = x[k * n];
     for (int t = 0; t < n; ++t) {
@@ -44,7 +44,7 @@ INDEXED = GOOD.replace("float sum = 0.0f;", """float sum = 0.0f, v[48];
 
 
 def run(tools, folder, source, exceptions="", group=GROUP):
-    """Exit code and output of farm.py about one recorded program."""
+    """Records one program, runs farm.py on it, and returns the exit code and the output."""
     for card in set(farm.CARD_OF[t] for t in TARGETS.split(",")):
         place = folder / "work" / card
         place.mkdir(parents=True, exist_ok=True)
@@ -71,7 +71,7 @@ def row(kernel, target, fma, slots):
 
 
 def check_bars():
-    """A row for each kernel with a share of the peak: at its bar; below it; one kernel missing."""
+    """Tests the bars with made-up rows: all kernels at their bars, one below its bar, and one missing."""
     good = [row(kernel, target, least, 100) for kernel, targets, least, _ in bars.SHARES for target in targets]
     first = "products (clv_gemm_tile) on %s: " % good[0].target
     shares = [text for text in bars.missed(good) if "of the peak" in text]
@@ -102,7 +102,7 @@ def main():
         found = ["finding: clv_self_test %s: " % t for t in TARGETS.split(",")]
         expect("a kernel that spills", run(tools, folder, LIVE), 1,
                *[f + kind for f, kind in zip(found, ("spill", "spill", "spill", "private"))])
-        # Intel's compiler indexes registers
+        # not on Intel, whose compiler can index registers
         expect("an array in memory", run(tools, folder, INDEXED), 1, *[f + "private" for f in found[:3]])
         expect("an array in memory, allowed on two targets",
                run(tools, folder, INDEXED, "clv_self_test gfx906,gfx1030 private=400 on purpose\n"), 1,

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A test that passes when its code is wrong is not a test: damages one line after the other, of
-every kernel and of the host's key lines, and expects the named test to fail. damages.py lists them.
+"""Checks that the tests notice wrong code: damages lines of every kernel and key lines of the host code, one at a time,
+and expects the named test to fail each time. damages.py lists the lines and the tests.
 
 usage: damage.py SOURCES BUILD [ROW...]    ROW: parts of file names, or their start
                                           ("patch/"); without: all

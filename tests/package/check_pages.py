@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Checks what the pages say against what is there: README, the guides beside it, and docs/.
+"""Checks the pages README, the guides beside it and docs/ against the sources and the command.
 
     README is short and names the two commands of a newcomer. Links lead to files and headings that
     exist, and so do paths in backticks. Commands and options are those of `cleave COMMAND --help`.

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""--help, the man pages and the completions of bash and zsh name the same commands, options and
-values; man and the shells can read them.
+"""Tests that --help, the man pages and the completions of bash and zsh name the same commands, options and
+values, and that man, bash and zsh can read them.
 
 usage: documents.py COMMAND DOCUMENTS
 """

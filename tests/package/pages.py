@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The pages that people read, and the code blocks in them; check_pages.py and run_pages.py use it.
+"""Finds the documentation pages and the code blocks in them, for check_pages.py and run_pages.py.
 
 A comment on the line above a block says what the tests do with it:
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Makes a recorded machine out of what `clinfo` printed there, for machines that `cleave probe --save` cannot reach.
+"""Makes the record of a machine from the output of `clinfo` on it, for machines that `cleave probe --save` cannot
+reach.
 
     clinfo.py --source URL [--note TEXT] FILE > tests/platforms/machines/NAME.json
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the tests of the package share: contexts, made-up data."""
+"""Fixtures of the package's tests: contexts and made-up data."""
 import os
 
 import numpy as np

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions of other libraries on arrays of Cleave, against the same functions on NumPy's arrays. Run it on demand: it
-needs scipy, scikit-learn, dask and xarray. docs/porting.md has the list. Exit code 1 if a result is wrong or raises.
+"""Compares functions of other libraries on arrays of Cleave with the same functions on NumPy arrays. Run it on demand:
+it needs scipy, scikit-learn, dask and xarray. docs/porting.md has the list. Exit code 1 if a result is wrong or raises.
 
 usage: SCIPY_ARRAY_API=1 python tests/python/ecosystem.py [PART OF A NAME]"""
 import os

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arrays of every type: kept digits, views, indices, NumPy's protocols, the array API standard; against NumPy."""
+"""Compares arrays of every type with NumPy's: precision, views, indices, NumPy's protocols, the array API standard."""
 import itertools
 import pickle
 

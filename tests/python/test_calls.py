@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Errors, progress, cancelling, threads: what every call has in common."""
+"""Tests errors, progress, cancelling and threads, which work the same way in every call."""
 import os
 import pickle
 import signal

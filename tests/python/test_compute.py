@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Expressions, reductions, products, learning; arrays that stay on a device; host or device."""
+"""Tests expressions, reductions, products and regression, arrays that stay on a device, and the choice of host or
+device."""
 import threading
 
 import numpy as np

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Probe, contexts, devices, reports."""
+"""Tests probe(), contexts, devices and reports."""
 import json
 import os
 import subprocess

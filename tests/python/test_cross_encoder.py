@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""CrossEncoder: the scores and ranks of sentence-transformers' class of that name."""
+"""Compares the scores and ranks of CrossEncoder with those of sentence-transformers' CrossEncoder."""
 import json
 import os
 import shutil

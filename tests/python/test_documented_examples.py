@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The examples of sentence-transformers' documentation that docs/texts.md says run with cleave.Encoder in place of the
-class: they run, and give what the same sums in NumPy give."""
+"""Tests the examples of sentence-transformers' documentation that run, according to docs/texts.md, with cleave.Encoder
+in place of SentenceTransformer: they run, and their results equal those of NumPy."""
 import json
 
 import numpy as np

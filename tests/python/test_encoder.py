@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Texts: tokens, vectors, a few steps of learning, on a small random model."""
+"""Tests tokens, vectors and a few steps of training, on a small model with random weights."""
 import json
 import os
 import shutil

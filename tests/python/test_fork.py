@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A child of a fork used to hang in its first call that needed a device. Now it gets an error that says what to do."""
+"""Tests that a call in a child of a fork raises an error that says what to do, where the child used to hang."""
 import os
 import signal
 import time

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A form of the product that computes wrongly is passed over, and the choice is remembered. Where no
-other form is left, the product fails: it never returns what a wrong form computed.
+"""Tests that a form of the product that computes wrongly is not used, and that this choice is kept for later runs. If
+no other form is left, the product fails: it never returns the result of a wrong form.
 
-The programs run in processes of their own: which kernels and notes a process uses is settled once.
+Each program runs in a process of its own, because a process reads its kernels and kept choices only once.
 """
 import os
 import pathlib

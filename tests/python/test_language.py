@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Language models: texts, conversations, scores of small random models."""
+"""Tests LanguageModel with small random models: texts, conversations and scores."""
 import json
 import os
 

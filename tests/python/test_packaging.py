@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Wheels, and the command behind `python -m cleave`."""
+"""Tests wheels and `python -m cleave`."""
 import os
 import re
 import subprocess

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a map of `cleave paco` promises an observer, with figures: noise that is normal at every separation, frames and
-pixels that are missing, bright companions, planets that come back, several wavelengths.
+"""Tests the promises of `cleave paco` about its maps, with figures: noise that is normal at every separation, frames
+and pixels that are missing, bright companions, planets that come back, several wavelengths.
 
 This is a short form on made-up sequences. paco_table.py measures more and larger ones, and the sequence of beta
 Pictoris."""

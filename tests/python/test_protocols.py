@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What NumPy, pickle, copy and `with` expect of the package's objects."""
+"""Tests the package's objects with NumPy, pickle, copy and `with`."""
 import copy
 import gc
 import pickle

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""search() and semantic_search() against NumPy in float64."""
+"""Compares search() and semantic_search() with NumPy in float64."""
 import numpy as np
 import pytest
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The drift of a stage: simulated spots that move together, and the movie without that motion."""
+"""Tests stage_drift() and registered() on a simulated movie in which all spots move together."""
 import numpy as np
 import pytest
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Libraries of templates that are made in Python: those that `cleave templates` makes, and stars that they fit."""
+"""Compares libraries of templates made in Python with those of `cleave templates`, and fits stars with them."""
 import itertools
 import os
 import subprocess

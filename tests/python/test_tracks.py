@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tracks: against sums written out, and against motion whose truth is known."""
+"""Compares Tracks with sums that are written out in NumPy, and with simulated motion."""
 import copy
 
 import numpy as np

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The program of a user's that test_types.py checks: it has every public name, and it runs."""
+"""Tests that typed_user.py, which test_types.py checks, uses every public name and runs."""
 import re
 
 import numpy as np

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The package passes `mypy --strict`, and so does a program of a user's (typed_user.py)."""
+"""Tests that the package and a user's program (typed_user.py) pass `mypy --strict`."""
 import importlib.util
 import os
 import re

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Spots in volumes: the scenes of scikit-image's tests of blob_log and blob_dog in three dimensions, and what
-simulated spots and noise give.
+"""Tests spots in volumes with the scenes of scikit-image's tests of blob_log and blob_dog in three dimensions, and with
+simulated spots and noise.
 
-Adapted from scikit-image's skimage/feature/tests/test_blob.py (BSD-3-Clause): the scenes, what is looked for and its
-tolerances are theirs. Different here: volumes() in place of blob_log() and blob_dog(), with kernel="scipy",
-subpixel="none" and float32; `threshold` is given where theirs is the default (0.2 and 0.5); sigmas along the axes
-are given as voxel_size, so they share one ratio (min_sigma [1, 2, 2] to max_sigma [5, 10, 10] and [1.5, 3, 3] to
-[5, 10, 10] become 2 to 10 and 3 to 10 with voxels of 2, 1, 1); [2, 2.01, 2.005] becomes the voxel of 1 / those.
-Left out: 1-D and 4-D arrays."""
+Adapted from scikit-image's skimage/feature/tests/test_blob.py (BSD-3-Clause): the scenes, the expected spots and
+the tolerances are scikit-image's. Different here: volumes() in place of blob_log() and blob_dog(), with kernel="scipy",
+subpixel="none" and float32; `threshold` is passed where scikit-image's tests use the default (0.2 and 0.5); sigmas
+along the axes are given as voxel_size, so they share one ratio (min_sigma [1, 2, 2] to max_sigma [5, 10, 10] and [1.5,
+3, 3] to [5, 10, 10] become 2 to 10 and 3 to 10 with voxels of 2, 1, 1); [2, 2.01, 2.005] becomes a voxel with the
+reciprocals as its sides. Left out: 1-D and 4-D arrays."""
 import itertools
 import math
 

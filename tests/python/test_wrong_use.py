@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Wrong uses of every function: one exception that names the argument, what was given and what was
-expected; and nothing that is lost without a word."""
+"""Tests wrong uses of every function: each raises one exception that names the argument, its value and what is
+accepted, and no input is changed or ignored silently."""
 import os
 import subprocess
 import sys

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A user's program that is checked with `mypy --strict`: every public name, used as it is meant.
-test_types.py checks it, and runs what needs no model and no library of spectra."""
+"""A user's program that is checked with `mypy --strict`: it uses every public name correctly.
+test_types.py checks it, and runs the parts that need no model and no library of spectra."""
 from __future__ import annotations
 
 import logging
