@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What a run of the tests did: how many ran on which driver, what was skipped and why, and what was not here.
+"""Summarises a run of the tests: how many ran on each driver, which were skipped and why, and which resources were
+missing.
 
 usage: summary.py RESULTS                    prints the summary
        summary.py RESULTS --expect LIST RUN  the skips are those that LIST has for RUN; exit code 1 where they are not
@@ -8,9 +9,9 @@ usage: summary.py RESULTS                    prints the summary
        summary.py --self-test
 
 RESULTS is what `ctest --output-junit RESULTS --test-output-size-passed 10000000` writes. A line of a test's output that
-begins with SKIPPED says what it left out and why, also where the rest of the test ran; a line that begins with
+begins with SKIPPED says what the test left out and why, even if the rest of the test ran; a line that begins with
 "device" names a device that it used. LIST has a line for each skip: the runs that it belongs to, the test, a colon and
-the reason. RUN? in place of RUN: this run may skip the test, and need not.
+the reason. RUN? in place of RUN means that this run may skip the test or run it.
 """
 import collections
 import os

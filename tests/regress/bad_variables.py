@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A variable with a value that cannot be used is one error that names the variable.
+"""Tests that an environment variable with an unusable value causes one error, which names the variable.
 
-CLEAVE_TUNE=yes, CLEAVE_LOG=loud and CLEAVE_CACHE=no were taken for nothing at all; CLEAVE_MODE=fast said "mode:
-"fast" given", as if an option had been wrong; a CLEAVE_TRACE that could not be written was told after the work,
-with -q not even then; and all of it after the inputs had been read.
+Formerly CLEAVE_TUNE=yes, CLEAVE_LOG=loud and CLEAVE_CACHE=no were ignored; CLEAVE_MODE=fast caused the error "mode:
+"fast" given", as if an option had been wrong; a CLEAVE_TRACE that could not be written was reported only after the
+work, and with -q never; and all errors came after the inputs had been read.
 
 usage: bad_variables.py CLEAVE"""
 import kit

@@ -1,24 +1,25 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A small file makes bounded work, or is refused in words that name the limit.
+"""Tests that a small file causes only bounded work, or is refused with an error that names the limit. Formerly:
 
-- A gzip file of 9 MB took 16.5 GB of memory: unpacked bytes count against --mem-limit, or half of what is free.
+- A gzip file of 9 MB took 16.5 GB of memory. Now unpacked bytes count against --mem-limit, or half of the free memory.
 - `link --memory 2000000000 --fill-gaps` on two rows made 2e9 rows, in 14.9 GB.
-- 3000 spots in one place of two frames were assigned to each other for more than two minutes.
+- 3000 spots at one place in two frames were assigned to each other for more than two minutes.
 - A TIFF file of many pages was cut at some limit of the library, and ImageJ's and OME's headers that promise 2e9 or
-  1e24 planes were taken as one plane, without a word.
-- The head of a GGUF file that is nothing but a hole filled as much memory as it promised, 3 GB in the test.
-- `tracks` on two rows whose frames were 1e8 apart took 2.4 GB for a drift that nobody had asked for.
+  1e24 planes were read as one plane, without a warning.
+- A GGUF file that is only a hole filled as much memory as its header announced, 3 GB in the test.
+- `tracks` on two rows whose frames were 1e8 apart took 2.4 GB for a drift that was not requested.
 - A FIFO as config.json of a model, in the place of a cached file, or among spectra, hung for ever.
-- A line of JSON with many members, or a header with many columns, was walked once for each of them.
+- A line of JSON with many members, or a header with many columns, was searched once for each member or column.
 - Pages of a TIFF file that share one list of strips made libtiff read the list once for each page.
-- A frame of 3.6 GB in a TIFF file of 300 KB, and weights of 550 GB in a file that is nothing but a hole, were made room
-  for, whatever --mem-limit or the machine; and so were those of language models in plain C.
+- A frame of 3.6 GB in a TIFF file of 300 KB, and weights of 550 GB in a file that is only a hole, were
+  allocated, whatever --mem-limit or the machine's memory; so were the weights of language models in plain C.
 - A file above its limit was read up to the limit before it was refused: a hole for a table took 1 GB.
-- The head of a shard's record that was a hole became one argument for each of its bytes.
-- Pages of a Parquet file that unpack to far more than they are, or that columns share, were unpacked without a bound.
-- A piece of 1 MB in a vocabulary was compared with every place of a text, and so was an added token; merges of a
-  vocabulary made for it all had one hash.
+- A shard's record whose header was a hole became one argument for each of its bytes.
+- Pages of a Parquet file that unpack to far more bytes than they have, or that several columns share, were unpacked
+  without a bound.
+- A piece of 1 MB in a vocabulary was compared with every place of a text, and so was an added token; in a malicious
+  vocabulary, all merges had the same hash.
 
 usage: bounded.py CLEAVE CLI_TESTS"""
 import gzip

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A sequence of frames in the place of the PSF is an error.
+"""Tests that a sequence of frames passed as the PSF is an error.
 
-PSF may be several exposures [k,n,n], of which the median is taken. So a cube in its place, or CUBE and PSF the wrong
-way round, went through with a warning at most: the median of a cube has its star in the middle as a PSF has, and
-the maps meant nothing.
+PSF may be several exposures [k,n,n], of which the command uses the median. Therefore a cube passed as PSF, or CUBE and
+PSF in the wrong order, caused at most a warning, because the median of a cube has a star in its middle like a PSF;
+the maps were meaningless.
 
 usage: cube_as_psf.py CLEAVE"""
 import kit

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The ending of an output's name is the format of the file, or it is refused.
+"""Tests that the extension of an output's name determines the format of the file, or is refused.
 
-`cleave blobs -o spots.xlsx` wrote CSV, `-o spots.csv.gz` plain CSV, `--format trackmate -o spots.npy` CSV as well,
-`cleave embed -o vectors.bin` NPY, and `--report report.txt` JSON, all without a word.
+Formerly `cleave blobs -o spots.xlsx` wrote CSV, `-o spots.csv.gz` plain CSV, `--format trackmate -o spots.npy` CSV as
+well, `cleave embed -o vectors.bin` NPY, and `--report report.txt` JSON, all without a warning.
 
 usage: endings.py CLEAVE"""
 import os

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What comes from a file, a folder's name or an argument does not reach the terminal as a command to it.
+"""Tests that text from files, names of folders and arguments cannot send control sequences to the terminal.
 
-Class names of a config.json, labels of training data and names of folders were printed as they are: a title of the
-window, colours, or worse. Every command is given names and texts full of escapes here, in what it accepts and in what
-it refuses, and nothing that it prints may hold a control character, a mark of direction or a byte that is no UTF-8.
+Formerly class names of a config.json, labels of training data and names of folders were printed unchanged, so that they
+could set the window's title, colours, or worse. Here every command gets names and texts full of escape sequences, in
+inputs that it accepts and in inputs that it refuses. Its output may contain no control character, no mark of text
+direction and no byte that is not UTF-8.
 
 usage: escapes.py CLEAVE CLI_TESTS SOURCE    CLI_TESTS: the folder tests/cli, whose small model is used"""
 import glob

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""One meaning for each exit code, in every command.
+"""Tests that each exit code has the same meaning in every command.
 
-An output that could not be made was 1 in most commands and 2 in `finetune`; a text file that could not be read to its
-end was 1, as if writing had failed; a journal that could not be written was 2. The rule (docs of the command, and
-host/cli/cli.h):
+Formerly an output that could not be made gave 1 in most commands and 2 in `finetune`; a text file that could not be
+read to its end gave 1, as if writing had failed; and a journal that could not be written gave 2. The rule (in the pages
+of the command and in host/cli/cli.h) is:
 
     0    done
     1    failed while running: an output cannot be made or written, no memory, a driver fails
@@ -15,7 +15,7 @@ host/cli/cli.h):
     5    wrong results (selftest, demo, probe --check)
     130  interrupted
 
-Here every command meets every fault that it can meet.
+The test causes every fault that can occur in each command.
 
 usage: exit_codes.py CLEAVE CLI_TESTS    CLI_TESTS: the folder tests/cli, whose small model is used"""
 import os

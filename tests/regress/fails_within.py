@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The k-th call of OpenCL or the k-th malloc of a command fails: the result is right, or there is an error and no file.
+"""Tests commands in which the k-th OpenCL call or the k-th malloc fails: either the result is correct, or there is an
+error and no output file.
 
-No such run may end by a signal, say nothing, leave half a file or a temporary, or write other numbers with exit code 0.
-Calls fail on PoCL under the layer of tests/faults; mallocs fail where plain C computes: drivers do not survive it.
+No such run may end by a signal, fail without a message, leave a partial or temporary file, or write wrong numbers with
+exit code 0. OpenCL calls fail on PoCL, under the layer of tests/faults. Mallocs fail only in plain C, because drivers
+do not survive a failed malloc.
 
-A driver that crashes when it is asked for binaries, which are kept for later runs, costs no result.
+A driver that crashes when the library asks for compiled binaries, to keep them for later runs, affects no result.
 
 usage: fails_within.py CLEAVE CLI_TESTS DATA FAULT_LAYER MALLOC_FAILS [--every N]
 DATA: the folder tests/data. --every N: N values of k a command and kind; else a few"""

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A first run under limits does not spoil the next ones: the second run uses the device.
+"""Tests that a first run under resource limits does not affect later runs: the second run uses the device.
 
-A driver whose helper was killed for want of memory, or ended by a limit of CPU time, file size or descriptors, was
-remembered as a bad one and left out for an hour."""
+Formerly, if the helper of a driver was killed for lack of memory, or ended by a limit of CPU time, file size or
+descriptors, the driver was recorded as bad and not used for an hour."""
 import os
 import resource
 import shutil

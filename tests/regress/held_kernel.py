@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A kernel that never ends on a driver of the CPU: one signal ends the command within two seconds.
+"""Tests that one signal ends the command within two seconds although a kernel never ends on a CPU driver.
 
-The job waited for it for ever, since the kernel may use the job's memory, and the first SIGTERM or SIGINT was
-swallowed.
+Formerly the job waited for the kernel for ever, because the kernel may use the job's memory, and the first SIGTERM or
+SIGINT had no effect.
 
 usage: held_kernel.py CLEAVE KERNELS    KERNELS: the folder cl"""
 import os

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Every file that is kept between runs is damaged, ours and the driver's: the results stay the same.
+"""Tests that the results stay the same after damage to any file that Cleave or a driver keeps between runs.
 
-PoCL believes whatever lies in its folder of compiled kernels. An empty or cut file ended every later run, `probe
---check` did not help, and one byte in a kernel of matrix products gave other vectors with exit code 0. Here each kept
-file is emptied, cut, changed in one byte, replaced by another one, and removed; then the same vectors must come out.
-A run that died inside the driver, and `probe --check`, leave no kernels behind.
+PoCL uses all files in its folder of compiled kernels unchecked. Formerly an empty or cut file ended every later run,
+`probe --check` did not help, and one wrong byte in a kernel of matrix products gave wrong vectors with exit code 0.
+Here each kept file is emptied, cut, changed in one byte, replaced by another one, and removed; then the same vectors
+must come out. A run that died inside the driver, and `probe --check`, leave no kernels behind.
 
 usage: kernels_kept.py CLEAVE CLI_TESTS [--every]    --every: each file in each way, else a choice"""
 import fcntl

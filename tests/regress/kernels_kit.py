@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the tests with drivers share."""
+"""Helpers of the tests of kernels that drivers keep between runs."""
 import glob
 import os
 import shutil

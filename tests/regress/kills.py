@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""No kill leaves half a file, or a set that looks whole and is not; what it leaves is swept.
+"""Tests that a killed run leaves no partial file and no incomplete set of files that looks complete, and that later
+runs remove its temporary files.
 
-PACO's maps were of two runs after 24 of 54 kills, and 78 temporaries stayed for ever. Two kinds of runs, whose results
-differ, write to the same places in turn and are killed at moments that go from their beginning to their end. After
-each kill every file is one that a whole run wrote, and where report.json stands, its digests fit all files. What
-`finetune` had learnt is gone on from, and ends with the bytes of a run without a kill; a library of templates is whole
-where its lib.json stands.
+Formerly PACO's maps came from two different runs after 24 of 54 kills, and 78 temporary files were never removed. Two
+kinds of runs, whose results differ, write to the same places in turn and are killed at moments from their beginning to
+their end. After each kill, every file is one that a complete run wrote, and if there is a report.json, its digests
+match all files. A killed `finetune` continues from its saved state, and ends with the bytes of a run without a kill. A
+library of templates with a lib.json is complete.
 
 usage: kills.py CLEAVE CLI_TESTS DATA [KILLS]    DATA: the folder tests/data. KILLS: how many in all; 80 unless given"""
 import hashlib

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the tests of this folder share: a private folder, small inputs, runs of the command, checks.
+"""Helpers of the tests of this folder: a private folder, small inputs, runs of the command, checks.
 
-Checks note what is wrong and go on; `finish` prints it and ends the test."""
+A check that fails is recorded, and the test continues; `finish` prints all failed checks and ends the test."""
 import atexit
 import json
 import math

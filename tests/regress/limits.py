@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Little room: on the disk of the cache, and in the address space.
+"""Tests the command with little free space on the disk of the cache, and with a limit of the address space.
 
 PoCL's compiler ends the process when the disk is full (LLVM's error), and when an address-space limit of 400 to 900 MB
-is reached. Kernels go elsewhere where the cache's disk has less than 64 MB left, and a limit is told before drivers
-are loaded.
+is reached. Therefore kernels are kept elsewhere if the cache's disk has less than 64 MB left, and the
+command reports a limit before it loads drivers.
 
 usage: limits.py CLEAVE"""
 import os

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A standard output that takes nothing is told by exit code 1, in every command that prints.
+"""Tests that every command that prints ends with exit code 1 if it cannot write to standard output.
 
-`--help`, `--version`, `cache`, `blobs --preview` and `finetune` ended with 0 when the disk was full or standard output
-was closed.
+Formerly `--help`, `--version`, `cache`, `blobs --preview` and `finetune` ended with 0 when the disk was full or
+standard output was closed.
 
 usage: lost_output.py CLEAVE CLI_TESTS    CLI_TESTS: the folder tests/cli, whose small model is used"""
 import os

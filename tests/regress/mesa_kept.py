@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What Mesa keeps in the command's folder is damaged: the vectors stay the same.
+"""Tests that vectors stay the same after damage to the files that Mesa keeps in the command's folder.
 
-Mesa compares the checksum of each file that it kept, but not whose it is: a file in another's place ended every later
-run. Here files are emptied, cut, changed in one byte, filled with zeros, and exchanged. A run that died inside the
-driver leaves no kernels of Mesa behind, and what Mesa adds or removes itself is no damage.
+Mesa compares the checksum of each kept file, but not the kernel that the file belongs to: a file in the place of
+another one ended every later run. Here files are emptied, cut, changed in one byte, filled with zeros, and exchanged. A
+run that died inside the driver leaves no kernels of Mesa behind, and what Mesa adds or removes itself is no damage.
 
 usage: mesa_kept.py CLEAVE CLI_TESTS [--every]    --every: each file in each way; else all files at once"""
 import glob

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Files of every kind that the command reads, damaged or lying: a result or an error, soon, and in little memory.
+"""Tests that damaged and malicious files of every kind that the command reads give a result or an error, within bounds
+of time and memory.
 
 Each file is changed in ways that damage and attackers choose: cut, bytes flipped, numbers in text or binary made huge,
-pieces doubled, swapped, or filled with zeros. No run may end by a signal, take longer than its time or more memory than
-its limit, leave a temporary, or fail without a word. The same holds when a hole of 6 GB follows the bytes of the file,
+pieces doubled, swapped, or filled with zeros. No run may end by a signal, exceed its limit of time or of memory,
+leave a temporary file, or fail without a message. The same holds when a hole of 6 GB follows the bytes of the file,
 and when the file is a pipe that nobody writes to, except texts and tables that a user names, which are read from pipes.
 
 usage: mutated.py CLEAVE CLI_TESTS DATA [RUNS [SEED]]    DATA: the folder tests/data. RUNS: per file; 3 unless given"""

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Options win over environment variables.
+"""Tests that options override environment variables.
 
-`CLEAVE_MODE=gpu cleave blobs ... --mode cpu` was refused on a machine without a GPU: making a context ran the
-probe, which took the order of the variable for its own. And what means "automatic" was taken for "nothing
-said", so that `--mode auto` and `--sched adaptive` could not undo a variable.
+Formerly `CLEAVE_MODE=gpu cleave blobs ... --mode cpu` was refused on a machine without a GPU: making a context ran the
+probe, which obeyed the variable. And a value that means "automatic" counted as "not given", so that `--mode auto` and
+`--sched adaptive` could not undo a variable.
 
 usage: options_win.py CLEAVE"""
 import os

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Outputs keep what a user set, and nothing that a killed run left stays for ever.
+"""Tests that outputs keep the permissions, owners and links that a user set, and that files of killed runs are removed.
 
-A file of mode 0600 or 0640 became 0644 when it was written anew, and its owner was lost; a link to a file that was not
-there yet was replaced by a file; `-o /dev/stdout >> file` replaced the file and lost what it held; temporaries of
-killed runs stayed; PACO's maps could be of two runs, and nothing told."""
+Formerly a file of mode 0600 or 0640 became 0644 when it was written anew, and its owner was lost; a link to a file that
+was not there yet was replaced by a file; `-o /dev/stdout >> file` replaced the file and lost what it held; temporaries
+of killed runs stayed; PACO's maps could come from two different runs without a sign of it."""
 import fcntl
 import hashlib
 import os

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A program that the system gives more rights than its caller has takes nothing from the caller's environment.
+"""Tests that a program with more rights than its caller ignores the caller's environment.
 
-CLEAVE_CL_DIR names a folder of kernels. It was refused in set-uid programs, by a comparison of user numbers, but not
-in programs with file capabilities, where these numbers are equal. The kernel says so in AT_SECURE. Here a copy of the
-command gets a file capability and is run by another user, with a CLEAVE_CL_DIR, a CLEAVE_CACHE_DIR and a CLEAVE_TRACE
-that a trusting program would use or refuse.
+CLEAVE_CL_DIR names a folder of kernels. Formerly it was refused in set-uid programs, by a comparison of user numbers,
+but not in programs with file capabilities, where these numbers are equal. The system reports such rights in AT_SECURE.
+Here a copy of the command gets a file capability and is run by another user, with a CLEAVE_CL_DIR, a CLEAVE_CACHE_DIR
+and a CLEAVE_TRACE that a program without this check would use or refuse.
 
 usage: rights.py CLEAVE    as root; else it is skipped"""
 import errno

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Signals end the command soon, leave no temporary, and stay ignored where the parent ignores them.
+"""Tests that signals end the command soon, leave no temporary file, and stay ignored if the parent ignores them.
 
-SIGINT and SIGHUP that the parent ignores (nohup, a job behind `&`) were caught; SIGHUP left temporary files and
-folders; a cancel could take 9 seconds, and for ever where a kernel does not end (tests/faults/test_job_held.c)."""
+Formerly SIGINT and SIGHUP that the parent ignores (nohup, a job behind `&`) were caught; SIGHUP left temporary files
+and folders; and a cancel could take 9 seconds, or never finish if a kernel does not end
+(tests/faults/test_job_held.c)."""
 import os
 import resource
 import signal

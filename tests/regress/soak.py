@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The same commands in turn for twenty minutes: the same bytes in every round, and nothing that grows.
+"""Runs the same commands in turn for twenty minutes, and tests that every round writes the same bytes and that nothing
+grows.
 
 usage: soak.py CLEAVE CLI_TESTS [SECONDS]    SECONDS: 1200 unless given here or in CLEAVE_SOAK_S
-As `ctest --preset soak` runs it. What is kept between runs may not grow after the second round, no temporary may stay,
-and a run may not take three times as long as the slowest of the first rounds, or half as much memory again."""
+`ctest --preset soak` runs this test. Kept files may not grow after the second round, no temporary file may remain, and
+a run may take at most three times as long as the slowest of the first rounds, and at most 1.5 times their memory."""
 import os
 import shutil
 import subprocess

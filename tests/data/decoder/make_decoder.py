@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A small Llama of random weights, and what PyTorch makes of it.
+"""Makes a small Llama with random weights, and the scores and tokens that PyTorch computes with it.
 
 usage: make_decoder.py FOLDER     writes config.json, model.safetensors and expected.safetensors:
        prompt [P], scores [P, V] behind every token of the prompt, tokens [N]: greedy ones that follow

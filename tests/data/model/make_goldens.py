@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The goldens of the tokenizer's tests: a small vocabulary that knows every character of the texts,
-so that ids show what became of each, and the ids that the library tokenizers gives.
+"""Makes the goldens of the tokenizer's tests: a small vocabulary that has every character of the texts, so that ids
+show how each character is converted, and the ids that the library tokenizers computes.
 
 usage: make_goldens.py OUTDIR      needs: tokenizers (0.23.3 made what is here)
 Writes OUTDIR/tiny/tokenizer.json, OUTDIR/tiny/vocab.txt and OUTDIR/tokens.json: the texts, and for

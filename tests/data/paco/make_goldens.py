@@ -4,10 +4,10 @@
 
 usage: make_goldens.py OUT [--betapic DIR]
 
-paper_*.npy come from the model in paco_model.py. Before anything is written, the model is held against
+paper_*.npy come from the model in paco_model.py. Before anything is written, the model is compared with
 vip_hci.invprob.paco.FastPACO on the same data, in vip-hci's own convention and with the paper's formulas put into
-vip-hci: the maps agree to 1e-11 or the program stops. vip_*.npy are what vip-hci returns; PACOCalc is called, so that a
-and b are seen before they become S/N and flux.
+vip-hci: the maps agree to 1e-11 or the program stops. vip_*.npy are what vip-hci returns; PACOCalc is called, because
+it returns a and b before they are converted to S/N and flux.
 
 --betapic: a folder with naco_betapic_cube.fits, naco_betapic_pa.fits and naco_betapic_psf.fits of the public repository
 carlgogo/VIP_extras (commit a7ec7ac9aeab). The case betapic60 that is made of them is third-party data and no part of

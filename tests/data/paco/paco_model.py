@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Float64 NumPy model of the PACO workload (Flasseur et al. 2018, A&A 618, A138).
 
-It is slow where that keeps it plain, and it makes and checks the golden maps of this folder.
+The model prefers plain code to speed. make_goldens.py uses it to make and check the golden maps of this folder.
 
     conv     'paper' : S = (1/T) sum (r-m)(r-m)^T, rho as printed in the paper
              'vip'   : what vip-hci does: S is half of that, and the numerator of

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Made-up stars for make_goldens.py: their spectra, by a toy physics with true wavelengths, and the library of templates
-that rvspecfit makes of them. numpy alone is needed for the spectra, rvspecfit and torch for the library."""
+"""Makes stars for make_goldens.py: their spectra, by a toy physics with true wavelengths, and the library of templates
+that rvspecfit makes from the spectra. numpy alone is needed for the spectra, rvspecfit and torch for the library."""
 
 import os
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Golden cases of operations on arrays: random numbers, eigenvalues, normalisation, regression and filters.
+"""Makes the golden cases of operations on arrays: random numbers, eigenvalues, normalisation, regression and filters.
 
 make_goldens.py calls add_cases between its blocks and its files, so that both draw from one sequence of numbers.
 """
