@@ -32,8 +32,8 @@ def stage_drift(movie: Any, *, memory: int = 20, table: str = "auto") -> Any:
     Parameters
     ----------
     movie   [T, H, W], at least 32 rows and columns; types as for blobs()
-    memory  number of past frames that the reference averages: more frames give smaller errors, fewer follow changes of
-            the scene
+    memory  number of frames over which the reference is a running average: more frames give smaller errors, fewer
+            follow changes of the scene
     table   see blobs()
 
     Returns

@@ -4,9 +4,8 @@
 
 usage: specfit_goldens.py CLEAVE PLATFORM
 PLATFORM: pocl, intel, mesa, or reference. File a is fitted without, file b with resolution matrices. -2 log
-L at most 0.5 above the best known for all but one star in twenty, median within 0.1; velocities within 0.35
-sigma or 0.4 km/s, their errors within 30 per cent; chi2 within 0.2 per cent. The same bytes from batches of
-3."""
+L is at most 0.5 above the best known value for 19 of 20 stars, and 0.1 in the median. Velocities are within 0.35
+sigma or 0.4 km/s, their errors within 30 %, and chi2 within 0.2 %. Batches of 3 stars give the same bytes."""
 import csv
 import os
 import statistics

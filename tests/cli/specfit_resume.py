@@ -4,9 +4,10 @@
 killed.
 
 usage: specfit_resume.py CLEAVE
-Killed in the middle: no table, and a journal; the next run goes on behind it. A journal that is cut or
-damaged costs what was lost; one of another run, or one that is being written, is refused; so is one of a
-grid (made here) of which a number has changed. The journal goes when the table is there."""
+A run that is killed leaves a journal and no table, and the next run continues after the journal's last star. If a
+journal is cut or damaged, only the lost stars are fitted again. A journal is refused if it belongs to another run, if
+it is being written, or if a number of the grid (made here) has changed. The journal is removed when the table is
+complete."""
 import json
 import math
 import os

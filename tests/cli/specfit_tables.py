@@ -4,7 +4,7 @@
 
 usage: specfit_tables.py CLEAVE
 Names, types and units of RVTAB are those of a table that rvspecfit wrote; FIBERMAP, SCORES and EXP_FIBERMAP
-are the chosen rows, byte by byte; redshifts are matched by row and by TARGETID; every option that chooses
+have the chosen rows of the input, byte for byte; redshifts are matched by row and by TARGETID; every option that chooses
 spectra chooses the right ones."""
 import math
 import os
