@@ -248,8 +248,8 @@ static void check_configurations(test_device *device)
         { "\"head_dim\": 8", "\"head_dim\": 16", "asks for 64 rows of 32 weights", CLV_E_FORMAT },
         { "\"rms_norm_eps\": 1e-05", "\"rms_norm_eps\": 2",
           "the epsilon of the norms is 2, expected a number above 0", CLV_E_FORMAT },
-        { "\"intermediate_size\": 56", "\"intermediate_size\": 57", "asks for 57 rows of 32 weights",
-          CLV_E_FORMAT },
+        { "\"intermediate_size\": 56", "\"intermediate_size\": 57",
+          "asks for 57 rows of 32 weights", CLV_E_FORMAT },
         { "\"num_hidden_layers\": 2", "\"num_hidden_layers\": 3",
           "\"model.layers.2.input_layernorm.weight\" is missing", CLV_E_FORMAT },
     };
