@@ -4,8 +4,8 @@
 
 usage: specfit_priors.py CLEAVE
 A normal prior moves the optimum and shrinks the covariance as the algebra of two Gaussians says; a narrow one is as
-good as a fixed value; a fixed parameter stays and has no error, and the likelihood is not above that of the free fit. A table can
-give each star its own priors. Plain C and the device agree. Wrong priors are refused."""
+good as a fixed value; a fixed parameter stays and has no error, and the likelihood is not above that of the free fit.
+A table can give each star its own priors. Plain C and the device agree. Wrong priors are refused."""
 import csv
 import math
 import os

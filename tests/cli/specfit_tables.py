@@ -4,8 +4,8 @@
 
 usage: specfit_tables.py CLEAVE
 Names, types and units of RVTAB are those of a table that rvspecfit wrote; FIBERMAP, SCORES and EXP_FIBERMAP
-have the chosen rows of the input, byte for byte; redshifts are matched by row and by TARGETID; every option that chooses
-spectra chooses the right ones."""
+have the chosen rows of the input, byte for byte; redshifts are matched by row and by TARGETID; every option that
+chooses spectra chooses the right ones."""
 import math
 import os
 import struct
