@@ -21,8 +21,9 @@ from damages import HOST, KERNELS
 
 TEST = "{build}/bin/test_paco_{name}"
 # test_NAME, not test_paco_NAME
-OTHERS = ("blob", "array", "gemm", "transformer", "encoder", "spectra", "training", "attention_back",
-          "trainer", "families", "generate", "few", "language_few", "volume", "templates", "search", "search_codes")
+OTHERS = ("blob", "array", "gemm", "transformer", "encoder", "spectra", "training", "optimisers",
+          "attention_back", "trainer", "families", "generate", "few", "language_few", "volume", "templates",
+          "search", "search_codes")
 OCLGRIND = "{sources}/tests/kernels/under_oclgrind.sh"
 
 
