@@ -436,6 +436,8 @@ KERNELS = [
     ("spectra/grid.cl", "for (int side = 0; side < CLV_GRID_CORNERS; ++side)", "for (int side = 0; side < 1; ++side)",
      "spectra_grid"),
     ("spectra/grid.cl", "face[k] = fmax(face[k], low[k] - box[2 + k]);", "face[k] = 0.0f;", "spectra_grid"),
+    ("spectra/grid.cl", "face[4 + k] = fmax(face[4 + k], box[8 + k] - axis[cell[k] + 1]);", "face[4 + k] = 0.0f;",
+     "spectra_grid"),
     ("spectra/next.clh", "fmin(box[a] + fmax(wall, face),", "fmin(box[a] + face,", "spectra_grid"),
     ("spectra/next.clh", "if (better) s[CLV_S_WALL + k] = s[CLV_S_WALL_TRY + k],", "if (better)", "spectra_grid"),
     ("spectra/next.clh", "s[CLV_S_FENCE] < CLV_FENCE_PEEKS && !(s[CLV_S_GAIN]",

@@ -112,6 +112,30 @@ static void faces_belong_to_the_grid(void **state)
     clv_free(at), clv_free(near), close_golden(&g);
 }
 
+/* The kernel finds the walls and faces of a point (distances from the limits) that plain C finds. Returns how many walls
+ * there are. A point outside the grid has none. */
+static size_t expect_walls(const golden_grid *g, const clv_spectra_plan *plan,
+                           const double point[4], const float *state)
+{
+    const double *low = plan->box.low + 2, *high = plan->box.high + 2;
+    double wall[2][4], face[2][4];
+    size_t walls = 0;
+    memcpy(wall[0], low, sizeof wall[0]), memcpy(wall[1], high, sizeof wall[1]);
+    memcpy(face[0], low, sizeof face[0]), memcpy(face[1], high, sizeof face[1]);
+    clv_grid_walls(&g->arm, point, wall[0], wall[1]);
+    clv_grid_cell(&g->arm, point, face[0], face[1]);
+    for (size_t k = 0; k < 8; ++k) {
+        const double *from = k < 4 ? low : high,
+                     near = 1e-5 * (fabs(low[k % 4]) + fabs(high[k % 4]));
+        const double want[] = { fabs(wall[k / 4][k % 4] - from[k % 4]),
+                                fabs(face[k / 4][k % 4] - from[k % 4]) };
+        assert_true(fabs((double)state[CLV_S_WALL + k] - want[0]) <= near);
+        assert_true(fabs((double)state[CLV_S_FACE + k] - want[1]) <= near);
+        walls += want[0] > near;
+    }
+    return walls;
+}
+
 /* The point and its neighbours, which stay in the point's cell. */
 static void interpolation_on(test_device *device)
 {
@@ -130,11 +154,13 @@ static void interpolation_on(test_device *device)
     clv_spectra_plan *plan;
     EXPECT_OK(clv_spectra_plan_create(&g.library, &stars, NULL, &plan));
     watch_run(device, plan, g.points, queries, CLV_WATCH_TEMPLATES, queries * pitch * 8);
+    size_t walls = 0;
     for (size_t i = 0; i < queries; ++i) {
         const double *p = g.points + 6 * i + 2;
         const float *s = watched.states + i * CLV_SPECTRA_STATE;
         watch_lane(i, pitch, 0, n, 0, got);
         golden_close("grid", golden_f64(&g.want) + i * n, got, n, 2e-5);
+        walls += expect_walls(&g, plan, p, s);
         const double penalty = golden_f64(&g.outside)[i] * (double)plan->box.numbers[24];
         assert_true(fabs((double)s[CLV_S_PENALTY] - penalty) <= 1e-5 * penalty);
         for (size_t k = 0; k < 4; ++k) {
@@ -147,6 +173,7 @@ static void interpolation_on(test_device *device)
             golden_close("its neighbour", near, got, n, 2e-5);
         }
     }
+    assert_true(walls > 0);
     watch_forget(plan);
     clv_free(got), clv_free(near), close_golden(&g);
 }
