@@ -112,8 +112,8 @@ static void faces_belong_to_the_grid(void **state)
     clv_free(at), clv_free(near), close_golden(&g);
 }
 
-/* The kernel finds the walls and faces of a point (distances from the limits) that plain C finds. Returns how many walls
- * there are. A point outside the grid has none. */
+/* The walls and faces of a point (distances from the limits) that the kernel finds are those of plain C. Returns how
+ * many walls there are. A point outside the grid has none. */
 static size_t expect_walls(const golden_grid *g, const clv_spectra_plan *plan,
                            const double point[4], const float *state)
 {
