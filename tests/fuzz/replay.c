@@ -9,8 +9,12 @@
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 
 enum { MAX_INPUT = 1 << 20, ALL_OF = 64, SOME = 16 };
+
+/* The most processor time that an input may take. The slowest of the corpora takes 0.1 s on a core of 2020. */
+static const double most_seconds = 0.5;
 
 static size_t runs, failures;
 
@@ -28,6 +32,20 @@ static void run_without_memory(const uint8_t *buffer, size_t size, unsigned long
     clv_alloc_fail_at(0);
 }
 
+/* Returns the processor time of this process and of those that it started and that have ended. */
+static double seconds_used(void)
+{
+    static const int whose[] = { RUSAGE_SELF, RUSAGE_CHILDREN };
+    double seconds = 0;
+    for (size_t i = 0; i < CLV_LEN(whose); ++i) {
+        struct rusage used;
+        getrusage((__rusage_who_t)whose[i], &used);
+        seconds += (double)(used.ru_utime.tv_sec + used.ru_stime.tv_sec) +
+                   1e-6 * (double)(used.ru_utime.tv_usec + used.ru_stime.tv_usec);
+    }
+    return seconds;
+}
+
 static void run(const char *path, uint8_t *buffer)
 {
     FILE *file = fopen(path, "rb");
@@ -38,7 +56,14 @@ static void run(const char *path, uint8_t *buffer)
     const size_t size = fread(buffer, 1, MAX_INPUT, file);
     fclose(file);
     clv_alloc_fail_at(0);
+    const double started = seconds_used();
     LLVMFuzzerTestOneInput(buffer, size);
+    const double seconds = seconds_used() - started;
+    if (seconds > most_seconds) {
+        fprintf(stderr, "%s: took %.1f s of processor time; an input may take %.1f s\n", path,
+                seconds, most_seconds);
+        exit(1);
+    }
     ++runs;
     run_without_memory(buffer, size, clv_alloc_calls());
 }

@@ -30,8 +30,11 @@ enum {
     WIDEST = 8,              /* bytes of a pixel */
     ATTEMPTS = 3,
     MESSAGE = 300,
-    LEAST_SECONDS = 20,
-    PIXELS_A_SECOND = 1000000 /* even slow compressions on a slow core reach ten times as many */
+    LEAST_SECONDS = 2,           /* processor time for an image of few pixels */
+    PATIENCE_SECONDS = 40,       /* wall time for one, on a machine that does other work */
+    PIXELS_A_SECOND = 1000000,   /* even slow compressions on a slow core reach ten times as many */
+    MEMORY_A_PIXEL = 4 * WIDEST, /* CFITSIO's buffers for a tile, which can be the whole image */
+    LEAST_MEMORY = 256 << 20
 };
 
 /* The beginning of the memory that the child shares; the pixels begin at the next page. */
@@ -97,6 +100,14 @@ static clv_status unpack(const clv_fits_source *source, clv_fits_reader *reader,
     return reader(&own, &a->image, pixels, (char *)a + head_bytes());
 }
 
+/* Returns the bytes that the child may allocate. CFITSIO 4.2 enlarges its buffer without end for some damaged tiles;
+ * what the image needs is a better bound than what the machine has. */
+static uint64_t memory_for(const clv_fits_source *source, size_t pixels)
+{
+    const uint64_t most = LEAST_MEMORY + source->length + (uint64_t)pixels * MEMORY_A_PIXEL;
+    return CLV_MIN(most, clv_io_room());
+}
+
 static _Noreturn void be_child(const clv_fits_source *source, clv_fits_reader *reader, answer *a,
                                size_t pixels)
 {
@@ -109,7 +120,7 @@ static _Noreturn void be_child(const clv_fits_source *source, clv_fits_reader *r
     close(STDIN_FILENO), close(STDOUT_FILENO), close(STDERR_FILENO);
     limit(RLIMIT_CORE, 0);
     limit(RLIMIT_CPU, LEAST_SECONDS + pixels / PIXELS_A_SECOND);
-    clv_sandbox_memory(clv_io_room());
+    clv_sandbox_memory(memory_for(source, pixels));
     clv_sandbox_enter();
     a->status = unpack(source, reader, a, pixels);
     clv_copy_string(a->message, sizeof a->message, clv_error_message());
@@ -192,7 +203,7 @@ clv_status clv_fits_unpack(clv_fits_source *source, clv_fits_reader *reader)
         child = fork();
         if (child == 0) be_child(source, reader, a, pixels);
         if (child < 0) break;
-        begun = wait_for(child, a, 2.0 * LEAST_SECONDS + (double)pixels / PIXELS_A_SECOND, &how);
+        begun = wait_for(child, a, PATIENCE_SECONDS + 2.0 * (double)pixels / PIXELS_A_SECOND, &how);
     }
     const clv_status status =
         child < 0
