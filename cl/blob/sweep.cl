@@ -24,6 +24,13 @@
 #define AT(y, k, column) ((((y) & (KEPT - 1)) * SCALES + (k)) * COLS + (column))
 #define EACH_ONE for (int c = 0; c < EACH; ++c)
 
+/* Returns whether mirror(at, size) falls while `at` rises. */
+static bool falls(int at, int size)
+{
+    at %= 2 * size;
+    return (at < 0 ? at + 2 * size : at) >= size;
+}
+
 /* Records (y, x) of scale k, in a column of the strip, if it is a maximum. Of equal neighbours, the first one in the
  * order (k, y, x) is recorded. */
 static void record(__local const float *L, float value, int y, int x, int k, int column,
@@ -94,8 +101,9 @@ clv_blob_sweep(__global const pixel_t *restrict pixels, ulong offset, ulong fram
     for (int i = 0; i < LOADS; ++i) place[i] = mirror(left - RADIUS + item + i * WG, width);
 
     const int from = first - 1 - RADIUS, to = end + RADIUS; /* rows of pixels, the last one included */
+    int source = mirror(from, height), way = falls(from, height) ? -1 : 1;
     {
-        __global const pixel_t *row = pixels + mirror(from, height) * (size_t)row_stride;
+        __global const pixel_t *row = pixels + source * (size_t)row_stride;
 #pragma unroll
         for (int i = 0; i < LOADS; ++i)
             if (item + i * WG < LINE)
@@ -105,7 +113,10 @@ clv_blob_sweep(__global const pixel_t *restrict pixels, ulong offset, ulong fram
     int turn = first + 1;                                      /* the next row with other thresholds */
     int sample = step ? (first + step - 1) / step * step : end; /* the next row of samples */
     for (int here = from; here <= to; ++here) {
-        __global const pixel_t *row = pixels + mirror(here + 1, height) * (size_t)row_stride;
+        const int next = source + way;
+        const bool turns = next < 0 || next >= height; /* the row at a border is read twice */
+        source = turns ? source : next, way = turns ? -way : way;
+        __global const pixel_t *row = pixels + source * (size_t)row_stride;
         float coming[LOADS];
 #pragma unroll
         for (int i = 0; i < LOADS; ++i)

@@ -120,7 +120,7 @@ clv_blob_family clv_blob_family_for(const clv_blob_plan *plan, const clv_worker 
                               frames, &sweep))
         return sweep;
     if (strcmp(name, "items") != 0 && tile_fits(plan, facts))
-        return clv_blob_tile_family(small ? 32 : CLV_MIN(facts->max_work_group, 128), frames);
+        return clv_blob_tile_family(items, frames);
     return clv_blob_items_family(plan, small ? 32 : 64, frames);
 }
 

@@ -11,6 +11,9 @@
 #include <string.h>
 
 enum { TX = 32, TY = 16, LANES = 16, ITEMS_A_CORE = 8, MOST_CORES = 256, LOWEST_BAND = 64 };
+/* Most work-items of a work-group. A tile's local memory leaves room for few groups, so they are large; in the other
+ * kernels a group is a part of a row, whose end would leave much of a large group idle. */
+enum { TILE_GROUP = 256, ROW_GROUP = 128 };
 
 /* Returns how many arrays of sums a level's responses are computed from: A, for the LoG also C. */
 static size_t inputs_of(const clv_volume_plan *plan)
@@ -65,7 +68,9 @@ clv_volume_family clv_volume_family_for(const clv_volume_plan *plan, const clv_w
     if (strcmp(name, "tile") == 0 &&
         clv_volume_tile_floats(plan) * sizeof(float) <= facts->local_bytes)
         return (clv_volume_family){ .form = CLV_VOLUME_TILE,
-                                    .local = small ? 32 : CLV_MIN(facts->max_work_group, 128),
+                                    .local = small ? 32 : CLV_MIN(facts->max_work_group, ROW_GROUP),
+                                    .tile_local =
+                                        small ? 32 : CLV_MIN(facts->max_work_group, TILE_GROUP),
                                     .own_floats = 1 };
     return (clv_volume_family){ .form = CLV_VOLUME_ITEMS,
                                 .local = small ? 32 : 64,
@@ -109,11 +114,10 @@ typedef struct grid {
     size_t x, y, z;
 } grid;
 
-static clv_status launch(const clv_volume_pass *p, const char *kernel, grid g, const clv_arg *args,
-                         size_t count)
+static clv_status launch_in_groups(const clv_volume_pass *p, const char *kernel, size_t local,
+                                   grid g, const clv_arg *args, size_t count)
 {
     const bool rows = p->f->form == CLV_VOLUME_ROWS;
-    const size_t local = rows ? 1 : p->f->local;
     clv_launch l = { .size = sizeof l,
                      .source = rows ? &clv_cl_blob_volume_rows : &clv_cl_blob_volume_items,
                      .kernel = kernel,
@@ -128,6 +132,13 @@ static clv_status launch(const clv_volume_pass *p, const char *kernel, grid g, c
         l.defines[5] = (clv_define){ "TY", TY };
     }
     return clv_launch_enqueue(p->queue, &l, args, count, NULL);
+}
+
+static clv_status launch(const clv_volume_pass *p, const char *kernel, grid g, const clv_arg *args,
+                         size_t count)
+{
+    const size_t local = p->f->form == CLV_VOLUME_ROWS ? 1 : p->f->local;
+    return launch_in_groups(p, kernel, local, g, args, count);
 }
 
 static float dog_factor(const clv_volume_plan *plan)
@@ -192,9 +203,9 @@ static clv_status flat_tile(const clv_volume_pass *p, size_t l)
         clv_arg_f32(plan->pedestal),
         clv_arg_f32(plan->flat->gain),
     };
-    const grid g = { (plan->width + TX - 1) / TX * p->f->local, (plan->height + TY - 1) / TY,
+    const grid g = { (plan->width + TX - 1) / TX * p->f->tile_local, (plan->height + TY - 1) / TY,
                      planes };
-    return launch(p, "clv_volume_tile", g, args, CLV_LEN(args));
+    return launch_in_groups(p, "clv_volume_tile", p->f->tile_local, g, args, CLV_LEN(args));
 }
 
 /* Enqueues the sums A and C of level l in the items form. The rows summed along x are in the form's own memory: first

@@ -17,6 +17,7 @@ typedef enum clv_volume_form {
 typedef struct clv_volume_family {
     clv_volume_form form;
     size_t local;       /* items, tile: size of a work-group */
+    size_t tile_local;  /* tile: size of a work-group that computes a tile */
     size_t band, bands; /* rows: rows per work-item; bands per plane */
     size_t pad, ring;   /* rows: padding beside a row of pixels; rows in a ring buffer */
     /* rows: scratch memory of all work-items; items: rows summed along x, before they are summed along y */

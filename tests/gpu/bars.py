@@ -64,10 +64,25 @@ def spectra_gram(row):
     return Cost(slots, 64 * (terms * (terms + 1) / 2 + 2 * terms), 64 * (32 + 8) + out, 64 * (4 + 8) + out)
 
 
+def blob_sweep(row):
+    """Returns the Cost of a row of one level of a LoG in EACH columns, for a level that uses all 2 RADIUS + 1 taps, or
+    None. A level that uses fewer skips them four at a time. A pixel of a strip's rim counts as read from memory."""
+    each, radius, columns, levels = (define(row, name) for name in ("EACH", "RADIUS", "COLS", "LEVELS"))
+    if define(row, "DOG") != 0 or row.usual.get("fma", 0) < each * (6 * radius + 1):
+        return None
+    # per column: sums of pairs of pixels and two results along the row, and their share in 2 RADIUS + 1 sums
+    needed = each * (3 * radius + 2 + 2 * (2 * radius + 1))
+    pixel = (1, 2, 2, 4)[define(row, "PIXEL")] * each / levels
+    return Cost(row.usual["slots"], needed, pixel * (columns + 2 * radius) / (columns - 2), pixel)
+
+
+# Kernels that are counted by the blocks which nearly all iterations execute (paths.py).
+USUAL = ("clv_blob_sweep",)
 # (kernel, function that returns the Cost, largest multiple of the roofline's time, name of what the kernel computes)
 DISTANCES = (
     ("clv_paco_project_group", paco_project, 2.0, "PACO's projection"),
     ("clv_spectra_gram_group", spectra_gram, 3.0, "normal equations of spectra"),
+    ("clv_blob_sweep", blob_sweep, 2.0, "spots"),
 )
 # Kernels that miss their bar of DISTANCES, with the larger bar that holds until then: (kernel, target): multiple.
 HELD = {}

@@ -29,6 +29,7 @@ import tempfile
 import bars
 import compilers
 import loops
+import paths
 
 HERE = pathlib.Path(__file__).resolve().parent
 EXCEPTIONS = HERE / "exceptions.txt"
@@ -45,7 +46,7 @@ LEAST_OCCUPANCY, MOST_GROUP, MOST_LOCAL = 25, 256, 32768
 SHOWN = (("gfx906", "gfx90a", "gfx1030", "gfx1100"), ("sm_70", "sm_86", "sm_90"), ("acm-g10", "tgllp", "spirv"))
 
 Row = collections.namedtuple(
-    "Row", "kernel variant target registers spilled private local group occupancy slots mix inner failure")
+    "Row", "kernel variant target registers spilled private local group occupancy slots mix inner usual failure")
 Finding = collections.namedtuple("Finding", "kernel variant target kind value")
 
 
@@ -89,11 +90,11 @@ def variant_of(options):
 # ---- compiling ---------------------------------------------------------------------------------
 
 def compile_one(tools, source, options, targets, kept):
-    """Returns {target: {kernel: [fields of Made, slots, mix, inner loops]} or error message}; results are cached in the
-    folder `kept`."""
+    """Returns {target: {kernel: [fields of Made, slots, mix, inner loops, usual mix]} or error message}; results are
+    cached in the folder `kept`."""
     made, text = {}, source.read_text()
     version = (pathlib.Path(tools) / "complete").read_text()
-    code = "".join((HERE / name).read_text() for name in ("compilers.py", "loops.py"))
+    code = "".join((HERE / name).read_text() for name in ("compilers.py", "loops.py", "paths.py"))
     compiler = compilers.Compilers(tools)
     with tempfile.TemporaryDirectory() as work:
         for target in targets:
@@ -104,7 +105,7 @@ def compile_one(tools, source, options, targets, kept):
                 continue
             got = compiler.compile(target, str(source), options.split(), os.path.join(work, "k"))
             if not isinstance(got, str):
-                got = {kernel: described(m, target) for kernel, m in got.items()}
+                got = {kernel: described(kernel, m, target) for kernel, m in got.items()}
             part = kept / ("%s.%d" % (key, os.getpid()))
             part.write_text(json.dumps(got))
             part.rename(file)
@@ -112,33 +113,36 @@ def compile_one(tools, source, options, targets, kept):
     return made
 
 
-def described(made, target):
-    slots, mix, inner = 0, {}, []
+def described(kernel, made, target):
+    slots, mix, inner, usual = 0, {}, [], {}
     if made.code:
         nvidia = target in compilers.NVIDIA
         found = loops.loops_of(made.code, nvidia)
         hot = loops.hottest(found, nvidia)
         slots, mix = loops.slots(hot.mix, nvidia), dict(hot.mix)
         inner = [[l.depth, loops.slots(l.mix, nvidia), dict(l.mix)] for l in found]
-    return [made.registers, made.spilled, made.private, made.local, made.limit, slots, mix, inner]
+        if kernel in bars.USUAL:
+            usual = dict(paths.usual(made.code, nvidia))
+            usual["slots"] = loops.slots(collections.Counter(usual), nvidia)
+    return [made.registers, made.spilled, made.private, made.local, made.limit, slots, mix, inner, usual]
 
 
 def rows_of(made, program, variant, launches):
     for target, kernels in made.items():
         if isinstance(kernels, str):
-            yield Row("?", variant, target, 0, 0, 0, 0, 0, 0, 0, {}, [], kernels)
+            yield Row("?", variant, target, 0, 0, 0, 0, 0, 0, 0, {}, [], {}, kernels)
             continue
         if target == compilers.SPIRV:  # a valid module has no figures
             for name in sorted(n for p, n in launches if p == program):
-                yield Row(name, variant, target, 0, 0, 0, 0, 0, 100, 0, {}, [], None)
+                yield Row(name, variant, target, 0, 0, 0, 0, 0, 100, 0, {}, [], {}, None)
             continue
-        for kernel, (registers, spilled, private, local, limit, slots, mix, inner) in kernels.items():
+        for kernel, (registers, spilled, private, local, limit, slots, mix, inner, usual) in kernels.items():
             if (program, kernel) not in launches:
                 continue  # no operation launches this kernel with these options
             group, argument = launches[program, kernel]
             occupied = compilers.occupancy(target, group, local + argument, limit)
             yield Row(kernel, variant, target, registers, spilled, private, local + argument, group,
-                      round(100 * occupied), slots, mix, inner, None)
+                      round(100 * occupied), slots, mix, inner, usual, None)
 
 
 # ---- judging -----------------------------------------------------------------------------------

@@ -16,7 +16,10 @@ import sys
 import tempfile
 
 import bars
+import compilers
 import farm
+import loops
+import paths
 
 HERE = pathlib.Path(__file__).resolve().parent
 TARGETS = "gfx906,gfx1030,sm_86,acm-g10"
@@ -41,6 +44,17 @@ LIVE = GOOD.replace("float sum = 0.0f;", """float sum = 0.0f, v[300];
 INDEXED = GOOD.replace("float sum = 0.0f;", """float sum = 0.0f, v[48];
     for (int k = 0; k < 48; ++k) v[k] = x[k * n];
     for (int k = 0; k < n; ++k) v[(int)x[k]] += x[i], sum += v[(int)x[k + 1]];""")
+
+# A block of a loop that only some iterations execute, and one that all execute.
+SELDOM = GOOD.replace("sum = fma(x[k], x[i], sum);", """{
+        sum = fma(x[k], x[i], sum);
+        if (sum > x[n]) {
+            float y = sum;
+            _Pragma("unroll") for (int j = 0; j < 40; ++j) y += x[n + j];
+            x[n + k] = y;
+        }
+    }""")
+ALWAYS = SELDOM.replace("if (sum > x[n])", "")
 
 
 def run(tools, folder, source, exceptions="", group=GROUP):
@@ -67,7 +81,7 @@ def expect(what, got, code, *parts):
 
 
 def row(kernel, target, fma, slots):
-    return farm.Row(kernel, "", target, 0, 0, 0, 0, GROUP, 100, slots, {"fma": fma}, [], None)
+    return farm.Row(kernel, "", target, 0, 0, 0, 0, GROUP, 100, slots, {"fma": fma}, [], {}, None)
 
 
 def check_bars():
@@ -93,11 +107,27 @@ def check_bars():
     print("bars: as expected")
 
 
+def check_paths(tools, folder):
+    """Tests that a block which is seldom executed is not counted, and that no other block is left out."""
+    compiler, file = compilers.Compilers(tools), folder / "paths.cl"
+    for target in "gfx906", "gfx1030", "sm_86":
+        counted = {}
+        for name, source in ("good", GOOD), ("seldom", SELDOM), ("always", ALWAYS):
+            file.write_text(source)
+            made = compiler.compile(target, str(file), ["-cl-std=CL1.2"], str(folder / name))
+            counted[name] = paths.usual(made["clv_self_test"].code, target in compilers.NVIDIA)
+        few, many = counted["seldom"], counted["always"]
+        if few["fma"] < 1 or few["store"] or few["float"] > 10 or many["float"] < 40:
+            sys.exit("paths: %s: %s" % (target, counted))
+    print("paths: as expected")
+
+
 def main():
     check_bars()
     tools = os.path.abspath(sys.argv[1])
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
+        check_paths(tools, folder)
         expect("a good kernel", run(tools, folder, GOOD), 0)
         found = ["finding: clv_self_test %s: " % t for t in TARGETS.split(",")]
         expect("a kernel that spills", run(tools, folder, LIVE), 1,
