@@ -1,0 +1,82 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# packaging/run-on-gpu.sh with a command that answers at once, and fails or waits where it is told to: which steps are
+# done, which are repeated, and what is left of an interrupted run.
+#
+#   tests/package/run_on_gpu.sh SOURCES
+set -euo pipefail
+script=$1/packaging/run-on-gpu.sh
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+results="$folder/results of a card"
+
+fail()
+{
+    echo "run_on_gpu: $1" >&2
+    cat "$folder/log" >&2
+    exit 1
+}
+
+# Notes its arguments. A file `gpu`, `fails` or `waits` beside it says what it does; the last two contain a step's word.
+cat > "$folder/cleave" << 'END'
+#!/usr/bin/env bash
+here=$(dirname "$0")
+echo "$*" >> "$here/calls"
+has() { [ -e "$here/$1" ] && grep -qF -- "$(cat "$here/$1")" <<< "$2"; }
+case $* in
+*--list*)
+    if [ ! -e "$here/gpu" ]; then echo "no GPU" && exit 4; fi
+    echo "A card"
+    ;;
+*) if has fails "$*"; then exit 1; fi ;;
+esac
+if has waits "$*"; then touch "$here/waiting" && sleep 30; fi
+END
+chmod +x "$folder/cleave"
+export CLEAVE_COMMAND=$folder/cleave
+
+# go EXPECTED ARGUMENT...: runs the script, which has to end with this exit code.
+go()
+{
+    local expected=$1 status=0
+    shift
+    rm -f "$folder/calls"
+    "$script" "$@" > "$folder/log" 2>&1 || status=$?
+    [ "$status" = "$expected" ] || fail "run-on-gpu.sh $*: exit code $status, expected $expected"
+}
+
+calls()
+{
+    grep -cv -- '--list\|--version' "$folder/calls" || true
+}
+
+go 2 --minutes 0
+go 2 --what
+go 3 "$results"
+[ ! -e "$results" ] || fail "a folder was made without a GPU"
+touch "$folder/gpu"
+echo "bench blobs" > "$folder/fails"
+go 1 "$results" --icd "$folder/driver"
+all=$(calls)
+[ "$all" -ge 10 ] || fail "only $all steps"
+grep -q -- "--icd=$folder/driver bench paco" "$folder/calls" || fail "the driver was not passed on"
+grep -q "bench-blobs | exit code 1" "$results/SUMMARY.md" || fail "the summary does not name the step that failed"
+rm "$folder/fails"
+echo "bench blobs" > "$folder/waits"
+"$script" "$results" > "$folder/log" 2>&1 &
+running=$!
+for _ in $(seq 100); do
+    if [ -e "$folder/waiting" ]; then break; fi
+    sleep 0.05
+done
+kill -TERM "$running"
+status=0
+wait "$running" || status=$?
+[ "$status" = 130 ] || fail "interrupted: exit code $status, expected 130"
+rm "$folder/waits"
+go 0 "$results"
+[ "$(calls)" = 1 ] || fail "$(calls) steps were repeated where one had failed"
+[ "$(grep -c '| done |' "$results/SUMMARY.md")" = "$all" ] || fail "the summary does not list $all steps as done"
+if grep -q "exit code" "$results/SUMMARY.md"; then fail "the summary still lists a failure"; fi
+[ ! -e "$results/cache" ] || fail "the cache of kernels is left"
+echo "run_on_gpu: $all steps; those that failed or were interrupted are repeated, and no others"
