@@ -19,7 +19,7 @@ CLV_BEGIN_DECLS
 typedef struct clv_monte_carlo_options {
     size_t size;            /**< sizeof(clv_monte_carlo_options) */
     uint32_t key[2];        /**< different keys give independent random points */
-    clv_progress *progress; /**< NULL: none; units are blocks of 131,072 samples */
+    clv_progress *progress; /**< NULL: none; counts blocks of 131,072 samples */
     void *progress_user;
 } clv_monte_carlo_options;
 
@@ -34,7 +34,7 @@ typedef struct clv_monte_carlo_options {
  *
  * @param samples  at most 2^63.
  * @param report   NULL, or the report to which the run is added.
- * @return CLV_OK; CLV_E_ARGUMENT; CLV_E_CANCELLED; as clv_job_run.
+ * @return CLV_OK; CLV_E_ARGUMENT; CLV_E_CANCELLED; the statuses of clv_job_run.
  */
 CLV_API clv_status clv_monte_carlo_pi(clv_context *context, uint64_t samples,
                                       const clv_monte_carlo_options *options, uint64_t *inside,
@@ -58,7 +58,7 @@ typedef struct clv_convolve_options {
     float constant;         /**< the value k beyond the border for CLV_EDGE_CONSTANT */
     size_t input_stride;    /**< elements from one row of the input to the next; 0: width */
     size_t output_stride;   /**< elements from one row of the output to the next; 0: width */
-    clv_progress *progress; /**< NULL: none; units are rows */
+    clv_progress *progress; /**< NULL: none; counts rows */
     void *progress_user;
 } clv_convolve_options;
 
@@ -74,8 +74,8 @@ typedef struct clv_convolve_options {
  * times the sum of the terms' magnitudes. A NaN or infinity affects every output that the kernel reaches from it. `in`
  * and `kernel` are copied before anything is written, so `out` may be either of them.
  *
- * @return CLV_OK; CLV_E_ARGUMENT (NULL, edge); CLV_E_SHAPE (extents 0, a stride below the width, a
- *         kernel larger than 4096 elements or than 2 * extent + 1 in an axis); CLV_E_MEMORY; as
+ * @return CLV_OK; CLV_E_ARGUMENT (NULL, an unknown edge); CLV_E_SHAPE (an extent of 0, a stride below the width, a
+ *         kernel larger than 4096 elements or than 2 * extent + 1 in an axis); CLV_E_MEMORY; the statuses of
  *         clv_job_run.
  */
 CLV_API clv_status clv_convolve_2d(clv_context *context, const float *in, size_t height,
@@ -94,7 +94,7 @@ CLV_API clv_status clv_edge_parse(const char *name, clv_edge *edge); /**< CLV_E_
 /** Options of clv_eigvalsh and clv_eigvals. Zero fields mean no progress function. */
 typedef struct clv_eigen_options {
     size_t size;            /**< sizeof(clv_eigen_options) */
-    clv_progress *progress; /**< NULL: none; units are matrices; at most 10 calls per second */
+    clv_progress *progress; /**< NULL: none; counts matrices; at most 10 calls per second */
     void *progress_user;
 } clv_eigen_options;
 
@@ -109,7 +109,7 @@ typedef struct clv_eigen_options {
  * matrices of the call. A matrix that holds NaN or infinity has NaN values.
  *
  * @param n  1 to 128.
- * @return CLV_OK; CLV_E_ARGUMENT; CLV_E_SHAPE; CLV_E_MEMORY; as clv_job_run.
+ * @return CLV_OK; CLV_E_ARGUMENT; CLV_E_SHAPE; CLV_E_MEMORY; the statuses of clv_job_run.
  */
 CLV_API clv_status clv_eigvalsh(clv_context *context, const float *matrices, size_t count, size_t n,
                                 const clv_eigen_options *options, float *values,

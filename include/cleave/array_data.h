@@ -21,13 +21,13 @@ enum { CLV_ARRAY_AXES = 4 };
 typedef struct clv_array clv_array;
 
 /** Creates an owned array with undefined contents; its memory is allocated at its first use. `rank` 0 means a single
- *  number. CLV_E_ARGUMENT; CLV_E_SHAPE (more than 4 axes, an extent of 0, 2^31 elements or more in all);
+ *  number. Errors: CLV_E_ARGUMENT; CLV_E_SHAPE (more than 4 axes, an extent of 0, 2^31 elements or more in all);
  *  CLV_E_MEMORY. */
 CLV_API clv_status clv_array_create(clv_context *context, size_t rank, const size_t *shape,
                                     clv_array **array);
 
 /** Creates an owned array with the elements of `host` and copies them to the device at once, or to host memory if no
- *  device works or has room. Errors as clv_array_create. */
+ *  device works or has room. Errors: those of clv_array_create. */
 CLV_API clv_status clv_array_from(clv_context *context, const float *host, size_t rank,
                                   const size_t *shape, clv_array **array);
 
@@ -49,13 +49,13 @@ CLV_API size_t clv_array_elements(const clv_array *array);
 /** Returns whether the array's latest contents are on a device. */
 CLV_API bool clv_array_is_on_device(const clv_array *array);
 
-/** Changes the shape and keeps the elements. CLV_E_SHAPE (the new shape has another number of elements). */
+/** Changes the shape and keeps the elements. Returns CLV_E_SHAPE if the new shape has another number of elements. */
 CLV_API clv_status clv_array_reshape(clv_array *array, size_t rank, const size_t *shape);
 
 /** Creates an owned copy on the side that holds the elements, or on the host if the device has no room. If the contents
  *  of `array` are undefined, so are those of the copy. `shape` [rank] must give as many elements as `array` has; if it
- *  is NULL, the copy keeps the shape of `array`, and `rank` is ignored. CLV_E_ARGUMENT; CLV_E_SHAPE; CLV_E_MEMORY;
- *  CLV_E_DEVICE. */
+ *  is NULL, the copy keeps the shape of `array`, and `rank` is ignored. Errors: CLV_E_ARGUMENT; CLV_E_SHAPE;
+ *  CLV_E_MEMORY; CLV_E_DEVICE. */
 CLV_API clv_status clv_array_copy(clv_array *array, size_t rank, const size_t *shape,
                                   clv_array **copy);
 

@@ -41,7 +41,7 @@ CLV_API clv_status clv_array_fold(clv_context *context, clv_fold what, clv_array
                                   clv_array *out);
 
 /** Computes running sums (CLV_FOLD_SUM) or products (CLV_FOLD_PROD) along `axis`, on the host, in the type of `out`,
- *  which has the shape of `in`. Errors as clv_array_fold; CLV_E_ARGUMENT for another fold. */
+ *  which has the shape of `in`. Errors: those of clv_array_fold; CLV_E_ARGUMENT for another fold. */
 CLV_API clv_status clv_array_scan(clv_context *context, clv_fold what, clv_array *in, size_t axis,
                                   clv_array *out);
 
@@ -54,7 +54,7 @@ enum { CLV_ORDER_DESCENDING = 1 };
  * their order in both directions; -0 and 0 are equal. NaN counts as larger than every number. For an array of one axis,
  * clv_array_take with `places` gives the sorted elements.
  *
- * @return as clv_array_fold; CLV_E_UNSUPPORTED (complex numbers).
+ * @return the statuses of clv_array_fold; CLV_E_UNSUPPORTED (complex numbers).
  */
 CLV_API clv_status clv_array_order(clv_context *context, clv_array *in, size_t axis,
                                    unsigned options, clv_array *places);
@@ -65,7 +65,7 @@ CLV_API clv_status clv_array_order(clv_context *context, clv_array *in, size_t a
  * int64 and the shape of `values`. Numbers are compared in the type to which the types of `sorted` and `values`
  * promote; NaN counts as larger than every number.
  *
- * @return as clv_array_order.
+ * @return the statuses of clv_array_order.
  */
 CLV_API clv_status clv_array_locate(clv_context *context, clv_array *sorted, clv_array *values,
                                     bool right, clv_array *places);

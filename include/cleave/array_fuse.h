@@ -23,8 +23,8 @@ typedef enum clv_fuse_role {
 
 /** What a name in a program stands for. Frozen. */
 typedef struct clv_fuse_name {
-    const char *
-        name; /**< letters, digits and '_'; not the name of a type. It hides a function of the same name */
+    /** Letters, digits and '_'; not the name of a type. The name hides a function of the same name. */
+    const char *name;
     clv_fuse_role role;
     clv_dtype type;
 } clv_fuse_name;
@@ -59,7 +59,8 @@ typedef struct clv_fused clv_fused;
  * @param program   receives the program; free it with clv_fuse_free
  * @param position  NULL, or receives the byte offset of the first error in the text
  * @return CLV_OK; CLV_E_FORMAT (the message has line and column, and what was expected there); CLV_E_UNSUPPORTED (an
- *         operation has no meaning for a type; the message has line and column); CLV_E_ARGUMENT (names); CLV_E_MEMORY.
+ *         operation has no meaning for a type; the message has line and column); CLV_E_ARGUMENT (names that cannot be
+ *         used); CLV_E_MEMORY.
  */
 CLV_API clv_status clv_fuse_parse(const char *text, const clv_fuse_name *names, size_t count,
                                   clv_fused **program, size_t *position);

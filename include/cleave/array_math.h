@@ -47,10 +47,10 @@ typedef struct clv_map_input {
  * for powers and divisors such as 2 and 0.25), so you may pass a number that changes from call to call as an input or
  * write it in the text.
  *
- * Accuracy: + - * fma floor ceil min max and comparisons give the correctly rounded float32 result everywhere. The
- * error is at most 2.5 ulp for division, 3 ulp for sqrt, 4 ulp for sin, cos, exp, log and similar functions, and 16 ulp
- * for pow. These are OpenCL's bounds; the host's are smaller. Integer powers up to 4 are computed as products.
- * Operations are not contracted or reassociated.
+ * Accuracy: + - * fma floor ceil min max and comparisons give the correctly rounded float32 result everywhere, except
+ * that a device without subnormal numbers replaces them by 0. The error is at most 2.5 ulp for division, 3 ulp for
+ * sqrt, 4 ulp for sin, cos, exp, log and similar functions, and 16 ulp for pow. These are OpenCL's bounds; the host's
+ * are smaller. Integer powers up to 4 are computed as products. Operations are not contracted or reassociated.
  *
  * @return also CLV_E_FORMAT (the message has the position and what was expected there); CLV_E_SHAPE (an input does not
  *         broadcast); CLV_E_ARGUMENT (two inputs of the same name; an unused input is fine).
@@ -59,7 +59,7 @@ CLV_API clv_status clv_map(clv_context *context, const char *expression,
                            const clv_map_input *inputs, size_t count, clv_array *out);
 
 /** Checks whether an expression is valid with inputs of these names. `position` (may be NULL) receives the byte offset
- *  of the first error in the expression. No device is needed. CLV_E_FORMAT, CLV_E_ARGUMENT, CLV_E_MEMORY. */
+ *  of the first error in the expression. No device is needed. Errors: CLV_E_FORMAT; CLV_E_ARGUMENT; CLV_E_MEMORY. */
 CLV_API clv_status clv_map_check(const char *expression, const char *const *names, size_t count,
                                  size_t *position);
 
@@ -99,7 +99,7 @@ typedef struct clv_product_options {
 } clv_product_options;
 
 /** Computes C = A B of matrices [m,k] and [k,n], or of stacks [s,m,k] and [s,k,n]; an operand of two axes is used for
- *  the whole stack. Accuracy as clv_matmul. */
+ *  the whole stack. The accuracy is that of clv_matmul. */
 CLV_API clv_status clv_product(clv_context *context, clv_array *a, clv_array *b,
                                const clv_product_options *options, clv_array *c);
 

@@ -25,7 +25,7 @@ CLV_API clv_status clv_array_take(clv_context *context, clv_array *in, size_t ax
  * Writes slices into `out` along `axis`: slice places[j] of `out` becomes slice j of `values`, converted to the type of
  * `out`. `values` must have exactly as many elements as these slices together, in the order of `places`. If a place
  * occurs several times, the last slice for it is kept. Slices of `out` that no place names do not change. `values` and
- * `places` may share memory with `out`. Errors as clv_array_take.
+ * `places` may share memory with `out`. Errors: those of clv_array_take.
  */
 CLV_API clv_status clv_array_put_at(clv_context *context, clv_array *out, size_t axis,
                                     clv_array *places, clv_array *values);

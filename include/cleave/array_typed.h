@@ -51,12 +51,13 @@ CLV_API clv_dtype clv_dtype_promote(clv_dtype a, clv_dtype b);
 
 /* ---- arrays ------------------------------------------------------------------------------------ */
 
-/** Creates an owned, dense array with undefined contents. An extent may be 0. CLV_E_ARGUMENT; CLV_E_SHAPE (more than 8
- *  axes, 2^31 elements or more); CLV_E_MEMORY. */
+/** Creates an owned, dense array with undefined contents. An extent may be 0. Errors: CLV_E_ARGUMENT; CLV_E_SHAPE (more
+ *  than 8 axes, 2^31 elements or more); CLV_E_MEMORY. */
 CLV_API clv_status clv_array_make(clv_context *context, clv_dtype type, size_t rank,
                                   const size_t *shape, clv_array **array);
 /** Creates an owned array with the elements of `host`, which are dense, and copies them to the device at once, or to
- *  host memory if there is no device that works, has room and computes with this type. Errors as clv_array_make. */
+ *  host memory if there is no device that works, has room and computes with this type. Errors: those of
+ *  clv_array_make. */
 CLV_API clv_status clv_array_make_from(clv_context *context, clv_dtype type, const void *host,
                                        size_t rank, const size_t *shape, clv_array **array);
 /** Makes an array that uses your dense memory without copying it. The memory must be aligned to the element and must
@@ -100,7 +101,7 @@ typedef enum clv_op {
     CLV_OP_MULTIPLY,
     CLV_OP_DIVIDE,       /**< integers are divided as float64 */
     CLV_OP_FLOOR_DIVIDE, /**< integers: 0 for a divisor of 0 */
-    CLV_OP_REMAINDER,    /**< the divisor's sign; integers: 0 for a divisor of 0 */
+    CLV_OP_REMAINDER,    /**< has the divisor's sign; integers: 0 for a divisor of 0 */
     CLV_OP_POW,          /**< integers: 0 for a negative exponent, unless the base is 1 or -1 */
     CLV_OP_EQUAL,
     CLV_OP_NOT_EQUAL,
@@ -207,7 +208,7 @@ CLV_API clv_status clv_op_types(clv_op op, const clv_dtype *types, size_t count,
  * Accuracy: integers, + - * and comparisons are exact or correctly rounded. Functions are within the bounds of OpenCL
  * 1.2 for their type (float32: division 2.5 ulp, sqrt 3, exp, log, sin and cos 4, pow 16).
  *
- * @return CLV_OK; CLV_E_ARGUMENT; CLV_E_SHAPE (an operand does not broadcast); CLV_E_UNSUPPORTED as clv_op_types;
+ * @return CLV_OK; CLV_E_ARGUMENT; CLV_E_SHAPE (an operand does not broadcast); CLV_E_UNSUPPORTED (as for clv_op_types);
  *         CLV_E_MEMORY; CLV_E_NO_DEVICE (you forced a device and there is none).
  */
 CLV_API clv_status clv_array_apply(clv_context *context, clv_op op, const clv_operand *operands,

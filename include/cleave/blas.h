@@ -21,27 +21,28 @@ typedef enum clv_activation {
 /** Options of clv_matmul. Zero fields mean C = A B of dense, row-major matrices. */
 typedef struct clv_matmul_options {
     size_t size;             /**< sizeof(clv_matmul_options) */
-    size_t a_row, a_col;     /**< strides of A in elements; both 0: k, 1 */
-    size_t b_row, b_col;     /**< strides of B; both 0: n, 1. For B = W^T, W [n,k]: 1, k */
-    size_t c_row, c_col;     /**< strides of C; both 0: n, 1; one of them must be 1 */
+    size_t a_row, a_col;     /**< strides of A in elements; 0 and 0: k and 1 */
+    size_t b_row, b_col;     /**< strides of B; 0 and 0: n and 1. For W^T with W [n,k]: 1 and k */
+    size_t c_row, c_col;     /**< strides of C; 0 and 0: n and 1. One must be 1 */
     size_t batch;            /**< number of products; 0: one */
     size_t a_batch, b_batch; /**< elements from one matrix to the next; 0: all share one matrix */
     size_t c_batch;          /**< elements from one result to the next; 0: m * n */
     bool scale_given;        /**< use alpha and beta; else C = A B */
     float alpha, beta;       /**< C = alpha A B + beta C; with beta 0 C is not read */
-    clv_progress *progress;  /**< NULL: none; units are rows of C (or columns if c_row is 1) */
+    /** NULL: none. It counts the rows of C over all products, or the columns if those are contiguous. */
+    clv_progress *progress;
     void *progress_user;
 } clv_matmul_options;
 
 /**
  * Computes C = alpha A B + beta C of A [m,k], B [k,n], C [m,n] in float32, with float32 sums.
  *
- * The context's first device that works computes. Small products stay on the host, which finishes them before a device
- * would have started. A sum of 0 terms is 0. Every device and the host sum over ascending k by fused multiply-add (a
- * device without it rounds each product first), so the bits of a row do not depend on the other rows. If CLBlast is the
- * provider, the error is up to 2e-6 of the sum of |a b| instead.
+ * The product is computed on the context's first device that works. Small products are computed on the host, which
+ * finishes them before a device would have started. A sum of 0 terms is 0. All devices and the host sum over ascending
+ * k by fused multiply-add (a device that lacks it rounds each product first), so the bits of a row do not depend on the
+ * other rows. If CLBlast is the provider, the error is up to 2e-6 of the sum of |a b| instead.
  *
- * @param context  its first device that works computes; if there is none, the host does.
+ * @param context  the product runs on its first device that works, or on the host if none works.
  * @param options  NULL means all-zero.
  * @param c        out; must not overlap a or b (a and b may be the same matrix).
  * @return CLV_OK; CLV_E_ARGUMENT (NULL); CLV_E_SHAPE (strides that do not fit, an extent of 2^32 or

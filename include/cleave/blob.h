@@ -126,7 +126,8 @@ typedef struct clv_blob_summary {
  * Accuracy: responses are within 1e-5 of float64's. One device gives the same bytes for every batch and number of
  * sub-devices. Errors of positions are about 1.5 times (QUAD) and 1.1 times (FIT) the Cramer-Rao bound.
  * Threads: any; one job at a time per context.
- * Source: Lindeberg 1998 (scale space); tests/kernels/test_blob.c measures the figures above.
+ * Source: Lindeberg 1998 (scale space). tests/kernels/test_blob.c checks the responses and the bytes, and
+ * tests/cli/blobs_goldens.py the errors of positions.
  */
 CLV_API clv_status clv_blobs(clv_context *context, const clv_blob_frames *frames,
                              const void *pixels, const clv_blob_options *options, clv_spot **spots,
@@ -149,11 +150,11 @@ CLV_API clv_status clv_blobs_open(clv_context *context, const clv_blob_frames *s
 
 /** Processes `count` dark frames completely, so that kernels are built, memory is allocated, and the first push of
  *  `count` frames is as fast as later ones. Call it before the camera starts. These frames are not counted: they do not
- *  appear in frame numbers, spots or summary. Statuses as clv_blobs. */
+ *  appear in frame numbers, spots or summary. Statuses: those of clv_blobs. */
 CLV_API clv_status clv_blobs_warm(clv_blob_stream *stream, size_t count);
 
 /** Finds the spots of `count` frames (with the strides given to clv_blobs_open) and returns when you can pull them.
- *  After an error the frames count as not pushed. Statuses as clv_blobs. */
+ *  After an error the frames count as not pushed. Statuses: those of clv_blobs. */
 CLV_API clv_status clv_blobs_push(clv_blob_stream *stream, const void *pixels, size_t count,
                                   clv_report *report);
 

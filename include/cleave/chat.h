@@ -41,8 +41,8 @@ typedef struct clv_chat_options {
  * @param length    out: bytes of the text.
  * @return CLV_OK; CLV_E_UNSUPPORTED (the template uses something that Cleave does not support, which the message names
  *         with its line); CLV_E_FORMAT (`source` is not a template); CLV_E_ARGUMENT (the template rejects the
- *         conversation, for the reason in the message; a NULL; text that is not UTF-8); CLV_E_SHAPE (a limit);
- *         CLV_E_MEMORY.
+ *         conversation, for the reason in the message; a NULL; text that is not UTF-8); CLV_E_SHAPE (a limit is
+ *         exceeded); CLV_E_MEMORY.
  * Threads: any.
  */
 CLV_API clv_status clv_chat_render(const char *source, const clv_chat_message *messages,

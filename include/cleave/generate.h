@@ -21,9 +21,9 @@ typedef enum clv_language_cache {
 
 typedef enum clv_language_activations {
     CLV_LANGUAGE_F32 = 0, /**< matrices are multiplied with float32 numbers */
-    /** Rounds the vectors that matrices are multiplied with: the numbers of each block of 32 become multiples of 1/127
-     *  of its largest magnitude. This applies to tokens that are fed one by one or a few at a time; prompts are
-     *  computed as with F32. It is faster where PoCL compiles for AVX2, for weights of Q4_0, Q4_1 and Q8_0; scores
+    /** Rounds the vectors that are multiplied by matrices: in each block of 32 numbers, every number becomes a multiple
+     *  of 1/127 of the largest magnitude. This applies to tokens that are fed one by one or a few at a time; prompts
+     *  are computed as with F32. It is faster where PoCL compiles for AVX2, for weights of Q4_0, Q4_1 and Q8_0; scores
      *  change by up to 0.8. GPUs and plain C compute as with F32. */
     CLV_LANGUAGE_INT8 = 1,
 } clv_language_activations;
@@ -39,8 +39,9 @@ typedef struct clv_language_options {
     /** Number of layers for each of the context's devices, in their order; NULL: chosen by measured speed and free
      *  memory. */
     const size_t *split;
-    size_t split_count;                   /**< length of `split`, which must sum to all layers */
-    clv_language_activations activations; /**< precision of the vectors that matrices multiply */
+    size_t split_count; /**< length of `split`, which must sum to all layers */
+    /** Precision of the vectors that are multiplied by matrices. */
+    clv_language_activations activations;
 } clv_language_options;
 
 /** Facts about an open model. Texts are borrowed from it. Start with CLV_INIT. */
@@ -85,9 +86,9 @@ typedef struct clv_language_share {
  * @param context  the devices to use; NULL: plain C computes. Opening is then fast, because all work waits until you
  *                 feed tokens: use NULL to inspect a model.
  * @return CLV_OK; CLV_E_IO; CLV_E_FORMAT (the message names the key or the tensor, what was found and what was
- *         expected); CLV_E_UNSUPPORTED (an architecture, a type, a rule); CLV_E_ARGUMENT (a split that does not fit, a
- *         context longer than the model's); CLV_E_NO_DEVICE; CLV_E_DEVICE_MEMORY; CLV_E_MEMORY. *out is NULL after a
- *         failure.
+ *         expected); CLV_E_UNSUPPORTED (an architecture, type or rule that Cleave does not know); CLV_E_ARGUMENT (a
+ *         split that does not fit, a context longer than the model's); CLV_E_NO_DEVICE; CLV_E_DEVICE_MEMORY;
+ *         CLV_E_MEMORY. *out is NULL after a failure.
  * Accuracy: that of float32 activations and sums. On models of 30 layers, scores differ by less than 1e-4 from a
  * computation in double precision.
  */
@@ -96,7 +97,7 @@ CLV_API clv_status clv_language_open(clv_context *context, const char *path,
 /** Closes a model. Free its sequences first, and its context afterwards. Accepts NULL. */
 CLV_API void clv_language_close(clv_language *language);
 CLV_API clv_status clv_language_get_info(const clv_language *language, clv_language_info *info);
-/** Gets the share of the device at `index`. CLV_E_ARGUMENT if `index` is not below info.device_count. */
+/** Gets the share of the device at `index`. Returns CLV_E_ARGUMENT if `index` is not below info.device_count. */
 CLV_API clv_status clv_language_get_share(const clv_language *language, size_t index,
                                           clv_language_share *share);
 /** Returns the model's tokenizer, borrowed from the model. */
@@ -110,8 +111,8 @@ CLV_API const clv_tokenizer *clv_language_tokenizer(const clv_language *language
  *                that its special tokens indicate. Otherwise a family of clv_chat_template.
  * @param rows    out: one row.
  * @param note    out, may be NULL: says in words what the library chose for you; "" if nothing. Static.
- * @return as clv_chat_render; CLV_E_UNSUPPORTED (the model has no template, or one that is not understood and belongs
- *         to no known family).
+ * @return the statuses of clv_chat_render; CLV_E_UNSUPPORTED (the model has no template, or one that is not understood
+ *         and belongs to no known family).
  */
 CLV_API clv_status clv_language_chat(const clv_language *language, const clv_chat_message *messages,
                                      size_t count, const char *family, clv_token_rows *rows,
@@ -127,7 +128,7 @@ CLV_API clv_status clv_sequence_create(clv_language *language, clv_sequence **ou
 CLV_API void clv_sequence_free(clv_sequence *sequence); /**< accepts NULL */
 /** Returns the tokens that were fed so far, borrowed from the sequence; `count` may be NULL. */
 CLV_API const int32_t *clv_sequence_tokens(const clv_sequence *sequence, size_t *count);
-/** Keeps the first `count` tokens and forgets the rest. CLV_E_ARGUMENT if the text has fewer tokens. */
+/** Keeps the first `count` tokens and forgets the rest. Returns CLV_E_ARGUMENT if the text has fewer tokens. */
 CLV_API clv_status clv_sequence_rewind(clv_sequence *sequence, size_t count);
 
 /**
@@ -152,7 +153,7 @@ CLV_API clv_status clv_sequence_feed(clv_sequence *sequence, const int32_t *ids,
 CLV_API clv_status clv_sequences_feed(clv_sequence *const *sequences, size_t count,
                                       const int32_t *ids);
 /** Gets the scores of all tokens that could follow the last token fed; borrowed until the next call with this sequence.
- *  CLV_E_ARGUMENT if there are no scores. */
+ *  Returns CLV_E_ARGUMENT if there are no scores. */
 CLV_API clv_status clv_sequence_scores(clv_sequence *sequence, const float **scores);
 
 /** How a token is drawn from scores. Start with CLV_SAMPLING_INIT, which has the usual values, or with CLV_INIT, which

@@ -120,13 +120,14 @@ CLV_API const clv_gguf_tensor *clv_gguf_tensor_find(const clv_gguf *file, const 
 
 /**
  * Reads bytes [first, first + bytes) of a tensor as they are in the file.
- * @return CLV_OK; CLV_E_ARGUMENT (range); CLV_E_IO; CLV_E_FORMAT (the file has become shorter since it was opened).
+ * @return CLV_OK; CLV_E_ARGUMENT (the range exceeds the tensor); CLV_E_IO; CLV_E_FORMAT (the file has become shorter
+ *         since it was opened).
  */
 CLV_API clv_status clv_gguf_read(const clv_gguf *file, const clv_gguf_tensor *tensor,
                                  uint64_t first, void *out, size_t bytes);
 /**
  * Reads weights [first, first + count) as float32. `first` and `count` must be multiples of the type's block.
- * CLV_E_UNSUPPORTED (Cleave cannot compute with the type, which the message names); other errors as clv_gguf_read.
+ * Errors: CLV_E_UNSUPPORTED (Cleave cannot compute with the type, which the message names); those of clv_gguf_read.
  * Accuracy: each weight is rounded at most once.
  */
 CLV_API clv_status clv_gguf_read_f32(const clv_gguf *file, const clv_gguf_tensor *tensor,

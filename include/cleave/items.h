@@ -49,11 +49,12 @@ typedef struct clv_items {
     /** Work-items per item, in at most two dimensions: get_global_id(0) and (1). {0}: one work-item per item. The last
      *  dimension of the launch counts the chunk's items. */
     size_t grid[2];
-    /** The work-group: one extent per dimension of the grid, which it must divide, then one for the items. {0}: 64
-     *  items, or with a grid up to 64 neighbouring work-items of one item; fewer if a device does not accept that. */
+    /** The work-group: one extent per dimension of the grid, of which the extent of the grid must be a multiple, then
+     *  one for the items. {0}: 64 items or, if there is a grid, up to 64 neighbouring work-items of one item; fewer if
+     *  a device does not accept that. */
     size_t local[3];
-    double
-        flops; /**< rough number of floating-point operations per item; the balancer measures the speed */
+    /** Rough number of floating-point operations per item; the balancer measures the actual speed. */
+    double flops;
     const char *signature; /**< see clv_job; NULL: made from source, defines, grid and local */
     clv_items_reference *reference; /**< NULL: none */
     clv_progress *progress;         /**< as in clv_job */
@@ -75,7 +76,7 @@ typedef struct clv_items {
  * @return CLV_OK; CLV_E_ARGUMENT (NULL; a kind, bytes or extent outside its range; arguments that differ from the
  *         kernel's, or too many; results that share memory); CLV_E_BUILD (clv_error_detail() is the compiler's log);
  *         and what clv_job_run returns.
- * Threads: as clv_job_run. Complete program: examples/items.c.
+ * Threads: as for clv_job_run. Complete program: examples/items.c.
  */
 CLV_API clv_status clv_items_run(clv_context *context, const clv_items *items,
                                  const clv_item_arg *args, size_t count, void *user,

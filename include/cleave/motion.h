@@ -116,8 +116,8 @@ CLV_API size_t clv_tracks_spots(const clv_tracks *tracks, clv_point *points, dou
 CLV_API clv_status clv_tracks_drift(const clv_tracks *tracks, size_t smooth, double *drift,
                                     double *share);
 
-/** Subtracts a drift from all positions. `drift` has the shape that clv_tracks_drift writes. CLV_E_ARGUMENT (a drift
- *  that is not finite). */
+/** Subtracts a drift from all positions. `drift` has the shape that clv_tracks_drift writes. Returns CLV_E_ARGUMENT if
+ *  a drift is not finite. */
 CLV_API clv_status clv_tracks_subtract(clv_tracks *tracks, const double *drift);
 
 enum { CLV_ALL_TRACKS = -1 };
@@ -148,7 +148,7 @@ CLV_API clv_status clv_tracks_msd(const clv_tracks *tracks, int64_t index, size_
  * z has its own; D is the mean over the axes. Subtract any drift before the call.
  *
  * @param index  index of a track, or CLV_ALL_TRACKS: one D for all of them.
- * @return CLV_OK; CLV_E_ARGUMENT (NULL; no such track; an option out of range); CLV_E_UNSUPPORTED (init.h);
+ * @return CLV_OK; CLV_E_ARGUMENT (NULL; no such track; an option out of range); CLV_E_UNSUPPORTED (see init.h);
  *         CLV_E_MEMORY. With fewer than two displacements (one, if position_error is given) the result is NaN.
  *
  * Accuracy: from about 500 displacements on, the bias of the estimate is below 0.5 %.

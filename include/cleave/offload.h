@@ -57,7 +57,7 @@ typedef struct clv_offload {
     double launch_s;       /**< part of device_s that does not depend on the size */
     double host_rate;      /**< flops / host_s */
     double kernel_rate;    /**< flops / (device_s - launch_s - time of the transfers) */
-    double transfer_rate;  /**< bytes per second between host and device; 0: works in place */
+    double transfer_rate;  /**< bytes per second between host and device; 0: nothing is copied */
     double first_s;        /**< extra seconds of a first call of its kind; 0: not the first */
     char operation[32];    /**< "matmul", "map", ... */
     char device[96];       /**< the device's label; "" if there is no device */
@@ -70,12 +70,12 @@ typedef struct clv_offload {
 CLV_API clv_side clv_offload_force(clv_side side);
 
 /** Turns planning on or off for this thread and returns the previous setting. While it is on, the thread's calls only
- *  decide: they check their arguments, record the decision for clv_offload_last, and compute nothing. The empty result
- *  of such a call may be an operand of the next one, which assumes that it lies on the planned side. Turning planning
- *  on forgets the latest decision, so clv_offload_last then reports only later calls. */
+ *  decide: they check their arguments, record the decision for clv_offload_last, and compute nothing. The result of
+ *  such a call stays empty, but may be an operand of the next call, which assumes that it lies on the planned side.
+ *  Turning planning on forgets the latest decision, so clv_offload_last then reports only later calls. */
 CLV_API bool clv_offload_dry(bool on);
 
-/** Gets the latest decision of this thread. CLV_E_ARGUMENT if there is none. */
+/** Gets the latest decision of this thread. Returns CLV_E_ARGUMENT if there is none. */
 CLV_API clv_status clv_offload_last(clv_offload *decision);
 
 /** Returns "host", "device" or "auto"; static. */

@@ -34,8 +34,8 @@ typedef struct clv_paco_input {
     const double *angles;            /**< [frames] parallactic angles, degrees, any order */
     const float *psf;                /**< [psf_size,psf_size], finite, centre at psf_size / 2 */
     size_t psf_size;                 /**< at least 2 radius + 1 */
-    const double *
-        weights; /**< [frames] above 0: 1 / variance of each frame's noise, in any unit; NULL: all are 1 */
+    /** [frames] above 0: 1 / variance of each frame's noise, in any unit; NULL: all are 1. */
+    const double *weights;
 } clv_paco_input;
 
 /** Options of clv_paco. Zero fields mean the default. */
@@ -63,8 +63,8 @@ typedef struct clv_paco_counts {
     size_t outside;    /**< the arc leaves the frame, or comes closer to its edge than the radius */
     size_t not_finite; /**< a patch on the arc holds a NaN or inf in some frame */
     size_t constant;   /**< a patch on the arc holds a pixel that never changes */
-    size_t
-        degenerate; /**< a patch varies a million times less than other patches, so its numbers are out of range */
+    /** A patch on the arc varies a million times less than other patches, so that its numbers are out of range. */
+    size_t degenerate;
 } clv_paco_counts;
 
 /**
@@ -123,9 +123,8 @@ CLV_API clv_status clv_paco_detect(const float *snr, const float *flux, const fl
 
 /** A companion: its position in the map and its flux, with standard errors. */
 typedef struct clv_companion {
-    double x, y; /**< column and row, 0-based, sub-pixel */
-    double x_err,
-        y_err; /**< standard errors; 0 if you gave the position; NaN if there is no flux */
+    double x, y;           /**< column and row, 0-based, sub-pixel */
+    double x_err, y_err;   /**< standard errors; 0: you gave the position; NaN: there is no flux */
     double separation_px;  /**< distance from the centre */
     double position_angle; /**< atan2(-(x - cx), y - cy) in [0,360) degrees */
     double flux, flux_err; /**< in units of the PSF; NaN if a patch on the arc cannot be used */
@@ -143,8 +142,8 @@ typedef struct clv_companion {
  * compared. For a position (x, y), this function therefore repeats four steps until the flux changes by less than its
  * error: subtract flux * h_t from all frames t of each patch k(l); compute the mean m and the covariance C of the
  * remaining data; compute a and b with the pixels from before the subtraction; set flux = max(b, 0) / a. The position
- * is where, with the same m and C of the data without the planet, the likelihood of the planet's image has no slope:
- * sum_l (dh_l/dx)' C^-1 (r_l - m - flux h_l) = 0, and the same for y. Flux and position are found together
+ * is the place where the likelihood of the planet's image has no slope; m and C are again those of the data without the
+ * planet: sum_l (dh_l/dx)' C^-1 (r_l - m - flux h_l) = 0, and the same for y. Flux and position are found together
  * (Gauss-Newton), for all companions in one batch on the context's devices.
  *
  * Errors are those of the likelihood, (J' C^-1 J)^-1 with J = (h, flux dh/dx, flux dh/dy), times one factor for the
@@ -159,13 +158,15 @@ typedef struct clv_companion {
  * @param keep_places  true: the given positions are exact, so measure only the flux.
  * @param companions   in: x, y; out: everything. [count], which may be 0.
  * @param report       may be NULL; the runs are added to it.
- * @return CLV_OK; CLV_E_ARGUMENT, CLV_E_SHAPE as clv_paco; CLV_E_CANCELLED; CLV_E_MEMORY; as clv_job_run.
+ * @return CLV_OK; CLV_E_ARGUMENT and CLV_E_SHAPE as for clv_paco; CLV_E_CANCELLED; CLV_E_MEMORY; the statuses of
+ *         clv_job_run.
  *
- * Accuracy: flux is within 1e-3 of a computation in float64. Positions of 24 planets injected into a real sequence with
- *           fluxes of 20, 40 and 80 times 1 / sqrt(a) were within 0.25, 0.13 and 0.065 pixels rms per axis with radius
- *           4, and 0.22, 0.11 and 0.055 with 5; of 24 others within 0.21, 0.11 and 0.056 with 4, 0.17, 0.089 and 0.046
- *           with 5, and 0.16, 0.084 and 0.043 with 6. In units of the stated errors, positions scatter by 1.1 and
- *           fluxes by 1.0 to 1.1.
+ * Accuracy: flux is within 1e-3 of a computation in float64. Two sets of 24 planets were injected into a real sequence,
+ *           with fluxes of 20, 40 and 80 times 1 / sqrt(a). At these three fluxes, the rms errors of the positions per
+ *           axis were, in pixels: for the first set, 0.25, 0.13 and 0.065 with radius 4, and 0.22, 0.11 and 0.055 with
+ *           radius 5; for the second set, 0.21, 0.11 and 0.056 with radius 4, 0.17, 0.089 and 0.046 with radius 5, and
+ *           0.16, 0.084 and 0.043 with radius 6. In units of the stated errors, positions scatter by 1.1 and fluxes by
+ *           1.0 to 1.1.
  * Threads:  any; one job at a time per context.
  */
 CLV_API clv_status clv_paco_characterize(clv_context *context, const clv_paco_input *input,
@@ -178,7 +179,7 @@ CLV_API clv_status clv_paco_characterize(clv_context *context, const clv_paco_in
  * negative flux adds a planet.
  *
  * @param cube  with the strides of `input`; may be input->cube. Changed in place.
- * @return as clv_paco. Threads: any.
+ * @return the statuses of clv_paco. Threads: any.
  */
 CLV_API clv_status clv_paco_subtract(const clv_paco_input *input, const clv_paco_options *options,
                                      const clv_companion *companions, size_t count, float *cube);
@@ -213,7 +214,7 @@ CLV_API clv_status clv_paco_calibrate(const float *snr, const float *noise, size
  *                    companions.
  * @param rest        out, may be NULL: the cube without companions, with the strides of `input`.
  * @param companions  out, highest S/N first; free with clv_free(); NULL if there are none.
- * @return as clv_paco_characterize. Threads: any; one job at a time per context.
+ * @return the statuses of clv_paco_characterize. Threads: any; one job at a time per context.
  */
 CLV_API clv_status clv_paco_search(clv_context *context, const clv_paco_input *input,
                                    const clv_paco_options *options, double fwhm_px,
@@ -248,12 +249,13 @@ typedef struct clv_asdi_companions {
  *
  *   u' R^-1 s / sqrt(u' R^-1 u)
  *
- * where R is the covariance of the noise of s. Channels are correlated, because they show the same speckles. The
- * correlation is estimated over the positions of zones around the star (shrunk like the covariance of a patch, without
- * companions), and so is the relative scatter of every channel by separation. If channels are independent, the S/N is
- * sum g b / sqrt(sum g^2 a). Of several spectra, the one with the highest S/N counts. Because this is the best of
- * several trials, its S/N is then lowered to the value that is equally rare in a single trial (importance sampling over
- * the spectra's correlated maps).
+ * where R is the covariance of the noise of s. Channels are correlated, because they show the same speckles. Both the
+ * correlation and the scatter of each channel are measured in the maps, without the companions: the correlation in
+ * zones (rings around the star) and shrunk as the covariance of a patch is, and the scatter at every separation,
+ * relative to the mean of all channels. If the channels are independent and have the same scatter, the S/N is sum g b /
+ * sqrt(sum g^2 a). Of several spectra, the one with the highest S/N counts. Because this is the best of several trials,
+ * its S/N is then lowered to the value that is equally rare in a single trial (importance sampling over the spectra's
+ * correlated maps).
  *
  * Companions are found, measured and subtracted as in clv_paco_search. A companion has one position in all channels,
  * found with all of them together, and a flux in each channel, measured as in clv_paco_characterize.
@@ -267,8 +269,8 @@ typedef struct clv_asdi_companions {
  * @param snr_raw   out, may be NULL: the formula above with the best spectrum, neither calibrated nor lowered.
  * @param rest      out, may be NULL: [count,frames,height,width], the cubes without the companions.
  * @param found     out.
- * @return as clv_paco_search; CLV_E_SHAPE (channels of different sizes); CLV_E_ARGUMENT (a spectrum that is negative,
- *         not finite or zero).
+ * @return the statuses of clv_paco_search; CLV_E_SHAPE (channels of different sizes); CLV_E_ARGUMENT (a spectrum that
+ *         is negative, not finite or zero).
  *
  * Accuracy: 4 to 39 independent channels of equal noise and flux reach at least 0.95 sqrt(count) times the S/N of one.
  * Threads:  any; one job at a time per context.
@@ -286,10 +288,9 @@ typedef struct clv_contrast_options {
     /** Planets to inject at each separation; 0: two for each FWHM of the circle, but at least 24 and at most 200. */
     size_t injections;
     bool raw; /**< use b / sqrt(a) as it is; false: calibrate it, see clv_paco_calibrate */
-    const double *
-        known_xy; /**< [known_count,2] column and row of companions that were in the cube: no planet is
-                       injected within one FWHM of them, and they do not count as noise. Borrowed; may
-                       be NULL */
+    /** [known_count,2] column and row of companions that were in the cube: no planet is injected within one FWHM of
+     *  them, and they do not count as noise. Borrowed; may be NULL. */
+    const double *known_xy;
     size_t known_count;
 } clv_contrast_options;
 
@@ -328,7 +329,8 @@ typedef struct clv_contrast_point {
  * @param map      out, [height,width]: flux at which a planet reaches the S/N; NaN where the position is not valid. May
  *                 be NULL.
  * @param report   may be NULL; the runs are added to it.
- * @return CLV_OK; CLV_E_ARGUMENT, CLV_E_SHAPE as clv_paco; CLV_E_CANCELLED; CLV_E_MEMORY; as clv_job_run.
+ * @return CLV_OK; CLV_E_ARGUMENT and CLV_E_SHAPE as for clv_paco; CLV_E_CANCELLED; CLV_E_MEMORY; the statuses of
+ *         clv_job_run.
  *
  * Accuracy: at `flux`, 50 % of other planets injected into the same sequence reach the S/N, to within the scatter of
  *           their number; each planet's own flux is found within 0.5 %.
@@ -415,8 +417,8 @@ typedef enum clv_psf_norm {
     CLV_PSF_NORM_APERTURE, /**< makes the flux in a disc of diameter 1 FWHM 1 */
 } clv_psf_norm;
 
-/** Measures the FWHM of a PSF in pixels, by fitting a round Gaussian with a background. CLV_E_FORMAT if the fit finds
- *  no peak near the centre. */
+/** Measures the FWHM of a PSF in pixels, by fitting a round Gaussian with a background. Returns CLV_E_FORMAT if the fit
+ *  finds no peak near the centre. */
 CLV_API clv_status clv_psf_fwhm(const float *psf, size_t size, double *fwhm_px);
 
 /** Shifts the PSF so that the Gaussian of clv_psf_fwhm has its centre on pixel size / 2. The shift is a Fourier shift
@@ -424,8 +426,8 @@ CLV_API clv_status clv_psf_fwhm(const float *psf, size_t size, double *fwhm_px);
  *  position before the shift, relative to pixel size / 2. */
 CLV_API clv_status clv_psf_recentre(float *psf, size_t size, double *dx, double *dy);
 
-/** Divides the PSF by its peak, its sum or its aperture flux; `fwhm_px` is used only for APERTURE. CLV_E_FORMAT if the
- *  divisor is not positive. */
+/** Divides the PSF by its peak, its sum or its aperture flux; `fwhm_px` is used only for APERTURE. Returns CLV_E_FORMAT
+ *  if the divisor is not positive. */
 CLV_API clv_status clv_psf_normalize(float *psf, size_t size, clv_psf_norm norm, double fwhm_px);
 
 CLV_END_DECLS

@@ -139,8 +139,7 @@ typedef struct clv_probe_flags {
     bool no_quoted_options;      /**< a quoted space in build options crashes the compiler */
     bool binaries_must_be_whole; /**< loading a damaged program binary ends the process */
     bool local_memory_must_fit;  /**< too much local memory ends the process, not just a launch */
-    bool
-        slow_barriers; /**< barriers cost far more than arithmetic: try kernels without them first */
+    bool slow_barriers;     /**< barriers cost far more than arithmetic: try kernels without any */
     bool slow_first_launch; /**< the first launch with each work-group size compiles */
     bool costly_binaries;   /**< the driver compiles every kernel again to return a program's
                                       binary; it has its own cache on disk */
@@ -186,7 +185,8 @@ typedef struct clv_probe_device {
 
     uint64_t global_bytes, free_bytes, max_alloc_bytes, local_bytes, constant_bytes, cache_bytes;
     const char *free_source, *free_time;
-    uint64_t own_bytes; /**< held on the card by this process's contexts; all its entries have it */
+    /** What contexts of this process hold on the card; the same number in all entries for that card. */
+    uint64_t own_bytes;
     bool local_is_global, unified;
     clv_tristate ecc;
     unsigned base_align_bits;
@@ -295,8 +295,9 @@ typedef struct clv_probe_options {
  * @param report   out; free with clv_probe_free. A machine without OpenCL gives a report too (mode cpu).
  * @return CLV_OK, also with broken drivers (see icds) and failed checks (see devices);
  *         CLV_E_NO_DEVICE (the device or mode that you chose is not available; the message lists those that are);
- *         CLV_E_ARGUMENT (a selection or mode that cannot be parsed); CLV_E_FORMAT, CLV_E_IO (the file to simulate, no
- *         place for the helpers' files); CLV_E_CANCELLED (by progress); CLV_E_MEMORY.
+ *         CLV_E_ARGUMENT (a selection or mode that cannot be parsed); CLV_E_FORMAT, CLV_E_IO (the file to simulate
+ *         cannot be read; the helpers' files cannot be written); CLV_E_CANCELLED (by your progress function);
+ *         CLV_E_MEMORY.
  * Threads: any. The first in-process call is slow, because drivers start.
  */
 CLV_API clv_status clv_probe_run(const clv_probe_options *options, clv_probe_report **report);

@@ -30,8 +30,8 @@ typedef struct clv_search_options {
     size_t size; /**< sizeof(clv_search_options) */
     size_t top;  /**< rows to find for each query, at most CLV_SEARCH_TOP_MOST; 0: 10 */
     clv_similarity similarity;
-    clv_progress
-        *progress; /**< counts the rows of one clv_search_add and may cancel it; NULL: none */
+    /** Receives how many rows of one clv_search_add are done, and may cancel the call. NULL: none. */
+    clv_progress *progress;
     void *progress_user;
     clv_codes first_pass; /**< CLV_CODES_NONE: all rows are compared as they are */
     size_t rescore; /**< with a first pass: candidates for each of the `top` rows; 0: 10, or what
@@ -61,8 +61,8 @@ CLV_API void clv_search_free(clv_search *search); /**< before its context; accep
  *
  * The devices find candidates in float32, a few more than you asked for. The host then computes the similarities of the
  * candidates again in float64 and keeps the best. The result is therefore the same whichever devices compute, and
- * however the rows are split over devices and calls, unless the similarities of more rows than there are additional
- * candidates (8, or an eighth of `top`) differ only by rounding errors.
+ * however the rows are split over devices and calls. The only exception: more rows than there are additional candidates
+ * (8, or an eighth of `top`) differ from the last one only by rounding errors.
  *
  * @param rows    [count, width] float32, used during the call only.
  * @param stride  floats from one row to the next, at least width; 0: width.

@@ -23,10 +23,11 @@ typedef struct clv_stage_options {
 /** How far the picture in a frame is shifted relative to the first frame. Frozen. */
 typedef struct clv_stage_shift {
     double y, x; /**< pixels; positive: the picture moved towards larger y, x */
-    double y_err,
-        x_err; /**< standard errors, in pixels; 0 in the first frame; NaN where `found` is false */
-    bool
-        found; /**< false: the frame shows nothing of the reference; y and x repeat the previous frame's */
+    /** Standard errors in pixels; 0 in the first frame, and NaN where `found` is false. */
+    double y_err, x_err;
+    /** false: the frame has no significant correlation with the reference; y and x then repeat those of the frame
+     *  before. */
+    bool found;
 } clv_stage_shift;
 
 /** Returns whether this build of the library can measure drifts: it needs the library KISS FFT. */

@@ -72,7 +72,7 @@ CLV_API clv_template_grid clv_template_maker_grid(const clv_template_maker *make
  *         message has spectrum and wavelength); and what clv_items_run returns. After an error log_flux is undefined.
  *
  * Accuracy: ln flux is within 5e-6 (absolute) of float64. Any number of devices of one kind gives the same bits.
- * Threads: as clv_job_run.
+ * Threads: as for clv_job_run.
  */
 CLV_API clv_status clv_template_maker_run(const clv_template_maker *maker, clv_context *context,
                                           const float *flux, size_t count, float *log_flux,

@@ -26,8 +26,8 @@ typedef enum clv_tensor_type {
     CLV_TENSOR_U16 = 10,
     CLV_TENSOR_U8 = 11,
     CLV_TENSOR_BOOL = 12,
-    CLV_TENSOR_OTHER =
-        13, /**< known to the format, not to Cleave (FP8, FP4, complex): bytes only */
+    /** A type of the format with which Cleave cannot compute (FP8, FP4, complex): it reads only the bytes. */
+    CLV_TENSOR_OTHER = 13,
 } clv_tensor_type;
 
 enum { CLV_TENSOR_RANK_MAX = 8 };
@@ -71,8 +71,8 @@ CLV_API const char *clv_tensors_metadata(const clv_tensors *tensors, const char 
 /**
  * Reads elements [first, first + count) as float32. F16 and BF16 are widened exactly, F64 is rounded.
  *
- * @return CLV_OK; CLV_E_ARGUMENT (range, or a type that is not a float); CLV_E_IO; CLV_E_FORMAT (the file has become
- *         shorter since it was opened).
+ * @return CLV_OK; CLV_E_ARGUMENT (the range exceeds the tensor, or its type is not a float); CLV_E_IO; CLV_E_FORMAT
+ *         (the file has become shorter since it was opened).
  */
 CLV_API clv_status clv_tensors_read_f32(const clv_tensors *tensors, const clv_tensor *tensor,
                                         size_t first, size_t count, float *out);
@@ -80,7 +80,8 @@ CLV_API clv_status clv_tensors_read_f32(const clv_tensors *tensors, const clv_te
 CLV_API clv_status clv_tensors_read(const clv_tensors *tensors, const clv_tensor *tensor, void *out,
                                     size_t bytes);
 
-/** Reads bytes [first, first + bytes) of a tensor. CLV_E_ARGUMENT (range); other errors as clv_tensors_read_f32. */
+/** Reads bytes [first, first + bytes) of a tensor. Errors: CLV_E_ARGUMENT (the range exceeds the tensor); those of
+ *  clv_tensors_read_f32. */
 CLV_API clv_status clv_tensors_read_part(const clv_tensors *tensors, const clv_tensor *tensor,
                                          uint64_t first, void *out, size_t bytes);
 
@@ -98,8 +99,8 @@ typedef struct clv_tensor_source {
  * is a multiple of its size. After a failure there is no incomplete file.
  *
  * @param metadata  pairs of key and value, ended by NULL; may be NULL.
- * @return CLV_OK; CLV_E_ARGUMENT (a name that is repeated, empty or not UTF-8; CLV_TENSOR_OTHER; rank); CLV_E_SHAPE
- *         (more bytes than can be addressed); CLV_E_IO; CLV_E_MEMORY.
+ * @return CLV_OK; CLV_E_ARGUMENT (a name that is repeated, empty or not UTF-8; CLV_TENSOR_OTHER; a rank above 8);
+ *         CLV_E_SHAPE (more bytes than can be addressed); CLV_E_IO; CLV_E_MEMORY.
  */
 CLV_API clv_status clv_tensors_write(const char *path, const clv_tensor_source *sources,
                                      size_t count, const char *const *metadata);

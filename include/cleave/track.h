@@ -33,7 +33,7 @@ typedef struct clv_link_options {
     double search_range; /**< longest link, in the unit of the positions */
     size_t memory;     /**< largest number of frames in a row in which a particle may be missing */
     size_t min_length; /**< tracks with fewer spots get no identifier; 0: 1 */
-    clv_progress *progress; /**< NULL: none; units are spots; at most 10 calls per second */
+    clv_progress *progress; /**< NULL: none; counts spots; at most 10 calls per second */
     void *progress_user;
     /** NULL, or the third coordinate of each point [count], in the unit of y and x: search_range is then a distance in
      * space. */

@@ -29,31 +29,30 @@ typedef enum clv_optimizer {
     CLV_OPTIMIZER_SGD = 1,   /**< with momentum; weight decay is added to the gradient */
 } clv_optimizer;
 
-/** Options of clv_trainer_open. Zero fields mean the default, which is the value in square brackets, if there is
- *  one. */
+/** Options of clv_trainer_open. Zero fields mean the default, which the comments state where it is not 0. */
 typedef struct clv_trainer_options {
     size_t size; /**< sizeof(clv_trainer_options) */
     clv_train_task task;
     size_t classes; /**< for CLV_TRAIN_CLASSES, at least 2 */
     clv_optimizer optimizer;
-    double beta1, beta2;   /**< for AdamW, in [0,1) [0.9, 0.999] */
-    double eps;            /**< for AdamW [1e-8] */
+    double beta1, beta2;   /**< for AdamW, in [0,1); default: 0.9 and 0.999 */
+    double eps;            /**< for AdamW; default: 1e-8 */
     double momentum;       /**< for SGD, in [0,1) */
     double decay;          /**< decay of the weights; biases and norms do not decay */
     bool decay_all;        /**< biases and norms decay too */
     double clip;           /**< longer gradients are shortened to this length; 0: never */
-    double scale;          /**< for CLV_TRAIN_PAIRS [20] */
+    double scale;          /**< for CLV_TRAIN_PAIRS; default: 20 */
     size_t frozen_layers;  /**< number of first layers that do not learn; if it is above 0,
                                 neither do the embeddings. You may freeze all layers only with
                                 CLV_TRAIN_CLASSES, whose own layer learns */
     bool frozen_embedding; /**< the embeddings do not learn */
     uint64_t seed;         /**< seed of the initial weights of the classes' layer */
-    uint64_t check_every;  /**< steps between checks; 0 with check_every_given: no checks [200] */
+    uint64_t check_every;  /**< steps between checks; 0: 200, or none with check_every_given */
     bool check_every_given;
     clv_train_head head; /**< for CLV_TRAIN_CLASSES */
-    size_t
-        block_tokens; /**< a batch of at least twice as many tokens is cut into blocks of at least so many, which
-                              devices of the same kind share; the bits of a result depend on this number [4096] */
+    /** Least number of tokens of a block. A batch of at least twice this number is cut into blocks, which devices of
+     *  the same kind share. The bits of a result depend on this number; the default is 4096. */
+    size_t block_tokens;
 } clv_trainer_options;
 
 /** Loss and hits of a batch, from a step or an evaluation. Frozen. */
@@ -63,8 +62,9 @@ typedef struct clv_train_result {
     size_t counted, right;  /**< texts (or pairs) that count; how many were predicted right */
 } clv_train_result;
 
-/** A model that learns: weights, gradients and moments, 16 bytes per parameter that learns. Frozen parameters count as
- *  tensor_bytes of the device's clv_memory_stats. */
+/** A model that learns. Each parameter that learns takes 16 bytes: its weight, its gradient and two moments. Frozen
+ *  parameters count in tensor_bytes of the device's clv_memory_stats; if the device shares the host's memory, it uses
+ *  one frozen table in place. */
 typedef struct clv_trainer clv_trainer;
 
 /**
@@ -88,7 +88,7 @@ CLV_API void clv_trainer_close(clv_trainer *trainer);
  *                CLV_TRAIN_PAIRS, which needs an even number of texts.
  * @param rate    the learning rate of this step, >= 0.
  * @param result  out, may be NULL.
- * @return CLV_OK; CLV_E_ARGUMENT (ids, labels, offsets, rate); CLV_E_SHAPE (a text that is too long,
+ * @return CLV_OK; CLV_E_ARGUMENT (ids, labels, offsets or rate out of range); CLV_E_SHAPE (a text that is too long,
  *         an odd number of texts); CLV_E_DEVICE_MEMORY; CLV_E_DEVICE. After CLV_E_DEVICE the weights are no longer
  *         usable, with two exceptions: after a failed check (see below) the trainer has the weights from before the
  *         step or from the last check, and a text with more tokens than the device's loop limit allows
@@ -146,8 +146,9 @@ CLV_API uint64_t clv_trainer_checked(const clv_trainer *trainer, uint64_t *repea
 CLV_API clv_status clv_trainer_save(clv_trainer *trainer, const char *path,
                                     const char *const *metadata);
 /** Restores the state that clv_trainer_save wrote, so that the next step gives the same bits as the step after
- *  clv_trainer_save would have given. CLV_E_FORMAT: the file is not of this kind, or belongs to another model or other
- *  options; nothing changes then. The file does not hold frozen weights, but a digest of them, which must match. */
+ *  clv_trainer_save would have given. Returns CLV_E_FORMAT if the file is not of this kind, or belongs to another model
+ *  or other options; then nothing changes. The file does not hold frozen weights, but a digest of them, which must
+ *  match. */
 CLV_API clv_status clv_trainer_restore(clv_trainer *trainer, const char *path);
 
 /** Writes the weights as clv_model_write does, and the classes' layer as "classifier.weight" [classes, D] and

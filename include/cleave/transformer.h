@@ -24,9 +24,9 @@ typedef struct clv_attention_shape {
 /**
  * Computes attention in float32: o = softmax(q k^T * scale + mask) v for every sequence and head.
  *
- * The context's first device that works computes. The host computes, slowly and in double precision, if there is no
- * such device, if the thread forces the host (clv_offload_force) or, with a warning, if the device fails. A thread that
- * forces the device gets the device's error instead, or CLV_E_NO_DEVICE.
+ * The call runs on the context's first device that works. It runs on the host, slowly and in double precision, if there
+ * is no such device, if the thread forces the host (clv_offload_force) or, with a warning, if the device fails. A
+ * thread that forces the device gets the device's error instead, or CLV_E_NO_DEVICE.
  *
  * @param q     [batch, heads, queries, width].
  * @param k, v  [batch, kv_heads, keys, width]; head h uses k and v of h / (heads / kv_heads).

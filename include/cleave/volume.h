@@ -48,7 +48,7 @@ typedef struct clv_volume_spot {
  * @param options  NULL means all defaults.
  * @param spots    out, ordered by frame, z, y, x, sigma; free with clv_free(); NULL if there are none.
  * @param summary  may be NULL; its frames are stacks. `report` may be NULL.
- * @return as clv_blobs; CLV_E_SHAPE also for more than 65535 planes.
+ * @return the statuses of clv_blobs; CLV_E_SHAPE also for more than 65535 planes.
  *
  * Accuracy: responses are within 1e-5 of float64's. The errors of single spots' positions were simulated (700 to 20000
  * photons, sigmas of 1 to 2.5 voxels, some with another sigma along z; 256 spots each): along each axis they are 0.95
