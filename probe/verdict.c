@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Records whether the command's jobs may load a driver: one small file per driver in <cache>/drivers. The file's name
- * is a hash of everything on which the driver's behaviour depends. */
+/* Records whether the jobs of a command may load a driver: one small file per driver in <cache>/drivers. The file's
+ * name is a hash of everything on which the driver's behaviour depends. */
 #include "probe/verdict.h"
 
 #include "base/alloc.h"

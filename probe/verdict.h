@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Decides whether the command's jobs may load a driver, by how its helpers ended; keeps the verdict on disk for each
- * driver. */
+/* Decides whether the jobs of a command may load a driver, from the way in which the driver's helper processes ended.
+ * Keeps the verdict on each driver on disk. */
 #ifndef CLEAVE_PROBE_VERDICT_H
 #define CLEAVE_PROBE_VERDICT_H
 

@@ -3,7 +3,7 @@
  * Buffers: in float [rows + KH - 1, pitch], the padded band; weights float [KH*KW], the kernel rotated by
  * 180 degrees; out float [rows, width].
  * A work-item computes ROWS rows of 2 * LANES columns (CPUs) or one pixel (LANES 1): an input row is loaded once
- * for the ROWS outputs that it contributes to. `pitch` has room for the last block.
+ * for the ROWS outputs that it contributes to. Rows of `pitch` floats are long enough for the last block of columns.
  *
  * Defines: LANES, KH, KW. Roofline: 2 * KH * KW flop per pixel and 8 bytes: bound by arithmetic from 3x3 on. */
 #include "array/shared.clh"

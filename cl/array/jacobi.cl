@@ -4,7 +4,7 @@
  * Scratch: the lower triangles, element e of matrix m at (m / LANES * e_count + e) * LANES +
  * m % LANES for LANES > 1, at e * pitch + m for LANES 1 (neighbours are work-items); after the
  * triangles come the sum of squares of each matrix, and the power of two by which its values were
- * divided so that nothing over- or underflows. e_count = N(N+1)/2 + 2.
+ * divided, so that no number overflows or underflows. e_count = N(N+1)/2 + 2.
  * A converged matrix is not rotated any more, so its values do not depend on the other lanes' matrices.
  *
  * Defines: LANES (1 for GPUs, 16 for CPUs), N. Roofline: about 4 N^3 flop per sweep and 4 N^2 bytes

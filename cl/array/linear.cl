@@ -2,14 +2,15 @@
  *
  * Rows are grouped in blocks. A row's residual is made of 16 sums by fma: sum l runs over the columns l, l + 16, ...;
  * the 16 sums are added one after the other. A block's parts of loss and gradient are sums over its rows. The parts of
- * all blocks are added from first to last with their rounding errors, so that the bits are the same on every device and
+ * all blocks are added from first to last by compensated summation, so that the bits are the same on every device and
  * on the host.
  *
- * Launch   clv_linear_block: 1-D, blocks, local 1 (cores). Else clv_linear_residual: rows, local 32,
- *          then clv_linear_gradient: 2-D (columns, blocks), local (32, 1).
- *          clv_linear_join: 1-D, columns, local 32.
+ * Launch   Cores: clv_linear_block, 1-D, global (blocks), local (1).
+ *          Other devices: clv_linear_residual, 1-D, global (rows), local (32); then clv_linear_gradient,
+ *          2-D, global (columns, blocks), local (32, 1).
+ *          Last, on all devices: clv_linear_join, 1-D, global (columns), local (32).
  * Defines  LANES (16 or 1).
- * Needs    OpenCL C 1.2. Memory bound: x is read once (cores) or twice. */
+ * Needs    OpenCL C 1.2. Memory bound: x is read once on cores, and twice on other devices. */
 #pragma OPENCL FP_CONTRACT OFF
 #include "common/lanes.clh"
 

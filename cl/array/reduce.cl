@@ -8,7 +8,8 @@
  * Launch   blocks: 3-D (lanes / LANES, blocks, outer / each), local (1 or 32, 1, 1); join: 1-D,
  *          outputs. A work-item computes LANES lanes (CPUs) or one.
  * Defines  LANES (16 or 1), OP (CLV_REDUCE_OP_...), DENSE.
- * Needs    OpenCL C 1.2. Sums are kept with their rounding errors: the same bits on every device. */
+ * Needs    OpenCL C 1.2.
+ * Order    Sums are compensated, in a fixed order, so that every device gives the same bits. */
 #pragma OPENCL FP_CONTRACT OFF
 #include "array/shared.clh"
 #include "common/lanes.clh"

@@ -1,16 +1,16 @@
 /* blas/gemm_rows.cl -- C = act(alpha * A * B + bias) + beta * R, by tiles in registers, for CPUs.
  *
- * B is packed (clv_gemm_pack_b) in panels of NV vectors of columns, k after k. If no two work-items use
+ * B is packed (clv_gemm_pack_b) in panels of NV vectors of columns, one k after the other. If no two work-items use
  * the same panel, B need not be packed (B_LIES): each work-item then packs its panels block by block. A
  * work-item takes `mi` panels of MR rows of A and its share of B's panels. For every block of `kb` terms
- * it copies its rows of A into scratch (k after k, AS floats each), unless A already has that form
+ * it copies its rows of A into scratch (one k after the other, AS floats for each), unless A already has that form
  * (`a_packed`), and then passes over B. Between blocks, it stores the sums in scratch, too, tile after tile,
  * because rows of C would share few cache sets and span many pages.
  *
  * Launch   3-D: global (shares of B's panels, panels of A / mi, batch), local (1, 1, 1).
- * Defines  LANES (16 or 8), MR rows (up to 8) and NV vectors of a tile, KC (the longest kb), FETCH_AHEAD,
- *          B_HALF: packed B holds halves; B_LIES: B is not packed; B_BLOCKS: B's columns are rows of
- *          quantised blocks (common/quants.clh, with QTYPE), which are widened panel by panel.
+ * Defines  LANES (16 or 8), MR rows (up to 8) and NV vectors of a tile, KC (the longest kb), FETCH_AHEAD (prefetch B),
+ *          B_HALF: packed B holds halves; B_LIES: B is not packed; B_BLOCKS: B's columns are rows of quantised blocks
+ *          (common/quants.clh, with QTYPE), which are widened panel by panel.
  * Needs    OpenCL C 1.2.
  * Kernels  clv_gemm_rows; clv_gemm_pack_b (without B_LIES and B_BLOCKS); clv_gemm_pack_a (without these two and
  *          B_HALF).

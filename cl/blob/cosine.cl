@@ -20,7 +20,8 @@
  *   halfway   [scale of the step][ky][x] responses that are transformed back in x, but not yet in y
  *   responses [scale][y][x]
  * Launch   1-D, local (1): each work-item takes block after block; its scratch stays in the cache.
- * Defines  LANES (16), PIXEL, DOG (0 or 1, without effect: the filters contain the difference).
+ * Defines  LANES (16), PIXEL. DOG is 0 and not used: for differences of Gaussians, the cosine sums of the kernels
+ *          already hold the difference.
  * Order    Sums have the order of the transform: bits do not depend on blocks, work-items or batches. */
 #pragma OPENCL FP_CONTRACT OFF
 

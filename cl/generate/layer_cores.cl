@@ -2,8 +2,8 @@
  * same type: norm and queries, keys, values; attention; its product; norm and the gated part; the last product.
  *
  * These are five phases, each cut into tasks. A work-item takes the next free task by an atomic counter, and goes on
- * to the next phase when a second counter shows that all tasks of this phase are done. A work-item only waits for
- * tasks that another has begun, so the work-items need not run at the same time: one alone does everything. The
+ * to the next phase when a second counter shows that all tasks of this phase are done. A work-item waits only for tasks
+ * that another work-item has begun, so the work-items need not run at the same time: a single one does everything. The
  * driver's threads synchronise once per layer instead of five times. The arithmetic is that of cores.cl and
  * attend_cores.cl, with the same bits: no row's sum depends on the tasks.
  *

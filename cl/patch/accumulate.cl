@@ -3,10 +3,11 @@
  * not depend on the order, the chunks or the devices. Each frame is multiplied by its weight.
  *
  * Launch   2-D: global (tiles of positions, map rows / MAP_ROWS), local (1, 1) on CPUs.
- * Defines  LANES, SHIFTED, MAP_ROWS positions below each other for one work-item: the rotation maps a block of
- *          positions to a block of patches, whose hits share cache lines.
- * Memory   Hits are gathered. The first launch of a chunk writes sums [a high, a low, b high, b low][map row]
- *          [map pitch] and count [map row][map pitch]; launches for later frames or rows `add` to them. */
+ * Defines  LANES, SHIFTED, MAP_ROWS: a work-item takes this many positions below each other, because the rotation maps
+ *          a block of positions to a block of patches, whose hits share cache lines.
+ * Memory   Hits are read from scattered places. The first launch of a chunk writes sums [a high, a low, b high,
+ *          b low][map row][map pitch] and count [map row][map pitch]; launches for later frames or rows `add` to
+ *          them. */
 #pragma OPENCL FP_CONTRACT OFF
 
 #include "patch/paco.clh"

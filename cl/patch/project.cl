@@ -1,13 +1,13 @@
 /* cl/patch/project.cl -- computes the terms a and b of a planet at the patches of a chunk, for every frame l.
  *
- * beta_q = sum_i W[i][q] D[l, k + o_i]. In frame l, patch k serves the map positions p whose rotated
- * place rounds to k: none, one, or two side by side, so that the parity of p's row plus column
- * distinguishes two and selects the slot. With f the sub-pixel remainder:
+ * beta_q = sum_i W[i][q] D[l, k + o_i]. In frame l, patch k serves the map positions p whose rotated place rounds
+ * to k. There are none, one, or two of them. Two are neighbours, so that the sum of row and column is even for one
+ * and odd for the other, which selects the slot. With f the sub-pixel remainder:
  *   b(f) = sum_m X[m][.] . beta * phi_m(f)       a(f) = sum_m A[m] phi_m(f)
- * phi: monomials of f's two components by total degree, 1, y, x, yy, yx, xx, ...
- * With SHIFTED 0 the PSF does not move: b = beta, a = A[0], one slot, no search.
+ * phi_m are the monomials of f's two components by total degree: 1, y, x, yy, yx, xx, ...
+ * With SHIFTED 0 the PSF does not move: then b = beta and a = A[0], and there is one slot and no search.
  *
- * Geometry in Q32 fixed point: exact, the same on every device.
+ * The geometry is computed in Q32 fixed point: exactly, and so equally on every device.
  *
  * Launch   3-D: global (tiles, rows, blocks of frames), local (1,1,1) on CPUs.
  * Defines  LANES, P, Q, MA, MB (terms of b), SHIFTED, FRAME_BLOCK frames at once.

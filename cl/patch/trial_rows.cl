@@ -7,9 +7,9 @@
  * frames. Close to the star, a planet stays in a patch for two or three frames.
  *
  * Launch   1-D: global = workers, local (1); a worker takes consecutive frames, since they read almost the same part
- *          of the spots: when it took every n-th frame, it spent half of its time waiting for these.
- *          `trials` trials from `first` + `before` on; `out` begins with that of `first`, spots and templates with
- *          theirs.
+ *          of the spots: when it took every n-th frame, it spent half of its time waiting for the spots. The launch
+ *          computes `trials` trials, beginning with number `first` + `before`. `out`, spots and templates begin with
+ *          trial number `first`.
  * Defines  LANES 8 or 16; P pixels of the patch, RADIUS; SCRATCH floats of a worker for q, beside frames * ROW.
  * Needs    `data` must be readable for 16 elements beyond its end. No barrier, no local memory.
  * Memory   data, spots and templates are read from the cache; each worker has a scratch of

@@ -1,13 +1,13 @@
 /* cl/probe/bench.cl -- measures a device's peak rates: arithmetic without memory, memory without
  * arithmetic, and an empty kernel.
  *
- * Launch   1-D; CPU devices local (1), a few work-items per core; GPUs local (their multiple).
+ * Launch   1-D. CPU devices: local (1), a few work-items per core. GPUs: local (at most 256).
  * Defines  PEAK, DOT8, READ, NOTHING  one of them selects what is compiled.
  *          REAL    float, double, half or char; LANES lanes make a VEC.
  *          LANES   1, 2, 4, 8, 16.
- *          CHAINS  12 or 6: independent accumulators, more than the latency of the adder.
+ *          CHAINS  12 or 6: independent accumulators, more than the cycles that an addition takes.
  *          FUSED   use fma(); else mad(), which is faster on a device without fma; INT8: neither.
- *          FP64, FP16  as REAL needs.
+ *          FP64, FP16  if REAL is double or half.
  * A work-item does at most 65,535 loop turns: the host keeps `turns` below that. */
 #ifdef FP64
 #pragma OPENCL EXTENSION cl_khr_fp64 : enable

@@ -1,15 +1,15 @@
 /* cl/spectra/grid.cl -- templates from a regular grid of parameters.
  *
- * clv_spectra_corners: finds the cell of an item's point: the rows of its 16 corners, and their weights
- *                      for the point and for the four neighbours that the differences need, which stay
- *                      in the same cell. If there is no such cell or a corner is missing, takes the
- *                      nearest node for all five, and writes its distance to CLV_S_OUTSIDE. Otherwise
- *                      moves the walls CLV_S_WALL_TRY to the next such cells along each axis, and the
- *                      faces CLV_S_FACE_TRY to those of the cell. Launch x: items; local (WG, 1).
- * clv_spectra_blend:   exp(shift + sum over corners of weight * ln flux) as template lanes
+ * clv_spectra_corners: finds the cell of an item's point: the rows of the cell's 16 corners, and their weights
+ *                      for the point and for the four neighbours that the differences need. The neighbours
+ *                      stay in the same cell. If there is no such cell or a corner is missing, the kernel takes
+ *                      the nearest node for all five points, and writes its distance to CLV_S_OUTSIDE. Otherwise
+ *                      it moves the walls CLV_S_WALL_TRY to the next cells along each axis that lack a corner,
+ *                      and the faces CLV_S_FACE_TRY to those of the cell. Launch x: items; local (WG, 1).
+ * clv_spectra_blend:   computes exp(shift + sum over corners of weight * ln flux) as template lanes
  *                      [item][points][8]. Launch x: items, y: LANES neighbouring points.
- * Table of an arm: for each axis its nodes and 1 / steps (the last one: 1 / its length), axis 0 as
- * teff with steps in ln; then the row of every node, negative if the node is missing.
+ * The table of an arm has for each axis its nodes and 1 / steps (instead of the last step: 1 / the axis' length);
+ * axis 0 holds teff, with steps in ln teff. Then comes the row of every node, negative if the node is missing.
  * Defines  LANES 16 (CPUs), 1 (GPUs); WG. */
 #include "common/lanes.clh"
 #include "common/loose.clh"

@@ -4,8 +4,8 @@
  *                     the start[n + 1] - start[n] neighbours of point n, in a block of 16 spectra.
  * Launch   x: points (rounded up), y: blocks of spectra.
  * Memory   All lanes of a neighbour are one cache line; neighbouring points read nearly the same lines.
- * Order    Products are added in sums of 32, and then these sums are added, so that a thousand neighbours lose no
- *          more digits than thirty-two do. */
+ * Order    Products are added in sums of 32, and then these sums are added, so that a sum of a thousand terms loses
+ *          hardly more digits than one of thirty-two. */
 #pragma OPENCL FP_CONTRACT OFF
 
 #define PART 32

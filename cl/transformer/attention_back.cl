@@ -12,7 +12,7 @@
  *
  * Element (token t, head h, i) of q, o, G and dq lies at offset + t * row + h * head + i; k, v and
  * their gradients likewise by heads of keys. Blocks, mask and causality are as in
- * transformer/attention.cl; the first one of a block of the second kernel counts keys.
+ * transformer/attention.cl; in the second kernel, the number of the first query of a block is that of the first key.
  *
  * Launch   2-D: global (blocks * LOCAL, heads of q, or of k), local (LOCAL, 1).
  * Defines  LANES 1, LOCAL, DH: width of a head, TILE: keys or queries at a time.

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reduces shapes that broadcast to as few axes as possible. */
+/* Merges the axes of broadcast shapes, so that as few axes as possible are left. */
 #ifndef CLEAVE_HOST_ARRAY_MAP_H
 #define CLEAVE_HOST_ARRAY_MAP_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads and writes slices of arrays by their indices. The host reads and checks the indices; the elements stay on their
- * side. */
+/* Reads and writes slices of arrays by their indices. The host reads and checks the indices; the elements stay on the
+ * host or device that holds them. */
 #include <cleave/array_take.h>
 
 #include "base/alloc.h"

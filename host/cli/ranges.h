@@ -2,13 +2,13 @@
 /* Divides the units of a job among ranks, in ranges that shrink, so that there are few ranges and all ranks end at
  * about the same time.
  *
- * With messages, rank 0 divides. Each request for a range reports how fast the rank was. The rank gets a third of
- * its share of the units that are left; its share is its speed divided by the sum of all speeds. A rank that has not
- * computed anything yet gets a small range, because its speed is not known. A slow rank gets nothing more if the
- * other ranks will have done the rest before it could finish its smallest range.
+ * If the ranks exchange messages, rank 0 divides the units. Each request for a range reports how fast the rank was. The
+ * rank gets a third of its share of the units that are left; its share is its speed divided by the sum of all speeds. A
+ * rank that has not computed anything yet gets a small range, because its speed is not known. A slow rank gets nothing
+ * more if the other ranks will have done the rest before it could finish its smallest range.
  *
- * With one-sided operations, no rank divides. A rank draws a number, its ticket, which stands for the same range on
- * all ranks and does not depend on their speeds. */
+ * If the ranks use one-sided operations, no rank divides the units. A rank draws a number, its ticket, which stands for
+ * the same range on all ranks and does not depend on their speeds. */
 #ifndef CLEAVE_HOST_CLI_RANGES_H
 #define CLEAVE_HOST_CLI_RANGES_H
 

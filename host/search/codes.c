@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Short forms of vectors: int8 and bits. */
+/* Makes codes, which are short forms of vectors: int8 numbers or bits. */
 #include "host/search/search.h"
 
 #include "base/alloc.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The best rows of a query so far, as a heap whose root is the worst of them. */
+/* Keeps the best rows of a query so far in a heap, whose root is the worst of these rows. */
 #ifndef CLEAVE_HOST_SEARCH_HITS_H
 #define CLEAVE_HOST_SEARCH_HITS_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A pass over rows or codes as a job, and the exact similarity of what the devices found. */
+/* Runs a pass over rows or codes as a job, and computes the exact similarities of the rows that the devices found. */
 #include "host/search/search.h"
 
 #include "base/alloc.h"

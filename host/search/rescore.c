@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Search in two passes: the comparison of codes, and the exact similarities of the candidates. */
+/* Searches in two passes: compares codes, and then computes the exact similarities of the candidates. */
 #include "host/search/search.h"
 
 #include "base/alloc.h"

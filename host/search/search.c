@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Search among vectors: checks, the copies of the queries, and the best rows. */
+/* Searches among vectors: checks the arguments, copies the queries, and returns the best rows. */
 #include "host/search/search.h"
 
 #include "base/alloc.h"

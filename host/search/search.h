@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A search, and the job that compares its queries with some rows. */
+/* Declares a search, and the job that compares its queries with rows. */
 #ifndef CLEAVE_HOST_SEARCH_SEARCH_H
 #define CLEAVE_HOST_SEARCH_SEARCH_H
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A chunk of rows on a device: products with the queries, step by step, and the best rows of every query. */
+/* Searches a chunk of rows on a device: multiplies the rows by the queries, step by step, and finds the best rows of
+ * every query. */
 #include "host/search/search_job.h"
 
 #include "base/alloc.h"

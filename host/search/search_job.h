@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How a device searches a chunk of rows. */
+/* Declares how a device searches a chunk of rows. */
 #ifndef CLEAVE_HOST_SEARCH_SEARCH_JOB_H
 #define CLEAVE_HOST_SEARCH_SEARCH_JOB_H
 

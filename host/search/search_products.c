@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Products of few queries and rows, and of queries and rows of codes, on a device. */
+/* Computes the products of a few queries with rows, and of queries with rows of codes, on a device. */
 #include "host/search/search_job.h"
 
 #include "base/alloc.h"

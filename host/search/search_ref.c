@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A chunk of a search in plain C: products of blocks of rows, then the heaps. */
+/* Searches a chunk of rows in plain C: computes products of blocks of rows, and then the heaps of the best rows. */
 #include "host/search/search.h"
 
 #include "base/alloc.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The drift of a microscope's stage: each frame against the mean of the frames before it. */
+/* Measures the drift of a microscope's stage: the shift of each frame against the mean of the frames before it. */
 #include "host/stage/shift.h"
 
 #include "base/alloc.h"

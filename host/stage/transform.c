@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fourier transforms by KISS FFT: rows as real numbers, then columns. The only file that includes that library. */
+/* Fourier transforms by KISS FFT: rows as real numbers, then columns. Only this file includes the library. */
 #include "host/stage/transform.h"
 
 #include "base/alloc.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Decides between the modes cpu, hybrid and gpu from facts and orders, and states the reason in one sentence. */
+/* Decides between the modes cpu, hybrid and gpu from the facts and the user's wishes, and states the reason in one
+ * sentence. */
 #include "probe/judge/mode.h"
 
 #include "base/alloc.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Decides between the modes cpu, hybrid and gpu from facts and orders alone, and states the reason in one sentence. */
+/* Decides between the modes cpu, hybrid and gpu from the facts and the user's wishes alone, and states the reason in
+ * one sentence. */
 #ifndef CLEAVE_PROBE_MODE_H
 #define CLEAVE_PROBE_MODE_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The table of known facts about drivers and chips, one row per fact. */
+/* Holds the table of known facts about drivers and chips, one row per fact. */
 #include "probe/judge/quirks.h"
 
 #include "base/alloc.h"

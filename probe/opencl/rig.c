@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The few OpenCL calls that are necessary to build and run a kernel. */
+/* Makes the few OpenCL calls that are necessary to build and run a kernel. */
 #include "probe/opencl/rig.h"
 
 #include "base/alloc.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the parts of a report for people share: the text of unknown values. */
+/* Implements what the parts of a report for people share: the text of unknown values. */
 #include "probe/report/report_page.h"
 
 const char *clv_known(const char *text)

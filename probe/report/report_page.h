@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the parts of a report for people share. */
+/* Declares what the parts of a report for people share. */
 #ifndef CLEAVE_PROBE_REPORT_PAGE_H
 #define CLEAVE_PROBE_REPORT_PAGE_H
 

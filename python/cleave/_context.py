@@ -134,8 +134,8 @@ class Context(InThisProcess):
     Parameters
     ----------
     mode            "auto", "cpu", "gpu", "hybrid" or "reference" (plain C, no OpenCL); every mode but "auto" is
-                    an order: NoDeviceError if its devices are not there
-    devices         which devices to use: "gpu,!name~Iris", "0", "P:D", "uuid=..."; they are an order, too
+                    binding: NoDeviceError if its devices are not there
+    devices         which devices to use: "gpu,!name~Iris", "0", "P:D", "uuid=..."; this is binding, too
     memory          budget on each device: bytes as an int, or a fraction in (0, 1] as a float
     schedule        "adaptive" (the default), "static", "dynamic" or "hguided"
     sub_devices     number of parts into which every CPU device is split
@@ -156,7 +156,8 @@ class Context(InThisProcess):
     or, without such a variable, are chosen automatically. Settings that you pass win over the environment, even
     "auto".
 
-    Raises NoDeviceError (an ordered device is missing; the message lists the devices of this machine), ArgumentError.
+    Raises NoDeviceError (a device that you asked for is missing; the message lists the devices of this machine),
+    ArgumentError.
 
     Several threads may use a context; their jobs run one after another.
     """

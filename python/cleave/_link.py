@@ -125,7 +125,7 @@ def link(spots: Any, search_range: float, *, memory: int = 0, min_length: int = 
     adaptive_stop above 0: if more than adaptive_group particles compete for spots, their search range is multiplied by
                   adaptive_step, again and again, until they fall into groups that are small enough. ArgumentError if
                   the range reaches adaptive_stop before that
-    progress      see paco(); units are spots
+    progress      see paco(); counts spots
 
     Returns int64 [N], in the order of the input: the particle's identifier 0, 1, 2, ... by first frame, then z, y, x;
     -1 for spots of tracks that are too short.

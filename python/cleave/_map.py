@@ -169,8 +169,8 @@ def map_items(kernel: Kernel, *arguments: Any, items: int | None = None,
     grid        work-items of one item, at most two extents: get_global_id(0) and (1). The last dimension of the launch
                 is the item of the chunk
     local       extents of the work-group: one per extent of the grid, then one for the items. Groups of several items
-                need COUNT, and `if (item < count)` in the kernel. None: 64 items, or with a grid up to 64 neighbouring
-                work-items of one item
+                need COUNT, and `if (item < count)` in the kernel. None: 64 items or, if there is a grid, up to 64
+                neighbouring work-items of one item
     flops       rough number of floating-point operations per item; the balancer measures the speed
     reference   a Python function of the same arguments, with arrays in place of Out that it fills; it is used when no
                 device works, and with mode="reference"

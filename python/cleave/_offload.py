@@ -42,8 +42,8 @@ class Plan(NamedTuple):
 @contextlib.contextmanager
 def offload(side: str) -> Iterator[None]:
     """Inside the block, this thread's calls of matmul, compute, reduce, convolve_2d, eigvalsh, monte_carlo_pi and the
-    like run on "host" or "device", or by the library's own choice ("auto"). "device" is an order: if no device works,
-    the calls raise NoDeviceError."""
+    like run on "host" or "device", or by the library's own choice ("auto"). "device" is binding: if no device
+    works, the calls raise NoDeviceError."""
     before = lib.clv_offload_force(choice("offload", side, _SIDES))
     try:
         yield

@@ -40,7 +40,7 @@ def probe(*, mode: str | None = None, devices: str | None = None, isolate: bool 
 
     Parameters
     ----------
-    mode      "auto", "cpu", "gpu", "hybrid" or "reference"; every mode but "auto" is an order
+    mode      "auto", "cpu", "gpu", "hybrid" or "reference"; every mode but "auto" is binding
     devices   which devices to use, such as "gpu,!name~Iris", "0", "pci=0000:03:00.0"
     isolate   run each driver in a process of its own, so that a crash cannot end this process, and Ctrl-C ends a
               measurement at once (without isolate, Ctrl-C takes effect before the next device is measured)
@@ -56,7 +56,7 @@ def probe(*, mode: str | None = None, devices: str | None = None, isolate: bool 
     -------
     dict      schema "cleave.probe/1": "host", "platforms", "devices", "mode", "warnings", ...
 
-    Raises NoDeviceError (this machine cannot fulfil an order), ArgumentError, FormatError, FileError, CancelledError.
+    Raises NoDeviceError (the mode or devices are not available), ArgumentError, FormatError, FileError, CancelledError.
     """
     if not real("probe: timeout", timeout) >= 0:
         raise ArgumentError(f"probe: timeout is {timeout}, but it must be 0 or more")

@@ -40,7 +40,7 @@ def quantize_embeddings(embeddings: Any, precision: str, ranges: Any = None,
     """Converts vectors [count, width], or one vector [width], to fewer bits, as sentence-transformers' function of the
     same name does.
 
-    precision  "float32"; "uint8": the number of the step, of 255 equal steps between the dimension's smallest and
+    precision  "float32"; "uint8": the index of one of 255 equal steps between the dimension's smallest and
                largest values; "int8": the same less 128; "ubinary": bits x > 0, eight per byte, the first one highest;
                "binary": the same less 128, as int8
     ranges     [2, width]: the smallest and largest values. Without them, those of calibration_embeddings [count, width]

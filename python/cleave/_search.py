@@ -142,13 +142,14 @@ def search(queries: Any, vectors: Any, top: int = 10, *, similarity: str = "cosi
                 the codes. The similarity must be the cosine
     rescore     number of candidates per row of the result: the more candidates, the fewer rows are missed; None: 10.
                 `top` times `rescore` is at most 16384
-    progress    see paco(); units are rows
+    progress    see paco(); counts rows
 
     Returns Found(scores, rows), each [queries, top], the most similar row first; equally similar rows come in the
     order of `vectors`. A row with a NaN is never found.
 
     Devices find candidates in float32, and their similarities are computed again in float64. The result is therefore
-    the same on every device, unless more than max(8, top / 8) rows differ from the last one by rounding errors only.
+    the same on every device, unless more than max(8, top / 8) rows differ from the last row of the result only by
+    rounding errors.
 
     Raises ArgumentError, ShapeError, CancelledError. Ctrl-C ends the call.
     """

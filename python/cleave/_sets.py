@@ -159,7 +159,7 @@ def unique_values(a: Array, /) -> Array:
 
 
 def isin(a: Any, among: Any, /, *, invert: bool = False) -> Array:
-    """Tells for each element of `a` whether it occurs in `among`; the opposite with `invert`."""
+    """Tells for each element of `a` whether it occurs in `among` or, with `invert`, whether it does not."""
     from ._elementwise import context_of
     context = context_of((a, among))
     a, among = (one if isinstance(one, Array) else array(one, context=context) for one in (a, among))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Looks up, refines and reads or writes the times of host and device as functions of the amount of work. Pure
- * functions. */
+/* Looks up, refines, reads and writes the times of host and device as functions of the amount of work. Pure functions.
+ * */
 #ifndef CLEAVE_RUNTIME_OFFLOAD_CURVE_H
 #define CLEAVE_RUNTIME_OFFLOAD_CURVE_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Estimates calls that were not timed by built-in rates, and writes the text of decisions. Pure functions. */
+/* Uses built-in rates to predict calls that were not timed, and writes the text of decisions. Pure functions. */
 #ifndef CLEAVE_RUNTIME_OFFLOAD_RATES_H
 #define CLEAVE_RUNTIME_OFFLOAD_RATES_H
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `cleave documents DIR`, for the build: writes man pages and shell completion from the tables behind --help.
  *
- * Every command is run with --help while a writer of this file replaces the printer, so that help, man page and
- * completion always agree. */
+ * This file runs every command with --help, and receives the rows of its option table in place of the function that
+ * prints them. Help, man page and completion therefore always agree. */
 #include "host/cli/cli.h"
 
 #include "base/error.h"

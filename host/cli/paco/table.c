@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tables of `cleave paco`: companions, requested positions, frames. */
+/* Writes the tables of `cleave paco`: companions, requested positions, frames. */
 #include "host/cli/paco/files.h"
 
 #include "base/alloc.h"

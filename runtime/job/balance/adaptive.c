@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Implements the default schedule: measured speeds, guided chunk sizes, admission, a rule for the tail, speculation.
+/* Implements the default schedule: measured speeds, guided chunk sizes, admission of devices, a rule for the end of the
+ * job, and speculation.
  *
  * A job is never much slower than on the best single device, for these reasons. The best device is idle only while
  * other devices hold all open units and will finish them sooner than it could. If a chunk of another device is later
- * than noise explains, the best device computes that chunk again at once. It never computes its own units twice. The
- * job therefore takes at most as long as the best device would take alone, plus the fixed cost of a few more chunks,
- * plus the time to repeat one last chunk. */
+ * than noise explains, the best device computes that chunk again at once. The best device never computes its own units
+ * twice. The job therefore takes at most as long as the best device would take alone, plus the fixed cost of a few more
+ * chunks, plus the time to repeat one last chunk. */
 #include "runtime/job/balance/state.h"
 
 #include "base/alloc.h"
