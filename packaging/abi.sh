@@ -2,13 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 # Programs that were built with a release of the library must run with every later release of the same interface
 # (the version's first two numbers before 1.0, the first number later). packaging/abi/INTERFACE.abi describes the
-# functions and structs of the last release; this compares the sources with it. What is added passes: functions,
-# enumerators, fields at the end of structs that may grow (include/cleave/init.h). What is removed, moved or changed
-# fails, unless the version in CMakeLists.txt begins a new interface.
+# functions and structs of the last release, and this script compares the sources with it. Additions pass: functions,
+# enumerators, and fields at the end of structs that may grow (include/cleave/init.h). Anything that was removed, moved
+# or changed is a failure, unless the version in CMakeLists.txt begins a new interface.
 #
 #   packaging/abi.sh               compare
-#   packaging/abi.sh --update      describe the sources: with each release, and with the first one of an interface
-#   packaging/abi.sh --self-test   made-up breaks are found, made-up additions pass
+#   packaging/abi.sh --update      describe the sources: do this for each release
+#   packaging/abi.sh --self-test   check that artificial breaks are found, and that artificial additions pass
 #
 # Needs abidw and abidiff (Debian: abigail-tools). $CLEAVE_ABI_BUILD: the folder to build in [build-abi].
 set -euo pipefail
@@ -22,8 +22,9 @@ for tool in abidw abidiff; do
     command -v "$tool" > /dev/null || { echo "abi: there is no $tool: install abigail-tools" >&2; exit 2; }
 done
 
-# The suppressions: those of growth.suppr, every struct of the headers in FOLDER that begins with its size, and every
-# struct that they only declare: abidw takes it for a public one where a private header has the name of a public one.
+# Writes the suppressions: those of growth.suppr, every struct of the headers in FOLDER that begins with its size, and
+# every struct that these headers only declare. Without the last kind, abidw treats such a struct as public if a private
+# header has the same name as a public one.
 suppressions()
 {
     local sized opaque
@@ -43,11 +44,11 @@ describe()
 {
     abidw --headers-dir "$2" --drop-private-types --no-corpus-path --no-comp-dir-path --no-show-locs \
         --out-file "$3" "$1"
-    # The description speaks of the sources alone, not of the folder that they were built in.
+    # The description must not contain the folder in which the sources were built.
     sed -i "s|path='$root/|path='|" "$3"
 }
 
-# compare OLD NEW HEADERS: both descriptions; fails on anything that is no addition.
+# compare OLD NEW HEADERS: compares two descriptions; fails on every difference that is not an addition.
 compare()
 {
     local rules
@@ -59,7 +60,7 @@ compare()
     return $code
 }
 
-# The library with descriptions of its types, and no more.
+# Builds the library with debug information about its types, and nothing else.
 make_library()
 {
     mkdir -p "$build"
@@ -75,9 +76,10 @@ make_library()
     describe "$(find "$build" -name libcleave.so | head -n 1)" "$root/include/cleave" "$build/now.abi"
 }
 
-# ---- made-up libraries --------------------------------------------------------------------------
+# ---- artificial libraries --------------------------------------------------------------------------
 
-# library NAME [FUNCTION [MEMBERS]]: the header comes from standard input; a private one has a struct with MEMBERS.
+# library NAME [FUNCTION [MEMBERS]]: builds a library whose header comes from standard input; a private header has a
+# struct with MEMBERS.
 library()
 {
     mkdir -p "$work/$1/private"

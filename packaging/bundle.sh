@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Makes a folder and a tarball that run from anywhere, on a machine with nothing but glibc and a
-# driver: the command, the library with its headers, the loader and every library below them.
+# Makes a folder and a tarball that run from any place, on a machine that has only glibc and a driver. They hold the
+# command, the library with its headers, the loader, and every library that these need.
 #
 #   packaging/bundle.sh [FOLDER]   FOLDER/cleave-VERSION-ARCH and .tar.gz beside it [build-bundle]
 #
-# glibc itself is not carried: the folder runs on systems with the glibc of the machine that made it, or a newer one.
-# packaging/older.sh makes one on Debian 11. The same sources, compiler and SOURCE_DATE_EPOCH (the time of the commit
-# unless it is set) give the same bytes.
+# glibc itself is not included: the folder runs on systems with the glibc of the machine that made it, or with a newer
+# one. packaging/older.sh makes such a folder on Debian 11. The same sources, compiler and SOURCE_DATE_EPOCH (the time
+# of the commit unless it is set) give the same bytes.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 root=$PWD
@@ -19,7 +19,7 @@ out=$(cd "$out" && pwd)
 # shellcheck source=packaging/reproducible.sh
 . packaging/reproducible.sh
 
-# Part of every system with glibc, and tied to its version.
+# Libraries that every system with glibc has, and that depend on its version.
 glibc='^(linux-vdso|ld-linux.*|libc|libm|libdl|libpthread|librt|libresolv|libutil|libnss_.*)\.so'
 
 version()
@@ -27,7 +27,7 @@ version()
     sed -n 's/^project(cleave VERSION \([0-9.]*\).*/\1/p' "$root/CMakeLists.txt"
 }
 
-# Paths of all libraries that a program needs, glibc's left out.
+# Prints the paths of all libraries that a program needs, except glibc's.
 libraries_of()
 {
     ldd "$1" | awk '$2 == "=>" && $3 ~ /^\// { print $3 }' | while read -r path; do
@@ -35,7 +35,7 @@ libraries_of()
     done
 }
 
-# Copies a library under the name by which others ask for it.
+# Copies a library under the name by which other files ask for it.
 take_library()
 {
     local path=$1 name
@@ -43,7 +43,7 @@ take_library()
     [ -e "$folder/lib/$name" ] || install -m 755 "$(readlink -f "$path")" "$folder/lib/$name"
 }
 
-# The library of a name in the linker's list, for those that are opened at run time.
+# Prints the path of a library by its name in the linker's cache, for libraries that are opened at run time.
 find_library()
 {
     ldconfig -p | awk -v name="$1" '$1 == name && !found { print $NF; found = 1 }'
@@ -73,7 +73,7 @@ collect()
     done
 }
 
-# Everybody looks for libraries beside themselves.
+# All programs and libraries look for libraries relative to their own folder.
 set_run_paths()
 {
     local file
@@ -102,7 +102,7 @@ lib/ holds libraries of others under their own licences: the copyright files lie
 END
 }
 
-# Debian's copyright file of every package that gave a library.
+# Copies Debian's copyright file of every package from which a library was copied.
 copy_licences()
 {
     local file package

@@ -27,7 +27,7 @@ packages_install needed "${packages_needed[@]}" "${packages_deb[@]}"
 packages_install useful "${packages_useful[@]}"
 reproducible_begin "$root" "$out"
 rm -f "$out"/*.deb
-# as dpkg-buildflags has them for packages
+# the flags of dpkg-buildflags for packages
 flags="$reproducible_flags -fstack-protector-strong -Wformat -Werror=format-security -fcf-protection"
 flags+=" -D_FORTIFY_SOURCE=2"
 cmake -S . -B "$out/build" -G Ninja -DCMAKE_BUILD_TYPE=Release "-DCMAKE_C_FLAGS=$flags" -DCMAKE_INSTALL_PREFIX=/usr \

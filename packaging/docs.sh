@@ -4,8 +4,8 @@
 #
 #   packaging/docs.sh [FOLDER]   FOLDER/html/index.html [build-docs]
 #
-# CLEAVE_BUILD_DIR is a build of Cleave whose command and library describe themselves [build]; where there is none, it
-# is made first. Any warning is an error, and so is a link from page to page that leads nowhere.
+# CLEAVE_BUILD_DIR is a build of Cleave, from whose command and library the reference is made [build]; if there is none,
+# it is made first. Any warning is an error, and so is a broken link between pages.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 case ${1:-} in
@@ -47,7 +47,7 @@ fi
 CLEAVE_VERSION=$(sed -n 's/^project(cleave VERSION \([0-9.]*\).*/\1/p' CMakeLists.txt)
 export CLEAVE_VERSION CLEAVE_DOXYGEN_XML=$out/xml CLEAVE_PYTHON=$root/python PYTHONPATH=$root/python
 export CLEAVE_LIBRARY=$build/lib/libcleave.so PYTHONDONTWRITEBYTECODE=1
-# Debian's Python, for which the packages are
+# Debian's Python, for which the packages are made
 /usr/bin/python3 docs/site/stage.py "$root" "$build/bin/cleave" "$out/pages"
 /usr/bin/python3 -m sphinx -b html -q -W --keep-going -j 2 -c docs/site -d "$out/doctrees" "$out/pages" "$out/html"
 cat > "$out/html/index.html" << END

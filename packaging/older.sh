@@ -5,9 +5,9 @@
 #
 #   packaging/older.sh [FOLDER [SYSTEM]]   FOLDER/cleave-VERSION-ARCH.tar.gz, FOLDER/cleave-VERSION-*.whl [build-older]
 #
-# SYSTEM is a folder in which debootstrap has put Debian 11; it is used and gains the packages of a build. Without it
-# the system is made in FOLDER/system and kept. The sources are those of the commit that is checked out. Needs root,
-# debootstrap, pip for a newer CMake than Debian 11 has, and the network.
+# SYSTEM is a folder in which debootstrap has installed Debian 11; the script installs the packages for a build in it.
+# Without SYSTEM, the script makes the system in FOLDER/system and keeps it. The sources are those of the commit that is
+# checked out. Needs root, debootstrap, pip for a newer CMake than Debian 11 has, and the network.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 case ${1:-} in

@@ -1,33 +1,33 @@
 # shellcheck shell=bash disable=SC2034
 # SPDX-License-Identifier: Apache-2.0
-# System packages of Debian and Ubuntu: what is needed for what, and how to get what is missing.
-# For quickstart.sh, bundle.sh and .ci/run, which source it.
+# Lists the system packages of Debian and Ubuntu by purpose, and installs missing ones. quickstart.sh, bundle.sh and
+# .ci/run source this file.
 
-# A build without these is not possible.
+# Packages that every build needs.
 packages_needed=(gcc libc6-dev cmake ninja-build pkg-config ocl-icd-opencl-dev opencl-c-headers
     libjansson-dev libsodium-dev libutf8proc-dev)
-# Without one of these Cleave is smaller. PoCL is the driver that always works: it makes an OpenCL
-# device of the CPU.
+# Without one of these packages, Cleave lacks a feature. PoCL is a driver that works on every machine: it makes the CPU
+# an OpenCL device.
 packages_useful=(pocl-opencl-icd libhwloc-dev libclblast-dev libclfft-dev libcfitsio-dev zlib1g-dev
     libtiff-dev libpng-dev libblosc-dev libzstd-dev libkissfft-dev libopenblas-dev liblapacke-dev)
 # Tests: cmocka, other OpenCL platforms, oracles, compilers for the consumer projects.
 packages_test=(libcmocka-dev mesa-opencl-icd oclgrind clinfo libfftw3-dev g++ make mandoc
     patchelf python3 python3-venv ca-certificates)
-# Continuous integration: a second compiler, sanitizers, checkers, what a bundle is made of.
+# Continuous integration: a second compiler, sanitizers, checkers, and the tools that make a bundle.
 packages_ci=(abigail-tools git clang libclang-rt-dev clang-format clang-tidy llvm shellcheck codespell zsh file
     openmpi-bin libopenmpi-dev mpich libmpich-dev iproute2 python3-distributed)
 packages_bundle=(libclblast1 libclfft2 patchelf file)
-# Debian packages, and what checks and installs them.
+# Tools that make, check and install Debian packages.
 packages_deb=(dpkg-dev file)
 packages_deb_test=(debootstrap lintian)
-# The documentation as a site.
+# Tools that build the documentation's site.
 packages_docs=(doxygen furo python3 python3-breathe python3-myst-parser python3-numpy python3-sphinx)
 
 packages_missing()
 {
     local name
     for name in "$@"; do
-        # another loader's headers and library do as well, and may exclude this package
+        # the headers and library of another loader work as well, and may conflict with this package
         if [ "$name" = ocl-icd-opencl-dev ] && [ -e /usr/include/CL/cl.h ] &&
             compgen -G '/usr/lib*/*/libOpenCL.so' > /dev/null; then
             continue
@@ -42,7 +42,7 @@ packages_on_offer()
     apt-cache policy "$1" 2> /dev/null | grep '^  Candidate: [^(]' > /dev/null
 }
 
-# How this user becomes root: nothing, sudo, or not at all.
+# Prints the command with which this user runs a program as root: env for root, sudo, or nothing if there is no way.
 packages_root()
 {
     if [ "$(id -u)" = 0 ]; then
@@ -60,8 +60,8 @@ packages_apt()
         -o Acquire::Retries=3 "$@" > "$packages_log" 2>&1
 }
 
-# packages_install needed|useful NAME...: installs what is missing. What cannot be had is named;
-# for `needed` that is a failure.
+# packages_install needed|useful NAME...: installs missing packages, and names those that cannot be installed. For
+# `needed`, that is a failure.
 packages_install()
 {
     local weight=$1 root name missing=() absent=()

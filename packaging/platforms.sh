@@ -1,13 +1,12 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: Apache-2.0
-# The OpenCL platforms of a test run, in a private vendors folder: PoCL and Mesa's rusticl from the
-# system, and, where they are asked for, Intel's CPU runtime and the Khronos loader from PyPI.
-# For quickstart.sh and .ci/run, which source it.
+# Prepares the OpenCL platforms of a test run in a private vendors folder: PoCL and Mesa's rusticl from the system and,
+# on request, Intel's CPU runtime and the Khronos loader from PyPI. quickstart.sh and .ci/run source this file.
 #
 #   FOLDER/vendors/{pocl,rusticl,intel}.icd
 #   FOLDER/intel/lib/       links to Intel's libraries
 #   FOLDER/khronos/         the Khronos loader alone
-#   FOLDER/cache/           what drivers and Cleave keep
+#   FOLDER/cache/           compiled kernels of drivers and Cleave
 
 intel_release=2026.2.0
 
@@ -29,8 +28,8 @@ platforms_intel_wanted()
     [ "$(uname -m)" = x86_64 ] && { [ "${CI:-}" = true ] || [ "${CLEAVE_TEST_INTEL:-}" = 1 ]; }
 }
 
-# Intel's packages hold a libOpenCL.so.1 of their own beside the driver. A loader that finds the
-# folder takes it for the system's, so the driver is shown through links without it.
+# Intel's packages have a libOpenCL.so.1 of their own beside the driver. A loader that searches this folder would use it
+# instead of the system's, so the folder with links to the driver leaves it out.
 platforms_intel()
 {
     local folder=$1 environment=$1/intel/environment lib=$1/intel/lib file name
@@ -54,7 +53,7 @@ platforms_intel()
     echo "$lib/libintelocl.so" > "$folder/vendors/intel.icd"
 }
 
-# The loader needs four small libraries of Intel's compiler: it finds them beside itself.
+# The Khronos loader needs four small libraries of Intel's compiler, which it finds in its own folder.
 platforms_khronos()
 {
     local from=$1 to=$2 name
@@ -65,8 +64,8 @@ platforms_khronos()
     patchelf --set-rpath "\$ORIGIN" "$to/libOpenCL.so.1"
 }
 
-# platforms_ready FOLDER: makes the vendors folder and exports what tests read. With CI=true every
-# platform is promised: one that is missing is a failure.
+# platforms_ready FOLDER: makes the vendors folder and exports what tests read. With CI=true, a missing platform is a
+# failure.
 platforms_ready()
 {
     local folder=$1 found=() name

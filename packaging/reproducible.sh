@@ -1,7 +1,7 @@
 # shellcheck shell=bash disable=SC2034
 # SPDX-License-Identifier: Apache-2.0
-# What makes two builds of the same sources give the same bytes. deb.sh and bundle.sh source it and call
-# reproducible_begin; the compiler gets $reproducible_flags.
+# Makes two builds of the same sources give the same bytes. deb.sh and bundle.sh source this file, call
+# reproducible_begin, and pass $reproducible_flags to the compiler.
 
 # reproducible_begin ROOT OUT: SOURCE_DATE_EPOCH is the time of the commit unless it is set, new files have the usual
 # permissions, and the paths of the sources and of the build do not become part of the files.

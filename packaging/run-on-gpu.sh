@@ -4,11 +4,11 @@
 #
 #   run-on-gpu.sh [FOLDER] [--minutes N] [--icd PATH]
 #
-# FOLDER [gpu-results-HOST] receives what was found: the probe's report with its check and its measurements, the
-# self-test, and the benchmark of every workload on the GPU, on the CPU and on both, against Cleave's plain C. Where
-# bench/peers and $CLEAVE_PEERS_ENV are there, other programs are measured too. SUMMARY.md lists the steps. Steps that
-# are done are not repeated: after an interruption, give the same command again. Please send the folder as it is; it
-# contains the names of the machine's devices and drivers, and no user names or serial numbers.
+# FOLDER [gpu-results-HOST] receives the results: the probe's report with its check and its measurements, the self-test,
+# and the benchmark of every workload on the GPU, on the CPU and on both, compared with Cleave's plain C. If bench/peers
+# and $CLEAVE_PEERS_ENV exist, other programs are measured, too. SUMMARY.md lists the steps. Finished steps are not
+# repeated: after an interruption, run the same command again. Please send the folder as it is; it contains the names of
+# the machine's devices and drivers, and no user names or serial numbers.
 #
 # Exit codes: 0 all steps done; 1 a step failed, or no time was left for it; 2 wrong usage; 3 no GPU; 130 interrupted.
 set -uo pipefail
@@ -59,7 +59,7 @@ mkdir -p "$CLEAVE_CACHE_DIR" && chmod 700 "$CLEAVE_CACHE_DIR"
 cd "$out" || exit 1
 
 failed=0 running=
-# Ends the step that runs. It is not done: the same command begins it again.
+# Ends the running step, which does not count as done: the same command starts it again.
 # shellcheck disable=SC2317 # a trap calls it
 interrupted()
 {
@@ -69,14 +69,14 @@ interrupted()
     exit 130
 }
 trap interrupted INT TERM
-touch rows && sed -i "/. done ./!d" rows # what failed is tried again
+touch rows && sed -i "/. done ./!d" rows # failed steps are tried again
 row()
 {
     echo "| $1 | $2 | $3 s |" >> rows
     printf '%-24s %s (%s s)\n' "$1" "$2" "$3"
 }
 
-# step NAME COMMAND...: runs `cleave COMMAND...` unless it is done, in what is left of the time.
+# step NAME COMMAND...: runs `cleave COMMAND...` within the remaining time, unless the step is done.
 step()
 {
     local name=$1 left=$((60 * minutes - SECONDS)) began=$SECONDS status=0
@@ -90,7 +90,7 @@ step()
         return
     fi
     if [ "$left" -gt 120 ]; then
-        left=$((left / 2)) # something is left for the others
+        left=$((left / 2)) # leaves time for the other steps
     fi
     timeout --kill-after=10 "$left" "$cleave" "${icd[@]}" "$@" > "log/$name.txt" 2>&1 &
     running=$!

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# The library exports exactly what the public headers declare, and packaging/symbols.txt lists it:
-# a symbol that disappears breaks programs, one that slips out becomes a promise.
+# Checks that the library exports exactly what the public headers declare and what packaging/symbols.txt lists. A symbol
+# that disappears breaks programs, and one that is exported by mistake would have to stay.
 #
 # usage: symbols.sh CC LIBRARY GENERATED_INCLUDE            compare
 #        symbols.sh CC LIBRARY GENERATED_INCLUDE --update   write the list anew
@@ -17,7 +17,7 @@ exported()
         awk '$2 ~ /[A-Z]/ && $2 != "A" { sub(/@.*/, "", $3); print $3 }' | LC_ALL=C sort
 }
 
-# Every CLV_API function: the compiler takes comments and macros away first.
+# Prints every CLV_API function, after the compiler has removed comments and macros.
 declared()
 {
     for header in "$here"/../include/cleave/*.h "$generated"/cleave/*.h; do

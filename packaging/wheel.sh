@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Makes a Python wheel that carries the library, the command and every library below them.
+# Makes a Python wheel that contains the library, the command and every library that these need.
 #
 #   packaging/wheel.sh [FOLDER]   FOLDER/cleave-VERSION-py3-none-PLATFORM.whl [build-bundle]
 #
-# The bundle of packaging/bundle.sh in FOLDER is taken; where there is none it is made first. Install
-# the wheel with pip: it needs NumPy, an OpenCL driver, and the glibc that the carried libraries ask for, which its
-# name tells: 2.36 for libraries of Debian 12, 2.35 for those of Ubuntu 22.04.
+# The script takes the bundle of packaging/bundle.sh in FOLDER, and makes it first if there is none. Install the wheel
+# with pip. It needs NumPy, an OpenCL driver, and the version of glibc that is part of the wheel's name: 2.36 for
+# libraries of Debian 12, 2.35 for those of Ubuntu 22.04.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 case ${1:-} in

@@ -1,8 +1,9 @@
-# CLEAVE_COMMIT: the commit that is built, for bug reports; "" where nobody knows. In a checkout git
-# says it, and the build configures itself anew when HEAD moves; changes that are not committed do
-# not show. In an archive of `git archive` (a download of a release) packaging/commit.txt holds it.
+# CLEAVE_COMMIT is the commit that is built, for bug reports; "" if it is not known. In a checkout it comes from git,
+# and the build is configured again when HEAD changes; it does not show changes that are not committed. In an archive
+# made by `git archive` (a download of a release), packaging/commit.txt holds it.
 set(CLEAVE_COMMIT "")
-if(EXISTS ${PROJECT_SOURCE_DIR}/.git) # a file in worktrees and submodules; else git would look above
+if(EXISTS ${PROJECT_SOURCE_DIR}/.git) # a file in worktrees and submodules; without it git would search the parent
+folders
     find_package(Git QUIET)
     if(GIT_FOUND)
         execute_process(COMMAND ${GIT_EXECUTABLE} rev-parse HEAD

@@ -1,15 +1,15 @@
-# Debian packages by CPack: libcleave0.2, libcleave-dev, cleave and python3-cleave, and where Open MPI and MPICH are
-# installed, cleave-openmpi and cleave-mpich; packaging/deb.sh calls it with CLEAVE_DEB=ON. The name of the library's
-# package has the version of the interface, so that two interfaces can be installed at once.
+# Debian packages by CPack: libcleave0.2, libcleave-dev, cleave and python3-cleave, and, if Open MPI and MPICH are
+# installed, cleave-openmpi and cleave-mpich. packaging/deb.sh uses this file with CLEAVE_DEB=ON. The name of the
+# library's package contains the version of the interface, so that two interfaces can be installed at the same time.
 set(lib libcleave${CLEAVE_INTERFACE})
 set(deb_version ${PROJECT_VERSION}-1)
-# A placeholder: the project has no address yet, and example.org is a domain reserved for examples.
+# A placeholder: the project has no e-mail address yet, and example.org is a domain reserved for examples.
 set(CLEAVE_DEB_MAINTAINER "Cleave maintainers <cleave@example.org>" CACHE STRING
     "Maintainer field of the Debian packages")
-string(TIMESTAMP deb_date "%a, %d %b %Y %H:%M:%S +0000" UTC) # of SOURCE_DATE_EPOCH, where it is set
+string(TIMESTAMP deb_date "%a, %d %b %Y %H:%M:%S +0000" UTC) # the time in SOURCE_DATE_EPOCH, if it is set
 set(written ${PROJECT_BINARY_DIR}/debian)
 
-# What every package has: copyright, changelogs.
+# Every package has the copyright file and the changelogs.
 configure_file(packaging/debian/copyright.in ${written}/copyright @ONLY)
 configure_file(packaging/debian/changelog.in ${written}/changelog.Debian @ONLY)
 get_property(mpis GLOBAL PROPERTY CLEAVE_MPI)
@@ -28,14 +28,15 @@ endforeach()
 install(DIRECTORY examples/ DESTINATION share/doc/libcleave-dev/examples COMPONENT development
     FILES_MATCHING PATTERN "*.c" PATTERN "*.cl" PATTERN "python" EXCLUDE)
 
-# The Python package, with what tells pip of it.
+# The Python package, with the metadata by which pip recognises it.
 set(python_dir lib/python3/dist-packages)
 install(DIRECTORY python/cleave DESTINATION ${python_dir} COMPONENT python
     PATTERN "__pycache__" EXCLUDE PATTERN "bundle" EXCLUDE)
 configure_file(packaging/debian/METADATA.in ${written}/METADATA @ONLY)
 install(FILES ${written}/METADATA DESTINATION ${python_dir}/cleave-${PROJECT_VERSION}.dist-info COMPONENT python)
 
-# Every symbol exists since the interface began: what is built with it runs with this release or a later one.
+# All symbols have existed since the interface began, so a program that was built with it runs with this release or a
+# later one.
 file(STRINGS packaging/symbols.txt names)
 set(symbols "libcleave.so.${CLEAVE_INTERFACE} ${lib} #MINVER#\n")
 string(APPEND symbols " CLEAVE_${CLEAVE_INTERFACE}@CLEAVE_${CLEAVE_INTERFACE} ${PROJECT_VERSION}\n")
@@ -105,7 +106,7 @@ deb_package(python python3-cleave python "Python interface of the OpenCL runtime
 set(CPACK_DEBIAN_PYTHON_PACKAGE_ARCHITECTURE all)
 set(CPACK_DEBIAN_PYTHON_PACKAGE_SHLIBDEPS OFF)
 set(CPACK_DEBIAN_PYTHON_PACKAGE_DEPENDS "python3 (>= 3.9), python3-numpy, ${lib} (>= ${PROJECT_VERSION})")
-set(CPACK_DEBIAN_PYTHON_PACKAGE_CONTROL_EXTRA # what Python compiled goes with the package
+set(CPACK_DEBIAN_PYTHON_PACKAGE_CONTROL_EXTRA # compile the Python files, and remove what was compiled
     "${PROJECT_SOURCE_DIR}/packaging/debian/postinst;${PROJECT_SOURCE_DIR}/packaging/debian/prerm")
 set(CPACK_DEBIAN_PYTHON_PACKAGE_RECOMMENDS "cleave")
 set(CPACK_DEBIAN_PYTHON_PACKAGE_SUGGESTS "python3-pandas, python3-tqdm")

@@ -1,4 +1,4 @@
-# Finds what the library and the command stand on. Sets CLEAVE_LIBRARIES (what libcleave links),
+# Finds the dependencies of the library and the command. Sets CLEAVE_LIBRARIES (what libcleave links),
 # CLEAVE_FINDS and CLEAVE_REQUIRES (how programs that link it statically find the same) and
 # CLEAVE_HAVE_*. A missing optional library means a smaller feature set, which the summary and the
 # probe state. Nothing is downloaded.
@@ -36,8 +36,8 @@ function(cleave_optional name what found)
     endif()
 endfunction()
 
-# A project that adds this one links the static library from its own folder: what that stands on
-# must be seen there too.
+# A project that adds this one links the static library from its own folder, so the static library's dependencies must
+# be visible there, too.
 function(cleave_show_everywhere target)
     get_target_property(global ${target} IMPORTED_GLOBAL)
     if(NOT global AND NOT PROJECT_IS_TOP_LEVEL)
@@ -77,7 +77,7 @@ list(APPEND CLEAVE_LIBRARIES Threads::Threads m ${CMAKE_DL_LIBS})
 if(CLEAVE_WITH_HWLOC)
     pkg_check_modules(HWLOC QUIET IMPORTED_TARGET GLOBAL hwloc)
 else()
-    set(HWLOC_FOUND OFF) # also where an earlier configuration found it
+    set(HWLOC_FOUND OFF) # even if an earlier configuration has found it
 endif()
 cleave_optional(HWLOC "hwloc" "${HWLOC_FOUND}" libhwloc-dev)
 if(CLEAVE_HAVE_HWLOC)
@@ -95,7 +95,7 @@ if(CLEAVE_HAVE_KISSFFT)
     cleave_uses_module(KISSFFT kissfft-float)
 endif()
 
-# GEMM on GPUs: only the header is needed here, the library is loaded where a GPU asks for it.
+# Matrix products on GPUs: the build needs only the header; the library is loaded when a GPU needs it.
 set(CLEAVE_CLBLAST_HEADER NOTFOUND)
 if(CLEAVE_WITH_CLBLAST)
     find_path(CLEAVE_CLBLAST_INCLUDE clblast_c.h)
@@ -104,12 +104,12 @@ if(CLEAVE_WITH_CLBLAST)
 endif()
 cleave_optional(CLBLAST "CLBlast" "${CLEAVE_CLBLAST_HEADER}" libclblast-dev)
 
-# Eigenvalues of general matrices: the library is loaded where a caller asks for them.
+# Eigenvalues of general matrices: the library is loaded at the first call that needs it.
 find_library(CLEAVE_LAPACK_LIBRARY NAMES lapack openblas)
 mark_as_advanced(CLEAVE_LAPACK_LIBRARY)
 cleave_optional(LAPACK "LAPACK" "${CLEAVE_LAPACK_LIBRARY}" libopenblas-dev)
 
-# Files: for the command and the tests, not for libcleave.
+# File formats, for the command and the tests, not for libcleave.
 pkg_check_modules(CFITSIO QUIET IMPORTED_TARGET cfitsio)
 pkg_check_modules(ZLIB QUIET IMPORTED_TARGET zlib)
 if(CFITSIO_FOUND AND ZLIB_FOUND)

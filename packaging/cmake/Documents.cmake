@@ -1,5 +1,5 @@
-# Man pages and shell completion, written by the command from its own option tables. Sets
-# CLEAVE_DOCUMENTS to their folder, or to nothing where the command cannot run (cross builds).
+# Man pages and shell completion, which the command writes from its own option tables. Sets CLEAVE_DOCUMENTS to their
+# folder, or to nothing if the command cannot run (in cross builds).
 set(CLEAVE_DOCUMENTS "")
 if(NOT CMAKE_CROSSCOMPILING OR CMAKE_CROSSCOMPILING_EMULATOR)
     set(CLEAVE_DOCUMENTS ${PROJECT_BINARY_DIR}/documents)

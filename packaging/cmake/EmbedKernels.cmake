@@ -1,5 +1,4 @@
-# cleave_embed_kernels(TARGET FILE...): every FILE of the calling folder cl/ becomes one symbol of
-# TARGET.
+# cleave_embed_kernels(TARGET FILE...): makes one symbol of TARGET from every FILE of the calling folder cl/.
 #
 #   cl/patch/centre.cl  ->  const clv_cl_source clv_cl_patch_centre   (runtime/program/source.h)
 #
@@ -41,7 +40,7 @@ const clv_cl_source *const clv_cl_headers[] = {
 @headers@    0,
 };
 " @ONLY)
-    # a library of its own: targets of another folder cannot have generated sources of this one
+    # a separate library, because targets of other folders cannot use sources that are generated in this folder
     add_library(${target}_kernels OBJECT ${sources})
     target_include_directories(${target}_kernels PUBLIC ${out}
         ${PROJECT_SOURCE_DIR}/include ${PROJECT_BINARY_DIR}/include)

@@ -1,4 +1,4 @@
-# Writes OUTPUT: a C file that holds the text of INPUT as SYMBOL, one string literal a line.
+# Writes OUTPUT: a C file that holds the text of INPUT as SYMBOL, one string literal per line.
 file(READ ${INPUT} text)
 if(text MATCHES "[^\t\n -~]")
     message(FATAL_ERROR "${NAME}: kernels are ASCII (tab, newline, space to tilde)")

@@ -1,5 +1,5 @@
-# What `cmake --install` puts where: library, public headers, command, documents, and the two ways
-# in which others find the library.
+# Says where `cmake --install` puts the library, public headers, command, documents, and the files by which CMake and
+# pkg-config find the library.
 #
 # Components for packagers: runtime (the library), development, tools (the command).
 include(CMakePackageConfigHelpers)
@@ -40,7 +40,7 @@ else()
 endif()
 set(PC_REQUIRES "")
 set(PC_LIBS "")
-if(NOT BUILD_SHARED_LIBS) # whoever links the only library there is needs everything below it
+if(NOT BUILD_SHARED_LIBS) # a program that links the static library must also link its dependencies
     list(JOIN CLEAVE_REQUIRES " " requires)
     set(PC_REQUIRES "Requires: ${requires}\n")
     set(PC_LIBS " -pthread -lm")
@@ -48,7 +48,7 @@ endif()
 configure_file(packaging/cleave.pc.in ${PROJECT_BINARY_DIR}/cleave.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/cleave.pc DESTINATION ${pc_dir} COMPONENT development)
 
-if(NOT CLEAVE_DEB) # Debian has the licence
+if(NOT CLEAVE_DEB) # Debian's own copyright file contains the licence
     install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT runtime)
 endif()
 if(CLEAVE_COMMAND)

@@ -1,4 +1,4 @@
-# What was configured, and what is missing.
+# Prints what was configured and which optional libraries are missing.
 list(JOIN CLEAVE_WITH ", " with)
 list(JOIN CLEAVE_WITHOUT ", " without)
 set(kind static)

@@ -1,4 +1,4 @@
-# cleave_warnings(TARGET): the warnings of every target of ours; errors where a preset says so.
+# cleave_warnings(TARGET): turns on the warnings that all of our targets use, as errors if a preset says so.
 option(CLEAVE_WERROR "Treat warnings as errors (the presets do)" OFF)
 function(cleave_warnings target)
     target_compile_options(${target} PRIVATE

@@ -1,5 +1,5 @@
 # `cleave blobs` and `cleave link` from files to files: golden spots on every platform, the same bytes
-# however the work is split, options and odd input, tracks.
+# however the work is split, options, unusual input, tracks.
 if(NOT Python3_Interpreter_FOUND)
     return()
 endif()

@@ -9,7 +9,7 @@ foreach(platform pocl intel mesa reference)
         if(platform MATCHES "^(pocl|reference)$")
             list(APPEND more syn40_longT)
         endif()
-        if(conv STREQUAL paper) # vip-hci refuses what is not finite
+        if(conv STREQUAL paper) # vip-hci refuses values that are not finite
             list(APPEND more syn45x56_bad)
         endif()
         set(tier FULL) # kernels/paco compares the drivers with plain C in the quick tier

@@ -1,4 +1,4 @@
-# `cleave specfit` from files to files: the reference's stars on every platform, options, odd input.
+# `cleave specfit` from files to files: the stars of the reference on every platform, options, unusual input.
 if(NOT Python3_Interpreter_FOUND)
     return()
 endif()

@@ -7,12 +7,12 @@ cleave_cli_test(tokenize QUICK text_tokenize.py)
 foreach(name embed search rank finetune classify)
     cleave_cli_test(${name} FULL text_${name}.py)
 endforeach()
-foreach(platform pocl mesa) # of PoCL as a CPU takes kernels, of Mesa as a card does
+foreach(platform pocl mesa) # PoCL runs the kernels for CPUs, and Mesa those for cards
     cleave_cli_test(generate_${platform} BRIEF text_generate.py ${platform})
 endforeach()
 foreach(platform intel reference)
     cleave_cli_test(generate_${platform} FULL text_generate.py ${platform})
 endforeach()
 
-# No command writes over what it reads.
+# Tests that no command overwrites its input.
 cleave_cli_test(own_files QUICK own_files.py)
