@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Two builds of `cleave` side by side: the same `cleave bench` of both, in turns, on the same device.
+"""Compares two builds of `cleave`: runs the same `cleave bench` with both, in turns, on the same device.
 
-Each build has a cache of its own, and each turn begins with the other build. Times are from memory to memory. The
-ratio is that of the smallest times of all turns, "by turns" the median of each turn's own ratio: what disturbs the
-machine for longer than a turn is in both of a turn's times.
+Each build has a cache of its own, and each turn begins with the other build. Times are from memory to memory. "Ratio"
+is the ratio of the smallest times of all turns; "by turns" is the median of the ratios of the single turns. A
+disturbance of the machine that lasts longer than a turn affects both times of that turn.
 
 usage: compare.py [--turns N] [--limit PERCENT] [--keep DIR] BEFORE AFTER [-- ARGUMENTS OF `cleave bench`]
        compare.py build-0.1/bin/cleave build/bin/cleave -- paco --sizes 100x100x100 --device 0
 With --keep, caches and times stay in DIR, and the next run with it adds turns to them.
-The exit code is 1 when a ratio is above the limit [3 %] both ways.
+The exit code is 1 if both of these ratios are above the limit [3 %].
 """
 import argparse
 import json
@@ -21,7 +21,7 @@ import tempfile
 
 
 def measure(command, cache, arguments):
-    """{(case, party): smallest seconds} of one turn."""
+    """Returns {(case, party): smallest seconds} of one turn."""
     path = os.path.join(cache, "bench.json")
     subprocess.run([command, "bench", *arguments, "--no-files", "--no-cold", "--quiet", "--json", path], check=True,
                    stdout=subprocess.DEVNULL, env={**os.environ, "CLEAVE_CACHE_DIR": cache})
@@ -32,7 +32,7 @@ def measure(command, cache, arguments):
 
 
 def take_turns(options, folder):
-    """{case: {device: [seconds before, seconds after]}}, of this run and those before it in the folder."""
+    """Returns {case: {device: [seconds before, seconds after]}} of this run and of the earlier runs in the folder."""
     path = os.path.join(folder, "times.json")
     took = {}
     if os.path.exists(path):
@@ -64,7 +64,7 @@ def main():
     for case, parties in took.items():
         for party, (before, after) in parties.items():
             if not before or not after:
-                continue  # too slow for one of them
+                continue  # one of the programs is too slow for this case
             ratio = min(after) / min(before)
             turns = statistics.median(b / a for a, b in zip(before, after))
             slower |= min(ratio, turns) > 1 + options.limit / 100

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Measures what a call from Python costs beside the work. Each function of the package that works on arrays runs on
-tiny NumPy inputs, in turns with the same call of the library with ready-made arguments (by ctypes, which takes 1 us by
-itself). The figures are the best of several rounds, in microseconds per call.
+"""Measures what a call from Python costs in addition to the work. Each function of the package that works on arrays
+runs on tiny NumPy inputs, in turns with the same call of the library with ready-made arguments (by ctypes, which takes
+1 us by itself). The figures are the best of several rounds, in microseconds per call.
 
 usage: PYTHONPATH=python python_calls.py [NAME...]    only the cases whose names contain one
 """
@@ -27,7 +27,7 @@ def options(kind, **members):
     return ctypes.byref(made)
 
 
-KEPT = []  # what the library is handed lives as long as the program
+KEPT = []  # what the library receives lives as long as the program
 
 
 SQUARE = cleave.Kernel("""
@@ -39,7 +39,7 @@ __kernel void square(__global const float *in, float by, __global float *out, ui
 
 
 def items_of(kernel, x, out):
-    """(description, arguments, how many) of clv_items_run for the kernel above."""
+    """Returns (description, arguments, how many) for a clv_items_run of the kernel above."""
     by = ctypes.c_float(2)
     args = (_abi.ItemArg * 4)(
         _abi.ItemArg(_abi.INPUT, 4, x.ctypes.data), _abi.ItemArg(_abi.VALUE, 4,
@@ -52,7 +52,7 @@ def items_of(kernel, x, out):
 
 
 class Nothing:
-    """In place of the library: threads that sleep between two launches are none of Python's cost."""
+    """Takes the place of the library: waiting threads between two launches are not a cost of Python."""
     clv_items_run = staticmethod(lambda *_arguments: 0)
 
 
@@ -65,7 +65,7 @@ def without_library():
 
 
 class Raw:
-    """Arguments of the library's functions, made once."""
+    """Arguments of the library's functions, which are made once."""
 
     def __init__(self, context):
         self.handle = context.acquire()
@@ -75,7 +75,7 @@ class Raw:
         return array.ctypes.data
 
     def array(self, value):
-        """A clv_array around NumPy's memory."""
+        """Returns a clv_array that wraps NumPy's memory."""
         made = ctypes.c_void_p()
         shape = (ctypes.c_size_t * max(value.ndim, 1))(*value.shape)
         cleave._library.check(lib.clv_array_wrap(self.handle, self.memory(value), value.ndim, shape,
@@ -83,13 +83,13 @@ class Raw:
         return made.value
 
     def device(self, value):
-        """The handle of an array that lies on a device."""
+        """Returns the handle of an array that lies on a device."""
         KEPT.append(value)
         return value.handle
 
 
 def cases(context):
-    """(name, the call from Python, the library's call or None)"""
+    """Yields (name, the call from Python, the library's call or None)."""
     rng = np.random.default_rng(1)
     a, b = rng.random((2, SIDE, SIDE), np.float32)
     stack = rng.random((4, SIDE, SIDE), np.float32)
@@ -187,7 +187,7 @@ def seconds(function):
 def best(ways):
     found = [float("inf")] * len(ways)
     for way in ways:
-        seconds(way)  # decisions, kernels
+        seconds(way)  # makes decisions, compiles kernels
     for _ in range(ROUNDS):
         found = [min(before, seconds(way)) for before, way in zip(found, ways)]
     return found

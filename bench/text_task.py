@@ -1,14 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A small task of real text for `cleave finetune`: from which family of manual pages is a sentence?
+"""Makes a small task of real text for `cleave finetune`: to which family of manual pages does a sentence belong?
 
 usage: text_task.py FOLDER [FAMILY...]    FAMILY: what the names of pages begin with [git, openssl,
        perl, systemd, gcloud_compute]
        writes FOLDER/train.tsv and FOLDER/val.tsv: sentence TAB family
 
-Sentences of a page are either all learnt from or all tested with; the families' own names are
-replaced, so that they do not give the answer away. The pages belong to others: the files are for
-measuring on this machine.
+All sentences of a page are either for learning or for testing. The names of the families are replaced, so that they do
+not give the answer away. The pages have other owners, so use the files only for measurements on this machine.
 """
 import glob
 import gzip
@@ -22,7 +21,7 @@ MOST, SHORTEST, LONGEST = 800, 40, 300
 
 
 def plain(text):
-    """A page without its marks: paragraphs of running text."""
+    """Returns a page without markup, as paragraphs of running text."""
     text = re.sub(r"(?m)^\.\\\".*$", "", text)
     text = re.sub(r"(?m)^\.(SH|SS|sp|PP|IP|TP|RS|RE|nf|fi|TH|br|de|ie|el|if|ds|\.).*$", "\n\n", text)
     text = re.sub(r"(?m)^\.[A-Z]+ ?", "", text)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What a user waits for: texts in, vectors out, tokenizers included. `cleave.Encoder.embed` beside
-`SentenceTransformer.encode`, each in a process of its own, in turns, one computing at a time.
+"""Measures the time for which a user waits, from texts to vectors, tokenizers included. Compares `cleave.Encoder.embed`
+with `SentenceTransformer.encode`; each runs in its own process, and only one computes at a time.
 
 usage: CLEAVE_MINILM_DIR=MODEL_DIR PYTHONPATH=python text_vectors.py [--peer PYTHON] [--turns N] [--json FILE]
        PYTHON: the interpreter that has sentence-transformers [this one]; N turns of each, medians count [7]
@@ -22,12 +22,12 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "pee
 from lengths import mixed
 
 TOKENS = 16384
-MEAN = 25  # of the mix
+MEAN = 25  # tokens of the mix
 CASES = [16, MEAN, 64, 128, 256, "mix"]
 
 
 def texts_of(case, folder):
-    """(texts, tokens in all); texts come in no order of length."""
+    """Returns (texts, number of tokens); the texts are in random order of length."""
     with open(os.path.join(folder, "vocab.txt"), encoding="utf-8") as file:
         words = [word for word in file.read().split("\n") if word.isascii() and word.isalpha()]
     lengths = mixed(TOKENS) if case == "mix" else [case] * (TOKENS // case)
@@ -51,7 +51,7 @@ def theirs(folder):
 
 
 def serve(which, folder, room):
-    """A line in, a line out: CASE -> seconds; the vectors lie in ROOM then."""
+    """Answers lines: CASE -> seconds. The vectors then lie in ROOM."""
     import numpy as np
     embed, name = {"ours": ours, "theirs": theirs}[which](folder)
     print(json.dumps(name), flush=True)
@@ -93,8 +93,9 @@ def cosine(room, case):
 
 
 def measure(parties, turns, folder, room):
-    """Rows of all cases. A turn is all of them: machines have moods that last for seconds."""
-    for party in parties:  # drivers compile again in their second and third call
+    """Returns the rows of all cases. Each turn runs all cases, because the speed of a machine changes from second to
+    second."""
+    for party in parties:  # drivers compile again in the second and third call
         for case in CASES * 3:
             party.seconds(case)
     seconds = {case: [[], []] for case in CASES}
@@ -112,7 +113,8 @@ def row_of(case, texts, tokens, seconds, room):
 
 
 def mix_beside_fixed(rows):
-    """Of each party: its rate on the mix to that on texts that are all as long as the mix is on average."""
+    """Returns for each party its rate on the mix, divided by its rate on texts that all have the mean length of the
+    mix."""
     at = {row["case"]: row["seconds"] for row in rows}
     tokens = {row["case"]: row["tokens"] for row in rows}
     return [statistics.median(fixed / tokens[MEAN] * tokens["mix"] / mix

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Operations on arrays in NumPy and SciPy, float32, as their users write them: a @ b,
-scipy.ndimage.convolve, x.mean(axis=0), np.linalg.eigvalsh, expressions with temporaries, and random
-points in chunks of a million. Random numbers: only times are compared."""
+scipy.ndimage.convolve, x.mean(axis=0), np.linalg.eigvalsh, expressions with temporaries, and random points in chunks of
+a million. The inputs are random numbers, since only times are compared."""
 import numpy as np
 import scipy
 from scipy import ndimage
@@ -10,7 +10,7 @@ from scipy import ndimage
 SAME_FORMULAS = False
 FROM_FILES = False
 (MATMUL, BATCHED, CONVOLVE, GAUSSIAN, NORMALIZE, STEP, LOOP, PI, EIGVALSH, EIGVALS, MAP, SUM,
- VAR) = range(13)  # bench/command/arrays.h
+ VAR) = range(13)  # as in bench/command/arrays.h
 CHUNK = 1 << 20
 CHOSEN = {}
 

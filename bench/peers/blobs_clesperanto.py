@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""pyclesperanto: OpenCL blocks put together to the same LoG of five sigmas, frame by frame, on the
-device that is fastest at it. Maxima are those of the strongest scale's picture.
+"""Measures pyclesperanto: its OpenCL functions compute the same LoG of five sigmas, frame by frame, on the fastest
+device. Maxima are those of the image of the strongest scale.
 
 usage: blobs_clesperanto.py FOLDER OUT VARIANT"""
 import functools
@@ -14,7 +14,7 @@ import pyclesperanto as cle
 
 from truth import judge
 
-SAME_FORMULAS = False  # borders clamp, maxima within a scale, no sub-pixel places
+SAME_FORMULAS = False  # borders are clamped, maxima lie within a scale, no sub-pixel positions
 SIGMAS = np.linspace(1, 3, 5)
 
 
@@ -32,11 +32,11 @@ def load(folder):
 
 @functools.lru_cache(maxsize=None)
 def fastest_device():
-    """Selects it too."""
+    """Finds the fastest device, and selects it."""
     frame, took = np.random.default_rng(1).poisson(40, (512, 512)), {}
     for index, device in enumerate(cle.list_available_devices()):
         cle.select_device(index)
-        for _ in range(4):  # the first ones compile
+        for _ in range(4):  # the first calls compile
             started = time.perf_counter()
             one_frame(frame)
             took[index] = time.perf_counter() - started, device
@@ -58,7 +58,7 @@ def one_frame(frame):
 
 
 def warm(movie):
-    """Compiles what it compiles. Not counted."""
+    """Compiles the kernels. This time is not counted."""
     compute(movie[:1], None)
 
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""scikit-image's blob_log, frame by frame: the detector whose parameters `cleave blobs` has. Whole
-pixels, one thread.
+"""Measures scikit-image's blob_log, frame by frame: the detector after which the parameters of `cleave blobs` are
+named. It gives whole pixels, and uses one thread.
 
 usage: blobs_skimage.py FOLDER OUT VARIANT"""
 import os
@@ -13,7 +13,7 @@ from skimage.feature import blob_log
 
 from truth import judge
 
-SAME_FORMULAS = False  # other taps, no sub-pixel places
+SAME_FORMULAS = False  # other filter coefficients, no sub-pixel positions
 
 
 def name():
@@ -21,7 +21,7 @@ def name():
 
 
 def can(case):
-    return case["variant"] == 8  # it knows no batches: once is enough
+    return case["variant"] == 8  # it has no batches: one run is enough
 
 
 def load(folder):
@@ -29,7 +29,7 @@ def load(folder):
 
 
 def warm(movie):
-    """Compiles what it compiles. Not counted."""
+    """Runs once before the measurement. This time is not counted."""
     compute(movie[:1], None)
 
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""trackpy's locate (a band-pass and iterated centroids, another algorithm for the same job), frame by
-frame, diameter 7.
+"""Measures trackpy's locate, frame by frame, with diameter 7. It uses another algorithm for the same task: a band-pass
+filter and iterated centroids.
 
 usage: blobs_trackpy.py FOLDER OUT VARIANT"""
 import os
@@ -28,7 +28,7 @@ def load(folder):
 
 
 def warm(movie):
-    """Compiles what it compiles. Not counted."""
+    """Compiles its functions. This time is not counted."""
     compute(movie[:1], None)
 
 

@@ -37,7 +37,7 @@ SPECIALS = ["<s>", "</s>", "<pad>", "<unk>", "<mask>", "[CLS]", "[SEP]", "[MASK]
 
 
 def random_text(chance, words):
-    """Words, characters of one block or of any, special tokens and spaces, in any order."""
+    """Returns words, characters of one Unicode block or of any, special tokens and spaces, in random order."""
     parts = []
     for _ in range(chance.randint(0, 12)):
         kind = chance.random()
@@ -54,7 +54,7 @@ def random_text(chance, words):
 
 
 def characters():
-    """Every character by itself, inside a word, and behind a letter that it may combine with."""
+    """Yields every character: alone, inside a word, and behind a letter with which it may combine."""
     for c in range(1, 0x110000):
         if not 0xD800 <= c < 0xE000:
             yield chr(c)

@@ -42,7 +42,7 @@ NEW_TYPES = {"Transformer": "sentence_transformers.base.modules.transformer.Tran
 
 
 def vocabulary():
-    """Cased and lower-cased pieces, so that the folder may ask for either."""
+    """Returns cased and lower-cased pieces, so that the folder may ask for either."""
     lines = make_families.corpus()
     pieces = []
     for lower in (False, True):
@@ -52,7 +52,7 @@ def vocabulary():
 
 
 class Folder:
-    """A folder in the making; the files of the tokenizer are vocab.txt ("vocab") or tokenizer.json ("json")."""
+    """A model folder that is being made; the tokenizer has vocab.txt ("vocab") or tokenizer.json ("json")."""
 
     def __init__(self, path, pieces, tokenizer="json", kind=transformers.BertModel, dtype=None, shard=None, more=0,
                  cased=False, **config):
@@ -156,7 +156,8 @@ def settings(name, **members):
 
 
 def sentences(pooling=OLD, prompts=None, new=False, **config):
-    """A folder of sentence-transformers with this pooling, these prompts, and members of sentence_bert_config.json."""
+    """Adds the files of sentence-transformers with this pooling, these prompts, and members of
+    sentence_bert_config.json."""
     def make(folder):
         folder.modules(("Pooling", pooling), new=new)
         if config:
@@ -175,7 +176,7 @@ def dense(activation, bias=True, new=False):
 
 CONFIG, VOCAB = "tokenizer_config.json", {"tokenizer": "vocab"}
 QUERY = {"prompts": {"query": "query: ", "document": ""}, "default_prompt_name": "query"}
-FOLDERS = {  # name: (arguments of Folder, what to do with it then)
+FOLDERS = {  # name: (arguments of Folder, the function that then changes the folder)
     "vocab": (VOCAB, None),
     "vocab-cased": (VOCAB, settings(CONFIG, do_lower_case=False)),
     "vocab-limit": (VOCAB, settings(CONFIG, do_lower_case=False, model_max_length=40)),
@@ -270,7 +271,7 @@ def their_vectors(path):
     found, message = [None] * len(TEXTS), None
     try:
         model = SentenceTransformer(path, device="cpu", model_kwargs={"dtype": torch.float32})
-    except Exception as error:  # whatever it says counts as a refusal
+    except Exception as error:  # any exception counts as a refusal
         return found, "%s: %s" % (type(error).__name__, " ".join(str(error).split())[:100])
     for i, text in enumerate(TEXTS):
         try:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""llama.cpp by llama-cpp-python (PyPI), on the CPU with as many threads as this process has cores: the same
-model file and the same tokens as bench/command/generate.c."""
+"""Measures llama.cpp by llama-cpp-python (PyPI), on the CPU with as many threads as this process has cores, with the
+same model file and the same tokens as bench/command/generate.c."""
 import ctypes
 import json
 import os
@@ -11,7 +11,7 @@ import llama_cpp.llama_cpp as lib
 
 SAME_FORMULAS = False
 FROM_FILES = False
-PROMPT, TOKENS = range(2)  # bench/command/generate.c
+PROMPT, TOKENS = range(2)  # as in bench/command/generate.c
 CHOSEN, OPEN, SPENT = {}, {}, {}
 SILENT = lib.llama_log_callback(lambda *_: None)
 
@@ -33,7 +33,7 @@ def choose(case):
 
 
 def load(folder):
-    """The model and a context, opened once for all cases."""
+    """A model and its context, which are opened once for all cases."""
     if "context" not in OPEN:
         lib.llama_log_set(SILENT, ctypes.c_void_p(0))
         lib.llama_backend_init()
@@ -61,7 +61,7 @@ def feed(ids):
 
 
 def is_part():
-    """Only a part of what is done counts: the time is taken here."""
+    """Returns whether the case measures only a part of the work, whose time is taken here."""
     return True
 
 

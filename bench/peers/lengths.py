@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lengths of texts as they come in practice, for what measures encoders."""
+"""Makes lengths of texts as they occur in practice, for the measurements of encoders."""
 import math
 
 
 def mixed(tokens):
-    """Log-normal lengths, mean 25, of `tokens` in all: those of bench/command/transformer.c."""
+    """Returns log-normal lengths with mean 25 and the sum `tokens`, as in bench/command/transformer.c."""
     lengths, state = [], 1
     while tokens:
         normal = -6.0

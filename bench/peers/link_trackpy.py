@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""trackpy's link: the same assignment, with the limits of its sub-networks.
+"""Measures trackpy's link, which computes the same assignment within the limits of its sub-networks.
 
 usage: link_trackpy.py FOLDER OUT VARIANT"""
 import os
@@ -9,7 +9,7 @@ import sys
 import pandas
 import trackpy
 
-SAME_FORMULAS = False  # no maps to compare; note() compares links
+SAME_FORMULAS = False  # there are no maps to compare; note() compares the links
 
 
 def name():
@@ -26,7 +26,7 @@ def load(folder):
 
 
 def warm(spots):
-    """Compiles what it compiles. Not counted."""
+    """Compiles its functions. This time is not counted."""
     compute(spots[spots["frame"] < 5], None)
 
 
@@ -35,7 +35,7 @@ def compute(spots, _):
 
 
 def links(tracks):
-    """Pairs of a frame and place with the next one of the same particle."""
+    """Returns pairs of (frame, place), each with the next one of the same particle."""
     found = set()
     for _, track in tracks.sort_values("frame", kind="stable").groupby("particle"):
         places = list(zip(track["frame"], track["y"], track["x"]))
@@ -44,7 +44,7 @@ def links(tracks):
 
 
 def note(tracks, case):
-    """How well its links and ours agree."""
+    """Returns a sentence that says how well its links agree with ours."""
     mine, theirs = links(pandas.read_csv(case["ours"] + ".csv")), links(tracks)
     return f"links agree with ours: F1 {2 * len(mine & theirs) / (len(mine) + len(theirs)):.5f}"
 

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""PACO in batched PyTorch, float32: what a good Python programmer would write. Covariances by bmm,
-batched Cholesky, two triangular solves; the same formulas as ours, PSF fixed to the pixel grid
-(sub-pixel PSFs would multiply its solves). The size of a batch is the best of several, tried on the
-data. Uses the GPU where torch has one.
+"""Measures PACO in batched PyTorch and float32, as a good Python programmer would write it: covariances by bmm, batched
+Cholesky, and two triangular solves. The formulas are ours, with the PSF fixed to the pixel grid (sub-pixel PSFs would
+need many more solves). The size of a batch is the fastest of several sizes that are tried on the data. Uses the GPU if
+torch has one.
 
 usage: paco_torch.py FOLDER OUT fixed"""
 import os
@@ -41,7 +41,7 @@ def disc():
 
 
 def solve(pixels, centres, steps, h):
-    """alpha [n] and beta [n, T] of the patches at `centres`; pixels [H * W, T]."""
+    """Returns alpha [n] and beta [n, T] of the patches at `centres`; pixels is [H * W, T]."""
     patches = pixels[centres[:, None] + steps[None, :]]  # [n, P, T]
     frames = patches.shape[2]
     covariance = torch.bmm(patches, patches.transpose(1, 2)) / frames
@@ -66,7 +66,7 @@ def in_batches(pixels, centres, steps, h, batch):
 
 
 def problem_of(data):
-    """Pixels over time, patch centres, distances inside a patch, the PSF on it."""
+    """Returns the pixels over time, the patch centres, the distances inside a patch, and the PSF on a patch."""
     cube, psf = data["cube"], data["psf"]
     frames, height, width = cube.shape
     moved = cube - cube[0]
@@ -80,7 +80,7 @@ def problem_of(data):
 
 
 def warm(data):
-    """Finds the best size of a batch, on a part of the problem. Not counted."""
+    """Finds the fastest batch size on a part of the problem. This time is not counted."""
     pixels, centres, steps, h = problem_of(data)
     took = {}
     for batch in BATCHES:

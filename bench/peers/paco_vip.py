@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""vip-hci's FastPACO: the program that users have. `shift` is its default, `fixed` the same without
-sub-pixel PSFs, which its run() cannot be told, but PACOCalc can. Radius 4, as its own default.
+"""Measures vip-hci's FastPACO, the program that observers use. `shift` is its default. `fixed` is the same without
+sub-pixel PSFs; only PACOCalc has this option, not run(). The radius is 4, its default.
 
 usage: paco_vip.py FOLDER OUT fixed|shift"""
 import contextlib
@@ -23,7 +23,7 @@ def name():
 
 
 def can(case):
-    return case["size"][0] == case["size"][1]  # others raise IndexError
+    return case["size"][0] == case["size"][1]  # other sizes raise IndexError
 
 
 def load(folder):
@@ -31,11 +31,11 @@ def load(folder):
 
 
 def warm(data):
-    """Nothing to choose."""
+    """Does nothing, because there is nothing to tune."""
 
 
 def compute(data, shifted):
-    warnings.simplefilter("ignore")  # it divides by zero on the star
+    warnings.simplefilter("ignore")  # it divides by zero at the star
     cube, angles, psf = data
     side = cube.shape[1]
     with contextlib.redirect_stdout(io.StringIO()):

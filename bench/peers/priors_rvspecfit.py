@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Priors and fixed parameters of `cleave specfit` beside rvspecfit's `priors` and `fixParam`.
+"""Compares priors and fixed parameters of `cleave specfit` with rvspecfit's `priors` and `fixParam`.
 
 usage: priors_rvspecfit.py CLEAVE [SEED]
-Both fit the same noisy stars by libraries of the same models (those of templates_rvspecfit.py), each with the same
-priors and fixed parameters. What is compared is the sum that both minimise: rvspecfit's -2 log likelihood, computed by
-rvspecfit at both optima, plus ((x - centre) / sigma)^2 for each prior. The program fails if an optimum of ours is more
-than 0.05 above rvspecfit's. rvspecfit starts from the truth, Cleave from its own start values."""
+Both programs fit the same noisy stars, with libraries of the same models (those of templates_rvspecfit.py) and with the
+same priors and fixed parameters. The program compares the sum that both minimise: rvspecfit's -2 log likelihood,
+computed by rvspecfit at both optima, plus ((x - centre) / sigma)^2 for each prior. The program fails if an optimum of
+ours is more than 0.05 above rvspecfit's. rvspecfit starts from the truth, Cleave from its own start values."""
 import logging
 import os
 import sys
@@ -19,7 +19,8 @@ import templates_rvspecfit as models_of
 
 ARM, STARS, SIGNAL, ALLOWED = "one", 8, 60, 0.05
 # Offsets of priors from the truth with their sigmas, and offsets at which parameters are held; vsini is held at the
-# value itself. Every other star gets them with the other sign. rvspecfit 0.9.0 cannot fix teff: get_hess_inv fails.
+# given value itself. Every other star gets the offsets with the opposite sign. rvspecfit 0.9.0 cannot fix teff:
+# get_hess_inv fails.
 CASES = [
     ("free", {}, {}),
     ("prior of teff", {"teff": (80, 60)}, {}),
@@ -51,7 +52,7 @@ def make_stars(config, dice, folder):
 
 
 def fit_theirs(spectrum, start, priors, fixed, config, options):
-    """The lowest sum that rvspecfit finds, from the truth."""
+    """Returns the lowest sum that rvspecfit finds when it starts from the truth."""
     start = dict(start, **fixed)
     fit = vel_fit.process([spectrum], start, fixParam=list(fixed), config=config, options=options, priors=priors)
     point = dict(fit["param"], vsini=fit.get("vsini", fixed.get("vsini")), vel=fit["vel"])
@@ -61,7 +62,7 @@ def fit_theirs(spectrum, start, priors, fixed, config, options):
 def sum_at(spectrum, point, priors, config, options):
     inside = []
     for name, nodes in zip(models_of.NAMES, (models_of.TEFF, models_of.LOGG, models_of.FEH, models_of.ALPHA)):
-        edge = 1e-8 * (nodes[-1] - nodes[0])  # rvspecfit counts the last node as outside of the grid
+        edge = 1e-8 * (nodes[-1] - nodes[0])  # rvspecfit treats the last node as outside of the grid
         inside.append(min(max(point[name], nodes[0] + edge), nodes[-1] - edge))
     value = spec_fit.get_chisq([spectrum], point["vel"], inside, (point["vsini"],), options=options, config=config)
     return value + sum(((point[name] - centre) / sigma) ** 2 for name, (centre, sigma) in priors.items())

@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Measures the outside programs that this Python has, on the files that `cleave bench` wrote, and
-says so in lines of JSON for it (bench/command/lines.c).
+"""Measures the other programs that are installed for this Python, on files that `cleave bench` wrote, and prints the
+results as lines of JSON, which `cleave bench` reads (bench/command/lines.c).
 
 usage: run.py LIST --patience SECONDS --repeats N    LIST: cases.json of `cleave bench --peers`
        run.py --folder FOLDER [--variant shift] ...  one case by hand: FOLDER holds cube.npy,
                                                      angles.npy and psf.npy
 
-Each peer is a file beside this one, WORKLOAD_NAME.py, with `name()`, `can(case)`, `load(folder)`,
-`warm(data)` (what it tunes) and `compute(data, shifted)`, which for PACO gives the maps a and b;
-it may have `note(result, case)`: how good the result is, in words. Run as a program it is
-`FOLDER OUT VARIANT`, from files to files.
+Each other program has a file beside this one, WORKLOAD_NAME.py, with the functions `name()`, `can(case)`,
+`load(folder)`, `warm(data)` (which tunes it) and `compute(data, shifted)`, which returns the maps a and b for PACO. A
+function `note(result, case)` may say in words how good the result is. Run as a program it is `FOLDER OUT VARIANT`, from
+files to files.
 """
 import argparse
 import importlib
@@ -41,7 +41,8 @@ def available():
 
 
 def repeat(action, repeats, patience):
-    """Seconds of each run: as many as wanted, fewer when that would take too long, at least one."""
+    """Returns the seconds of each run: as many runs as wanted, or fewer if they would take too long, but at least
+    one."""
     seconds, begun = [], time.perf_counter()
     while len(seconds) < repeats:
         started = time.perf_counter()
@@ -54,7 +55,7 @@ def repeat(action, repeats, patience):
 
 
 def whole_program(module, folder, variant):
-    """From files to files in a process of its own: largest resident set in bytes."""
+    """Runs a program from files to files in its own process, and returns the largest resident set in bytes."""
     with tempfile.TemporaryDirectory() as out:
         script = os.path.join(HERE, f"{module}.py")
         pid = os.posix_spawn(sys.executable, [sys.executable, script, folder, out, variant],
@@ -66,8 +67,8 @@ def whole_program(module, folder, variant):
 
 
 def agreement(a, ours):
-    """Worst relative difference of the map a from ours. One position in 500 may be a tie, for which
-    another patch is as right."""
+    """Returns the worst relative difference of the map a from ours. One position in 500 may be a tie, for which another
+    patch is equally correct."""
     want = np.load(os.path.join(ours, "a.npy"))
     both = np.isfinite(a) & np.isfinite(want)
     if both.sum() < 0.99 * np.isfinite(want).sum():
@@ -80,7 +81,7 @@ def measure(module, peer, case, options):
     shifted = not case["variant"]
     variant = "shift" if shifted else "fixed"
     party, index = peer.name(), case["case"]
-    if hasattr(peer, "choose"):  # a part of the program
+    if hasattr(peer, "choose"):  # only a part of the program is measured
         peer.choose(case)
     data = peer.load(case["folder"])
     if hasattr(peer, "is_part") and peer.is_part():
@@ -103,7 +104,7 @@ def measure(module, peer, case, options):
         say(party=party, case=index, agreement=agreement(kept["maps"][0], case["ours"]))
     if case.get("ours") and hasattr(peer, "note"):
         say(party=party, case=index, note=peer.note(kept["maps"], case))
-    if not getattr(peer, "FROM_FILES", True):  # computing reads and writes files already
+    if not getattr(peer, "FROM_FILES", True):  # the computation already includes reading and writing files
         return min(seconds) / case["effort"]
     memory = []
     files = repeat(lambda: memory.append(whole_program(module, case["folder"], variant)),
@@ -113,7 +114,7 @@ def measure(module, peer, case, options):
 
 
 def measure_all(module, peer, cases, options):
-    """Smaller cases first: they tell what would take too long."""
+    """Measures small cases first, because they show which larger cases would take too long."""
     pace = {}
     for case in sorted(cases, key=lambda c: c["effort"]):
         index, kind = case["case"], case["variant"]
@@ -127,7 +128,7 @@ def measure_all(module, peer, cases, options):
         say(doing=f"{peer.name()}: {case['workload']} {case['name']}")
         try:
             pace[kind] = measure(module, peer, case, options)
-        except Exception as trouble:  # one case less, whatever it is
+        except Exception as trouble:  # any error only leaves out this case
             say(party=peer.name(), case=index, note=f"{type(trouble).__name__}: {trouble}"[:119])
 
 

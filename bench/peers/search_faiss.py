@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Times cleave.search() beside NumPy and faiss-cpu's IndexFlatIP in the same run, in turns, on made-up vectors of
-length 1, and compares what they find.
+"""Times cleave.search(), NumPy and faiss-cpu's IndexFlatIP in the same run, in turns, on random vectors of length 1,
+and compares the rows that they find.
 
 usage: PYTHONPATH=python search_faiss.py [ROWS [WIDTH [TOP [SECONDS]]]]
 
 Needs NumPy and faiss-cpu. Prints for each number of queries the shortest wall time and processor time of each, in
-milliseconds, and the ratios to Cleave. Near-ties apart (1e-6), the rows are the same; the exit code is 1 if not.
+milliseconds, and the ratios to Cleave. The exit code is 1 if the rows differ by more than near-ties (1e-6).
 """
 import sys
 import time

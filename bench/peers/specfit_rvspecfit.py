@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""rvspecfit: whole fits in two processes of one thread, and the functions that a fit consists of.
+"""Measures rvspecfit: whole fits in two processes of one thread, and the functions that a fit consists of.
 
-Its libraries are made here from ours, by its own writers. Whole fits: `desi_fit.proc_desi`, reading
-and writing included, each process has half of the stars. Parts: the time of one call, by the number of
-calls that the case's name promises.
+Its libraries are made here from ours, by its own writers. Whole fits are measured by `desi_fit.proc_desi`, with reading
+and writing; each process fits half of the stars. Parts are measured by the time of one call times the number of calls
+that the case's name states.
 
 usage: specfit_rvspecfit.py FOLDER OUT VARIANT"""
 import os
@@ -24,8 +24,8 @@ from rvspecfit import fitter_ccf, make_ccf, serializer, spec_fit, spec_inter, ut
 from rvspecfit.desi import desi_fit
 from rvspecfit.nn.NNInterpolator import NNInterpolator, save_checkpoint
 
-SAME_FORMULAS = False  # other optimiser; tests compare what both find
-FROM_FILES = False  # proc_desi reads and writes: that is in the time
+SAME_FORMULAS = False  # has another optimiser; tests compare the results of both
+FROM_FILES = False  # proc_desi reads and writes, so the time includes this
 PROCESSES = 2
 WHOLE, LARGE, NETWORK, SPLINE, VALUES, SCAN, START, PREPARE, JUDGE = range(9)
 chosen = {"variant": WHOLE}
@@ -91,7 +91,7 @@ def make_starts(source, target, arm, described):
 
 
 def library(folder):
-    """The library in rvspecfit's formats, made once; the settings that point to it."""
+    """Makes the library in rvspecfit's formats once, and returns the settings that point to it."""
     source = os.path.join(folder, "..", "specfit-library")
     target = os.path.join(folder, "..", "specfit-rvspecfit")
     settings = os.path.join(target, "config.yaml")
@@ -129,7 +129,7 @@ def fit_some(work):
 
 
 def errors_of(ivar, flux):
-    """As its own preparation has them: pixels without weight get a huge error."""
+    """Returns errors as rvspecfit's own preparation sets them: pixels without weight get a huge error."""
     good = ivar > 0
     return np.where(good, ivar, (1000 * np.median(flux[good]))**-2.)**-0.5
 
@@ -156,7 +156,7 @@ def halves(data):
 
 
 def warm(data):
-    """Processes that have read the library, and fitted a star."""
+    """Starts processes that have read the library and have fitted a star."""
     if "pool" not in pools:
         pools["pool"] = multiprocessing.get_context("fork").Pool(PROCESSES, begin)
     few = [(c, s, o, t[:1]) for c, s, o, t in halves(data)]
@@ -175,7 +175,7 @@ def templates(config):
 
 
 def timed(action, count):
-    """Seconds of `count` calls, from the quickest of several rounds of a few."""
+    """Returns the seconds of `count` calls, from the fastest of several rounds of a few calls."""
     action()
     best, calls = np.inf, 4
     for _ in range(5):
@@ -187,14 +187,14 @@ def timed(action, count):
 
 
 def part(data):
-    """The action of a part, and how many calls are asked for."""
+    """Returns the function of a part, and how many calls are wanted."""
     config, spectra = config_of(data["settings"]), data["spectra"]
     variant = chosen["variant"]
     made = templates(config)
     waves = {arm: np.asarray(s.lam) for arm, s in zip("brz", spectra)}
     if variant == NETWORK:
         return lambda: compute_network(data, config), 128
-    if variant == SPLINE:  # without the rotation, which ours includes
+    if variant == SPLINE:  # without the rotation, which our function includes
         def spline():
             for arm, (lam, spec) in made.items():
                 spec_fit.evalRV(spec_fit.getRVInterpol(lam, spec), 12.0, waves[arm])
@@ -219,7 +219,7 @@ def is_part():
 
 
 def part_seconds(data):
-    """Measured here: a call is shorter than what surrounds it."""
+    """Measures a part in this process, because a call takes less time than starting a process."""
     action, count = part(data)
     return timed(action, count)
 

@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""`cleave templates` beside rvspecfit's builder: libraries of the same models, and what both fit by them.
+"""Compares `cleave templates` with rvspecfit's builder: the libraries that both make of the same models, and fits with
+these libraries.
 
 usage: templates_rvspecfit.py CLEAVE [SEED]
-Models in PHOENIX's published layout are made here: sharp lines whose depths are no straight lines of the parameters,
-and fluxes of 1e14. `read_grid`, `make_interpol`, `make_nd --regulargrid` and `make_ccf` make one library of them and
-`cleave templates` another, for an arm of constant sigma and for one of constant resolving power. Compared are the
+The program makes models in PHOENIX's published layout, with sharp lines whose depths are not linear in the parameters,
+and with fluxes of 1e14. `read_grid`, `make_interpol`, `make_nd --regulargrid` and `make_ccf` make one library of them
+and `cleave templates` another, for an arm of constant sigma and for one of constant resolving power. It compares the
 templates at the nodes, those between nodes at random parameters (ours as the device interpolates them: the best-fit
-model of a fit that holds everything; theirs by their interpolator), and the velocities of noisy stars. Needs the
-environment of requirements-rvspecfit.txt."""
+model of a fit in which all parameters are fixed; theirs by their interpolator), and the velocities of noisy stars.
+Needs the environment of requirements-rvspecfit.txt."""
 import csv
 import logging
 import os
@@ -21,10 +22,10 @@ import astropy.io.fits as fits
 from rvspecfit import make_ccf, make_interpol, make_nd, read_grid, spec_fit, spec_inter, utils, vel_fit
 
 LIGHT = 299792.458
-# As many nodes along every axis: with NumPy 2, rvspecfit 0.9.0 cannot write others
+# The same number of nodes along every axis: with NumPy 2, rvspecfit 0.9.0 cannot write other grids.
 TEFF, LOGG, FEH, ALPHA = [4800., 5300., 5800.], [3., 4., 5.], [-1., -0.5, 0.], [0., 0.2, 0.4]
 NAMES = ["teff", "logg", "feh", "alpha"]
-STEP, POWER = 0.012, 500000  # of the models
+STEP, POWER = 0.012, 500000  # step in Angstrom and resolving power of the models
 #        from   to     step  sigma R
 ARMS = {"one": (5050., 5350., 0.2, 0.5, None), "two": (8450., 8750., 0.3, None, 4000.)}
 BETWEEN, STARS = 30, 24
@@ -91,7 +92,7 @@ def build_ours(cleave, folder, out):
 
 
 def nodes_differ(theirs, ours, arm):
-    """Largest and rms difference of ln flux over all nodes."""
+    """Returns the largest and the rms difference of ln flux over all nodes."""
     dat = np.load(os.path.join(theirs, f"interpdat_{arm}.npy"))
     grid = np.load(os.path.join(ours, arm, "grid.npy"))
     flux = np.load(os.path.join(ours, arm, "log_flux.npy"))
@@ -102,7 +103,7 @@ def nodes_differ(theirs, ours, arm):
     if lam is not None and np.max(np.abs(lam / info.lam - 1)) > 1e-12:
         sys.exit(f"{arm}: other wavelengths")
     differences = flux[grid.ravel()] - dat[info.interper.idgrid.ravel()]
-    inner = differences[:, 30:-30]  # their sum ends within the models at the ends
+    inner = differences[:, 30:-30]  # all Gaussians end within the range of the models
     return np.max(np.abs(inner)), np.sqrt(np.mean(inner ** 2))
 
 
@@ -121,7 +122,7 @@ def fit_ours(cleave, library, paths, out, *options):
 
 
 def between_nodes(cleave, theirs, ours, arm, folder, dice):
-    """Relative differences of the interpolated templates, and of their chi-square with errors of 0.1 %."""
+    """Returns the relative differences of the interpolated templates, and of their chi-square with errors of 0.1 %."""
     low, high, step, *_ = ARMS[arm]
     about = spec_inter.getInterpolator(arm, {"template_lib": theirs + "/"})
     inside = (about.lam > low) & (about.lam < high)
@@ -142,7 +143,7 @@ def between_nodes(cleave, theirs, ours, arm, folder, dice):
 
 
 def velocities(cleave, theirs, ours, arm, models, folder, dice):
-    """Ours by our library less theirs by theirs, in km/s, and the errors that ours has."""
+    """Returns our velocities minus theirs, each by its own library, in km/s, and the errors that we state."""
     low, high, *_ = ARMS[arm]
     config = utils.freezeDict({"template_lib": theirs + "/", "min_vel": -500, "max_vel": 500, "vel_step0": 5,
                                "min_vel_step": 0.05, "min_vsini": 0.1, "max_vsini": 500, "second_minimizer": True})

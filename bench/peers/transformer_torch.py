@@ -1,10 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Products of matrices, attention, feed forward and a BERT encoder of MiniLM's size in PyTorch,
-float32, as its users call them: torch.mm, scaled_dot_product_attention, F.linear, and transformers'
-BertModel in batches of 32 texts, without the tokenizer; a step of fine-tuning that encoder by its
-fused AdamW. Random numbers: only times are compared. Uses the GPU where torch has one; results are
-brought to the host there."""
+"""Measures matrix products, attention, feed-forward blocks and a BERT encoder of MiniLM's size in PyTorch, in float32,
+as its users call them: torch.mm, scaled_dot_product_attention, F.linear, and transformers' BertModel in batches of 32
+texts, without the tokenizer; and a step of fine-tuning that encoder by PyTorch's fused AdamW. The inputs are random
+numbers, since only times are compared. Uses the GPU if torch has one, and copies the results to the host."""
 import torch
 import torch.nn.functional as F
 
@@ -38,7 +37,7 @@ def encoder():
 
 
 class Learner:
-    """The encoder with a layer that says the class, as cleave finetune has it: no dropout."""
+    """The encoder with a layer that predicts the class, as in `cleave finetune`, without dropout."""
 
     def __init__(self, ids):
         self.model, self.head = encoder(), torch.nn.Linear(384, CLASSES).to(DEVICE)

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Spots of a movie against where its particles are: truth.csv beside movie.npy."""
+"""Compares the spots of a movie with the true positions of its particles, in truth.csv beside movie.npy."""
 import os
 
 import numpy as np
 
 
 def judge(frames, folder, near=2.0):
-    """`frames`: y, x of the spots of every frame. Each particle takes the nearest spot within `near`."""
+    """Judges `frames`, the positions (y, x) of the spots of every frame. Each particle takes the nearest spot within
+    `near`."""
     truth = np.loadtxt(os.path.join(folder, "truth.csv"), delimiter=",", skiprows=1, ndmin=2)
     right = particles = spots = 0
     squares = 0.0

@@ -36,14 +36,16 @@ from PIL import Image, ImageDraw, ImageFont
 PANEL, GAP, CAPTION, TEXT = 512, 32, 96, 31
 PLOT = 328  # height of a panel of the second row
 STAR = 3  # the star whose fit is shown
-COLOURS = 256  # of the palette: the noise in the panels would not compress otherwise
+COLOURS = 256  # number of colours: with more, the noise in the panels would not compress
 WHITE = (255, 255, 255)
-MARGIN = 8  # white pixels beside a map, at least
+MARGIN = 8  # least number of white pixels beside a map
 BLACK, GREY, BLUE = (0, 0, 0), (110, 110, 110), (31, 100, 180)
 
 
 def plot_area(picture):
-    """The map of one of PACO's pictures, without its title and its colour bar.
+    """Returns the map in one of PACO's pictures, without title and colour bar. On the way through the middle of the
+    picture, from left to right and from top to bottom, the map is the first thing that is not white, and a broad white
+    margin ends it. So it is found wherever the margins are. Circles and numbers in the map are white, too, but thin.
 
     The map is the first thing that is not white on the way through the middle of the picture, from
     left to right and from top to bottom, and a broad white margin ends it; so it is found wherever
@@ -69,14 +71,14 @@ def open_rgb(folder, name):
 
 
 def detail(picture, left, top, side):
-    """A square part of a picture; the numbers are shares of its width."""
+    """Returns a square part of a picture; the numbers are fractions of its width."""
     width = picture.size[0]
     box = (left * width, top * width, (left + side) * width, (top + side) * width)
     return picture.crop(tuple(round(edge) for edge in box))
 
 
 def corner(picture):
-    """The upper left part of a plot of a star, in the shape of the other plots."""
+    """Returns the upper left part of a plot of a star, in the shape of the other plots."""
     top, height = picture.size[1] // 26, picture.size[1] * 9 // 20
     return picture.crop((0, top, height * PANEL // PLOT, top + height))
 
@@ -91,7 +93,7 @@ def blank(colour=WHITE):
 
 
 def search_panel(folder):
-    """The question, and the sentences that were found, each on a bar whose length is its similarity."""
+    """Draws the question, and the sentences that were found, each on a bar whose length is its similarity."""
     with open(os.path.join(folder, "question.txt"), encoding="utf-8") as file:
         question = file.readline().strip()
     with open(os.path.join(folder, "search.tsv"), encoding="utf-8") as file:
@@ -108,7 +110,7 @@ def search_panel(folder):
 
 
 def generate_panel(folder):
-    """The question and the beginning of the answer, as on a terminal."""
+    """Draws the question and the beginning of the answer, as on a terminal."""
     with open(os.path.join(folder, "answer.txt"), encoding="utf-8") as file:
         answer = " ".join(file.read().split())
     picture, draw = blank((24, 26, 32))
@@ -119,7 +121,8 @@ def generate_panel(folder):
 
 
 def ranks_panel(folder):
-    """The efficiency of 1,000 ranks by the number of units that each of them gets, for units of several lengths."""
+    """Draws the efficiency of 1,000 ranks over the number of units that each of them gets, for several lengths of
+    units."""
     curves = {}
     with open(os.path.join(folder, "ranks.txt"), encoding="utf-8") as file:
         for words in map(str.split, file):

@@ -25,7 +25,7 @@ def option(short, long, value, text):
 
 
 def page(command, name):
-    """The help of one command as a page: usage, what it does, options."""
+    """Returns the help of one command as a page: usage, description, options."""
     before, _, after = run(command, name, "--help").partition("\nOptions:\n")
     usage, _, about = before.partition("\n\n")
     out = [".. program:: cleave %s\n\n" % name, title("cleave " + name),
@@ -46,7 +46,7 @@ def page(command, name):
 
 
 def pages_of(command):
-    """{name of the page: text}, the index of all commands among them."""
+    """Returns {name of the page: text}, with an index of all commands."""
     names = re.findall(r"^  ([a-z]+)  +(.*)$", run(command, "--help"), re.MULTILINE)
     if not names:
         raise ValueError("%s --help lists no commands" % command)

@@ -36,7 +36,7 @@ def literal(lines):
 
 
 def as_text(_app, _what, _name, _object, _options, lines):
-    """Docstrings are plain text: paragraphs, examples, and sections and tables that keep their layout."""
+    """Shows docstrings as plain text: paragraphs, examples, and sections and tables that keep their layout."""
     out, in_section = [], False
     for block in re.split(r"\n\s*\n", "\n".join(lines).strip("\n")):
         part = block.split("\n")
@@ -54,7 +54,8 @@ def as_text(_app, _what, _name, _object, _options, lines):
 
 
 def as_words(_app, _environment, node, contents):
-    """Doxygen links to members of structs that Breathe gives no anchor, such as pointers to functions."""
+    """Shows as plain words the links of Doxygen to members of structs for which Breathe makes no anchor, such as
+    pointers to functions."""
     return contents if re.search(r"_1a[0-9a-f]{32}$", node.get("reftarget", "")) else None
 
 

@@ -9,7 +9,7 @@ COLOURS = ["#2a6fb0", "#9aa5b1", "#d9822b", "#5c9e5c", "#8a63ad", "#b0504a"]
 
 
 def pages(root):
-    """The written results, which are pages of their own."""
+    """Lists the written results, each of which has its own page."""
     return sorted(os.path.relpath(path, root) for path in glob.glob(os.path.join(root, "bench", "results", "*.md")))
 
 
@@ -21,7 +21,7 @@ def time_of(seconds):
 
 
 def runs(root):
-    """(date and name, document) of each run of `cleave bench`, newest first."""
+    """Yields (date and name, document) of each run of `cleave bench`, newest first."""
     found = []
     for path in glob.glob(os.path.join(root, "bench", "results", "*.json")):
         with open(path, encoding="utf-8") as file:
@@ -32,13 +32,13 @@ def runs(root):
 
 
 def times(case):
-    """{party: (median, spread)} from memory to memory."""
+    """Returns {party: (median, spread)} of the times from memory to memory."""
     return {one["party"]: (one["compute"]["median"], one["compute"]["spread"])
             for one in case["results"] if one.get("compute")}
 
 
 def plot(cases, parties):
-    """Bars: how many times as long as the first party each other one takes, on a logarithmic axis."""
+    """Draws bars: the time of each other party divided by the time of the first one, on a logarithmic axis."""
     import math
     rows = [(case["name"], party, times(case)[party][0] / times(case)[parties[0]][0])
             for case in cases for party in parties[1:] if parties[0] in times(case) and party in times(case)]

@@ -21,7 +21,7 @@ SECTIONS = "briefdescription detaileddescription innerclass public-attrib define
 
 
 def headers(root):
-    """A page for each public header; the second line of a header says what is in it."""
+    """Makes a page for each public header, whose second line says what is in it."""
     folder, found = os.path.join(root, "include", "cleave"), {}
     for name in sorted(os.listdir(folder)):
         if not name.endswith(".h") or name in ("cleave.h", "export.h"):
@@ -37,8 +37,8 @@ def headers(root):
 
 
 def modules():
-    """A page for each file of the package that defines public names."""
-    import cleave  # the path is that of the sources
+    """Makes a page for each file of the package that defines public names."""
+    import cleave  # from the sources, which sys.path names
     groups = {}
     for name in cleave.__all__:
         thing = getattr(cleave, name)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Checks the links of a finished site: every page, file and place in a page that a link names is there.
+"""Checks the links of a finished site: every page, file and anchor that a link names must exist.
 
 usage: links.py FOLDER
 """
@@ -11,7 +11,7 @@ from urllib.parse import unquote, urlsplit
 
 
 class Page(HTMLParser):
-    """The links of a page, and the names of its places."""
+    """The links of a page, and the names of its anchors."""
 
     def __init__(self, path):
         super().__init__()

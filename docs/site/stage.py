@@ -49,7 +49,7 @@ def pages_of(root):
 
 
 def mended(root, out, page, text, pages):
-    """The text with links that the site can follow; copies the files that it links to."""
+    """Returns the text with links that work in the site, and copies the files to which it links."""
     def link(match):
         picture, words, target = match.groups()
         path = target.partition("#")[0]
@@ -81,7 +81,7 @@ def contents(pages):
 
 
 def with_title(page, text):
-    """What `cleave bench --markdown` writes is made for other pages, and has no title."""
+    """Adds a title to what `cleave bench --markdown` writes, which is made to be part of other pages."""
     if re.search(r"^# ", text, re.MULTILINE):
         return text
     name = os.path.basename(page)[:-3]
