@@ -2,8 +2,7 @@
 # and the build is configured again when HEAD changes; it does not show changes that are not committed. In an archive
 # made by `git archive` (a download of a release), packaging/commit.txt holds it.
 set(CLEAVE_COMMIT "")
-if(EXISTS ${PROJECT_SOURCE_DIR}/.git) # a file in worktrees and submodules; without it git would search the parent
-folders
+if(EXISTS ${PROJECT_SOURCE_DIR}/.git) # in worktrees and submodules a file; without .git, git would search above
     find_package(Git QUIET)
     if(GIT_FOUND)
         execute_process(COMMAND ${GIT_EXECUTABLE} rev-parse HEAD
