@@ -34,7 +34,7 @@ def state_of(path):
 
 
 def layers_of(state):
-    """Hidden layers in order, then the last one; names as rvspecfit's class has them."""
+    """Yields the hidden layers in order, then the last one, under the names of rvspecfit's class."""
     hidden = {}
     for name in state:
         found = re.fullmatch(r"(?:module\.)?(?:model\.)?lin_(\d+)\.weight", name)
@@ -72,7 +72,7 @@ def convert_network(info, source, folder, arm):
 
 
 def convert_grid(info, source, folder, arm):
-    """Nodes in rvspecfit's own variables; log10 of teff is the only one that it maps."""
+    """Converts nodes in rvspecfit's own variables, of which only teff is transformed (to log10)."""
     if list(info["parnames"]) != PARAMETERS:
         sys.exit(f"{arm}: a grid of {', '.join(info['parnames'])}; {', '.join(PARAMETERS)} expected")
     axes, grid = [np.asarray(u, float) for u in info["uvecs"]], np.asarray(info["idgrid"])
@@ -84,7 +84,7 @@ def convert_grid(info, source, folder, arm):
         sys.exit(f"{arm}: its parameters are not log10 teff, logg, feh and alpha")
     if min(map(len, axes)) < 2:
         sys.exit(f"{arm}: an axis with one node")
-    # ln flux: rvspecfit 0.9 takes every grid for such, whatever log_spec says
+    # ln flux: rvspecfit 0.9 treats every grid as logarithmic, whatever log_spec says
     flux = np.load(os.path.join(source, f"interpdat_{arm}.npy"), mmap_mode="r")
     for k, axis in enumerate(axes):
         save(folder, f"axis_{k}", axis, float)

@@ -14,7 +14,7 @@ def skip(why):
 
 
 def environment(folder, layer, card, **more):
-    """The variables that make PoCL the card, with a cache in the folder. Skips the test where there is no PoCL."""
+    """Returns the variables that make PoCL the card, with a cache in the folder. Skips the test if there is no PoCL."""
     icd = os.path.join(os.environ.get("CLEAVE_TEST_ICDS", ""), "pocl.icd")
     if not os.path.exists(icd):
         skip("CLEAVE_TEST_ICDS has no pocl.icd")

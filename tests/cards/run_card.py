@@ -15,7 +15,7 @@ import tempfile
 
 from card_kit import CARDS, NO_LAYERS, environment, skip
 
-# class, mode, quirks that have to be found, quirks that must not be
+# class, mode, quirks that must be found, quirks that must not be found
 EXPECTED = {
     "rtx-3060": ("discrete_gpu", "gpu", {"slow_fp64", "max_alloc_quarter"}, {"few_registers"}),
     "gtx-1650": ("discrete_gpu", "gpu", {"slow_fp64", "max_alloc_quarter"}, {"few_registers"}),
@@ -25,7 +25,7 @@ EXPECTED = {
     "arc-a770": ("discrete_gpu", "gpu", {"few_registers"}, {"slow_fp64"}),
     "iris-xe": ("integrated_gpu", "gpu", {"few_registers", "memory_is_host_ram"}, {"slow_fp64"}),
 }
-# One of each kind that gets kernels of its own; the others differ from these in sizes alone.
+# One card of each kind that has kernels of its own. The others differ from these only in sizes.
 DEMO = ("rtx-3060", "rx-6700xt", "vega", "iris-xe")
 
 
@@ -56,13 +56,13 @@ def check_probe(report, card, facts):
 
 
 def check_selftest(results, facts):
-    """Checks that all passed: the device itself did them."""
+    """Checks that all checks passed, and that the device itself computed them."""
     checks = [c for d in results["devices"] for c in d["checks"]]
     if len(checks) < 30:
         sys.exit("only %d checks were made" % len(checks))
     expect("checks that failed", [c["check"] for c in checks if not c["ok"]], [])
     expect("device", results["devices"][0]["name"], facts["name"])
-    # the device's float32 differs from the reference's float64: nothing at all would be the host's own result
+    # the device's float32 differs from the reference's float64: no difference at all would mean that the host computed
     for name in ("paco shift: a", "blobs LoG: responses"):
         error = [c["error"] for c in checks if c["check"] == name]
         if not error or not error[0] > 0:

@@ -18,11 +18,11 @@ import tempfile
 from card_kit import NO_LAYERS, environment, skip
 
 MOST, ATTEMPTS = 0.6, 6
-BYTES, RATE = 1 << 21, 0.1e9  # of an item; per second in each direction
+BYTES, RATE = 1 << 21, 0.1e9  # bytes of an item; bytes per second in each direction
 
 
 def run(program, env, trace):
-    """The whole time of the job, and that of its transfers and its kernels, in milliseconds."""
+    """Returns the time of the job, and the times of its transfers and its kernels, in milliseconds."""
     done = subprocess.run([program, trace], env=env, capture_output=True, text=True)
     if "no GPU" in done.stderr:
         skip(NO_LAYERS)

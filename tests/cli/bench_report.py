@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Tests a small `cleave bench`: it gives figures for every party, and the same ones in JSON, HTML and Markdown.
+"""Tests a small `cleave bench`: it gives figures for every party, and the same figures in JSON, HTML and Markdown.
 
 usage: bench_report.py CLEAVE
 """
@@ -18,7 +18,7 @@ VOID = {"meta", "br", "hr", "img", "link"}
 
 
 class Balance(HTMLParser):
-    """Every element that is opened is closed, in order."""
+    """Checks that every element that is opened is closed, in the right order."""
 
     def __init__(self):
         super().__init__()
@@ -61,7 +61,7 @@ with open(cases[0]["folder"] + "/model.json") as file, open(__file__ + ".model",
 
 
 def arrays(cleave):
-    """Operations on arrays, in two turns with an outside program between."""
+    """Benchmarks operations on arrays in two turns, with another program between them."""
     with tempfile.TemporaryDirectory() as folder:
         report, script = os.path.join(folder, "b.json"), os.path.join(folder, "run.py")
         os.makedirs(os.path.join(folder, "env", "bin"))
@@ -83,7 +83,7 @@ def arrays(cleave):
         by = {r["party"]: r for r in case["results"]}
         ours = [r for name, r in by.items() if name not in ("a rival", "plain C")]
         if len(ours) == 1 and ours[0].get("note", "").startswith("left out"):
-            continue  # a slow machine
+            continue  # for slow machines
         check(len(ours) == 1 and ours[0]["compute"]["count"] >= 2,
               "%s: the device was measured in one turn" % case["name"])
         check(by["a rival"]["compute"]["count"] == 4, "%s: turns are not added" % case["name"])
@@ -92,7 +92,7 @@ def arrays(cleave):
 
 
 def generate(cleave):
-    """A language model, beside an outside program that is told where it is; and none."""
+    """Benchmarks a language model, with another program that gets the path of the model, and without one."""
     model = testdata.path_of("generate/tiny/tiny-qwen2.gguf")
     with tempfile.TemporaryDirectory() as folder:
         report, script = os.path.join(folder, "b.json"), os.path.join(folder, "run.py")
@@ -130,7 +130,7 @@ def generate(cleave):
 
 
 def check_modes(path):
-    """CPU, GPU and hybrid side by side, of the cases that were asked for."""
+    """Benchmarks the requested cases on CPU, GPU and hybrid side by side."""
     result = subprocess.run(
         [sys.argv[1], "bench", "transformer", "--modes", "cpu", "--only", "feed forward 256",
          "--repeats", "1", "--no-files", "-q", "--html", path + ".html", "--markdown",
@@ -158,7 +158,7 @@ def check_modes(path):
 
 
 def compare(cleave):
-    """A result against itself with other times: what is slower, and what is within the noise."""
+    """Compares a result with itself after a change of times: what became slower, and what is within the noise."""
     with tempfile.TemporaryDirectory() as folder:
         first, other = os.path.join(folder, "first.json"), os.path.join(folder, "other.json")
 
@@ -175,7 +175,7 @@ def compare(cleave):
             for result in [r for case in figures["cases"] for r in case["results"]]:
                 for metric in ("kernel", "compute"):
                     for name in ("minimum", "median", "maximum") if result[metric] else ():
-                        # without a factor: the median is half as long, but the range holds every time
+                        # without a factor: the median is half as long, but all times are within the range
                         result[metric][name] *= factor or {"minimum": 0.01, "median": 0.5, "maximum": 100}[name]
             with open(other, "w", encoding="utf-8") as file:
                 json.dump(figures, file)

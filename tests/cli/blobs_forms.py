@@ -21,11 +21,11 @@ from blobs_kit import WRONG, say
 from movie_forms import DEFLATE, LZW, OLD_DEFLATE, PACKBITS, imagej, npy, ome, tiff
 
 T, Z, Y, X = 4, 5, 37, 46
-PLAIN = ("--mode", "reference")  # no driver has to be loaded for what files hold
+PLAIN = ("--mode", "reference")  # the contents of files can be tested without loading a driver
 
 
 def make_scene():
-    """T * Z planes of numbers from 0 to 127, with spots that go through several planes."""
+    """Returns T * Z planes of numbers from 0 to 127, with spots that extend over several planes."""
     rng, planes = random.Random(29), [[[0] * X for _ in range(Y)] for _ in range(T * Z)]
     for t in range(T):
         spots = [(rng.uniform(1, Z - 2), rng.uniform(7, Y - 8), rng.uniform(7, X - 8)) for _ in range(3)]
@@ -38,7 +38,7 @@ def make_scene():
 
 
 def zarr(path, scene):
-    """A plain Zarr array of version 2, [T,Z,Y,X], chunks of a row of planes."""
+    """Writes a plain Zarr array of version 2, [T,Z,Y,X], with one chunk per row of planes."""
     blobs_inputs.put(path + "/.zarray", {"zarr_format": 2, "shape": [T, Z, Y, X], "chunks": [1, 2, Y, X],
                                          "dtype": "<u2", "compressor": None, "fill_value": 0, "order": "C",
                                          "filters": None, "dimension_separator": "/"})
@@ -50,11 +50,11 @@ def zarr(path, scene):
 def main():
     cleave = os.path.abspath(sys.argv[1])
     scene = make_scene()
-    frames = scene[2::Z]  # one plane of each stack is the movie
+    frames = scene[2::Z]  # the movie is one plane of each stack
     blobs_inputs.T, blobs_inputs.C, blobs_inputs.Z, blobs_inputs.Y, blobs_inputs.X = T, 1, 1, Y, X
     planes = {(t, 0, 0): frames[t] for t in range(T)}
     with tempfile.TemporaryDirectory() as folder:
-        os.makedirs(folder + "/drivers")  # none, so that none has to start
+        os.makedirs(folder + "/drivers")  # an empty folder of drivers, so that none is loaded
 
         def run(movie, *options, out="out.csv"):
             if os.path.exists(f"{folder}/{out}"):
@@ -111,7 +111,7 @@ def main():
         blobs_inputs.make_new(folder + "/new.zarr", planes, size=(1, 1, 1, 20, 32), shards=(2, 1, 1, 1, 2))
         same("OME-Zarr 0.5, shards", "new.zarr")
         blobs_inputs.make_new(folder + "/packed.zarr", planes, size=(1, 1, 1, 20, 16), shards=(1, 1, 1, 2, 1),
-                              codecs=[{"name": "gzip"}], pack=gzip.compress)  # no two shards have the same index
+                              codecs=[{"name": "gzip"}], pack=gzip.compress)  # all shards have different indices
         same("OME-Zarr 0.5, shards of gzip", "packed.zarr")
         flat = [v for frame in frames for line in frame for v in line]
         blobs_inputs.put(folder + "/raw.bin", b"12345" + struct.pack(">%dH" % len(flat), *flat))
@@ -146,7 +146,7 @@ def main():
         blobs_inputs.put(folder + "/lists/here.dat", b"first.npy\nlast.tif\n")
         same("a list whose paths count from the working folder", "@lists/here.dat")
 
-        # ---- the same numbers in other types: the floats differ, since their noise is not that of integers
+        # ---- the same numbers in other types: the floats differ, because their noise is not that of integers
         rows = [line.split(",")[:3] for line in want.splitlines()[1:]]
         for kind in ("u1", "i1", "i2"):
             npy(folder + "/form.npy", frames, (T, Y, X), order="|" if kind[1] == "1" else "<", kind=kind)
@@ -217,7 +217,7 @@ def main():
         refuses("zero.txt", "line 1 has a NUL byte")
         blobs_inputs.put(folder + "/bad.csv", b"frame,y,x\n")
         refuses("bad.csv", ".txt or .lst")
-        result = run("npy.txt", out="npy/t8.npy")  # run() has removed it; the others are still there
+        result = run("npy.txt", out="npy/t8.npy")  # run() has removed this file; the others still exist
         say(result.returncode == 2, "a file of the list that is not there")
         npy(folder + "/npy/t8.npy", [frames[0]], (Y, X))
         for movie in ("npy.txt", "npy", "npy/t*.npy"):

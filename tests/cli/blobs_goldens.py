@@ -27,7 +27,7 @@ def read(path):
 
 
 def match(ours, golden, tolerance):
-    """Greedy one-to-one pairs, nearest first: [(ours, golden, distance)]."""
+    """Pairs spots one-to-one, the nearest first: [(ours, golden, distance)]."""
     frames, pairs = {}, []
     for row in golden:
         frames.setdefault(row["frame"], []).append(row)
@@ -82,8 +82,8 @@ def thresholds(p, raw):
 
 
 def parity(command, case, kind, p, options):
-    """Rows of *_peaks.csv: same y, x and sigma, response within 1e-5; ties and the threshold's
-    neighbourhood excepted."""
+    """Compares with the rows of *_peaks.csv: y, x and sigma are equal, and responses differ by at most 1e-5, except for
+    ties and for responses near the threshold."""
     golden = read(file_of("%s_%s_peaks.csv" % (case, kind)))
     ours = run(command, movie_of(case), ladder(p, kind) + thresholds(p, False) +
                ["--kernel", "scipy", "--subpixel", "none", "--normalize", "dtype", "--prune", "off"],
@@ -107,8 +107,7 @@ def product(command, case, kind, p, options):
     return recall >= bar and precision >= bar, "recall %.4f precision %.4f" % (recall, precision)
 
 
-# Case, kind, what is asked in place of the manifest's options, largest radial error, least recall
-# and precision.
+# Case, kind, options in place of the manifest's, largest radial error, least recall and precision.
 ACCURACY = (
     ("a_drift_u16", "log", [], 0.122 * 1.1, 1.0, 1.0),
     ("a_drift_u16", "dog", [], 0.139 * 1.1, 1.0, 1.0),
@@ -129,7 +128,7 @@ def accuracy(command, case, kind, extra, error, recall, precision, manifest, opt
     pairs = match(ours, truth, 2.0)
     got_recall, got_precision = len(pairs) / len(truth), len(pairs) / max(len(ours), 1)
     unit = 1.0
-    if "fit" in extra: # spots without a neighbour within 6 px, against the Cramer-Rao bound
+    if "fit" in extra: # only spots without a neighbour within 6 px, relative to the Cramer-Rao bound
         unit = manifest[case]["crlb_px"] * math.sqrt(2)
         alone = {id(t) for t in truth
                  if all(o is t or o["frame"] != t["frame"] or
@@ -142,7 +141,7 @@ def accuracy(command, case, kind, extra, error, recall, precision, manifest, opt
 
 
 def degenerate(command, p, options):
-    """Flat frames and ties: only what is there is found."""
+    """Tests flat frames and ties: only the expected spots are found."""
     golden = read(file_of("z_degenerate_u16_expected.csv"))
     ours = run(command, movie_of("z_degenerate_u16"),
                ladder(p, "log") + thresholds(p, True) + ["--frames", "0:5"], options)
@@ -172,7 +171,7 @@ def main():
     with open(file_of("manifest.json"), encoding="utf-8") as file:
         manifest = json.load(file)
     for case in cases:
-        movie_of(case)  # ends the test where it is not here
+        movie_of(case)  # ends the test if the data are missing
     failures, count = 0, 0
     with tempfile.TemporaryDirectory() as cache:
         options = kit.options_for(command, platform, cache)

@@ -22,11 +22,11 @@ from blobs_kit import WRONG, say
 
 T, C, Z, Y, X = 3, 2, 3, 36, 44
 SCALE = [0.5, 1, 0.4, 0.1, 0.1]
-PLAIN = ("--mode", "reference")  # no driver has to be loaded for what files hold
+PLAIN = ("--mode", "reference")  # the contents of files can be tested without loading a driver
 
 
 def make_scene():
-    """{(t, c, z): rows of numbers}"""
+    """Returns {(t, c, z): rows of numbers}."""
     rng, planes = random.Random(4), {}
     for key in itertools.product(range(T), range(C), range(Z)):
         rows = [[int(40 + rng.gauss(0, 4)) for _ in range(X)] for _ in range(Y)]
@@ -48,7 +48,7 @@ def crc32c(data):
 
 
 def zstd(data):
-    """One frame of blocks that are stored as they are."""
+    """Returns one Zstandard frame of uncompressed blocks."""
     out = struct.pack("<IBI", 0xFD2FB528, 0xA0, len(data))
     for at in range(0, len(data), 1 << 17):
         part = data[at:at + (1 << 17)]
@@ -57,12 +57,12 @@ def zstd(data):
 
 
 def blosc(data):
-    """A header, and the bytes as they are."""
+    """Returns a Blosc header and the uncompressed bytes."""
     return struct.pack("<BBBBIII", 2, 1, 2, 2, len(data), len(data), len(data) + 16) + data
 
 
 def chunk_of(scene, where, size, order):
-    """The numbers of a chunk, zeros outside the array."""
+    """Returns the numbers of a chunk, with zeros outside the array."""
     numbers = []
     axes = [range(w * s, w * s + s) for w, s in zip(where, size)]
     grid = itertools.product(*axes) if order == "C" else (k[::-1] for k in itertools.product(*axes[::-1]))
@@ -132,7 +132,7 @@ def make_new(path, scene, size=(1, 1, 1, 20, 32), codecs=(), pack=bytes, shards=
 
 
 def png(rows, bits, colour=0):
-    """Grey, or grey in the green channel of a picture in colour."""
+    """Returns a PNG picture: grey, or in colour with the numbers in the green channel."""
     def part(name, data):
         return struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
 
@@ -156,7 +156,7 @@ def main():
     cleave = os.path.abspath(sys.argv[1])
     scene = make_scene()
     with tempfile.TemporaryDirectory() as folder:
-        os.makedirs(folder + "/drivers")  # none, so that none has to start
+        os.makedirs(folder + "/drivers")  # an empty folder of drivers, so that none is loaded
 
         def run(movie, *options):
             out = folder + "/out.csv"
@@ -225,7 +225,7 @@ def main():
         result, _ = run(*sorted(files), *scale)
         say("in the order given" in result.stderr, "files that a shell has sorted as text are told")
 
-        # ---- what is refused
+        # ---- inputs that are refused
         def refuses(movie, part, *options):
             result, _ = run(movie, *options)
             say(result.returncode == 2 and part in result.stderr,

@@ -18,7 +18,7 @@ from blobs_kit import WRONG, say
 import paco_kit as kit
 import testdata
 
-# As TrackMate 7 exports spots: key, name, short name, unit.
+# The columns of spots that TrackMate 7 exports: key, name, short name, unit.
 TRACKMATE = ["LABEL,ID,TRACK_ID,QUALITY,POSITION_X,POSITION_Y,POSITION_Z,POSITION_T,FRAME,RADIUS,VISIBILITY",
              "Label,Spot ID,Track ID,Quality,X,Y,Z,T,Frame,Radius,Visibility",
              "Label,Spot ID,Track ID,Quality,X,Y,Z,T,Frame,R,Visibility",
@@ -26,8 +26,8 @@ TRACKMATE = ["LABEL,ID,TRACK_ID,QUALITY,POSITION_X,POSITION_Y,POSITION_Z,POSITIO
 
 
 class Runner:
-    """Without any driver: one that does not answer in time, on a machine with much else to do, is a
-    warning on stderr, which here must be empty."""
+    """Runs the command without any driver: on a busy machine, a driver that does not answer in time causes a warning on
+    stderr, which must be empty here."""
 
     def __init__(self, command, work):
         self.command, self.cache = command, os.path.join(work, "cache")
@@ -96,7 +96,7 @@ def formats(run, folder, work):
 
 
 def records(run, movie, rows, work):
-    """The same numbers as NumPy records, read without NumPy."""
+    """Reads the same numbers from NumPy records, without NumPy."""
     for options, names, layout in (([], 9, "2I7f"), (["--link", "4"], 10, "2I7fq")):
         path = os.path.join(work, "spots.npy")
         done = run(movie, "-o", path, "--threshold", "60", "-q", *options)
@@ -166,7 +166,7 @@ def outputs(run, folder, work):
 
 
 def raw_pixels(run, folder, work):
-    """The pixels of an NPY file without its header; v1 header of 128 bytes."""
+    """Returns the pixels of an NPY file without its header, which is a version 1 header of 128 bytes."""
     movie, out = os.path.join(folder, "e_border_u16.npy"), os.path.join(work, "raw.csv")
     with open(movie, "rb") as file:
         data = file.read()
@@ -197,7 +197,7 @@ def raw_pixels(run, folder, work):
 
 
 def jumps(run, work):
-    """Frames with 20 spots, then one with 200: told."""
+    """Tests that the command warns about a frame with 200 spots after frames with 20 spots."""
     side, frames = 128, bytearray()
     for number in range(8):
         frame = bytearray(b"\x0a" * side * side)
@@ -215,11 +215,11 @@ def jumps(run, work):
 
 
 def interrupted(run, work):
-    """Ctrl-C also where each block of frames is a job that ends before it asks."""
+    """Tests Ctrl-C, also if each block of frames is a job that ends before it checks for a cancel."""
     movie, out = os.path.join(work, "long.bin"), os.path.join(work, "long.csv")
     frames, side = 400000, 64
     with open(movie, "wb") as file:
-        file.truncate(frames * side * side)  # without a byte on disk
+        file.truncate(frames * side * side)  # a file of zeros that takes no space on disk
     with subprocess.Popen([run.command, "blobs", movie, "-o", out, "--raw", f"{frames},{side},{side},u8"],
                           env=run.environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                           text=True) as process:

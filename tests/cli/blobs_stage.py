@@ -20,7 +20,7 @@ DRIFT = np.array([[0.31 * t, 0.9 * np.sin(t / 3) - 0.22 * t] for t in range(FRAM
 
 
 def movie(path):
-    """Spots that stand still on a stage that drifts."""
+    """Writes a movie of spots that stand still on a stage that drifts."""
     rng = np.random.default_rng(29)
     place = rng.uniform([-15, -15], [125, 155], (90, 2))
     y, x = np.arange(110)[:, None], np.arange(140)[:, None]
@@ -101,7 +101,7 @@ def forms(command, source, work):
 
 
 def tables(command, source, work):
-    """`cleave link` and `cleave tracks` subtract the drift from a table as `cleave blobs` does."""
+    """Tests that `cleave link` and `cleave tracks` subtract the drift from a table as `cleave blobs` does."""
     drift, raw, steady, linked, moved, um = (os.path.join(work, name) for name in (
         "d0.csv", "raw0.csv", "steady.csv", "linked.csv", "moved.csv", "um.csv"))
     size = ("--pixel-size", "0.2um", "-q")

@@ -23,7 +23,7 @@ from blobs_kit import WRONG, say
 
 
 def movie(path):
-    """Five frames with six spots that move by at most 1.5 pixels."""
+    """Writes five frames with six spots, which move by at most 1.5 pixels per frame."""
     rng = np.random.default_rng(29)
     y, x = np.indices((96, 128))
     place = rng.uniform(15, 80, (6, 2)) + [[0, 20 * (i % 2)] for i in range(6)]
@@ -38,7 +38,7 @@ def movie(path):
 
 
 def read(path):
-    """The rows of a table as dictionaries of text or numbers."""
+    """Returns the rows of a table as dictionaries of texts or numbers."""
     if path.endswith(".npy"):
         records = np.load(path)
         return [dict(zip(records.dtype.names, row)) for row in records.tolist()]
@@ -55,14 +55,14 @@ def read(path):
 
 
 def places(rows):
-    """Frame, y, x, whatever they are called; in pixels."""
+    """Returns frame, y and x in pixels, whatever their columns are called."""
     names = ("FRAME", "POSITION_Y", "POSITION_X") if "FRAME" in rows[0] else ("frame", "y", "x")
     names = ("axis-0", "axis-1", "axis-2") if "axis-0" in rows[0] else names
     return np.array([[float(r[n]) for n in names] for r in rows])
 
 
 def partition(rows, column):
-    """Which rows are together, whatever their number is."""
+    """Returns which rows belong together, independent of their identifiers."""
     groups = {}
     for i, row in enumerate(rows):
         groups.setdefault(str(row[column]), []).append(i)
@@ -105,14 +105,15 @@ def every_form(command, work):
 
 
 def as_napari(path):
-    """Positions and properties of a CSV by the rules of napari's reader: columns `axis-...` are positions, a first
-    column `index` is left out, all others are properties: numbers, if each field of the column is one."""
+    """Returns the positions and properties of a CSV file by the rules of napari's reader: columns `axis-...` are
+    positions, a first column `index` is left out, and all other columns are properties, as numbers if each field of the
+    column is one."""
     with open(path, newline="", encoding="utf-8") as file:
         names, *rows = csv.reader(file)
     assert {"axis-0", "axis-1"} <= set(names) and names[0] == "index", names
     columns = {n: [r[i] for r in rows] for i, n in enumerate(names)}
     try:
-        from napari_builtins.io import csv_to_layer_data  # its own reader, where it is installed
+        from napari_builtins.io import csv_to_layer_data  # napari's own reader, if it is installed
         layer = csv_to_layer_data(path, require_type="any")
         assert layer[2] == "points"
         return np.asarray(layer[0]), layer[1]["properties"]
@@ -135,7 +136,7 @@ def napari(command, work):
     for name, values in properties.items():
         own = np.array([float(r[name] or "nan") for r in want])
         say(values.dtype.kind in "if" and np.array_equal(values, own, equal_nan=True), f"napari: {name} are numbers")
-    # a fit that fails has no error: an empty field would turn the whole column into text
+    # a failed fit has no error: an empty field would turn the whole column into text
     dots = os.path.join(work, "dots.npy")
     image = np.zeros((1, 64, 64), np.float32)
     image[0, 20, 20], image[0, 40, 30:34] = 1000, 5000
@@ -149,7 +150,7 @@ def napari(command, work):
 
 
 def trackmate(command, work):
-    """What TrackMate's reader (TmXmlReader of TrackMate 7) asks for, element by element."""
+    """Checks, element by element, what TrackMate's reader (TmXmlReader of TrackMate 7) requires."""
     source, path = os.path.join(work, "movie.npy"), os.path.join(work, "tracks.xml")
     done = run(command, "blobs", source, "-o", path, "-q", "--link", "4", "--pixel-size", "0.1um", "--interval", "0.5")
     say(done.returncode == 0, f"XML with tracks and units: {done.stderr.strip()}")
@@ -294,7 +295,8 @@ def units(command, work):
 
 
 def linked_units(command, work):
-    """TrackMate's XML from `cleave link` is that of `cleave blobs`, by columns in units or by options."""
+    """Tests that the XML for TrackMate from `cleave link` equals that from `cleave blobs`, with units from columns or
+    from options."""
     def model(path):
         found = ET.parse(path).getroot().find("Model")
         spots = [[float(s.get(k)) for k in ("ID", "POSITION_X", "POSITION_Y", "POSITION_T", "FRAME", "RADIUS")]
@@ -323,7 +325,7 @@ def linked_units(command, work):
 
 
 def stop(line, delay):
-    """Runs the command and interrupts it after `delay` seconds, also where the parent ignores interrupts."""
+    """Runs the command and interrupts it after `delay` seconds, even if the parent ignores interrupts."""
     with subprocess.Popen(line, stderr=subprocess.PIPE, text=True,
                           preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)) as process:
         time.sleep(delay)
@@ -332,7 +334,7 @@ def stop(line, delay):
 
 
 def interrupted(command, work):
-    """Ctrl-C with --partial: the frames that are done are written, and are the same as without."""
+    """Tests Ctrl-C with --partial: the finished frames are written, and are the same as without Ctrl-C."""
     source, whole, part = (os.path.join(work, name) for name in ("long.npy", "whole.csv", "part.csv"))
     frames = np.load(os.path.join(work, "movie.npy"))
     np.save(source, np.concatenate([frames] * 100))
@@ -341,7 +343,7 @@ def interrupted(command, work):
     done = run(*line, whole, "-q")
     early, late = 0, time.time() - began
     say(done.returncode == 0, f"without: {late:.1f} s")
-    for _ in range(10):  # the delay at which some blocks of 64 frames are done, and not all
+    for _ in range(10):  # the delay after which some, but not all blocks of 64 frames are finished
         delay = (early + late) / 2
         said, code = stop([*line, part, "--partial"], delay)
         if code == 130 and os.path.exists(part):
@@ -364,7 +366,7 @@ def interrupted(command, work):
 
 
 def write_tiff(path, frames, sample_format):
-    """Little-endian, uncompressed, a page for each frame."""
+    """Writes a little-endian, uncompressed TIFF file with a page for each frame."""
     bits, data, at = 8 * frames.dtype.itemsize, b"", 8
     for i, frame in enumerate(frames):
         pixels = frame.astype(frame.dtype.newbyteorder("<")).tobytes()
@@ -384,13 +386,13 @@ def write_tiff(path, frames, sample_format):
 
 
 def forms_of_pixels(command, work):
-    """Movies of int8 and float16 give the spots of uint8, whatever file holds them."""
+    """Tests that movies of int8 and float16 give the spots of uint8, in every file format."""
     frames = np.minimum(np.load(os.path.join(work, "movie.npy")) // 3, 127)
     shape = ",".join(str(n) for n in frames.shape)
     want = None
     for kind, code, sample_format in (("uint8", "u8", 1), ("int8", "i8", 2), ("float16", "f16", 3),
                                       ("float32", "f32", 3)):
-        # a constant below all does not move a spot, and makes numbers of int8 negative
+        # subtracting a constant moves no spot, and makes the numbers of int8 negative
         same = (frames.astype(int) - 64 if kind == "int8" else frames).astype(kind)
         for ending in ("npy", "tif", "raw"):
             path = os.path.join(work, f"{kind}.{ending}")
@@ -416,11 +418,11 @@ def forms_of_pixels(command, work):
 
 
 def folder_of_frames(command, work):
-    """A file for each frame, in the order of their numbers."""
+    """Tests a folder with a file for each frame, which are read in the order of the numbers in their names."""
     frames, folder = np.load(os.path.join(work, "movie.npy")), os.path.join(work, "frames")
     os.mkdir(folder)
     for i, frame in enumerate(frames):
-        write_tiff(os.path.join(folder, f"img_t{8 + i}.tif"), frame[None], 1)  # 8, 9, 10, 11, 12
+        write_tiff(os.path.join(folder, f"img_t{8 + i}.tif"), frame[None], 1)  # the numbers 8, 9, 10, 11, 12
     with open(os.path.join(folder, "notes.md"), "w", encoding="ascii") as file:
         file.write("of the day\n")
     out = os.path.join(work, "folder.csv")
@@ -444,7 +446,7 @@ def folder_of_frames(command, work):
 
 
 def light_of(shape, spots):
-    """Gaussians integrated over the pixels: rows of y, x, sigma, photons."""
+    """Returns an image of Gaussians that are integrated over the pixels: rows of y, x, sigma, photons."""
     total = np.zeros(shape)
     error = np.vectorize(math.erf)
     for y, x, sigma, photons in spots:
@@ -455,7 +457,7 @@ def light_of(shape, spots):
 
 
 def errors_of_places(command, work):
-    """What a fit says of its errors, against the truth: pulls scatter by 1."""
+    """Tests the errors that a fit states against the truth: the pulls have a standard deviation of 1."""
     rng = np.random.default_rng(7)
     frames, truth = [], []
     for _ in range(12):
@@ -492,9 +494,9 @@ def errors_of_places(command, work):
 
 
 def motion(command, work):
-    """Options of links that go beyond the distance."""
+    """Tests the options of links that use motion instead of distance alone."""
     table, out = os.path.join(work, "flow.csv"), os.path.join(work, "flow.xml")
-    with open(table, "w", encoding="ascii") as file:  # faster and faster, most in the middle of the channel
+    with open(table, "w", encoding="ascii") as file:  # accelerating spots, fastest in the middle of the channel
         file.write("frame,y,x\n" + "".join(f"{f},{10 * y},{20 * x + f * f * (0.2 + 0.4 * min(y, 8 - y))}\n"
                                             for f in range(6) for y in range(9) for x in range(25)))
     for options, all_linked in (((), False), (("--predict", "channel", "--channel-bin", "9"), True)):

@@ -47,7 +47,7 @@ def against_trackpy(command, folder):
 
 def options(command, work):
     table = os.path.join(work, "spots.csv")
-    with open(table, "w", encoding="ascii") as file:  # a grid that moves on, faster and faster
+    with open(table, "w", encoding="ascii") as file:  # a grid that moves faster and faster
         file.write("frame,y,x\n" + "".join(f"{f},{10 * i},{10 * j + (0, 3, 7, 12)[f]}\n"
                                            for f in range(4) for i in range(5) for j in range(5)))
     for predict, tracks in (("none", 50), ("drift", 25), ("velocity", 25)):

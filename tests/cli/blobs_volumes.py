@@ -18,11 +18,11 @@ import tempfile
 from blobs_kit import WRONG, say
 
 STACKS, DEPTH, SIDE = 3, 14, 56
-PLAIN = ("--mode", "reference")  # no driver has to be loaded for what files hold
+PLAIN = ("--mode", "reference")  # the contents of files can be tested without loading a driver
 
 
 def scene():
-    """Planes of uint16, stack by stack, and the places (z, y, x) of each stack's spots."""
+    """Returns planes of uint16, stack by stack, and the positions (z, y, x) of each stack's spots."""
     rng = random.Random(11)
     start = [(4.3, 12.2, 14.7), (9.6, 12.4, 15.1), (7.1, 40.5, 20.3), (5.8, 30.6, 43.9)]
     truth = [[(z + 0.2 * t, y + 0.7 * t, x - 0.6 * t) for z, y, x in start] for t in range(STACKS)]
@@ -48,7 +48,7 @@ def write_npy(path, planes, shape):
 
 
 def write_tiff(path, planes, description, resolution=None):
-    """Little-endian, a page for each plane."""
+    """Writes a little-endian TIFF file with a page for each plane."""
     text = description.encode() + b"\0"
     body, offsets, at = [], [], 8
     for i, plane in enumerate(planes):
@@ -77,7 +77,7 @@ def write_tiff(path, planes, description, resolution=None):
 
 
 def table(path):
-    """The rows, and what they have beside pixels: positions in physical units."""
+    """Tests the rows of tables, and the columns in addition to pixels: positions in physical units."""
     with open(path, newline="", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
     scaled = [{k: row.pop(k) for k in list(row) if k.endswith("_um")} for row in rows]
@@ -177,7 +177,7 @@ def tables(command, work):
     with open(picture, "rb") as file:
         start = file.read(24)
     wide, high = struct.unpack(">II", start[16:24])
-    # 56 columns, a gap of 4, and 14 planes that are 4 pixels apart; times a whole number
+    # 56 columns, a gap of 4, and 14 planes that are 4 pixels apart; all times a whole number
     say(start[:4] == b"\x89PNG" and wide == high and wide % (56 + 4 + 56) == 0, f"the overlay has {wide}x{high} pixels")
     again, scaled = table(tracks)
     say(again == rows, "-T writes the same rows")
@@ -241,7 +241,7 @@ def refusals(command, work):
                           (("ij.tif", "--axes", "TYX"), "--z 0 to 13"),
                           (("ij.tif", "--frames", "7:9"), "the stacks 0 to 2")):
         done, rows = blobs(command, work, *options)
-        codes = (1,) if "--mem-limit" in options else (2, 3)  # a limit is no mistake in what was written
+        codes = (1,) if "--mem-limit" in options else (2, 3)  # not an error of usage
         say(done.returncode in codes and not rows and says in done.stderr,
             f"{' '.join(options)}: exit code {done.returncode}, {done.stderr.strip().splitlines()[-1:]}")
 

@@ -13,7 +13,7 @@ from text_embed import CLEAVE, WIDTH, WRONG, make_model
 
 ROWS, NUMBERS = 3000, 16
 QUIET = ["-q", "--mode=reference"]
-CASES = {  # command line without outputs; outputs; what differs from run to run
+CASES = {  # command line without outputs; outputs; parts of the outputs that differ from run to run
     "paco": (["paco", "made/paco-cube.npy", "made/paco-angles.npy", "made/paco-psf.npy"],
              [("-o", "maps")]),
     "asdi": (["paco", "made/two.npy", "made/paco-angles.npy", "made/paco-psf.npy", "--wavelengths", "1.0,1.1"],
@@ -48,7 +48,7 @@ def data_of(name):
 
 
 def make_classes(model, folder, count=3):
-    """BertForSequenceClassification of some classes on the weights of `model`."""
+    """Makes a BertForSequenceClassification with some classes from the weights of `model`."""
     shutil.copytree(model, folder)
     path, chance = os.path.join(folder, "model.safetensors"), random.Random(3)
     with open(path, "rb") as file:
@@ -101,16 +101,16 @@ def make_inputs():
         write_npy(name + ".npy", "<f4", (rows, width), numbers.tobytes())
 
 
-OTHERS = {  # which have no shards
+OTHERS = {  # these commands have no shards
     "rank": (["rank", "classes", "--pairs", "-i", "pairs.txt"], [("-o", "scores.tsv")]),
     "passages": (["rank", "one", "--query", "running cats", "-i", "texts.txt"], [("-o", "ranks.csv")]),
     "whole": (["blobs", "made/blobs-movie.npy", "--threshold-scope", "movie"], [("-o", "spots.csv")]),
-    "stop": (["embed", "model", "-i", "many.txt"], [("-o", "vectors.npy")]),  # takes long enough to be stopped
+    "stop": (["embed", "model", "-i", "many.txt"], [("-o", "vectors.npy")]),  # runs long enough to be stopped
 }
 
 
 def line_of(case, folder):
-    """The command line of a case whose outputs go to `folder`, and all options that name an output."""
+    """Returns the command line of a case whose outputs go to `folder`, and all options that name an output."""
     words, outputs = {**CASES, **OTHERS}[case]
     return [*words, *QUIET, *(word for option, name in outputs for word in (option, f"{folder}/{name}"))]
 
@@ -136,7 +136,8 @@ def fresh(folder):
 
 
 def local(case):
-    """The outputs of a local run. All runs of a case write into the folder `out`, whose name headers hold."""
+    """Returns the outputs of a local run. All runs of a case write into a folder `out`, because headers contain its
+    name."""
     fresh("out")
     done = run(*line_of(case, "out"))
     if done.returncode or not files_in("out"):
@@ -145,7 +146,7 @@ def local(case):
 
 
 def same(what, done, wanted, code=0):
-    """Compares what lies in `out`."""
+    """Compares the files in `out`."""
     got = files_in("out")
     if done.returncode != code:
         wrong(f"{what}: exit code {done.returncode}, expected {code}: {done.stderr.decode()[-600:]}")

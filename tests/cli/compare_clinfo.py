@@ -5,7 +5,7 @@ drivers in the folder $CLEAVE_TEST_ICDS if it is set. The test is in Python beca
 Cleave's own reader refuses.
 
 usage: compare_clinfo.py COMMAND
-Exit code 77: no clinfo with --json, or no device.
+Exit code 77: there is no clinfo with --json, or no device.
 """
 import json
 import os
@@ -17,7 +17,7 @@ import testdata
 
 LEAST_FIELDS = 25
 
-# ours (group.key), theirs; both are made comparable by `plain`
+# our name (group.key) and theirs; `plain` makes both values comparable
 FIELDS = [
     ("name", "CL_DEVICE_NAME"), ("vendor", "CL_DEVICE_VENDOR"),
     ("vendor_id", "CL_DEVICE_VENDOR_ID"), ("type", "CL_DEVICE_TYPE"),
@@ -55,7 +55,7 @@ FIELDS = [
 
 
 def plain(key, value):
-    """clinfo's way of writing, as ours."""
+    """Converts clinfo's notation of a value to ours."""
     if key == "type":
         return [bit[len("CL_DEVICE_TYPE_"):] for bit in value["type"] if not bit.endswith("DEFAULT")]
     if key == "numeric_version":
@@ -79,7 +79,7 @@ def same(key, ours, theirs):
     theirs = plain(key, theirs)
     if ours == theirs:
         return True
-    # 0 is how some drivers say that they do not know
+    # some drivers return 0 if they do not know the value
     return ours is None and theirs == 0
 
 

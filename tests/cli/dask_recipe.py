@@ -20,8 +20,8 @@ from text_embed import CLEAVE, WRONG
 
 PAGE = os.path.abspath(sys.argv[2])
 ALL = "--all" in sys.argv
-SHORT = [case for case in kit.CASES if case not in ("asdi", "texts")]  # a case for each command
-SYSTEM = "/usr/bin/python3"  # Debian's, which has the package python3-distributed
+SHORT = [case for case in kit.CASES if case not in ("asdi", "texts")]  # one case for each command
+SYSTEM = "/usr/bin/python3"  # Debian's Python, for which the package python3-distributed is
 
 
 def write_recipe():
@@ -52,7 +52,7 @@ def check_failure(recipe, client):
 
 
 def sides():
-    """The options that choose a device, of each platform that is to be tested on."""
+    """Yields the options that choose a device of each platform under test."""
     platforms = os.environ.get("CLEAVE_TEST_PLATFORMS", "pocl").split(",")
     for platform in ["reference", *platforms] if ALL else platforms[:1]:
         yield ["-q", *paco_kit.options_for(CLEAVE, platform, os.path.abspath("cache"))]
@@ -60,7 +60,7 @@ def sides():
 
 def main():
     if importlib.util.find_spec("distributed") is None:
-        if sys.prefix != "/usr" and os.access(SYSTEM, os.X_OK):  # of a virtual environment, or another Python
+        if sys.prefix != "/usr" and os.access(SYSTEM, os.X_OK):  # the Python of a virtual environment, or another one
             os.execv(SYSTEM, [SYSTEM, *sys.argv])
         testdata.skip("no Python module distributed")
     from dask.distributed import Client, LocalCluster

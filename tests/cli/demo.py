@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Tests `cleave demo` on a machine where nothing has been compiled yet: it reports compilation separately and once, no
-time in the table includes it, and the table in README.md is the same apart from the figures.
+"""Tests `cleave demo` on a machine where nothing has been compiled yet: it reports the compilation separately and only
+once, no time in the table includes it, and the table in README.md is the same except for the figures.
 
 usage: demo.py CLEAVE README
 """
@@ -16,27 +16,27 @@ import unittest
 
 CLEAVE, README = sys.argv[1:3]
 UNITS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1, "min": 60}
-# A time that is only noisy grows by the load of the machine; one with a compiler in it 20 times or more, and by
-# what the kernels of a workload take, half a second or more.
+# Noise makes a time longer in proportion to the load of the machine. A compiler makes it at least 20 times longer, and
+# by half a second or more, which the kernels of a workload need.
 NOISE, PAUSE = 8, 0.25
-# What compilers are asked for again, and find in the driver's cache, takes a twentieth of the first time, and a seventh
-# on a busy machine.
+# If a compiler is asked again and finds the kernel in the driver's cache, it takes a twentieth of the first time, and a
+# seventh on a busy machine.
 AGAIN = 0.3
 
 
 def seconds(text):
-    """ "3 min 4 s" """
+    """Returns the seconds of a text such as "3 min 4 s"."""
     words = text.split()
     return sum(float(words[i]) * UNITS[words[i + 1]] for i in range(0, len(words), 2))
 
 
 def table(text):
-    """Names and cells: {workload: {column: cell}}. The columns are where the titles are."""
+    """Returns names and cells: {workload: {column: cell}}. The titles show where the columns are."""
     lines = text.splitlines()
     first = next((i for i, line in enumerate(lines) if line.startswith("workload ")), None)
     if first is None:
         raise AssertionError("no table:\n" + text)
-    # cells are at least two blanks apart in every row, so columns are where all lines agree
+    # cells are separated by at least two blanks in every row, so columns begin where all lines agree
     rows = []
     for line in lines[first + 2:]:
         if not line.strip():
@@ -65,7 +65,7 @@ class Demo(unittest.TestCase):
         cls.folder = tempfile.mkdtemp()
         cls.cpu = []
         cls.cold, cls.warm = cls.run_demo(), cls.run_demo()
-        # the library forgets which kernels are there, but the driver has kept them
+        # the library forgets which kernels exist, but the driver has kept them
         shutil.rmtree(os.path.join(cls.folder, "CLEAVE_CACHE_DIR", "programs"))
         cls.again = cls.run_demo()
 
@@ -75,7 +75,7 @@ class Demo(unittest.TestCase):
 
     @classmethod
     def surroundings(cls, folder):
-        """With caches in a folder, which are empty the first time, as on a fresh machine."""
+        """Returns an environment whose caches are in a folder, empty at first, as on a fresh machine."""
         environment = dict(os.environ, HOME=folder)
         for name in ("POCL_CACHE_DIR", "CLEAVE_CACHE_DIR", "MESA_SHADER_CACHE_DIR", "XDG_CACHE_HOME"):
             place = os.path.join(folder, name)
@@ -88,7 +88,7 @@ class Demo(unittest.TestCase):
 
     @classmethod
     def run_demo(cls):
-        """On the first device."""
+        """Runs the demo on the first device."""
         environment = cls.surroundings(cls.folder)
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
         done = subprocess.run([CLEAVE, "demo", "--device", "0"], cwd=cls.folder, env=environment,
@@ -110,14 +110,14 @@ class Demo(unittest.TestCase):
         self.assertRegex(self.warm, r"(?m)^Kernels +already compiled and cached$")
         self.assertNotIn("Compilers took", self.warm)
         self.assertLess(self.cold.index("Kernels "), self.cold.index("workload "))
-        # nothing is left for a first launch
+        # no kernel is left to compile at its first launch
         took = re.search(r"^Compilers took (.*) in all", self.cold, re.MULTILINE)
         self.assertTrue(took, self.cold)
         self.assertAlmostEqual(seconds(took[1]), seconds(told[2]), delta=0.02 * seconds(told[2]))
 
     def test_the_first_paco_compiles_on_all_cores(self):
-        """Helpers compile all of its kernels before a launch needs them. Those that judge companions were compiled one
-        after the other, each at its first launch."""
+        """Tests that helpers compile all kernels before a launch needs them. Formerly the kernels that judge companions
+        were compiled one after the other, each at its first launch."""
         folder = os.path.join(self.folder, "first-paco")
         environment = self.surroundings(folder)
         files = [os.path.join("cleave-demo", "paco-%s.npy" % name) for name in ("cube", "angles", "psf")]
@@ -132,9 +132,9 @@ class Demo(unittest.TestCase):
         self.assertEqual(ahead, len(kept), kept)
 
     def test_compilers_only_compile(self):
-        """A driver that compiles at the first launch is given one launch of each kernel with all its numbers 0.
-        There blas/gemm_rows.cl divided by 0, and ran over 2^32 blocks of nothing, longer than all
-        compilers together."""
+        """Tests that compilers only compile. A driver that compiles at the first launch gets one launch of each kernel
+        with all its numbers 0. There blas/gemm_rows.cl formerly divided by 0 and ran over 2^32 empty blocks, for longer
+        than all compilers together."""
         if not re.search(r"^Kernels +\d+ compiled", self.again, re.MULTILINE):
             self.skipTest("this driver keeps nothing of its own")
         cold, warm, again = self.cpu
@@ -175,7 +175,7 @@ class Demo(unittest.TestCase):
                                  name)
             shares = "devices and shares"
             self.assertEqual("%" in row[shares], "%" in printed[name][shares], name)
-            # what is made up is the same everywhere, figures included
+            # synthetic data are the same everywhere, so the figures must be equal, too
             self.assertEqual(row["input"], printed[name]["input"])
             self.assertLessEqual(seconds(row["time"]), seconds(row["plain C"]), name)
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Tests the commands that a new user runs first (demo, selftest, cache), and errors for devices and modes that are not
-there.
+"""Tests the commands that a new user runs first (demo, selftest, cache), and the errors for devices and modes that do
+not exist.
 
 usage: first_look.py CLEAVE KERNELS    KERNELS: the folder cl/ of the sources
 """
@@ -25,7 +25,7 @@ class FirstLook(unittest.TestCase):
 
     def run_cleave(self, *arguments, code=0, **variables):
         environment = dict(os.environ, **variables)
-        environment.pop("CLEAVE_SMOLLM2", None)  # plain C takes half a minute for it
+        environment.pop("CLEAVE_SMOLLM2", None)  # plain C takes half a minute for this workload
         result = subprocess.run([CLEAVE, *arguments], capture_output=True, text=True, check=False,
                                 cwd=self.folder, env=environment)
         self.assertEqual(result.returncode, code, result.stdout + result.stderr)

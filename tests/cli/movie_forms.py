@@ -13,7 +13,8 @@ NONE, LZW, DEFLATE, PACKBITS, OLD_DEFLATE = 1, 5, 8, 32773, 32946
 
 
 def lzw(data):
-    """TIFF's LZW: codes of 9 to 12 bits, the most significant bit first, one step early."""
+    """Compresses by TIFF's LZW: codes of 9 to 12 bits, the most significant bit first, which become longer one code
+    early."""
     table, out, held, bits, width = {}, bytearray(), 0, 0, 9
 
     def put(code):
@@ -71,14 +72,15 @@ PACK = {NONE: bytes, LZW: lzw, DEFLATE: zlib.compress, OLD_DEFLATE: zlib.compres
 
 
 def number_code(kind):
-    """struct's letter, bits and TIFF's sample format."""
+    """Returns struct's letter, the number of bits and TIFF's sample format of a type."""
     return {"u1": ("B", 8, 1), "i1": ("b", 8, 2), "u2": ("H", 16, 1), "i2": ("h", 16, 2), "f2": ("e", 16, 3),
             "f4": ("f", 32, 3), "f8": ("d", 64, 3)}[kind]
 
 
 def tiff(path, frames, order="<", big=False, packing=NONE, predictor=1, rows=None, tile=None, kind="u2",
          description=None, contiguous=False):
-    """A TIFF file. `contiguous`: one directory whose description tells of the other frames, as ImageJ writes it."""
+    """Returns a TIFF file. `contiguous`: it has one directory, whose description announces the other frames, as ImageJ
+    writes it."""
     letter, bits, sample = number_code(kind)
     height, width = len(frames[0]), len(frames[0][0])
     file = bytearray((b"II" if order == "<" else b"MM") + struct.pack(
@@ -129,7 +131,7 @@ def tiff(path, frames, order="<", big=False, packing=NONE, predictor=1, rows=Non
 
 
 def add_directory(file, order, big, values, link):
-    """Appends a directory and points to it from `link`; returns the place of its own link."""
+    """Appends a directory and lets `link` point to it; returns the position of its own link."""
     entries = b""
     for name in sorted(values, key=lambda n: TAGS[n][0]):
         tag, kind = TAGS[name]
@@ -150,7 +152,7 @@ def add_directory(file, order, big, values, link):
 
 
 def npy(path, frames, shape, order="<", kind="u2", version=1, fortran=False):
-    """An NPY file of version 1, 2 or 3."""
+    """Returns an NPY file of version 1, 2 or 3."""
     flat = [v for frame in frames for line in frame for v in line]
     if fortran:
         turned = [0] * len(flat)

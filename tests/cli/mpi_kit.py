@@ -21,7 +21,7 @@ def launcher(name, ranks):
 
 
 def names():
-    """The implementations of MPI that are here and have a plugin; without one the test is skipped."""
+    """Returns the installed implementations of MPI that have a plugin; if there is none, the test is skipped."""
     found = [name for name in LAUNCHERS if shutil.which(f"mpirun.{name}") and
              os.path.exists(os.path.join(os.path.dirname(CLEAVE), f"../lib/libcleave-mpi-{name}.so"))]
     if not found:
@@ -30,12 +30,12 @@ def names():
 
 
 def as_rank(number, shell):
-    """What to put before a command so that rank `number` runs the lines `shell` first."""
+    """Returns what to put before a command, so that rank `number` runs the lines `shell` first."""
     return ["sh", "-c", f'if [ "${{OMPI_COMM_WORLD_RANK:-$PMI_RANK}}" = {number} ]; then {shell}; fi; exec "$@"', "sh"]
 
 
 def process_of(number):
-    """The process of a rank that runs in this folder, once MPI has been loaded there, or None."""
+    """Returns the process of a rank that runs in this folder once it has loaded MPI, or None."""
     for pid in filter(str.isdigit, os.listdir("/proc")):
         try:
             with open(f"/proc/{pid}/environ", "rb") as file:
@@ -53,14 +53,14 @@ def process_of(number):
 
 
 class Job:
-    """A command that runs under mpirun, of which a rank gets a signal."""
+    """A command that runs under mpirun, and one of whose ranks gets a signal."""
 
     def __init__(self, name, ranks, *arguments):
         self.process = subprocess.Popen([*launcher(name, ranks), CLEAVE, *arguments], stdin=subprocess.DEVNULL,
                                         stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
 
     def signal(self, number, which, after=lambda: True):
-        """Sends a signal to rank `number` once it runs and `after` is true. Returns the process, or None."""
+        """Sends a signal to rank `number` when it runs and `after` is true. Returns the process, or None."""
         deadline, victim = time.monotonic() + 60, None
         while self.process.poll() is None and time.monotonic() < deadline:
             victim = victim or process_of(number)
@@ -71,7 +71,7 @@ class Job:
         return None
 
     def end(self):
-        """Waits for the job and returns its exit code and what it said."""
+        """Waits for the job; returns its exit code and its output."""
         try:
             said = self.process.communicate(timeout=120)[0].decode()
         except subprocess.TimeoutExpired:

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Tests that no command overwrites its inputs, and that no two outputs have the same file: there is one error, before
-anything is written, whatever name the file is given. Outputs that cannot be written are reported before the work
+"""Tests that no command overwrites its inputs, and that no two outputs have the same file: there is one error before
+anything is written, by whatever name the file is given. Outputs that cannot be written are reported before the work
 begins.
 
 usage: own_files.py CLEAVE"""
@@ -38,7 +38,8 @@ def refuses(part, *arguments, stdin=None):
 
 
 def cannot_write(part, *arguments):
-    """Told before the inputs are read, which takes longer than to look: here they cannot be."""
+    """Tests that unwritable outputs are reported before the inputs are read, which would take longer; here the inputs
+    cannot be read."""
     before = snapshot()
     done = subprocess.run([CLEAVE, *arguments], stdin=subprocess.DEVNULL, capture_output=True,
                           timeout=60)
@@ -72,7 +73,7 @@ def check_places():
 
 
 def goes_on(*arguments):
-    """Whatever comes of it: another error, or none."""
+    """Tests that the command goes on, to another error or to none."""
     done = subprocess.run([CLEAVE, *arguments], stdin=subprocess.DEVNULL, capture_output=True,
                           timeout=60)
     if any(part in done.stderr for part in (b"expected another file", b"-o: ")):
@@ -80,7 +81,7 @@ def goes_on(*arguments):
 
 
 def check_names():
-    """One file by many names."""
+    """Tests one file with many names."""
     os.symlink("in.txt", "link.txt")
     os.symlink("in.txt", "chain.txt")
     os.link("in.txt", "hard.txt")

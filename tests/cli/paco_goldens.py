@@ -47,7 +47,7 @@ def planets_lost(info, snr, golden, width, height):
 
 
 def compare(case, mode, conv, out):
-    """What is wrong with the maps in `out`."""
+    """Returns what is wrong with the maps in `out`."""
     with open(os.path.join(case, "case.json"), encoding="ascii") as file:
         info = json.load(file)
     a0, b0 = (kit.npy_read(os.path.join(case, f"{conv}_{mode}_{k}.npy")) for k in "ab")
@@ -94,7 +94,7 @@ def compare(case, mode, conv, out):
 
 
 def check_beta_pictoris(out):
-    """The planet of the real cube."""
+    """Checks the planet of the real sequence."""
     snr = kit.npy_read(os.path.join(out, "snr.npy"))
     best = max((v, i) for i, v in enumerate(snr.values) if math.isfinite(v))
     at = divmod(best[1], snr.shape[1])

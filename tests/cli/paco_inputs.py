@@ -18,7 +18,8 @@ from paco_case import CLEAVE, PacoCase
 
 
 class Refuses(PacoCase):
-    """One line on stderr that names what is wrong, exit code 2, nothing written."""
+    """The command refuses the input: one line on stderr names what is wrong, the exit code is 2, and nothing is
+    written."""
 
     def refuse(self, expected, *arguments):
         before = sorted(os.listdir(self.folder))
@@ -106,7 +107,7 @@ class Refuses(PacoCase):
 
 
 class Warns(PacoCase):
-    """It goes on, and says what is suspicious."""
+    """The command continues, and reports what is suspicious."""
 
     def warn(self, expected, *arguments, **more):
         self.assertRegex(self.run_paco(*arguments, **more).stderr, expected)
@@ -147,7 +148,7 @@ class Warns(PacoCase):
 
 
 class Reads(PacoCase):
-    """The same numbers give the same maps, whatever holds them."""
+    """The same numbers give the same maps in every file format."""
 
     def test_cubes(self):
         shape, cube = self.sequence.shape, self.sequence.cube
@@ -201,7 +202,7 @@ class Reads(PacoCase):
                 bad("several columns of numbers", self.cube, self.path("t.fits"), self.psf)
             elif wanted:
                 self.assertEqual(self.maps(self.cube, self.path("t.fits"), self.psf), wanted)
-            else:  # a few ulp of the angles are no matter
+            else:  # a difference of a few ulp in the angles does not matter
                 said = self.run_paco(self.cube, self.path("t.fits"), self.psf).stderr
                 self.assertNotIn("radians", said)
                 self.assertIn(re.search("rotation [0-9.]* degrees", self.run_paco(
@@ -217,7 +218,7 @@ class Reads(PacoCase):
         want = self.maps(self.cube, self.angles, self.psf)
         psf = self.sequence.psf
         three = self.npy("3.npy", [3, 13, 13],
-                         [v + 1 for v in psf] + psf + [v - 1 for v in psf])  # median: the second
+                         [v + 1 for v in psf] + psf + [v - 1 for v in psf])  # the median is the second one
         self.assertEqual(self.maps(self.cube, self.angles, three), want)
         self.assertIn("3 images of the PSF", self.run_paco(self.cube, self.angles, three).stderr)
         kit.fits_write(self.path("p.fits"), [13, 13], psf)
@@ -226,7 +227,7 @@ class Reads(PacoCase):
     def test_units_do_not_change_the_signal_to_noise(self):
         self.run_paco(self.cube, self.angles, self.psf)
         want = kit.npy_read(self.path("out/snr.npy")).values
-        for unit in (2.0 ** -56, 2.0 ** 33):  # 1e-17, 1e10: exact, so the same bits
+        for unit in (2.0 ** -56, 2.0 ** 33):  # 1e-17 and 1e10 scale exactly, so the bits are the same
             scaled = self.npy("u.npy", self.sequence.shape, [v * unit for v in self.sequence.cube])
             self.run_paco(scaled, self.angles, self.psf)
             got = kit.npy_read(self.path("out/snr.npy")).values

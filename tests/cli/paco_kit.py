@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Helpers of the tests of `cleave paco`: reading and writing of files, choice of devices, made-up sequences. They need
-only Python's standard library."""
+"""Helpers of the tests of `cleave paco`: they read and write files, choose devices, and make synthetic sequences. They
+need only Python's standard library."""
 import array
 import ast
 import json
@@ -19,7 +19,7 @@ CODES = {"<f4": "f", "<f8": "d", "<i2": "h", "<u4": "I", "<i4": "i", "|b1": "b",
 
 
 class Grid:
-    """A shape and its numbers, last axis fastest."""
+    """A shape and its numbers; the last axis varies fastest."""
 
     def __init__(self, shape, values):
         self.shape, self.values = tuple(shape), values
@@ -47,7 +47,7 @@ def npy_read(path):
 
 
 def npy_write(path, shape, values, dtype="<f4"):
-    """`dtype` may begin with '>': the bytes are swapped."""
+    """Writes an NPY file. If `dtype` begins with '>', the bytes are swapped."""
     header = repr({"descr": dtype, "fortran_order": False, "shape": tuple(shape)})
     header += " " * (-(len(header) + 11) % 64) + "\n"
     with open(path, "wb") as file:
@@ -59,7 +59,8 @@ def npy_write(path, shape, values, dtype="<f4"):
 
 
 def fits_bytes(shape, values, bitpix=-32, cards=()):
-    """A FITS image; integers as (value - BZERO) / BSCALE of the cards."""
+    """Returns the bytes of a FITS image; integers are stored as (value - BZERO) / BSCALE, with the values of the
+    cards."""
     known = dict(cards)
     zero, scale = known.get("BZERO", 0), known.get("BSCALE", 1)
     lines = [("SIMPLE", True), ("BITPIX", bitpix), ("NAXIS", len(shape))]
@@ -88,7 +89,7 @@ def fits_write(path, *args, **more):
 
 
 def fits_table(names, columns, units):
-    """The bytes of a FITS file with a table of float64 columns, one unit each."""
+    """Returns the bytes of a FITS file with a table of float64 columns, each with its unit."""
     cards = [("XTENSION", "BINTABLE"), ("BITPIX", 8), ("NAXIS", 2), ("NAXIS1", 8 * len(names)),
              ("NAXIS2", len(columns[0])), ("PCOUNT", 0), ("GCOUNT", 1), ("TFIELDS", len(names))]
     for i, (name, unit) in enumerate(zip(names, units), 1):
@@ -106,7 +107,7 @@ def fits_table(names, columns, units):
 
 
 def fits_read(path):
-    """(cards, Grid) of the first image."""
+    """Returns (cards, Grid) of the first image."""
     with open(path, "rb") as file:
         data = file.read()
     assert len(data) % 2880 == 0, path
@@ -128,7 +129,7 @@ def fits_read(path):
 
 
 def environment(**variables):
-    """The caller's, without what a user may have set for the command."""
+    """Returns the caller's environment without the variables that a user may have set for the command."""
     own = {k: v for k, v in os.environ.items()
            if not (k.startswith("CLEAVE_") and not k.startswith("CLEAVE_TEST"))}
     if "CLEAVE_TEST_ICDS" in own:
@@ -140,8 +141,8 @@ def environment(**variables):
 
 
 def link_programs(source, target):
-    """Programs that drivers compiled, from one cache to another: names say what is in them. What a link is not made for
-    is compiled again."""
+    """Links compiled programs of drivers from one cache into another; their names say what is in them. A program for
+    which no link is made is compiled again."""
     for name in os.listdir(source):
         if name.endswith(".clb"):
             try:
@@ -153,7 +154,8 @@ def link_programs(source, target):
 
 
 def bring_programs(cache):
-    """Begins a cache with the programs that other tests compiled. Some drivers keep nothing themselves."""
+    """Starts a cache with the programs that other tests have compiled, because some drivers keep no programs
+    themselves."""
     shared = os.environ.get("CLEAVE_TEST_PROGRAMS")
     if shared:
         os.makedirs(os.path.join(cache, "programs"), mode=0o700, exist_ok=True)
@@ -162,16 +164,16 @@ def bring_programs(cache):
 
 
 def keep_programs(cache):
-    """Leaves what is new in a cache to other tests."""
+    """Leaves the new programs in a cache to other tests."""
     shared = os.environ.get("CLEAVE_TEST_PROGRAMS")
     if shared:
         link_programs(os.path.join(cache, "programs"), shared)
 
 
 def options_for(command, platform, cache):
-    """The options that choose a platform (pocl, intel or mesa) or the plain C path (reference). Prints what they
-    choose, as the tests in C do. Without a device of the platform the test is skipped, and fails where
-    $CLEAVE_TEST_PLATFORMS promises one."""
+    """Returns the options that choose a platform (pocl, intel or mesa) or the plain C path (reference), and prints the
+    choice, as the tests in C do. Without a device of the platform the test is skipped, or fails if
+    $CLEAVE_TEST_PLATFORMS names that platform."""
     if platform == "reference":
         print("device: plain C [reference]", flush=True)
         return ["--mode", "reference"]
@@ -189,13 +191,14 @@ def options_for(command, platform, cache):
     return testdata.skip(f"no OpenCL device of {platform}")
 
 
-# The maps as they are: no search for the star, no frame left out or weighed, nothing filled in, S/N = b / sqrt(a).
+# Maps without preparation: no search for the star, no frame left out or weighted, nothing filled in, S/N = b / sqrt(a).
 AS_IT_IS = ["--center", "middle", "--reject-frames", "none", "--frame-weights", "none", "--nan", "mask", "--snr", "raw",
             "--no-subtract"]
 
 
 class Sequence:
-    """A halo, noise that neighbours share, a turning field. Not square unless asked for."""
+    """A halo, noise that neighbouring pixels share, and a rotating field. The frames are not square unless you ask for
+    it."""
 
     def __init__(self, frames=8, height=21, width=24, turn=50.0, psf_size=13, seed=3):
         rng = random.Random(seed)
@@ -219,7 +222,7 @@ class Sequence:
         return (self.frames, self.height, self.width)
 
     def write(self, folder):
-        """Three NPY files; their paths."""
+        """Writes three NPY files and returns their paths."""
         paths = [os.path.join(folder, name) for name in ("cube.npy", "angles.npy", "psf.npy")]
         npy_write(paths[0], self.shape, self.cube)
         npy_write(paths[1], [self.frames], self.angles, "<f8")
@@ -228,14 +231,15 @@ class Sequence:
 
 
 def processor_seconds(process):
-    """The processor time that it has used. It tells what a process has come to, however busy the machine is."""
+    """Returns the processor time that the process has used, which shows its progress however busy the machine is."""
     with open(f"/proc/{process.pid}/stat", encoding="ascii") as file:
         fields = file.read().rsplit(")", maxsplit=1)[1].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def catches_interrupts(process):
-    """Whether it has its handler: drivers are loaded before, which takes seconds on a busy machine."""
+    """Returns whether the process has installed its signal handler. Before that it loads drivers, which takes seconds
+    on a busy machine."""
     with open(f"/proc/{process.pid}/status", encoding="ascii") as file:
         caught = next(line for line in file if line.startswith("SigCgt:"))
     return bool(int(caught.split()[1], 16) >> (signal.SIGINT - 1) & 1)

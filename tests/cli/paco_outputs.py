@@ -25,7 +25,7 @@ OUTPUTS = {"detections.csv", "frames.csv", "frames.png", "snr.png", "report.json
 
 
 class Together(PacoCase):
-    """--wavelengths: the channels of a cube as one."""
+    """--wavelengths: all channels of a cube are searched together."""
 
     def setUp(self):
         super().setUp()
@@ -97,7 +97,7 @@ class Together(PacoCase):
 
 
 class Writes(PacoCase):
-    """Names, cards, tables and pictures that scripts rely on."""
+    """The command writes names, cards, tables and pictures on which scripts rely."""
 
     def golden(self, *options, out="out"):
         case = testdata.path_of("paco/syn50")
@@ -175,14 +175,14 @@ class Writes(PacoCase):
             self.run_paco(self.cube, self.angles, self.psf, "--format", "fits", *options)
             header, flux = kit.fits_read(self.path("out/flux.fits"))
             return max(v for v in flux.values if v == v), float(header["FWHM"])
-        sigma2 = 1.75  # of the sequence's PSF, which has a peak of 1
+        sigma2 = 1.75  # flux of the sequence's PSF, which has a peak of 1
         plain, width = flux_and_width()
         self.assertAlmostEqual(width, math.sqrt(8 * math.log(2) * sigma2), delta=1e-4)
         for norm, divisor, error in (("peak", 1, 1e-6), ("sum", sum(self.sequence.psf), 1e-6),
                                      ("aperture", math.pi * sigma2, 0.03)):  # half of a Gaussian
             self.assertAlmostEqual(flux_and_width("--psf-norm", norm)[0] / (plain * divisor), 1,
                                    delta=error)
-        half = flux_and_width("--psf-norm", "aperture", "--fwhm", "100")[0]  # all of it
+        half = flux_and_width("--psf-norm", "aperture", "--fwhm", "100")[0]  # the whole Gaussian
         self.assertAlmostEqual(half / (plain * sum(self.sequence.psf)), 1, delta=1e-6)
 
     def test_fits_and_npy_hold_the_same(self):
@@ -249,10 +249,12 @@ class Writes(PacoCase):
 
 
 class Prepares(PacoCase):
-    """The star, frames and pixels; companions measured. What the numbers are is tested in Python."""
+    """The command prepares sequences: star, frames, pixels, and measured companions. The tests in Python check the
+    numbers."""
 
     def companions(self, *options, frames=50, side=50, **more):
-        """The first frames of a sequence, or only a square around the star; one frame and one pixel are spoilt."""
+        """Writes the first frames of a sequence, or only a square around the star, with one bad frame and one bad
+        pixel."""
         case = testdata.path_of("paco/syn50")
         cube, angles = (kit.npy_read(os.path.join(case, f"{n}.npy")) for n in ("cube", "angles"))
         edge, area = (50 - side) // 2, side * side
@@ -306,7 +308,7 @@ class Prepares(PacoCase):
         with open(self.path("out/contrast.csv"), encoding="ascii") as file:
             rows = [{key: float(value) for key, value in row.items()} for row in csv.DictReader(file)]
         self.assertEqual([row["distance"] for row in rows], [12])
-        for row in rows: # vip-hci's columns, and more
+        for row in rows: # vip-hci's columns, and further ones
             self.assertAlmostEqual(row["distance_arcsec"], 0.02 * row["distance"])
             self.assertAlmostEqual(row["sensitivity_student"], row["flux"] / 1000, delta=1e-8)
             self.assertAlmostEqual(row["delta_mag"], -2.5 * math.log10(row["flux"] / 1000), delta=1e-6)
@@ -370,7 +372,7 @@ class Stops(PacoCase):
         long = kit.Sequence(frames=30, height=80, width=80, turn=90)
         files = long.write(self.folder)
         before = sorted(os.listdir(self.folder))
-        # without drivers, whose compilers have handlers of their own that come before the command's
+        # without drivers, whose compilers install handlers that run before the command's
         environment = kit.environment(OCL_ICD_VENDORS=self.path("no-drivers"))
         with subprocess.Popen([CLEAVE, "paco", *files, "-o", self.path("out"), "--mode",
                                "reference", "--radius", "6"], env=environment, stdout=subprocess.PIPE,
@@ -378,7 +380,7 @@ class Stops(PacoCase):
             until = time.monotonic() + 240
             while time.monotonic() < until and process.poll() is None and kit.processor_seconds(process) < 1.5:
                 time.sleep(0.01)
-            self.assertTrue(kit.catches_interrupts(process))  # it is at work, which takes minutes
+            self.assertTrue(kit.catches_interrupts(process))  # the command is at work, which takes minutes
             process.send_signal(signal.SIGINT)
             process.communicate(timeout=60)
             self.assertEqual(process.returncode, 130)

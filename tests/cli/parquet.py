@@ -6,7 +6,7 @@ KINDS = {1: ("i", 4), 2: ("q", 8), 4: ("f", 4), 5: ("d", 8)}  # INT32, INT64, FL
 
 
 class Thrift:
-    """Values of Thrift's compact protocol; a struct becomes a dictionary by field number."""
+    """Reads values of Thrift's compact protocol; a struct becomes a dictionary by field number."""
 
     def __init__(self, data, at=0):
         self.data, self.at = data, at
@@ -51,7 +51,7 @@ class Thrift:
 
 
 def read(path):
-    """The rows as dictionaries."""
+    """Returns the rows as dictionaries."""
     with open(path, "rb") as file:
         data = file.read()
     assert data[:4] == data[-4:] == b"PAR1"

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Tests faults of one of several ranks: it stops for a while, it has no OpenCL, it finds no input, it is killed, or its
+"""Tests faults of one of several ranks: the rank stops for a while, has no OpenCL, finds no input, is killed, or its
 disk is full. Also tests which devices a rank uses, the variables that srun sets, and ranks without work.
 
 usage: rank_faults.py CLEAVE [--all] [FAULT...]
@@ -30,8 +30,8 @@ SEARCH = ["search", "many.npy", "--queries", "queries.npy", "--top", "5", "-o", 
 
 
 def outputs():
-    """What lies in `out`, without the temporary files of a rank that MPICH's launcher killed: a later run would remove
-    them, once they are old."""
+    """Lists the files in `out`, without the temporary files of a rank that MPICH's launcher killed: a later run would
+    remove these once they are old."""
     for name in os.listdir("out"):
         if name.endswith(".cleave-part"):
             os.remove(os.path.join("out", name))
@@ -39,7 +39,8 @@ def outputs():
 
 
 def check_stopped(name):
-    """The others go on without the rank, wait for it in the end, and the bytes are the same."""
+    """Tests that the other ranks continue without the stopped rank and wait for it at the end, and that the bytes are
+    the same."""
     wanted = kit.local("stop")
     kit.fresh("out")
     job = mpi.Job(name, 3, *kit.line_of("stop", "out"))
@@ -57,14 +58,15 @@ def check_stopped(name):
 
 
 def check_killed(name):
-    """The job ends with an error and without outputs, and --resume goes on with the same bytes."""
+    """Tests that the job ends with an error and without outputs, and that --resume continues and writes the same
+    bytes."""
     kit.fresh("out")
     kit.run(*STARS)
     wanted, journal = kit.files_in("out"), "out/stars.fits.journal"
     kit.fresh("out")
     job = mpi.Job(name, 2, *STARS)
 
-    def has_grown():  # beyond its head, of some hundred bytes, by the first stars
+    def has_grown():  # larger than the header of some hundred bytes, so that it holds the first stars
         return os.path.exists(journal) and os.path.getsize(journal) > 5000
 
     victim = job.signal(1, signal.SIGKILL, has_grown)
@@ -81,7 +83,7 @@ def check_killed(name):
 
 
 def check_full_disk(name):
-    """Rank 0, which writes, finds no room: the usual message and exit code, and nothing is left."""
+    """Tests that rank 0, which writes, reports a full disk by the usual message and exit code, and leaves no file."""
     os.makedirs("out", exist_ok=True)
     if os.geteuid() != 0 or subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64K", "none", "out"], check=False,
                                            capture_output=True).returncode != 0:
@@ -105,11 +107,11 @@ def scores():
 
 
 def check_without_opencl(name):
-    """It computes in plain C beside the others, and says so with --verbose."""
+    """Tests that a rank without OpenCL computes in plain C beside the others, and reports this with --verbose."""
     kit.fresh("out")
     kit.run(*SEARCH, *kit.QUIET)
     wanted, parts = scores(), ("rank 2:   mode reference", "rank 2:   search: the plain C path")
-    for _ in range(3):  # on a busy machine, the others may take all of the work before this rank has begun
+    for _ in range(3):  # on a busy machine, the other ranks may take all of the work before this rank has started
         kit.fresh("out")
         done = kit.run(*SEARCH, "-v", env=ENVIRONMENT,
                        before=[*mpi.launcher(name, 3), *mpi.as_rank(2, "export OCL_ICD_VENDORS=/nowhere")])
@@ -131,7 +133,7 @@ def usable_devices():
 
 
 def check_devices(name):
-    """Each rank takes a device of its own, in turn."""
+    """Tests that each rank takes a device of its own, in turn."""
     usable = usable_devices()
     kit.fresh("out")
     done = kit.run(*SEARCH, "-v", "--device", ",".join(usable), "--devices-per-rank", "1", env=ENVIRONMENT,
@@ -147,7 +149,7 @@ def check_devices(name):
 
 
 def check_refusals(name):
-    """A rank that finds no input; a plugin that is not there; shards under MPI."""
+    """Tests a rank that finds no input, a plugin that is missing, and shards under MPI."""
     line = kit.line_of("classify", "out")
     os.makedirs("elsewhere/out", exist_ok=True)
     for what, part, arguments, before, environment in (
@@ -165,8 +167,8 @@ def check_refusals(name):
 
 
 def check_slurm(name):
-    """What srun says of its tasks: with PMI but without the variables of mpirun; and without PMI, where each task would
-    do all the work."""
+    """Tests the variables that srun sets: with PMI but without the variables of mpirun; and without PMI, where each
+    task would do all the work."""
     line, wanted = kit.line_of("search", "out"), kit.local("search")
     alone = {word: text for word, text in os.environ.items() if not word.startswith(("SLURM_", "PMI", "OMPI_COMM"))}
     step = {**alone, "SLURM_STEP_NUM_TASKS": "3"}
@@ -196,7 +198,8 @@ def check_slurm(name):
 
 
 def check_odd(name):
-    """More ranks than units; another output of a rank that does not write; an output that nobody can write."""
+    """Tests more ranks than units, another output for a rank that does not write, and an output that no rank can
+    write."""
     stars = [word for word in STARS if word not in ("--save-every", "2", "--resume")]
     stars[stars.index("--targets") + 1] = "39600000000000,39600000000001"
     kit.fresh("out")

@@ -39,7 +39,7 @@ def launcher(name):
 
 
 def count_packets(what, said):
-    """The ranks have to have spoken over the network, and it has to have lost some of what they said."""
+    """Checks that the ranks have communicated over the network, and that it has lost some of their packets."""
     found = re.search(r"(\d+) packets, (\d+) of them lost", said)
     if not found or int(found[1]) < 100 or (NETWORK[-1] != "0" and int(found[2]) == 0):
         kit.wrong(f"{what}: the network of the test carried {found and found[0]}")
@@ -54,7 +54,7 @@ def check_bytes(name, case):
 
 
 def check_efficiency(name, units, speeds, least, turns=2):
-    """The better of two turns counts: one lost packet delays a short run by a fifth of a second."""
+    """Takes the better of two turns, because one lost packet delays a short run by a fifth of a second."""
     program = os.path.join(os.path.dirname(mpi.CLEAVE), "sleepers")
     done = subprocess.run([*launcher(name), program, units, "20", speeds], capture_output=True, timeout=120, text=True,
                           stdin=subprocess.DEVNULL, check=False)
@@ -70,8 +70,8 @@ def check_efficiency(name, units, speeds, least, turns=2):
 
 
 def check_killed():
-    """The kernel removes what a killed network has started: processes in two of its namespaces."""
-    marks = [f"8{os.getpid()}.{i}" for i in (1, 2)]  # seconds of sleep, which no one else uses
+    """Tests that the kernel removes what a killed network has started: processes in two of its namespaces."""
+    marks = [f"8{os.getpid()}.{i}" for i in (1, 2)]  # a duration of sleep that no other process uses
 
     def living():
         found = set()

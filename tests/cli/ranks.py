@@ -25,7 +25,7 @@ def check_case(case, name, ranks):
 
 
 def check_alone():
-    """The command neither needs nor loads MPI, and one rank or none does not either."""
+    """Tests that the command neither needs nor loads MPI, and that a single rank does not, either."""
     library = os.path.join(os.path.dirname(CLEAVE), "../lib/libcleave.so")
     files = [CLEAVE, *filter(os.path.exists, [library])]
     needed = subprocess.run(["ldd", *files], capture_output=True, text=True, check=True).stdout
@@ -36,7 +36,7 @@ def check_alone():
 
 
 def check_other(name):
-    """A command that cannot share its work is done by rank 0."""
+    """Tests that rank 0 runs a command that cannot share its work."""
     line = ["link", "spots.csv", "--search", "3", "-o", "out/tracks.csv", "-q"]
     kit.fresh("out")
     kit.run(*line)
@@ -46,7 +46,8 @@ def check_other(name):
 
 
 def check_efficiency(name):
-    """1,000 units that sleep 20 ms on 8 ranks. On a quiet machine it is 0.97 to 0.99 (docs/clusters.md)."""
+    """Measures 1,000 units that sleep 20 ms on 8 ranks. On a quiet machine the efficiency is 0.97 to 0.99
+    (docs/clusters.md)."""
     program = os.path.join(os.path.dirname(CLEAVE), "sleepers")
     cases = [("1", 0.8), ("1,2,4,8", 0.6)]
     for speeds, least in cases if ALL else cases[:1] if name == "openmpi" else cases[1:]:

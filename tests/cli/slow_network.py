@@ -37,7 +37,7 @@ def ip(*words):
 
 
 def open_tun(namespace, number):
-    """A device of the namespace whose packets this process gets."""
+    """Opens a device of the namespace whose packets this process receives."""
     device = os.open("/dev/net/tun", os.O_RDWR)
     name = f"tun{number}"
     fcntl.ioctl(device, TUNSETIFF, struct.pack("16sH22x", name.encode(), IFF_TUN | IFF_NO_PI))
@@ -49,7 +49,7 @@ def open_tun(namespace, number):
 
 
 def forward(devices, delay, loss, counts, stop):
-    """Brings each packet to the device of its address, `delay` seconds later, unless it gets lost."""
+    """Delivers each packet to the device of its address after `delay` seconds, unless the packet is lost."""
     chance, waiting, number = random.Random(1), [], 0
     while not stop.is_set():
         rest = min(0.05, max(waiting[0][0] - time.monotonic(), 0)) if waiting else 0.05
@@ -72,8 +72,8 @@ def forward(devices, delay, loss, counts, stop):
 
 
 def isolate():
-    """Starts this program again as the first process of new namespaces, with root's rights in them. `unshare` ends it
-    when it ends itself, and so does this process."""
+    """Replaces this process by `unshare`, which starts this program again as the first process of new namespaces, with
+    root's rights in them, and kills it when it ends itself."""
     user = [] if os.geteuid() == 0 else ["--user", "--map-root-user"]
     unshare = ["unshare", *user, "--mount", "--net", "--pid", "--fork", "--kill-child", "--mount-proc"]
     os.execvp("unshare", [*unshare, sys.executable, os.path.abspath(__file__), "--isolated", *sys.argv[1:]])
@@ -84,7 +84,7 @@ def main():
         isolate()
     delay, loss, command = float(sys.argv[2]) / 1e3, float(sys.argv[3]) / 100, sys.argv[4:]
     counts, stop = [0, 0], threading.Event()
-    subprocess.run(["mount", "-t", "tmpfs", "none", "/run"], check=True)  # names of namespaces, seen only here
+    subprocess.run(["mount", "-t", "tmpfs", "none", "/run"], check=True)  # these names are visible only here
     with tempfile.TemporaryDirectory(dir="/run") as folder:
         agent = os.path.join(folder, "agent")
         with open(agent, "w", encoding="ascii") as file:
