@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Measures whether `cleave specfit` keeps its promises, on made-up stars with a seed that the caller may choose.
+"""Measures whether `cleave specfit` keeps its promises, on synthetic stars with a seed that you may choose.
 
 usage: specfit_acceptance.py CLEAVE [STARS [SEED]]
-STARS (12) of each kind; hundreds make the long form. Every figure is printed. Pulls of velocity and parameters, from
-text, SDSS's tables and log-lambda images; the same with 1 to 5 cosmic rays in each spectrum; flux in units from 1e-25
-to 1e+25; devices against plain C; errors of 1, 3 and 12 exposures."""
+STARS: number of stars of each kind (12); use hundreds for a long test. Every figure is printed. Pulls of velocity and
+parameters, from text, SDSS's tables and log-lambda images; the same with 1 to 5 cosmic rays in each spectrum; flux in
+units from 1e-25 to 1e+25; devices against plain C; errors of 1, 3 and 12 exposures."""
 import csv
 import math
 import os
@@ -28,7 +28,7 @@ def expect(what, condition):
 
 
 class Stars:
-    """Spectra of stars inside of the library's range, S/N 30 to 90."""
+    """Spectra of stars inside the library's range, S/N 30 to 90."""
 
     def __init__(self, lines, count, seed):
         dice = random.Random(seed)
@@ -82,7 +82,7 @@ class Tool:
 
 
 def pulls(what, stars, rows):
-    """Mean and spread of (value - truth) / error; chi-square of a pixel."""
+    """Returns mean and spread of (value - truth) / error, and chi-square per pixel."""
     n, told = len(rows), []
     for column in COLUMNS:
         x = [(float(r[column]) - s[0][column]) / float(r[column + "_ERR"]) for s, r in zip(stars.stars, rows)]
@@ -109,7 +109,7 @@ def with_cosmics(stars, seed):
 
 
 def close(what, one, two, columns, allowed):
-    """Largest relative difference."""
+    """Returns the largest relative difference."""
     worst = max(abs(float(a[c]) - float(b[c])) / max(abs(float(b[c])), 1e-3) for a, b in zip(one, two) for c in columns)
     print(f"{what}: within {worst:.1e}")
     expect(f"{what}: differ by {worst}", worst <= allowed)

@@ -3,10 +3,10 @@
 """Tests that a bad fibre or a missing part of a file does not affect the other stars of `cleave specfit`.
 
 usage: specfit_damage.py CLEAVE
-NaN, infinity, no weight, all flagged, all zero, a median below zero, zero rows of the resolution matrix:
-the row is there with its warning, and the stars beside it have the numbers that they have in the sound
-file, to the last digit. Missing arms, masks, scores and matrices are told or left out; a file that is cut
-short anywhere is refused, not half read."""
+The faults are NaN, infinity, no weight, all pixels flagged, all zero, a median below zero, and zero rows of the
+resolution matrix. The star has a row with a warning, and the other stars have exactly the numbers that they have in the
+undamaged file. Missing arms, masks, scores and matrices are reported or left out. A file that is truncated at any place
+is refused, not half read."""
 import csv
 import math
 import os
@@ -60,7 +60,7 @@ def fill(hdus, arms, what, row, value):
 
 
 def damaged(hdus):
-    """What is done to star `row`, and whether anything is left to fit."""
+    """Damages star `row`, and returns whether anything is left to fit."""
     fill(hdus, "BRZ", "FLUX", 0, NAN)
     fill(hdus, "BRZ", "IVAR", 1, 0.0)
     fill(hdus, "BRZ", "IVAR", 2, INF)

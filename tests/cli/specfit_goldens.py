@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Compares the fits of `cleave specfit` to made-up coadds with the best known optima.
+"""Compares the fits that `cleave specfit` makes of synthetic coadds with the best known optima.
 
 usage: specfit_goldens.py CLEAVE PLATFORM
 PLATFORM: pocl, intel, mesa, or reference. File a is fitted without, file b with resolution matrices. -2 log

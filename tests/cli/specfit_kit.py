@@ -13,7 +13,7 @@ def padded(data, fill):
 
 
 class Hdu:
-    """Cards in order, and the bytes of the data."""
+    """The cards in order, and the bytes of the data."""
 
     def __init__(self, cards, data=b""):
         self.cards, self.data = cards, data
@@ -70,7 +70,7 @@ class Hdu:
     # ---- images
 
     def values(self, row):
-        """The numbers of one image of the first axis (float32 or int32)."""
+        """Returns the numbers of one row of an image (float32 or int32)."""
         n = 1
         for axis in self.axes[:-1]:
             n *= axis
@@ -89,7 +89,7 @@ class Hdu:
 
 
 def bytes_of(path):
-    """The bytes of a file, unpacked where its name ends in .gz."""
+    """Returns the bytes of a file, uncompressed if its name ends in .gz."""
     with (gzip.open if path.endswith(".gz") else open)(path, "rb") as file:
         return file.read()
 
@@ -123,7 +123,7 @@ def write(path, hdus):
 
 
 def table(name, columns, rows):
-    """columns: [(name, form, unit or None)]; rows: tuples."""
+    """Returns a table; columns: [(name, form, unit or None)]; rows: tuples."""
     width = sum(int(form[:-1] or 1) * SIZES[form[-1]] for _, form, _ in columns)
     hdu = Hdu([])
     hdu.set("XTENSION", "BINTABLE")
@@ -146,7 +146,7 @@ def table(name, columns, rows):
 
 
 def with_column(hdu, name, form, values):
-    """The table with one more column at its end."""
+    """Returns the table with a further column at its end."""
     old = [(c, about[0], about[1]) for c, about in hdu.columns.items()]
     new = table(hdu.name, old + [(name, form, None)], [])
     new.set("NAXIS2", hdu.axes[1])

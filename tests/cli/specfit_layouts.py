@@ -3,9 +3,9 @@
 """Tests that `cleave specfit` reads spectra correctly whose layouts and units are easily misread.
 
 usage: specfit_layouts.py CLEAVE
-Bad pixels of APOGEE's masks, of ECSV's truth values and of its masked cells are left out; every unit of length is
-understood. Magnitudes, SDSS's spPlate- files and wrong numbers are refused in one line. A mask that leaves out most
-pixels is told."""
+Bad pixels are left out: those of APOGEE's masks, of ECSV's truth values and of ECSV's masked cells. Every unit of
+length is understood. Magnitudes, SDSS's spPlate- files and wrong numbers are refused in one line. The command warns
+about a mask that leaves out most pixels."""
 import math
 import os
 import struct
@@ -60,7 +60,7 @@ class Layouts:
     def images(self, want):
         axis = [("CRVAL1", math.log10(self.wave[0])), ("CRPIX1", 1.0), ("CDELT1", self.log_step),
                 ("CTYPE1", "LOG-LINEAR")]
-        bits = [(1 << 3) * m + (1 << 12) * (k % 7 == 0) for k, m in enumerate(self.mask)]  # UNFIXABLE; a sky line
+        bits = [(1 << 3) * m + (1 << 12) * (k % 7 == 0) for k, m in enumerate(self.mask)]  # UNFIXABLE, and a sky line
         star = [readers.image(axis, self.spoilt, "x"), readers.image(axis, self.error, "x"),
                 readers.image(axis, bits, "x")]
         for hdu in star:

@@ -1,12 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Tests the converter of libraries of rvspecfit, with a network and a regular grid that rvspecfit itself wrote.
+"""Tests the converter of libraries of rvspecfit with a network and a regular grid, both written by rvspecfit.
 
 usage: specfit_library.py CLEAVE CONVERTER PEERS
-Needs a Python with rvspecfit, astropy and torch ($CLEAVE_RVSPECFIT_PYTHON, else this one). The network comes back
-as the numbers that went in. Of the grid, written by rvspecfit's own writer: its templates are those that
-rvspecfit makes of it, one node missing; stars made of them are found, and rvspecfit's chi-square at what
-was found is what `cleave specfit` says."""
+Needs a Python with rvspecfit, astropy and torch ($CLEAVE_RVSPECFIT_PYTHON, else this one). The network has the same
+numbers after the conversion. The grid lacks one node; its templates are those that rvspecfit makes. Stars made of these
+templates are found, and rvspecfit's chi-square at the optimum equals that of `cleave specfit`."""
 import contextlib
 import csv
 import io
@@ -19,14 +18,14 @@ import tempfile
 import specfit_templates
 import testdata
 
-# as many of each: rvspecfit 0.9 cannot write others with a recent numpy
+# the same number of each: rvspecfit 0.9 cannot write others with a recent NumPy
 TEFF, LOGG, FEH, ALPHA = [4500, 5000, 5600, 6300], [2, 3, 4, 5], [-2, -1, -0.5, 0], [0, 0.1, 0.2, 0.4]
 STARS = [(120.0, 5300.0, 3.6, -0.7, 0.15), (-75.0, 4700.0, 2.4, -1.4, 0.3),
          (15.0, 6100.0, 4.3, -0.3, 0.1)]
 
 
 def interpreter():
-    """A Python that knows rvspecfit, or None."""
+    """Returns a Python that has rvspecfit, or None."""
     for python in (os.environ.get("CLEAVE_RVSPECFIT_PYTHON"), sys.executable):
         if python and subprocess.run([python, "-c", "import rvspecfit, astropy, h5py, torch"],
                                      capture_output=True).returncode == 0:
@@ -38,8 +37,8 @@ def interpreter():
 
 
 def make_grid(work, arm):
-    """Spectra of the reference's network at the nodes, as rvspecfit's tools leave them; their grid and
-    start templates by rvspecfit."""
+    """Makes spectra of the reference's network at the nodes in the form of rvspecfit's tools; rvspecfit makes their
+    grid and start templates."""
     import numpy as np
     from rvspecfit import make_ccf, make_nd, serializer
     folder = os.path.join(testdata.path_of("specfit/lib"), arm)
@@ -48,7 +47,7 @@ def make_grid(work, arm):
         return np.load(os.path.join(folder, name + ".npy"))
 
     nodes = np.array(np.meshgrid(TEFF, LOGG, FEH, ALPHA, indexing="ij"), float).reshape(4, -1)
-    nodes = nodes[:, 1:]  # the first one is missing
+    nodes = nodes[:, 1:]  # the first node is missing
     x = nodes.T.copy()
     x[:, 0] = np.log10(x[:, 0])
     h = ((x - load("mean")) / load("std")).astype(np.float32)
@@ -73,7 +72,7 @@ def make_grid(work, arm):
 
 
 def template(ours, arm, parameters):
-    """Of the converted library, by the formula that it promises."""
+    """Returns a template of the converted library by the formula in its documentation."""
     import numpy as np
 
     def load(name):
@@ -95,7 +94,7 @@ def template(ours, arm, parameters):
 
 
 def write_coadd(path, config):
-    """Stars of the grid, S/N 60, two arms."""
+    """Writes stars of the grid with two arms and S/N 60."""
     import numpy as np
     from astropy.io import fits
     from astropy.table import Table
@@ -122,7 +121,7 @@ def write_coadd(path, config):
 
 
 def value_of(config, coadd, row):
-    """What rvspecfit says of the point that we found: its L2."""
+    """Returns the L2 that rvspecfit computes at the optimum that Cleave found."""
     from astropy.io import fits
     from rvspecfit import spec_fit
     from rvspecfit.desi import desi_fit
@@ -162,7 +161,7 @@ def grid_is_the_same(cleave, converter, folder):
                 wrong.append(f"{arm} at {p}: templates differ by {off}")
     coadd, out = os.path.join(folder, "coadd.fits"), os.path.join(folder, "out.csv")
     write_coadd(coadd, config)
-    for mode in (["--mode", "reference"], []):  # plain C, and whatever device is here
+    for mode in (["--mode", "reference"], []):  # plain C, and any device of this machine
         subprocess.run([cleave, "specfit", coadd, "--library", ours, "-o", out, "-q", *mode],
                        check=True)
         with open(out, encoding="ascii") as file:
@@ -181,7 +180,7 @@ def grid_is_the_same(cleave, converter, folder):
 
 
 def network_comes_back(converter, peers, folder):
-    """Ours, written in rvspecfit's formats by rvspecfit's writers, and back."""
+    """Tests our network after it was written in rvspecfit's formats by rvspecfit's writers and converted back."""
     import numpy as np
     sys.path.insert(0, peers)
     import specfit_rvspecfit
@@ -197,7 +196,7 @@ def network_comes_back(converter, peers, folder):
         for name in names:
             here, there = os.path.join(path, name), os.path.join(
                 ours, os.path.relpath(path, source), name)
-            if name == "ccf_vsinis.npy":  # the way there does not keep them
+            if name == "ccf_vsinis.npy":  # the conversion to rvspecfit does not keep them
                 continue
             if name.endswith(".npy") and not np.allclose(np.load(here), np.load(there), rtol=1e-12,
                                                          atol=0):
@@ -213,7 +212,7 @@ def network_comes_back(converter, peers, folder):
 
 
 def builder_is_the_same(cleave, folder):
-    """The same models in PHOENIX's layout: ln flux, rows, grid and start templates of both."""
+    """Tests that both builders make the same of models in PHOENIX's layout: ln flux, rows, grid and start templates."""
     import numpy as np
     from rvspecfit import make_ccf, make_interpol, read_grid, serializer
     made = specfit_templates

@@ -13,7 +13,7 @@ MIDDLE = [0.5 * (a[0] + a[1]) for a in AXES]
 
 
 def save(path, code, shape, numbers):
-    """A .npy file of little-endian numbers."""
+    """Writes a .npy file of little-endian numbers."""
     head = "{'descr': '<%s', 'fortran_order': False, 'shape': (%s), }" % (
         {"d": "f8", "f": "f4", "i": "i4"}[code], "".join(f"{n}, " for n in shape))
     head += " " * (-(len(head) + 11) % 64) + "\n"
@@ -23,7 +23,7 @@ def save(path, code, shape, numbers):
 
 
 class Lines:
-    """Lines of an arm: place and width in Angstrom, depth in the middle of the axes, slopes along them."""
+    """The lines of an arm: position and width in Angstrom, depth in the middle of the axes, slopes along the axes."""
 
     def __init__(self, first, last, count, seed, width=2.0):
         dice = random.Random(seed)
@@ -52,7 +52,7 @@ def grid(first, last, points):
 
 
 def write_library(folder, arms):
-    """arms: {name: (first, last, points, Lines)}."""
+    """Writes a library; arms: {name: (first, last, points, Lines)}."""
     described, starts = {}, []
     for t in (4500.0, 5500.0, 6500.0):
         for g in (2.5, 4.5):
@@ -81,7 +81,8 @@ def write_library(folder, arms):
 
 
 def star(wave, lines, velocity, q, signal, seed):
-    """Flux and error: the star at that velocity, a slope, Gaussian noise of 1 / signal. q: log10 teff, logg, ..."""
+    """Returns flux and error of the star q (log10 teff, logg, ...) at a velocity, with a slope and Gaussian noise of 1
+    / signal."""
     stretch = math.sqrt((1 + velocity / LIGHT) / (1 - velocity / LIGHT))
     dice, out = random.Random(seed), []
     middle = wave[len(wave) // 2]

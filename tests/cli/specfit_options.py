@@ -3,8 +3,8 @@
 """Tests the options of `cleave specfit`, and its errors for wrong calls and unusable inputs.
 
 usage: specfit_options.py CLEAVE
-A wrong call ends with exit code 2 and names the mistake; no output is left behind by a run that failed; a
-file without wanted rows gives a table without rows; FITS and CSV, pictures and models are complete."""
+A wrong call ends with exit code 2 and a message that names the mistake. A run that fails leaves no output. A file
+without selected rows gives a table without rows. FITS, CSV, pictures and models are complete."""
 import csv
 import os
 import signal
@@ -22,7 +22,7 @@ def run(cleave, *arguments):
 
 
 def blocks(path):
-    """EXTNAME and NAXISn of every HDU: the file's structure, read by its headers alone."""
+    """Returns EXTNAME and NAXISn of every HDU, read from the headers alone."""
     with open(path, "rb") as file:
         data = file.read()
     at, found = 0, []
@@ -108,10 +108,10 @@ def velocities(path):
 
 
 def settings_and_options(cleave, folder):
-    """An option wins over the settings; a range of velocities is kept."""
+    """Tests that an option overrides the settings, and that the range of velocities is respected."""
     coadd = testdata.path_of("specfit/data/coadd-synth-a.fits.gz")
     base = [coadd, "--mode", "reference", "-q", "--library", testdata.path_of("specfit/lib"),
-            "--targets", "39600000000001"]  # at 812 km/s
+            "--targets", "39600000000001"]  # velocity of 812 km/s
     path = lambda name: os.path.join(folder, name)
     wrong = []
     with open(path("narrow.yaml"), "w", encoding="ascii") as file:
@@ -135,7 +135,8 @@ def settings_and_options(cleave, folder):
 
 
 def killed_run(cleave, folder):
-    """Killed at once, after a while, or asked to end: the old table is there, or the new one."""
+    """Tests runs that are killed at once, killed later, or asked to end: the table is the old one or the complete new
+    one."""
     coadd = testdata.path_of("specfit/data/coadd-synth-a.fits.gz")
     out, wrong = os.path.join(folder, "kept.csv"), []
     for signal_number, wait in ((signal.SIGKILL, 0.05), (signal.SIGKILL, 0.5), (signal.SIGTERM, 0.5)):

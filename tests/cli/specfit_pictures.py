@@ -16,7 +16,7 @@ import testdata
 
 CLEAVE, FONT = sys.argv[1:3]
 INK, DATA = bytes((40, 40, 40)), bytes((120, 120, 120))
-BOTTOM = 30 + 190  # of the panel of the flux, in the picture
+BOTTOM = 30 + 190  # position in the picture of the panel of the flux
 STAR = ["flux (1e-17 erg / s / cm2 / Angstrom)", "(flux - model) / error", "wavelength (Angstrom)"]
 MARKED = STAR + ["39600000000004", "chi2/n", "km/s", "H gamma", "H beta", "H alpha", "Ca II", "4500", "6200", "9100"]
 SUMMARY = ["radial velocity (km/s)", "log10 of the velocity's error in km/s", "effective temperature (K)",
@@ -24,7 +24,7 @@ SUMMARY = ["radial velocity (km/s)", "log10 of the velocity's error in km/s", "e
 
 
 def unfilter(kind, line, above):
-    """One row of a PNG of three bytes a pixel."""
+    """Returns one row of a PNG of three bytes per pixel."""
     for i in range(len(line) if kind else 0):
         left, up = line[i - 3] if i > 2 else 0, above[i]
         corner = above[i - 3] if i > 2 else 0
@@ -35,7 +35,7 @@ def unfilter(kind, line, above):
 
 
 def ink_of(path, ink=INK):
-    """Rows of one byte for each pixel: 1 where it has that colour, by default that of letters."""
+    """Returns rows of one byte for each pixel: 1 if it has that colour, by default the colour of letters."""
     with open(path, "rb") as file:
         data = file.read()
     at, packed, size = 8, b"", None
@@ -63,7 +63,7 @@ def glyphs():
 
 
 def letters(text, font):
-    """The rows of a text, as ink_of has them."""
+    """Returns the rows of a text in the form of ink_of."""
     return [bytes(font[c][row] >> (4 - x) & 1 if x < 5 else 0 for c in text for x in range(6))[:-1]
             for row in range(7)]
 
@@ -79,8 +79,8 @@ def shows(rows, pattern):
 
 
 def cuts_a_line(cleave, folder):
-    """A core of nine pixels that no template has, in a spectrum of a thousand pixels, and an outlier of two pixels that
-    must not set the scale."""
+    """Tests a line core of nine pixels that no template has, in a spectrum of a thousand pixels, and an outlier of two
+    pixels that must not determine the scale."""
     core = {500 + i: 1 - depth for i, depth in enumerate((.1, .3, .6, .8, .9, .8, .6, .3, .1))}
     core.update({800: -5, 801: -5})
     with open(os.path.join(folder, "deep.txt"), "w", encoding="ascii") as file:

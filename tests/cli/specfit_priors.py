@@ -3,9 +3,9 @@
 """Tests priors and fixed parameters of `cleave specfit`.
 
 usage: specfit_priors.py CLEAVE
-A normal prior moves the optimum and shrinks the covariance as the algebra of two Gaussians says; a narrow one is as
-good as a fixed value; a fixed parameter stays and has no error, and the likelihood is not above that of the free fit.
-A table can give each star its own priors. Plain C and the device agree. Wrong priors are refused."""
+A normal prior moves the optimum and shrinks the covariance by the algebra of two Gaussians. A narrow prior has the
+effect of a fixed value. A fixed parameter keeps its value and has no error, and the likelihood is not above that of the
+free fit. A table can give each star its own priors. Plain C and the device agree. Wrong priors are refused."""
 import csv
 import math
 import os
@@ -56,7 +56,7 @@ def covariance(row):
 
 
 def as_gaussians_say(tool, free):
-    """A prior half as wide as the error, one error off."""
+    """Tests a prior that is half as wide as the error, and one error away."""
     for k in (2, 3, 0):
         for star, row in zip(STARS, free):
             if row["RVS_WARN"] or row["VSINI"] < 3:
@@ -82,7 +82,7 @@ def as_gaussians_say(tool, free):
             expect(f"{star}: {NAMES[k]}: the sum is not minimised",
                    got["NEG2LOGL"] + price < row["NEG2LOGL"] + before + 0.01 and
                    got["NEG2LOGL"] > row["NEG2LOGL"] - 0.01)
-            # along the line to the free optimum the minimum of the sum lies where it is found, to 0.05
+            # along the line to the free optimum, the minimum of the sum lies at the optimum found, to 0.05
             best = (row[NAMES[k]] - centre) ** 2 * gain
             total = got["NEG2LOGL"] - row["NEG2LOGL"] + price
             expect(f"{star}: {NAMES[k]}: the sum rises by {total}, expected {best}", abs(total - best) < 0.2)
@@ -128,7 +128,7 @@ def of_each_star(tool, free):
 
 
 def at_a_limit(tool):
-    """The library's limits of alpha are float32 numbers near -0.3 and 0.7."""
+    """Tests the library's limits of alpha, which are float32 numbers near -0.3 and 0.7."""
     for value in ("0.7", "-0.3"):
         rows = tool.fit("--fix", f"alpha={value}")
         expect(f"at the limit {value}: {rows}", all(abs(r["ALPHAFE"] - float(value)) < 1e-6 for r in rows))
@@ -136,8 +136,8 @@ def at_a_limit(tool):
 
 
 def far_off(tool):
-    """Ten sigma off in temperature and gravity: with a single start this star ends in a corner of the library, 0.7
-    above the minimum (that of rvspecfit and of eight starts)."""
+    """Tests priors ten sigma away in temperature and gravity: with a single start this star ended in a corner of the
+    library, 0.7 above the minimum that rvspecfit and eight starts find."""
     options = ["--prior", "teff=5600:80,logg=4.2:0.1", "--targets", "39600000000004"]
     sums = [r["NEG2LOGL"] + ((r["TEFF"] - 5600) / 80) ** 2 + ((r["LOGG"] - 4.2) / 0.1) ** 2
             for r in (tool.fit(*options)[0], tool.fit(*options, "--starts", "8")[0])]

@@ -3,10 +3,11 @@
 """Tests `cleave specfit` on spectra of different instruments, alone and fitted together.
 
 usage: specfit_readers.py CLEAVE
-The same star from every kind of file has the same velocity; air, barycentre and the order of pixels are seen to; masks
-of SDSS leave out what SDSS calls bad. 1, 3 and 12 exposures fitted together have errors that fall as 1 / sqrt(N). A
-spectrum smoothed by its line-spread function fits with it, and not without. An SDSS spectrum of a white dwarf has its
-pipeline's velocity. Wrong calls are refused with what is wrong."""
+The same star has the same velocity in every kind of file, with wavelengths in air, without barycentric correction, and
+with pixels in descending order. Masks of SDSS leave out the pixels that SDSS calls bad. 1, 3 and 12 exposures fitted
+together have errors that fall as 1 / sqrt(N). A spectrum that is smoothed by its line-spread function fits with that
+function, and not without it. An SDSS spectrum of a white dwarf has the velocity of SDSS's pipeline. Wrong calls are
+refused with a message that names the mistake."""
 import csv
 import math
 import os
@@ -91,7 +92,7 @@ def save(path, *hdus):
 
 
 def columns(name, named, units=()):
-    """A table with a pixel a row: named {column: numbers}."""
+    """Returns a table with one pixel per row; named: {column: numbers}."""
     units = dict(units)
     form = [(key, "J" if key in ("and_mask", "or_mask", "DQ") else "D", units.get(key)) for key in named]
     return kit.table(name, form, list(zip(*named.values())))
@@ -110,7 +111,7 @@ def air_of(vacuum):
 
 
 def every_kind(tool, wave, flux, error):
-    """{name of a file: options that it needs}"""
+    """Writes files of every kind and returns {name of a file: options that it needs}."""
     path, n = tool.path, len(wave)
     ivar = [1 / (e * e) for e in error]
     log_wave = [math.log10(w) for w in wave]
@@ -160,7 +161,8 @@ def every_kind(tool, wave, flux, error):
 
 
 def more_kinds(tool, wave, flux, error):
-    """Published layouts in which something is easily taken for something else; in masked pixels the flux is wrong."""
+    """Writes published layouts in which a column is easily mistaken for another one; in masked pixels the flux is
+    wrong."""
     path, n = tool.path, len(wave)
     ivar, log_wave = [1 / (e * e) for e in error], [math.log10(w) for w in wave]
     step = (log_wave[-1] - log_wave[0]) / (n - 1)
@@ -179,7 +181,7 @@ def more_kinds(tool, wave, flux, error):
         hdu.data = b"".join(struct.pack(f">{len(v)}d", *v) for v in named.values())
         return hdu
 
-    # LAMOST: five rows, then a table, then a table for each arm
+    # LAMOST: five rows; then a table; then a table for each arm
     save(add("spec-lamost.fits", n - 40), image([("COEFF0", log_wave[0]), ("COEFF1", step), ("VACUUM", "T")],
                                                 [spoilt, ivar, wave, mask, mask]))
     save(add("spec-lamost-dr8.fits", n - 40), empty(), one_row(
@@ -187,7 +189,7 @@ def more_kinds(tool, wave, flux, error):
     parts = [one_row("COADD_" + arm, {"FLUX": flux[a:b], "IVAR": ivar[a:b], "WAVELENGTH": wave[a:b]})
              for arm, a, b in (("R", 1300, n), ("B", 0, 1200))]
     save(add("med-lamost.fits", n - 100), empty(), *parts)
-    # APOGEE: the mean of visits and the visits, their errors in the image behind
+    # APOGEE: the mean of the visits and the visits, with the errors in the next image
     linear = log_axis + [("CTYPE1", "LOG-LINEAR")]
     other = [2 * f for f in flux]
     tall = lambda *rows: image(linear, list(rows))
@@ -214,7 +216,7 @@ def more_kinds(tool, wave, flux, error):
 
 
 def frames(tool):
-    """A coadd taken apart into frames, fitted together: the same numbers, in the same arms."""
+    """Tests a coadd that is split into frames and fitted together: it has the same numbers, in the same arms."""
     coadd = testdata.path_of("specfit/data/coadd-synth-a.fits.gz")
     hdus, names = kit.read(coadd), []
     for arm in "BRZ":
@@ -254,9 +256,9 @@ def kinds(tool, lines):
     error = float(table["three.txt"]["VRAD_ERR"])
     expect(f"three.txt: {first} +- {error}, expected {VELOCITY}", abs(first - VELOCITY) < 4 * error)
     for name, velocity in velocities.items():
-        # air by another formula's inverse, wavelengths by nine digits
+        # air wavelengths by another formula's inverse, with nine digits
         near = 0.1 * error if name in ("air.txt", "loglambda.fits", "spSpec-50000-0001-007.fit") else 0.02 * error
-        near = max(near, 0.3 * error if name == "star_x1d.fits" else 0)  # its continuum has another shape
+        near = max(near, 0.3 * error if name == "star_x1d.fits" else 0)  # the continuum has another shape
         expect(f"{name}: {velocity}, expected {first}", abs(velocity - first) < near)
     for name, pixels in more_kinds(tool, wave, flux, [1 / SIGNAL] * len(wave)).items():
         row, = tool.fit(tool.path(name))
@@ -276,7 +278,7 @@ def kinds(tool, lines):
     ratio = float(scatter["VRAD_ERR"]) / error
     expect(f"two.txt: {scatter['VRAD']}, errors {ratio} of the true ones",
            abs(float(scatter["VRAD"]) - first) < error and 0.85 < ratio < 1.5)
-    # SDSS's bad bits: the flux of those pixels is wrong
+    # the flux is wrong in the pixels with SDSS's bad bits
     bad = {"flux": [f + 50 * (100 <= k < 140) for k, f in enumerate(flux)], "loglam": [math.log10(w) for w in wave],
            "ivar": [SIGNAL ** 2] * len(wave), "and_mask": [(1 << 24) * (100 <= k < 140) for k in range(len(wave))]}
     save(tool.path("bad.fits"), empty(), columns("COADD", bad))
@@ -291,7 +293,7 @@ def kinds(tool, lines):
 def exposures(tool, lines):
     names, alone = [], []
     for k in range(12):
-        wave = made.grid(4200 + 0.3 * k, 5900 + 0.2 * k, 2500)  # no two with the same wavelengths
+        wave = made.grid(4200 + 0.3 * k, 5900 + 0.2 * k, 2500)  # no two of them have the same wavelengths
         flux, error = made.star(wave, lines, VELOCITY, Q, SIGNAL, 100 + k)
         names.append(tool.path(f"exposure-{k:02}.fits"))
         save(names[-1], empty([("OBJECT", "A" if k < 9 else "B")]),
@@ -324,7 +326,7 @@ def exposures(tool, lines):
 
 
 def targets(tool):
-    """A DESI file: the same TARGETID twice is one star."""
+    """Tests a DESI file in which the same TARGETID occurs twice, as one star."""
     coadd = testdata.path_of("specfit/data/coadd-synth-a.fits.gz")
     hdus = kit.read(coadd)
     rows = [0, 3, 0]
@@ -361,7 +363,7 @@ def targets(tool):
 
 
 def resolution(tool, lines):
-    """The star smoothed by 1.6 pixels, in SDSS's way and by a resolving power."""
+    """Tests the star smoothed by 1.6 pixels, described in SDSS's way and by a resolving power."""
     wave = made.grid(4200, 5900, 2000)
     sharp, _ = made.star(wave, lines, VELOCITY, Q, 1e9, 1)
     noise, error = made.star(wave, lines, VELOCITY, Q, 100, 7)
@@ -442,7 +444,7 @@ def named_columns(tool, lines):
 
 
 def white_dwarf(tool):
-    """Hydrogen lines with broad wings; teff and logg stand for their depth and width."""
+    """Tests hydrogen lines with broad wings, for which teff and logg stand for depth and width."""
     path = "specfit/real/spec-0266-51602-0031.fits"
     if not testdata.has(path):
         return

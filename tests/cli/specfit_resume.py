@@ -45,7 +45,7 @@ class Runs:
         return done.stderr
 
     def start(self):
-        """A run, once it has kept something more; it is stopped there."""
+        """Starts a run, and stops it when it has saved something more."""
         before = os.path.getsize(self.journal) if os.path.exists(self.journal) else 0
         running = subprocess.Popen([*self.base, *self.resume], stdout=subprocess.DEVNULL,
                                    stderr=subprocess.DEVNULL)
@@ -73,7 +73,7 @@ def read(path):
 
 
 def make_grid(folder):
-    """Two nodes an axis; lines that grow from corner to corner."""
+    """Makes a grid with two nodes per axis, and lines that become deeper from corner to corner."""
     with open(os.path.join(testdata.path_of("specfit/lib"), "lib.json"), encoding="ascii") as file:
         library = json.load(file)
     for name, arm in library["arms"].items():
@@ -148,7 +148,7 @@ def main():
         runs.kill()
         expect("a table after a kill", not os.path.exists(runs.table))
         first = read(runs.journal)
-        runs.kill()  # the second run goes on behind the first
+        runs.kill()  # the second run continues after the first one
         second = read(runs.journal)
         expect("the second run began again", second[:len(first)] == first and
                len(second) > len(first))

@@ -26,7 +26,7 @@ def expect(what, wanted, got):
 
 
 def sum_of(data):
-    """The ones' complement sum of FITS's checksums."""
+    """Returns the ones' complement sum of FITS's checksums."""
     total = sum(struct.unpack(f">{len(data) // 4}I", data))
     while total >> 32:
         total = (total & 0xFFFFFFFF) + (total >> 32)
@@ -34,7 +34,7 @@ def sum_of(data):
 
 
 def settings_and_sums(tool):
-    """What made the table, what the errors hold fixed, and sums that tell damage."""
+    """Tests the settings in the table, the parameters that the errors hold fixed, and the checksums."""
     hdus = tool.fit(tool.coadd, "settings.fits", "--targets", str(FIRST), "--fix", "vsini=5", "--npoly", "7",
                     "--ignore", "none")
     for hdu in hdus.values():
@@ -86,7 +86,7 @@ def same_rows(name, source, rows, got):
 
 
 def as_rvspecfit_has_them(tool):
-    """Two stars and the one whose blue arm rvspecfit left out, beside rvspecfit's own table."""
+    """Compares two stars, and one whose blue arm rvspecfit left out, with rvspecfit's own table."""
     theirs = kit.read(testdata.path_of("specfit/fits/rvtab_coadd-synth-a.fits"))
     rows = [0, 1, 5]
     targets = ",".join(str(FIRST + i) for i in rows)
@@ -119,7 +119,7 @@ def chosen(hdus):
 
 
 def redshifts(tool):
-    """Stars 0 to 7: by class, by velocity, and galaxies."""
+    """Tests stars 0 to 7: redshifts by class and by velocity, and galaxies."""
     rows = [(FIRST + i, *about) for i, about in enumerate(
         [(1e-4, "STAR", "G"), (0.5, "STAR", "CV"), (0.3, "GALAXY", ""), (0.004, "GALAXY", ""),
          (0.0051, "QSO", "LOZ"), (2.5, "QSO", ""), (-0.0049, "GALAXY", ""), (0.1, "GALAXY", "")])]
@@ -148,10 +148,10 @@ def redshifts(tool):
     warned = tool.fit(coadd, "none.csv", *some, "--zbest_select")
     if "redrock-" not in warned:
         WRONG.append(f"no word on redshifts that are not there: {warned!r}")
-    save("zbest-x.fits", "ZBEST", rows[::-1])  # by TARGETID
+    save("zbest-x.fits", "ZBEST", rows[::-1])  # matched by TARGETID
     check("by TARGETID", tool.fit(coadd, "z.fits", *some, "--zbest_select"))
     every = rows + [(FIRST + i, 1.0, "GALAXY", "") for i in range(8, count)]
-    save("redrock-x.fits", "REDSHIFTS", every)  # row by row, and it comes first
+    save("redrock-x.fits", "REDSHIFTS", every)  # matched row by row, which is tried first
     hdus = tool.fit(coadd, "z.fits", *some, "--zbest_select")
     check("row by row", hdus)
     expect("RR_FILE", "redrock-x.fits", hdus["PRIMARY"].get("RR_FILE"))
@@ -168,7 +168,7 @@ def redshifts(tool):
 
 
 def exposures(tool):
-    """EXPID, the tables of single exposures, and keywords that go along."""
+    """Tests EXPID, the tables of single exposures, and keywords that are copied."""
     source = kit.read(tool.coadd)
     count = source["FIBERMAP"].axes[1]
     source["FIBERMAP"] = kit.with_column(source["FIBERMAP"], "EXPID", "J", range(100, 100 + count))

@@ -4,9 +4,10 @@
 
 usage: specfit_templates.py CLEAVE
 The models are made here: files as PHOENIX publishes them (a vector of wavelengths, a primary image of float32 and the
-keywords PHXTEFF, PHXLOGG, PHXM_H and PHXALPHA in each), with sharp lines. The templates are those that a plain sum over
-the model's points gives; a star that is smoothed here has its velocity and temperature; a table of text files in air
-gives the same library. Wrong calls are refused with what is wrong. A run that fails or is ended leaves nothing."""
+keywords PHXTEFF, PHXLOGG, PHXM_H and PHXALPHA in each), with sharp lines. The templates equal a plain sum over the
+model's points. A star that the test smooths has its true velocity and temperature. A table of text files in air gives
+the same library. Wrong calls are refused with a message that names the mistake. A run that fails or is ended leaves no
+files."""
 import csv
 import json
 import math
@@ -24,7 +25,7 @@ import specfit_kit as kit
 import specfit_made as made
 
 TEFF, LOGG, FEH, ALPHA = [5000, 5500, 6000], [3.5, 4.5], [-0.5, 0.0], [0.0, 0.4]
-FIRST, LAST, MODEL_STEP = 5005.0, 5195.0, 0.02  # of the models
+FIRST, LAST, MODEL_STEP = 5005.0, 5195.0, 0.02  # step of the models
 ARM = (5050.0, 5150.0, 0.2)
 SIGMA, POWER = 0.5, 500000
 FWHM = 2 * math.sqrt(2 * math.log(2))
@@ -46,7 +47,7 @@ class Models:
         self.lines = made.Lines(FIRST, LAST, 60, 11, width=0.12)
 
     def flux(self, teff, logg, feh, alpha):
-        """As PHOENIX has it: erg/s/cm^2/cm, 1e14 and more, with a slope."""
+        """Returns fluxes in the unit of PHOENIX, erg/s/cm^2/cm, 1e14 and more, with a slope."""
         q = [math.log10(teff), logg, feh, alpha]
         return [2e14 * (teff / 5000) ** 4 * (1 - 0.3 * (w - 5100) / 100) * math.exp(v)
                 for w, v in zip(self.wave, self.lines.log_flux(self.wave, q))]
@@ -64,7 +65,8 @@ def image(numbers, code, cards):
 
 
 def write_phoenix(folder, models, leave_out):
-    """PHOENIX-ACES-AGSS-COND-2011/Z-0.0/lte05000-3.50-0.0.PHOENIX-ACES-AGSS-COND-2011-HiRes.fits and so on."""
+    """Writes files such as
+    PHOENIX-ACES-AGSS-COND-2011/Z-0.0/lte05000-3.50-0.0.PHOENIX-ACES-AGSS-COND-2011-HiRes.fits."""
     name = "PHOENIX-ACES-AGSS-COND-2011"
     os.makedirs(folder)
     kit.write(os.path.join(folder, f"WAVE_{name}.fits"), {"P": image(models.wave, "d", [("UNIT", "Angstrom")])})
@@ -87,15 +89,15 @@ def load(path):
     with open(path, "rb") as file:
         raw = file.read()
     length = struct.unpack("<H", raw[8:10])[0]
-    head = eval(raw[10:10 + length].decode("ascii"))  # of our own writer: a dict of literals
+    head = eval(raw[10:10 + length].decode("ascii"))  # a dict of literals, from our own writer
     count = math.prod(head["shape"])
     code = {"<f4": "f", "<f8": "d", "<i4": "i"}[head["descr"]]
     return head["shape"], struct.unpack(f"<{count}{code}", raw[10 + length:])
 
 
 def smoothed(wave, flux, at, low, high, sigma):
-    """Photons, seen through a Gaussian and averaged over low to high: a plain sum over the model's points. Straight
-    lines between the points are as wide as sqrt(step^2 / 6)."""
+    """Returns photons that are smoothed with a Gaussian and averaged from low to high, by a plain sum over the model's
+    points. Straight lines between the points act like a Gaussian of width sqrt(step^2 / 6)."""
     sigma = math.sqrt(sigma ** 2 + MODEL_STEP ** 2 / 6)
     first = max(0, int((low - 7 * sigma - wave[0]) / MODEL_STEP))
     end = min(len(wave), int((high + 7 * sigma - wave[0]) / MODEL_STEP) + 2)
@@ -156,7 +158,7 @@ def templates_are_right(tool, models, library):
             sigma = math.sqrt(SIGMA ** 2 - (lam[n] / POWER / FWHM) ** 2)
             want.append(math.log(smoothed(models.wave, flux, lam[n], *edges, sigma)))
         got = [log_flux[rows[node] * points + n] for n in picked]
-        shift = sum(w - g for w, g in zip(want, got)) / len(got)  # the norm is not looked at
+        shift = sum(w - g for w, g in zip(want, got)) / len(got)  # the norm is not compared
         worst = max(worst, max(abs(w - g - shift) for w, g in zip(want, got)))
     print(f"templates: largest difference {worst:.1e}")
     expect(f"templates differ by {worst}", worst < 1e-5)
@@ -165,7 +167,7 @@ def templates_are_right(tool, models, library):
 
 
 def star_is_found(tool, models, library):
-    """A star at 61.3 km/s without noise, seen by an instrument that is as sharp as the templates with their step."""
+    """Tests a star at 61.3 km/s without noise, seen by an instrument with the resolution of the templates."""
     width = math.sqrt(SIGMA ** 2 + ARM[2] ** 2 / 12 + MODEL_STEP ** 2 / 6)
     velocity, q = 61.3, (5300, 4.0, -0.3, 0.15)  # the cell above 5500 K lacks a corner
     flux = models.flux(*q)
@@ -197,7 +199,7 @@ def star_is_found(tool, models, library):
 
 
 def air_of(vacuum):
-    """The inverse of the formula of Morton (2000), by rounds."""
+    """Inverts the formula of Morton (2000) by iteration."""
     air = vacuum
     for _ in range(6):
         s2 = (1e4 / vacuum) ** 2
@@ -206,7 +208,7 @@ def air_of(vacuum):
 
 
 def table_is_the_same(tool, models, library):
-    """Text files in air with fluxes of 1e-17: the library that PHOENIX's files give, but for rounding."""
+    """Tests that text files in air with fluxes of 1e-17 give the library of PHOENIX's files, except for rounding."""
     with open(tool.path("models.csv"), "w", encoding="ascii") as listing:
         listing.write("FILE,TEFF,LOGG,FEH,ALPHA\n")
         for i, (t, a) in enumerate((t, a) for t in TEFF[:2] for a in ALPHA):
@@ -261,14 +263,14 @@ def wrong_calls_are_refused(tool):
     cards = [(key, 1.0) for key in ("PHXTEFF", "PHXLOGG", "PHXM_H", "PHXALPHA")]
     kit.write(tool.path("other", "Z-0.0", "x.fits"), {"P": image([1.0] * 50, "f", cards)})
     tool.refuses("50 fluxes", tool.path("other"), *none, *arm, "--wave", wave)
-    tool.refuses("have the same parameters", write(  # but for what text may make of a number
+    tool.refuses("have the same parameters", write(  # except for the rounding of numbers in text
         tool, "zero.csv", "FILE,TEFF,LOGG,FEH,ALPHA\na.txt,5000,4,0,0\nb.txt,5000.001,4,-0.0,0\n"), *none, *arm)
     expect("no folder without a library", not os.path.exists(tool.path("none")))
 
 
 def ended_by(tool, number, out, arguments):
-    """Exit code of a run that gets the signal while it makes the library, and what lies in the folder then. On a busy
-    machine the signal may come when the library is there already: such a run is made again."""
+    """Returns the exit code of a run that gets the signal while it makes the library, and the files in the folder
+    afterwards. On a busy machine the signal may come after the library is complete: such a run is repeated."""
     before = os.listdir(out)
     for _ in range(20):
         with tempfile.TemporaryDirectory() as cache, \
@@ -287,7 +289,8 @@ def ended_by(tool, number, out, arguments):
 
 
 def nothing_stays(tool):
-    """Of a run that fails or is ended; what was in the folder before is as it was, and the next run succeeds."""
+    """Tests that a run that fails or is ended leaves no file, that the earlier files in the folder do not change, and
+    that the next run succeeds."""
     phoenix, out = tool.path("phoenix"), tool.path("ended")
     good = ["templates", phoenix, "-o", out, "--arm", "green=%g:%g:%g" % ARM]
     failed = lambda what, done, code, part: expect(

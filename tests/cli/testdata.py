@@ -3,12 +3,12 @@
 import os
 import sys
 
-SKIPPED = 77  # exit code of a test that was skipped
+SKIPPED = 77  # exit code of a skipped test
 FOLDER = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "data")
 
 
 def third_party(name):
-    """(path, reason) of data that tests/data/third_party.txt lists; (None, None) for our own."""
+    """Returns (path, reason) of data that tests/data/third_party.txt lists; (None, None) for our own data."""
     with open(os.path.join(FOLDER, "third_party.txt"), encoding="ascii") as file:
         for line in file:
             prefix, where, what = (line.split(None, 2) + ["", "", ""])[:3]
@@ -22,13 +22,14 @@ def third_party(name):
 
 
 def skip(reason):
-    """Ends the test as one that cannot run here."""
+    """Ends the test as one that cannot run on this machine."""
     print("SKIPPED:", reason, flush=True)
     sys.exit(SKIPPED)
 
 
 def has(name):
-    """Whether a file or folder is here. Says so, as a skipped part of the test, where third-party data are not."""
+    """Returns whether a file or folder exists. If third-party data are missing, prints that a part of the test is
+    skipped."""
     path, reason = third_party(name)
     if path is None or path and os.path.exists(path):
         return True
@@ -37,8 +38,8 @@ def has(name):
 
 
 def path_of(name):
-    """The path of a file or folder of tests/data ("paco/syn50/cube.npy"), or of third-party data; the test is
-    skipped where these are missing, and fails where our own are."""
+    """Returns the path of a file or folder of tests/data ("paco/syn50/cube.npy"), or of third-party data. If
+    third-party data are missing, the test is skipped; if our own data are missing, it fails."""
     if not has(name):
         sys.exit(SKIPPED)
     path = third_party(name)[0] or os.path.join(FOLDER, name)

@@ -32,7 +32,7 @@ def run(*arguments, text=TEXTS):
 
 
 def read_weights(folder):
-    """{name: (shape, numbers)} of a file of F32."""
+    """Returns {name: (shape, numbers)} of a file of F32."""
     with open(os.path.join(folder, "model.safetensors"), "rb") as file:
         length, = struct.unpack("<Q", file.read(8))
         header, data = json.loads(file.read(length)), file.read()
@@ -61,7 +61,7 @@ def change_config(folder, **changes):
 
 
 def pooled(folder, source, pooling):
-    """The pooled vectors, not divided by their lengths: of a copy whose modules.json says so."""
+    """Returns the pooled vectors, not divided by their lengths, from a copy of the model whose modules.json says so."""
     shutil.copytree(source, folder)
     os.mkdir(os.path.join(folder, "1_Pooling"))
     for name, content in (
@@ -102,7 +102,8 @@ def compare(what, names, wanted, rows):
 
 
 def check_learnt(folder, model):
-    """The command predicts what was learnt: the softmax of the layer on the pooler's output for the first tokens."""
+    """Tests that the command predicts what was learnt: the softmax of the layer on the pooler's output for the first
+    tokens."""
     data = text_finetune.write(os.path.join(folder, "data.tsv"), ["%s\tanimal" % one for one in ANIMALS] +
                                ["%s\tnumber" % one for one in NUMBERS])
     out = os.path.join(folder, "learnt")
@@ -126,7 +127,7 @@ def check_learnt(folder, model):
     with open(report, encoding="utf-8") as file:
         notes = json.dumps(json.load(file))
     expect("report", True, '"class 0 animal": %d' % counted[0] in notes and '"texts": 12' in notes)
-    # Normalize belongs to vectors that are to be compared, not to classes
+    # the module Normalize is for vectors that are compared, not for classes
     with open(os.path.join(folder, "raw", "modules.json"), "r+", encoding="ascii") as file:
         modules = json.load(file)
         file.seek(0)
@@ -165,7 +166,7 @@ def check_formats(folder, out, rows):
 
 
 def check_transformers(folder, model):
-    """BertForSequenceClassification: on the pooler's output of the first token."""
+    """Tests BertForSequenceClassification, which uses the pooler's output for the first token."""
     out, chance = os.path.join(folder, "transformers"), random.Random(3)
     plain = pooled(os.path.join(folder, "first"), model, "pooling_mode_cls_token")
     shutil.copytree(model, out)
@@ -238,7 +239,7 @@ def check_refusals(folder, model, weights, more):
 
 
 def check_names(folder, out):
-    """Names of any kind, and classes of one name."""
+    """Tests class names of any kind, and classes with the same name."""
     report = os.path.join(folder, "names.json")
     change_config(out, id2label={"0": "same", "1": "same"})
     done = run(out, "--report", report)
@@ -257,7 +258,8 @@ def check_names(folder, out):
 
 
 def check_what_finetune_keeps(folder, model):
-    """A model of several classes at a time learns one class a text: what it writes says so."""
+    """Tests that a model with several classes per text learns one class per text when it is fine-tuned, and that the
+    files say so."""
     base, out = os.path.join(folder, "multi"), os.path.join(folder, "single")
     shutil.copytree(model, base)
     change_config(base, problem_type="multi_label_classification")
@@ -270,7 +272,8 @@ def check_what_finetune_keeps(folder, model):
 
 
 def check_subfolder(folder, model):
-    """A classifier learnt from a folder with the transformer in a subfolder has its files there, too, and is read."""
+    """Tests that a classifier that was trained from a folder with the transformer in a subfolder has its files there,
+    too, and can be read."""
     base, out, flat = (os.path.join(folder, name) for name in ("nested", "nested-out", "flat-out"))
     os.makedirs(os.path.join(base, "1_Pooling"))
     shutil.copytree(model, os.path.join(base, "0_Transformer"))

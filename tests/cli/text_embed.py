@@ -36,7 +36,7 @@ def expect(what, wanted, got):
 
 
 def read_npy(data):
-    """Rows of an .npy file of float32."""
+    """Returns the rows of an .npy file of float32."""
     assert data[:8] == b"\x93NUMPY\x01\x00", data[:8]
     length = struct.unpack("<H", data[8:10])[0]
     head = eval(data[10:10 + length].decode("ascii"), {"__builtins__": {}})
@@ -48,7 +48,7 @@ def read_npy(data):
 
 
 def tensors(width=WIDTH, ffn=FFN, vocabulary=VOCABULARY):
-    """(name, shape) of each tensor of a model."""
+    """Yields (name, shape) of each tensor of a model."""
     yield "embeddings.word_embeddings.weight", [vocabulary, width]
     yield "embeddings.position_embeddings.weight", [POSITIONS, width]
     yield "embeddings.token_type_embeddings.weight", [2, width]
@@ -69,7 +69,7 @@ def tensors(width=WIDTH, ffn=FFN, vocabulary=VOCABULARY):
 
 
 def make_model(folder, **changes):
-    """A model folder; `changes` go into config.json."""
+    """Makes a model folder; `changes` are written into config.json."""
     os.mkdir(folder)
     shutil.copy(testdata.path_of("model/tiny/tokenizer.json"), folder)
     config = {"model_type": "bert", "hidden_act": "gelu", "hidden_size": WIDTH,
@@ -115,7 +115,7 @@ def check_rows(folder):
     run(model, "--mode=reference", "-o", target + ".npy", "--normalize", text=b"\n".join(TEXTS))
     with open(target + ".npy", "rb") as file:
         units = read_npy(file.read())
-    for row, unit in zip(rows, units):  # without modules.json the mean is what it is, as in sentence-transformers
+    for row, unit in zip(rows, units):  # without modules.json: the mean, not normalised
         length = math.sqrt(math.fsum(x * x for x in row))
         expect("no length 1", True, abs(length - 1) > 0.01)
         expect("--normalize", True, max(abs(x / length - u) for x, u in zip(row, unit)) < 1e-6)
@@ -161,12 +161,13 @@ def check_rows(folder):
             lines = [line.rstrip("\n").split(between) for line in file]
         expect(name + " header", head, lines.pop(0) if head else None)
         expect(name, rows, [list(array.array("f", map(float, line))) for line in lines])
-    # many texts, more than a chunk: the order of the input, whatever lies beside a text
+    # more texts than a chunk holds: the vectors have the order of the input, and do not depend on the neighbouring
+    # texts
     many = [TEXTS[i * 7 % len(TEXTS)] for i in range(9000)]
     out = run(model, "--mode=reference", "-q", "-o", "-", text=b"\n".join(many) + b"\n")
     expect("many texts", [rows[TEXTS.index(text)] for text in many], read_npy(out.stdout))
     expect("no text", [], read_npy(run(model, "--mode=reference", "-o", "-", text=b"").stdout))
-    # cut texts are told
+    # the command reports texts that were cut
     out = run(model, "--mode=reference", "-o", target, "--max-length=4", text=b"\n".join(TEXTS))
     expect("cut", True, b"of 6 texts were cut at 4 tokens" in out.stderr)
     out = run(model, "--mode=reference", "-o", target, text=b"the " * 40)
@@ -206,7 +207,7 @@ def check_refusals(folder):
 
 
 def check_prompts(folder):
-    """A prompt gives the vectors of texts that begin with it."""
+    """Tests that a prompt gives the vectors of texts that begin with the prompt."""
     model = make_model(os.path.join(folder, "prompts"))
     plain, query, rerun = ("the cats", "?", ""), b"run ", b"unaffable "
     with open(os.path.join(model, "config_sentence_transformers.json"), "w", encoding="ascii") as file:
@@ -246,8 +247,8 @@ def check_prompts(folder):
 
 
 def check_subfolder(folder):
-    """A transformer in a subfolder, as old versions of sentence-transformers wrote it, gives the same vectors; and the
-    activation of config.json counts."""
+    """Tests that a transformer in a subfolder, as old versions of sentence-transformers wrote it, gives the same
+    vectors, and that the activation of config.json is used."""
     models = [make_model(os.path.join(folder, "act-" + act), hidden_act=act)
               for act in ("gelu", "silu", "relu", "tanh", "gelu_new", "gelu_fast", "gelu_python")]
     outer = os.path.join(folder, "outer")
@@ -266,7 +267,7 @@ def check_subfolder(folder):
 
 
 def check_parquet(folder, model):
-    """A column of texts of a Parquet file that pyarrow wrote gives the vectors of these texts."""
+    """Tests that a column of texts in a Parquet file by pyarrow gives the vectors of these texts."""
     path, lines = testdata.path_of("io/texts.parquet"), os.path.join(folder, "same.jsonl")
     with open(lines, "w", encoding="ascii") as file:
         for text in "the cats", 'a "quoted", text', "12 and 12", "caf\u00e9 running", "two\nlines":
@@ -288,11 +289,11 @@ def check_parquet(folder, model):
 
 
 def check_tables(folder):
-    """Tables and JSON lines give the vectors of the texts in them."""
+    """Tests that tables and JSON lines give the vectors of their texts."""
     model = make_model(os.path.join(folder, "tables"))
     texts = ["the cats, and \"12\"", "unaffable\nrunning", "", "caf\u00e9"]
     wanted = []
-    for text in texts:  # one at a time, since a line cannot hold a line end
+    for text in texts:  # one at a time, since a line cannot contain a line break
         done = run(model, "--mode=reference", "-q", "-o", "-", text=text.replace("\n", " ").encode() + b"\n")
         wanted += read_npy(done.stdout)
     for name, delimiter in ("t.csv", ","), ("t.tsv", "\t"):
@@ -333,7 +334,7 @@ def check_tables(folder):
 
 
 def check_warnings(folder):
-    """What the library has to say while it reads a folder is seen, unless nothing is to be."""
+    """Tests that warnings of the library while it reads a folder are shown, unless -q is given."""
     model = make_model(os.path.join(folder, "odd"))
     with open(os.path.join(model, "tokenizer_config.json"), "w", encoding="ascii") as file:
         json.dump({"do_lower_case": False}, file)

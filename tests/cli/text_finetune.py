@@ -83,7 +83,7 @@ def check_classes(folder, model, data):
 
 
 def check_interrupted(folder, model, data):
-    """Ctrl-C in the middle, then --resume: the bytes of a run that nobody stopped."""
+    """Tests Ctrl-C in the middle, followed by --resume: the bytes are those of an uninterrupted run."""
     whole, broken = os.path.join(folder, "whole"), os.path.join(folder, "broken")
     rules = ["--mode=reference", "--data", data, "--epochs=200", "--batch-size=4", "--lr=0.001"]
     expect("whole", 0, run(model, *rules, "-q", "-o", whole).returncode)
@@ -111,7 +111,7 @@ def check_interrupted(folder, model, data):
 
 
 def check_interrupted_test(folder, model, data):
-    """Ctrl-C while the last epoch is tested: nothing of what was learnt is lost."""
+    """Tests Ctrl-C while the last epoch is tested: nothing that was learnt is lost."""
     whole, broken = os.path.join(folder, "trained"), os.path.join(folder, "untested")
     rules = ["--mode=reference", "--data", data, "--epochs=1", "--batch-size=4", "--lr=0.001"]
     expect("trained", 0, run(model, *rules, "-q", "-o", whole).returncode)
@@ -181,8 +181,8 @@ def check_refused(folder, model, data):
 
 
 def check_rates(folder, model, data):
-    """--lr is the highest rate, also where the warm-up ends within a step; a run that diverges
-    writes no model."""
+    """Tests that --lr is the highest rate, even if the warm-up ends within a step, and that a run that diverges writes
+    no model."""
     out = os.path.join(folder, "rates")
     done = run(model, "--mode=reference", "--data", data, "--epochs=1", "--batch-size=2", "--lr=0.01",
                "-o", out)
@@ -196,7 +196,7 @@ def check_rates(folder, model, data):
 
 
 def check_modules(folder, model, data):
-    """The pooling lies where modules.json says, and goes there."""
+    """Tests that the pooling is read from the place that modules.json names, and written to the same place."""
     origin, out = os.path.join(folder, "elsewhere"), os.path.join(folder, "pooled")
     shutil.copytree(model, origin)
     os.mkdir(os.path.join(origin, "0_Mean"))
@@ -211,10 +211,10 @@ def check_modules(folder, model, data):
     embedded = subprocess.run([CLEAVE, "embed", out, "--mode=reference", "-o", "-"], input=b"cats\n",
                               capture_output=True, timeout=600)
     expect("embed reads that as well", 0, embedded.returncode)
-    # files of another model would rule this one
+    # files of another model in the output folder would change how the new model works
     done = run(model, "--mode=reference", "--data", data, "--epochs=1", "-q", "-o", out)
     expect("mixed", (2, True), (done.returncode, b"has a file modules.json, which the trained model" in done.stderr))
-    # a folder that cannot be completed: what was learnt is not lost
+    # a folder that cannot be completed: the trained weights are not lost
     late = write(os.path.join(folder, "late"), [])
     os.mkdir(os.path.join(folder, "half"))
     shutil.move(late, os.path.join(folder, "half", "0_Mean"))
@@ -257,7 +257,7 @@ def probabilities(model, texts):
 
 
 def check_transformers(out):
-    """transformers loads the folder without missing or superfluous weights, and gives the same answers."""
+    """Tests that transformers loads the folder without missing or superfluous weights, and gives the same answers."""
     python = os.environ.get("CLEAVE_TORCH_PYTHON", sys.executable)
     texts = ANIMALS + NUMBERS
     done = subprocess.run([python, "-c", LOAD, out], input=json.dumps(texts).encode(), capture_output=True,

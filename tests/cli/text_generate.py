@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Tests `cleave generate`: the goldens on every device, options, and files that are damaged.
+"""Tests `cleave generate`: golden results on every device, options, and damaged files.
 
 usage: text_generate.py CLEAVE pocl|intel|mesa|reference     reference: also choices, and files that are wrong
 
@@ -19,10 +19,10 @@ import testdata
 CLEAVE, PLATFORM = sys.argv[1:]
 TINY = testdata.path_of("generate/tiny")
 BRIEF = "CLEAVE_TEST_BRIEF" in os.environ
-# In short, a prompt for each kind of weights. PoCL compiles each kind for ten seconds.
+# The short form has one prompt for each kind of weights, because PoCL compiles each kind for ten seconds.
 IN_SHORT = ("tiny-legacy.gguf",) if PLATFORM == "pocl" else ("tiny-float.gguf", "tiny-k.gguf", "tiny-legacy.gguf")
 WRONG = []
-TOLERANCE = 2e-3  # of a score, in single precision
+TOLERANCE = 2e-3  # tolerance of a score, in single precision
 
 
 def run(*arguments, text=None):
@@ -51,7 +51,7 @@ def refuses(code, part, *arguments):
 
 
 def same_tokens(case, tokens):
-    """Up to the first place where two tokens are nearly equal and the other one was taken."""
+    """Compares tokens up to the first place where two tokens have nearly equal scores and the other one was taken."""
     for i, wanted in enumerate(case["tokens"]):
         if i >= len(tokens):
             return False
@@ -84,7 +84,7 @@ def check_goldens(name, cases, where):
 
 
 def with_keys(data, architecture, pairs):
-    """A GGUF file (version 3, alignment 32) with more pairs of key and value in front of its own."""
+    """Returns a GGUF file (version 3, alignment 32) with more pairs of key and value before its own."""
     keys = b""
     for key, value in pairs.items():
         name = ("%s.%s" % (architecture, key)).encode()
@@ -128,7 +128,7 @@ def end_of_tensor(data, at):
 
 
 def check_scaled(folder, where):
-    """Rotary positions that are stretched: linear, dynamic, YaRN, by config.json and by keys of GGUF."""
+    """Tests scaled rotary positions (linear, dynamic, YaRN), given by config.json and by keys of GGUF."""
     with open(testdata.path_of("generate/scaled.json"), encoding="utf-8") as scaled:
         cases = json.load(scaled)
     for i, case in enumerate(cases):
@@ -170,7 +170,7 @@ def check_choices():
 
 
 def check_several():
-    """Several prompts give the texts of each alone; guesses change no token."""
+    """Tests that several prompts give the texts of each prompt alone, and that guesses change no token."""
     model = os.path.join(TINY, "tiny-legacy.gguf")
     how = ["-n", "16", "--ignore-eos", "--temperature", "1", "--seed", "3"]
     prompts = ["the cat", "a", "the sun\\and", "one two three"]
@@ -190,7 +190,7 @@ def check_several():
 
 
 def check_drivers():
-    """Of drivers that have the same cores only the best one is loaded, unless devices are chosen."""
+    """Tests that of several drivers for the same cores, only the best one is loaded, unless devices are chosen."""
     model = os.path.join(TINY, "tiny-qwen2.gguf")
     ask = ["--ids", "5,6", "-n", "1", "-v"]
     with tempfile.TemporaryDirectory() as folder:
@@ -229,7 +229,7 @@ def check_refusals(folder):
 
 
 def check_round_trip():
-    """tokenize and detokenize of a byte-level vocabulary give the same bytes back."""
+    """Tests that tokenize and detokenize with a byte-level vocabulary give the same bytes back."""
     model, text = os.path.join(TINY, "tiny-float.gguf"), "héllo  the\tcat 日本 🙂\n".encode()
     ids = subprocess.run([CLEAVE, "tokenize", model, "--null", "--no-bos", "-q"], input=text + b"\0",
                          capture_output=True, timeout=300)
@@ -246,7 +246,7 @@ with tempfile.TemporaryDirectory() as empty:
     place = kit.options_for(CLEAVE, PLATFORM, cache)
     os.environ["CLEAVE_CACHE_DIR"] = cache
     for model_name, model_cases in GOLDENS.items():
-        if not BRIEF and PLATFORM != "intel":  # it compiles for minutes; kernels/language has all models on it
+        if not BRIEF and PLATFORM != "intel":  # Intel compiles for minutes; see kernels/language
             check_goldens(model_name, model_cases, place)
         elif model_name in IN_SHORT:
             check_goldens(model_name, model_cases[:1], place)

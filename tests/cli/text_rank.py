@@ -72,7 +72,7 @@ def check_ranks(folder, models):
     expect("texts", [passages[row["row"]] for row in rows], [row["text"] for row in rows])
     near("ranked", [score for _, score in GOLDEN["one"]["ranks"]], [[row["score"]] for row in rows])
     expect("rows", sorted(range(16)), sorted(row["row"] for row in rows))
-    for row, (number, score) in zip(rows, GOLDEN["one"]["ranks"]):  # equal texts may change places
+    for row, (number, score) in zip(rows, GOLDEN["one"]["ranks"]):  # texts with equal scores may change places
         expect("row of %g" % score, passages[number], row["text"])
     with open(report, encoding="utf-8") as file:
         notes = json.load(file)["operation"]
@@ -94,7 +94,7 @@ def change(path, edit):
 
 
 def check_tokenizers(folder, models):
-    """Which end of a long text is kept; tokenizers whose pairs are others than BERT's."""
+    """Tests which end of a long text is kept, and tokenizers whose pairs differ from BERT's."""
     os.mkdir(os.path.join(folder, "left"))
     left = make_model(os.path.join(folder, "left"), "one")
     with open(os.path.join(left, "tokenizer_config.json"), "w", encoding="utf-8") as file:

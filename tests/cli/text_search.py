@@ -70,7 +70,7 @@ def check_ranks(told, got, queries, rows, similarity, top):
 
 
 def vectors():
-    """Halves are exact in every type, so that all types give the same."""
+    """Tests multiples of 1/16, which are exact even in half precision, so that all types give the same result."""
     dice = random.Random(5)
     rows = [[dice.randint(-40, 40) / 16 for _ in range(WIDTH)] for _ in range(ROWS)]
     queries = [[dice.randint(-40, 40) / 16 for _ in range(WIDTH)] for _ in range(3)]
@@ -95,8 +95,8 @@ def vectors():
 
 
 def blocks():
-    """A file of more than one block in memory: only the marked rows are not zero."""
-    wide, rows = 1024, 17000  # 66 MiB; a block has 64
+    """Tests a file of more than one block in memory, in which only the marked rows are not zero."""
+    wide, rows = 1024, 17000  # 66 MiB; a block has 64 MiB
     head = repr({"descr": "<f4", "fortran_order": False, "shape": (rows, wide)})
     head += " " * (-(len(head) + 11) % 64) + "\n"
     marked = {5: 1.0, 16383: 3.0, 16384: 4.0, 16999: 2.0}
@@ -119,7 +119,8 @@ def signs_agree(query, row):
 
 
 def first_pass():
-    """All rows are candidates: the exact result. Two candidates: what their signs say."""
+    """Tests the first pass: with all rows as candidates the result is exact; with two candidates, their signs
+    decide."""
     dice = random.Random(8)
     rows = [[dice.gauss(0, 1) for _ in range(WIDTH)] for _ in range(ROWS)]
     queries = [[dice.gauss(0, 1) for _ in range(WIDTH)] for _ in range(3)]

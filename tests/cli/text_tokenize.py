@@ -37,7 +37,7 @@ def refuses(code, part, *arguments, text=b"the cat\n"):
 
 
 def lines_of_goldens():
-    """The goldens that are lines; U+F0000 stands for NUL in the file."""
+    """Returns the golden texts that are lines; U+F0000 stands for NUL in the file."""
     with open(testdata.path_of("model/tokens.json"), encoding="ascii") as file:
         goldens = json.load(file)
     pairs = [(text.replace("\U000F0000", "\0").encode("utf-8"), ids)
@@ -106,7 +106,7 @@ def check_refusals(folder):
 
 
 def check_memory():
-    """Half a million lines, and one of 20 MB, in bounded memory."""
+    """Tests half a million lines, and one line of 20 MB, in bounded memory."""
     text = b"the cat runs; unaffable cafe 12\n" * 500000 + b"the cat " * 2500000 + b"\n"
     done = run(TINY, "-o", "/dev/null", text=text)
     expect("many lines", 0, done.returncode)
@@ -131,7 +131,7 @@ def check_minilm():
 
 
 def main():
-    check_memory()  # first: the peak is that of all children so far
+    check_memory()  # this must run first, because the peak is that of all children so far
     with tempfile.TemporaryDirectory() as folder:
         check_refusals(folder)
         check_goldens(folder)

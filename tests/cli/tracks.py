@@ -32,7 +32,7 @@ def rows_of(path):
 
 
 def made_up(drift=0.0, seed=9):
-    """Rows of frame, y, x, particle."""
+    """Returns rows of frame, y, x, particle."""
     rng, rows = random.Random(seed), []
     for particle in range(COUNT):
         y, x = rng.uniform(0, 100), rng.uniform(0, 100)

@@ -4,7 +4,7 @@
 the installed schema, and tests that the schema refuses damaged reports.
 
 usage: validate_probe.py COMMAND SCHEMA
-Exit code 77: the Python package jsonschema is not there.
+Exit code 77: the Python package jsonschema is missing.
 """
 import copy
 import json
@@ -14,7 +14,7 @@ import sys
 
 import testdata
 
-sys.path.pop(0)  # nothing of this folder is wanted here, least of all under the name of a module
+sys.path.pop(0)  # keep Python from importing files of this folder by the names of modules
 try:
     import jsonschema
 except ImportError:
@@ -25,7 +25,8 @@ devices_file = testdata.path_of("probe/devices.json")
 
 
 def close(schema):
-    """Refuses keys that the schema does not describe: here, not for users, whose report may be newer."""
+    """Makes the schema refuse undescribed keys. This is only for the test: a report of a user may be newer than the
+    schema."""
     if isinstance(schema, dict):
         if "properties" in schema:
             schema["additionalProperties"] = False
@@ -38,7 +39,7 @@ def close(schema):
 
 def report(*options):
     environment = dict(os.environ, CLEAVE_CACHE="0")
-    if "--in-process" in options:  # what drivers do in there is not ours
+    if "--in-process" in options:  # drivers leak memory in this process
         environment["ASAN_OPTIONS"] = "detect_leaks=0"
     run = subprocess.run([command, "probe", "--json", *options], env=environment,
                          stdout=subprocess.PIPE, check=True)
@@ -46,7 +47,7 @@ def report(*options):
 
 
 def damages(good):
-    """Reports that are wrong in one place each."""
+    """Yields reports, each of which is wrong in one place."""
     def one(change):
         bad = copy.deepcopy(good)
         change(bad)

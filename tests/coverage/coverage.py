@@ -25,7 +25,7 @@ ROOMS = ("base", "probe", "runtime/record", "runtime/device", "runtime/program",
          "runtime/offload", "runtime/blas", "runtime/context", "host/array", "host/patch", "host/blob", "host/track",
          "host/spectra", "host/model", "host/tokenizer", "host/chat", "host/transformer", "host/io",
          "host/synthetic", "host/cli", "host/selftest", "host/demo", "bench/command")
-ALL, ROOM = (92, 82), (85, 75)  # the bars: % of lines, % of branches
+ALL, ROOM = (92, 82), (85, 75)  # the bars: percent of lines, percent of branches
 
 
 def room_of(path):
