@@ -5,7 +5,7 @@ missing.
 
 usage: summary.py RESULTS                    prints the summary
        summary.py RESULTS --expect LIST RUN  the skips are those that LIST has for RUN; exit code 1 where they are not
-       summary.py RESULTS --waiting NAME     prints the tests that were skipped for want of the variable NAME
+       summary.py RESULTS --waiting NAME     prints the tests that were skipped because the variable NAME is not set
        summary.py --self-test
 
 RESULTS is what `ctest --output-junit RESULTS --test-output-size-passed 10000000` writes. A line of a test's output that
@@ -34,7 +34,7 @@ def one_line(text):
 
 
 def read(path):
-    """The tests that ran, in the order of the run, and how long the run took."""
+    """Returns the tests that ran, in the order of the run, and how long the run took."""
     root = xml.etree.ElementTree.parse(path).getroot()
     tests = []
     for case in root.iter("testcase"):
@@ -54,7 +54,7 @@ def count(number, what):
 
 
 def drivers_of(tests):
-    """Lines: a driver, and how many tests used a device of it."""
+    """Yields lines: a driver, and how many tests used one of its devices."""
     used = collections.Counter(device for test in tests if test.ran for device in test.devices)
     for (driver, name), number in used.most_common():
         yield f"  {count(number, 'test'):>9} on {DRIVERS.get(driver, driver)}: {name}"
@@ -63,7 +63,7 @@ def drivers_of(tests):
 
 
 def skips_of(tests):
-    """Lines: a reason, and the tests that give it."""
+    """Yields lines: a reason, and the tests that were skipped for it."""
     by_reason = {}
     for test in tests:
         for reason in test.skips:
@@ -74,7 +74,7 @@ def skips_of(tests):
 
 
 def missing():
-    """Lines: what the tests could use and did not find here."""
+    """Yields lines: what the tests could have used but did not find."""
     promised = os.environ.get("CLEAVE_TEST_PLATFORMS", "").split(",")
     if "pocl" not in promised:
         yield "PoCL: not installed (Debian's package pocl-opencl-icd)"
@@ -106,7 +106,8 @@ def summarise(tests):
 
 
 def expected(path, run):
-    """The skips of LIST that belong to a run, as {"test: reason"}: those that must be, and those that may be."""
+    """Returns the skips of LIST for a run as sets of "test: reason": those that must occur, and those that may
+    occur."""
     wanted, allowed = set(), set()
     with open(path, encoding="utf-8") as file:
         for number, line in enumerate(file, 1):

@@ -24,13 +24,13 @@ VALUES = {
 }
 for name, (value, expected) in VALUES.items():
     start = 'the environment variable %s is "%s", but it %s' % (name, value, expected)
-    # before the inputs are looked at, which are not there
+    # the error comes before the inputs are read, which do not exist
     for command in (["blobs", "no.npy", "-o", "spots.csv"], ["embed", "no-model", "-o", "new.npy"],
                     ["paco", "no.npy", "no.npy", "no.npy", "-o", "maps"],
                     ["specfit", "no.fits", "--library", "no", "-o", "new.csv"], ["demo"],
                     ["finetune", "no-model", "--data", "no.txt", "-o", "out"]):
         kit.expect(2, start, *command, environment=kit.without_drivers(**{name: value}))
-    # empty is not set
+    # an empty variable counts as not set
     kit.expect(2, "no.npy", "blobs", "no.npy", "-o", "spots.csv",
                environment=kit.without_drivers(**{name: ""}))
 for command in "probe", "bench":

@@ -43,7 +43,7 @@ MIB = 1 << 20
 
 
 def peak():
-    """Bytes; of the largest child so far."""
+    """Returns the largest resident set of all children so far, in bytes."""
     return resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024
 
 
@@ -67,7 +67,7 @@ def check_gzip():
     arguments = ["paco", "bomb.fits.gz", "angles.npy", "psf.npy", "-o", "maps", "--mode", "reference"]
     kit.expect(1, "--mem-limit", *arguments, "--mem-limit", "64M")
     kit.expect(1, "67.1 MB may be used", *arguments, "--mem-limit", "64MiB")
-    # without the last four bytes, the length that the file claims is wrong: nothing is believed
+    # without its last four bytes, the file claims a wrong length: nothing in it is believed
     with open("bomb.fits.gz", "rb") as file:
         data = file.read()
     kit.write("lies.fits.gz", data[:-4] + struct.pack("<I", 4096))
@@ -103,7 +103,7 @@ def check_tracks():
 
 
 def tiff(name, description, pages=1, size=8):
-    """Little-endian; every page shows the same pixels."""
+    """Writes a little-endian TIFF file whose pages all show the same pixels."""
     text = description.encode() + b"\0"
     pixels = 8
     words = pixels + size * size
@@ -201,7 +201,7 @@ def check_records():
 
 
 def records(name, kinds, rows, body):
-    """NumPy records of columns frame, y and x, and more without a name of their own."""
+    """Writes NumPy records with the columns frame, y and x, and further ones without names of their own."""
     names = ["frame", "y", "x"] + ["c%d" % i for i in range(len(kinds) - 3)]
     header = "{'descr': [%s], 'fortran_order': False, 'shape': (%d,), }" % (
         ", ".join("('%s', '%s')" % field for field in zip(names, kinds)), rows)
@@ -210,8 +210,8 @@ def records(name, kinds, rows, body):
 
 
 def check_tables():
-    """Rows that lack most columns, and fields of no width, made a small file a large table; names in another order
-    were each compared with all."""
+    """Tests tables. Formerly, rows that lack most columns, and fields of no width, made a small file a large table; and
+    names in another order were each compared with all names."""
     def link(code, part, name):
         started = time.monotonic()
         kit.expect(code, part, "link", name, "-o", "out.csv", "--search", "3", "-q")
@@ -228,7 +228,7 @@ def check_tables():
 
 
 def shared_strips(name, pages, strips):
-    """Every page has the same list of strips, one a row."""
+    """Writes pages that share one list of strips, with one strip per row."""
     tags = [(256, 4, 1, 1), (257, 4, 1, strips), (258, 3, 1, 8), (259, 3, 1, 1), (262, 3, 1, 1), (273, 4, strips, 8),
             (277, 3, 1, 1), (278, 4, 1, 1), (279, 4, strips, 8 + 4 * strips)]
     page = 2 + 12 * len(tags) + 4
@@ -244,12 +244,12 @@ def shared_strips(name, pages, strips):
 def check_shared():
     kit.expect(2, "descriptions of the first", "blobs", shared_strips("shared.tif", 4000, 100000), "-o", "spots.csv",
                "--mode", "reference")
-    # few pages may do so
+    # files with few pages may do so
     kit.expect(0, None, "blobs", shared_strips("few.tif", 3, 100), "-o", "spots.csv", "--mode", "reference", "-q")
 
 
 def huge_frame(name, size):
-    """One strip a row, of the same few bytes: zeros, packed by deflate."""
+    """Writes a frame with one strip per row, all of them with the same few bytes: zeros, compressed by deflate."""
     row = zlib.compress(bytes(size), 9)
     tags = [(256, 4, 1, size), (257, 4, 1, size), (258, 3, 1, 8), (259, 3, 1, 8), (262, 3, 1, 1), (273, 4, size, 8),
             (277, 3, 1, 1), (278, 4, 1, 1), (279, 4, size, 8 + 4 * size)]
@@ -269,7 +269,8 @@ def check_frames():
 
 
 def hole(name, begin, length):
-    """A file of these bytes and `length` more that take no place; None where the file system has none as long."""
+    """Writes a file of these bytes and `length` more that take no space; returns None if the file system has no files
+    of that length."""
     with open(name, "wb") as file:
         file.write(begin)
         try:
@@ -288,7 +289,7 @@ def expect_no_room(what, *command, **options):
 
 
 def check_holes():
-    """550 GB of weights in a file that takes no place."""
+    """Tests a file with 550 GB of weights that takes no space."""
     width, ffn, rows = 1 << 14, 64, 1 << 23
     text_embed.make_model("hole", hidden_size=width, vocab_size=rows, num_attention_heads=4, intermediate_size=ffn)
     head, at = {}, 0
@@ -301,8 +302,8 @@ def check_holes():
 
 
 def check_gguf_hole():
-    """26 GB of weights of a language model, where 4 GiB may be used: the feed-forward blocks of a small one are made
-    wider, behind its end."""
+    """Tests 26 GB of weights of a language model, with a limit of 4 GiB: the feed-forward blocks of a small model are
+    made wider, beyond its end."""
     with open(testdata.path_of("generate/tiny/tiny-legacy.gguf"), "rb") as file:
         data = bytearray(file.read())
     width, ffn, f32, each = 64, 1 << 24, 0, 1 << 32
@@ -320,7 +321,8 @@ def check_gguf_hole():
 
 
 def check_gguf_head():
-    """3 GB of metadata in a file that takes no place were read into memory before anything else was looked at."""
+    """Tests a file with 3 GB of metadata that takes no space. Formerly all of it was read into memory before anything
+    was checked."""
     key, count, before = b"general.name", 3 * 10 ** 9, peak()
     head = b"GGUF" + struct.pack("<IQQ", 3, 1, 1) + struct.pack("<Q", len(key)) + key + struct.pack("<IIQ", 9, 0, count)
     if not hole("head.gguf", head, count + 5000):
@@ -357,7 +359,7 @@ def check_vocabularies():
     tokenize(2, too_long % MIB, tokenizer("unigram-mib", unigram("a" * (MIB - 1) + "b")), text)
     tokenize(2, too_long % MIB, tokenizer("added-mib", {"type": "BPE", "vocab": {"a": 0}, "merges": []},
                                         [(1, "a" * (MIB - 1) + "b")]), text)
-    # every left id is a multiple of 16: without a random seed, no hash of a merge would depend on it
+    # every left id is a multiple of 16: without a random seed, the hash of a merge would not depend on it
     pieces, merges = {"b": 1}, []
     for i in range(20000):
         left = chr(0x4E00 + i)
@@ -390,8 +392,8 @@ def varint(value):
 
 
 def thrift(*fields):
-    """A struct of Thrift's compact protocol, of (field, value): a number of 32 bits, or of 64 without its minus sign; a
-    text; a struct; a list of one of these."""
+    """Returns a struct of Thrift's compact protocol from pairs (field, value). A value is a number of 32 bits, or of 64
+    bits (given without its minus sign), a text, a struct, or a list of one of these."""
     def whole(value):
         return varint(2 * value)
 
@@ -412,7 +414,7 @@ def thrift(*fields):
 
 
 def parquet(name, pages, groups):
-    """A column of texts; each of the groups of rows names all of the pages."""
+    """Writes a column of texts; each of the groups of rows names all of the pages."""
     meta = thrift((1, 6), (2, [0]), (3, ["text"]), (4, 6), (5, -1), (6, -len(pages)), (7, -len(pages)), (9, -4))
     group = thrift((1, [thrift((3, meta))]), (2, -len(pages)), (3, -1))
     footer = thrift((1, 1), (2, [thrift((4, "schema"), (5, 1)), thrift((1, 6), (3, 0), (4, "text"))]), (3, -groups),
@@ -421,7 +423,7 @@ def parquet(name, pages, groups):
 
 
 def zeros(size):
-    """Packed by Zstandard: runs of 128 KB."""
+    """Returns zeros compressed by Zstandard, in runs of 128 KB."""
     blocks = size >> 17
     return b"\x28\xb5\x2f\xfd\xe0" + struct.pack("<Q", size) + b"".join(
         struct.pack("<I", (i + 1 == blocks) | 1 << 1 | 1 << 17 << 3)[:3] + b"\0" for i in range(blocks))

@@ -42,5 +42,5 @@ kit.expect(2, "Is the order CUBE ANGLES PSF?", "paco", "psfs.npy", "three.npy", 
 kit.same("maps", [name for name in kit.listing() if "maps" in name], [])
 for psf in "psf.npy", "psfs.npy", "wide.npy":
     paco("cube.npy", psf, 0, None)
-paco("channels.npy", "each.npy", 0, None)  # one PSF for each channel, whatever its size
+paco("channels.npy", "each.npy", 0, None)  # one PSF for each channel, of any size
 kit.finish()

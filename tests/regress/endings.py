@@ -23,7 +23,7 @@ RANK = ["rank", "no-model", "--query", "one"]
 TABLE = ["-o", "new.csv"]
 TABLES = [".csv", ".tsv", ".txt", ".npy", ".json", ".xml", ".parquet"]
 COMMON = [("--report", [".json"]), ("--trace", [".json"])]
-# command, what it needs beside the option, option, endings that it takes
+# command, its other arguments, option, endings that the option accepts
 OUTPUTS = [
     (BLOBS, [], "-o", TABLES),
     (BLOBS + ["--format", "trackmate"], [], "-o", [".csv", ".tsv", ".txt", ".xml"]),
@@ -73,7 +73,7 @@ def refused():
         use = "use a name that ends in " + words(endings)
         for ending in set(EVERY + [".xlsx", ".CSV", ".csv.gz", ".zip"]) - set(endings):
             if "--format" in command and ending in (".xlsx", ".CSV") and command[0] == "embed":
-                continue  # an option said the format, and the ending means nothing
+                continue  # an option gave the format, so the ending does not matter
             part = "Cleave does not write compressed files" if ending in (".csv.gz", ".zip") else \
                 "but this output cannot be a %s file" % ending
             kit.expect(2, part + ": " + use, *command, *more, option, "other" + ending)
@@ -91,7 +91,7 @@ def refused():
 
 
 def taken():
-    """Which go on, to inputs that are not there; and a few that end well."""
+    """Tests accepted endings: most commands then go on to inputs that do not exist, and a few succeed."""
     for command, more, option, endings in OUTPUTS:
         if command[0] in ("blobs", "link", "probe", "selftest", "bench", "demo"):
             continue
@@ -103,17 +103,18 @@ def taken():
             kit.same(name, file.read(len(start)), start)
     kit.same("CSV where no file is", kit.run(*BLOBS, "-q", "-o", "/dev/stdout").stdout[:9],
              b"frame,y,x")
-    with open("to-a-file", "wb") as file:  # /dev/stdout is a plain file then, without an ending
+    with open("to-a-file", "wb") as file:  # /dev/stdout is then a plain file without an ending
         kit.subprocess.run([kit.CLEAVE, *BLOBS, "-q", "-o", "/dev/stdout"], stdout=file, check=False,
                            env=kit.PLAIN)
     with open("to-a-file", "rb") as file:
         kit.same("CSV in a redirected output", file.read(9), b"frame,y,x")
     os.mkdir("old.fits")
-    kit.expect(2, "no", "paco", "no", "no", "no", "-o", "old.fits")  # a folder is a folder
+    kit.expect(2, "no", "paco", "no", "no", "no", "-o", "old.fits")  # a name without an ending is a folder
 
 
 def every_command():
-    """A new command comes with its outputs. `cache` has none, and `merge` those of other commands."""
+    """Tests that the outputs of every command are in the list above, also those of new commands. `cache` has no
+    outputs, and `merge` has those of other commands."""
     kit.same("the commands of this test", sorted({command[0] for command, *_ in OUTPUTS} | {"cache", "merge"}),
              sorted(kit.commands()))
 

@@ -49,7 +49,7 @@ def harmless(*arguments, code=None, says=True, **options):
 
 
 def check_missing():
-    """A name that is not there, for each operand and option of every command; bytes that are no UTF-8 too."""
+    """Tests a name that does not exist for each operand and option of every command, and bytes that are not UTF-8."""
     kit.write_npy("v.npy", (1, 2), [1.0, 1.0])
     for name in EVIL, os.fsdecode(b"\x1b[31m\xff\xfe"):
         for arguments in (["paco", name, "a", "b", "-o", "out"], ["blobs", name, "-o", "out.csv"],
@@ -68,14 +68,14 @@ def check_missing():
                           ["blobs", "--device=" + name, "m", "-o", "o.csv"], ["--icd", name, "selftest"],
                           ["selftest", "--device", name], ["demo", "--" + name], ["probe", "--simulate", name],
                           ["specfit", "a", "--library", "l", "-o", "o.csv", "--config", name]):
-            # what an option's name is cut to may hold no escape
+            # the part of an option's name that is quoted may hold no escape
             harmless(*arguments, says=name == EVIL and not any(a.startswith("--" + name) for a in arguments))
     for variable in "CLEAVE_MODE", "CLEAVE_DEVICE", "CLEAVE_MEM_LIMIT", "CLEAVE_TRACE", "CLEAVE_CL_DIR":
         harmless("selftest", environment=kit.without_drivers(**{variable: EVIL}), says=False)
 
 
 def check_folders():
-    """The whole way in a folder with such a name, and files that are not what their names say."""
+    """Tests complete runs in a folder with such a name, and files whose contents differ from what their names say."""
     os.mkdir(EVIL)
     kit.movie(EVIL + "/m.npy")
     harmless("blobs", EVIL + "/m.npy", "-o", EVIL + "/s.csv", "--mode", "reference", code=0)
@@ -111,7 +111,7 @@ def check_models():
     text_embed.make_model("type", model_type=EVIL, architectures=[EVIL])
     harmless("embed", "type", "-i", "texts.txt", "-o", "o.npy", "--mode", "reference", says=False)
     harmless("generate", "type", "-p", "hello", says=False)
-    # labels of training data become classes, and those are printed
+    # labels of training data become classes, whose names are printed
     label = EVIL.replace("\n", "")
     kit.write("data.txt", "the cats\t%s\n12 and 12\tnumber\ncats run\t%s\n1 2 3\tnumber\n" % (label, label))
     done = harmless("finetune", "model", "--data", "data.txt", "-o", "tuned", "--mode", "reference",
@@ -137,7 +137,7 @@ def check_models():
 
 
 def on_terminal(*arguments):
-    """Standard output is data, and shown as text where it is a terminal."""
+    """Tests data on standard output, which are shown as text if standard output is a terminal."""
     ours, theirs = pty.openpty()
     done = subprocess.run([kit.CLEAVE, *arguments], env=kit.PLAIN, stdin=subprocess.DEVNULL, stdout=theirs,
                           stderr=subprocess.PIPE, timeout=300, check=False)
@@ -146,7 +146,7 @@ def on_terminal(*arguments):
     try:
         while data := os.read(ours, 65536):
             shown += data
-    except OSError:  # the end of what is there
+    except OSError:  # the end of the output so far
         pass
     os.close(ours)
     text = shown.decode().replace("\r\n", "\n")
@@ -155,7 +155,7 @@ def on_terminal(*arguments):
 
 
 def check_source():
-    """The command prints through one function."""
+    """Tests that the command prints through one function only."""
     raw = re.compile(r"(?<![\w])(v?f?printf|puts|perror)\(")
     rooms = "host/cli", "host/demo", "host/selftest", "bench/command"
     for path in sum((glob.glob(os.path.join(sys.argv[3], room, "**/*.c"), recursive=True) for room in rooms), []):

@@ -64,8 +64,8 @@ LONG = "x" * 300
 
 
 class Command:
-    """arguments: with %s in place of each input; inputs: (file, kinds of fault that are none there);
-    outputs: (option, ending, can be a device)."""
+    """A command. arguments: its arguments, with %s in place of each input. inputs: (file, kinds of fault that are not
+    faults for this file). outputs: (option, ending, whether it can be a device)."""
 
     def __init__(self, name, arguments, inputs, outputs, devices=True, folder=None):
         self.name, self.arguments, self.inputs = name, arguments, inputs
@@ -124,7 +124,7 @@ COMMANDS = [
     Command("bench", ["runtime"], [], [("--json", ".json", False), ("--html", ".html", False),
                                        ("--markdown", ".md", False)]),
 ]
-SLOW = "demo", "bench"  # good runs of these are elsewhere
+SLOW = "demo", "bench"  # other tests run these commands successfully
 
 
 def expect(code, *arguments, part=None, **options):
@@ -207,7 +207,7 @@ def outputs(command):
 
 
 def full(line, option):
-    """No space is left: told at the end, as it must be, and no other output is torn."""
+    """Tests a full disk: it is reported at the end, and no other output is incomplete."""
     done = kit.run(*line, option, "/dev/full")
     if done.returncode != 1 or b"No space left" not in done.stderr:
         kit.wrong("%s %s /dev/full: exit code %d, %r" % (line, option, done.returncode, done.stderr))
@@ -239,7 +239,7 @@ def good(command):
     done = kit.run(*command.line())
     if done.returncode != 0:
         kit.wrong("%s: exit code %d: %r" % (command.line(), done.returncode, done.stderr))
-    with open("/dev/full", "wb") as out:  # what it says, and what it writes to "-"
+    with open("/dev/full", "wb") as out:  # what the command prints, and what it writes to "-"
         for line in [command.line()] + [command.line(without=["-o"]) + ["-o", "-"]
                                         for option, *_ in command.outputs[:1] if option == "-o"]:
             done = subprocess.run([kit.CLEAVE, *line], env=kit.PLAIN, stdin=subprocess.DEVNULL, stdout=out,
@@ -252,8 +252,8 @@ def good(command):
 
 
 def interrupted():
-    """While texts come from a pipe that says nothing more. Before the work begins, the signal itself ends the command:
-    then again, later."""
+    """Tests an interrupt while texts come from a pipe that sends nothing more. Before the work begins, the signal
+    itself ends the command; in that case the test tries again with a later signal."""
     for name, folder in ("embed", "model"), ("tokenize", "model"), ("classify", "classes"):
         line = [kit.CLEAVE, name, folder, "-o", "outputs/new." + ("npy" if name == "embed" else "json"
                                                                   if name == "tokenize" else "csv")]
@@ -282,7 +282,7 @@ def interrupt(line, patience):
 
 
 def others():
-    """Inputs and outputs that one command alone has."""
+    """Tests inputs and outputs that only one command has."""
     for option in "--config", "--targets-file", "--redshifts":
         for name in "nowhere", "a-folder", LONG:
             expect(2, *specfit().line(), option, name)
@@ -335,7 +335,7 @@ def specfit():
     return next(command for command in COMMANDS if command.name == "specfit")
 
 
-# `cache` alone reads and writes nothing of the user's: others() has it
+# only `cache` reads and writes no files of the user's; others() tests it
 kit.swept("exit codes", [each.name for each in COMMANDS] + ["cache"])
 prepare()
 os.chmod(kit.FOLDER, 0o755)

@@ -10,7 +10,7 @@ do not survive a failed malloc.
 A driver that crashes when the library asks for compiled binaries, to keep them for later runs, affects no result.
 
 usage: fails_within.py CLEAVE CLI_TESTS DATA FAULT_LAYER MALLOC_FAILS [--every N]
-DATA: the folder tests/data. --every N: N values of k a command and kind; else a few"""
+DATA: the folder tests/data. --every N: N values of k per command and kind; by default a few"""
 import array
 import os
 import re
@@ -47,7 +47,7 @@ def numbers_near(got, want):
 
 
 def floats_of(data):
-    """Of .npy and .safetensors files; None: others."""
+    """Returns the floats of .npy and .safetensors files, and None for other files."""
     if data[:6] == b"\x93NUMPY":
         start = 10 + int.from_bytes(data[8:10], "little")
         if b"'<f4'" not in data[:start]:
@@ -62,7 +62,8 @@ def floats_of(data):
 
 
 def same_file(name, got, want):
-    """The host's numbers are not a device's to the last digit; pictures and reports are not compared."""
+    """Compares two files. The host's numbers may differ from a device's in the last digit; pictures and reports are not
+    compared."""
     if got == want or name.endswith((".png", "report.json")):
         return True
     if got is None or want is None:
@@ -92,7 +93,7 @@ def judge(told, done, out, want):
         DONE["errors"] += 1
         if not said:
             kit.wrong("%s: an error without a word" % told)
-        for name, data in out.items():  # what is there is complete
+        for name, data in out.items():  # the files that exist are complete
             if name in want[0] and not same_file(name, data, want[0][name]):
                 kit.wrong("%s: failed, and %s is another" % (told, name))
     else:
@@ -107,7 +108,7 @@ def judge(told, done, out, want):
 
 
 def spread(count, runs):
-    """Values from 1 to count, dense at both ends, where a run opens and closes things."""
+    """Returns values from 1 to count, dense at both ends, where a run opens and closes things."""
     if count <= runs:
         return range(1, count + 1)
     half = runs // 2
@@ -116,9 +117,10 @@ def spread(count, runs):
 
 
 def sweep(kind, name, line, environment, fault, runs):
-    """One command without the fault, which tells how many there can be, then with each."""
+    """Runs a command without a fault, which shows how many calls there are, and then with a fault in each selected
+    call."""
     counted = os.path.abspath("count")
-    for _ in range(2 if kind == "call" else 1):  # the first one compiles
+    for _ in range(2 if kind == "call" else 1):  # the first run compiles
         clean()
         whole = kit.run(*line, environment=dict(environment, **{"CLEAVE_COUNT_MALLOCS": counted,
                                                                 "CLEAVE_FAULTS_COUNT": counted}), timeout=600)
@@ -129,7 +131,7 @@ def sweep(kind, name, line, environment, fault, runs):
     with open(counted, encoding="ascii") as file:
         count = int(file.read())
     kit.same("%s, %s: something is counted" % (kind, name), count > 20, True)
-    # the library's description is written last: Jansson lost the quote behind a key, and told of success
+    # the library's description is written last: once Jansson lost the quote after a key, and reported success
     last = range(count - 24, count + 1) if (kind, name) == ("malloc", "templates") else ()
     for k in sorted({*spread(count, runs), *last}):
         clean()
@@ -138,7 +140,7 @@ def sweep(kind, name, line, environment, fault, runs):
 
 
 def saved_last(name, line, environment):
-    """The process ends by SIGABRT once binaries are asked for: all is written before."""
+    """Tests that the process ends by SIGABRT when binaries are requested, and that all outputs are written before."""
     clean()
     done = kit.run(*line, environment=dict(environment, CLEAVE_FAULTS="save=1"), timeout=120)
     got = result()
@@ -160,13 +162,13 @@ for name, line in lines.items():
           RUNS or 7)
 pocl = kernels_kit.pocl_alone()
 if pocl:
-    if "POCL_CACHE_DIR" in os.environ:  # what other tests compiled
+    if "POCL_CACHE_DIR" in os.environ:  # starts with the kernels that other tests compiled
         pocl["POCL_CACHE_DIR"] = os.environ["POCL_CACHE_DIR"]
     for name, line in lines.items():
         if name not in kit.HOST_ONLY:
             sweep("call", name, line + ["--mode", "cpu"], dict(pocl, OPENCL_LAYERS=LAYER, CLEAVE_TUNE="0"),
                   lambda k: {"CLEAVE_FAULTS": "call=%d" % k}, RUNS or 4)
-mesa = kernels_kit.alone("rusticl", "rusticl")  # PoCL keeps kernels itself: it is asked for nothing
+mesa = kernels_kit.alone("rusticl", "rusticl")  # PoCL keeps its kernels itself, so no binaries are requested from it
 if mesa:
     if "MESA_SHADER_CACHE_DIR" in os.environ:
         mesa["MESA_SHADER_CACHE_DIR"] = os.environ["MESA_SHADER_CACHE_DIR"]

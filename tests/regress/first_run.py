@@ -21,7 +21,7 @@ LINE = ["blobs", kit.movie(frames=16, size=128), "-o", "spots.csv", "--report", 
 
 
 def attempt(name, before=None, meanwhile=None):
-    """A first run, whatever becomes of it, and a second one in the same cache folder."""
+    """Makes a first run, which may succeed or fail, and a second one with the same cache folder."""
     shutil.rmtree("kept", ignore_errors=True)
     with subprocess.Popen([kit.CLEAVE, *LINE], env=kit.ENVIRONMENT, stdin=subprocess.DEVNULL, preexec_fn=before,
                           stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
@@ -41,13 +41,13 @@ def attempt(name, before=None, meanwhile=None):
 
 
 def devices():
-    """Those that did a part."""
+    """Returns the devices that computed a part."""
     return [share["device"] for job in kit.report("report.json")["jobs"] for share in job["shares"]
             if share["units"] and "reference" not in share["device"]]
 
 
 def kill_helpers(process):
-    """As the kernel does for want of memory."""
+    """Kills helpers as the kernel does when memory runs out."""
     until = time.time() + 5
     while time.time() < until and process.poll() is None:
         listed = subprocess.run(["ps", "-o", "pid=,args=", "--ppid", str(process.pid)], stdout=subprocess.PIPE,

@@ -20,7 +20,7 @@ HELD = "volatile int held = 1; while (held) {}\n"
 
 
 def damage(folder):
-    """Every kernel of the spots, in its first line."""
+    """Damages every kernel that finds spots, in its first line."""
     count = 0
     for name in os.listdir(folder):
         path = os.path.join(folder, name)
@@ -45,7 +45,7 @@ if "cpu" not in listed:
 for number in signal.SIGTERM, signal.SIGINT, signal.SIGHUP:
     with subprocess.Popen([kit.CLEAVE, "blobs", "movie.npy", "--mode", "cpu", "-o", "out/spots.csv"], env=environment,
                           stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as process:
-        time.sleep(15)  # compiles, and is held
+        time.sleep(15)  # compiles, and then hangs in the kernel
         if process.poll() is not None:
             kit.wrong("it was not held: exit code %d, %r" % (process.returncode, process.stderr.read()))
         began = time.time()

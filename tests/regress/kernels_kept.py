@@ -30,7 +30,8 @@ HERE = kernels_kit.pocl_alone() or sys.exit(77)
 
 
 def embed():
-    """The vectors, and what was said. The device is used: a fall back to the host would hide everything."""
+    """Returns the vectors and the messages. The device must compute, because a fallback to the host would hide
+    everything."""
     done = kit.run("embed", "model", "-i", "texts.txt", "-o", "v.npy", "--mode", "cpu", "--report", "r.json",
                    environment=HERE, timeout=600)
     said = done.stderr.decode(errors="replace")
@@ -62,7 +63,7 @@ def check_damage(wanted):
     if not any(name.endswith(".so") for name in drivers):
         kit.wrong("PoCL keeps no kernels where they are looked for: %r" % files[:20])
     cases = 0
-    if not EVERY:  # the kernels of products, one of each other kind of file, and all that is ours
+    if not EVERY:  # the kernels of products, one file of each other kind, and all of our own files
         chosen, kinds = [], set()
         for name in files:
             kind = os.path.splitext(name)[1] if name in drivers else name
@@ -93,7 +94,7 @@ def check_damage(wanted):
 
 
 def check_repair(wanted):
-    """Damage is told once."""
+    """Tests that damage is reported once."""
     with open(kept("drivers/pocl/**/clv_pool.so")[0], "wb"):
         pass
     vectors, said = embed()
@@ -105,8 +106,9 @@ def check_repair(wanted):
 
 
 def check_beside():
-    """While another run uses the folder nothing in it is removed: what looks damaged may be what it writes. Its kernels
-    could not be linked then, and it ended. The vectors come from kernels elsewhere."""
+    """Tests that a run removes nothing while another run uses the folder: a file that looks damaged may be one that the
+    other run is writing. Formerly the other run then ended, because its kernels could not be linked. The vectors come
+    from kernels in another folder."""
     wanted = embed()[0]
     path = kept("drivers/pocl/**/clv_pool.so")[0]
     with open(POCL + ".lock", "rb") as other:
@@ -125,7 +127,7 @@ def check_beside():
 
 
 def check_check():
-    """`probe --check` throws away what was compiled, whatever its digest."""
+    """Tests that `probe --check` removes all compiled kernels, whatever their digests."""
     if not kept("drivers/pocl/**/*.so"):
         kit.wrong("there is no cache")
     done = kit.run("probe", "--check", "-q", environment=HERE, timeout=600)
@@ -135,8 +137,8 @@ def check_check():
 
 
 def check_death():
-    """A run that a fatal signal ends inside the driver takes all kernels with it; one that is killed only what it had
-    not finished."""
+    """Tests that a run that a fatal signal ends inside the driver removes all kernels, and that a killed run removes
+    only those that it had not finished."""
     saved = os.path.abspath("saved")
     for number in signal.SIGSEGV, signal.SIGABRT, signal.SIGKILL:
         restore(saved)
@@ -165,7 +167,8 @@ def check_death():
 
 
 def check_together(wanted):
-    """Several runs at once share what is kept, and none takes away what another one writes."""
+    """Tests that several runs share the kept files at the same time, and that none of them removes what another one
+    writes."""
     restore(os.path.abspath("saved"))
     shutil.rmtree(os.path.dirname(os.path.dirname(os.path.dirname(kept("drivers/pocl/**/clv_pool.so")[0]))))
     children = []
@@ -193,7 +196,7 @@ WANTED, SAID = embed()
 if WANTED is None:
     kit.wrong(SAID)
     kit.finish()
-embed()  # keeps what was measured as well
+embed()  # also keeps measured times
 check_damage(WANTED)
 check_repair(WANTED)
 check_beside()

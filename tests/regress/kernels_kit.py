@@ -8,12 +8,12 @@ import kit
 
 
 def pocl_alone():
-    """An environment whose loader is shown PoCL's .icd file and no other; None: it is not here."""
+    """Returns an environment whose loader sees only PoCL's .icd file; None if it does not exist."""
     return alone("pocl", "PoCL")
 
 
 def alone(word, name):
-    """The same for the driver whose .icd file has that word in its text or name."""
+    """Does the same for the driver whose .icd file has that word in its contents or name."""
     folders = [os.environ.get("OCL_ICD_VENDORS", ""), "/etc/OpenCL/vendors"]
     for path in [p for folder in folders for p in sorted(glob.glob(os.path.join(folder, "*.icd")))]:
         with open(path, encoding="utf-8") as file:
@@ -28,7 +28,7 @@ def alone(word, name):
 
 
 def bent(data):
-    """The ways in which a kept file is damaged."""
+    """Yields the ways in which a kept file is damaged."""
     yield "empty", b""
     yield "cut", data[:len(data) // 2]
     yield "changed", data[:len(data) // 2] + bytes([data[len(data) // 2] ^ 0x40]) + data[len(data) // 2 + 1:]

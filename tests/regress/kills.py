@@ -22,7 +22,7 @@ sys.path.insert(0, sys.argv[2])
 import text_embed  # noqa: E402
 
 KILLS = int(sys.argv[4]) if len(sys.argv) > 4 else 80
-FREE = ("report.json", "checkpoint.safetensors")  # it has times in it; what finetune goes on from
+FREE = ("report.json", "checkpoint.safetensors")  # has times in it; finetune continues from it
 
 
 def digest(path):
@@ -40,7 +40,7 @@ def is_temporary(path):
 
 
 def check_set(folder, told):
-    """True: a whole set. With its report, each file is as the report says."""
+    """Returns whether the set of files is complete. If there is a report, each file must match it."""
     path = os.path.join(folder, "report.json")
     if not os.path.exists(path):
         return False
@@ -57,10 +57,10 @@ OTHER = {"paco": ["--radius", "4"], "blobs": ["--threshold-sigma", "8"], "link":
 
 
 def prepare():
-    """{name: its two kinds of runs}; the later of two equal options holds."""
+    """Returns {name: its two kinds of runs}; of two equal options, the later one counts."""
     lines = kit.small_commands(text_embed.make_model, 60, 64)
     lines.update(kit.more_commands(sys.argv[3]))
-    del lines["generate"]  # it writes to standard output
+    del lines["generate"]  # this command writes to standard output
     found = {}
     for name, line in lines.items():
         line = [word.replace("out", "out-" + name, 1) if word[:4] in ("out", "out/") else word for word in line]
@@ -70,7 +70,7 @@ def prepare():
 
 
 def ready(name, line):
-    """The line that a user gives after a kill: what finetune had learnt is gone on from; libraries are not replaced."""
+    """Runs the command that a user would give after a kill: finetune resumes, and libraries are not replaced."""
     if name == "templates":
         for path in sorted(kit.listing("out-templates/library"), reverse=True):
             if not is_temporary(path):
@@ -80,7 +80,7 @@ def ready(name, line):
 
 
 def whole_runs(lines):
-    """What each run writes when nobody kills it, and how long it takes."""
+    """Returns what each run writes when it is not killed, and how long it takes."""
     whole, seconds = {}, {}
     for name, pair in lines.items():
         folder = "out-" + name
@@ -105,7 +105,7 @@ def check_files(name, told):
 
 
 def kill(name, moment, line):
-    """True: it was there to be killed."""
+    """Kills a run; returns whether it was still running."""
     with subprocess.Popen([kit.CLEAVE, *ready(name, line)], env=kit.PLAIN, stdin=subprocess.DEVNULL,
                           stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
         try:
@@ -129,7 +129,7 @@ for i in range(KILLS):
     turn = i // len(lines)
     moment = seconds[name] * (turn * 7 % 17 + 0.5) / 17
     if name == "paco" and turn % 2:
-        moment = seconds[name] * (0.8 + 0.2 * (turn % 7) / 7)  # while it writes
+        moment = seconds[name] * (0.8 + 0.2 * (turn % 7) / 7)  # while it writes its outputs
     died += kill(name, moment, lines[name][turn % 2])
     check_files(name, "kill %d of %s" % (i, name))
     if name == "paco" and not check_set("out-paco", "kill %d" % i):

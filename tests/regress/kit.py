@@ -18,7 +18,7 @@ WRONG = []
 FOLDER = tempfile.mkdtemp(prefix="cleave-regress-")
 atexit.register(shutil.rmtree, FOLDER, ignore_errors=True)
 os.chdir(FOLDER)
-# what a user set must not change the tests
+# the user's settings must not affect the tests
 ENVIRONMENT = {name: value for name, value in os.environ.items()
                if not (name.startswith("CLEAVE_") or name == "XDG_CACHE_HOME")}
 ENVIRONMENT["CLEAVE_CACHE_DIR"] = os.path.join(FOLDER, "kept")
@@ -26,20 +26,21 @@ PLAIN = dict(ENVIRONMENT, OCL_ICD_VENDORS=os.path.join(FOLDER, "no-drivers"))
 
 
 def run(*arguments, environment=None, stdin=subprocess.DEVNULL, timeout=300, **options):
-    """The command without OpenCL drivers, unless an environment is given."""
+    """Runs the command without OpenCL drivers, unless you pass an environment."""
     return subprocess.run([CLEAVE, *arguments], env=PLAIN if environment is None else environment,
                           stdin=stdin, capture_output=True, timeout=timeout, check=False, **options)
 
 
 def commands():
-    """All that `cleave --help` lists."""
+    """Returns all commands that `cleave --help` lists."""
     text = run("--help").stdout.decode()
     rows = text.split("\nCommands:\n")[1].split("\n\n")[0].splitlines()
     return [row.split()[0] for row in rows]
 
 
 def swept(sweep, names):
-    """The commands that a sweep ran are those that the table of docs/reliability.md says, each named with a word."""
+    """Checks that a sweep ran the commands in the table of docs/reliability.md, each of which the table names by a
+    word."""
     path = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../docs/reliability.md")
     with open(path, encoding="utf-8") as file:
         text = file.read().split("## Commands and sweeps\n")[1].split("\n## ")[0]
@@ -52,14 +53,15 @@ def swept(sweep, names):
 
 
 def track_table(name="tracks.csv", frames=12):
-    """Two particles that move."""
+    """Returns a table of two particles that move."""
     return write(name, "frame,y,x,particle\n" + "".join(
         "%d,%.2f,%.2f,%d\n" % (t, 5 + 9 * p + 0.5 * t + (t * 7 + p) % 3 / 4, 5 + (t * 5 + p) % 4 / 3, p)
         for t in range(frames) for p in range(2)))
 
 
 def model_spectra(points=901):
-    """Four spectra with a line, on a grid of temperature and gravity, and the table models.csv that names them."""
+    """Writes four spectra with a line on a grid of temperature and gravity, and the table models.csv, which lists
+    them."""
     rows = ["FILE,TEFF,LOGG,FEH,ALPHA"]
     for teff in 5000, 6000:
         for logg in 4, 5:
@@ -70,12 +72,12 @@ def model_spectra(points=901):
     return write("models.csv", "\n".join(rows) + "\n")
 
 
-ARM = "--arm=green=5050:5150:0.5:1"  # of the library that models.csv becomes
+ARM = "--arm=green=5050:5150:0.5:1"  # the library that is made from models.csv
 
 
 def small_commands(make_model, frames, size):
-    """{name: arguments} of five commands that write into the folder "out", and their inputs; make_model is that of
-    tests/cli/text_embed.py, frames and size are those of the movie."""
+    """Returns {name: arguments} of five commands that write into the folder "out", and makes their inputs. `make_model`
+    is that of tests/cli/text_embed.py; frames and size are those of the movie."""
     make_inputs("made")
     movie(frames=frames, size=size)
     make_model("model")
@@ -91,7 +93,8 @@ def small_commands(make_model, frames, size):
 
 
 def more_commands(data):
-    """The other commands that write results, as small_commands, after which this is called. data: tests/data."""
+    """Returns the other commands that write results, in the form of small_commands, which must be called first. `data`
+    is tests/data."""
     rows = ["frame,y,x"] + ["%d,%d,%d" % (t, 9 * (i // 5) + t % 3, 9 * (i % 5)) for t in range(9) for i in range(25)]
     write("many.csv", "\n".join(rows) + "\n")
     track_table()
@@ -117,7 +120,7 @@ def more_commands(data):
             "generate": ["generate", "tiny.gguf", "--prompt", "the", "-n", "4", "--temperature", "0", "-q"]}
 
 
-HOST_ONLY = "link", "tracks", "tokenize", "detokenize"  # have no --mode
+HOST_ONLY = "link", "tracks", "tokenize", "detokenize"  # these commands have no --mode
 
 
 def without_drivers(**variables):
@@ -129,8 +132,8 @@ def wrong(text):
 
 
 def expect(code, part, *arguments, **options):
-    """The exit code, and a text in standard error ("": nothing may be there). A mistake is one line, and
-    nothing is in standard output then."""
+    """Checks the exit code, and that standard error contains a text ("": it must be empty). An error is one line, and
+    nothing is on standard output then."""
     done = run(*arguments, **options)
     said = done.stderr.decode(errors="replace")
     told = " ".join(arguments)
@@ -169,14 +172,14 @@ def write_npy(name, shape, values, kind="<f4"):
 
 
 def movie(name="movie.npy", frames=4, size=32):
-    """A spot that moves by a pixel from frame to frame."""
+    """Writes a movie of a spot that moves by one pixel per frame."""
     values = [int(20 + 200 * 2.0 ** (-((y - 12) ** 2 + (x - 10 - t) ** 2) / 4.0) + (y * 7 + x * 3) % 3)
               for t in range(frames) for y in range(size) for x in range(size)]
     return write_npy(name, (frames, size, size), values, "<u2")
 
 
 def make_inputs(folder):
-    """Small inputs of paco, blobs and specfit, under the names that `cleave demo` gives its own."""
+    """Makes small inputs for paco, blobs and specfit, under the names that `cleave demo` uses."""
     subprocess.run([os.environ["CLEAVE_TEST_MAKER"], folder], check=True)
 
 
@@ -184,7 +187,7 @@ SPOTS = "frame,y,x\n0,1,1\n1,1,1.5\n2,1,2\n"
 
 
 def listing(folder="."):
-    """Everything below the folder but the caches, with the bytes of files."""
+    """Returns everything below the folder except the caches, with the bytes of the files."""
     found = {}
     for place, folders, names in os.walk(folder):
         folders[:] = [name for name in folders if name != "kept"]

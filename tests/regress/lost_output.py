@@ -64,7 +64,7 @@ for each in lines():
     run.add(each[0])
     told, ways = " ".join(each), ["> /dev/full", ">&-"]
     if each[0] == "demo" and len(each) > 2:
-        ways.pop()  # it takes half a minute
+        ways.pop()  # this command takes half a minute
     else:
         done = shell(each, "")
         if done.returncode or not done.stdout:

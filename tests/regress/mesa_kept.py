@@ -25,7 +25,7 @@ HERE = dict(kernels_kit.alone("rusticl", "rusticl") or sys.exit(77), RUSTICL_ENA
 
 
 def embed():
-    """The vectors, and what was said. Our own kernels of earlier runs would hide what Mesa does."""
+    """Returns the vectors and the messages. Kernels that we kept from earlier runs would hide what Mesa does."""
     shutil.rmtree(os.path.join(CACHE, "programs"), ignore_errors=True)
     done = kit.run("embed", "model", "-i", "texts.txt", "-o", "v.npy", "--mode", "cpu", "--report", "r.json",
                    environment=HERE, timeout=600)
@@ -51,7 +51,7 @@ def restore():
 
 
 def check(what, damaged):
-    """After `damaged` has been called with each file's path and number."""
+    """Runs the test after `damaged` has been called with the path and number of each file."""
     for number, path in enumerate(FILES):
         damaged(path, number)
     vectors, said = embed()
@@ -81,7 +81,7 @@ if WANTED is None:
 kit.same("the first run says", SAID, "")
 FILES = kept()
 kit.same("Mesa keeps its kernels in the command's folder", len(FILES) > 3, True)
-os.remove(FILES[0])  # Mesa may do so, and a run may be killed before it vouches for what Mesa wrote
+os.remove(FILES[0])  # Mesa may remove files, and a run may be killed before it records what Mesa wrote
 kit.write(os.path.join(os.path.dirname(FILES[1]), "0" * 38), b"nothing that Mesa would read")
 kit.same("with a file more and one less", embed(), (WANTED, ""))
 FILES = kept()

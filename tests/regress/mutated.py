@@ -44,13 +44,13 @@ def flip(data):
 
 
 def place(data, length):
-    """More often near the beginning, where headers are."""
+    """Returns a place, more often near the beginning, where headers are."""
     most = max(len(data) - length, 0)
     return RANDOM.randint(0, min(most, RANDOM.choice((64, 512, 4096, most))))
 
 
 def number(data):
-    """A binary number of 2, 4 or 8 bytes, of either order."""
+    """Changes a binary number of 2, 4 or 8 bytes, in either byte order."""
     size, order = RANDOM.choice((2, 4, 8)), RANDOM.choice("<>")
     at = place(data, size) & ~1
     value = RANDOM.choice(HUGE) & ((1 << 8 * size) - 1)
@@ -58,14 +58,14 @@ def number(data):
 
 
 def digits(data):
-    """A number in text."""
+    """Changes a number in text."""
     found = [m for m in re.finditer(rb"-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?", data[:200000])]
     if not found:
         return flip(data)
     match = RANDOM.choice(found[:RANDOM.choice((5, 50, len(found)))])
     new = RANDOM.choice((b"999999999", b"4294967296", b"99999999999999999999", b"-1", b"0", b"1e308", b"nan", b"1e-320",
                          b"9223372036854775807"))
-    if data[:6] == b"SIMPLE":  # cards keep their length
+    if data[:6] == b"SIMPLE":  # FITS cards keep their length
         new = new[-len(match.group()):].rjust(len(match.group()))
     return data[:match.start()] + new + data[match.end():]
 
@@ -98,7 +98,7 @@ def limits():
 
 
 def run(told, line):
-    """Exit code and seconds of computing."""
+    """Returns the exit code and the seconds of processor time."""
     shutil.rmtree("out", ignore_errors=True)
     os.mkdir("out")
     began = time.monotonic()
@@ -133,7 +133,7 @@ def run(told, line):
 
 
 def files():
-    """(file, the command that reads it)"""
+    """Yields (file, the command that reads it)."""
     lines = kit.small_commands(text_embed.make_model, 4, 32)
     plain = ["--mode", "reference", "--mem-limit", "512M"]
     chance = random.Random(1)
@@ -188,7 +188,8 @@ def files():
 
 
 def with_hole(name, line, usual):
-    """Whether the file system has files as long. The hole may not be read through, which takes seconds."""
+    """Returns whether the file system has files of that length. The command must not read through the hole, which would
+    take seconds."""
     with open(name, "r+b") as file:
         try:
             file.truncate(os.path.getsize(name) + HOLE)

@@ -15,7 +15,7 @@ BLOBS = ["blobs", kit.movie(), "-o", "spots.csv", "--report", "report.json"]
 
 
 def run(*options, **variables):
-    """The report of a run that has to succeed."""
+    """Returns the report of a run that must succeed."""
     if os.path.exists("report.json"):
         os.remove("report.json")
     done = kit.expect(0, None, *BLOBS, *options, environment=kit.without_drivers(**variables))
@@ -52,7 +52,7 @@ def orders():
                environment=kit.without_drivers(CLEAVE_DEVICE="6"))
     kit.expect(3, "\"5\"", "selftest", "--device", "5",
                environment=kit.without_drivers(CLEAVE_DEVICE="6"))
-    # a selftest is of devices: the mode of other commands does not matter
+    # the selftest runs on devices, so the mode of other commands does not matter
     kit.expect(0, None, "selftest", environment=kit.without_drivers(CLEAVE_MODE="gpu"))
 
 

@@ -101,7 +101,7 @@ def sweeping():
         age("temporary/" + name)
     kit.write("driver.icd", "libno-such-driver.so\n")
     held = os.open("temporary/cleave-probe-bbbbbb", os.O_RDONLY)
-    fcntl.flock(held, fcntl.LOCK_EX)  # as the process does that uses it
+    fcntl.flock(held, fcntl.LOCK_EX)  # as the process locks it that uses it
     for last in ["cleave-probe-bbbbbb"], []:
         kit.run("--icd", "driver.icd", "probe", "--list", environment=dict(
             kit.ENVIRONMENT, TMPDIR=os.path.abspath("temporary"), CLEAVE_CACHE="0"))
@@ -121,7 +121,7 @@ def paco_set():
 
 
 def check_set(folder, count):
-    """What report.json names is there as it was written."""
+    """Tests that the files that report.json names are those that were written with it."""
     digests = kit.report(folder + "/report.json")["sha256"]
     kit.same("files of the set", len(digests), count)
     for name, digest in digests.items():

@@ -31,7 +31,7 @@ def main():
     program = os.path.join(kit.FOLDER, "cleave-with-rights")
     shutil.copy(kit.CLEAVE, program)
     os.chmod(program, 0o755)
-    # version 2 of the attribute, effective; CAP_SYS_NICE (23) is permitted
+    # version 2 of the attribute, effective; permits CAP_SYS_NICE (23)
     capability = struct.pack("<5I", 0x02000001, 1 << 23, 0, 0, 0)
     try:
         os.setxattr(program, "security.capability", capability)
@@ -47,7 +47,7 @@ def main():
     variables = {"CLEAVE_CL_DIR": "/nowhere", "CLEAVE_LOG": "nonsense", "CLEAVE_TRACE": kit.FOLDER + "/trace.json",
                  "CLEAVE_CACHE_DIR": kit.FOLDER + "/cache"}
     environment = kit.without_drivers(**variables)
-    # the same variables are refused where they count
+    # the same variables are refused when they are obeyed
     kit.CLEAVE = plain
     kit.expect(2, "CLEAVE_", "selftest", "--device", "all", environment=environment)
     kit.CLEAVE = program

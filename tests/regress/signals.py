@@ -30,7 +30,8 @@ def start(ignored=(), line=None, environment=None):
 
 
 def wait_for_temporary(process, folder="out"):
-    """Also a signal that comes before the command is ready to be cancelled (it ends by the signal) leaves nothing."""
+    """Tests that a signal leaves no temporary file, even if it comes before the command can be cancelled and therefore
+    ends it."""
     until = time.time() + 60
     while not any("cleave-" in name for name in os.listdir(folder)):
         if process.poll() is not None or time.time() > until:
@@ -58,7 +59,7 @@ def ends(process, told, code):
 
 
 def completes(process, told, output):
-    """Goes on to its end, however long a busy machine takes, and leaves this output, which is removed."""
+    """Tests that the command completes, however busy the machine is, and writes this output, which is then removed."""
     try:
         process.wait(120)
     except subprocess.TimeoutExpired:
@@ -100,14 +101,14 @@ def ignored():
 
 
 def swift():
-    """Every other signal that ends a process and can be caught: as by default, but without a temporary."""
+    """Tests that every other signal that can be caught ends the process as by default, but leaves no temporary file."""
     for number in (signal.SIGQUIT, signal.SIGPIPE, signal.SIGXCPU, signal.SIGUSR1, signal.SIGUSR2, signal.SIGVTALRM,
                    signal.SIGPROF, signal.SIGPOLL, signal.SIGPWR, signal.SIGSTKFLT):
         process = start()
         wait_for_temporary(process)
         process.send_signal(number)
         ends(process, number.name, (-number,))
-    # a stop is no end
+    # stopping the process does not end it
     process = start()
     wait_for_temporary(process)
     process.send_signal(signal.SIGTSTP)
@@ -118,7 +119,8 @@ def swift():
 
 
 def children():
-    """Where the parent ignores SIGCHLD, children have no exit code, and all of them "hung at their end"."""
+    """Tests a parent that ignores SIGCHLD. Then children have no exit code, so that formerly all of them "hung at their
+    end"."""
     def before():
         signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     done = kit.run("bench", "link", "--no-files", "--repeats", "1", preexec_fn=before)
@@ -126,7 +128,7 @@ def children():
 
 
 def file_size():
-    """A limit of file sizes is an error, not an end by SIGXFSZ."""
+    """Tests that a limit of file sizes causes an error message, and not an end by SIGXFSZ."""
     def limit():
         resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))
     done = kit.run(*LINE, environment=HERE, preexec_fn=limit)
@@ -137,7 +139,7 @@ def file_size():
 
 
 def probe(number, ignores, code):
-    """A helper waits for a driver's library that comes from a pipe and says nothing: for 3 s at most."""
+    """Tests a helper that waits, for at most 3 s, for a driver's library that comes from a silent pipe."""
     environment = dict(kit.ENVIRONMENT, TMPDIR=os.path.abspath("temporary"), CLEAVE_CACHE="0")
     process = start(ignores, ["--icd", os.path.abspath("slow.so"), "probe", "--list", "--timeout", "3"], environment)
     wait_for_temporary(process, "temporary")
@@ -150,7 +152,7 @@ def probe(number, ignores, code):
 
 
 def slow_driver():
-    """A library whose constructor sleeps."""
+    """Makes a library whose constructor sleeps."""
     kit.write("slow.c", "#include <unistd.h>\n__attribute__((constructor)) static void wait(void) { sleep(60); }\n")
     return subprocess.run(["cc", "-shared", "-fPIC", "-o", "slow.so", "slow.c"], check=False).returncode == 0
 

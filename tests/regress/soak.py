@@ -19,7 +19,7 @@ import text_embed  # noqa: E402
 
 SECONDS = float(sys.argv[3] if len(sys.argv) > 3 else os.environ.get("CLEAVE_SOAK_S", "1200"))
 CACHE = kit.ENVIRONMENT["CLEAVE_CACHE_DIR"]
-LEAST, FIRST = 20.0, 3  # a run below so many seconds is never slow; rounds that set the pace
+LEAST, FIRST = 20.0, 3  # runs of fewer seconds never count as slow; number of rounds that set the limits
 
 
 def kept_bytes():
@@ -27,7 +27,7 @@ def kept_bytes():
 
 
 def run(line, environment):
-    """Exit code, standard error, bytes of the largest resident size."""
+    """Returns the exit code, standard error, and the largest resident size in bytes."""
     with open("said", "wb") as file, subprocess.Popen([kit.CLEAVE, *line], env=environment, stdin=subprocess.DEVNULL,
                                                       stdout=subprocess.DEVNULL, stderr=file) as child:
         _, status, usage = os.wait4(child.pid, 0)
@@ -64,7 +64,7 @@ lines.update(kit.more_commands(os.path.join(sys.argv[2], "../data")))
 end = time.monotonic() + SECONDS
 while time.monotonic() < end or rounds < 3:
     for name, line in lines.items():
-        # devices share the work as their speed tells, which changes no bit; the first round measures
+        # devices share the work by their measured speeds, which change no bit; the first round measures them
         for mode, environment in (("reference", kit.PLAIN), ("cpu", kit.ENVIRONMENT)):
             runs += name not in kit.HOST_ONLY or mode == "reference"
             if name in kit.HOST_ONLY:
