@@ -3,12 +3,12 @@
 """Checks that the tests notice wrong code: damages lines of every kernel and key lines of the host code, one at a time,
 and expects the named test to fail each time. damages.py lists the lines and the tests.
 
-usage: damage.py SOURCES BUILD [ROW...]    ROW: parts of file names, or their start
-                                          ("patch/"); without: all
-       damage.py --lines SOURCES           only looks whether every line is still there
+usage: damage.py SOURCES BUILD [ROW...]    ROW: parts of file names, or their beginnings ("patch/"); without ROW, all
+                                          rows
+       damage.py --lines SOURCES           only checks that every line still exists
 Kernels are read from a damaged copy (CLEAVE_TEST_CL_DIR), so nothing is compiled again. Host lines
 are compiled in a copy of the sources, which takes some minutes more.
-Only under `ctest -C damage -L damage`.
+CTest runs this only with `ctest -C damage -L damage`.
 """
 import os
 import shutil
@@ -42,10 +42,10 @@ def write(path, text):
 
 
 def passes(command, tell=False, **variables):
-    """None: skipped. `tell`: prints what a failing test said."""
+    """Returns whether a test passes; None if it was skipped. `tell` prints the output of a failing test."""
     environment = dict(os.environ, PYTHONDONTWRITEBYTECODE="1", **variables)
     environment["CLEAVE_TEST_PLATFORMS"] = ""
-    environment["CLEAVE_OCLGRIND_UNINITIALIZED"] = "0"  # accesses are what is damaged
+    environment["CLEAVE_OCLGRIND_UNINITIALIZED"] = "0"  # the damage is to memory accesses
     result = subprocess.run(command, env=environment, stdout=subprocess.PIPE,
                             stderr=subprocess.STDOUT, check=False)
     if result.returncode == 77:
@@ -56,7 +56,7 @@ def passes(command, tell=False, **variables):
 
 
 class Judge:
-    """First every test must pass undamaged: else its failures say nothing."""
+    """Runs tests. Every test must first pass without damage, since otherwise its failures would prove nothing."""
 
     def __init__(self):
         self.sound = {}

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The lines that damage.py damages, and the tests that have to notice it."""
+"""Lists the lines that damage.py damages, and the tests that must notice the damage."""
 
-# file below cl/, line as it is, damaged line, test
+# file below cl/, original line, damaged line, test
 KERNELS = [
     ("patch/centre.cl", "(size_t)t * pitch) - mean", "(size_t)t * pitch) + mean", "centre"),
     ("patch/centre.cl", "finite = finite && isfinite(value)", "finite = finite", "centre"),

@@ -33,7 +33,7 @@ def run(command, *arguments):
 # ---- links and paths -----------------------------------------------------------------------------
 
 def anchors(text):
-    """What a link may name behind '#': headings in lower case, words joined by dashes."""
+    """Returns what a link may name after '#': headings in lower case, with words joined by dashes."""
     for title in re.findall(r"^#+ +(.*)$", pages.without_blocks(text), re.MULTILINE):
         yield re.sub(r"[^\w\- ]", "", title.lower()).strip().replace(" ", "-")
 
@@ -52,7 +52,7 @@ def check_links(root, page, text):
 
 
 def check_paths(root, text):
-    """Paths in backticks; words in capitals, and folders of a build, stand for something."""
+    """Checks paths in backticks. Words in capitals, and folders of a build, are placeholders."""
     for word in re.findall(r"`([^`\s]+)", pages.without_blocks(text)):
         if not word.startswith(ROOMS) or re.search(r"[A-Z]{3,}|[<>{}$*]", word):
             continue
@@ -66,7 +66,7 @@ def check_paths(root, text):
 # ---- commands ------------------------------------------------------------------------------------
 
 class Help:
-    """The commands of cleave, and the options of each, as its help texts have them."""
+    """The commands of cleave, and the options of each, from their help texts."""
 
     def __init__(self, command):
         self.command, self.known = command, {}
@@ -81,7 +81,7 @@ class Help:
 
 
 def commands_in(line):
-    """The words behind each `cleave` of a shell line, up to the end of that command."""
+    """Returns the words after each `cleave` of a shell line, up to the end of that command."""
     lexer = shlex.shlex(line, posix=True, punctuation_chars=True)
     lexer.whitespace_split = True
     words, found = list(lexer), None
@@ -97,7 +97,7 @@ def commands_in(line):
 
 
 def shell_lines(text):
-    """Lines of shell in code blocks and in backticks; those of blocks joined at their ends."""
+    """Returns the shell lines in code blocks and in backticks; continued lines of blocks are joined."""
     for block in pages.blocks(text):
         if block.language == "sh":
             yield from block.text.replace("\\\n", " ").splitlines()
@@ -109,7 +109,7 @@ def check_commands(text, known):
     for line in shell_lines(text):
         for words in commands_in(line):
             while words and words[0].startswith("-"):
-                words = words[1:]  # options before the command are cleave's own
+                words = words[1:]  # options before the command belong to cleave itself
             name = words[0] if words else None
             if name is None or not re.fullmatch(r"[a-z]+", name):
                 continue  # "cleave COMMAND --help"
@@ -123,7 +123,7 @@ def check_commands(text, known):
 
 
 def check_reference(text, known, man):
-    """The page of the command has what its man page lists."""
+    """Checks that the page of the command has everything that its man page lists."""
     for name in known.names:
         if "| `cleave %s` |" % name not in text:
             yield "no row for the command `cleave %s`" % name
@@ -152,7 +152,7 @@ def check_parts(root, text):
 
 
 def check_blocks(page, text):
-    """Every block is run, or says why it is not; run_pages.py runs README, python/README.md and docs/."""
+    """Checks that every block is run or says why it is not. run_pages.py runs README, python/README.md and docs/."""
     for block in pages.blocks(text):
         if block.language not in LANGUAGES:
             yield "line %d: a block of \"%s\"; expected one of %s" % (block.line, block.language, ", ".join(LANGUAGES))
@@ -165,7 +165,7 @@ def check_blocks(page, text):
 
 
 def check_tables(text):
-    """An empty line ends a table: without it, the next paragraph is shown as rows of the table."""
+    """Checks that an empty line ends each table. Without it, the next paragraph would become a row of the table."""
     lines = text.split("\n")
     for number, (row, after) in enumerate(zip(lines, lines[1:]), 2):
         if row.startswith("|") and after and not after.startswith("|"):

@@ -31,7 +31,7 @@ def read(name):
 
 
 def help_options(text):
-    """{long or short name: (short name or "", value or "")} of a help text."""
+    """Returns {long or short name: (short name or "", value or "")} of a help text."""
     found = {}
     for line in text.splitlines():
         match = re.match(r"  (-\w)?(?:, )?(--[\w-]+)?(\[?=\S+|(?<=-\w) \S+)?(?:  |$)", line)
@@ -51,7 +51,7 @@ def man_options(text):
 
 
 def bash_completes(*words):
-    """What bash offers for the last word."""
+    """Returns what bash offers for the last word."""
     script = 'source "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _cleave\n' \
         'printf "%s\\n" "${COMPREPLY[@]}"'
     code, out, err = run("bash", "-c", script, "bash", os.path.join(DOCUMENTS, "cleave.bash"),
@@ -61,7 +61,7 @@ def bash_completes(*words):
 
 
 def zsh_options(text):
-    """{command: {option}} of the completion script."""
+    """Returns {command: {option}} of the completion script."""
     found = {}
     for name, body in re.findall(r"^        (\w+)\)\n            _arguments(.*?)^            ;;", text,
                                  re.MULTILINE | re.DOTALL):
@@ -99,10 +99,10 @@ def check_command(name, zsh):
 
 
 def check_readable(commands):
-    """What reads the files has nothing to complain about."""
+    """Checks that the programs that read these files report no error."""
     for name in ["cleave"] + ["cleave-" + command for command in commands]:
         if shutil.which("mandoc"):
-            # it misses a date, which would make two builds of one version differ
+            # mandoc would report the missing date, with which two builds of one version would differ
             _, out, err = run("mandoc", "-T", "lint", "-W", "warning",
                               os.path.join(DOCUMENTS, "man1", name + ".1"))
             lines = [line for line in (out + err).splitlines() if "missing date" not in line]

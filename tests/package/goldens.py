@@ -3,7 +3,7 @@
 """Checks that the files in tests/data are those that were committed: each has the checksum in tests/data/SHA256SUMS,
 none is missing, none is not listed, and together they take less than 40 MB.
 
-usage: goldens.py SOURCES            exit code 1 where a file differs
+usage: goldens.py SOURCES            exit code 1 if a file differs
        goldens.py SOURCES --update   writes SHA256SUMS again, after you have added or changed a golden file
 
 A test that allows a tolerance cannot see every change of the numbers that it compares with; this one can.
@@ -16,7 +16,8 @@ LIST, SUFFIXES, MOST_BYTES = "SHA256SUMS", (".md", ".py", ".pyc"), 40_000_000
 
 
 def files_of(folder):
-    """Names of the data, as SHA256SUMS has them. Texts and programs may change as they like."""
+    """Returns the names of the data in SHA256SUMS. Texts and programs are not listed, so that they can change
+    freely."""
     for where, folders, names in os.walk(folder):
         folders.sort()
         for name in sorted(names):

@@ -22,8 +22,8 @@ _MARK = re.compile(r"<!--\s*(.*?)\s*-->")
 
 
 class Block(NamedTuple):
-    """A code block: its first line in the page, its language, the comment above it, its text, and
-    what it prints (None where the page does not say)."""
+    """A code block: its first line in the page, its language, the comment above it, its text, and the output that the
+    page shows (None if it shows none)."""
     line: int
     language: str
     mark: str
@@ -31,12 +31,12 @@ class Block(NamedTuple):
     prints: Optional[str]
 
     def marked(self, word):
-        """What follows `word:` in the comment above the block, or None."""
+        """Returns what follows `word:` in the comment above the block, or None."""
         return self.mark[len(word) + 1:].strip() if self.mark.startswith(word + ":") else None
 
 
 def all_pages(root):
-    """Every page, by its path below `root`."""
+    """Returns every page by its path below `root`."""
     docs = sorted(glob.glob(os.path.join(root, "docs", "*.md")))
     return GUIDES + [os.path.relpath(path, root) for path in docs]
 
@@ -47,7 +47,7 @@ def read(root, page):
 
 
 def blocks(text):
-    """The code blocks of a page, in its order."""
+    """Returns the code blocks of a page in order."""
     fences = list(_FENCE.finditer(text))
     for fence, after in zip(fences, [*fences[1:], None]):
         above = _MARK.fullmatch(text[:fence.start()].rstrip("\n").rsplit("\n", 1)[-1].strip())
@@ -58,5 +58,5 @@ def blocks(text):
 
 
 def without_blocks(text):
-    """The page without its code blocks."""
+    """Returns the page without its code blocks."""
     return _FENCE.sub("", text)

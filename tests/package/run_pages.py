@@ -24,7 +24,7 @@ import traceback
 import pages
 
 SKIP, TIMEOUT_S = 77, 600
-# What a block can need: the variable that names it, and what it is called in the folder of a reader.
+# What a block can need: the variable that names it, and its name in the folder of a reader.
 MODELS = {
     "all-MiniLM-L6-v2": ("CLEAVE_MINILM_DIR", "all-MiniLM-L6-v2"),
     "SmolLM2": ("CLEAVE_SMOLLM2", "SmolLM2-135M-Instruct-Q4_K_M.gguf"),
@@ -33,7 +33,7 @@ SAME = doctest.OutputChecker().check_output
 
 
 def take_platforms(folder, command):
-    """The drivers that the tests were promised, nothing that a user may have set, and a cache of our
+    """Takes the drivers that the tests promise to run on, no variable that a user may have set, and a cache of its
     own."""
     for name in ("CLEAVE_DEVICE", "CLEAVE_MODE", "CLEAVE_MEM_LIMIT", "CLEAVE_LOG", "CLEAVE_SCHED",
                  "CLEAVE_CACHE", "CLEAVE_TUNE"):
@@ -55,7 +55,7 @@ def why_no_python():
 
 
 def prepare(root, place, demo):
-    """A folder as a reader has it who ran the demo in the folder of the sources."""
+    """Makes a folder like that of a reader who ran the demo in the folder of the sources."""
     os.mkdir(place)
     for name in os.listdir(root):
         if os.path.isdir(os.path.join(root, name)) and not name.startswith((".", "build")):
@@ -74,7 +74,7 @@ class Page:
         self.no_python, self.ran, self.left = no_python, 0, []
 
     def why_not(self, block):
-        """Why a block is not run here; "" where it was not meant to be."""
+        """Returns why a block is not run here; "" if it is not meant to be run."""
         if block.language not in ("sh", "python") or block.marked("not run") is not None:
             return ""
         need = block.marked("needs")
@@ -94,12 +94,12 @@ class Page:
     def python(self, block):
         printed = io.StringIO()
         with contextlib.redirect_stdout(printed):
-            # the compiler is told where the block stands, so that a traceback shows its line
+            # the compiler gets the position of the block, so that a traceback shows its line
             exec(compile("\n" * (block.line - 1) + block.text, self.path, "exec"), self.names)
         return printed.getvalue()
 
     def run(self, block):
-        """What is wrong with the block, or None."""
+        """Returns what is wrong with the block, or None."""
         try:
             got = self.python(block) if block.language == "python" else self.shell(block)
         except Exception:

@@ -30,7 +30,7 @@ def strip(comment):
 
 
 def arguments(text, start):
-    """The text of a call's arguments, from behind its opening parenthesis to the closing one."""
+    """Returns the text of a call's arguments, from after its opening parenthesis to the closing one."""
     depth, place = 1, start
     while depth and place < len(text):
         literal = re.compile(LITERAL).match(text, place)
@@ -43,7 +43,7 @@ def arguments(text, start):
 
 
 def messages(text):
-    """(offset, words) of each text with at least three words that a call gives to the user."""
+    """Yields (offset, words) of each text with at least three words that a call gives to the user."""
     for call in CALL.finditer(text):
         for found in TEXT.finditer(arguments(text, call.end())):
             words = "".join(part[1:-1] for part in re.findall(LITERAL, found[0]))
@@ -52,8 +52,8 @@ def messages(text):
 
 
 def comments(path, text):
-    """(offset, words) of the comments that document a public header or open a file. A comment that stands behind a
-    declaration comes with it."""
+    """Yields (offset, words) of the comments that document a public header or open a file. A comment after a
+    declaration comes with the declaration."""
     first = True
     for found in COMMENT.finditer(text):
         words = strip(found[0])
@@ -66,7 +66,7 @@ def comments(path, text):
 
 
 def python_messages(tree):
-    """(line, words) of each exception that is raised with a text."""
+    """Yields (line, words) of each exception that is raised with a text."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call) and node.exc.args:
             words = ast.unparse(node.exc.args[0])
@@ -75,7 +75,7 @@ def python_messages(tree):
 
 
 def python_comments(tree):
-    """(line, words) of each doc string."""
+    """Yields (line, words) of each doc string."""
     for node in ast.walk(tree):
         if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef)) and ast.get_docstring(node):
             yield node.body[0].lineno, getattr(node, "name", "module") + ": " + \

@@ -17,7 +17,7 @@ MHZ = re.compile(r"(\d+) ?[Mm][Hh]z")
 
 
 def lines_of(text):
-    """(depth, key, value) of each line that has the form of clinfo."""
+    """Yields (depth, key, value) of each line in the form of clinfo."""
     for line in text.splitlines():
         line = re.sub(r"^> ?", "", line.rstrip())
         match = re.match(r"( *)(\S.*?)(?::?\s{2,}|:?\t+\s*|: )(\S.*)?$", line) or re.match(r"( *)(\S.*?):?()$", line)
@@ -26,7 +26,7 @@ def lines_of(text):
 
 
 def parse(text):
-    """[(platform, [device])], each a {key: value}; keys of inner lines are "outer/inner"."""
+    """Returns [(platform, [device])], each a {key: value}; keys of inner lines are "outer/inner"."""
     platforms, devices, section = {}, [], ""
     platform, device = None, None
     listing = True  # platforms are listed first, then devices by platform
@@ -61,7 +61,8 @@ def parse(text):
 
 
 def amd_platforms(text):
-    """AMD's clinfo puts the profile and the version before the name: {name: (version, vendor)}"""
+    """Returns {name: (version, vendor)} of the platforms of AMD's clinfo, which prints profile and version before the
+    name."""
     found = {}
     for block in re.split(r"(?=Platform Profile:)", text)[1:]:
         name = re.search(r"Platform Name:\s+(.*)", block)

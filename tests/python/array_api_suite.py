@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Runs array-api-tests, which checks the Python array API standard, on cleave.array_api. On demand: it takes minutes.
+"""Runs array-api-tests, which checks the Python array API standard, on cleave.array_api. Run it by hand, since it takes
+minutes.
 
 usage: CLEAVE_LIBRARY=... PYTHONPATH=python array_api_suite.py [ARGUMENT OF PYTEST...]
 
@@ -20,7 +21,7 @@ def main():
     source = os.path.join(os.environ.get("CLEAVE_REFERENCE_DIR", ""), "arrays", "array-api-tests")
     if not os.path.isdir(source):
         sys.exit(f"array_api_suite: there is no {source}: set CLEAVE_REFERENCE_DIR")
-    with tempfile.TemporaryDirectory() as folder:  # the suite writes beside its tests
+    with tempfile.TemporaryDirectory() as folder:  # the suite writes files beside its tests
         suite = shutil.copytree(source, os.path.join(folder, "suite"))
         done = subprocess.run(
             [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--max-examples=5", "--disable-deadline",

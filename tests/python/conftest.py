@@ -9,7 +9,7 @@ import cleave
 
 
 def need_devices(made):
-    """Skips without an OpenCL device, but fails where $CLEAVE_TEST_PLATFORMS promises one."""
+    """Skips the test without an OpenCL device, but fails if $CLEAVE_TEST_PLATFORMS names one."""
     if made.devices:
         return
     promised = os.environ.get("CLEAVE_TEST_PLATFORMS")
@@ -20,7 +20,7 @@ def need_devices(made):
 
 @pytest.fixture(scope="session")
 def cores(device_context):
-    """A context of a CPU's driver: its launches take microseconds, those of others may not."""
+    """A context with a CPU driver, whose launches take microseconds; those of other drivers may take longer."""
     del device_context
     try:
         made = cleave.Context(devices="cpu")
@@ -34,7 +34,7 @@ def cores(device_context):
 
 
 def without_lapack(error):
-    """Skips with what the library says, but fails where CI has installed a LAPACK."""
+    """Skips the test with the library's message, but fails if CI has installed a LAPACK."""
     assert "LAPACK" in error.message
     if os.environ.get("CI"):
         pytest.fail(error.message)
@@ -43,7 +43,7 @@ def without_lapack(error):
 
 @pytest.fixture(scope="session")
 def context():
-    """What a user gets who asks for nothing."""
+    """The context of a user who sets no option."""
     made = cleave.Context()
     yield made
     made.close()
@@ -70,7 +70,7 @@ def star(dy, dx, fwhm=3.5):
 
 @pytest.fixture(scope="session")
 def sequence():
-    """(cube, angles, psf, row, column): 24 turning frames with one planet."""
+    """Returns (cube, angles, psf, row, column): 24 rotating frames with one planet."""
     frames, side, row, column = 24, 40, 12, 26
     noise = np.random.default_rng(8).uniform(-0.5, 0.5, (frames, side, side))
     angles = 2.5 * np.arange(frames)
@@ -87,7 +87,7 @@ def sequence():
 
 @pytest.fixture(scope="session")
 def movie():
-    """Two spots that move a pixel a frame, one down, one right."""
+    """Returns two spots that move by one pixel per frame, one down and one to the right."""
     frames, side = 6, 48
     y, x = np.mgrid[:side, :side]
     made = np.zeros((frames, side, side), np.float32)
@@ -98,7 +98,7 @@ def movie():
 
 @pytest.fixture(params=["plain", "device"])
 def side(request, context, reference):
-    """A context, and where its work is forced to be done."""
+    """A context, and the side on which its work is forced to run."""
     if request.param == "device":
         need_devices(context)
     with cleave.offload("auto" if request.param == "plain" else "device"):

@@ -7,7 +7,7 @@ import os
 import sys
 import warnings
 
-os.environ["SCIPY_ARRAY_API"] = "1"  # before SciPy is imported
+os.environ["SCIPY_ARRAY_API"] = "1"  # set before SciPy is imported
 
 import dask.array
 import numpy as np
@@ -33,7 +33,7 @@ GIVEN = {"m": MATRIX, "p": np.abs(MATRIX), "v": ROW, "s": MATRIX[:5], "k": np.on
 
 
 def cases():
-    """Names, the letters of GIVEN that they take, and functions of these."""
+    """Yields names, the letters of GIVEN that the functions take, and the functions."""
     sp, st, sf, ss = scipy.special, scipy.stats, scipy.fft, scipy.signal
     for name in ("logsumexp", "softmax", "log_softmax", "erf", "expit"):
         yield f"scipy.special.{name}", "m", getattr(sp, name)
@@ -84,7 +84,7 @@ def cases():
 
 
 def blocks_of_dask():
-    """What docs/porting.md shows: each block goes to the device and comes back."""
+    """Runs what docs/porting.md shows: each block of an array goes to the device and comes back."""
     made = dask.array.from_array(MATRIX, chunks=(10, 5)).map_blocks(lambda b: (np.exp(cleave.array(b)) * 2).numpy())
     return np.allclose(made.compute(scheduler="threads"), np.exp(MATRIX) * 2)
 

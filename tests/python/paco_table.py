@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measures what `cleave paco` promises an observer, and prints a table: promise, measured, kept or not.
+"""Measures what `cleave paco` promises to an observer, and prints a table: the promise, the measured value, and whether
+the promise is kept.
 
-usage: paco_table.py [--seed N] [PART...]     parts: those of PARTS below; none means all but `large`
+usage: paco_table.py [--seed N] [PART...]     parts: names in PARTS below; without a name, all parts except `large`
 
 The package is found as for the tests: PYTHONPATH=python, $CLEAVE_LIBRARY and $CLEAVE_COMMAND. Parts that need the
 images of beta Pictoris read them from $CLEAVE_REFERENCE_DIR and are left out without it. Planets are hidden with a
@@ -26,7 +27,7 @@ ROWS = []
 
 
 def say(part, what, measured, kept=None):
-    """One row; `kept` None: a figure without a promise."""
+    """Prints one row; `kept` None: a figure without a promise."""
     ROWS.append((part, what, measured, kept))
     print(f"| {part} | {what} | {measured} | {'' if kept is None else 'yes' if kept else 'NO'} |", flush=True)
 
@@ -55,7 +56,7 @@ def fits_image(raw):
 
 
 class Sequence:
-    """The published frames without beta Pictoris b; a search for the planet with the command takes it out."""
+    """The published frames without beta Pictoris b, which a search with the command removes."""
 
     def __init__(self, context):
         self.folder = os.path.join(os.environ.get("CLEAVE_REFERENCE_DIR", ""), "paco", "betapic_full")
@@ -85,7 +86,7 @@ class Sequence:
         return self.centre[0] + radius * np.cos(angle), self.centre[1] + radius * np.sin(angle)
 
     def with_planet(self, x, y, flux, cube=None):
-        """Adds one to all frames, by default to those without beta Pictoris b; the PSF moves by a Fourier shift."""
+        """Adds a planet to all frames, by default to those without beta Pictoris b; a Fourier shift moves the PSF."""
         cube, size = (self.rest if cube is None else cube).copy(), self.psf.shape[0]
         side = size + 9
         padded = np.zeros((side, side))
@@ -104,7 +105,7 @@ class Sequence:
         return cube
 
     def snr_at(self, cube, x, y):
-        """The highest calibrated S/N near the place, by the noise elsewhere."""
+        """Returns the highest calibrated S/N near the place, with the noise elsewhere as the unit."""
         raw = cleave.paco(cube, self.angles, self.psf, threshold=None, **self.options()).snr
         snr = cleave.calibrate_snr(raw, self.centre, self.fwhm, [(x, y)])
         rows, columns = np.indices(snr.shape)
@@ -112,7 +113,7 @@ class Sequence:
 
 
 def published(sequence, _rng):
-    """The three files as they are, through the command."""
+    """Searches the three published files with the command."""
     with tempfile.TemporaryDirectory() as folder:
         files = [os.path.join(sequence.folder, f"naco_betapic_{name}.fits") for name in ("cube", "pa", "psf")]
         search(*files, "--psf-norm", "aperture", "-o", folder)
@@ -132,7 +133,8 @@ def published(sequence, _rng):
 
 
 def injections(sequence, rng):
-    """12 planets inside 20 pixels and 12 outside, at several fluxes; the fit begins on the pixel's middle."""
+    """Injects 12 planets inside 20 pixels and 12 outside, with several fluxes; the fit starts in the middle of a
+    pixel."""
     places = [sequence.at(r, 2 * np.pi * (i + rng.random()) / 12)
               for low, high in ((10, 20), (20, 35)) for i, r in enumerate(rng.permutation(np.linspace(low, high, 12)))]
     for level in (20, 40, 80):
@@ -227,7 +229,8 @@ def damage(context, rng):
 
 
 def channels(context, rng):
-    """S/N of all channels over that of one, and false alarms where the channels share 0, 60 and 95 % of their noise."""
+    """Compares the S/N of all channels with that of one channel, and counts false alarms if channels share 0, 60 and 95
+    % of their noise."""
     frames, side = 30, 61
     angles = angles_of(frames)
     for count in (4, 16, 39):
@@ -257,7 +260,7 @@ def channels(context, rng):
 
 
 def fixed(context, rng):
-    """100x100x100 with the PSF on the pixel grid; `cleave bench paco` compares it with PyTorch."""
+    """Times 100x100x100 with the PSF on the pixel grid; `cleave bench paco` compares this case with PyTorch."""
     frames, side = 100, 100
     cube = noise("coloured", rng, frames, side).astype(np.float32)
     times = []
@@ -269,7 +272,8 @@ def fixed(context, rng):
 
 
 def large(_context, rng):
-    """1024x1024x100 through the command, with its defaults; a second run, whose kernels are compiled."""
+    """Times 1024x1024x100 through the command with its defaults, in a second run, whose kernels are compiled
+    already."""
     with tempfile.TemporaryDirectory() as folder:
         paths = [os.path.join(folder, name + ".npy") for name in ("cube", "angles", "psf")]
         y, x = np.indices((1024, 1024)) - 512

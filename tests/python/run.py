@@ -16,7 +16,7 @@ def skip(why):
 
 
 def take_platforms():
-    """The drivers that the tests were promised, and nothing that a user may have set."""
+    """Returns the drivers that the tests promise to run on, without variables that a user may have set."""
     for name in ("CLEAVE_DEVICE", "CLEAVE_MODE", "CLEAVE_MEM_LIMIT", "CLEAVE_LOG", "CLEAVE_SCHED"):
         os.environ.pop(name, None)
     if "CLEAVE_TEST_ICDS" in os.environ:
@@ -25,7 +25,7 @@ def take_platforms():
 
 
 class Reasons:
-    """Counts what ran, and keeps why something did not."""
+    """Counts the tests that ran, and records why others did not."""
 
     def __init__(self):
         self.ran, self.reasons = 0, []

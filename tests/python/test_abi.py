@@ -15,7 +15,7 @@ SOURCE, BINARY = os.environ["CLEAVE_TEST_SOURCE"], os.environ["CLEAVE_TEST_BINAR
 
 
 def compiled(tmp_path, body):
-    """The output of a C program with this body of main()."""
+    """Returns the output of a C program with this body of main()."""
     file, program = tmp_path / "program.c", tmp_path / "program"
     file.write_text("#include <cleave/cleave.h>\n#include <stddef.h>\n#include <stdio.h>\n"
                     "int main(void)\n{\n" + body + "    return 0;\n}\n")

@@ -10,7 +10,7 @@ PADS = {"reflect": "symmetric", "nearest": "edge", "mirror": "reflect", "wrap": 
 
 
 def convolved(image, kernel, edge, constant):
-    """The sum of the definition, in float64."""
+    """Returns the sum of the definition in float64."""
     h, w = kernel.shape
     more = {"constant_values": constant} if edge == "constant" else {}
     wide = np.pad(image.astype(float), ((h, h), (w, w)), mode=PADS[edge], **more)

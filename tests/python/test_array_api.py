@@ -26,7 +26,7 @@ def test_no_digit_is_lost(context):
     near = cleave.array(np.array([1 + 1e-9]), context=context)
     assert (near - 1.0).item() == np.float64(1 + 1e-9) - 1
     assert (cleave.array(np.array([16777217]), context=context) + 0).item() == 16777217
-    near[...] = 0.1  # not the float32 next to it
+    near[...] = 0.1  # not the neighbouring float32 number
     assert near.item() == 0.1 and xp.full((), 1e-300, dtype=np.float64, device=context).item() == 1e-300
     whole = xp.zeros(3, dtype=np.int64, device=context)
     whole[1:] = 2 ** 62 + 1
@@ -106,7 +106,7 @@ def test_views_share_their_elements(context):
     want[1:, ::2] += 1
     want[1:, 0] = 7
     same(base, want)
-    base[:, 1:] = base[:, :-1]  # as if the right side had been copied first
+    base[:, 1:] = base[:, :-1]  # the result is as if the right side had been copied first
     want[:, 1:] = want[:, :-1].copy()
     same(base, want)
     del base
@@ -152,7 +152,7 @@ def test_numpys_functions_stay_where_arrays_lie(device_context):
     x = np.random.default_rng(3).random((6, 8), np.float32)
     a = cleave.array(x, context=device_context)
     with cleave.offload("device"):
-        a + 0  # what a context does once
+        a + 0  # what a context does only once
         before = cleave.array_stats(device_context)
         made = [np.exp(a), np.concatenate([a, a.T[:6, :6]], axis=1), np.stack([a, a]), np.where(a > 0.5, a, 0),
                 a[1:, ::2], np.sum(a, axis=0), a.astype(np.float16), a @ a.T, a.T @ a, (a > 0.5) & (a < 0.9),
@@ -195,7 +195,7 @@ def test_linear_algebra_and_transforms(context):
     for function in (np.fft.fft, np.fft.rfft, np.fft.ifft2, np.fft.fftshift):
         same(function(a), function(x))
     assert cleave.fft.fft2(a.astype(np.float32)).dtype == np.complex64
-    try:  # 200 rows are more than devices take
+    try:  # with 200 rows, more than devices accept
         values = cleave.eigvalsh(np.kron(np.eye(40), x @ x.T), context=context)
     except cleave.UnsupportedError as error:
         without_lapack(error)

@@ -18,7 +18,7 @@ def halo():
 
 
 def noise(rng, channels, alike=0.0, side=SIDE, frames=FRAMES):
-    """Neighbours share noise; channels share the part `alike` of its variance."""
+    """Returns noise that neighbouring pixels share; channels share the part `alike` of its variance."""
     def one():
         white = rng.normal(size=(frames, side + 2, side + 2))
         return white[:, 1:-1, 1:-1] + 0.5 * white[:, :-2, 1:-1] + 0.5 * white[:, 1:-1, 2:]
@@ -33,7 +33,8 @@ def with_planet(cubes, fluxes, place=PLACE):
 
 @pytest.mark.parametrize("channels", [4, 16, 39])
 def test_independent_channels_add_up(context, channels):
-    """0.95 sqrt(L) of the S/N of one, on average over places, once the planet is no part of the noise."""
+    """Several channels reach 0.95 sqrt(L) of the S/N of one, on average over places, when the planet is not part of the
+    noise."""
     rng = np.random.default_rng(channels)
     cube = with_planet(noise(rng, channels), np.full(channels, 4.0))
     result = cleave.asdi(cube, ANGLES, PSF, radius=RADIUS, context=context)
@@ -61,7 +62,7 @@ def test_noise_stays_normal_where_channels_are_alike(context, alike):
 
 
 def test_whitening_gains_where_channels_are_alike(context):
-    """Noise that all channels share is seen by a planet's spectrum that is not theirs."""
+    """A planet whose spectrum differs from that of the noise that all channels share stands out."""
     cube = with_planet(noise(np.random.default_rng(8), 6, 0.9), [6.0, 0, 0, 0, 0, 0])
     spectra = np.eye(6)[:1]
     result = cleave.asdi(cube, ANGLES, PSF, spectra=spectra, radius=RADIUS, context=context)
@@ -97,7 +98,7 @@ def test_spectra_that_are_tried_have_a_price(context):
     many = cleave.asdi(cube, ANGLES, PSF, spectra=np.concatenate([np.ones((1, 4)), np.eye(4)]), radius=RADIUS,
                        threshold=None, context=context)
     column, row = (round(v) for v in PLACE)
-    np.testing.assert_allclose(same.snr, one.snr, atol=0.02)  # the same spectrum five times costs nothing
+    np.testing.assert_allclose(same.snr, one.snr, atol=0.02)  # the same spectrum five times does not lower the S/N
     assert 0.02 < one.snr[row, column] - many.snr[row, column] < 1
     quiet = [cleave.asdi(with_planet(noise(np.random.default_rng(seed), 4), np.zeros(4)), ANGLES, PSF,
                          spectra=np.eye(4), radius=RADIUS, threshold=None, context=context).snr for seed in range(4)]
@@ -105,7 +106,8 @@ def test_spectra_that_are_tried_have_a_price(context):
 
 
 def test_nothing_is_found_on_the_star(context):
-    """Few positions are left beside a peak there, and the noise rises outwards: it once had an S/N of 7."""
+    """Beside a peak near the star few positions are left, and the noise rises outwards: formerly such a peak had an S/N
+    of 7."""
     cube = with_planet(noise(np.random.default_rng(11), 4), np.array([3.0, 9.0, 14.0, 6.0]))
     found = cleave.asdi(cube, ANGLES, PSF, radius=RADIUS, context=context).companions
     assert (found["separation_px"] > FWHM).all() and len(found) == 1

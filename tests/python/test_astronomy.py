@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tests inputs that astronomers have: HDUs, quantities, tables. Astropy itself is not needed; objects that behave like
-its own are enough."""
+Astropy's are enough."""
 import sys
 from types import SimpleNamespace
 
@@ -20,7 +20,7 @@ def hdu(data):
 
 
 class Quantity(np.ndarray):
-    """An array with a unit, as astropy has it."""
+    """An array with a unit, as in Astropy."""
     unit = "rad"
 
     def to_value(self, unit):

@@ -123,7 +123,7 @@ def test_ctrl_c_ends_a_call_and_leaves_everything_usable(chunks):
 
 
 def interrupted(call):
-    """Seconds from a Ctrl-C in the middle of `call` to its KeyboardInterrupt."""
+    """Returns the seconds from a Ctrl-C in the middle of `call` to its KeyboardInterrupt."""
     sent = []
 
     def send():
@@ -147,7 +147,7 @@ def test_ctrl_c_ends_a_long_product(context):
     small = a[:700, :3000] @ a[:3000, :700]
     assert np.allclose(cleave.matmul(a[:700, :3000], a[:3000, :700], context=context), small, 1e-4)
 
-    def products():  # where one takes no half a second, the next ones wait for the Ctrl-C
+    def products():  # if one call takes less than half a second, the next ones wait for the Ctrl-C
         for _ in range(1000):
             cleave.matmul(a, a, context=context)
 
@@ -168,13 +168,13 @@ def test_a_product_in_parts_is_the_product(context):
     a, b = rng.random((3, 1500, 700), np.float32), rng.random((700, 600), np.float32)
     for left in (a, a.transpose(0, 2, 1).copy().transpose(0, 2, 1), a[:, ::2]):
         got = cleave.matmul(left, b, context=context)
-        for one, want in zip(left, got):  # each of them too short to be watched
+        for one, want in zip(left, got):  # each call is too short to be watched
             assert (cleave.matmul(one[:500], b, context=context) == want[:500]).all()
 
 
 def test_ctrl_c_ends_linking():
     spots = np.random.default_rng(5).random((9000, 3)) * 10
-    spots[:, 0] = np.arange(9000) % 2  # two frames, one group: an assignment of 4,500 by 9,000
+    spots[:, 0] = np.arange(9000) % 2  # two frames with one group: an assignment of 4,500 by 9,000
     kept = spots.copy()
     assert interrupted(lambda: cleave.link(spots, 20)) < 5
     assert (spots == kept).all()
@@ -220,7 +220,7 @@ def test_other_threads_run_meanwhile(chunks):
     thread.start()
     calls = iter(range(4))
     try:
-        with pytest.raises(cleave.CancelledError):  # after some 0.4 s
+        with pytest.raises(cleave.CancelledError):  # after about 0.4 s
             long_job(chunks, progress=lambda done, total: next(calls) < 3)
     finally:
         over.set()

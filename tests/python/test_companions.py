@@ -16,7 +16,7 @@ def disc(radius):
 
 
 def spot(height, width, row, column):
-    """A Gaussian planet: analytic, so that no interpolation is shared with the library."""
+    """Returns a Gaussian planet, which is analytic, so that it shares no interpolation with the library."""
     y, x = np.indices((height, width))
     return np.exp(-((y - row) ** 2 + (x - column) ** 2) / (2 * SIGMA ** 2))
 
@@ -36,7 +36,7 @@ def planets(angles, *which):
 
 
 def model_flux(cube, angles, x, y, rounds=60):
-    """Flasseur et al. 2018, algorithm 3, with the planet out of all frames of each patch."""
+    """Computes algorithm 3 of Flasseur et al. 2018, with the planet removed from all frames of each patch."""
     image = planets(angles, (x, y, 1.0))
     rows, columns = (np.floor(v + 0.5).astype(int) for v in arc(angles, x, y))
     offsets, flux = disc(RADIUS), 0.0
@@ -96,7 +96,7 @@ def test_places_lie_between_pixels(context, field):
 
 
 def test_companions_are_measured_with_a_patch_of_their_own(context, field):
-    """A wider one, except where it leaves the frames."""
+    """The patch is wider, except where it would leave the frames."""
     inside, edge = (29.3, 24.6), (36.1, 20.2)
     cube, angles, psf = with_planets(field, (*inside, 30.0), (*edge, 30.0))
     options = {"radius": RADIUS, "threshold": 5.0, "context": context}
@@ -146,7 +146,7 @@ def test_calibrated_noise_has_a_standard_deviation_of_one():
 
 
 def test_student_corrects_near_the_star():
-    """Mawet et al. 2014: n samples of a normal distribution, their scatter as the unit."""
+    """Mawet et al. 2014: the scatter of n samples of a normal distribution is the unit."""
     rng = np.random.default_rng(7)
     raw = rng.normal(size=(61, 61)).astype(np.float32)
     far, near = raw.copy(), raw.copy()
@@ -190,7 +190,7 @@ def test_weights_follow_the_scale(field):
 
 
 def test_weights_are_those_of_the_formula(context):
-    """A field that does not turn: one patch serves all frames, and a few lines of NumPy say what a and b are."""
+    """In a field that does not rotate, one patch serves all frames, and a few lines of NumPy compute a and b."""
     rng = np.random.default_rng(28)
     frames, radius, (row, column) = 30, 2, (7, 8)
     cube = rng.normal(100, 1, (frames, 16, 17)).astype(np.float32)

@@ -12,7 +12,7 @@ from conftest import need_devices, without_lapack
 
 @pytest.fixture(params=["plain", "host", "device"])
 def side(request, context, reference):
-    """A context, and where its work is forced to be done."""
+    """A context, and the side on which its work is forced to run."""
     if request.param == "device":
         need_devices(context)
     with cleave.offload("auto" if request.param == "plain" else request.param):
@@ -107,7 +107,7 @@ def test_a_long_training_can_be_ended(reference, monkeypatch):
                         progress=lambda done, _total: seen.append(done))
     assert seen == [4, 8, 10]
     plan = cleave.explain(cleave.linear_train, x, y, cut, rate=0.1, steps=30, context=reference)
-    assert plan.flops > 4 * x.size * 20  # all steps, not those of a part
+    assert plan.flops > 4 * x.size * 20  # the number of all steps, not of those of a part
 
 
 def test_matmul_of_arrays_stays_where_they_are(reference):
@@ -118,7 +118,7 @@ def test_matmul_of_arrays_stays_where_they_are(reference):
     np.testing.assert_allclose(got, x @ x.T, rtol=1e-5)
     out = cleave.empty((5, 5), context=reference)
     assert cleave.matmul(x, np.ascontiguousarray(x.T), out=out, context=reference) is out
-    assert cleave.matmul(x, x.T, out=out) is out  # in its context, whatever the default is
+    assert cleave.matmul(x, x.T, out=out) is out  # in the context of the array, whatever the default context is
     with pytest.raises(cleave.ArgumentError, match="alpha"):
         cleave.matmul(there, x.T, alpha=2)
 
@@ -221,7 +221,7 @@ def test_a_chain_is_planned(context):
         cleave.explain(lambda: float((a + b).sum()))
     made = cleave.empty((64, 64), context=context)
     cleave.explain(cleave.compute, "a + b", a=a, b=b, out=made)
-    with pytest.raises(cleave.ArgumentError, match="no values"):  # it was no more than a plan
+    with pytest.raises(cleave.ArgumentError, match="no values"):  # the array was only planned
         cleave.compute("x + 1", x=made)
     with pytest.raises(cleave.ArgumentError, match="no values"):
         cleave.explain(lambda: cleave.empty(3, context=context) + 1)
@@ -231,7 +231,7 @@ def test_the_choice_is_told_and_forced(context, reference):
     a = np.ones((8, 8), np.float32)
     plan = cleave.explain(cleave.matmul, a, a, context=context)
     assert plan.operation == "matmul" and plan.flops == 1024 and plan.side in str(plan)
-    with pytest.raises(cleave.ArgumentError, match="no call"):  # not the plan before
+    with pytest.raises(cleave.ArgumentError, match="no call"):  # not the earlier plan
         cleave.explain(cleave.array, a, context=reference)
     with cleave.offload("host"):
         cleave.matmul(a, a, context=context)
@@ -241,7 +241,7 @@ def test_the_choice_is_told_and_forced(context, reference):
             cleave.compute("1", context=reference), seen.append(cleave.last_plan())))
         thread.start()
         thread.join()
-        assert "no device" in seen[0].reason  # an override is of one thread
+        assert "no device" in seen[0].reason  # an override belongs to one thread
     with cleave.offload("device"), pytest.raises(cleave.NoDeviceError):
         cleave.matmul(a, a, context=reference)
     with pytest.raises(cleave.ArgumentError):

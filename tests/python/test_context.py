@@ -53,7 +53,8 @@ def test_memory_is_kept_and_given_back(device_context, sequence):
         cleave.map(square, np.arange(1 << 20, dtype=np.int32), cleave.Out(np.int32),
                    context=context)
         used = [d.memory() for d in context.devices]
-        # how much is there at once depends on the chunks' sizes, and these on the time they took
+        # how much memory is in use at the same time depends on the sizes of chunks, and these depend on the times
+        # measured
         assert sum(m.peak_bytes for m in used) >= 64 << 10
         assert all(m.peak_bytes <= m.budget_bytes for m in used)
         for device in context.devices:
@@ -69,7 +70,7 @@ def test_the_block_says_which_context(reference, context):
         thread = threading.Thread(target=lambda: seen.append(cleave.default_context()))
         thread.start()
         thread.join()
-        assert seen == [outside]  # another thread has its own
+        assert seen == [outside]  # another thread has its own context
     assert cleave.default_context() is outside
     with pytest.raises(cleave.ArgumentError, match="closed"):
         inner.probe()
@@ -137,7 +138,7 @@ def test_a_program_that_forgets_everything_ends_well(tmp_path):
 
 
 def test_what_is_given_wins_over_the_environment(monkeypatch):
-    """mode="auto" could not undo CLEAVE_MODE: it was taken for nothing said."""
+    """mode="auto" overrides CLEAVE_MODE. Formerly it counted as not given."""
     monkeypatch.setenv("CLEAVE_MODE", "fast")
     with pytest.raises(cleave.ArgumentError, match='CLEAVE_MODE is "fast"'):
         cleave.Context()

@@ -13,7 +13,8 @@ SEPARATIONS = (12.0, 18.0)
 
 
 def planets(angles, place):
-    """A planet of flux 1 in every frame: analytic, so that no interpolation is shared with the library."""
+    """Returns a planet of flux 1 in every frame. It is analytic, so that it shares no interpolation with the
+    library."""
     t, dx, dy = np.radians(angles), place[0] - MIDDLE, place[1] - MIDDLE
     return np.array([spot(SIDE, SIDE, MIDDLE + row, MIDDLE + column)
                      for row, column in zip(dy * np.cos(t) - dx * np.sin(t), dx * np.cos(t) + dy * np.sin(t))])
@@ -39,7 +40,7 @@ def limits(context, field):
 
 
 def snr_at(cube, angles, psf, x, y, context):
-    """The highest calibrated S/N near the place, by the noise elsewhere."""
+    """Returns the highest calibrated S/N near the place, with the noise elsewhere as the unit."""
     raw = cleave.paco(cube, angles, psf, radius=RADIUS, threshold=None, context=context).snr
     snr = cleave.calibrate_snr(raw, (MIDDLE, MIDDLE), FWHM, [(x, y)])
     rows, columns = np.indices(snr.shape)
@@ -47,7 +48,7 @@ def snr_at(cube, angles, psf, x, y, context):
 
 
 def test_half_of_the_planets_at_the_limit_are_detected(context, field, limits):
-    """Near the star 1 % of the flux is up to 5 % of the planets, hence the tolerance."""
+    """Near the star, 1 % of the flux changes the detection of up to 5 % of the planets, hence the tolerance."""
     cube, angles, psf = field
     rng = np.random.default_rng(91)
     seen = {0.6: [], 1.0: [], 1.5: []}
@@ -66,10 +67,10 @@ def test_the_curve_is_in_order(limits):
     curve = limits.curve
     assert (curve["flux_low"] < curve["flux"]).all() and (curve["flux"] < curve["flux_high"]).all()
     assert (curve["flux_normal"] < curve["flux"]).all() and (curve["threshold"] > 5).all()
-    assert (np.diff(curve["threshold"]) < 0).all()  # Student's correction falls with the separation
+    assert (np.diff(curve["threshold"]) < 0).all()  # Student's correction decreases with the separation
     assert ((0.1 < curve["throughput"]) & (curve["throughput"] < 1)).all()
     assert (curve["injections"] == [max(24, np.ceil(4 * np.pi * r / limits.fwhm)) for r in SEPARATIONS]).all()
-    # what a linear method would state from noise and throughput
+    # the limit that a linear method would compute from noise and throughput
     np.testing.assert_allclose(curve["threshold"] * curve["noise"] / curve["throughput"], curve["flux"], rtol=0.2)
 
 

@@ -80,7 +80,7 @@ def test_vectors(folder, reference, context):
     unit = encoder.encode(texts, normalize_embeddings=True)
     np.testing.assert_allclose(np.linalg.norm(unit, axis=1), 1, atol=1e-5)
     assert np.array_equal(vectors[0], vectors[2]) and unit[0] @ unit[1] < 0.999
-    assert np.abs(np.linalg.norm(vectors, axis=1) - 1).min() > 0.1  # no modules.json: as sentence-transformers
+    assert np.abs(np.linalg.norm(vectors, axis=1) - 1).min() > 0.1  # without modules.json, as in sentence-transformers
     assert encoder.embed([]).shape == (0, WIDTH)
     encoder.close()
     with pytest.raises(cleave.ArgumentError, match="closed"):
@@ -109,7 +109,7 @@ def test_folders_may_ask_for_shorter_vectors(folder, reference, context, tmp_pat
         with cleave.Encoder(mine, context=reference) as encoder, cleave.Encoder(mine, context=context) as device:
             short = encoder.encode(texts)
             assert short.shape == (2, min(wanted or WIDTH, WIDTH)) == (2, encoder.width)
-            # divided by the length of the whole vector, and not once more by its own
+            # divided by the length of the whole vector, and not a second time by its own length
             np.testing.assert_allclose(short, whole[:, :encoder.width], atol=2e-7)
             np.testing.assert_allclose(device.encode(texts), short, atol=1e-5)
     for wrong in (0, -3, 2.5, "8", True):
@@ -155,7 +155,7 @@ def test_how_far_it_is_is_told(folder, reference):
     encoder.embed(["a red apple"] * 50, progress=lambda done, total: seen.append((done, total)))
     assert seen[-1] == (50, 50)
     calls = len(seen)
-    encoder.embed(["a stone"])  # nobody is told any more
+    encoder.embed(["a stone"])  # the function is not called any more
     assert len(seen) == calls
     with pytest.raises(KeyError, match="mine"):
         def broken(_done, _total):
@@ -165,7 +165,7 @@ def test_how_far_it_is_is_told(folder, reference):
 
 
 def test_a_progress_function_may_ask_but_not_call(folder, reference):
-    """It would wait for its own call: for ever, with Ctrl-C in the hands of that call."""
+    """The function would wait for its own call for ever, and Ctrl-C would have to wait for that call."""
     encoder, found = cleave.Encoder(folder, context=reference), []
 
     def asks(_done, _total):
@@ -221,7 +221,7 @@ def test_what_would_become_something_else_is_refused(folder, reference):
 
 
 def test_threads_take_turns(folder, reference):
-    """One trainer, four threads: each gets what it would get alone."""
+    """Four threads use one trainer: each gets the result that it would get alone."""
     batches = [["red apple", "stone"][:1 + i % 2] * (1 + i) for i in range(4)]
     with_labels = [(batch, [0] * len(batch)) for batch in batches]
     trainer = cleave.Trainer(folder, "classes", classes=2, seed=3, context=reference)
@@ -232,7 +232,7 @@ def test_threads_take_turns(folder, reference):
             found[i].append(trainer.evaluate(*with_labels[i]))
 
     threads = [threading.Thread(target=evaluate, args=(i,)) for i in range(4)]
-    with trainer._turn:  # as while another thread's call is under way
+    with trainer._turn:  # as during a call of another thread
         for thread in threads:
             thread.start()
         time.sleep(0.2)
@@ -245,7 +245,7 @@ def test_threads_take_turns(folder, reference):
 
 @pytest.mark.parametrize("kind, options", [(cleave.Encoder, {}), (cleave.Trainer, {"classes": 2})])
 def test_closing_twice_is_closing_once(folder, kind, options):
-    """Also by two threads, which both wait for a third one's call."""
+    """Two threads that close at the same time both wait for a third thread's call."""
     context = cleave.Context(mode="reference")
     users = context._users
     made = kind(folder, context=context, **options)

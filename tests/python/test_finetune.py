@@ -31,7 +31,7 @@ def weights(folder):
 
 @pytest.fixture(scope="module")
 def whole(folder, tmp_path_factory, reference):
-    """A run that nobody stopped: (folder, result)."""
+    """Returns an uninterrupted run: (folder, result)."""
     output = tmp_path_factory.mktemp("whole") / "out"
     result = cleave.finetune(folder, TEXTS, LABELS, output, validation=(TEXTS, LABELS),
                              context=reference, **RULES)
@@ -132,7 +132,7 @@ def test_ctrl_c_leaves_a_state(folder, reference, tmp_path):
 
 def test_pairs(context, tmp_path):
     (tmp_path / "model").mkdir()
-    folder = make_model(tmp_path / "model", 2)  # one layer of which learns
+    folder = make_model(tmp_path / "model", 2)  # one of its layers learns
     data = tmp_path / "pairs.tsv"
     data.write_text("".join(f"{one}\t{other}\n" for one, other in zip(FRUIT, ROCKS)))
     rules = {"task": "pairs", "epochs": 3, "batch_size": 5, "rate": 0.01, "freeze": 1}

@@ -11,7 +11,7 @@ import cleave
 
 
 def ends(body, patience=30):
-    """The exit code of a child that calls it; None: it hung."""
+    """Returns the exit code of a child that calls the function; None if the child hung."""
     pid = os.fork()
     if pid == 0:
         code = 99
@@ -31,7 +31,7 @@ def ends(body, patience=30):
 
 
 def refused(call):
-    """0: it says what to do."""
+    """Returns 0 if the error says what to do."""
     try:
         call()
     except cleave.Error as error:
@@ -51,7 +51,7 @@ def test_a_child_is_told(call):
     if not cleave.devices():
         pytest.skip("no device")
     assert ends(lambda: refused(lambda: call(array))) == 0
-    assert float(array.sum()) == 1000  # the parent goes on
+    assert float(array.sum()) == 1000  # the parent can continue
 
 
 def test_a_new_program_works():

@@ -26,7 +26,7 @@ def whole(n):
 
 @pytest.fixture(params=["host", "device"])
 def where(request, context):
-    """Calls on each side, where there is a device."""
+    """Yields calls on each side; on the device only if there is one."""
     if request.param == "device" and not context.devices:
         pytest.skip("no device works")
     with cleave.offload(request.param):

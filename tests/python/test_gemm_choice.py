@@ -27,7 +27,7 @@ print(float(np.abs(got - want).max()))
 """
 
 
-# The line of a sum, and what tells the forms apart, by the beginning of a form's name.
+# The line that computes a sum, and the define that distinguishes the forms, by the beginning of the name of a form.
 SUMS = {"rows": ("gemm_rows.cl", "acc[i][v] = fma(av, bv[v], acc[i][v]);", "NR == {}", r"x(\d+)"),
         "tile": ("gemm_tile.cl", "acc[i][j] = fma(a[i], b[j], acc[i][j]);", "TN == {}",
                  r"(\d+)$"),
@@ -36,7 +36,7 @@ SUMS = {"rows": ("gemm_rows.cl", "acc[i][v] = fma(av, bv[v], acc[i][v]);", "NR =
 
 
 def multiply(cache, kernels=None):
-    """Largest error of a product on the device, None if it failed, and the notes about it."""
+    """Returns the largest error of a product on the device, or None if it failed, and the notes about it."""
     given = dict(os.environ, CLEAVE_CACHE_DIR=str(cache), CLEAVE_TUNE="1")
     if kernels:
         given["CLEAVE_CL_DIR"] = str(kernels)
@@ -57,7 +57,7 @@ def test_a_form_that_is_wrong_is_passed_over(device_context, tmp_path):
     error, notes = multiply(cache)
     assert error < 1e-4 and len(notes) == 1
     chosen, figures = notes[0].split(" = ", 1)[1].split(" ", 1)
-    if chosen == "clblast":  # not ours to damage: then the one that is faster of ours
+    if chosen == "clblast":  # we cannot damage this form; in that case the faster one of ours
         chosen = min(re.findall(r"(tile\d+): ([\d.e+]+) ms", figures), key=lambda f: float(f[1]))[0]
 
     name, line, only, size = SUMS[chosen[:4]]

@@ -45,7 +45,7 @@ def test_seeds_and_listeners_that_leave(model):
     assert one == two != other
     pieces = model.generate("the cat", max_tokens=1000, ignore_end=True, stream=True)
     assert next(pieces)
-    pieces.close()  # the text ends, or this would take long
+    pieces.close()  # the text ends by itself; otherwise this would take long
 
 
 def test_texts_together_are_those_alone(model):

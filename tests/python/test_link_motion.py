@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Links along predicted motion, in crowds, and between tracks. Those of trackpy 0.7's test_predict.py and the adaptive
-ones of its test_linking.py that speak of results are here, adapted:
+"""Tests links along predicted motion, in crowds, and between tracks. The tests of results in trackpy 0.7's
+test_predict.py, and its adaptive tests of test_linking.py, are adapted here:
 
   - test_null_predict, test_fail_predict: without prediction
   - test_simple_predict, test_big_predict, test_predict_newparticles, test_predict_memory: NearestVelocity, Drift and
@@ -8,7 +8,7 @@ ones of its test_linking.py that speak of results are here, adapted:
   - test_initial_guess: one velocity in place of samples at points; a wrong one fails; samples at points for the
     velocities of a channel (trackpy's profile)
   - test_pos_columns: two particles that cross; the order of columns cannot be chosen here
-  - frames that are there in trackpy are successive, whatever their numbers; here `memory` bridges the numbers between
+  - in trackpy, the existing frames are successive, whatever their numbers; here `memory` bridges missing numbers
   - test_adaptive_range as it is; test_adaptive_fail, with the error that is ours; test_adaptive_subnet: its result, not
     the calls that lead to it
 Left out: test_subnet_fail and test_oversize_fail (larger groups are solved), instrumented predictors, other entry
@@ -32,7 +32,7 @@ def lengths(frames, search, **options):
 
 
 def flow_of(predict):
-    """The options of a predictor by its name, and the flow that it can follow."""
+    """Returns the options of a predictor by its name, and the flow that it can follow."""
     if predict.startswith("channel"):
         axis = predict[-1]
         flow = (0.0, 1.4142) if axis == "x" else (1.4142, 0.0)
@@ -126,7 +126,8 @@ def test_first_velocities_at_places_can_be_given(predict):
 
 
 def contracting_grid():
-    """Two frames of a grid of 441 points; in the second, the outermost points lie where the next ones were."""
+    """Returns two frames of a grid of 441 points; in the second frame, the outermost points lie where their inner
+    neighbours were."""
     side = np.arange(-20, 21, 2.0)
     y, x = (axis.ravel() for axis in np.meshgrid(side, side, indexing="ij"))
     return np.concatenate([np.stack([np.full(len(y), n), y * f, x * f], 1) for n, f in ((0, 1), (1, 0.9))])
@@ -139,8 +140,8 @@ def test_crowds_are_linked_with_a_shorter_range():
     lost = np.abs(rows[:441][~np.isin(first, second), 1:])
     new = np.abs(rows[441:][~np.isin(second, first), 1:])
     assert len(lost) and len(new) and len(lost) < 441
-    assert (lost > 19).any(axis=1).all()  # the outermost are lost
-    assert np.isclose(new, 9).any(axis=1).all()  # those in the middle are new
+    assert (lost > 19).any(axis=1).all()  # the outermost particles are lost
+    assert np.isclose(new, 9).any(axis=1).all()  # the particles in the middle are new
     with pytest.raises(cleave.ArgumentError, match="adaptive_stop 1.84"):
         cleave.link(rows, 2, adaptive_stop=1.84)
     np.testing.assert_array_equal(cleave.link(rows, 2, adaptive_stop=0.64, adaptive_group=500), cleave.link(rows, 2))
@@ -157,7 +158,7 @@ def test_a_crowd_falls_apart():
 
 
 def test_splits_and_merges():
-    """One particle that splits at frame 5 (y) and takes another in at frame 9, which ends; one that comes from
+    """One particle splits at frame 5 (y) and merges with another one at frame 9, which ends; one particle appears from
     nowhere."""
     main = [(n, 0.0, 1.0 * n) for n in range(15)]
     split = [(n, 2.0 + (n - 5), 1.0 * n) for n in range(5, 12)]
@@ -171,7 +172,7 @@ def test_splits_and_merges():
     assert rows[order][found["from"], 0].tolist() == [4, 8] and rows[order][found["to"], 0].tolist() == [5, 9]
     assert particle[order][found["from"]].tolist() == [0, 2] and particle[order][found["to"]].tolist() == [1, 0]
     assert len(cleave.branches(rows, particle, 1.0)) == 0
-    deep = np.insert(rows, 1, 4.0 * (particle == 1), axis=1)  # the one that splits is too far in z
+    deep = np.insert(rows, 1, 4.0 * (particle == 1), axis=1)  # the particle that splits is too far away in z
     assert cleave.branches(deep, particle, 3.0)["kind"].tolist() == [1]
     assert (cleave.link(rows, 1.5) >= 0).all() and len(cleave.branches(np.empty((0, 3)), np.empty(0, int), 3.0)) == 0
     with pytest.raises(cleave.ArgumentError, match="two spots"):
@@ -179,13 +180,14 @@ def test_splits_and_merges():
 
 
 def test_a_track_that_ends_does_not_split():
-    """One ends where another begins a frame later: neither goes on, so there is no branch."""
+    """One particle ends where another one begins a frame later. Neither continues, so there is no branch."""
     rows = [(0, 0, 0), (1, 0, 0), (2, 2, 0), (3, 2, 0)]
     assert len(cleave.branches(rows, [0, 0, 1, 1], 3.0)) == 0
 
 
 def test_of_splits_the_best_assignment_is_taken():
-    """Two new tracks, two that go on: the nearest one of both is left to that which has no other."""
+    """Two new tracks may split from two that continue. The nearest spot of both goes to the new track that has no other
+    choice."""
     rows = [(0, 0, 0), (1, 0, 0), (0, 0, 10), (1, 0, 10), (1, 0, 4.5), (1, 0, -6.0)]
     found = cleave.branches(rows, [0, 0, 1, 1, 2, 3], 7)
     assert sorted(zip(found["from"].tolist(), found["to"].tolist())) == [(0, 5), (2, 4)]
@@ -198,7 +200,7 @@ def test_particles_that_cross_keep_their_ways():
 
 
 def drifting(seed, drift, shear=0.0, count=400, frames=60):
-    """Brownian motion in a flow: rows of frame, z, y, x, and who is who."""
+    """Returns Brownian motion in a flow: rows of frame, z, y, x, and the true particle of each row."""
     rng = np.random.default_rng(seed)
     place = rng.uniform(0, 300, (count, 3)) * (0.2, 1, 1)
     rows, who = [], []
@@ -212,7 +214,7 @@ def drifting(seed, drift, shear=0.0, count=400, frames=60):
 
 
 def right_links(particle, rows, who):
-    """The share of true links (one frame apart) that were found."""
+    """Returns the fraction of true links (one frame apart) that were found."""
     last, good, all_links = {}, 0, 0
     for number, n, name in zip(particle, rows[:, 0], who):
         if name in last and last[name][0] == n - 1:

@@ -86,7 +86,7 @@ def test_the_reference_gets_what_the_kernel_gets(reference):
                cleave.Out(np.float32, 3), cleave.Out(np.uint32), cleave.FIRST, cleave.COUNT,
                reference=plain, context=reference)
     assert sum(one[-1] for one in seen) == 10
-    seen.sort(key=lambda one: one[5])  # threads share them
+    seen.sort(key=lambda one: one[5])  # threads share the items
     assert seen[0][:-1] == (np.float32, 1.5, [1, 2, 3], np.dtype("=f4"), np.float32, 0)
 
 
@@ -122,7 +122,7 @@ def test_numpys_numbers_keep_their_type(device_context):
     got = kernel(x, np.array(2**40, np.uint64), np.int16(-3), cleave.Out(np.int64),
                  context=device_context)
     assert got.tolist() == [2**40 - 3 + i for i in range(5)]
-    with pytest.raises(cleave.ArgumentError):  # a double is no short
+    with pytest.raises(cleave.ArgumentError):  # a double is not accepted for a short
         kernel(x, np.uint64(1), np.float64(1), cleave.Out(np.int64), context=device_context)
 
 
@@ -143,7 +143,7 @@ def test_a_grid_has_many_work_items_for_one_item(device_context):
 
 
 def test_inputs_stay_as_they_are(device_context):
-    x = np.ones((100, 6), np.float32)[:, ::2]  # not dense
+    x = np.ones((100, 6), np.float32)[:, ::2]  # the array is not dense
     x.flags.writeable = False
     out, _ = scale(x, np.float32([1, 2, 3]), context=device_context)
     assert (out == [3.5, 4.5, 5.5]).all() and (x == 1).all()
@@ -172,7 +172,7 @@ def test_a_kernel_that_does_not_compile(device_context):
 
 
 def test_two_kernels_are_never_mistaken_for_each_other(device_context):
-    for n in range(3):  # the first is forgotten before the second is made
+    for n in range(3):  # the first kernel is garbage before the second one is made
         kernel = cleave.Kernel(f"__kernel void n(__global int *out) {{ out[get_global_id(0)] = {n}; }}",
                                "n")
         assert (kernel(cleave.Out(np.int32), items=5, context=device_context) == n).all()

@@ -224,7 +224,7 @@ def test_matmul_writes_where_it_is_told(context):
     with pytest.raises(cleave.ShapeError, match="do not fit"):
         cleave.matmul(a, a, context=context)
     assert cleave.matmul(np.empty((0, 3)), b, context=context).shape == (0, 4)
-    room = np.zeros((3 * 2, 2), np.float32)  # a stack whose matrices are all the first one
+    room = np.zeros((3 * 2, 2), np.float32)  # a stack in which all matrices are the first one
     stack = np.lib.stride_tricks.as_strided(room, (3, 2, 2), (0, 8, 4))
     with pytest.raises(cleave.ShapeError, match=r"strides are \(0, 8, 4\) bytes, but they must be positive"):
         cleave.matmul(np.ones((3, 2, 2)), np.eye(2), out=stack, context=context)
@@ -236,7 +236,7 @@ def test_matmul_writes_where_it_is_told(context):
 # ---- specfit
 
 def library_of_lines():
-    """A network of one layer: three lines, the second one deep in cool stars."""
+    """Returns a network of one layer: three lines, the second of which is deep in cool stars."""
     points, start, last = 900, 4480.0, 4800.0
     ln = np.linspace(np.log(start), np.log(last), points)
     wave = np.exp(ln)
@@ -301,7 +301,7 @@ def test_specfit_finds_the_velocity(reference):
     np.testing.assert_allclose(known["logg"][:3], [3.0, 2.9, 3.1], atol=1e-6)
     assert (known["vsini"][:3] == 3).all() and (known["logg_error"][:3] == 0).all()
     assert (np.abs(known["velocity"][:3]) < np.abs(rows["velocity"][:3]) + 0.1).all()
-    np.testing.assert_allclose(known["velocity_error"][:3], 0.1, rtol=0.02)  # the likelihood is nearly flat there
+    np.testing.assert_allclose(known["velocity_error"][:3], 0.1, rtol=0.02)  # the likelihood is nearly flat
     with pytest.raises(cleave.ArgumentError, match="priors: got 'mass'"):
         cleave.specfit(stars, library, priors={"mass": (1.0, 0.1)}, context=reference)
     with pytest.raises(cleave.ShapeError, match="fixed: logg"):
@@ -309,7 +309,7 @@ def test_specfit_finds_the_velocity(reference):
 
 
 def test_zero_is_a_number_and_no_default(reference):
-    """0 is how the library is told to take its default; who calls from Python means 0."""
+    """The library takes 0 as the default, but a caller from Python who passes 0 means 0."""
     library, template, grid = library_of_lines()
     wave = np.arange(4510.0, 4770.0, 0.6)
     clean = np.interp(wave * (1 + 150 / 299792.458), grid, template(5500, 3.0, -0.5, 0.2))
@@ -366,7 +366,7 @@ _OBVIOUS = {"sum", "mean", "var", "std", "min", "max", "argmin", "argmax", "clos
 
 
 def test_everything_public_has_types_and_words():
-    """What an editor shows: a docstring, and the type of every parameter and result."""
+    """Every public name has what an editor shows: a docstring, and the type of every parameter and result."""
     bare = []
     for name in cleave.__all__:
         thing = getattr(cleave, name)

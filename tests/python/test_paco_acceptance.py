@@ -23,7 +23,7 @@ PSF = spot(13, 13, 6, 6).astype(np.float32)
 
 
 def smooth(field):
-    """Neighbours share noise: a Gaussian of 0.8 pixels, by Fourier transform."""
+    """Returns noise that neighbouring pixels share, smoothed by a Gaussian of 0.8 pixels by Fourier transform."""
     ky, kx = np.fft.fftfreq(field.shape[-2])[:, None], np.fft.fftfreq(field.shape[-1])
     return np.fft.ifft2(np.fft.fft2(field) * np.exp(-2 * (np.pi * 0.8) ** 2 * (ky ** 2 + kx ** 2))).real
 
@@ -47,7 +47,7 @@ def angles_of(frames):
 
 
 def planets(shape, angles, *which):
-    """[x, y, flux] each."""
+    """Returns [x, y, flux] of each planet."""
     frames, side = shape[0], shape[1]
     made, middle = np.zeros(shape), side // 2
     for x, y, flux in which:
@@ -66,7 +66,7 @@ def calibrated(cube, context, psf=PSF, fwhm=FWHM, radius=RADIUS, angles=None):
 
 
 def annuli(maps, width):
-    """(inner radius, values of all maps) of annuli that hold a whole circle."""
+    """Returns (inner radius, values of all maps) of the annuli that hold a whole circle."""
     side = maps[0].shape[0]
     y, x = np.indices(maps[0].shape) - side // 2
     radius = np.hypot(y, x)
@@ -78,7 +78,7 @@ def annuli(maps, width):
 
 
 def tail(maps, z):
-    """P(> z) over that of a normal distribution, for z = 3 and 4: 1.35e-3 and 3.17e-5."""
+    """Returns P(> z) divided by that of a normal distribution, for z = 3 and 4: 1.35e-3 and 3.17e-5."""
     values = np.concatenate([m[np.isfinite(m)] for m in maps])
     return (values > z).mean() / {3: 1.34990e-3, 4: 3.16712e-5}[z]
 
@@ -92,7 +92,8 @@ def noise_figures(kind, rng, count, frames, side, context):
 
 
 def prepared(cube, context):
-    """What the command does before its search: frames unlike the others count less, pixels are mended."""
+    """Does what the command does before its search: unusual frames get less weight, and missing pixels are filled
+    in."""
     weights = cleave.frame_weights(cleave.frame_quality(cube))
     whole = cleave.mend(cube, FWHM)
     return cleave.paco(whole, angles_of(len(cube)), PSF, radius=RADIUS, threshold=None, weights=weights,
@@ -100,7 +101,8 @@ def prepared(cube, context):
 
 
 def damage_figures(rng, count, frames, side, context):
-    """S/N of a planet with one frame x 30, 1 % NaN, 20 NaN a frame, as a fraction of what it was, mean of `count`."""
+    """Returns the S/N of a planet with one frame times 30, with 1 % NaN, and with 20 NaN per frame, divided by its S/N
+    without damage; the mean of `count` planets."""
     made = {"frame x 30": [], "1 % NaN": [], "20 NaN a frame": []}
     for i in range(count):
         place = side // 2 + 0.3 * side * np.array([np.cos(i + 0.4), np.sin(i + 0.4)])

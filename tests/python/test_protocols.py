@@ -149,7 +149,7 @@ def test_copies_are_arrays_of_their_own(context):
     assert others[0].context is others[1].context is context
     there.write(0)
     del there
-    gc.collect()  # a copy of the pointer alone would point nowhere now
+    gc.collect()  # a copy of the pointer alone would now point to freed memory
     for other in others:
         assert np.array_equal(other, GRID)
 

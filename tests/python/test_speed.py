@@ -12,7 +12,7 @@ LIMIT_S = 200e-6
 
 
 def best(function, turns=300, rounds=7):
-    """Seconds a call, of the best round."""
+    """Returns the seconds per call of the best round."""
     function()
     found = float("inf")
     for _ in range(rounds):
@@ -38,7 +38,7 @@ def test_an_expression_of_few_numbers(context):
 
 
 def test_every_operation_on_tiny_arrays(monkeypatch):
-    """Those of bench/python_calls.py that begin and end with NumPy: no launch is needed for them."""
+    """Calls the functions of bench/python_calls.py that begin and end with NumPy, which need no launch."""
     monkeypatch.syspath_prepend(os.path.join(os.environ["CLEAVE_TEST_SOURCE"], "bench"))
     python_calls = __import__("python_calls")
     seen, slow = set(), {}
@@ -57,7 +57,7 @@ def test_every_operation_on_tiny_arrays(monkeypatch):
 
 
 def test_a_kernel_over_few_items(cores):
-    """Launch, threads and compilers included: ten times what a quiet machine takes."""
+    """The limit includes the launch, threads and compilers: ten times what a quiet machine takes."""
     kernel = cleave.Kernel("__kernel void add(__global const float *in, __global float *out)"
                            "{ out[get_global_id(0)] = in[get_global_id(0)] + 1; }", "add")
     x = np.ones(64, np.float32)

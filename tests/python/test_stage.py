@@ -35,7 +35,7 @@ def test_a_drift_is_measured(dtype):
     still = np.stack([spots["y"], spots["x"]], -1) - np.stack([found["y"], found["x"]], -1)[spots["frame"]]
     first = still[spots["frame"] == 0]
     first = first[(np.abs(first - [64, 80]) < [40, 55]).all(1)]
-    for place in first:  # each spot stays where it was
+    for place in first:  # each spot keeps its position
         near = still[np.hypot(*(still - place).T) < 1]
         assert len(near) >= 15 and near.std(0).max() < 0.2
 

@@ -20,7 +20,7 @@ SLOPES = DICE.uniform(-1, 1, (4, 45)) * np.array([[2.0], [0.0], [0.3], [0.8]])
 
 
 def flux(teff, logg, feh, alpha):
-    """Lines on a slope, with fluxes that float32 does not hold."""
+    """Returns lines on a slope, with fluxes that float32 cannot hold."""
     q = np.array([np.log10(teff) - 3.72, logg, feh, alpha])
     lines = np.exp(-0.5 * ((WAVE[:, None] - CENTRES) / 0.15) ** 2) @ (DEPTHS * (1 + q @ SLOPES))
     return 1e-60 * (1 - 0.002 * (WAVE - 5100)) * np.exp(-lines)
@@ -66,7 +66,7 @@ def test_star_is_found_and_the_library_comes_back(made, context, tmp_path):
     maker, library = made
     truth, velocity = (5250.0, 4.5, -0.3, 0.1), -87.4
     pixels = np.arange(5062.0, 5138.0, 0.25)
-    # the second is nearest to a start template whose cell lacks a corner
+    # the second star is nearest to a start template whose cell lacks a corner
     between = np.mean([library.arms[0].log_flux[i] for i, node in enumerate(NODES) if node[0] < 6000], axis=0)
     want = np.array([maker.log_flux(flux(*truth), context=context)[0], between])
     stars = np.exp([np.interp(pixels / (1 + velocity / LIGHT_KMS), maker.wavelength, one) for one in want])

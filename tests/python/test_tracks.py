@@ -11,7 +11,7 @@ NAMES = ("frame", "z", "y", "x", "particle")
 
 
 def brownian(seed, d, error, tracks, length, *, axes=2, drift=0.0, gaps=0.0, blur=0.0):
-    """Columns of made-up tracks; `blur` is the share of the interval in which light is gathered."""
+    """Returns the columns of synthetic tracks; `blur` is the fraction of the interval in which light is collected."""
     rng = np.random.default_rng(seed)
     steps = 24 if blur else 1
     fine = np.cumsum(rng.normal(0, np.sqrt(2 * d / steps), (tracks, length * steps, axes)), axis=1)
@@ -42,7 +42,7 @@ def test_mean_squared_displacements_are_the_written_out_sums(axes, gaps):
     for at, particle in enumerate(tracks.table["particle"]):
         rows = tracks.msd(track=at)
         assert rows["lag"].tolist() == list(range(1, 12))
-        if not gaps:  # Qian et al. 1991: all displacements at lag 1, one at the last lag, 1200 / 174 at lag 2
+        if not gaps:  # Qian et al. 1991: all are independent at lag 1, one at the last lag
             np.testing.assert_allclose(rows["independent"][[0, 1, -1]], [11, 6 * 100 * 2 / (24 - 2 + 192 - 40), 1])
         for row in rows:
             want, pairs = msd_of(table, particle, row["lag"], ("z", "y", "x")[3 - axes:])
@@ -62,7 +62,7 @@ def test_errors_of_mean_squared_displacements_are_their_scatter():
         np.testing.assert_allclose(told[[0, 3, 11]], scatter[[0, 3, 11]], rtol=0.2)
 
 
-CASES = [  # D, error of positions, tracks, frames, how they are made, options
+CASES = [  # D, error of positions, tracks, frames, how the tracks are made, options
     (1.0, 0.0, 150, 200, {}, {}),
     (0.05, 0.2, 400, 200, {}, {}),
     (0.5, 0.5, 3000, 20, {}, {}),

@@ -15,7 +15,7 @@ USER = os.path.join(HERE, "typed_user.py")
 
 @pytest.fixture(name="mypy", scope="module")
 def checker(tmp_path_factory):
-    """Runs mypy with the package's settings; (exit code, what it says)."""
+    """Runs mypy with the package's settings; returns (exit code, output)."""
     if importlib.util.find_spec("mypy") is None:
         if os.environ.get("CI"):
             pytest.fail("no Python module mypy, CI promises it")

@@ -20,7 +20,7 @@ LIKE_THEIRS = {"kernel": "scipy", "subpixel": "none", "table": "array"}
 
 
 def ellipsoid(a, b, c):
-    """As skimage.draw.ellipsoid: the voxels inside, with a rim of one."""
+    """Returns the voxels inside an ellipsoid with a rim of one voxel, as skimage.draw.ellipsoid does."""
     z, y, x = (np.arange(-math.ceil(side) - 1, math.ceil(side) + 2) for side in (a, b, c))
     return ((z[:, None, None] / a) ** 2 + (y[:, None] / b) ** 2 + (x / c) ** 2 <= 1).astype(np.float32)
 
@@ -91,7 +91,7 @@ def test_borders_are_left_out(context):
     assert len(cleave.volumes(volume, exclude_border=6, **options)) == 0
 
 
-# ---- what is measured
+# ---- accuracy
 
 def part(at, centre, width):
     erf = np.vectorize(math.erf)
@@ -104,7 +104,8 @@ def spot(z, y, x, light, ground, sigma, sigma_z, shape=(24, 16, 16)):
 
 
 def bound(light, ground, sigma, sigma_z):
-    """Cramer-Rao bounds of z, y, x for photons, with brightness, background and both widths unknown."""
+    """Returns the Cramer-Rao bounds of z, y and x for a number of photons, with unknown brightness, background and
+    widths."""
     rng, total = np.random.default_rng(1), np.zeros(3)
     for _ in range(6):
         at = [11.5 + rng.uniform(-.5, .5), 7.5 + rng.uniform(-.5, .5), 7.5 + rng.uniform(-.5, .5), light, ground,
@@ -142,7 +143,7 @@ def test_places_are_at_the_bound(context, sigma, sigma_z, light, ground, voxel):
                                 [found["z_err"][i], found["y_err"][i], found["x_err"][i]]))
     errors = np.array(errors)
     assert (np.sqrt((errors[:, :3] ** 2).mean(0)) / bound(light, ground, sigma, sigma_z) < 1.1).all()
-    assert abs(errors[:, 3:].std(0) - 1).max() < 0.15  # 256 spots know it to 0.045
+    assert abs(errors[:, 3:].std(0) - 1).max() < 0.15  # 256 spots determine the ratio to 0.045
     assert np.median(found["sigma"]) == pytest.approx(sigma, rel=0.03)
     assert np.median(found["sigma_z"]) == pytest.approx(sigma_z, rel=0.03)
 

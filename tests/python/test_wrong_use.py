@@ -138,7 +138,7 @@ def test_a_wrong_type_is_pythons_type_error_too():
 
 
 def test_kernels_get_the_types_that_they_have(device_context):
-    got = SQUARE([1, 2.5, 3], 2, OUT, COUNT, context=device_context)  # an int for a float
+    got = SQUARE([1, 2.5, 3], 2, OUT, COUNT, context=device_context)  # an int in place of a float
     assert got.tolist() == [2, 12.5, 18]
     counted = cleave.Kernel("""__kernel void add(__global const ulong *in, long more, uchar less,
         __global ulong *out) { out[get_global_id(0)] = in[get_global_id(0)] + more - less; }""", "add")
@@ -189,7 +189,7 @@ def test_a_closed_context_is_not_entered():
 
 
 def test_after_a_fork():
-    """A child may make a context of its own; the parent's is refused."""
+    """A child may make a context of its own; the parent's context is refused in the child."""
     done = subprocess.run([sys.executable, "-c", """if True:
         import os, numpy as np, cleave
         x = np.ones((2, 2), np.float32)

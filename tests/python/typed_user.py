@@ -55,7 +55,7 @@ def arrays() -> float:
     general: NDArray[np.complex64] = np.zeros(2, np.complex64)
     try:
         general = cleave.eigvals(np.eye(2))
-    except cleave.UnsupportedError:  # no LAPACK here
+    except cleave.UnsupportedError:  # this machine has no LAPACK
         pass
     inside: int = cleave.monte_carlo_pi(1000, key=(1, 2), progress=True)
     with cleave.offload("host"):

@@ -4,10 +4,10 @@
 
 usage: make_goldens.py OUT [THIRD_PARTY]
 
-Everything in OUT is drawn with fixed seeds from NumPy's PCG64, so that another run with the same packages gives
-the same bytes; formats/fmt_u16_ome.tif alone differs, because it holds a fresh UUID. THIRD_PARTY is a folder with
-pictures that other people made (see ../third_party.txt): their golden spots are written beside them, and what was
-asked of the detectors becomes part of OUT/manifest.json.
+Everything in OUT is drawn with fixed seeds from NumPy's PCG64, so that another run with the same packages gives the
+same bytes. Only formats/fmt_u16_ome.tif differs, because it holds a new UUID. THIRD_PARTY is a folder with pictures
+that other people made (see ../third_party.txt): their golden spots are written beside them, and what was asked of the
+detectors becomes part of OUT/manifest.json.
 
 Made with numpy 2.4.6, scipy 1.17.1, scikit-image 0.26.0, tifffile 2026.3.3, imagecodecs, pandas 3.1.1 and
 trackpy 0.7 on Python 3.11.
@@ -23,7 +23,7 @@ from skimage.feature.blob import _prune_blobs
 
 # ----------------------------------------------------------------- image formation
 def spot(shape, y, x, sigma, n):
-    """n photons of a Gaussian PSF integrated over each unit pixel (pixel i covers i-.5..i+.5)."""
+    """Returns n photons of a Gaussian PSF, integrated over each unit pixel (pixel i covers i-.5..i+.5)."""
     H, W = shape
     s = sigma * np.sqrt(2.0)
     ey = 0.5 * (erf((np.arange(H) + 0.5 - y) / s) - erf((np.arange(H) - 0.5 - y) / s))
@@ -32,8 +32,8 @@ def spot(shape, y, x, sigma, n):
 
 
 def crlb(sigma, n, bg, read, half=12):
-    """Root of the Cramer-Rao bound on y for a spot at a random sub-pixel place (numeric Fisher
-    information, unknown y, x, n, bg; variance = mean + read^2)."""
+    """Returns the root of the Cramer-Rao bound on y for a spot at a random sub-pixel position (numeric Fisher
+    information; y, x, n and bg are unknown; variance = mean + read^2)."""
     acc = []
     for fy, fx in ((0.0, 0.0), (0.25, 0.4), (0.5, 0.5)):
         sh = (2 * half + 1,) * 2
@@ -55,7 +55,7 @@ def crlb(sigma, n, bg, read, half=12):
 
 
 def camera(rng, electrons, read, gain, offset, dtype):
-    """Poisson shot noise + Gaussian read noise, gain in counts per electron."""
+    """Adds Poisson shot noise and Gaussian read noise, with a gain in counts per electron."""
     v = rng.poisson(electrons).astype(np.float64) + rng.normal(0, read, electrons.shape)
     v = v * gain + offset
     if np.issubdtype(dtype, np.integer):
@@ -94,7 +94,8 @@ def drift_movie(
     blink=0.0,
     sigma_range=None,
 ):
-    """Brownian particles with drift; a particle reflects at the margin, never leaves."""
+    """Makes a movie of Brownian particles with drift; a particle is reflected at the margin and never leaves the
+    frame."""
     rng = np.random.default_rng(seed)
     p = spaced(rng, n, H, W, margin, sep)
     n = len(p)
@@ -118,8 +119,8 @@ def drift_movie(
 
 
 def merge_movie(seed, T, H, W, sigma, photons, bg, read, gain, offset, dtype, pairs=6, dmax=12.0):
-    """Pairs whose distance falls linearly from dmax and rises again; an even T keeps them from ever coinciding
-    (when they did, trackpy.link itself answered differently from run to run)."""
+    """Makes pairs whose distance falls linearly from dmax and rises again. An even T keeps the two particles from ever
+    coinciding (when they did, trackpy.link itself gave different answers from run to run)."""
     rng = np.random.default_rng(seed)
     c = spaced(rng, pairs, H, W, 12, 26)
     ang = rng.uniform(0, np.pi, len(c))
@@ -138,7 +139,7 @@ def merge_movie(seed, T, H, W, sigma, photons, bg, read, gain, offset, dtype, pa
 
 
 def border_movie(seed, T, H, W, sigma, photons, bg, read, gain, offset, dtype):
-    """Particles in the corners, on the edges, and two that walk out of the field."""
+    """Makes particles in the corners, on the edges, and two that leave the field."""
     rng = np.random.default_rng(seed)
     p = np.array(
         [
@@ -220,8 +221,8 @@ def disc_overlap(a, b):
 
 
 def prune_stable(pk, overlap):
-    """The pruning rule of include/cleave/blob.h: larger sigma first, then stronger response, then smaller y, x;
-    a blob is kept unless it overlaps one already kept by more than `overlap`."""
+    """Applies the pruning rule of include/cleave/blob.h: larger sigma first, then stronger response, then smaller y, x;
+    a blob is kept unless it overlaps an already kept one by more than `overlap`."""
     kept = []
     for b in sorted(pk, key=lambda b: (-b[3], -b[4], b[0], b[1])):
         if all(disc_overlap((b[0], b[1], b[3]), (c[0], c[1], c[3])) <= overlap for c in kept):
@@ -238,7 +239,7 @@ def write_csv(path, head, rows, fmt="%.9g"):
 
 
 def golden(out, name, movie, params, manifest, truth=None):
-    """Detect frame by frame with skimage and write <name>_{log,dog}_{peaks,skimage,stable}.csv."""
+    """Detects frame by frame with skimage and writes <name>_{log,dog}_{peaks,skimage,stable}.csv."""
     sc = full_scale(movie.dtype)
     info = dict(shape=list(movie.shape), dtype=str(movie.dtype), full_scale=sc)
     for method, P in params.items():
@@ -260,7 +261,7 @@ def golden(out, name, movie, params, manifest, truth=None):
                 cube = cube_dog(img, sig, P["sigma_ratio"])
                 sk = blob_dog(img, P["min_sigma"], P["max_sigma"], P["sigma_ratio"], **kw)
             pk = peaks(cube, sig, kw["threshold"], kw["threshold_rel"], P["exclude_border"])
-            if pk:  # our peak list pushed through skimage's own pruning must be skimage's answer
+            if pk:  # our list of peaks, pruned by skimage's own function, must equal skimage's answer
                 chk = _prune_blobs(np.array([(p[0], p[1], p[3]) for p in pk], float), P["overlap"])
                 assert len(chk) == len(sk) and np.allclose(np.sort(chk, 0), np.sort(sk, 0)), name
             st = prune_stable(pk, P["overlap"])
@@ -314,7 +315,7 @@ def DOG(smin, smax, ratio=1.6, thr=None, rel=None, overlap=0.5, border=0):
 
 # ----------------------------------------------------------------- file-format samples
 def formats(out):
-    """One 3 x 20 x 26 movie in many TIFF dress; every fmt_*.tif must decode to fmt_<dtype>.npy."""
+    """Writes one 3 x 20 x 26 movie in many forms of TIFF; every fmt_*.tif must decode to fmt_<dtype>.npy."""
     import tifffile
 
     rng = np.random.default_rng(77)
@@ -380,7 +381,7 @@ def formats(out):
 
 # ----------------------------------------------------------------- linking goldens
 def link_golden(out, name, truth, T, search, memory, drop, seed, manifest):
-    """Detections with missing rows; partition into tracks by trackpy.link."""
+    """Links detections with missing rows; trackpy.link divides them into tracks."""
     import pandas as pd
     import trackpy as tp
 
@@ -400,7 +401,7 @@ def link_golden(out, name, truth, T, search, memory, drop, seed, manifest):
 
 
 def third_party(out, M):
-    """Pictures of scikit-image, and of trackpy's tests where OUT has them."""
+    """Reads pictures of scikit-image, and of trackpy's tests if OUT has them."""
     from skimage import data
 
     coins = data.coins()[None]
@@ -434,7 +435,7 @@ def main():
     out = sys.argv[1]
     M = {}
     cam = dict(read=1.6, gain=2.0, offset=100.0)
-    # A: the ordinary microscope movie
+    # A: an ordinary microscope movie
     mv, tr = drift_movie(11, 24, 128, 160, 40, 1.5, 1500, 20, dtype=np.uint16, **cam)
     np.save(f"{out}/a_drift_u16.npy", mv)
     golden(
@@ -511,8 +512,8 @@ def main():
     z[5] = np.indices((48, 40)).sum(0) * 50
     np.save(f"{out}/z_degenerate_u16.npy", z)
     golden(out, "z_degenerate_u16", z, dict(log=LOG(1, 3, 5, thr=16 / 65535)), M)
-    # skimage reports false spots on the saturated and constant frames (its LoG kernels do not sum to
-    # zero); what we want is in *_expected.csv: nothing from frames 0, 1 and 3 (frame 5 is left open)
+    # skimage reports false spots on the saturated and constant frames (its LoG kernels do not sum to zero). The spots
+    # that we expect are in *_expected.csv: none in frames 0, 1 and 3 (frame 5 is left open).
     keep = [
         r for r in csv.reader(open(f"{out}/z_degenerate_u16_log_stable.csv")) if r[0] in ("frame", "2", "4")
     ]

@@ -3,7 +3,7 @@
 """Makes a small Llama with random weights, and the scores and tokens that PyTorch computes with it.
 
 usage: make_decoder.py FOLDER     writes config.json, model.safetensors and expected.safetensors:
-       prompt [P], scores [P, V] behind every token of the prompt, tokens [N]: greedy ones that follow
+       prompt [P], scores [P, V] after every token of the prompt, tokens [N]: the greedy tokens that follow
 Made with torch 2.15.0 and transformers 5.23.0.
 """
 import os

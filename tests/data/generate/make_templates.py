@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Makes templates.json: small templates, and what jinja2 makes of them. usage: make_templates.py > templates.json"""
+"""Makes templates.json: small templates, and the texts that jinja2 renders from them. usage: make_templates.py >
+templates.json"""
 import json
 
 import jinja2.sandbox

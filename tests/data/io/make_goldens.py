@@ -46,15 +46,15 @@ def all_npy():
             save(f"{code}_{tag}_fortran", np.asfortranarray(array))
     for rank, shape in enumerate([(), (5,), (5, 3), (2, 5, 3), (2, 3, 4, 5)]):
         save(f"rank{rank}_c", values("<f4", *shape))
-        if rank:  # NumPy makes rank 1 of rank 0 here
+        if rank:  # here NumPy turns rank 0 into rank 1
             save(f"rank{rank}_fortran", np.asfortranarray(values("<f4", *shape)))
-    save("tiles_fortran", np.asfortranarray(values("<i2", 70, 3, 35)))  # over the borders of tiles
+    save("tiles_fortran", np.asfortranarray(values("<i2", 70, 3, 35)))  # larger than a tile, so that borders of tiles are crossed
     save("empty", values("<f4", 0, 3))
     for major in (1, 2, 3):
         save(f"version{major}", values("<f4", 2, 3), version=(major, 0))
     special = np.array([0, -0.0, 1, -2, 65504, 2.0**-14, 2.0**-24, np.inf, -np.inf, np.nan, 0.1], "<f2")
     save("half_special", special)
-    # what we refuse
+    # files that Cleave refuses
     save("bad_complex", np.zeros(3, "<c8"))
     save("bad_records", np.zeros(3, [("x", "<f4"), ("y", "<i2")]))
     save("bad_object", np.array([None, 1], dtype=object))
@@ -76,7 +76,7 @@ def write(name, hdus):
 def all_fits():
     images = [fits.PrimaryHDU()]
     images[0].header["OBJECT"] = "named once"
-    images[0].header["CRPIX1"] = 5.0  # of no image
+    images[0].header["CRPIX1"] = 5.0  # the header of an HDU without an image
     for code in "u1 i2 i4 i8 f4 f8 i1 u2 u4".split():
         images.append(fits.ImageHDU(values(code, 2, 3), name=code))
     write("images.fits", images)

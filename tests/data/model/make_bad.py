@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Makes 41 small safetensors files, most of them broken, and the verdict of the library safetensors on each.
+"""Makes 41 small safetensors files, most of them broken, and records whether the library safetensors accepts each of
+them.
 
 usage: make_bad.py OUT      writes OUT/*.safetensors and OUT/verdicts.json
 Made with safetensors 0.8 and numpy 2.4.6 on Python 3.11. deep_nesting.safetensors (40 KB) is not kept: the test makes

@@ -66,7 +66,7 @@ def save(d, name, x, dtype=None):
 
 
 def near_tie(H, W, angles, eps, rounding):
-    """True where some frame's position is within eps of the rounding boundary."""
+    """Returns whether some frame's position is within eps of the rounding boundary."""
     ry, rx = R.positions(H, W, angles)
     o = 0.5 if rounding == "nearest" else 0.0
     fr = lambda v: np.abs((v + o) - np.round(v + o))
@@ -82,7 +82,7 @@ def case(out, name, cube, angles, psf_raw, radius, planets, use_peer, note):
     save(d, "cube", cube, np.float32)
     save(d, "angles", angles, np.float64)
     save(d, "psf", psf32)
-    psf = psf32.astype(float)  # every result below starts from the stored f32
+    psf = psf32.astype(float)  # every result below starts from the stored float32 data
     info = dict(
         T=T,
         H=H,

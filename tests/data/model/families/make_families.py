@@ -39,7 +39,7 @@ TEXTS = ["The planets of a star are found in many frames.", "", " ", "a", "Ünï
 
 
 def corpus():
-    """Lines of this repository's pages."""
+    """Returns the lines of this repository's pages."""
     lines = []
     for folder in (ROOT, os.path.join(ROOT, "docs")):
         for name in sorted(os.listdir(folder)):
@@ -56,8 +56,8 @@ RULES.update({chr(0xFF01 + i): chr(0x21 + i) for i in range(94)})
 
 
 def sentencepiece_of(lines, pieces, rules):
-    """A unigram model: its pieces with scores, and its charsmap. `rules`: a normalization of sentencepiece, or None for
-    RULES."""
+    """Trains a unigram model; returns its pieces with scores, and its charsmap. `rules`: a normalization of
+    sentencepiece, or None for RULES."""
     with tempfile.TemporaryDirectory() as folder:
         text, table = os.path.join(folder, "text"), os.path.join(folder, "rules.tsv")
         with open(text, "w", encoding="utf-8") as file:
@@ -95,7 +95,7 @@ def byte_pairs(lines, pieces, specials):
 
 
 def mask(normalized):
-    """The mask as published files have it."""
+    """Returns the mask token in the form of published files."""
     return tokenizers.AddedToken("<mask>", lstrip=True, special=True, normalized=normalized)
 
 
@@ -118,7 +118,7 @@ def tokenizer_of(family, lines, pieces, rules=None):
 
 
 def model_of(family, pieces, size, kind=transformers.AutoModel, seed=3, **more):
-    """The encoder with random weights. They are larger than usual, so that every part shows in the vectors."""
+    """Returns the encoder with random weights, which are larger than usual, so that every part affects the vectors."""
     common = {"vocab_size": pieces, "max_position_embeddings": size["positions"], **more}
     usual = {"hidden_size": size["width"], "num_attention_heads": size["heads"], "num_hidden_layers": size["layers"],
              "intermediate_size": size["ffn"], **common}
@@ -146,7 +146,7 @@ def model_of(family, pieces, size, kind=transformers.AutoModel, seed=3, **more):
 
 
 def behind(family, width):
-    """The modules behind the transformer: another combination for each family."""
+    """Returns the modules after the transformer: a different combination for each family."""
     def random_step(step):
         with torch.no_grad():
             for weight in step.parameters():
@@ -174,7 +174,7 @@ FAMILIES = ["distilbert", "electra", "roberta", "mpnet", "xlm-roberta", "albert"
 
 
 def make(family, folder, size, lines, rules=None, longest=None):
-    """Writes the model's folder; returns it as sentence-transformers loads it again."""
+    """Writes the model's folder; returns the model as sentence-transformers loads it again."""
     torch.manual_seed(5)
     with tempfile.TemporaryDirectory() as bare:
         tokenizer = tokenizer_of(family, lines, size["pieces"], rules)
@@ -211,7 +211,7 @@ PAIRS = [["the planets of a star", "are found in many frames"], ["", "a"], ["a",
 
 
 def make_pairs(family, folder):
-    """Writes a cross-encoder without its tokenizer, which is that of the family, and the scores of CrossEncoder."""
+    """Writes a cross-encoder without its tokenizer, which is the family's, and the scores of CrossEncoder."""
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
     tokenizer.model_max_length = 20
     size = {"width": 16, "heads": 2, "layers": 2, "ffn": 24, "positions": 24}
@@ -244,7 +244,7 @@ def in_two_files(folder):
 
 
 def ids_of(model, texts):
-    """The token ids of each text, cut as the model cuts them."""
+    """Returns the token ids of each text, truncated as the model truncates them."""
     return [model.tokenizer(text, truncation=True, max_length=model.max_seq_length)["input_ids"] for text in texts]
 
 
@@ -263,7 +263,7 @@ def main():
             in_two_files(folder)
         vectors = model.encode(TEXTS, convert_to_numpy=True, batch_size=1, show_progress_bar=False)
         golden = {"texts": TEXTS, "ids": ids_of(model, TEXTS), "vectors": [[float("%.8g" % x) for x in row] for row in vectors]}
-        if family == "mpnet":  # the rows of the table of relative positions for keys 0 to 600 tokens behind and before a query
+        if family == "mpnet":  # the rows of the table of relative positions for keys up to 600 tokens after and before a query
             from transformers.models.mpnet.modeling_mpnet import MPNetEncoder
             golden["buckets"] = [MPNetEncoder.relative_position_bucket(torch.arange(601) * side).tolist() for side in (1, -1)]
         with open(os.path.join(folder, "golden.json"), "w", encoding="ascii") as file:
