@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The only file that calls malloc; a test can make the k-th allocation fail. */
+/* Allocates memory. Only this file calls malloc, and a test can make the k-th allocation fail. */
 #define _DEFAULT_SOURCE /* madvise */
 #include "base/alloc.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A report under construction: arrays that grow, and strings that exist as long as the report. */
+/* Builds a report: its arrays grow, and its strings exist as long as the report. */
 #include "probe/machine.h"
 
 #include "base/alloc.h"

@@ -5,10 +5,10 @@
  * there are too few columns to occupy the device, `splits` groups share a sum as well: they write their parts of the
  * sum to P, and clv_gemm_few_join adds these parts.
  *
- * clv_gemm_few:        columns of B are neighbours. A group has 64 columns; each of its four quarters takes
- *                      a quarter of the terms.
- * clv_gemm_few_turned: terms of B are neighbours (weights [n, k]). A group has COLUMNS columns, of which
- *                      work-item i takes the terms i, i + 64, ...
+ * clv_gemm_few:        is for B whose columns are neighbours in memory. A group has 64 columns; each of its four
+ *                      quarters takes a quarter of the terms.
+ * clv_gemm_few_turned: is for B whose terms are neighbours in memory (weights [n, k]). A group has COLUMNS columns, of
+ *                      which work-item i takes the terms i, i + 64, ...
  * clv_gemm_few_join:   adds the parts of all splits, then finishes the sums.
  *
  * Launch   2-D: global (groups of columns * work-items, splits), local (256 or 64, 1); join: global (columns

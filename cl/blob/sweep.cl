@@ -2,11 +2,11 @@
  * read once, and only the list of maxima is written.
  *
  * A work-group processes a strip of COLS - 2 columns with a rim of one column on either side, and goes down a band of
- * rows. Work-item (i, l) computes level l in EACH neighbouring columns. It filters along every row of pixels, which is
- * in local memory, and adds the two results to the 2 RADIUS + 1 sums to which they contribute. Each sum moves on by one
- * place per row and is complete when it reaches the last place. All levels have the same number of places, so that
- * their responses are complete in the same row. Coefficients beyond a level's own radius are 0 and are skipped four at
- * a time.
+ * rows. Work-item (i, l) computes level l in a number of neighbouring columns, EACH. It filters along every row of
+ * pixels, which is in local memory, and adds the two results to the 2 RADIUS + 1 sums to which they contribute. Each
+ * sum moves on by one place per row and is complete when it reaches the last place. All levels have the same number of
+ * places, so that their responses are complete in the same row. Coefficients beyond a level's own radius are 0 and are
+ * skipped four at a time.
  *
  * Launch   3-D: global (strips * COLS / EACH, LEVELS * bands, frames), local (COLS / EACH, LEVELS, 1).
  * Defines  LANES (1), PIXEL, DOG, COLS, EACH, LEVELS, RADIUS (the largest, rounded up to a multiple of 4).

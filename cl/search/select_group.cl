@@ -7,8 +7,9 @@
  * order. Of the keys equal to it, the first in the order of rows are kept: work-item i owns the i-th run of
  * neighbouring rows, and finds the place of its keys by counting the equal keys in the runs before.
  *
- * clv_search_select: S as scores, rows counted from `first`. clv_search_join: scores and rows that were kept before.
- * clv_search_scale: scale[r] = 1 / |X[r]|, or 0 if the row is all zeros; one work-group per row.
+ * clv_search_select: selects from the scores S, with rows counted from `first`.
+ * clv_search_join:   selects from the scores and rows that were kept before.
+ * clv_search_scale:  computes scale[r] = 1 / |X[r]|, or 0 if the row is all zeros; one work-group per row.
  *
  * Launch   2-D: global (GROUP * segments, queries), local (GROUP, 1); scale: global (GROUP, rows), local (GROUP, 1).
  * Defines  GROUP, a power of two up to CLV_SEARCH_GROUP; SCALED 0 or 1.

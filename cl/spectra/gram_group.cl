@@ -1,13 +1,16 @@
 /* cl/spectra/gram_group.cl -- computes the sums of gram.clh by work-groups, for GPUs: a group takes a segment of 64
  * pixels.
  *
- * A work-item first computes the rows of one pixel and puts them into local memory, [row][pixel]: neighbours read
- * neighbouring pixels. Then it computes 2 x 2 sums of products of two rows, four pixels at a time: for `around` over
- * all pixels; for `gram`, whose sums are symmetric, only those of a triangle, over one of PARTS parts of the pixels.
+ * The terms of a pixel are the rows of a matrix [row][pixel] in local memory. Each work-item first computes the rows
+ * of one pixel; neighbouring work-items read neighbouring pixels. Then it computes 2 x 2 sums of products of two rows,
+ * four pixels at a time.
  *
- * clv_spectra_gram_group:   rows S_0 .. S_(N-1), D; sums of S_i S_j and S_i D.
- * clv_spectra_around_group: rows g of 6 differences, S_0 .. S_(N-1), r; sums of each with g and r; then the slope
- *                           of log det M and the residual of unmasked pixels, in place of the first rows.
+ * clv_spectra_gram_group:   has the rows S_0 .. S_(N-1) and D, and computes the sums of S_i S_j and S_i D. These are
+ *                           symmetric, so it computes only a triangle of them, and each work-item takes one of PARTS
+ *                           parts of the pixels.
+ * clv_spectra_around_group: has the rows g of 6 differences, S_0 .. S_(N-1) and r, and computes the sums of products of
+ *                           each row with g and r, over all pixels. Then it replaces the first rows by the terms of the
+ *                           slope of log det M and of the residual of unmasked pixels, and adds these.
  * Launch   x: segments * 64, y: items; local (64, 1).
  * Defines  NPOLY continuum terms, at most 15.
  * Order    Each product has four sums, of every fourth pixel in order, which are joined at the end; `gram` then joins

@@ -1,10 +1,10 @@
 /* cl/spectra/solve_group.cl -- solves the small dense systems of solve.clh and scan.clh by work-groups, for GPUs: 16
  * work-items share a system. Each of them holds a row in registers, and the factor lies in local memory.
  *
- * clv_spectra_total_group: as clv_spectra_total (x: columns, y: items, z: spectra).
- * clv_spectra_solve_group: as clv_spectra_solve (x: 16 work-items for each item, y: spectra).
- * clv_spectra_step_group:  as clv_spectra_step (x: 16 work-items for each item).
- * clv_spectra_along_group: as clv_spectra_along (x: 16 work-items for each velocity, y: items).
+ * clv_spectra_total_group: does the same as clv_spectra_total (x: columns, y: items, z: spectra).
+ * clv_spectra_solve_group: does the same as clv_spectra_solve (x: 16 work-items for each item, y: spectra).
+ * clv_spectra_step_group:  does the same as clv_spectra_step (x: 16 work-items for each item).
+ * clv_spectra_along_group: does the same as clv_spectra_along (x: 16 work-items for each velocity, y: items).
  * Launch   local (64, 1, 1): 4 systems, which are neighbours; work-item i has row i / 4 of system i % 4.
  * Defines  FP64 1 if the device has doubles, else sums are compensated float32; NPOLY, at most 15.
  * Memory   Local memory is [place][system]; the places of a system are the elements of a lower triangle, row by row.

@@ -1,8 +1,8 @@
 /* cl/spectra/taps_group.cl -- computes the taps of template.clh by work-groups, for GPUs: 64 work-items share the taps
  * of a point.
  *
- * clv_spectra_taps_group: as clv_spectra_taps, with the spline's prefilter (x: 64 work-items for each item, y: vsini
- *                         and vsini + step).
+ * clv_spectra_taps_group: does the same as clv_spectra_taps, with the spline's prefilter (x: 64 work-items for each
+ *                         item, y: vsini and vsini + step).
  * Launch   local (64, 1, 1).
  * Order    Each sum has the order that it has with one work-item for each point, so results have the same bits. */
 #include "spectra/taps.clh"

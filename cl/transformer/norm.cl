@@ -4,7 +4,7 @@
  *     RMSNorm    y = x / sqrt(mean(x^2) + eps) * weight
  *
  * Launch   1-D: global (rows / `each`, rounded up to the local size), local (LOCAL); a work-item does
- *          `each` rows. CPUs: LANES 16, LOCAL 1. GPUs: LANES 1, neighbouring items neighbouring rows.
+ *          `each` rows. CPUs: LANES 16, LOCAL 1. GPUs: LANES 1, and neighbouring work-items take neighbouring rows.
  * Defines  LANES, LOCAL.
  * Needs    OpenCL C 1.2.
  * Order    There are two passes: the first computes the mean, and the second the deviations from it, so that a

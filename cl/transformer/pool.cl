@@ -6,8 +6,8 @@
  * `rows` are pairs (first row, number of rows); `weight` (has_weight) says of every row whether it
  * counts. A sequence without rows pools to 0, and 0 stays 0 when it is divided.
  *
- * A work-item takes `part` columns: all columns on cores, and few on devices that limit the turns of loops. After few
- * columns, clv_pool_divide follows.
+ * A work-item takes `part` columns: on cores all columns, and on devices that limit the turns of loops a part of them.
+ * Then clv_pool_divide must follow.
  *
  * Launch   2-D: global (sequences rounded up to LOCAL, parts), local (LOCAL, 1); clv_pool_divide 1-D.
  * Defines  LANES, LOCAL.

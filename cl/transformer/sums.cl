@@ -1,5 +1,5 @@
-/* transformer/sums.cl -- sums over rows, in an order that depends on the sizes alone: gradients of
- * biases, of the parameters of norms and of tables of embeddings; and sums of splits of a product.
+/* transformer/sums.cl -- sums over rows, in an order that depends on the sizes alone: for the gradients of biases, of
+ * the parameters of norms and of tables of embeddings, and for products whose terms were split.
  *
  * Needs    OpenCL C 1.2. No atomics: every number is written by one work-item.
  * Defines  LANES, LOCAL. */

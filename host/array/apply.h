@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the parts of clv_array_apply share: the layout of operands over the result, the types, and the functions that
- * compute on the host and on a device. */
+/* Declares what the parts of clv_array_apply share: the layout of operands over the result, the types, and the
+ * functions that compute on the host and on a device. */
 #ifndef CLEAVE_HOST_ARRAY_APPLY_H
 #define CLEAVE_HOST_ARRAY_APPLY_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Conversions between the types in memory and the five kinds in which the host computes. */
+/* Converts between the types in memory and the five kinds of numbers in which the host computes. */
 #include "host/array/apply.h"
 
 #include "base/half.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The operations of ops.h as loops over blocks, for the five kinds in which the host computes. */
+/* Implements the operations of ops.h as loops over blocks, for the five kinds of numbers in which the host computes. */
 #include "host/array/apply.h"
 #include "host/array/complex.h"
 #include "host/array/ops.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Calls on arrays: checks the operands, brings them to the side that executes the call, and marks results as
+/* Runs calls on arrays: checks the operands, brings them to the side that executes the call, and marks results as
  * written. */
 #include "host/array/call.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Calls on arrays: a clv_call whose operands are clv_arrays. The operands are brought to the side that executes the
- * call. */
+/* Declares calls on arrays. Such a call is a clv_call whose operands are clv_arrays. The operands are brought to the
+ * side that executes the call. */
 #ifndef CLEAVE_HOST_ARRAY_CALL_H
 #define CLEAVE_HOST_ARRAY_CALL_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Convolution of an image: the host adds the borders, and each unit of the job is a row. */
+/* Convolves an image: the host adds the borders, and each unit of the job is a row. */
 #include "host/array/convolve.h"
 #include "host/array/edge.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Arrays: shapes and strides over a storage, and further views of the same storage. */
+/* Implements arrays, which are shapes and strides over a storage, and views of the same storage. */
 #include "host/array/data.h"
 
 #include "base/alloc.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The internals of clv_array: a view (type, shape, strides) of a storage. */
+/* Declares the internals of clv_array: a view (type, shape, strides) of a storage. */
 #ifndef CLEAVE_HOST_ARRAY_DATA_H
 #define CLEAVE_HOST_ARRAY_DATA_H
 

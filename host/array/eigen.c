@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Eigenvalues of many symmetric matrices; each matrix is a unit of the job. */
+/* Computes the eigenvalues of many symmetric matrices; each matrix is a unit of the job. */
 #include "host/array/eigen_host.h"
 
 #include "base/alloc.h"

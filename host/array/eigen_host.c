@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Eigenvalues of a symmetric matrix on the host, in float64: Householder reflections to tridiagonal form, then
- * implicit QR steps with Wilkinson's shift (Golub and Van Loan, Matrix Computations, 8.3). */
+/* Computes the eigenvalues of a symmetric matrix on the host, in float64: Householder reflections to tridiagonal form,
+ * then implicit QR steps with Wilkinson's shift (Golub and Van Loan, Matrix Computations, 8.3). */
 #include "host/array/eigen_host.h"
 
 #include <math.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An expression as a list of steps, each of which computes one number from the results of earlier steps. */
+/* Declares an expression as a list of steps, each of which computes one number from the results of earlier steps. */
 #ifndef CLEAVE_HOST_ARRAY_EXPRESSION_H
 #define CLEAVE_HOST_ARRAY_EXPRESSION_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The functions that an expression may call, in plain C and in OpenCL C. */
+/* Lists the functions that an expression may call, in plain C and in OpenCL C. */
 #include "host/array/expression.h"
 
 #include "base/alloc.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reductions of dense arrays [outer,len,inner] along their middle axis. */
+/* Reduces dense arrays [outer,len,inner] along their middle axis. */
 #ifndef CLEAVE_HOST_ARRAY_FOLD_H
 #define CLEAVE_HOST_ARRAY_FOLD_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A program of clv_fuse_parse as a list of values, each of them computed from earlier values. */
+/* Declares a program of clv_fuse_parse as a list of values, each of which is computed from earlier values. */
 #ifndef CLEAVE_HOST_ARRAY_FUSE_H
 #define CLEAVE_HOST_ARRAY_FUSE_H
 

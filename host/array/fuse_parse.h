@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the parts of the program parser share. */
+/* Declares what the parts of the program parser share. */
 #ifndef CLEAVE_HOST_ARRAY_FUSE_PARSE_H
 #define CLEAVE_HOST_ARRAY_FUSE_PARSE_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The axes of a result, merged where the strides of all arrays allow it, and every array's strides along the merged
- * axes. */
+/* Declares the layout of a call: the axes of the result, merged if the strides of all arrays allow it, and every
+ * array's strides along the merged axes. */
 #ifndef CLEAVE_HOST_ARRAY_LAYOUT_H
 #define CLEAVE_HOST_ARRAY_LAYOUT_H
 

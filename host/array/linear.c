@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Linear regression: a single step, or a training of many steps on the device or host that holds the data. */
+/* Computes linear regressions: a single step, or a training of many steps on the device or host that holds the data. */
 #include "host/array/call.h"
 #include "host/array/map.h"
 #include "host/array/reduce.h"

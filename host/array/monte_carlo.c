@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Monte Carlo on every device: a unit of the job is a block of samples, and each block returns its count. */
+/* Counts random points on every device: a unit of the job is a block of samples, and each block returns its count. */
 #include "host/array/philox.h"
 
 #include "base/alloc.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The one table of the operations that clv_array_apply computes. The texts of the last three columns are compiled
+/* Has the table of the operations that clv_array_apply computes. The texts of the last three columns are compiled
  * twice: by the C compiler for the host (apply_ops.c) and as part of kernels (apply_kernel.c). They use x, y and z of
  * one type, and functions that apply_ops.c and cl/array/apply.clh both define. NONE: the operation has no meaning for
  * the type. Functions whose names begin with HOST_ exist on the host only.

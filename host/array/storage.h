@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Bytes that arrays share. They are in the caller's memory, or on the host or device that used them last. */
+/* Declares a storage: bytes that arrays share. They are in the caller's memory, or on the host or device that used them
+ * last. */
 #ifndef CLEAVE_HOST_ARRAY_STORAGE_H
 #define CLEAVE_HOST_ARRAY_STORAGE_H
 

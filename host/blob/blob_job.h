@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Blob detection as a job: unit u is frame base + u of the push. */
+/* Declares blob detection as a job, in which unit u is frame base + u of the push. */
 #ifndef CLEAVE_HOST_BLOB_BLOB_JOB_H
 #define CLEAVE_HOST_BLOB_BLOB_JOB_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The noise of pixels and responses, for each scale and position. */
+/* Estimates the noise of pixels and responses, for each scale and position. */
 #ifndef CLEAVE_HOST_BLOB_BLOB_NOISE_H
 #define CLEAVE_HOST_BLOB_BLOB_NOISE_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The plan of a detection, made before the first frame (scales, filter coefficients, thresholds), and the data of one
- * push of frames. */
+/* Declares the plan of a detection, which is made before the first frame (scales, filter coefficients, thresholds), and
+ * the data of one push of frames. */
 #ifndef CLEAVE_HOST_BLOB_BLOB_PLAN_H
 #define CLEAVE_HOST_BLOB_BLOB_PLAN_H
 

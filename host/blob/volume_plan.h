@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Spots in volumes: the plan of a detection, made before the first stack, and the data of one stack's job. */
+/* Declares the plan of a detection in volumes, which is made before the first stack, and the data of one stack's job.
+ * */
 #ifndef CLEAVE_HOST_BLOB_VOLUME_PLAN_H
 #define CLEAVE_HOST_BLOB_VOLUME_PLAN_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Option tables: parsing (getopt_long) and the help text made from the same rows. */
+/* Parses options by their tables (getopt_long), and makes the help text from the same rows. */
 #define _GNU_SOURCE
 #include "host/cli/cli.h"
 

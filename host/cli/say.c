@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The only place where the command writes for people. Text from files, folders and drivers never reaches a terminal as
- * a control sequence. */
+/* Writes the command's messages for people; nothing else does. Text from files, folders and drivers never reaches a
+ * terminal as a control sequence. */
 #include "host/cli/cli.h"
 
 #include "base/visible.h"

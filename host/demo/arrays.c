@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `cleave demo`: pi by counting random points; the count is exact, and the same on every device. */
+/* `cleave demo`: estimates pi by counting random points. The count is exact, and the same on every device. */
 #include "host/demo/demo.h"
 
 #include "base/error.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Blob detection and tracking in `cleave demo`: wandering particles. */
+/* `cleave demo`: detects and tracks wandering particles. */
 #include "host/demo/demo.h"
 
 #include "base/alloc.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The interface of a workload in `cleave demo`: one file with one function, and one row in demo.c's table. */
+/* Declares the interface of a workload in `cleave demo`: one file with one function, and one row in demo.c's table. */
 #ifndef CLEAVE_HOST_DEMO_DEMO_H
 #define CLEAVE_HOST_DEMO_DEMO_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `cleave demo`: a faint star hidden in noise stands out after filtering: convolution, statistics, an expression, and
- * the position of the maximum. */
+/* `cleave demo`: finds a faint star hidden in noise by filtering: convolution, statistics, an expression, and the
+ * position of the maximum. */
 #include "host/demo/demo.h"
 #include "host/synthetic/worse.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* PACO in `cleave demo`: planets that are invisible in any single frame. */
+/* `cleave demo`: finds planets by PACO that are invisible in any single frame. */
 #include "host/demo/demo.h"
 
 #include "base/alloc.h"

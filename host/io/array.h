@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An array in memory that was read from a file or will be written to one: its type, its shape, and its elements in C
- * order. */
+/* Declares an array in memory that was read from a file or will be written to one: its type, its shape, and its
+ * elements in C order. */
 #ifndef CLEAVE_HOST_IO_ARRAY_H
 #define CLEAVE_HOST_IO_ARRAY_H
 

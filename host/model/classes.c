@@ -112,12 +112,13 @@ static float *turned(const float *w, size_t rows, size_t columns)
 static clv_status take_pooler(clv_classes *c, const char *path, const clv_model_weights *weights)
 {
     if (!weights->pooler_weight || !weights->pooler_bias)
-        return clv_fail(CLV_E_FORMAT,
-                        "%s: the model lacks \"%s%s\" (models that classify single tokens do, and "
-                        "are not supported); expected %s",
-                        path, clv_family_prefix(c->config.family),
-                        c->config.family == CLV_MODEL_ALBERT ? "pooler" : "pooler.dense",
-                        heads[c->config.family].kind);
+        return clv_fail(
+            CLV_E_FORMAT,
+            "%s: the model lacks \"%s%s\", so it may classify single tokens, which is not "
+            "supported; expected %s",
+            path, clv_family_prefix(c->config.family),
+            c->config.family == CLV_MODEL_ALBERT ? "pooler" : "pooler.dense",
+            heads[c->config.family].kind);
     c->pooler_weight = turned(weights->pooler_weight, c->config.width, c->config.width);
     if (!c->pooler_weight) return clv_fail(CLV_E_MEMORY, "%s: out of memory", path);
     c->pooler_bias = weights->pooler_bias;

@@ -54,8 +54,7 @@ static clv_status check(const char *path, const clv_weight *w, const clv_tensor 
 {
     char wanted[160], found[160];
     if (!tensor)
-        return clv_fail(CLV_E_FORMAT,
-                        "%s: there is no tensor \"%s\"; expected one of the shape [%s]", path,
+        return clv_fail(CLV_E_FORMAT, "%s: there is no tensor \"%s\"; expected a tensor [%s]", path,
                         w->name, shape_text(w->rank, w->shape, wanted));
     if (tensor->rank != w->rank || memcmp(tensor->shape, w->shape, w->rank * sizeof *w->shape) != 0)
         return clv_fail(CLV_E_FORMAT, "%s: tensor \"%s\" is [%s], but config.json says [%s]", path,

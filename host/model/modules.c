@@ -232,8 +232,8 @@ static clv_status take_module(const module *m, const char *type, size_t index, s
                         m->folder, type);
     if (kind < 2 ? kind != index : !poolings)
         return clv_fail(CLV_E_FORMAT,
-                        "%s/modules.json: module %zu is %s, expected a Transformer first, then a "
-                        "Pooling, then others",
+                        "%s/modules.json: module %zu is %s, expected first a Transformer, then a "
+                        "Pooling, and then the other modules",
                         m->folder, index, m->kind);
     if (kind > 0 && kind < 4 && !m->root)
         return clv_fail(CLV_E_FORMAT, "%s: this file is missing, but the %s module needs it",

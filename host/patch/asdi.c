@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The search in several wavelengths: runs PACO in every channel, combines the channels into one map, and measures each
+/* Searches in several wavelengths: runs PACO in every channel, combines the channels into one map, and measures each
  * companion's position and spectrum. */
 #include "host/patch/combine.h"
 #include "host/patch/measure.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The two steps of clv_paco_characterize: measures companions, then calibrates their errors with injected planets. */
+/* Takes the two steps of clv_paco_characterize: measures companions, then calibrates their errors with injected
+ * planets. */
 #ifndef CLEAVE_HOST_PATCH_MEASURE_H
 #define CLEAVE_HOST_PATCH_MEASURE_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* PACO as a job: unit u is the row margin + u of patch centres. */
+/* Declares PACO as a job, in which unit u is the row margin + u of patch centres. */
 #ifndef CLEAVE_HOST_PATCH_PACO_JOB_H
 #define CLEAVE_HOST_PATCH_PACO_JOB_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The plan of a PACO run, which holds everything outside the chunks: geometry, scales, PSF basis, sums. */
+/* Declares the plan of a PACO run, which holds everything outside the chunks: geometry, scales, PSF basis, sums. */
 #ifndef CLEAVE_HOST_PATCH_PACO_PLAN_H
 #define CLEAVE_HOST_PATCH_PACO_PLAN_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The search: measures the highest peak and subtracts its companion from the data, until no peak above the threshold is
- * left. */
+/* Searches for companions: measures the highest peak and subtracts its companion from the data, until no peak above the
+ * threshold is left. */
 #include "host/patch/calibrate.h"
 #include "host/patch/measure.h"
 #include "host/patch/paco_plan.h"

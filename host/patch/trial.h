@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Trials: each tests a planet of a given flux at a given position, with all frames of the patches that the planet
- * crosses. */
+/* Runs trials. Each trial tests a planet of a given flux at a given position, with all frames of the patches that the
+ * planet crosses. */
 #ifndef CLEAVE_HOST_PATCH_TRIAL_H
 #define CLEAVE_HOST_PATCH_TRIAL_H
 

@@ -41,10 +41,10 @@ static clv_status check(const clv_context *context, const float *queries, size_t
     if (o->first_pass && o->similarity != CLV_SIMILARITY_COSINE)
         return clv_fail(CLV_E_ARGUMENT,
                         "search: a first pass compares directions, so that the similarity "
-                        "must be the cosine; it is the product for vectors of length 1");
+                        "must be the cosine, which is the dot product for vectors of length 1");
     if (o->first_pass && o->rescore > CLV_SEARCH_TOP_MOST / (o->top ? o->top : DEFAULT_TOP))
         return clv_fail(CLV_E_ARGUMENT,
-                        "search: top is %zu and rescore %zu; their product is at most %d",
+                        "search: top is %zu and rescore %zu, but their product must be at most %d",
                         o->top ? o->top : DEFAULT_TOP, o->rescore, CLV_SEARCH_TOP_MOST);
     for (size_t i = 0; i < count * width; ++i)
         if (!isfinite(queries[i]))

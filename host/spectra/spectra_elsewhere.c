@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fits stars whose minimum is ambiguous from other starting points. */
+/* Fits stars again, from other starting points, if their minimum is ambiguous. */
 #include "host/spectra/spectra_again.h"
 
 #include "host/spectra/spectra_grid.h"

@@ -64,7 +64,11 @@ clv_status clv_resolution_rows(const float *raw, size_t nd, size_t pixels, doubl
             const double u = ((double)(i / nd) - (double)(i % nd)) / sigma_px;
             g[i] = exp(-0.5 * u * u) / (sqrt(2 * 3.14159265358979323846) * sigma_px);
         }
-        if (!factor(g, swap, nd)) status = clv_fail(CLV_E_FORMAT, "specfit: singular smoothing");
+        if (!factor(g, swap, nd))
+            status = clv_fail(CLV_E_FORMAT,
+                              "specfit: the templates' Gaussian of %g pixels cannot be removed "
+                              "from the resolution",
+                              sigma_px);
     }
     for (size_t k = 0; !status && k < pixels; ++k) {
         double *row = out + k * nd;

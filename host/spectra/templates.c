@@ -160,8 +160,8 @@ static clv_status check(const clv_template_source *s, const clv_template_arm *ar
                         arm->sigma, arm->resolving_power);
     if (!(arm->margin_kms >= 0 && arm->margin_kms < 1e5 && s->resolving_power >= 0))
         return clv_fail(CLV_E_ARGUMENT,
-                        "templates: the margin is %g km/s and the resolving power of the source "
-                        "%g; expected 0 to 1e5, and 0 or more",
+                        "templates: the margin is %g km/s (expected 0 to 1e5), and the resolving "
+                        "power of the source is %g (expected 0 or more)",
                         arm->margin_kms, s->resolving_power);
     if (!s->wavelength || s->points < 16 || s->points > INT32_MAX / 4)
         return clv_fail(

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fourier transforms by KISS FFT: rows as real numbers, then columns. Only this file includes the library. */
+/* Computes Fourier transforms by KISS FFT: of rows as real numbers, then of columns. Only this file includes the
+ * library. */
 #include "host/stage/transform.h"
 
 #include "base/alloc.h"

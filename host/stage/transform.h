@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fourier transforms of real images. */
+/* Computes Fourier transforms of real images. */
 #ifndef CLEAVE_HOST_STAGE_TRANSFORM_H
 #define CLEAVE_HOST_STAGE_TRANSFORM_H
 

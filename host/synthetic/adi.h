@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Synthetic inputs for demo, selftest and bench, with known correct answers. The same seed gives the same input on
- * every machine. */
+/* Makes synthetic inputs for demo, selftest and bench, with known correct answers. The same seed gives the same input
+ * on every machine. */
 #ifndef CLEAVE_HOST_SYNTHETIC_ADI_H
 #define CLEAVE_HOST_SYNTHETIC_ADI_H
 

@@ -1,5 +1,5 @@
-/* A synthetic movie: spots that wander over a noisy background, with their true positions. */
-/* A synthetic movie: spots that wander over a noisy background, with their true positions. */
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Makes a synthetic movie: spots that wander over a noisy background, with their true positions. */
 #ifndef CLEAVE_HOST_SYNTHETIC_MOVIE_H
 #define CLEAVE_HOST_SYNTHETIC_MOVIE_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Synthetic stars: a small library of templates with lines, and noisy spectra of stars made from the library. */
+/* Makes synthetic stars: a small library of templates with lines, and noisy spectra of stars made from the library. */
 #ifndef CLEAVE_HOST_SYNTHETIC_STARS_H
 #define CLEAVE_HOST_SYNTHETIC_STARS_H
 

@@ -186,11 +186,11 @@ static clv_status take_token(clv_tokenizer *t, const char *what, const clv_json 
     CLV_TRY(clv_tokenizer_flag(what, token, "rstrip", false, &right));
     CLV_TRY(clv_tokenizer_flag(what, token, "normalized", false, &late));
     if (t->kind == CLV_TOKENIZER_UNIGRAM && (size_t)id >= t->pieces.ids)
-        return clv_fail(
-            CLV_E_FORMAT,
-            "%s: the added token \"%.60s\" has the id %lld, but the model's "
-            "vocabulary has only %zu pieces, and must have every token of a Unigram model",
-            what, text, (long long)id, t->pieces.ids);
+        return clv_fail(CLV_E_FORMAT,
+                        "%s: the added token \"%.60s\" has the id %lld, but the vocabulary of a "
+                        "Unigram model must "
+                        "have every token, and this one has only %zu pieces",
+                        what, text, (long long)id, t->pieces.ids);
     CLV_TRY(clv_tokenizer_add_special(t, what, text, id));
     for (size_t i = 0; i < t->special_count; ++i) {
         clv_special *s = &t->specials[i];

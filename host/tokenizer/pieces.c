@@ -15,7 +15,7 @@ clv_status clv_pieces_check_length(const char *what, const char *kind, const cha
     if (length <= CLV_PIECE_BYTES_MAX) return CLV_OK;
     return clv_fail(CLV_E_FORMAT,
                     "%s: the %s \"%.40s...\" has %zu bytes; at most %d are supported, because the "
-                    "work for a text grows with the length of the longest",
+                    "work for a text grows with the length of the longest one",
                     what, kind, text, length, CLV_PIECE_BYTES_MAX);
 }
 

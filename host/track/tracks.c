@@ -207,8 +207,8 @@ clv_status clv_tracks_pick(const clv_tracks *tracks, const char *function, int64
     if (index == CLV_ALL_TRACKS) return CLV_OK;
     if (index < 0 || (uint64_t)index >= tracks->count)
         return clv_fail(CLV_E_ARGUMENT,
-                        "%s: there is no track %lld: %zu tracks are there, from 0 on, and "
-                        "CLV_ALL_TRACKS means all",
+                        "%s: there is no track %lld; the %zu tracks are numbered from 0, and "
+                        "CLV_ALL_TRACKS means all of them",
                         function, (long long)index, tracks->count);
     *first = (size_t)index, *end = *first + 1;
     return CLV_OK;

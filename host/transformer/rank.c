@@ -73,7 +73,7 @@ static clv_status choose_activation(const char *folder, size_t classes, clv_rank
         if (!found)
             status = clv_fail(CLV_E_FORMAT,
                               "%s/config.json: the activation is %.80s, expected Identity, Sigmoid "
-                              "or Softmax of torch.nn, or one chosen by the caller",
+                              "or Softmax of torch.nn, or an activation that you choose yourself",
                               folder, name);
     }
     clv_json_free(root);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Monte Carlo estimates, image filters and eigenvalues of plain C arrays, computed on the host's cores or split over
+/* Computes Monte Carlo estimates, image filters and eigenvalues on plain C arrays, on the host's cores or split over
  * the context's devices.
  *
  * The side that is predicted to finish first computes clv_monte_carlo_pi, clv_convolve_2d and clv_eigvalsh (see

@@ -52,8 +52,8 @@ typedef struct clv_map_input {
  * sqrt, 4 ulp for sin, cos, exp, log and similar functions, and 16 ulp for pow. These are OpenCL's bounds; the host's
  * are smaller. Integer powers up to 4 are computed as products. Operations are not contracted or reassociated.
  *
- * @return also CLV_E_FORMAT (the message has the position and what was expected there); CLV_E_SHAPE (an input does not
- *         broadcast); CLV_E_ARGUMENT (two inputs of the same name; an unused input is fine).
+ * @return in addition CLV_E_FORMAT (the message has the position and what was expected there); CLV_E_SHAPE (an input
+ *         does not broadcast); CLV_E_ARGUMENT (two inputs of the same name; an unused input is fine).
  */
 CLV_API clv_status clv_map(clv_context *context, const char *expression,
                            const clv_map_input *inputs, size_t count, clv_array *out);
@@ -84,7 +84,7 @@ typedef enum clv_reduction {
  * every run. The error is at most 2^-23 of the result plus 2^-40 of the sum of magnitudes. With a NaN among the
  * elements, min and max are NaN, and argmin and argmax give the index of the first NaN.
  *
- * @return also CLV_E_SHAPE (a bad axis or shape of `out`; argmin or argmax over 2^24 elements or more).
+ * @return in addition CLV_E_SHAPE (a bad axis or shape of `out`; argmin or argmax over 2^24 elements or more).
  */
 CLV_API clv_status clv_reduce(clv_context *context, clv_reduction what, clv_array *in, int axis,
                               clv_array *out);

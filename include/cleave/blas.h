@@ -20,10 +20,13 @@ typedef enum clv_activation {
 
 /** Options of clv_matmul. Zero fields mean C = A B of dense, row-major matrices. */
 typedef struct clv_matmul_options {
-    size_t size;             /**< sizeof(clv_matmul_options) */
-    size_t a_row, a_col;     /**< strides of A in elements; 0 and 0: k and 1 */
-    size_t b_row, b_col;     /**< strides of B; 0 and 0: n and 1. For W^T with W [n,k]: 1 and k */
-    size_t c_row, c_col;     /**< strides of C; 0 and 0: n and 1. One must be 1 */
+    size_t size; /**< sizeof(clv_matmul_options) */
+    /** Strides of A from row to row and from column to column, in elements; if both are 0, A is dense: k and 1. */
+    size_t a_row, a_col;
+    /** Strides of B; if both are 0, B is dense: n and 1. For B = W^T, where W [n,k] is dense, give 1 and k. */
+    size_t b_row, b_col;
+    /** Strides of C, of which one must be 1; if both are 0, C is dense: n and 1. */
+    size_t c_row, c_col;
     size_t batch;            /**< number of products; 0: one */
     size_t a_batch, b_batch; /**< elements from one matrix to the next; 0: all share one matrix */
     size_t c_batch;          /**< elements from one result to the next; 0: m * n */

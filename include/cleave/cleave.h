@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Everything that Cleave offers to a C or C++ program. */
+/* Includes all headers that Cleave has for C and C++ programs. */
 #ifndef CLEAVE_CLEAVE_H
 #define CLEAVE_CLEAVE_H
 

@@ -147,8 +147,8 @@ CLV_API clv_status clv_sequence_feed(clv_sequence *sequence, const int32_t *ids,
  * bits as if clv_sequence_feed had fed its token alone.
  *
  * @param count  any number of texts; up to 8 at a time are computed together.
- * @return as clv_sequence_feed; CLV_E_ARGUMENT (texts of different models, or the same text twice). After a failure all
- *         texts are as before, but have no scores.
+ * @return the statuses of clv_sequence_feed; CLV_E_ARGUMENT (texts of different models, or the same text twice). After
+ *         a failure all texts are as before, but have no scores.
  */
 CLV_API clv_status clv_sequences_feed(clv_sequence *const *sequences, size_t count,
                                       const int32_t *ids);
@@ -243,7 +243,8 @@ typedef struct clv_written {
  * Continues a text token by token. The text must already have tokens (clv_sequence_feed).
  *
  * The last new token is not fed: feed it before you continue the text further.
- * @return as clv_sequence_feed and clv_sample; after a failure *written holds what was written before the failure.
+ * @return the statuses of clv_sequence_feed and clv_sample; after a failure *written holds what was written before the
+ *         failure.
  */
 CLV_API clv_status clv_sequence_write(clv_sequence *sequence, const clv_writing *writing,
                                       clv_written *written);
@@ -253,7 +254,8 @@ CLV_API clv_status clv_sequence_write(clv_sequence *sequence, const clv_writing 
  *
  * @param writings  [count], how to continue each text.
  * @param written   out, [count].
- * @return as clv_sequence_write; after a failure each *written[i] holds what was written before the failure.
+ * @return the statuses of clv_sequence_write; after a failure each *written[i] holds what was written before the
+ *         failure.
  */
 CLV_API clv_status clv_sequences_write(clv_sequence *const *sequences, size_t count,
                                        const clv_writing *const *writings,
@@ -293,7 +295,7 @@ typedef struct clv_generate_options {
  * Opens a model for one text, as clv_language_open does, but needs no tokenizer.
  *
  * @param positions  largest number of tokens of the text; 0: as many as the model was trained for.
- * @return as clv_language_open.
+ * @return the statuses of clv_language_open.
  */
 CLV_API clv_status clv_decoder_open(clv_context *context, const char *path, size_t positions,
                                     clv_decoder **decoder);
@@ -319,7 +321,7 @@ CLV_API clv_status clv_decoder_feed(clv_decoder *decoder, size_t first, const in
  * @param made   out, [options->tokens]: the new tokens.
  * @param count  out: how many new tokens there are; fewer than options->tokens if `stop` came or the text reached
  *                `positions` tokens.
- * @return as clv_decoder_feed; CLV_E_ARGUMENT (a temperature below 0).
+ * @return the statuses of clv_decoder_feed; CLV_E_ARGUMENT (a temperature below 0).
  * The same prompt, seed and device give the same tokens.
  */
 CLV_API clv_status clv_generate(clv_decoder *decoder, const int32_t *prompt, size_t prompt_count,

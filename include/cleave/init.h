@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * The structs of these headers: how to initialise one, how they gain fields, and how you ask for a default.
+ * Explains the structs of these headers: how you initialise a struct, how structs gain fields, and how you ask for a
+ * default.
  *
  * **Structs that you fill in** (options, descriptions) begin with a field `size`, so that they can gain fields
  * in later releases without breaking programs that were compiled before. Start each one with CLV_INIT, which

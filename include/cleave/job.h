@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A job: a range of independent units that the runtime splits over the context's devices. */
+/* Runs jobs. A job is a range of independent units, which the runtime splits over the context's devices. */
 #ifndef CLEAVE_JOB_H
 #define CLEAVE_JOB_H
 
@@ -183,9 +183,10 @@ typedef struct clv_share {
 } clv_share;
 
 CLV_API clv_status clv_report_create(clv_report **report);
-CLV_API void clv_report_free(clv_report *report);                /**< accepts NULL */
-CLV_API double clv_report_seconds(const clv_report *report);     /**< duration of all its jobs */
-CLV_API size_t clv_report_share_count(const clv_report *report); /**< devices of the last job */
+CLV_API void clv_report_free(clv_report *report);            /**< accepts NULL */
+CLV_API double clv_report_seconds(const clv_report *report); /**< duration of all its jobs */
+CLV_API size_t
+clv_report_share_count(const clv_report *report); /**< number of devices in the last job */
 CLV_API clv_share clv_report_share(const clv_report *report, size_t index);
 /** Adds a member of your own to the report's "operation" object. */
 CLV_API void clv_report_note(clv_report *report, const char *key, double value);

@@ -11,7 +11,7 @@ CLV_BEGIN_DECLS
 typedef enum clv_side {
     CLV_SIDE_AUTO = 0, /**< the side that is predicted to finish first */
     CLV_SIDE_HOST,     /**< plain C without OpenCL, on the calling thread (array.h: on all cores) */
-    CLV_SIDE_DEVICE,   /**< the context's first device that works (array.h: all its devices) */
+    CLV_SIDE_DEVICE,   /**< the first device that works (for array.h: all devices of the context) */
 } clv_side;
 
 enum { CLV_OFFLOAD_REASON = 200 };

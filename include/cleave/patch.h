@@ -48,7 +48,7 @@ typedef struct clv_paco_options {
     bool reverse_angles;       /**< change the sign of all angles */
     bool centre_given;         /**< else the star is on pixel (width / 2, height / 2) */
     double centre_x, centre_y; /**< column and row of the star, 0-based, fractions allowed */
-    unsigned psf_vectors;   /**< basis of the shifted PSF: 5, 10 or 15; 0: 10, or fewer if enough */
+    unsigned psf_vectors; /**< size of the shifted PSF's basis: 5, 10, 15; 0: 10, or 5 if enough */
     clv_progress *progress; /**< NULL: none; a non-zero return cancels */
     void *progress_user;
     /** Radius of the patch with which clv_paco_characterize and clv_paco_search measure companions, 2 to 6; 0:

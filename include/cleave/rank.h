@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Cross-encoders: models that read two texts together and score how well the texts match. */
+/* Runs cross-encoders, which are models that read two texts together and score how well the texts match. */
 #ifndef CLEAVE_RANK_H
 #define CLEAVE_RANK_H
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The lowest level of the library (level 1): contexts, devices, queues, buffers, and launches of your own kernels. */
+/* Declares the lowest level of the library (level 1): contexts, devices, queues, buffers, and launches of your own
+ * kernels. */
 #ifndef CLEAVE_RUNTIME_H
 #define CLEAVE_RUNTIME_H
 
@@ -141,7 +142,7 @@ CLV_API clv_memory_room clv_device_room(clv_device *device);
  *  the budget); CLV_E_ARGUMENT; and the errors of clv_device_open. */
 CLV_API clv_status clv_device_reserve(clv_device *device, size_t bytes, size_t count);
 
-/** Gets how busy the device is, 0 to 100 percent: at present if this can be measured, else when the probe ran.
+/** Gets how busy the device is, 0 to 100 percent: at present if this can be measured, else when the probe ran. Returns
  *  CLV_E_DEVICE if the device's driver does not report this (*percent is then -1). */
 CLV_API clv_status clv_device_utilisation(clv_device *device, double *percent);
 
@@ -245,8 +246,8 @@ CLV_API clv_arg clv_arg_local(size_t bytes); /**< local memory */
  *
  * The source is compiled as OpenCL C 1.2 with your defines, and with CLV_SLOW_FMA if the device has no fast fused
  * multiply-add (neither CL_FP_FMA nor a CPU's instruction). `#include "common/x.clh"` finds the library's headers.
- * @return CLV_OK; CLV_E_BUILD (the log is clv_error_detail()); CLV_E_ARGUMENT (geometry, argument
- *         count, local memory beyond the device's limit); CLV_E_DEVICE_MEMORY; CLV_E_DEVICE.
+ * @return CLV_OK; CLV_E_BUILD (the log is clv_error_detail()); CLV_E_ARGUMENT (sizes that do not fit, a wrong number of
+ *         arguments, more local memory than the device has); CLV_E_DEVICE_MEMORY; CLV_E_DEVICE.
  */
 CLV_API clv_status clv_launch_enqueue(clv_queue *queue, const clv_launch *launch,
                                       const clv_arg *args, size_t arg_count, clv_event **done);

@@ -83,7 +83,7 @@ CLV_API size_t clv_codes_bytes(clv_codes codes, size_t width);
  * @param rows    [count, width] float32.
  * @param stride  floats from one row to the next, at least width; 0: width.
  * @param out     [count, clv_codes_bytes(codes, width)] bytes.
- * @return CLV_OK; CLV_E_ARGUMENT (NULL, codes); CLV_E_SHAPE (width 0, stride below width).
+ * @return CLV_OK; CLV_E_ARGUMENT (NULL, unknown codes); CLV_E_SHAPE (width 0, stride below width).
  */
 CLV_API clv_status clv_codes_make(clv_codes codes, const float *rows, size_t count, size_t width,
                                   size_t stride, void *out);
@@ -99,7 +99,7 @@ CLV_API clv_status clv_codes_make(clv_codes codes, const float *rows, size_t cou
  * 1 - 2 (bits that differ) / width. Of equally similar rows the first ones become candidates.
  *
  * @param codes   [count, clv_codes_bytes()] bytes, as clv_codes_make writes them; used during the call only.
- * @return as clv_search_add; CLV_E_ARGUMENT also if the search has no first pass, or was rescored.
+ * @return the statuses of clv_search_add; CLV_E_ARGUMENT also if the search has no first pass, or was rescored.
  */
 CLV_API clv_status clv_search_add_codes(clv_search *search, const void *codes, size_t count,
                                         clv_report *report);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The status that every call returns if it can fail, and the message of the calling thread's last failure. */
+/* Defines the status that every call returns if it can fail, and gets the message of the calling thread's last failure.
+ * */
 #ifndef CLEAVE_STATUS_H
 #define CLEAVE_STATUS_H
 

@@ -63,7 +63,8 @@ CLV_API void clv_template_maker_free(clv_template_maker *maker); /**< accepts NU
 CLV_API clv_template_grid clv_template_maker_grid(const clv_template_maker *maker);
 
 /**
- * Makes templates of `count` spectra: smooths and resamples them, divides them by their median and slope, and takes ln.
+ * Makes templates of `count` spectra: smooths and resamples them, divides them by their median and slope, and takes the
+ * logarithm.
  *
  * @param flux      [count,source.points] flux per wavelength, in any unit that fits into float; its scale is ignored.
  * @param log_flux  out, [count,grid.points].

@@ -47,7 +47,7 @@ typedef struct clv_link_options {
      * adaptive_stop before that, the call fails. */
     double adaptive_stop;
     double adaptive_step;  /**< factor above 0 and below 1; 0 means 0.95 */
-    size_t adaptive_group; /**< 0 means 15 */
+    size_t adaptive_group; /**< see adaptive_stop; 0: 15 */
     /** For CLV_PREDICT_CHANNEL: the flow goes along x, or along y for CLV_CHANNEL_Y, and velocities are averaged over
      *  bins of width channel_bin across it. Bins with fewer than channel_least particles (0: 20) take the velocity of
      *  the nearest bin that has enough. */

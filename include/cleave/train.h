@@ -10,7 +10,7 @@ CLV_BEGIN_DECLS
 
 /** What the model learns. */
 typedef enum clv_train_task {
-    CLV_TRAIN_CLASSES = 0, /**< a linear layer on the pooled vector gives a class; cross-entropy */
+    CLV_TRAIN_CLASSES = 0, /**< a linear layer on the pooled vector; cross-entropy of the class */
     CLV_TRAIN_PAIRS = 1, /**< texts 2i and 2i + 1 belong together, while 2i and the second texts of
                                 the batch's other pairs do not: cross-entropy of scale * cosines */
 } clv_train_task;

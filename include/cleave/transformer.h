@@ -42,7 +42,7 @@ CLV_API clv_status clv_attention_f32(clv_context *context, const clv_attention_s
 
 /**
  * Computes a feed-forward block: y = act(x W1^T + b1) W2^T + b2, x [rows, width], W1 [inner, width],
- * W2 [width, inner], row major; b1 and b2 may be NULL. The same side computes as for clv_attention_f32.
+ * W2 [width, inner], row major; b1 and b2 may be NULL. The call runs on the side on which clv_attention_f32 would run.
  * @return CLV_OK; CLV_E_ARGUMENT (NULL); CLV_E_SHAPE (extents above 2^32, or too large to be addressed);
  *         CLV_E_MEMORY.
  */
@@ -55,7 +55,7 @@ typedef struct clv_encoder clv_encoder;
 
 typedef struct clv_encoder_options {
     size_t size;         /**< sizeof(clv_encoder_options) */
-    size_t batch_tokens; /**< tokens to compute together, but at least one text; 0: 1536 */
+    size_t batch_tokens; /**< tokens that are computed together, or one longer text; 0: 1536 */
     bool hidden;         /**< clv_encode gives a row for each token, not one vector per text */
     bool half; /**< matrices in fp16, sums in fp32; cosine to the vectors of fp32 is 0.9999 */
 } clv_encoder_options;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The helper process: uses one driver, writes its answer as JSON to a descriptor, and exits. */
+/* Runs the helper process, which uses one driver, writes its answer as JSON to a descriptor, and exits. */
 #ifndef CLEAVE_PROBE_CHILD_H
 #define CLEAVE_PROBE_CHILD_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The helper "compile": compiles programs from a list, which several helpers work through together. */
+/* Runs the helper "compile", which compiles programs from a list that several helpers work through together. */
 #ifndef CLEAVE_PROBE_COMPILE_H
 #define CLEAVE_PROBE_COMPILE_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The main function of the installed helper program. Applications that use the library start this program for the
- * option `isolate`. */
+/* Has the main function of the installed helper program, which applications that use the library start for the option
+ * `isolate`. */
 #include "probe/helper/child.h"
 
 #include <stdio.h>

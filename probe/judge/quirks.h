@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Known facts about drivers and chips, one row per fact. Only this table names vendors for this purpose; all other code
- * reads clv_probe_flags. */
+/* Holds known facts about drivers and chips, one row per fact. Only this table names vendors for this purpose; all
+ * other code reads clv_probe_flags. */
 #ifndef CLEAVE_PROBE_QUIRKS_H
 #define CLEAVE_PROBE_QUIRKS_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The only parser of texts that name devices. */
+/* Parses texts that name devices. There is no other parser of them. */
 #include "probe/judge/select.h"
 
 #include "base/alloc.h"

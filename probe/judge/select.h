@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The only parser of texts that name devices: --device, CLEAVE_DEVICE, clv_context_options.devices. */
+/* Parses texts that name devices: --device, CLEAVE_DEVICE, clv_context_options.devices. There is no other parser of
+ * them. */
 #ifndef CLEAVE_PROBE_SELECT_H
 #define CLEAVE_PROBE_SELECT_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Warnings: what the user should know about the machine, and what to do about it. */
+/* Writes warnings: what the user should know about the machine, and what to do about it. */
 #include "probe/judge/decide.h"
 
 #include "base/alloc.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The few OpenCL calls that are necessary to build and run a kernel. The check and the bench use them, because they
- * must not depend on the runtime. */
+/* Makes the few OpenCL calls that are necessary to build and run a kernel. The check and the bench use them, because
+ * they must not depend on the runtime. */
 #ifndef CLEAVE_PROBE_RIG_H
 #define CLEAVE_PROBE_RIG_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The members of schema "cleave.probe/1", in the order in which reports list them. */
+/* Lists the members of schema "cleave.probe/1", in the order in which reports have them. */
 #include "probe/report/fields.h"
 
 #include "base/alloc.h"

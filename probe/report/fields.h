@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One table per structure: the names and forms of its members in schema "cleave.probe/1". The same rows serve to write
- * reports and to read them from helpers and files. */
+/* Has one table per structure, with the names and forms of its members in schema "cleave.probe/1". The same rows serve
+ * to write reports and to read them from helpers and files. */
 #ifndef CLEAVE_PROBE_FIELDS_H
 #define CLEAVE_PROBE_FIELDS_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Simulated machines: profiles of real devices, and scenarios that combine profiles. A field that is missing in a
- * profile stands for a query that the device's driver does not answer. */
+/* Makes simulated machines from profiles of real devices and from scenarios, which combine profiles. A field that is
+ * missing in a profile stands for a query that the device's driver does not answer. */
 #include "probe/report/snapshot.h"
 
 #include "base/alloc.h"

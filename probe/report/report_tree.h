@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The part of a report for people that shows platforms and their devices. */
+/* Writes the part of a report for people that shows platforms and their devices. */
 #ifndef CLEAVE_PROBE_REPORT_TREE_H
 #define CLEAVE_PROBE_REPORT_TREE_H
 

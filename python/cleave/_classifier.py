@@ -69,7 +69,7 @@ class Classifier(Encoding):
         wrong = ~np.isfinite(found).all(1)
         if wrong.any():
             raise FormatError(f"classify: text {wrong.argmax()}: its probabilities are not finite, "
-                              "because the model has weights that are not")
+                              "because some weights of the model are not finite")
         return [Class(self.classes[best], float(row[best]))
                 for row, best in zip(found, found.argmax(1))]
 

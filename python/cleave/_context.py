@@ -209,8 +209,8 @@ class Context(InThisProcess):
     def check_process(self) -> None:
         """Raises ArgumentError if the context was made before a fork, by the parent process."""
         if self._pid != os.getpid():
-            raise ArgumentError("context: made before a fork, and OpenCL drivers do not work across one: start "
-                                "the process with multiprocessing.get_context(\"spawn\")")
+            raise ArgumentError("context: it was made before a fork, and OpenCL drivers do not work across a fork: "
+                                "start the process with multiprocessing.get_context(\"spawn\")")
 
     def acquire(self) -> int:
         """Returns the library's pointer. The context is not freed before release() was called once per acquire()."""

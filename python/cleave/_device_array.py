@@ -300,7 +300,7 @@ class Array(Operators):
 
     def _number(self, kind: Any) -> Any:
         if self.size != 1:
-            raise TypeError("only an array of one element is a number")
+            raise TypeError("only an array of one element can be converted to a number")
         return kind(self.numpy().reshape(())[()])
 
     def __float__(self) -> float:

@@ -86,7 +86,7 @@ def _parameters(what: str, given: str, kinds: str) -> list[_Parameter]:
             raise ArgumentError(f"{what}: {part!r}: raw arguments are not supported, because a program sees one "
                                 "element of each array; cleave.Kernel takes OpenCL C of any kind")
         if len(words) != 2 or not all(word.isidentifier() for word in words):
-            raise ArgumentError(f"{what}: {part!r} in the {kinds}: a type and a name expected, as in 'float32 x'")
+            raise ArgumentError(f"{what}: {part!r} in the {kinds}: expected a type and a name, as in 'float32 x'")
         kind = _OPENCL.get(words[0], words[0])
         dtype = None if re.fullmatch("[A-Z]", kind) else dtype_from(kind)
         found.append(_Parameter(words[0], words[1], dtype))
@@ -167,7 +167,7 @@ class ElementwiseKernel:
         outs = list(arguments[count:]) or [None] * len(self.out_params)
         for out in outs:
             if out is not None and not isinstance(out, Array):
-                raise ArgumentTypeError(f"{self.name}: {shown(out)} given as an output, a cleave.Array expected")
+                raise ArgumentTypeError(f"{self.name}: got {shown(out)} as an output, but a cleave.Array is expected")
         program = self._program(self._types(given))
         for parameter, one, dtype in zip(self.in_params, given, program.inputs):
             if isinstance(one, Array) and one.dtype != dtype:

@@ -123,7 +123,7 @@ class Out:
         self.shape = extents("Out", shape)
         self.item_bytes: int = self.dtype.itemsize * math.prod(self.shape)
         if self.dtype.hasobject or self.item_bytes < 1:
-            raise ShapeError(f"Out: {self.dtype} {self.shape} does not have plain elements")
+            raise ShapeError(f"Out: {self.dtype} {self.shape} does not have plain elements, such as numbers")
 
     def __repr__(self) -> str:
         return f"<cleave.Out {self.dtype} {list(self.shape)}>"

@@ -119,8 +119,8 @@ class _Call:
         if local is not None:
             group = extents(f"map {name}: local", local)
             if len(group) != len(each) + 1:
-                raise ArgumentError(f"map {name}: local is {group}, but it needs one positive extent for "
-                                    "each of the grid, then one for the items")
+                raise ArgumentError(f"map {name}: local is {group}, but it needs a positive extent for each "
+                                    "dimension of the grid, and then one for the items")
             items.local[:len(group)] = group
         items.signature = f"{self.kernel.digest} {grid} {local}".encode()
         return items

@@ -49,8 +49,8 @@ class TemplateMaker(InThisProcess):
             raise UnsupportedError("TemplateMaker: the loaded libcleave does not have it; install version 0.2 or later")
         wave = np.ascontiguousarray(as_floats("TemplateMaker: wavelength", wavelength, 1, np.float64))
         if (sigma is None) == (resolving_power is None):
-            raise ArgumentError("TemplateMaker: give either sigma or resolving_power, not " +
-                                ("none" if sigma is None else "both"))
+            raise ArgumentError("TemplateMaker: give either sigma or resolving_power" +
+                                ("; neither is given" if sigma is None else ", not both"))
         not_zero("TemplateMaker", sigma=sigma, resolving_power=resolving_power, model_power=model_power, margin=margin)
         source = described("TemplateMaker", _abi.TemplateSource, points=len(wave), wavelength=address(wave),
                            resolving_power=model_power or 0.0)
@@ -166,7 +166,7 @@ def spectra_library(arms: Mapping[str, tuple[TemplateMaker, Any]], parameters: A
     _, first = np.unique(nodes, axis=0, return_index=True)
     if len(first) != len(table):
         twice = sorted(set(range(len(table))) - set(first.tolist()))[0]
-        raise ArgumentError(f"spectra_library: parameters: two models have {table[twice].tolist()}")
+        raise ArgumentError(f"spectra_library: parameters: two models have the parameters {table[twice].tolist()}")
     grid = np.full(shape, -1, np.int32)
     grid[tuple(nodes.T)] = np.arange(len(table))
     for axis, one in enumerate(single):

@@ -74,7 +74,7 @@ class Tracks(InThisProcess):
                              "is expected")
         if numbers.dtype.kind == "f":
             if not (numbers == np.floor(numbers)).all():  # NaN is refused, too
-                raise ArgumentError("particle: a number is not whole")
+                raise ArgumentError("particle: one of the numbers is not whole")
         ids = np.ascontiguousarray(numbers, np.int64)
         sides = np.broadcast_to(np.asarray(scale, np.float64), 3)
         if not (np.isfinite(sides).all() and (sides > 0).all()):

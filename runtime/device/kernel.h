@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The kernel objects of a queue. A kernel's arguments are set per object, and a queue has one thread, so each queue
- * has objects of its own. The launch (program/launch.c) makes them, and they are freed with their queue. */
+/* Holds the kernel objects of a queue. A kernel's arguments are set per object, and a queue has one thread, so each
+ * queue has objects of its own. The launch (program/launch.c) makes them, and they are freed with their queue. */
 #ifndef CLEAVE_RUNTIME_DEVICE_KERNEL_H
 #define CLEAVE_RUNTIME_DEVICE_KERNEL_H
 

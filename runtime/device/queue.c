@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An in-order queue that checks, times and counts every command.
+/* Implements an in-order queue that checks, times and counts every command.
  *
  * Drivers lie: one returns from clFinish before the kernel has run, another reports a kernel's error only at
  * its event. So every command keeps its event until a thread has waited for it and checked its status. */

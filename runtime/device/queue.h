@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An in-order queue that checks, times and counts every command. */
+/* Declares an in-order queue that checks, times and counts every command. */
 #ifndef CLEAVE_RUNTIME_DEVICE_QUEUE_H
 #define CLEAVE_RUNTIME_DEVICE_QUEUE_H
 

@@ -25,8 +25,10 @@ static clv_status check_job(const clv_context *context, const clv_job *job)
     if (!context || !job || !job->name || !job->enqueue || !job->commit)
         return clv_fail(CLV_E_ARGUMENT, "job: the context, the name, enqueue or commit is missing");
     if (!job->cost && !job->unit_cost.memory_bytes)
-        return clv_fail(CLV_E_ARGUMENT, "job %s: set cost, or memory_bytes in unit_cost",
-                        job->name);
+        return clv_fail(
+            CLV_E_ARGUMENT,
+            "job %s: its cost is not known; set cost, or unit_cost with memory_bytes above 0",
+            job->name);
     if (job->align && job->min_chunk % job->align)
         return clv_fail(CLV_E_ARGUMENT, "job %s: min_chunk %zu is not a multiple of align %zu",
                         job->name, job->min_chunk, job->align);

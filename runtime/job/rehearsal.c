@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rehearsals: a job's functions are called without data, to learn which kernels the job will launch. */
+/* Rehearses a job: calls its functions without data, to learn which kernels the job will launch. */
 #include "runtime/job/rehearsal.h"
 
 #include "base/alloc.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Keeps the orders that each thread gives, and the last decision for it. Each live thread has a number, and each
- * number has a row. */
+/* Keeps what each thread has requested (the side that it forces, planning), and the last decision for the thread. Each
+ * live thread has a number, which is the number of its row. */
 #include "runtime/offload/orders.h"
 
 #include "base/alloc.h"

@@ -110,7 +110,7 @@ static size_t warnings;
 static void count_warning(clv_log_level level, const char *text, void *user)
 {
     (void)user;
-    warnings += level == CLV_LOG_WARN && strstr(text, "helps no longer") != NULL;
+    warnings += level == CLV_LOG_WARN && strstr(text, "is not used any more") != NULL;
 }
 
 /* The second device is lost after some commands: while it is opened, there, or on the way back. */

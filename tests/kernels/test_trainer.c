@@ -270,7 +270,7 @@ static void refuses_what_does_not_fit(void **state)
     o = (clv_trainer_options){ .size = sizeof(clv_trainer_options),
                                .task = CLV_TRAIN_PAIRS,
                                .frozen_layers = 2 };
-    EXPECT_FAIL(CLV_E_ARGUMENT, "all 2 layers are frozen, the model has 2, and pairs add no layer",
+    EXPECT_FAIL(CLV_E_ARGUMENT, "all 2 layers of the model are frozen, and pairs add no layer",
                 clv_trainer_open(context, model, &o, &t));
     o = (clv_trainer_options){ .size = sizeof(clv_trainer_options),
                                .classes = CLASSES,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Pictures of `cleave blobs`: the overlay, and the preview of thresholds. */
+/* Draws the pictures of `cleave blobs`: the overlay, and the preview of thresholds. */
 #include "host/cli/blobs/blobs.h"
 
 #include "base/alloc.h"

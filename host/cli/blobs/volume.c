@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `cleave blobs` on stacks of planes: spots and tracks in three dimensions. */
+/* `cleave blobs` on stacks of planes: finds spots and tracks in three dimensions. */
 #include "host/cli/blobs/volume.h"
 #include "host/cli/share.h"
 #include "host/cli/units.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Writes tables of spots with Cleave's own columns, napari's, TrackMate's, or a few with x before y; as text, JSON,
- * NumPy records or TrackMate's XML. */
+/* Writes tables of spots with Cleave's own columns, napari's, TrackMate's, or a short table with x before y; as text,
+ * JSON, NumPy records or TrackMate's XML. */
 #include "host/cli/blobs/blobs.h"
 #include "host/io/tables/any.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A training run: epochs of shuffled batches, validation, and states from which it can be resumed. */
+/* Runs a training: epochs of shuffled batches, validation, and states from which the run can be resumed. */
 #ifndef CLEAVE_HOST_CLI_FINETUNE_RUN_H
 #define CLEAVE_HOST_CLI_FINETUNE_RUN_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `cleave generate --input`: several prompts, answered together. */
+/* `cleave generate --input`: answers several prompts together. */
 #include "host/cli/generate/generate.h"
 
 #include "base/alloc.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `cleave generate` as a conversation: earlier messages stay in the cache of keys and values. */
+/* `cleave generate` as a conversation: keeps earlier messages in the cache of keys and values. */
 #define _GNU_SOURCE
 #include "host/cli/generate/generate.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Options of `cleave paco`, and checks of their values. */
+/* Defines the options of `cleave paco`, and checks their values. */
 #include "host/cli/paco/files.h"
 
 #include "base/alloc.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The steps between reading and the search: finds the star, chooses the frames to use, and fills in pixels. */
+/* Takes the steps between reading and the search: finds the star, chooses the frames to use, and fills in pixels. */
 #include "host/cli/paco/files.h"
 
 #include "base/alloc.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Inputs of `cleave paco`: files, shapes, and warnings about suspicious contents. */
+/* Reads the inputs of `cleave paco`: checks their shapes, and warns about suspicious contents. */
 #include "host/cli/paco/files.h"
 
 #include "base/alloc.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Outputs of `cleave paco`: maps, detections, plots, report. */
+/* Writes the outputs of `cleave paco`: maps, detections, plots, report. */
 #include "host/cli/paco/files.h"
 
 #include "base/alloc.h"

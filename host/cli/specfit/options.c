@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The options of `cleave specfit`: their table, their defaults, and what is accepted. */
+/* Defines the options of `cleave specfit`, with their defaults, and checks their values. */
 #include "host/cli/specfit/files.h"
 #include "host/cli/endings.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Plots of fits: data, model and residuals of one star, and a summary of all stars. */
+/* Plots fits: data, model and residuals of one star, and a summary of all stars. */
 #include "host/cli/specfit/files.h"
 
 #include "base/alloc.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Settings that a run of specfit reads from files: rvspecfit's settings and lists of TARGETIDs. */
+/* Reads the settings of a run of specfit from files: rvspecfit's settings and lists of TARGETIDs. */
 #include "host/cli/specfit/files.h"
 
 #include "base/alloc.h"

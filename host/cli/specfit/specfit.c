@@ -236,7 +236,8 @@ static int make_context(specfit_args *a, char *batch, char *devices, run_state *
         memcpy(devices, list.data, list.length + 1);
         a->common.device = devices;
     } else if (!a->common.quiet && !a->common.device) {
-        cli_warn(&cli_specfit, "this machine has no such GPU: the other devices do the work");
+        cli_warn(&cli_specfit, "this machine has no GPU that --use_gpu or --gpu_devices allows; "
+                               "the other devices do the work");
     }
     clv_text_clear(&list);
     const int code = cli_common_context(&cli_specfit, &a->common, &s->context);

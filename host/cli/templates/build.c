@@ -271,8 +271,8 @@ static clv_status publish(const build *b)
     while (moved < count && move(b, names[moved], false))
         ++moved;
     if (moved == count) return CLV_OK;
-    const clv_status status = clv_fail(CLV_E_IO, "%s: cannot move %s there: %s", b->args->output,
-                                       names[moved], strerror(errno));
+    const clv_status status = clv_fail(CLV_E_IO, "%s: cannot move %s into this folder: %s",
+                                       b->args->output, names[moved], strerror(errno));
     while (moved)
         (void)move(b, names[--moved], true);
     return status;
@@ -285,8 +285,8 @@ static clv_status open_folder(build *b, bool *made)
     CLV_TRY(clv_dir_make(b->args->output));
     return clv_temporary_folder_in(b->args->output, "templates", b->folder, sizeof b->folder)
                ? CLV_OK
-               : clv_fail(CLV_E_IO, "%s: cannot make a folder in it: %s", b->args->output,
-                          strerror(errno));
+               : clv_fail(CLV_E_IO, "%s: cannot make a folder inside this folder: %s",
+                          b->args->output, strerror(errno));
 }
 
 /* Removes the working folder and, after a failure, an output folder that this run has created. */

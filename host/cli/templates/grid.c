@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The regular grid of the models: its nodes, how complete it is, and which models become start templates. */
+/* Finds the regular grid of the models: its nodes, how complete it is, and which models become start templates. */
 #include "host/cli/templates/templates.h"
 
 #include "base/alloc.h"

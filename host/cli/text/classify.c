@@ -82,10 +82,11 @@ static clv_status take(void *user, const clv_token_rows *rows, const float *vect
         for (size_t i = 1; i < count; ++i)
             if (p[i] > p[best]) best = i;
         if (!isfinite(p[best]))
-            return clv_fail(CLV_E_FORMAT,
-                            "text %llu: its probabilities are not finite, because the model has "
-                            "weights that are not",
-                            (unsigned long long)(s->encode.counts.texts + r + 1));
+            return clv_fail(
+                CLV_E_FORMAT,
+                "text %llu: its probabilities are not finite, because some weights of the "
+                "model are not finite",
+                (unsigned long long)(s->encode.counts.texts + r + 1));
         const char *name = clv_classes_name(s->classes, best);
         ++s->found[best];
         if (is_csv(s->args))

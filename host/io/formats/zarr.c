@@ -73,8 +73,8 @@ static clv_status fill(clv_zarr *z, void *out)
         return clv_fail(
             CLV_E_FORMAT,
             "%s: %.1f GB of its pixels are in no file, and %.1f MB were read from files; "
-            "at most %.1f GB and %d times what was read may be absent. Choose frames that "
-            "are there",
+            "at most %.1f GB, plus %d times the bytes that were read, may be absent. Choose "
+            "frames that the files hold",
             z->path, (double)z->absent / 1e9, (double)z->stored / 1e6, (double)most_absent / 1e9,
             TIMES);
     if (memcmp(z->fill, (const unsigned char[sizeof z->fill]){ 0 }, size) == 0) {

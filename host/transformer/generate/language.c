@@ -224,7 +224,7 @@ static clv_status choose_context(const opening *o, size_t *context)
                                               : CLV_MIN(most, (size_t)USUAL_CONTEXT);
     if (*context <= most) return CLV_OK;
     return clv_fail(CLV_E_ARGUMENT,
-                    "%s: a context of %zu tokens was asked for, but the model has %zu",
+                    "%s: a context of %zu tokens was asked for, but the model has at most %zu",
                     o->l->model->path, *context, most);
 }
 

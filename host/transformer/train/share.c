@@ -111,9 +111,10 @@ static void free_helper(helper *h)
 
 static void lose(helper *h, clv_status status)
 {
-    clv_log(CLV_LOG_WARN,
-            "%s fails and helps no longer: %s; the other devices compute its part of the batch",
-            h->label, clv_error_message());
+    clv_log(
+        CLV_LOG_WARN,
+        "%s fails and is not used any more: %s; the other devices compute its part of the batch",
+        h->label, clv_error_message());
     h->ops->fail(h->ops, status);
     free_helper(h);
 }

@@ -58,10 +58,11 @@ static clv_status read_options(const clv_trainer_options *given, const clv_model
                         o->frozen_layers, c->layers);
     const bool stays = c->layers ? o->frozen_layers == c->layers : o->frozen_embedding;
     if (stays && o->task == CLV_TRAIN_PAIRS)
-        return clv_fail(CLV_E_ARGUMENT,
-                        "trainer: all %zu layers are frozen, the model has %zu, and pairs add no "
-                        "layer: there is nothing to train",
-                        o->frozen_layers, c->layers);
+        return clv_fail(
+            CLV_E_ARGUMENT,
+            "trainer: all %zu layers of the model are frozen, and pairs add no layer, so "
+            "that there is nothing to train",
+            c->layers);
     const bool pools = c->pooling <= CLV_MODEL_MAX || o->head == CLV_TRAIN_HEAD_POOLER;
     if (c->family != CLV_MODEL_BERT || !pools || c->joined_count || c->step_count)
         return clv_fail(CLV_E_UNSUPPORTED,
