@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Allocates memory, which no other file does by malloc, and computes sizes with checks for overflow. */
+/* Allocates memory (no other file calls malloc), and computes sizes with checks for overflow. */
 #ifndef CLEAVE_BASE_ALLOC_H
 #define CLEAVE_BASE_ALLOC_H
 

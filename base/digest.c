@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Computes SHA-256 by libsodium, which only this file includes. */
+/* Computes SHA-256 with libsodium, which only this file includes. */
 #include "base/digest.h"
 
 #include <sodium/crypto_hash_sha256.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads the environment variables CLEAVE_..., and reports all values that cannot be used by one form of error. */
+/* Reads the environment variables CLEAVE_...; if a value cannot be used, the error always has the same form. */
 #ifndef CLEAVE_BASE_ENVIRONMENT_H
 #define CLEAVE_BASE_ENVIRONMENT_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Computes counter-based random numbers by Philox4x32-10. The same counter and key give the same four words. */
+/* Computes counter-based random numbers with Philox4x32-10. The same counter and key give the same four words. */
 #ifndef CLEAVE_BASE_PHILOX_H
 #define CLEAVE_BASE_PHILOX_H
 

@@ -8,7 +8,7 @@
  * Args     There are only a few, because each costs the driver as much time as a row of a small product. For A, B, C
  *          and R: the offset and batch stride, then the row and column stride. C's column stride is replaced by the
  *          offset of bias, and R's by whether there is a bias. Then come m, n, k and activation; alpha and beta.
- * Defines  LANES (16 or 8), MR rows of a tile, MORE: there are bias or R (else beta is 0).
+ * Defines  LANES (16 or 8), MR rows of a tile, MORE: there is a bias or an R (else beta is 0).
  * Needs    OpenCL C 1.2.
  * Order    Every sum runs in ascending order of k by fma from 0, as in blas/gemm_rows.cl. */
 #pragma OPENCL FP_CONTRACT OFF

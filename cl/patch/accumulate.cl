@@ -1,5 +1,5 @@
-/* cl/patch/accumulate.cl -- sums a and b of every map position over the frames whose patch lies in this chunk,
- * exactly: a float becomes a multiple of 2^-10 plus a multiple of 2^-62, both as integers, so that the sums do
+/* cl/patch/accumulate.cl -- adds up the terms a and b of every map position over the frames whose patch lies in this
+ * chunk, exactly: a float becomes a multiple of 2^-10 plus a multiple of 2^-62, both as integers, so that the sums do
  * not depend on the order, the chunks or the devices. Each frame is multiplied by its weight.
  *
  * Launch   2-D: global (tiles of positions, map rows / MAP_ROWS), local (1, 1) on CPUs.

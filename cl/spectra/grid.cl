@@ -4,8 +4,8 @@
  *                      for the point and for the four neighbours that the differences need. The neighbours
  *                      stay in the same cell. If there is no such cell or a corner is missing, the kernel takes
  *                      the nearest node for all five points, and writes its distance to CLV_S_OUTSIDE. Otherwise
- *                      it moves the walls CLV_S_WALL_TRY to the next cells along each axis that lack a corner,
- *                      and the faces CLV_S_FACE_TRY to those of the cell. Launch x: items; local (WG, 1).
+ *                      it sets the walls CLV_S_WALL_TRY: along each axis, the nearest cells that lack a corner; and the
+ *                      faces CLV_S_FACE_TRY, which are those of the cell. Launch x: items; local (WG, 1).
  * clv_spectra_blend:   computes exp(shift + sum over corners of weight * ln flux) as template lanes
  *                      [item][points][8]. Launch x: items, y: LANES neighbouring points.
  * The table of an arm has for each axis its nodes and 1 / steps (instead of the last step: 1 / the axis' length);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Makes samples for timing operations on arrays: a copy of the operation's struct, with arrays of the sample. */
+/* Makes samples for timing operations on arrays: a sample is a copy of the operation's struct, with small arrays in
+ * place of the caller's. */
 #include "host/array/apply.h"
 #include "host/array/call.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Filters with large sigmas by cosine transforms: decides when the transforms are faster and which length they have,
- * and computes their tables. */
+/* Declares the filters of large sigma by cosine transforms: decides when the transforms are faster and which length
+ * they have, and computes their tables. */
 #ifndef CLEAVE_HOST_BLOB_BLOB_WAVES_H
 #define CLEAVE_HOST_BLOB_BLOB_WAVES_H
 

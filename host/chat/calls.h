@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Declares functions on texts (character by character) and lists that operators, filters and methods share. */
+/* Declares the functions on lists and on texts (character by character) that operators, filters and methods share. */
 #ifndef CLEAVE_HOST_CHAT_CALLS_H
 #define CLEAVE_HOST_CHAT_CALLS_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Defines the spreads of records: a shard writes its results to a record, and a merging run takes its results from
- * all records. Both spreads count the shared jobs by step and by number, so that the merging run finds the results
- * of a job again. */
+/* Shares the jobs of one command among several runs ("shards"): a shard writes its results to a record, and a merging
+ * run takes all results from the records. Both kinds of run count the shared jobs by step and by number, so that the
+ * merging run finds the results of a job again. */
 #ifndef CLEAVE_HOST_CLI_SHARD_H
 #define CLEAVE_HOST_CLI_SHARD_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `cleave demo`: finds planets by PACO that are invisible in any single frame. */
+/* `cleave demo`: uses PACO to find planets that are invisible in any single frame. */
 #include "host/demo/demo.h"
 
 #include "base/alloc.h"

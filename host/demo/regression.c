@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `cleave demo`: finds slopes hidden in a table by gradient descent on arrays that stay on one side. */
+/* `cleave demo`: finds slopes hidden in a table by gradient descent on arrays that stay on the host or a device. */
 #include "host/demo/demo.h"
 #include "host/synthetic/worse.h"
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fits the flux and position of many planets at once. At the solution, the score sums of a planet's trials vanish. */
+/* Fits the flux and position of many planets at once. At the solution, the whitened residuals are orthogonal to the
+ * planet's image and, unless the position is fixed, to the derivatives of the image. */
 #ifndef CLEAVE_HOST_PATCH_FIT_H
 #define CLEAVE_HOST_PATCH_FIT_H
 

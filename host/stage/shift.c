@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Finds the shift between two spectra: correlates them with weights by their coherence, looks for the largest value on
+/* Finds the shift between two spectra: correlates them, weighted by their coherence, looks for the largest value on
  * a grid, and refines it by Newton's method. clv_stage_open in stage.h has the formulas. */
 #include "host/stage/shift.h"
 

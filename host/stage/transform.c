@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Computes Fourier transforms by KISS FFT: of rows as real numbers, then of columns. Only this file includes the
+/* Computes Fourier transforms with KISS FFT: of rows as real numbers, then of columns. Only this file includes the
  * library. */
 #include "host/stage/transform.h"
 

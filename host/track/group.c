@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Finds groups of links that share particles or spots by union-find, and computes an exact assignment in each group.
- * Groups that are too large can be split by reducing the range, step by step, for all large groups together; trackpy's
- * adaptive search does this for each group separately. */
+/* Uses union-find to find the groups of links that share particles or spots, and computes an exact assignment in each
+ * group. Groups that are too large can be split by reducing the range, step by step, for all large groups together;
+ * trackpy's adaptive search does this for each group separately. */
 #include "host/track/group.h"
 
 #include "base/alloc.h"

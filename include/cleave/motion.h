@@ -63,7 +63,7 @@ typedef struct clv_diffusion {
     double position_variance; /**< variance of a position along y or x; may be negative by chance */
     double position_variance_z; /**< variance of a position along z; NaN if flat */
     double offset;              /**< msd(lag) = 2 axes D lag + offset, in the limit of many spots */
-    size_t displacements, tracks; /**< numbers that were used */
+    size_t displacements, tracks; /**< how many displacements and tracks were used */
 } clv_diffusion;
 
 /**

@@ -21,7 +21,7 @@ typedef enum clv_link_predict {
     CLV_PREDICT_NONE, /**< its last position */
     CLV_PREDICT_VELOCITY, /**< its last position plus the velocity of the nearest particle, usually its own */
     CLV_PREDICT_DRIFT, /**< its last position plus the mean velocity of all particles */
-    CLV_PREDICT_CHANNEL, /**< its last position plus the mean velocity at its place across a channel */
+    CLV_PREDICT_CHANNEL, /**< its last position plus the mean velocity at its distance from the wall of a channel */
 } clv_link_predict;
 
 /** The axis along which a channel runs. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs helper processes that may crash, hang or print endlessly: starts them together, watches them, and ends them by
+/* Runs helper processes that may crash, hang or print endlessly: starts them together, watches them, and ends them at
  * their timeout. */
 #ifndef CLEAVE_PROBE_SPAWN_H
 #define CLEAVE_PROBE_SPAWN_H

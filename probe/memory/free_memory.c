@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Finds out how much of a GPU's memory is free, by each vendor's own query. */
+/* Finds out how much of a GPU's memory is free, with each vendor's own query. */
 #include "probe/memory/free_memory.h"
 
 #include "base/alloc.h"

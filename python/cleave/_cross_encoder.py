@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Scores pairs of texts by a cross-encoder."""
+"""Scores pairs of texts with a cross-encoder."""
 from __future__ import annotations
 
 import ctypes

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sends the library's messages to Python's logging module, such as fallbacks and decisions with their reasons."""
+"""Sends the library's messages (fallbacks, decisions and their reasons) to Python's logging module."""
 from __future__ import annotations
 
 import logging

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Computes products on GPUs by CLBlast, and applies bias, activation and residual by a launch of our own.
+/* Computes products on GPUs with CLBlast, and applies bias, activation and residual in a launch of our own.
  *
  * The library is searched for only when a GPU first asks. On CPUs its kernels reach a tenth of the peak and take
  * seconds to compile, so they are not offered there. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Groups products that take equally long into kinds, and scales a product to a larger or smaller one of its kind. */
+/* Sorts products into kinds, so that those of a kind take equally long, and scales a product to a larger or smaller one
+ * of its kind. */
 #include "runtime/blas/gemm.h"
 
 #include "base/alloc.h"

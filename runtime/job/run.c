@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Manages the shared state of runs. A context keeps finished runs and reuses them, so that a later job allocates
- * none. */
+/* Manages the shared state of runs. A context keeps finished runs and reuses them, so that a later job need not
+ * allocate one. */
 #include "runtime/job/run.h"
 
 #include "base/alloc.h"

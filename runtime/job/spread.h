@@ -4,9 +4,9 @@
  * Every process that takes part runs the same program on the same inputs, and so calls clv_job_run for the same jobs
  * in the same order. A spread says which units of a job this process computes. The results of a chunk are the buffers
  * of its slot, packed into bytes; the spread carries them to the other processes, or to a file. Each process then
- * commits what the others have computed as if it had computed it itself. So a spread contains no code for an
- * operation, and an operation none for a spread, as long as the operation's commit reads nothing but the slot and
- * what is the same in all processes.
+ * commits what the other processes have computed as if it had computed that itself. So a spread contains no code for an
+ * operation, and an operation none for a spread, as long as the operation's commit reads nothing but the slot and what
+ * is the same in all processes.
  *
  * A context has no spread unless clv_spread_set sets one. Only clv_job_run obeys a spread. Flat calls stay in this
  * process, and so does what runs inside of a job, such as a trial of kernels. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Keeps what each thread has requested (the side that it forces, planning), and the last decision for the thread. Each
- * live thread has a number, which is the number of its row. */
+/* Keeps what each thread has requested (the side that it forces; whether its calls are only planned), and the last
+ * decision for the thread. Each live thread has a number, which is the number of its row. */
 #include "runtime/offload/orders.h"
 
 #include "base/alloc.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Keeps what each thread has requested (the side that it forces, planning), and the last decision for the thread. There
- * is one record per process, with a row for every thread that has requested something or made a call.
+/* Keeps what each thread has requested (the side that it forces; whether its calls are only planned), and the last
+ * decision for the thread. There is one record per process, with a row for every thread that has requested something or
+ * made a call.
  *
  * Public functions copy their thread's row once into the call that they describe (clv_call_take_orders), and
  * clv_call_run writes its decision into that row; no function below them reads orders. */

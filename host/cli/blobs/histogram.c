@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Counts the spots of a frame by how far they are above the noise, as a plot that shows whether the threshold lies in
+/* Plots how many spots of a frame lie how far above the noise, which shows whether the threshold lies in
  * the valley between noise and spots. */
 #include "host/cli/blobs/blobs.h"
 

@@ -27,8 +27,9 @@ static void print_help(FILE *out)
     cli_print_options(out, cli_global_options);
     cli_print_options(out, cli_main_options);
     cli_say(out, "\n`cleave COMMAND --help` explains a command. You may give --icd several times, "
-                 "or with\na comma list; without it Cleave uses the installed drivers, or, if none "
-                 "is\ninstalled, those that it finds in the usual folders.\n\nExit codes:\n");
+                 "or with\na comma-separated list; without it Cleave uses the installed drivers, "
+                 "or, if\nnone is "
+                 "installed, those that it finds in the usual folders.\n\nExit codes:\n");
     for (const cli_exit_code *e = cli_exit_codes; e->text; ++e)
         cli_say(out, "  %-4d %s\n", e->code, e->text);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `cleave rank`: scores pairs of texts by a cross-encoder, or sorts passages by how well they answer a query. */
+/* `cleave rank`: scores pairs of texts with a cross-encoder, or sorts passages by how well they answer a query. */
 #include "host/cli/endings.h"
 #include "host/cli/text/encode.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Recognises the kind of table that a file holds by its first bytes, and the separator of a text table by its
- * header. */
+/* Recognises by a file's first bytes which kind of table it holds, and by a text table's header which separator it
+ * uses. */
 #include "host/io/tables/any.h"
 
 #include "base/alloc.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs the forward and backward passes of an encoder by the ops of training. */
+/* Runs the forward and backward passes of an encoder with the ops of training. */
 #include "host/transformer/train/net.h"
 
 #include "base/alloc.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Types and functions that the balancer's files share; no other file includes this one. balance.c is the
+/* Declares the types and functions that the balancer's files share; no other file includes this one. balance.c is the
  * state machine; adaptive.c, rules.c and pool.c decide who gets which units, based on the forecasts of
  * plan.c; report.c explains the decisions. */
 #ifndef CLEAVE_RUNTIME_JOB_BALANCE_STATE_H

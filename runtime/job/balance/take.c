@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Removes units from the balance for the plain C path, which is not one of its devices. */
+/* Removes units from the balancer for the plain C path, which the balancer does not count among its devices. */
 #include "runtime/job/balance/state.h"
 
 bool clv_balance_take(clv_balance *balance, size_t most, size_t *first, size_t *count)
