@@ -68,7 +68,9 @@ static clv_status check_shapes(const char *path, const char *name, size_t width,
         return clv_fail(CLV_E_FORMAT, "%s: \"%s.bias\" has %zu numbers, expected %zu", path, name,
                         bias->count, weight->shape[0]);
     if (weight->type > CLV_TENSOR_BF16 || bias->type > CLV_TENSOR_BF16)
-        return clv_fail(CLV_E_FORMAT, "%s: \"%s\" is %s and %s; expected F32, F16, BF16 or F64",
+        return clv_fail(CLV_E_FORMAT,
+                        "%s: \"%s.weight\" is of type %s and its bias of type %s; expected F32, "
+                        "F16, BF16 or F64",
                         path, name, weight->type_name, bias->type_name);
     return CLV_OK;
 }

@@ -25,7 +25,7 @@ typedef struct clv_trial_place {
     float weight, gain; /* weight of the frame, as in clv_rotation */
 } clv_trial_place;
 
-/* A batch in progress. */
+/* A batch of trials that is running. */
 typedef struct clv_trials {
     const clv_paco_plan *plan;
     clv_trial *trials; /* `order` lists the trials that stay inside the frame first */

@@ -38,7 +38,7 @@ typedef struct clv_search_options {
                          CLV_SEARCH_TOP_MOST allows. More candidates find more of the best rows */
 } clv_search_options;
 
-/** A search in progress: its queries, and for each query the best of the rows that were added so far. */
+/** An open search: its queries, and for each query the best of the rows that were added so far. */
 typedef struct clv_search clv_search;
 
 /**

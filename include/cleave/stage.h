@@ -9,7 +9,7 @@
 
 CLV_BEGIN_DECLS
 
-/** A measurement of drift in progress. */
+/** An open measurement of drift. */
 typedef struct clv_stage clv_stage;
 
 /** Options of clv_stage_open; all fields but `size` may be zero. */

@@ -174,7 +174,7 @@ def isin(a: Any, among: Any, /, *, invert: bool = False) -> Array:
 
 
 def count_nonzero(a: Array, /, *, axis: Any = None, keepdims: bool = False) -> Array:
-    """Counts the elements along axes that are not 0."""
+    """Counts the elements that are not 0, along the given axes."""
     from ._folds import sum as sum_of
     return sum_of(a.astype(BOOL), axis, INT64, keepdims)
 

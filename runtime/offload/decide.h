@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Records the times of a kind of call, and decides on a side from them. The functions are pure: times and the present
- * moment are passed in, so that tests play through a process without a device or a clock. */
+ * moment are passed in, so that tests need neither a device nor a clock. */
 #ifndef CLEAVE_RUNTIME_OFFLOAD_DECIDE_H
 #define CLEAVE_RUNTIME_OFFLOAD_DECIDE_H
 
