@@ -104,7 +104,7 @@ int cli_print_version(void);
 void cli_say(FILE *out, const char *format, ...) CLV_PRINTF(2, 3);
 void cli_vsay(FILE *out, const char *format, va_list args);
 /* Sets the name under which this process writes messages. When several processes do the same work, one of them
- * prints all messages. Each of the others has a name ("rank 3: ") at the beginning of its lines, and prints only
+ * prints all messages. Each of the other ranks has a name ("rank 3: ") at the beginning of its lines, and prints only
  * errors and, with --verbose, what the library chose. */
 void cli_speak_as(const char *name);
 const char *cli_speaker(void); /* "": this process prints all messages */

@@ -29,7 +29,8 @@ typedef struct demo_row {
  * false. While kernels are prepared, the workload makes the input and makes each of its calls once. */
 typedef clv_status demo_workload(const demo_stage *stage, demo_row *row);
 
-/* Iterates over the runs of a workload. The first one warms up the device; row->seconds becomes the best of the others.
+/* Iterates over the runs of a workload. The first one warms up the device; row->seconds becomes the shortest time of
+ * the later runs.
  *
  *     for (demo_runs r = { 0 }; demo_next_run(&r, row);)
  *         CLV_TRY(compute(..., r.last ? report : NULL)); */

@@ -218,7 +218,7 @@ clv_status clv_model_create_random(const clv_model_config *config, unsigned seed
     const bool narrow = c->family == CLV_MODEL_ELECTRA || c->family == CLV_MODEL_ALBERT;
     if (c->joined_count > CLV_LEN(c->joined))
         return clv_fail(CLV_E_ARGUMENT,
-                        "clv_model_create_random: %zu joined poolings, expected at most %zu",
+                        "clv_model_create_random: got %zu joined poolings, expected at most %zu",
                         c->joined_count, CLV_LEN(c->joined));
     if (c->embedding && !narrow)
         return clv_fail(CLV_E_ARGUMENT,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Writes one line of JSON per event; runs in the process of a device. */
+/* Writes one line of JSON per event; runs in the process that tests a device. */
 #include "host/cli/cli.h"
 #include "host/selftest/selftest.h"
 

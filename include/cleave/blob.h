@@ -16,7 +16,7 @@ typedef enum clv_blob_pixel {
 
 /** How the coefficients of the filter kernels are computed. */
 typedef enum clv_blob_taps {
-    CLV_BLOB_TAPS_ZERO_SUM = 0, /**< they sum to zero: a constant background gives no response */
+    CLV_BLOB_TAPS_ZERO_SUM = 0, /**< the sum is zero: a constant background gives no response */
     CLV_BLOB_TAPS_SCIPY,        /**< sampled as in scipy and scikit-image; for comparisons */
 } clv_blob_taps;
 

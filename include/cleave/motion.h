@@ -16,8 +16,8 @@ typedef struct clv_tracks clv_tracks;
 
 /** One track. Lengths are in the unit of the positions. Frozen. */
 typedef struct clv_track {
-    int64_t particle;    /**< its identifier, as you gave it */
-    int64_t first, last; /**< its first and last frame */
+    int64_t particle;    /**< identifier of the track, as you gave it */
+    int64_t first, last; /**< first and last frame of the track */
     size_t spots;
     double extent;       /**< diagonal of the box around its spots */
     double displacement; /**< distance of the last spot from the first */

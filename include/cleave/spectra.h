@@ -28,8 +28,8 @@ typedef struct clv_spectra_arm {
     size_t points;      /**< points of a template, at least 64 */
     double first, last; /**< Angstrom */
     size_t layers;      /**< 1 to CLV_SPECTRA_MAX_LAYERS */
-    size_t width[CLV_SPECTRA_MAX_LAYERS +
-                 1]; /**< widths of the layers: the first is 4, the last `points` */
+    /** Widths of the layers: the first is 4, the last `points`. */
+    size_t width[CLV_SPECTRA_MAX_LAYERS + 1];
     const float *weight[CLV_SPECTRA_MAX_LAYERS]; /**< [width[i + 1],width[i]] */
     const float *bias[CLV_SPECTRA_MAX_LAYERS];   /**< [width[i + 1]] */
     double mean[CLV_SPECTRA_PARAMETERS], std[CLV_SPECTRA_PARAMETERS];

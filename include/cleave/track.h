@@ -18,10 +18,12 @@ typedef struct clv_point {
 
 /** The place at which the linker expects a particle in the next frame. */
 typedef enum clv_link_predict {
-    CLV_PREDICT_NONE, /**< its last position */
-    CLV_PREDICT_VELOCITY, /**< its last position plus the velocity of the nearest particle, usually its own */
-    CLV_PREDICT_DRIFT, /**< its last position plus the mean velocity of all particles */
-    CLV_PREDICT_CHANNEL, /**< its last position plus the mean velocity at its distance from the wall of a channel */
+    CLV_PREDICT_NONE, /**< the particle's last position */
+    /** The particle's last position plus the velocity of the nearest particle, which is usually the particle itself. */
+    CLV_PREDICT_VELOCITY,
+    CLV_PREDICT_DRIFT, /**< the particle's last position plus the mean velocity of all particles */
+    /** The particle's last position plus the mean velocity at its distance from the wall of a channel. */
+    CLV_PREDICT_CHANNEL,
 } clv_link_predict;
 
 /** The axis along which a channel runs. */

@@ -16,7 +16,7 @@ clv_status clv_helper_find(const char *wanted, char *path, size_t capacity);
 typedef struct clv_task {
     clv_child child;
     const char *argv[9];
-    char numbers[3][24]; /* [0] is reserved; the caller may store arguments in the others */
+    char numbers[3][24]; /* [0] is reserved; the caller may store arguments in the other two */
     char **environment;
     size_t about; /* for the caller's use: index of a driver or a device */
 } clv_task;

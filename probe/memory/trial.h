@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Finds out how much of a card's memory is free by filling it. */
+/* Fills a card's memory to find out how much of it is free. */
 #ifndef CLEAVE_PROBE_TRIAL_H
 #define CLEAVE_PROBE_TRIAL_H
 

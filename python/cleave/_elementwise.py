@@ -132,7 +132,7 @@ def _inputs_of(given: Sequence[Any]) -> Any:
 
 
 def _quick(name: str, given: Sequence[Any], out: Array | None = None) -> Array | None:
-    """Computes arrays of one type and shape, and numbers, and returns the result; returns None for all other operands.
+    """Computes an operation on arrays of one type and shape, and on numbers; returns None for all other operands.
     `out` is None or the first operand."""
     first = given[0] if type(given[0]) is Array else given[-1]
     if type(first) is not Array:

@@ -93,12 +93,12 @@ def max(a: Array, axis: Any = None, keepdims: bool = False) -> Array:
 
 
 def any(a: Array, axis: Any = None, keepdims: bool = False) -> Array:
-    """Tells whether any element along axes is not 0."""
+    """Tells whether any element along the given axes differs from 0."""
     return _fold("any", a, axes_of("any", axis, a.ndim), keepdims, BOOL)
 
 
 def all(a: Array, axis: Any = None, keepdims: bool = False) -> Array:
-    """Tells whether every element along axes is not 0."""
+    """Tells whether all elements along the given axes differ from 0."""
     return _fold("all", a, axes_of("all", axis, a.ndim), keepdims, BOOL)
 
 

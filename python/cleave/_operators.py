@@ -162,11 +162,11 @@ class Operators:
         return self._folded("max", axis, keepdims, out)
 
     def any(self, axis: Any = None, out: Any = None, keepdims: bool = False) -> Array:
-        """Tells whether any element along axes is not 0."""
+        """Tells whether any element along the given axes differs from 0."""
         return self._folded("any", axis, keepdims, out)
 
     def all(self, axis: Any = None, out: Any = None, keepdims: bool = False) -> Array:
-        """Tells whether every element along axes is not 0."""
+        """Tells whether all elements along the given axes differ from 0."""
         return self._folded("all", axis, keepdims, out)
 
     def argmin(self, axis: int | None = None, out: Any = None, keepdims: bool = False) -> Array:

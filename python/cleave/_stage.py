@@ -39,7 +39,7 @@ def stage_drift(movie: Any, *, memory: int = 20, table: str = "auto") -> Any:
     Returns
     -------
     one row for each frame with the columns frame; y and x in pixels (positive: the picture moved towards larger y, x);
-    y_err, x_err, their standard errors; found. If a frame has nothing in common with the others, found is False, the
+    y_err, x_err, their standard errors; found. If a frame has nothing in common with the reference, found is False, the
     errors are NaN, and y and x are those of the frame before.
 
     Raises ShapeError, ArgumentError, UnsupportedError (libcleave was built without KISS FFT).

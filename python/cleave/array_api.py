@@ -244,12 +244,12 @@ def max(x: Array, /, *, axis: Any = None, keepdims: Any = False) -> Array:  # no
 
 
 def any(x: Array, /, *, axis: Any = None, keepdims: Any = False) -> Array:  # noqa: A001
-    """Tells whether any element along axes is not 0."""
+    """Tells whether any element along the given axes differs from 0."""
     return _folds.any(x, axis, keepdims)
 
 
 def all(x: Array, /, *, axis: Any = None, keepdims: Any = False) -> Array:  # noqa: A001
-    """Tells whether every element along axes is not 0."""
+    """Tells whether all elements along the given axes differ from 0."""
     return _folds.all(x, axis, keepdims)
 
 

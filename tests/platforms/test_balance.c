@@ -293,7 +293,7 @@ static void a_slow_device_never_holds_the_last_chunk(void **state)
     clv_balance *b = make(&(clv_balance_job){ .units = 500 }, devices, 2);
     /* One unit takes the second device a second, the first one does all in half a second. */
     EXPECT_WAIT(clv_balance_next(b, 1, 0));
-    expect_reason(b, 1, "would have ended after 1 s, all work of the others after 500 ms");
+    expect_reason(b, 1, "would have ended after 1 s, all work of the other devices after 500 ms");
     double t = 0;
     while (!clv_balance_finished(b)) {
         const clv_balance_lease lease = EXPECT_WORK(clv_balance_next(b, 0, t));
@@ -322,7 +322,7 @@ static void a_long_set_up_must_be_worth_it(void **state)
     EXPECT_WORK(clv_balance_admit(b, 0, 0));
     EXPECT_WORK(clv_balance_next(b, 0, 0));
     EXPECT_WAIT(clv_balance_admit(b, 1, 0)); /* one second of work, three of set-up */
-    expect_reason(b, 1, "its set-up takes 3 s, all work of the others 1 s");
+    expect_reason(b, 1, "its set-up takes 3 s, all work of the other devices 1 s");
     clv_balance_failed(b, 0, 0, 0.5, CLV_BALANCE_LOST);
     assert_false(clv_balance_stuck(b));
     EXPECT_WORK(clv_balance_admit(b, 1, 0.5)); /* now it is the only one */

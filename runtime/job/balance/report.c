@@ -41,9 +41,10 @@ static void add_reason(const clv_balance *balance, const clv_member *member, clv
         clv_text_add(text, "it had work to the end");
         break;
     case CLV_VERDICT_TOO_LATE:
-        clv_text_add(text,
-                     "its next chunk would have ended after %s, all work of the others after %s",
-                     with, without);
+        clv_text_add(
+            text,
+            "its next chunk would have ended after %s, all work of the other devices after %s",
+            with, without);
         break;
     case CLV_VERDICT_NO_GAIN:
         clv_text_add(text,
@@ -51,7 +52,7 @@ static void add_reason(const clv_balance *balance, const clv_member *member, clv
                      without);
         break;
     case CLV_VERDICT_SETUP:
-        clv_text_add(text, "its set-up takes %s, all work of the others %s", setup, without);
+        clv_text_add(text, "its set-up takes %s, all work of the other devices %s", setup, without);
         break;
     case CLV_VERDICT_POOL:
         clv_text_add(text, "device %zu works on the cores they share", member->owner);

@@ -30,9 +30,9 @@ typedef enum clv_trial {
 typedef enum clv_verdict {
     CLV_VERDICT_NONE,     /* nothing was asked yet */
     CLV_VERDICT_WORKS,    /* took a chunk */
-    CLV_VERDICT_TOO_LATE, /* would end its chunk after the others have done everything */
+    CLV_VERDICT_TOO_LATE, /* would end its chunk after the other devices have done everything */
     CLV_VERDICT_NO_GAIN,  /* would shorten the job by less than a late chunk may cost */
-    CLV_VERDICT_SETUP,    /* its set-up takes longer than the others need */
+    CLV_VERDICT_SETUP,    /* its set-up takes longer than the other devices need for all work */
     CLV_VERDICT_POOL,     /* another member of its pool works */
     CLV_VERDICT_SLOWER,   /* another member works, after both were measured */
     CLV_VERDICT_NO_WORK,  /* no units were left for it */
