@@ -3,13 +3,14 @@
  *
  * A work-item has up to QUERIES queries of one sequence and head, LANES in a vector, and processes two
  * vectors at a time. It takes TILE keys at a time and copies them to private memory: k by terms, eight
- * keys side by side, v row after row. Products are those of small matrices, with eight sums by two
- * vectors in registers; a tile's scores are in memory between the two products. The running maximum and
- * sum of every query are corrected tile by tile (online softmax). A query's result does not depend on
- * its block.
+ * keys side by side, v row after row. Products are those of small matrices, with SIDE sums by two
+ * vectors in registers: 16 registers of 16 lanes, or 8 of the 16 registers of 8 lanes that processors
+ * without AVX-512 have. A tile's scores are in memory between the two products. The running maximum and
+ * sum of every query are corrected tile by tile (online softmax). A query's result depends neither on
+ * its block nor on LANES.
  *
  * Launch   2-D: global (heads, blocks), local (1, 1): neighbours share rows of memory.
- * Defines  LANES 16, QUERIES: a multiple of 32, DH: width of a head, TILE: keys at a time, a multiple
+ * Defines  LANES (16 or 8), QUERIES: a multiple of 32, DH: width of a head, TILE: keys at a time, a multiple
  *          of 8; BIAS or not.
  * Needs    OpenCL C 1.2. */
 #pragma OPENCL FP_CONTRACT OFF
@@ -20,6 +21,7 @@
 #define UNROLL _Pragma("unroll")
 #define WIDE ((DH + LANES - 1) / LANES * LANES) /* a row in vectors; zeros beyond DH */
 #define VECTORS (QUERIES / LANES)
+#define SIDE (LANES / 2) /* keys or terms whose sums are in registers at the same time */
 
 /* Prefetches a cache line, if the compiler makes machine code rather than an intermediate form. */
 #if defined(__has_builtin) && !defined(__SPIR__) && !defined(__SPIR64__)
@@ -68,22 +70,22 @@ static void eight_by_terms(__global const float *from, ulong row, int first, int
     }
 }
 
-/* Computes s[t][v] of eight keys and V vectors of queries. */
+/* Computes s[t][v] of SIDE keys and V vectors of queries at a time. */
 #define SCORES(V)                                                                        \
-    for (int t = 0; t < tiled; t += 8) {                                                 \
-        const float *key = (const float *)near_k + t * WIDE;                                            \
-        fvec acc[8][V];                                                                  \
-        UNROLL for (int i = 0; i < 8; ++i) UNROLL for (int v = 0; v < V; ++v)            \
+    for (int t = 0; t < tiled; t += SIDE) {                                              \
+        const float *key = (const float *)near_k + t / 8 * 8 * WIDE + t % 8;             \
+        fvec acc[SIDE][V];                                                               \
+        UNROLL for (int i = 0; i < SIDE; ++i) UNROLL for (int v = 0; v < V; ++v)         \
             acc[i][v] = (fvec)(0.0f);                                                    \
         for (int c = 0; c < DH; ++c) {                                                   \
             fvec qv[V];                                                                  \
             UNROLL for (int v = 0; v < V; ++v) qv[v] = q[c][g + v];                      \
-            UNROLL for (int i = 0; i < 8; ++i) {                                         \
+            UNROLL for (int i = 0; i < SIDE; ++i) {                                      \
                 const fvec kv = (fvec)(key[c * 8 + i]);                                  \
                 UNROLL for (int v = 0; v < V; ++v) acc[i][v] = fma(qv[v], kv, acc[i][v]); \
             }                                                                            \
         }                                                                                \
-        UNROLL for (int i = 0; i < 8; ++i) UNROLL for (int v = 0; v < V; ++v)            \
+        UNROLL for (int i = 0; i < SIDE; ++i) UNROLL for (int v = 0; v < V; ++v)         \
             s[t + i][v] = acc[i][v];                                                     \
     }
 
@@ -111,21 +113,21 @@ static void eight_by_terms(__global const float *from, ulong row, int first, int
         UNROLL for (int v = 0; v < V; ++v) sum[g + v] = all[v];                          \
     }
 
-/* o[c][v] = o[c][v] * shrink[v] + sum over t of s[t][v] value[t][c], eight terms at a time. */
+/* o[c][v] = o[c][v] * shrink[v] + sum over t of s[t][v] value[t][c], SIDE terms at a time. */
 #define MIX(V)                                                                           \
-    for (int c = 0; c < DH; c += 8) {                                                    \
-        fvec acc[8][V];                                                                  \
-        UNROLL for (int i = 0; i < 8; ++i) UNROLL for (int v = 0; v < V; ++v)            \
+    for (int c = 0; c < DH; c += SIDE) {                                                 \
+        fvec acc[SIDE][V];                                                               \
+        UNROLL for (int i = 0; i < SIDE; ++i) UNROLL for (int v = 0; v < V; ++v)         \
             acc[i][v] = o[c + i][g + v] * shrink[v];                                     \
         for (int t = 0; t < tiled; ++t) {                                                \
             fvec sv[V];                                                                  \
             UNROLL for (int v = 0; v < V; ++v) sv[v] = s[t][v];                          \
-            UNROLL for (int i = 0; i < 8; ++i) {                                         \
-                const fvec vv = (fvec)(((const float *)near_v)[t * WIDE + c + i]);                        \
+            UNROLL for (int i = 0; i < SIDE; ++i) {                                      \
+                const fvec vv = (fvec)(((const float *)near_v)[t * WIDE + c + i]);       \
                 UNROLL for (int v = 0; v < V; ++v) acc[i][v] = fma(sv[v], vv, acc[i][v]); \
             }                                                                            \
         }                                                                                \
-        UNROLL for (int i = 0; i < 8; ++i) UNROLL for (int v = 0; v < V; ++v)            \
+        UNROLL for (int i = 0; i < SIDE; ++i) UNROLL for (int v = 0; v < V; ++v)         \
             o[c + i][g + v] = acc[i][v];                                                 \
     }
 

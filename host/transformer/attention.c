@@ -4,6 +4,7 @@
 #include "host/transformer/blocks.h"
 
 #include "base/alloc.h"
+#include "base/cpu.h"
 #include "base/error.h"
 #include "cl/transformer/shared.clh"
 #include "cl_embedded.h"
@@ -109,6 +110,11 @@ clv_attention_tile clv_attention_tile_of(const clv_device *device, const clv_att
     return t;
 }
 
+size_t clv_attention_lanes(const clv_block_form *form)
+{
+    return form->lanes > 1 && clv_cpu_has_avx2_alone() ? 8 : form->lanes;
+}
+
 /* Returns the launch with vectors of queries, or with one query per work-item. */
 static clv_launch launch_of(const clv_block_form *f, const clv_attention_call *a)
 {
@@ -117,7 +123,7 @@ static clv_launch launch_of(const clv_block_form *f, const clv_attention_call *a
             .size = sizeof(clv_launch),
             .source = &clv_cl_transformer_attention_rows,
             .kernel = "clv_attention_rows",
-            .defines = { { "LANES", (long)f->lanes },
+            .defines = { { "LANES", (long)clv_attention_lanes(f) },
                          { "QUERIES", (long)f->queries },
                          { "DH", (long)a->width },
                          { "TILE", a->width > NARROW ? 16 : 32 },

@@ -95,6 +95,10 @@ clv_status clv_attention_enqueue(clv_queue *queue, const clv_attention_call *cal
  * another order than the other kernels: their results differ by at most 3e-6 of the largest |v|. */
 size_t clv_attention_parts(const clv_device *device, const clv_attention_call *call);
 
+/* Returns the lanes of attention's vectors: 8 on processors that have only sixteen registers of 8 floats, where sums in
+ * vectors of 16 would go through memory. The result does not depend on it. */
+size_t clv_attention_lanes(const clv_block_form *form);
+
 /* The sizes of the tiles of queries and keys for a device: see cl/transformer/tiles.clh. */
 typedef struct clv_attention_tile {
     bool fits; /* the tiles respect the device's limits and 32-bit offsets */

@@ -43,12 +43,16 @@ size_t clv_encode_result(const clv_encode_plan *plan, size_t first, size_t count
     return count * c->width * CLV_MAX(c->joined_count, (size_t)1);
 }
 
-/* Returns the end of the batch that begins with text `first`; a batch has at least one text. */
+/* Returns the end of the batch that begins with text `first`; a batch has at least one text. The batches of a chunk are
+ * about equally long, because a short one does not use the device well. */
 static size_t batch_end(const clv_encode_plan *plan, size_t first, size_t end)
 {
     const size_t most = plan->encoder->batch_tokens, from = plan->offsets[first];
+    const size_t left = plan->offsets[end] - from, batches = (left + most - 1) / most;
+    const size_t share = batches ? (left + batches - 1) / batches : 0;
     size_t last = first + 1;
-    while (last < end && plan->offsets[last + 1] - from <= most)
+    while (last < end && plan->offsets[last] - from < share &&
+           plan->offsets[last + 1] - from <= most)
         ++last;
     return last;
 }

@@ -293,6 +293,7 @@ KERNELS = [
      "transformer"),
     ("transformer/attention_rows.cl", "o[c + i][g + v] * shrink[v]", "o[c + i][g + v]", "transformer"),
     ("transformer/attention_rows.cl", "to[c / LANES * 8 + i] = x[i]", "to[i] = x[i]", "transformer"),
+    ("transformer/attention_rows.cl", "t / 8 * 8 * WIDE + t % 8", "t % 8", "transformer"),
     ("transformer/attention_rows.cl", "h / group * k_head", "h * k_head", "transformer"),
     ("transformer/attention_rows.cl", "j + tiled > keys ||", "j > keys ||", "transformer"),
     ("transformer/attention_rows.cl", "x < -87.33654f", "x < -8.0f", "transformer"),

@@ -68,7 +68,10 @@ static clv_status by_rows(clv_queue *queue, const clv_block_form *f, const clv_a
 {
     const clv_attention_call *a = &b->there;
     const clv_heads *const arrays[] = { &a->q, &a->k, &a->v, &a->o, &b->g, &b->dq, &b->dk, &b->dv };
-    clv_launch launch = describe(f, a);
+    clv_block_form own = *f;
+    own.lanes = clv_attention_lanes(f);
+    own.tile = CLV_MIN(f->tile, own.lanes);
+    clv_launch launch = describe(&own, a);
     launch.source = &clv_cl_transformer_attention_back_rows;
     launch.kernel = "clv_attention_back_rows";
     launch.global[0] = a->block_count;
