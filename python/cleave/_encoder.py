@@ -22,6 +22,7 @@ from ._library import InThisProcess, check, lib, take_word
 from ._probe import choice
 from ._quantize import PRECISIONS, quantize_embeddings
 from ._report import Report, report_handle
+from ._similarity import similarity, similarity_pairwise, tensor_maker
 from ._watch import Progress, Watch
 from .errors import ArgumentError, ArgumentTypeError
 
@@ -302,23 +303,23 @@ class Encoder(Encoding):
                batch_size: int = 32, show_progress_bar: bool | None = None,
                output_value: str = "sentence_embedding", precision: str = "float32",
                convert_to_numpy: bool = True, convert_to_tensor: bool = False, device: Any = None,
-               normalize_embeddings: bool = False, truncate_dim: int | None = None) -> NDArray[Any]:
+               normalize_embeddings: bool = False, truncate_dim: int | None = None) -> Any:
         """Does the same as embed(), with the arguments of SentenceTransformer.encode.
 
         `batch_size` is accepted but has no effect, because texts of equal length share a batch of `batch_tokens`.
-        Arguments that would make the result differ from that of sentence-transformers are refused: tensors, token
-        embeddings, devices (give a context to Encoder). `truncate_dim` keeps the first numbers of each vector,
+        Arguments that would make the result differ from that of sentence-transformers are refused: token embeddings
+        and devices (give a context to Encoder). `truncate_dim` keeps the first numbers of each vector,
         `normalize_embeddings` then makes its length 1, and `precision` then converts it to fewer bits, as
-        quantize_embeddings() does.
+        quantize_embeddings() does. `convert_to_tensor` gives a tensor of PyTorch in the host's memory, and is refused
+        where PyTorch is not installed.
         """
         whole("encode: batch_size", batch_size, 1, 1 << 31)
-        for name, value, taken in (("convert_to_tensor", convert_to_tensor, False),
-                                   ("convert_to_numpy", convert_to_numpy, True),
+        tensor = tensor_maker("encode") if convert_to_tensor else None
+        for name, value, taken in (("convert_to_numpy", convert_to_numpy or convert_to_tensor, True),
                                    ("output_value", output_value, "sentence_embedding"),
                                    ("device", device, None)):
             if value != taken:
-                advice = {"convert_to_tensor": "; torch.from_numpy(...) makes a tensor of the result",
-                          "device": "; Encoder(context=...) chooses devices"}.get(name, "")
+                advice = {"device": "; Encoder(context=...) chooses devices"}.get(name, "")
                 raise ArgumentError(f"encode: {name} is {value!r}, but only {taken!r} is supported{advice}")
         choice("encode: precision", precision, PRECISIONS)
         out = self.embed(sentences, prompt_name=prompt_name, prompt=prompt, progress=bool(show_progress_bar))
@@ -326,10 +327,11 @@ class Encoder(Encoding):
             out = np.ascontiguousarray(out[..., :whole("encode: truncate_dim", truncate_dim, 1, self.width)])
         if normalize_embeddings:
             out = out / np.maximum(np.linalg.norm(out, axis=-1, keepdims=True), np.float32(1e-12))
-        return out if precision == "float32" else quantize_embeddings(out, precision)
+        out = out if precision == "float32" else quantize_embeddings(out, precision)
+        return tensor(np.ascontiguousarray(out)) if tensor else out
 
     def _encode_as(self, names: tuple[str, ...], sentences: Sequence[str] | str,
-                   named: dict[str, Any]) -> NDArray[np.float32]:
+                   named: dict[str, Any]) -> Any:
         if named.get("prompt") is None and named.get("prompt_name") is None:
             found = ctypes.c_char_p()
             for name in names:
@@ -340,33 +342,16 @@ class Encoder(Encoding):
                     break
         return self.encode(sentences, **named)
 
-    def encode_query(self, sentences: Sequence[str] | str, **named: Any) -> NDArray[np.float32]:
+    def encode_query(self, sentences: Sequence[str] | str, **named: Any) -> Any:
         """Does the same as encode() with the model's prompt "query" if there is one, as in SentenceTransformer."""
         return self._encode_as(("query",), sentences, named)
 
-    def encode_document(self, sentences: Sequence[str] | str, **named: Any) -> NDArray[np.float32]:
+    def encode_document(self, sentences: Sequence[str] | str, **named: Any) -> Any:
         """Does the same as encode() with the first prompt of "document", "passage" and "corpus" that the model has."""
         return self._encode_as(("document", "passage", "corpus"), sentences, named)
 
-    @staticmethod
-    def similarity_pairwise(embeddings1: Any, embeddings2: Any) -> NDArray[np.float32]:
-        """Returns the cosines of the vectors at the same place in two lists of vectors, [n]."""
-        a, b = (np.atleast_2d(np.asarray(e, np.float32)) for e in (embeddings1, embeddings2))
-        if a.ndim != 2 or a.shape != b.shape:
-            raise ArgumentError(f"similarity_pairwise: got vectors of shapes {a.shape} and {b.shape}, but both must "
-                                "be [n, width]")
-        a, b = (e / np.maximum(np.linalg.norm(e, axis=1, keepdims=True), np.float32(1e-12)) for e in (a, b))
-        return np.asarray((a * b).sum(1), np.float32)
-
-    @staticmethod
-    def similarity(embeddings1: Any, embeddings2: Any) -> NDArray[np.float32]:
-        """Returns the cosines of all pairs of two lists of vectors, [n, m], as SentenceTransformer.similarity does."""
-        pair = [np.atleast_2d(np.asarray(e, np.float32)) for e in (embeddings1, embeddings2)]
-        if any(e.ndim != 2 for e in pair) or pair[0].shape[1] != pair[1].shape[1]:
-            raise ArgumentError(f"similarity: got vectors of shapes {pair[0].shape} and {pair[1].shape}, but [n, "
-                                "width] and [m, width] are expected")
-        a, b = (e / np.maximum(np.linalg.norm(e, axis=1, keepdims=True), np.float32(1e-12)) for e in pair)
-        return np.asarray(a @ b.T, np.float32)
+    similarity = staticmethod(similarity)
+    similarity_pairwise = staticmethod(similarity_pairwise)
 
 
 def embed(folder: str | os.PathLike[str], texts: Sequence[str] | str, *, report: Report | None = None,

@@ -2,6 +2,8 @@
 """Tests the examples of sentence-transformers' documentation that run, according to docs/texts.md, with cleave.Encoder
 in place of SentenceTransformer: they run, and their results equal those of NumPy."""
 import json
+import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -59,6 +61,27 @@ def test_similarity(model):
         model.similarity_pairwise(embeddings, embeddings[:2])
 
 
+def test_tensors(model, monkeypatch):
+    class Tensor:  # stands for PyTorch's, which the tests need not have
+        def __init__(self, values):
+            self.values = values
+
+        def __array__(self, dtype=None, copy=None):
+            return np.asarray(self.values, dtype)
+
+    monkeypatch.setitem(sys.modules, "torch", None)  # as if it were not installed
+    with pytest.raises(cleave.ArgumentError, match="needs PyTorch"):
+        model.encode(SENTENCES, convert_to_tensor=True)
+    monkeypatch.setitem(sys.modules, "torch", SimpleNamespace(from_numpy=Tensor, Tensor=Tensor))
+    embeddings, plain = model.encode(SENTENCES, convert_to_tensor=True, convert_to_numpy=False), model.encode(SENTENCES)
+    assert type(embeddings) is Tensor and type(model.encode_query("red", convert_to_tensor=True)) is Tensor
+    np.testing.assert_array_equal(embeddings, plain)
+    for found, wanted in ((model.similarity(embeddings, plain), model.similarity(plain, embeddings)),
+                          (model.similarity_pairwise(embeddings, plain), model.similarity_pairwise(plain, plain))):
+        assert type(found) is Tensor and type(wanted) is np.ndarray
+        np.testing.assert_array_equal(found, wanted)
+
+
 def test_semantic_search(model, reference):
     corpus, queries = model.encode(SENTENCES), model.encode(["an apple", "stones"])
     hits = cleave.semantic_search(queries, corpus, top_k=2, context=reference)
@@ -90,8 +113,7 @@ def test_precisions(model):
 
 
 def test_what_docs_say_is_refused(model, tmp_path):
-    for named in ({"convert_to_tensor": True}, {"device": "cpu"},
-                  {"output_value": "token_embeddings"}):
+    for named in ({"device": "cpu"}, {"output_value": "token_embeddings"}):
         with pytest.raises(cleave.ArgumentError, match="is supported"):
             model.encode(SENTENCES, **named)
     with pytest.raises(cleave.Error, match="hf download sentence-transformers/all-MiniLM-L6-v2"):

@@ -137,7 +137,6 @@ def test_arguments_of_sentence_transformers(folder, reference, tmp_path):
         cosines = encoder.similarity(wanted, short.repeat(4, 1)[:, :WIDTH])
         assert cosines.shape == (2, 2) and abs(encoder.similarity(wanted, wanted)[0, 0] - 1) < 1e-6
         for named, why in (({"prompt_name": "passage"}, "no prompt 'passage'"),
-                           ({"convert_to_tensor": True}, "torch.from_numpy"),
                            ({"precision": "int4"}, "precision is 'int4'"), ({"device": "cuda"}, "Encoder\\(context"),
                            ({"prompt": "a", "prompt_name": "none"}, "cannot be used together"),
                            ({"truncate_dim": 99}, "truncate_dim")):
