@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""SPEC item 2: files in and out."""
+"""Files in and out."""
 import csv
 import io
 import json

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""SPEC items 1 and 4: folders as people have them, and families, by the programs in bench/peers."""
+"""Folders as people have them, and families, by the programs in bench/peers."""
 import os
 import re
 import subprocess
