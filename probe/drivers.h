@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Decides which OpenCL drivers may be loaded into this process. Each driver is enumerated and checked once in helper
- * processes, and the result is recorded until something changes. */
+ * processes, and the result is recorded until anything changes on which the driver's behaviour depends. */
 #ifndef CLEAVE_PROBE_DRIVERS_H
 #define CLEAVE_PROBE_DRIVERS_H
 

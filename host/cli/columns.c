@@ -149,7 +149,8 @@ clv_status cli_find_columns(clv_csv_table *table, const char *path, const char *
                                   clv_csv_name(table, column[role]), roles[other], roles[role]);
     if (!status && told.length && !quiet)
         cli_say(stderr,
-                "columns recognised by their names: %s (--columns ROLE=NAME,... chooses others)\n",
+                "columns recognised by their names: %s (--columns ROLE=NAME,... chooses other "
+                "columns)\n",
                 clv_text_get(&told));
     clv_text_clear(&told);
     return status;

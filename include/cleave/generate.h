@@ -128,7 +128,8 @@ CLV_API clv_status clv_sequence_create(clv_language *language, clv_sequence **ou
 CLV_API void clv_sequence_free(clv_sequence *sequence); /**< accepts NULL */
 /** Returns the tokens that were fed so far, borrowed from the sequence; `count` may be NULL. */
 CLV_API const int32_t *clv_sequence_tokens(const clv_sequence *sequence, size_t *count);
-/** Keeps the first `count` tokens and forgets the rest. Returns CLV_E_ARGUMENT if the text has fewer tokens. */
+/** Keeps the first `count` tokens and forgets the tokens after them. Returns CLV_E_ARGUMENT if the text has fewer
+ *  tokens. */
 CLV_API clv_status clv_sequence_rewind(clv_sequence *sequence, size_t count);
 
 /**

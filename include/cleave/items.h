@@ -62,9 +62,9 @@ typedef struct clv_items {
 } clv_items;
 
 /**
- * Runs a kernel over items. Each launch gets one chunk of the items as if there were no others: the chunk's first item
- * is at element 0 of every input and output. An item's result must not depend on its chunk; then the result does not
- * depend on the devices either.
+ * Runs a kernel over items. Each launch gets one chunk of the items as if there were no other items: the chunk's first
+ * item is at element 0 of every input and output. An item's result must not depend on its chunk; then the result does
+ * not depend on the devices either.
  *
  * A work-group holds several items only if their number divides the number of items in the chunk, or if COUNT is among
  * the arguments. In the second case the last group may reach beyond the chunk, so the kernel must begin with

@@ -36,9 +36,9 @@ typedef int clv_progress(const char *job, size_t done, size_t total, void *user)
  * A job: plain data and five functions, none of which depends on how many devices there are.
  *
  * A range is [first, first + count). `user` is your own pointer: the threads of all devices call your functions with
- * it at the same time, so only commit may write through it. You must set `enqueue` and `commit`; the rest may be 0 or
- * NULL. If enqueue fails for a range, another device or `reference` computes that range. If none of them can, or if
- * commit fails, the job ends with that status.
+ * it at the same time, so only commit may write through it. You must set `size`, `enqueue` and `commit`; all other
+ * fields may be 0 or NULL. If enqueue fails for a range, another device or `reference` computes that range. If none of
+ * them can, or if commit fails, the job ends with that status.
  *
  *     clv_status enqueue(clv_slot *slot, size_t first, size_t count, void *user)
  *     {

@@ -34,9 +34,9 @@ typedef enum clv_schedule {
 /** Options of clv_context_create. A zero field takes the value of its environment variable, if there is one, else the
  *  default. */
 typedef struct clv_context_options {
-    size_t size;           /**< sizeof(clv_context_options) */
-    clv_mode mode;         /**< AUTO: $CLEAVE_MODE, else the probe decides; others are binding */
-    const char *devices;   /**< "gpu,!name~Iris", "0", "P:D", ...; NULL: $CLEAVE_DEVICE */
+    size_t size;         /**< sizeof(clv_context_options) */
+    clv_mode mode;       /**< AUTO: $CLEAVE_MODE, else the probe decides; other modes are binding */
+    const char *devices; /**< "gpu,!name~Iris", "0", "P:D", ...; NULL: $CLEAVE_DEVICE */
     uint64_t memory_bytes; /**< budget on each device; 0: $CLEAVE_MEM_LIMIT, else memory_fraction */
     double memory_fraction; /**< share of a device's memory, in (0,1]; 0: 0.85 (GPU), 0.5 (CPU) */
     clv_schedule schedule;  /**< how jobs are divided; ADAPTIVE: $CLEAVE_SCHED may choose another */

@@ -42,7 +42,7 @@ typedef enum clv_token_type {
     CLV_TOKEN_NONE = 0,    /**< there is no such id */
     CLV_TOKEN_NORMAL = 1,  /**< a piece of text */
     CLV_TOKEN_UNKNOWN = 2, /**< stands for text that no piece covers */
-    CLV_TOKEN_CONTROL = 3, /**< marks the start or end of something; has no text */
+    CLV_TOKEN_CONTROL = 3, /**< marks the start or end of a text or a message; has no text */
     CLV_TOKEN_USER = 4,    /**< added to the vocabulary; matched in any text before it is split */
     CLV_TOKEN_UNUSED = 5,  /**< never produced */
     CLV_TOKEN_BYTE = 6,    /**< one byte of a character that is not a piece */

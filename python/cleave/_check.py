@@ -26,7 +26,8 @@ def given(value: Any) -> str:
 
 
 def bound(number: int) -> str:
-    """Returns a bound as text; from 2^31 on, a power of two or one less is written as one: 2^32 - 1."""
+    """Returns a bound as text. From 2^31 on, powers of two and the numbers just below them are written as "2^n" and
+    "2^n - 1"."""
     for near, text_of in ((abs(number), "2^{}"), (abs(number) + 1, "2^{} - 1")):
         if near >= 1 << 31 and near & (near - 1) == 0:
             return "-" * (number < 0) + text_of.format(near.bit_length() - 1)

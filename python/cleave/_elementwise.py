@@ -45,7 +45,7 @@ def types_of(op: int, *dtypes: np.dtype[Any]) -> tuple[np.dtype[Any], np.dtype[A
 
 
 def operand_dtypes(name: str, given: Sequence[Any]) -> list[np.dtype[Any]]:
-    """Returns the types in which operands are read: Python numbers take the type of the arrays among them."""
+    """Returns the types in which operands are read: Python numbers take the type of the arrays among the operands."""
     arrays = [one.dtype for one in given[name == "where":] if not is_number(one)]
     dtype = functools.reduce(lambda a, b: types_of(OPS["add"], a, b)[0] if a != b else a, arrays) if arrays else None
     found = []

@@ -93,7 +93,7 @@ def permute_dims(a: Array, axes: Sequence[int]) -> Array:
 
 
 def moveaxis(a: Array, source: Any, destination: Any) -> Array:
-    """Returns a view with axes moved to other positions; the rest keep their order."""
+    """Returns a view with axes moved to other positions; the other axes keep their order."""
     from_, to = axes_of("moveaxis", source, a.ndim), axes_of("moveaxis", destination, a.ndim)
     if len(from_) != len(to):
         raise ShapeError(f"moveaxis: got {len(from_)} axes, but {len(to)} places")

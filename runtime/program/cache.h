@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Keeps program binaries on disk. Damaged or foreign entries are never handed to a driver: drivers crash on some
- * damaged binaries and run others. */
+ * damaged binaries and run other damaged ones. */
 #ifndef CLEAVE_RUNTIME_PROGRAM_CACHE_H
 #define CLEAVE_RUNTIME_PROGRAM_CACHE_H
 

@@ -111,10 +111,11 @@ void blobs_stage_tell(const blobs_stage *s, FILE *news)
             "and %.2f along x%s\n",
             last->y, last->x, s->args->subtract_drift ? ", subtracted" : "");
     if (s->lost)
-        cli_warn(cli_running(),
-                 "%zu of %zu frames have nothing in common with the others: for them the drift of "
-                 "the frame before is used",
-                 s->lost, s->count);
+        cli_warn(
+            cli_running(),
+            "%zu of %zu frames have nothing in common with the frames before them: for these, the "
+            "drift of the frame before is used",
+            s->lost, s->count);
 }
 
 void blobs_stage_note(const blobs_stage *s, clv_report *report)

@@ -135,7 +135,7 @@ static int drop_frames(const paco_args *a, const char *cube, paco_inputs *in)
     if (kept < 2)
         return cli_error(cli_running(), CLI_FAILED,
                          "%s: only %zu of %zu frames can be used, but statistics over time need at "
-                         "least 2; the others are mostly NaN or very different from the rest "
+                         "least 2; the other frames are mostly NaN, or very different from these "
                          "(--reject-frames none keeps them)",
                          cube, kept, in->frames);
     if (!a->common.quiet)

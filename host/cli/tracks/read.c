@@ -78,7 +78,7 @@ static bool find_physical(source *s)
     if (!a->quiet)
         cli_say(stderr,
                 "positions in %s, from the columns y_%s and x_%s (--columns y=NAME,x=NAME chooses "
-                "others)\n",
+                "other columns)\n",
                 unit, unit, unit);
     return true;
 }

@@ -42,7 +42,8 @@ static clv_status find_drift(tracks_found *f)
         return clv_fail(
             CLV_E_ARGUMENT,
             "the frames go from %lld to %lld, but with %zu spots a drift can be measured over at "
-            "most %llu frames; leave out the spots whose frame numbers are far from the others",
+            "most %llu frames; leave out the spots whose frame numbers are far from the other "
+            "numbers",
             (long long)f->first, (long long)f->last, clv_tracks_spots(f->tracks, NULL, NULL, NULL),
             (unsigned long long)most_frames(f));
     }

@@ -67,8 +67,9 @@ static clv_status read_columns(const char *path, int number, const table *t,
         const size_t n = cells[role].shape[0];
         if (!c->count) c->count = n;
         if (n != c->count)
-            return clv_fail(CLV_E_FORMAT, "%s: column %s has %zu values, but the others have %zu",
-                            path, t->name[role], n, c->count);
+            return clv_fail(CLV_E_FORMAT,
+                            "%s: column %s has %zu values, but the other columns have %zu", path,
+                            t->name[role], n, c->count);
         c->value[role] = cells[role].data;
     }
     return CLV_OK;
