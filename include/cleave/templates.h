@@ -22,7 +22,7 @@ typedef struct clv_template_arm {
     double step;        /**< step of the templates' grid, in the middle between first and last */
     /** Standard deviation of the Gaussian that is the templates' resolution; 0: given by resolving_power. */
     double sigma;
-    double resolving_power; /**< wavelength / FWHM of that Gaussian; 0: given by sigma */
+    double resolving_power; /**< wavelength / FWHM of the Gaussian; 0: sigma is given */
     double margin_kms;      /**< how far templates reach beyond first and last; 0: 1000 */
     /** true: keep the slope of the spectra. false: divide them by a straight line in ln flux through the medians of
      *  both halves. */
