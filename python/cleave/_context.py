@@ -222,7 +222,7 @@ class Context(InThisProcess):
             return self._handle
 
     def release(self) -> None:
-        """Ends one use of the library's pointer, which acquire() began. The end of the last use frees a closed context."""
+        """Ends one use of the library's pointer, which acquire() began; the last such call frees a closed context."""
         with self._lock:
             self._users -= 1
             last = self._closed and not self._users
