@@ -177,7 +177,7 @@ def test_what_is_refused_leaves_nothing(folder, reference, tmp_path):
         ((folder, TEXTS, LABELS, output), {"epochs": 1.5}, "epochs is 1.5, but it must be an integer"),
         ((folder, TEXTS, LABELS, output), {"clip": -2.0}, "clip is -2"),
         ((folder, FRUIT, ROCKS, output), {"task": "pairs", "freeze": 1},
-         "all 1 layers are frozen, .* nothing to train"),
+         "all 1 layers of the model are frozen, .* nothing to train"),
         ((folder, TEXTS, LABELS, output), {"resume": True}, "there is no"),
     ]
     for arguments, options, why in cases:

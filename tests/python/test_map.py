@@ -199,7 +199,7 @@ def test_wrong_use_says_what_is_wrong(device_context):
         ((SCALE, x, np.complex64(1), cleave.Out()), {}, "complex64 cannot be a kernel argument"),
         ((SCALE, x, "text", cleave.Out()), {}, "an array of numbers is expected"),
         ((SCALE, x, cleave.Out()), {"local": (64,)}, "must include COUNT"),
-        ((SCALE, x, cleave.Out()), {"local": (1, 1)}, "one positive extent"),
+        ((SCALE, x, cleave.Out()), {"local": (1, 1)}, "a positive extent for each dimension"),
         ((SCALE, x, cleave.Out()), {"grid": (10,), "local": (4, 1)}, "not a multiple"),
         ((SCALE, x, cleave.Out()), {"grid": (1, 1, 1)}, "at most two"),
         (("text", x), {}, "a cleave.Kernel is expected"),
