@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cosines of vectors in the host's memory, with the arguments and results of sentence-transformers' methods, and
-tensors of PyTorch for callers who ask for them or give them."""
+"""Computes cosines of vectors in the host's memory. Arguments and results are those of sentence-transformers' methods;
+callers who give tensors of PyTorch, or ask for them, get tensors."""
 import importlib
 import sys
 from typing import Any, Callable
