@@ -151,6 +151,7 @@ CLV_API clv_status clv_device_utilisation(clv_device *device, double *percent);
 typedef enum clv_buffer_kind {
     CLV_BUFFER_DEVICE,  /**< fastest for kernels */
     CLV_BUFFER_STAGING, /**< host memory that the device copies from and to quickly */
+    CLV_BUFFER_SHARED,  /**< host memory that arrays use in turns with a device that shares it */
 } clv_buffer_kind;
 
 /** Takes a buffer from the device's pool; its contents are undefined. CLV_E_DEVICE_MEMORY beyond budget or limit. */

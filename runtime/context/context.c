@@ -132,6 +132,7 @@ clv_status clv_context_create(const clv_context_options *given, clv_context **ou
     clv_context *context = clv_zalloc(1, sizeof *context);
     if (!context) return clv_fail(CLV_E_MEMORY, "not enough memory for a context");
     context->born = clv_fork_generation();
+    atomic_init(&context->holds, 1);
     clv_mutex_init(&context->job_lock);
     clv_mutex_init(&context->array_lock);
     clv_mutex_init(&context->shelf_lock);

@@ -76,11 +76,17 @@ static void free_what_came_back(void)
     }
 }
 
+void clv_context_hold(clv_context *context)
+{
+    atomic_fetch_add(&context->holds, 1);
+}
+
 void clv_context_free(clv_context *context)
 {
     static const double patience = 10; /* seconds to wait for commands that still run */
     if (context && clv_is_forked(context->born))
         return; /* threads and locks belong to the parent process: free nothing */
+    if (context && atomic_fetch_sub(&context->holds, 1) > 1) return;
     free_what_came_back();
     if (!context) return;
     if (context->trace && *context->trace_path &&

@@ -18,6 +18,7 @@
 
 static _Atomic uint64_t last_serial;
 
+enum { LEAST_TURNED = 64 << 10 }; /* mapping a smaller buffer costs more than a new one */
 enum { SMALLEST = 256, KEEP_LIMIT_SHARE = 4 }; /* buffers above 1/4 of the budget are not kept */
 static const uint64_t most_staging = (uint64_t)1
                                      << 30; /* most host memory kept for reuse, in bytes */
@@ -64,19 +65,31 @@ static size_t size_class(size_t bytes)
     return clv_round_up(bytes, step);
 }
 
+/* Returns the queue that maps buffers and ends their mappings, or NULL if the driver makes none. */
+static cl_command_queue maps_of(clv_device *device, cl_int *code)
+{
+    clv_pool *pool = device->pool;
+    *code = CL_SUCCESS;
+    if (!pool->maps) pool->maps = clCreateCommandQueue(device->cl, device->id, 0, code);
+    return pool->maps;
+}
+
 /* Frees everything that belongs to a buffer except its record. */
 static void hollow(clv_buffer *buffer)
 {
-    if (buffer->mapped) {
+    cl_int code;
+    cl_command_queue maps = buffer->mem && buffer->mapped ? maps_of(buffer->device, &code) : NULL;
+    if (maps) {
         cl_event done = NULL;
-        if (clEnqueueUnmapMemObject(buffer->device->pool->maps, buffer->mem, buffer->mapped, 0,
-                                    NULL, &done) == CL_SUCCESS) {
+        if (clEnqueueUnmapMemObject(maps, buffer->mem, buffer->mapped, 0, NULL, &done) ==
+            CL_SUCCESS) {
             clWaitForEvents(1, &done);
             clReleaseEvent(done);
         }
     }
     clv_buffer_unused(buffer);
     if (buffer->mem) clReleaseMemObject(buffer->mem); /* drivers wait for commands that use it */
+    clv_free(buffer->memory);
 }
 
 static void release(clv_buffer *buffer)
@@ -180,12 +193,10 @@ static clv_status map_staging(clv_buffer *buffer)
     clv_device *device = buffer->device;
     cl_int code;
     cl_event done = NULL;
-    clv_pool *pool = device->pool;
-    if (!pool->maps) pool->maps = clCreateCommandQueue(device->cl, device->id, 0, &code);
-    if (!pool->maps) return clv_cl_fail(device, "clCreateCommandQueue", NULL, code);
-    buffer->mapped =
-        clEnqueueMapBuffer(pool->maps, buffer->mem, CL_FALSE, CL_MAP_READ | CL_MAP_WRITE, 0,
-                           buffer->capacity, 0, NULL, &done, &code);
+    cl_command_queue maps = maps_of(device, &code);
+    if (!maps) return clv_cl_fail(device, "clCreateCommandQueue", NULL, code);
+    buffer->mapped = clEnqueueMapBuffer(maps, buffer->mem, CL_FALSE, CL_MAP_READ | CL_MAP_WRITE, 0,
+                                        buffer->capacity, 0, NULL, &done, &code);
     if (code == CL_SUCCESS) code = clWaitForEvents(1, &done);
     if (done) clReleaseEvent(done);
     return code == CL_SUCCESS ? CLV_OK : clv_cl_fail(device, "clEnqueueMapBuffer", NULL, code);
@@ -193,6 +204,14 @@ static clv_status map_staging(clv_buffer *buffer)
 
 static clv_status allocate(clv_device *device, clv_buffer *buffer)
 {
+    if (buffer->kind == CLV_BUFFER_SHARED) {
+        buffer->memory = buffer->mapped = clv_alloc_pages(buffer->capacity);
+        buffer->serial = ++last_serial;
+        ++device->pool->stats.raw_allocations;
+        return buffer->memory ? CLV_OK
+                              : clv_fail(CLV_E_MEMORY, "%s: not enough host memory for a buffer",
+                                         device->label);
+    }
     const cl_mem_flags flags =
         CL_MEM_READ_WRITE | (buffer->kind == CLV_BUFFER_STAGING ? CL_MEM_ALLOC_HOST_PTR : 0);
     cl_int code;
@@ -205,6 +224,15 @@ static clv_status allocate(clv_device *device, clv_buffer *buffer)
                            code);
     }
     return buffer->kind == CLV_BUFFER_STAGING ? map_staging(buffer) : CLV_OK;
+}
+
+/* Gives the host a cached buffer of the device, which stays mapped until it is lent. */
+static clv_status turn_shared(clv_buffer *buffer)
+{
+    const clv_status status = map_staging(buffer);
+    buffer->kind = CLV_BUFFER_SHARED;
+    if (status) release(buffer);
+    return status;
 }
 
 static clv_status no_room(const clv_device *device, size_t capacity)
@@ -236,6 +264,9 @@ static clv_status create(clv_device *device, size_t capacity, clv_buffer_kind ki
     clv_pool *pool = device->pool;
     *out = take_cached(pool, capacity, kind);
     if (*out) return CLV_OK;
+    if (kind == CLV_BUFFER_SHARED && capacity >= LEAST_TURNED)
+        *out = take_cached(pool, capacity, CLV_BUFFER_DEVICE);
+    if (*out) return turn_shared(*out);
     const size_t own = weight(device, kind, capacity);
     if (own) trim(device, own);
     if (capacity > pool->max_alloc || pool->stats.used_bytes + own > device->budget)

@@ -34,8 +34,10 @@ struct clv_buffer {
     size_t bytes;    /* as requested */
     size_t capacity; /* as allocated */
     clv_buffer_kind kind;
-    bool pooled;                   /* false: wraps the caller's memory */
-    void *mapped;                  /* STAGING: its address on the host */
+    bool pooled; /* false: wraps the caller's memory */
+    void *
+        memory; /* SHARED: its memory, which the driver gets at the first lend; NULL: the driver's */
+    void *mapped;                  /* its address while the host may use it: STAGING, SHARED */
     clv_use uses[CLV_BUFFER_USES]; /* guarded by the device's `use_lock` */
     bool shared; /* more queues used it than `uses` can hold: `uses` is incomplete */
 };
@@ -52,6 +54,11 @@ clv_status clv_pool_take(clv_device *device, size_t bytes, clv_buffer_kind kind,
 void clv_pool_clear(clv_device *device);
 /* Frees a buffer as clv_buffer_free does, but gives its memory back to the driver. Accepts NULL. */
 void clv_buffer_discard(clv_buffer *buffer);
+
+/* A SHARED buffer belongs to the host until clv_buffer_lend gives it to the queue's device; clv_buffer_reclaim waits
+ * for the queue and takes it back. Nothing is copied. Neither does anything if that side has the buffer already. */
+clv_status clv_buffer_lend(clv_queue *queue, clv_buffer *buffer);
+clv_status clv_buffer_reclaim(clv_queue *queue, clv_buffer *buffer);
 
 /* Notes a command as the latest user of the buffer and retains `event`. Queues of several threads may use a
  * buffer at once. */

@@ -206,3 +206,31 @@ clv_status clv_unmap_enqueue(clv_queue *queue, clv_buffer *buffer, void *host)
     return noted(queue, "clEnqueueUnmapMemObject", code, event, CLV_COMMAND_OTHER, "unmap", buffer,
                  0, NULL);
 }
+
+/* ---- memory that host and device use in turns --------------------------------------------------- */
+
+clv_status clv_buffer_lend(clv_queue *queue, clv_buffer *buffer)
+{
+    cl_int code = CL_SUCCESS;
+    if (!buffer->mapped || queue->rehearsing) return CLV_OK;
+    if (buffer->mem) {
+        CLV_TRY(clv_unmap_enqueue(queue, buffer, buffer->mapped));
+    } else {
+        buffer->mem = clCreateBuffer(queue->device->cl, CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR,
+                                     buffer->capacity, buffer->memory, &code);
+        if (code != CL_SUCCESS)
+            return clv_cl_fail(queue->device, "clCreateBuffer", "shared memory", code);
+    }
+    buffer->mapped = NULL;
+    return CLV_OK;
+}
+
+clv_status clv_buffer_reclaim(clv_queue *queue, clv_buffer *buffer)
+{
+    void *host = NULL;
+    if (buffer->mapped) return CLV_OK;
+    CLV_TRY(clv_map_enqueue(queue, buffer, true, &host));
+    CLV_TRY(clv_queue_wait(queue)); /* some drivers set the address only then */
+    buffer->mapped = host;
+    return CLV_OK;
+}

@@ -56,6 +56,7 @@ struct clv_context {
     struct clv_offload_table *offload; /* known speeds of host and device; offload/table.h */
     clv_mutex array_lock;              /* guards array_stats */
     clv_array_stats array_stats;       /* host/array/ counts them */
+    atomic_size_t holds;               /* 1 for the caller, 1 for each array's memory */
     struct clv_context *next_left;     /* next context freed while a device hung; context/free.c */
 };
 
