@@ -4,6 +4,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/fork.h"
 #include "host/array/call.h"
 #include "runtime/device/device.h"
 #include "runtime/record/context.h"
@@ -12,6 +13,8 @@
 #include <string.h>
 
 static const double most_bytes = 96e6; /* largest size of a trial, over all operands */
+enum { MOST_AT_ONCE = 1024 };          /* elements: the host takes about 1 us for them */
+static const double host_flops = 2e9;
 
 static clv_status lay_out(clv_apply *a)
 {
@@ -72,7 +75,7 @@ static void describe(clv_apply *a, clv_array_call *c, clv_context *context)
                           .work = { .kind = a->kind,
                                     .amount = elements,
                                     .flops = 2 * elements,
-                                    .host_flops = 2e9,
+                                    .host_flops = host_flops,
                                     .least = 1024,
                                     .most = most_bytes / bytes },
                           .sample = flat ? sample : NULL };
@@ -110,8 +113,36 @@ static clv_status sample(clv_context *context, const clv_call *like, double amou
     return clv_array_sample_end(s, status, out);
 }
 
+/* Returns whether the host is to compute a call so small that describing it would take longer: no operand has to be
+ * fetched, and nobody asked for a side. */
+static bool is_at_once(clv_context *context, const clv_apply *a)
+{
+    size_t bytes = clv_array_bytes(a->out);
+    if (a->out->elements > MOST_AT_ONCE || !clv_storage_is_here(a->out->storage)) return false;
+    for (size_t i = 0; i < a->inputs; ++i) {
+        const clv_array *in = a->array[i];
+        if (!in) continue;
+        bytes += clv_array_bytes(in);
+        if (clv_storage_is_empty(in->storage) || !clv_storage_is_here(in->storage)) return false;
+    }
+    return !why_host(context, a) &&
+           clv_call_at_once(context, clv_op_name(a->op), 2.0 * (double)a->out->elements, host_flops,
+                            (double)bytes);
+}
+
+static clv_status do_at_once(clv_context *context, clv_apply *a)
+{
+    CLV_TRY(clv_fork_check(context->born, clv_op_name(a->op)));
+    CLV_TRY(clv_storage_to_host(a->out->storage, false));
+    CLV_TRY(clv_apply_host(a));
+    clv_storage_written(a->out->storage, false);
+    clv_array_call_count(context, false, false);
+    return CLV_OK;
+}
+
 static clv_status run(clv_context *context, clv_apply *a)
 {
+    if (is_at_once(context, a)) return do_at_once(context, a);
     clv_array_call c = { .count = 0 };
     describe(a, &c, context);
     return clv_array_call_run(context, &c);
@@ -170,9 +201,13 @@ clv_status clv_array_apply(clv_context *context, clv_op op, const clv_operand *o
     CLV_TRY(read_operands(context, &a));
     if (!out->elements) return CLV_OK;
     clv_status status = CLV_OK;
-    for (size_t i = 0; i < count && !status; ++i)
-        if (a.array[i] && clv_array_interferes(out, a.array[i])) status = set_apart(context, &a, i);
-    if (!status) status = lay_out(&a); /* the copies are dense, so the strides have changed */
+    bool moved = false;
+    for (size_t i = 0; i < count && !status; ++i) {
+        const bool apart = a.array[i] && clv_array_interferes(out, a.array[i]);
+        if (apart) status = set_apart(context, &a, i);
+        moved |= apart;
+    }
+    if (!status && moved) status = lay_out(&a); /* the copies are dense: the strides have changed */
     if (!status) status = run(context, &a);
     for (size_t i = 0; i < count; ++i)
         if (a.array[i] != operands[i].array) clv_array_free(a.array[i]);

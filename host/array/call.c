@@ -38,9 +38,10 @@ void clv_array_call_add(clv_array_call *c, clv_array *array, bool input, bool ou
     c->array[c->count++] = array;
 }
 
-/* Returns whether a storage's bytes are on the device, or would be after all planned calls. */
+/* Returns whether a storage's bytes are in the device's own memory, or would be after all planned calls. */
 static bool is_there(const clv_storage *storage)
 {
+    if (clv_storage_is_shared(storage)) return false;
     return clv_storage_is_empty(storage) ? storage->planned == CLV_SIDE_DEVICE : storage->on_device;
 }
 
@@ -129,7 +130,7 @@ const char *clv_array_why_no_fp64(clv_context *context)
 
 /* ---- the call ------------------------------------------------------------------------------------ */
 
-static void count(clv_context *context, bool device, bool fell_back)
+void clv_array_call_count(clv_context *context, bool device, bool fell_back)
 {
     pthread_mutex_lock(&context->array_lock);
     context->array_stats.calls_device += device;
@@ -154,6 +155,6 @@ clv_status clv_array_call_run(clv_context *context, clv_array_call *c)
         else
             clv_storage_written(storage, device);
     }
-    if (!status && !c->call.plan) count(context, device, c->call.fell_back);
+    if (!status && !c->call.plan) clv_array_call_count(context, device, c->call.fell_back);
     return status;
 }

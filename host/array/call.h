@@ -34,6 +34,8 @@ void clv_array_call_close(clv_array_call *call);
 clv_status clv_array_call_run(clv_context *context, clv_array_call *call);
 
 /* Returns log2(n), rounded down. Calls whose sizes lie within one factor of two cost about the same. */
+/* Counts a call in the context's statistics. */
+void clv_array_call_count(clv_context *context, bool device, bool fell_back);
 unsigned clv_call_octave(size_t n);
 
 /* ---- sample.c ------------------------------------------------------------------------------------ */

@@ -227,6 +227,16 @@ bool clv_array_overlap(const clv_array *a, const clv_array *b)
     return a != b && clv_storage_overlap(a->storage, b->storage);
 }
 
+clv_status clv_array_host(clv_array *array, void **host)
+{
+    void *first = NULL;
+    if (!array || !host) return clv_fail(CLV_E_ARGUMENT, "array: the array or the pointer is NULL");
+    *host = NULL;
+    CLV_TRY(clv_storage_expose(array->storage, &first));
+    *host = first ? (char *)first + array->offset * clv_dtype_bytes(array->type) : NULL;
+    return CLV_OK;
+}
+
 /* ---- other shapes -------------------------------------------------------------------------------- */
 
 clv_status clv_array_reshape(clv_array *array, size_t rank, const size_t *shape)

@@ -6,12 +6,13 @@
 #include "base/error.h"
 #include "base/options.h"
 #include "host/array/call.h"
+#include "runtime/blas/provider.h"
 
 #include <string.h>
 
 typedef struct product {
     size_t m, n, k, batch;
-    bool ta, tb;
+    bool ta, tb, blas; /* blas: on the host, the caller's BLAS computes it */
     size_t a_batch, b_batch;
     clv_array *a, *b, *c;
     char kind[80];
@@ -48,6 +49,16 @@ static clv_status on_device(clv_engine *engine, void *user)
 static clv_status on_host(void *user)
 {
     const product *p = user;
+    for (size_t i = 0; i < p->batch && p->blas; ++i)
+        clv_blas_multiply(&(clv_dense_gemm){ .m = p->m,
+                                             .n = p->n,
+                                             .k = p->k,
+                                             .a_turned = p->ta,
+                                             .b_turned = p->tb,
+                                             .a = p->a->host + i * p->a_batch,
+                                             .b = p->b->host + i * p->b_batch,
+                                             .c = p->c->host + i * p->m * p->n });
+    if (p->blas) return CLV_OK;
     const clv_matmul_options o = { .size = sizeof(clv_matmul_options),
                                    .a_row = p->ta ? 1 : p->k,
                                    .a_col = p->ta ? p->m : 1,
@@ -75,6 +86,7 @@ static clv_status read_shapes(product *p, const clv_product_options *o)
     p->batch = CLV_MAX(in_a, in_b);
     p->a_batch = in_a > 1 ? p->m * p->k : 0;
     p->b_batch = in_b > 1 ? p->k * p->n : 0;
+    p->blas = clv_blas_is_for(p->m, p->n, p->k);
     if (sb[p->tb] != p->k || sc[0] != p->m || sc[1] != p->n || in_c != p->batch ||
         (in_a > 1 && in_a != p->batch) || (in_b > 1 && in_b != p->batch))
         return clv_fail(CLV_E_SHAPE,
@@ -97,16 +109,17 @@ static clv_matmul_shape shape_of(const product *p)
  * cost curves of their own. */
 static void describe(product *p, clv_array_call *c)
 {
-    static const char prefix[] = "array ";
+    const char *prefix = p->blas ? "array blas " : "array ";
     const clv_matmul_shape shape = shape_of(p);
     const double flops = 2.0 * (double)p->m * (double)p->n * (double)p->k * (double)p->batch;
-    c->call = (clv_call){
-        .operation = "matmul",
-        .work = { .kind = p->kind, .amount = flops, .flops = flops, .host_flops = 16e9 },
-        .sample = sample
-    };
-    memcpy(p->kind, prefix, sizeof prefix);
-    clv_matmul_kind(&shape, p->kind + sizeof prefix - 1, &c->call.work.least, &c->call.work.most);
+    c->call = (clv_call){ .operation = "matmul",
+                          .work = { .kind = p->kind,
+                                    .amount = flops,
+                                    .flops = flops,
+                                    .host_flops = p->blas ? 60e9 : 16e9 },
+                          .sample = sample };
+    strcpy(p->kind, prefix);
+    clv_matmul_kind(&shape, p->kind + strlen(prefix), &c->call.work.least, &c->call.work.most);
     c->device = on_device;
     c->host = on_host;
     c->user = p;
@@ -158,4 +171,18 @@ clv_status clv_product(clv_context *context, clv_array *a, clv_array *b,
     clv_array_call call = { .count = 0 };
     describe(&p, &call);
     return clv_array_call_run(context, &call);
+}
+
+clv_array *clv_array_multiply(clv_array *a, clv_array *b)
+{
+    clv_array *c = NULL;
+    clv_status status = a && b && a->rank == 2 && b->rank == 2
+                            ? CLV_OK
+                            : clv_fail(CLV_E_SHAPE, "product: two arrays of 2 axes are expected");
+    const size_t shape[] = { status ? 1 : a->shape[0], status ? 1 : b->shape[1] };
+    if (!status) status = clv_array_create(a->context, 2, shape, &c);
+    if (!status) status = clv_product(a->context, a, b, NULL, c);
+    if (!status) return c;
+    clv_array_free(c);
+    return NULL;
 }

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Copies the bytes of a storage between host and device. One side has the latest bytes, and they are copied only when
- * the other side uses them. */
+/* Brings the bytes of a storage to the host or the device. If the device shares the host's memory, it gets the memory
+ * itself; otherwise one side has the latest bytes, and they are copied only when the other side uses them. */
 #include "host/array/storage.h"
 
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "runtime/context/free.h"
 #include "runtime/device/pool.h"
 #include "runtime/device/queue.h"
 #include "runtime/job/turn.h"
@@ -14,6 +15,32 @@
 #include <cleave/array_data.h>
 
 #include <string.h>
+
+static bool is_shared(const clv_storage *storage)
+{
+    return storage->buffer && storage->buffer->kind == CLV_BUFFER_SHARED;
+}
+
+/* Returns the device that computes single calls, if it is open and shares the host's memory; else NULL. */
+static clv_device *sharer(const clv_context *context)
+{
+    for (size_t i = 0; i < context->device_count; ++i)
+        if (context->devices[i].state == CLV_DEVICE_READY)
+            return context->devices[i].zero_copy ? &context->devices[i] : NULL;
+    return NULL;
+}
+
+bool clv_storage_is_shared(const clv_storage *storage)
+{
+    if (storage->wraps || storage->buffer || storage->host) return is_shared(storage);
+    return storage->context->device_count && storage->context->devices[0].zero_copy;
+}
+
+bool clv_storage_is_here(const clv_storage *storage)
+{
+    if (is_shared(storage)) return storage->buffer->mapped;
+    return storage->on_host || clv_storage_is_empty(storage);
+}
 
 clv_storage *clv_storage_make(clv_context *context, size_t bytes, void *wrapped)
 {
@@ -25,6 +52,7 @@ clv_storage *clv_storage_make(clv_context *context, size_t bytes, void *wrapped)
     made->wraps = wrapped != NULL;
     made->on_host = made->wraps || !bytes; /* an array without elements needs no copy */
     atomic_init(&made->users, 1);
+    clv_context_hold(context);
     return made;
 }
 
@@ -36,8 +64,10 @@ void clv_storage_retain(clv_storage *storage)
 void clv_storage_release(clv_storage *storage)
 {
     if (!storage || atomic_fetch_sub(&storage->users, 1) > 1) return;
+    const bool shared = is_shared(storage);
     clv_buffer_free(storage->buffer);
-    if (!storage->wraps) clv_free(storage->host);
+    if ((!storage->wraps || storage->exposed) && !shared) clv_free(storage->host);
+    clv_context_free(storage->context);
     clv_free(storage);
 }
 
@@ -79,19 +109,45 @@ static clv_status is_lost(const clv_storage *storage)
                     storage->buffer->device->label);
 }
 
+/* Frees the buffer of a device that is no longer used; the bytes must be in the host's memory, which is kept. */
+static clv_status leave_device(clv_storage *storage)
+{
+    const bool only_there = is_shared(storage) ? !storage->buffer->mapped || storage->exposed
+                                               : storage->on_device && !storage->on_host;
+    if (only_there) return is_lost(storage);
+    if (is_shared(storage)) {
+        void *host = clv_alloc_pages(storage->bytes);
+        if (!host) return clv_fail(CLV_E_MEMORY, "not enough memory for an array");
+        storage->host = memcpy(host, storage->host, storage->bytes);
+    }
+    clv_buffer_free(storage->buffer);
+    storage->buffer = NULL;
+    storage->on_device = false;
+    return CLV_OK;
+}
+
+/* Takes memory that the device shares; it belongs to the host at first. */
+static clv_status own_shared(clv_storage *storage, clv_device *device)
+{
+    CLV_TRY(clv_buffer_create(device, storage->bytes, CLV_BUFFER_SHARED, &storage->buffer));
+    void *memory = storage->buffer->mapped;
+    if (storage->on_host) {
+        memcpy(memory, storage->host, storage->bytes);
+        storage->on_device = true;
+    }
+    clv_free(storage->host);
+    storage->host = memory;
+    return CLV_OK;
+}
+
 /* Allocates device memory for an owned storage. */
 static clv_status own_buffer(clv_storage *storage, clv_engine *engine)
 {
     clv_device *device = clv_queue_device(engine->queue);
-    if (storage->buffer && storage->buffer->device != device) {
-        if (storage->on_device && !storage->on_host) return is_lost(storage);
-        clv_buffer_free(storage->buffer);
-        storage->buffer = NULL;
-        storage->on_device = false;
-    }
-    return storage->buffer
-               ? CLV_OK
-               : clv_buffer_create(device, storage->bytes, CLV_BUFFER_DEVICE, &storage->buffer);
+    if (storage->buffer && storage->buffer->device != device) CLV_TRY(leave_device(storage));
+    if (storage->buffer) return CLV_OK;
+    if (device->zero_copy) return own_shared(storage, device);
+    return clv_buffer_create(device, storage->bytes, CLV_BUFFER_DEVICE, &storage->buffer);
 }
 
 clv_status clv_storage_to_device(clv_storage *storage, clv_engine *engine, unsigned key, bool input,
@@ -109,9 +165,10 @@ clv_status clv_storage_to_device(clv_storage *storage, clv_engine *engine, unsig
     }
     CLV_TRY(own_buffer(storage, engine));
     storage->at = storage->buffer;
-    if (!input || storage->on_device || rehearsing) return CLV_OK;
-    if (!storage->on_host)
+    if (input && !rehearsing && clv_storage_is_empty(storage))
         return clv_fail(CLV_E_ARGUMENT, "an operand has no values yet; fill it first");
+    if (is_shared(storage)) return clv_buffer_lend(engine->queue, storage->buffer);
+    if (!input || storage->on_device || rehearsing) return CLV_OK;
     CLV_TRY(clv_write(engine->queue, storage->buffer, 0, storage->host, bytes));
     count(storage->context, true, bytes);
     storage->on_device = true;
@@ -120,6 +177,11 @@ clv_status clv_storage_to_device(clv_storage *storage, clv_engine *engine, unsig
 
 static clv_status own_host(clv_storage *storage)
 {
+    clv_device *device =
+        storage->host || storage->buffer || !storage->bytes ? NULL : sharer(storage->context);
+    if (device)
+        (void)own_shared(storage,
+                         device); /* beyond the device's budget, the host's memory will do */
     if (!storage->host && storage->bytes) storage->host = clv_alloc_pages(storage->bytes);
     return storage->host || !storage->bytes
                ? CLV_OK
@@ -127,26 +189,40 @@ static clv_status own_host(clv_storage *storage)
                           storage->bytes);
 }
 
-/* Reads from the device that has the latest bytes, through that device's engine. */
+/* Reads from the device that has the latest bytes, through that device's engine. Shared memory is taken back, and
+ * nothing is read. */
 static clv_status fetch(clv_storage *storage, size_t offset, void *host, size_t bytes)
 {
+    const bool shared = is_shared(storage);
     clv_engine *engine = clv_engine_lock(storage->context);
     if (!engine && clv_jobs_held(storage->context)) return clv_jobs_refuse("an array's contents");
-    clv_status status = engine && clv_queue_device(engine->queue) == storage->buffer->device
-                            ? clv_read(engine->queue, storage->buffer, offset, host, bytes)
-                            : is_lost(storage);
+    clv_status status;
+    if (!engine || clv_queue_device(engine->queue) != storage->buffer->device)
+        status = is_lost(storage);
+    else
+        status = shared ? clv_buffer_reclaim(engine->queue, storage->buffer)
+                        : clv_read(engine->queue, storage->buffer, offset, host, bytes);
     clv_engine_unlock(engine);
-    if (!status) count(storage->context, false, bytes);
+    if (!status && !shared) count(storage->context, false, bytes);
     return status;
+}
+
+/* Takes shared memory back from the device, if the device has it. */
+static clv_status take_back(clv_storage *storage)
+{
+    if (!storage->buffer->mapped) CLV_TRY(fetch(storage, 0, NULL, 0));
+    storage->host = storage->buffer->mapped;
+    return CLV_OK;
 }
 
 clv_status clv_storage_to_host(clv_storage *storage, bool input)
 {
     if (storage->wraps) return CLV_OK;
     CLV_TRY(own_host(storage));
-    if (!input || storage->on_host) return CLV_OK;
-    if (!storage->on_device)
+    if (input && clv_storage_is_empty(storage))
         return clv_fail(CLV_E_ARGUMENT, "an operand has no values yet; fill it first");
+    if (is_shared(storage)) return take_back(storage);
+    if (!input || storage->on_host) return CLV_OK;
     CLV_TRY(fetch(storage, 0, storage->host, storage->bytes));
     storage->on_host = true;
     return CLV_OK;
@@ -155,8 +231,8 @@ clv_status clv_storage_to_host(clv_storage *storage, bool input)
 void clv_storage_written(clv_storage *storage, bool on_device)
 {
     if (storage->wraps) return;
-    storage->on_device = on_device;
-    storage->on_host = !on_device;
+    storage->on_device = on_device || is_shared(storage);
+    storage->on_host = !on_device || is_shared(storage);
 }
 
 /* ---- contents ---------------------------------------------------------------------------------- */
@@ -164,6 +240,7 @@ void clv_storage_written(clv_storage *storage, bool on_device)
 clv_status clv_storage_read(clv_storage *storage, size_t offset, void *host, size_t bytes)
 {
     if (!bytes) return CLV_OK;
+    if (is_shared(storage) && !clv_storage_is_empty(storage)) CLV_TRY(take_back(storage));
     if (storage->on_host) {
         const char *from = (const char *)storage->host + offset;
         if (host != from) memmove(host, from, bytes);
@@ -186,8 +263,18 @@ clv_status clv_storage_put(clv_storage *storage, const void *host, bool stay_on_
     if (engine) {
         storage->on_host = storage->on_device = false;
         status = own_buffer(storage, engine);
-        if (!status) status = clv_write(engine->queue, storage->buffer, 0, host, storage->bytes);
+        if (!status && is_shared(storage)) {
+            status = clv_buffer_reclaim(engine->queue, storage->buffer);
+            if (!status) storage->host = storage->buffer->mapped;
+            if (!status) memcpy(storage->host, host, storage->bytes);
+        } else if (!status) {
+            status = clv_write(engine->queue, storage->buffer, 0, host, storage->bytes);
+        }
         clv_engine_unlock(engine);
+        if (!status && is_shared(storage)) {
+            clv_storage_written(storage, true);
+            return CLV_OK;
+        }
         if (!status) {
             count(storage->context, true, storage->bytes);
             clv_storage_written(storage, true);
@@ -195,7 +282,7 @@ clv_status clv_storage_put(clv_storage *storage, const void *host, bool stay_on_
         }
         clv_log(CLV_LOG_WARN, "an array stays in host memory: %s", clv_error_message());
     }
-    CLV_TRY(own_host(storage));
+    CLV_TRY(clv_storage_to_host(storage, false));
     memcpy(storage->host, host, storage->bytes);
     clv_storage_written(storage, false);
     return CLV_OK;
@@ -209,6 +296,8 @@ static clv_status copy_there(const clv_storage *from, size_t offset, clv_storage
     clv_status status = engine && clv_queue_device(engine->queue) == from->buffer->device
                             ? own_buffer(to, engine)
                             : CLV_E_DEVICE;
+    if (!status && is_shared(from)) status = clv_buffer_lend(engine->queue, from->buffer);
+    if (!status && is_shared(to)) status = clv_buffer_lend(engine->queue, to->buffer);
     if (!status)
         status =
             clv_copy_enqueue(engine->queue, from->buffer, offset, to->buffer, 0, to->bytes, NULL);
@@ -221,9 +310,31 @@ static clv_status copy_there(const clv_storage *from, size_t offset, clv_storage
 clv_status clv_storage_copy(clv_storage *from, size_t offset, clv_storage *to)
 {
     if (clv_storage_is_empty(from) || !to->bytes) return CLV_OK;
-    if (from->on_device && !copy_there(from, offset, to)) return CLV_OK;
-    CLV_TRY(own_host(to));
+    const bool here = is_shared(from) && from->buffer->mapped;
+    if (from->on_device && !here && !copy_there(from, offset, to)) return CLV_OK;
+    CLV_TRY(clv_storage_to_host(to, false));
     CLV_TRY(clv_storage_read(from, offset, to->host, to->bytes));
     clv_storage_written(to, false);
+    return CLV_OK;
+}
+
+clv_status clv_storage_expose(clv_storage *storage, void **host)
+{
+    const bool empty = clv_storage_is_empty(storage);
+    if (!storage->wraps && !is_shared(storage) && storage->on_device && !storage->on_host)
+        return clv_fail(CLV_E_UNSUPPORTED,
+                        "array: the elements are in the memory of %s, which the host does not "
+                        "share; copy them instead",
+                        storage->buffer->device->label);
+    CLV_TRY(clv_storage_to_host(storage, false));
+    if (empty) clv_storage_written(storage, false);
+    if (!storage->wraps) storage->exposed = true;
+    if (!is_shared(storage) && !storage->wraps) { /* devices use it as they use the caller's */
+        clv_buffer_free(storage->buffer);
+        storage->buffer = NULL;
+        storage->wraps = true;
+        storage->on_device = false;
+    }
+    *host = storage->host;
     return CLV_OK;
 }

@@ -10,13 +10,15 @@
 
 #include <stdatomic.h>
 
-/* A block of bytes with a count of the arrays that use it. The last array frees it. */
+/* A block of bytes with a count of the arrays that use it. The last array frees it. Where the device shares the host's
+ * memory, an owned storage is one block for both, a SHARED buffer: each side gets it in turn, and nothing is copied. */
 typedef struct clv_storage {
     clv_context *context;
     atomic_size_t users;
     size_t bytes;
-    bool wraps;         /* `host` belongs to the caller and always has the latest bytes */
-    void *host;         /* owned storage: allocated on first use */
+    bool wraps;   /* `host` always has the latest bytes; it is the caller's memory, or `exposed` */
+    bool exposed; /* the caller uses `host`, which must stay where it is; the storage owns it */
+    void *host;   /* owned storage: allocated on first use; a SHARED buffer's memory */
     clv_buffer *buffer; /* owned storage only; allocated on first use */
     /* where the latest bytes are; both false: the contents are undefined */
     bool on_host, on_device;
@@ -30,6 +32,10 @@ void clv_storage_retain(clv_storage *storage);
 void clv_storage_release(clv_storage *storage);
 /* returns whether the contents are undefined */
 bool clv_storage_is_empty(const clv_storage *storage);
+/* Returns whether host and device have the bytes in one memory, or will have them there once there are any. */
+bool clv_storage_is_shared(const clv_storage *storage);
+/* Returns whether the host can use the bytes at once, without a copy and without asking the device for them. */
+bool clv_storage_is_here(const clv_storage *storage);
 /* the same storage, or shared memory */
 bool clv_storage_overlap(const clv_storage *a, const clv_storage *b);
 
@@ -45,6 +51,9 @@ void clv_storage_written(clv_storage *storage, bool on_device);
 clv_status clv_storage_read(clv_storage *storage, size_t offset, void *host, size_t bytes);
 /* Replaces the contents of a storage: on a device if one works and `stay_on_host` is false, otherwise on the host. */
 clv_status clv_storage_put(clv_storage *storage, const void *host, bool stay_on_host);
+/* Gives the caller the address of the bytes, for as long as the storage lives. Returns CLV_E_UNSUPPORTED if only a
+ * device's own memory has the bytes. */
+clv_status clv_storage_expose(clv_storage *storage, void **host);
 /* Fills `to` with the bytes of `from` that begin at `offset`, on the side that has the bytes. */
 clv_status clv_storage_copy(clv_storage *from, size_t offset, clv_storage *to);
 

@@ -16,7 +16,8 @@ enum { CLV_ARRAY_AXES = 4 };
  * that used it last. Its elements are transferred only when you ask for it (clv_array_get, clv_array_put) or when a
  * call is forced to the other side.
  *
- * An array belongs to its context: free it before the context, and use it from one thread at a time.
+ * An array belongs to its context, and keeps it: a context that is freed before its arrays lives until the last of them
+ * is freed. Use an array from one thread at a time.
  */
 typedef struct clv_array clv_array;
 

@@ -103,6 +103,10 @@ typedef struct clv_product_options {
 CLV_API clv_status clv_product(clv_context *context, clv_array *a, clv_array *b,
                                const clv_product_options *options, clv_array *c);
 
+/** Creates an array with the product of two matrices: clv_array_create and clv_product in one, the short way to a small
+ *  product. Returns NULL if it fails; clv_error_message says why. */
+CLV_API clv_array *clv_array_multiply(clv_array *a, clv_array *b);
+
 /* ---- statistics and learning --------------------------------------------------------------------- */
 
 /**

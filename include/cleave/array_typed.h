@@ -86,6 +86,12 @@ CLV_API clv_status clv_array_copy_to(clv_array *array, void *host);
 /** Copies all elements from `host`, which is dense, to the side, host or device, that holds the array. */
 CLV_API clv_status clv_array_fill_from(clv_array *array, const void *host);
 
+/** Gives the address at which the host finds the array's first element; the others follow by the array's strides. It is
+ *  your own memory if the array wraps it, or memory that the device shares with the host. Nothing is copied. The
+ *  address holds until the array and all of its views are freed. Use it between calls, not while one runs.
+ *  CLV_E_UNSUPPORTED: the elements are in the memory of a device that does not share the host's. */
+CLV_API clv_status clv_array_host(clv_array *array, void **host);
+
 /** Creates an owned, dense array with the elements of `array`, converted to `type`. Numbers that an integer type cannot
  *  hold wrap; floats outside of the type's range and NaN give an unspecified number. A complex number loses its
  *  imaginary part. Converted to bool, every number but 0 is true. */
@@ -213,6 +219,15 @@ CLV_API clv_status clv_op_types(clv_op op, const clv_dtype *types, size_t count,
  */
 CLV_API clv_status clv_array_apply(clv_context *context, clv_op op, const clv_operand *operands,
                                    size_t count, clv_array *out);
+
+/**
+ * Creates an array with the result of an operation that has one operand, `x`, or two. It is the short way to a small
+ * call: clv_array_make and clv_array_apply in one. If `x` or `y` is NULL, `number` stands for it in the type of the
+ * other one. The result has the type that clv_op_types gives, and the shape to which the operands broadcast.
+ *
+ * Returns NULL if it fails; clv_error_message says why.
+ */
+CLV_API clv_array *clv_array_compute(clv_op op, clv_array *x, clv_array *y, double number);
 
 CLV_END_DECLS
 

@@ -65,6 +65,17 @@ CLV_API clv_status clv_matmul_f32(clv_context *context, size_t m, size_t n, size
  *  present, so clv_sync returns at once. Code generators should emit a clv_sync before results are read. */
 CLV_API clv_status clv_sync(clv_context *context);
 
+/** Any function, to be cast to its own type. */
+typedef void clv_function(void);
+/**
+ * Lets the host compute products of arrays (clv_product) of 4096 terms or more by your BLAS: `sgemm` is its function
+ * cblas_sgemm, whose integers have 32 or 64 bits. NULL: by the library itself again. The sums of such products are
+ * added in the BLAS's order. It holds for the whole process.
+ *
+ * @return CLV_OK; CLV_E_ARGUMENT.
+ */
+CLV_API clv_status clv_blas_use(clv_function *sgemm, unsigned integer_bits);
+
 CLV_END_DECLS
 
 #endif

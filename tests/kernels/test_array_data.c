@@ -8,6 +8,7 @@
 #include "base/thread.h"
 
 #include <cleave/array_math.h>
+#include <cleave/array_typed.h>
 #include <cleave/blas.h>
 
 #include <stdio.h>
@@ -35,9 +36,10 @@ static void twice(clv_context *context, clv_array *x, clv_array *y)
     EXPECT_OK(clv_map(context, "2 * x + 1", in, 1, y));
 }
 
-/* Small work stays on the device because its operand lies there, and nothing moves. */
+/* With memory of its own, small work stays on the device because its operand lies there, and nothing moves. */
 static void stay(test_device *device)
 {
+    test_device_as_card(device);
     clv_context *c = device->context;
     float x[N], y[N];
     for (int i = 0; i < N; ++i)
@@ -77,6 +79,131 @@ static void stay(test_device *device)
     assert_false(clv_array_is_on_device(b));
     assert_true(clv_array_is_on_device(a)); /* on both */
     clv_array_free(a), clv_array_free(b), clv_array_free(s);
+}
+
+/* A device that shares the host's memory takes turns with the host at one block of it: nothing is ever copied. */
+static void take_turns(test_device *device)
+{
+    clv_context *c = device->context;
+    float x[N], y[N];
+    for (int i = 0; i < N; ++i)
+        x[i] = (float)i;
+    clv_array *a = from(c, x, N), *b = empty(c, N), *copy, *part;
+    void *first, *again;
+    EXPECT_OK(clv_array_host(a, &first));
+    for (int turn = 0; turn < 2; ++turn)
+        for (int side = CLV_SIDE_HOST; side <= CLV_SIDE_DEVICE; ++side) {
+            clv_offload_force((clv_side)side);
+            twice(c, a, b);
+            twice(c, b, a);
+            clv_offload_force((clv_side)(CLV_SIDE_HOST + CLV_SIDE_DEVICE - side));
+            twice(c, a, b);
+            twice(c, b, a);
+        }
+    clv_offload_force(CLV_SIDE_AUTO);
+    EXPECT_OK(clv_array_copy(a, 0, NULL, &copy));
+    EXPECT_OK(clv_array_get(copy, y));
+    for (int i = 0; i < N; ++i)
+        assert_true(y[i] == 65536 * x[i] + 65535);
+    assert_true(clv_array_is_on_device(a) && clv_array_is_on_device(b));
+    EXPECT_OK(clv_array_host(a, &again));
+    assert_ptr_equal(first, again);
+    assert_memory_equal(first, y, sizeof y);
+    const size_t count = 5;
+    const ptrdiff_t stride = 2;
+    EXPECT_OK(clv_array_view(a, 3, 1, &count, &stride, &part));
+    EXPECT_OK(clv_array_host(part, &again));
+    assert_ptr_equal(again, (float *)first + 3);
+    ((float *)first)[3] = 8;
+    EXPECT_OK(clv_array_copy_to(part, y));
+    assert_true(y[0] == 8);
+    const clv_array_stats s = clv_array_statistics(c);
+    assert_int_equal(s.bytes_to_device + s.bytes_from_device, 0);
+    assert_int_equal(s.uploads + s.downloads, 0);
+    assert_true(s.calls_host == 9 && s.calls_device == 8); /* the view was copied by a call */
+    clv_array_free(a), clv_array_free(b), clv_array_free(copy), clv_array_free(part);
+}
+
+static void shared_memory_is_used_in_turns(void **state)
+{
+    (void)state;
+    test_each_device(take_turns);
+}
+
+/* The host's address of memory that a device does not share: there is none. */
+static void no_address(test_device *device)
+{
+    test_device_as_card(device);
+    float x[N] = { 0 };
+    void *host = x;
+    clv_array *a = from(device->context, x, N), *b;
+    EXPECT_FAIL(CLV_E_UNSUPPORTED, "does not share", clv_array_host(a, &host));
+    assert_null(host);
+    clv_offload_force(CLV_SIDE_HOST);
+    b = empty(device->context, N);
+    twice(device->context, a, b);
+    clv_offload_force(CLV_SIDE_AUTO);
+    EXPECT_OK(clv_array_host(b, &host)); /* from now on the host's memory has the latest elements */
+    clv_offload_force(CLV_SIDE_DEVICE);
+    twice(device->context, a, b);
+    clv_offload_force(CLV_SIDE_AUTO);
+    assert_true(((float *)host)[N - 1] == 1);
+    clv_array_free(a), clv_array_free(b);
+}
+
+static void a_cards_memory_has_no_address(void **state)
+{
+    (void)state;
+    test_each_device(no_address);
+}
+
+/* One call makes the result and computes it; a number takes the other operand's type. */
+static void compute(test_device *device)
+{
+    clv_context *c = device->context;
+    const int32_t whole[3] = { 1, 2, 3 };
+    const size_t shape[] = { 3 }, other[] = { 2 };
+    int32_t got[3];
+    clv_array *a, *b, *d;
+    EXPECT_OK(clv_array_make_from(c, CLV_I32, whole, 1, shape, &a));
+    EXPECT_OK(clv_array_make(c, CLV_I32, 1, other, &d));
+    b = clv_array_compute(CLV_OP_SUBTRACT, NULL, a, 10);
+    assert_true(b && clv_array_type(b) == CLV_I32);
+    EXPECT_OK(clv_array_copy_to(b, got));
+    assert_true(got[0] == 9 && got[1] == 8 && got[2] == 7);
+    clv_array_free(b);
+    b = clv_array_compute(CLV_OP_LESS, a, a, 0);
+    assert_true(b && clv_array_type(b) == CLV_BOOL);
+    clv_array_free(b);
+    b = clv_array_compute(CLV_OP_NEGATE, a, NULL, 0);
+    EXPECT_OK(clv_array_copy_to(b, got));
+    assert_true(got[2] == -3);
+    clv_array_free(b);
+    assert_null(clv_array_compute(CLV_OP_ADD, a, d, 0));
+    assert_null(clv_array_compute(CLV_OP_WHERE, a, a, 0));
+    assert_null(clv_array_compute(CLV_OP_ADD, NULL, NULL, 0));
+    assert_null(clv_array_compute(CLV_OP_NEGATE, NULL, a, 0));
+    clv_array_free(a), clv_array_free(d);
+}
+
+static void results_are_made_by_the_call(void **state)
+{
+    (void)state;
+    test_each_device(compute);
+}
+
+static void a_context_waits_for_its_arrays(void **state)
+{
+    (void)state;
+    clv_context *c = test_plain_context();
+    const float x[3] = { 1, 2, 3 };
+    float y[3];
+    clv_array *a = from(c, x, 3), *b = empty(c, 3);
+    clv_context_free(c);
+    twice(c, a, b);
+    EXPECT_OK(clv_array_get(b, y));
+    assert_true(y[2] == 7);
+    clv_array_free(a), clv_array_free(b);
 }
 
 static void arrays_stay_where_they_are(void **state)
@@ -219,6 +346,10 @@ int main(int argc, char **argv)
         cmocka_unit_test(arguments_are_checked),
         cmocka_unit_test(without_a_device_the_host_works),
         cmocka_unit_test(arrays_stay_where_they_are),
+        cmocka_unit_test(shared_memory_is_used_in_turns),
+        cmocka_unit_test(a_cards_memory_has_no_address),
+        cmocka_unit_test(results_are_made_by_the_call),
+        cmocka_unit_test(a_context_waits_for_its_arrays),
         cmocka_unit_test(a_cards_transfers_are_counted),
         cmocka_unit_test(out_of_memory_falls_back),
     };
