@@ -17,12 +17,13 @@
     LanguageModel                    continues texts, answers questions, returns the scores of the next token
     offload(), explain(), last_plan()   choose between host and device, and return the reasons
     ElementwiseKernel, fuse()        make one kernel of several operations on arrays
+    ReductionKernel                  reduces an expression of arrays along axes
     Kernel, map()                    run your own OpenCL C, split over all devices
     Report, log_to()                 record what ran on which device, and why
 
 The C library libcleave does all the work, except for linear algebra, Fourier transforms and random numbers of arrays,
-which NumPy computes on the host. Other Python threads run while the library works. All errors are subclasses of
-cleave.Error.
+which NumPy (transforms: also SciPy or FFTW) computes on the host. Other Python threads run while the library works.
+All errors are subclasses of cleave.Error.
 """
 from __future__ import annotations
 
@@ -56,6 +57,7 @@ from ._paco import PacoResult, paco, psf_fwhm, psf_normalize
 from ._probe import probe
 from ._report import Report, Share
 from ._quantize import quantize_embeddings
+from ._reduction_kernel import ReductionKernel
 from ._search import Found, search, search_codes, semantic_search
 from ._specfit import WARNINGS, specfit
 from ._spectra_library import SpectraArm, SpectraLibrary
@@ -70,8 +72,9 @@ __all__ = [
     "Array", "ArrayStats", "AsdiResult", "BlobStream", "COUNT", "Class", "Classifier",
     "CompanionResult", "Context", "ContrastResult", "CrossEncoder", "Device", "Diffusion",
     "ElementwiseKernel", "Encoder", "FIRST", "FinetuneResult", "Found", "Kernel", "LIBRARY_PATH", "LanguageModel",
-    "Local", "MemoryRoom", "MemoryStats", "Normalized", "Out", "PacoResult", "Plan", "Report", "SPOT", "Share",
-    "Shared", "SpectraArm", "SpectraLibrary", "TemplateMaker", "Tracks", "TrainResult", "Trainer", "VOLUME_SPOT",
+    "Local", "MemoryRoom", "MemoryStats", "Normalized", "Out", "PacoResult", "Plan", "ReductionKernel", "Report",
+    "SPOT", "Share", "Shared", "SpectraArm", "SpectraLibrary", "TemplateMaker", "Tracks", "TrainResult", "Trainer",
+    "VOLUME_SPOT",
     "WARNINGS", "__version__", "array", "array_stats", "asdi", "asnumpy", "blobs", "branches", "calibrate_snr",
     "characterize", "classify", "companions", "compute", "contrast", "convolve_2d", "default_context", "devices",
     "eigvals", "eigvalsh", "embed", "empty", "explain", "finetune", "frame_quality", "frame_weights", "fuse",

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from . import _abi
+from ._blas import lend
 from ._check import FLOAT32_MAX, given as given_as, real32, whole
 from ._context import Context
 from ._device_array import Array, array
@@ -103,6 +104,7 @@ def product(a: Any, b: Any, *, transpose_a: bool = False, transpose_b: bool = Fa
 
     Raises ShapeError, ArgumentError.
     """
+    lend()
     with Operands(context, out, a, b) as operands:
         ha, sa = operands.operand(a, "a")
         hb, sb = operands.operand(b, "b")

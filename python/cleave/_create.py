@@ -13,6 +13,7 @@ from ._context import Context, chosen
 from ._device_array import Array, array, new_array, view
 from ._dtypes import DEFAULTS, FLOAT32, INT64, dtype_from, is_number
 from ._elementwise import apply, cast
+from ._sharing import wrapped
 from .errors import ArgumentError, ShapeError
 
 
@@ -26,17 +27,26 @@ def asarray(obj: Any, /, *, dtype: Any = None, device: Context | None = None, co
             raise ValueError("asarray: copy=False is not possible, because the type differs")
         return cast(obj, wanted, copy=False)
     if copy is False:
-        raise ValueError("asarray: copy=False is not possible, because the numbers must be copied")
+        made = None
+        if isinstance(obj, np.ndarray) and (dtype is None or dtype_from(dtype) == obj.dtype):
+            made = wrapped(obj, chosen(device))
+        if made is None:
+            raise ValueError("asarray: copy=False is not possible, because the numbers must be copied")
+        return made
     return array(obj, dtype, context=device)
 
 
 def from_dlpack(x: Any, /, *, device: Context | None = None, copy: bool | None = None) -> Array:
-    """Returns a copy of the numbers of another library's array."""
+    """Returns an array on the memory of another library's array, if that is the host's memory and can be written; else,
+    or if `copy` is true, a copy of its numbers. `copy=False` raises BufferError where a copy is needed."""
     if isinstance(x, Array) and not copy and device in (None, x.context):
         return x
-    if copy is False:
-        raise BufferError("from_dlpack: the numbers are always copied")
-    return array(x.numpy() if isinstance(x, Array) else np.from_dlpack(x), context=device)
+    values = x.numpy() if isinstance(x, Array) else np.from_dlpack(x)
+    made = None if copy or isinstance(x, Array) else wrapped(values, chosen(device))
+    if made is None and copy is False:
+        raise BufferError("from_dlpack: the numbers must be copied, because their memory is read-only, not the host's "
+                          "or laid out in another way")
+    return array(values, context=device) if made is None else made
 
 
 def full(shape: int | Sequence[int], fill_value: Any, *, dtype: Any = None, device: Context | None = None) -> Array:

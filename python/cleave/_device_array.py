@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from . import _abi
 from ._arrays import address, extents, is_masked, numbers
+from ._blas import lend
 from ._context import Context, chosen
 from ._dtypes import DEFAULTS, FLOAT32, NUMBERS, TYPES, dtype_from
 from ._library import check, lib
@@ -28,6 +29,11 @@ def shape_of(shape: tuple[int, ...]) -> Any:
     if len(shape) > 8:
         raise ShapeError(f"array: got {len(shape)} axes, but at most 8 are supported")
     return _Shapes[len(shape)](*shape)
+
+
+@functools.lru_cache(maxsize=256)
+def _strides_of(strides: tuple[int, ...]) -> Any:
+    return _Strides[len(strides)](*strides)
 
 
 @functools.lru_cache(maxsize=256)
@@ -63,25 +69,37 @@ class Array(Operators):
     compute, reduce, product, normalize, linear_step and linear_train compute in float32. They accept an Array in place
     of a NumPy array and then return one.
     """
-    __slots__ = ("context", "_shape", "_handle", "dtype", "_strides", "_start", "_room", "__weakref__")
+    __slots__ = ("context", "_shape", "_handle", "dtype", "_strides", "_start", "_room", "_base", "__weakref__")
     __array_priority__ = 1000
 
     def __init__(self, context: Context, handle: int, shape: tuple[int, ...], dtype: np.dtype[Any] = FLOAT32,
-                 strides: tuple[int, ...] | None = None, start: int = 0, room: int = -1, held: bool = False):
-        if not held:
-            context.acquire()  # the context must live at least as long as the array
+                 strides: tuple[int, ...] | None = None, start: int = 0, room: int = -1, base: Any = None):
         self.context, self._handle, self._shape = context, handle, shape
         self.dtype, self._strides, self._start, self._room = dtype, strides, start, room
+        self._base = base  # the owner of memory that is not the library's, which must live as long
 
-    def __del__(self) -> None:
-        handle = getattr(self, "_handle", None)
-        if handle:
-            self._handle = 0
-            try:
-                if self.context.ours:
-                    lib.clv_array_free(handle)
-            finally:
-                self.context.release()
+    def __del__(self, free: Any = lib.clv_array_free) -> None:
+        try:
+            handle = self._handle
+        except AttributeError:  # its construction failed
+            return
+        self._handle = 0
+        free(handle)
+
+    def _op(self, name: str, *others: Any) -> "Array":
+        made = small(name, self, *others) if len(others) < 2 else None
+        return super()._op(name, *others) if made is None else made
+
+    def __matmul__(self, other: Any) -> Any:
+        if type(other) is Array and other.dtype is FLOAT32 is self.dtype and other.context is self.context:
+            made = multiplied(self, other)
+            if made is not None:
+                return made
+        return super().__matmul__(other)
+
+    def _reflected(self, name: str, other: Any) -> "Array":
+        made = small(name, self, other, True)
+        return super()._reflected(name, other) if made is None else made
 
     @property
     def handle(self) -> int:
@@ -282,21 +300,30 @@ class Array(Operators):
         from ._elementwise import cast
         return cast(self, dtype, copy)
 
+    def _shared(self) -> NDArray[Any] | None:
+        """Returns a NumPy array on the same memory, or None if a device's own memory has the elements."""
+        from ._sharing import shared
+        return shared(self)
+
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
         if copy is False:
-            raise ValueError("a cleave.Array is always copied to the host")
+            made = self._shared() if dtype in (None, self.dtype) else None
+            if made is None:
+                raise ValueError("the elements of this cleave.Array cannot be used by the host without a copy")
+            return made
         out = self.numpy()
         return out if dtype is None else out.astype(dtype, copy=False)
 
     def __dlpack__(self, *, stream: Any = None, max_version: Any = None, dl_device: Any = None,
                    copy: bool | None = None) -> Any:
-        if copy is False:
-            raise BufferError("a cleave.Array is always copied to the host")
+        made = None if copy else self._shared()
+        if made is None and copy is False:
+            raise BufferError("the elements of this cleave.Array cannot be used by the host without a copy")
         named = {"max_version": max_version, "dl_device": dl_device} if max_version is not None else {}
-        return self.numpy().__dlpack__(stream=stream, **named)
+        return (self.numpy() if made is None else made).__dlpack__(stream=stream, **named)
 
     def __dlpack_device__(self) -> tuple[int, int]:
-        return 1, 0  # DLPack's number of the host, to which the array is copied
+        return 1, 0  # DLPack's number of the host, whose memory the array is in or is copied to
 
     def _number(self, kind: Any) -> Any:
         if self.size != 1:
@@ -337,12 +364,83 @@ class Array(Operators):
         return where + (":\n" if "\n" in values else ": " if values else "") + values + ">"
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **named: Any) -> Any:
+        if not named and method == "__call__" and inputs[0] is self:
+            made = small(ufunc.__name__, *inputs) if len(inputs) < 3 else None
+            if made is not None:
+                return made
         from ._numpy_protocols import ufunc_of
         return ufunc_of(ufunc, method, inputs, named)
 
     def __array_function__(self, function: Any, types: Any, arguments: Any, named: Any) -> Any:
         from ._numpy_protocols import function_of
         return function_of(function, arguments, named)
+
+
+# ---- the short way to a small call: one array, or two of one type and shape, or an array and a number
+
+_new = Array.__new__
+_compute, _multiply = lib.clv_array_compute, lib.clv_array_multiply
+MOST_AT_ONCE = 1024  #: elements up to which the host computes at once (host/array/apply.c)
+#: By name of an operation or a ufunc and number of its operands: by type, the operation's number and its result's type.
+small_plans: dict[tuple[str, int], dict[np.dtype[Any], tuple[int, np.dtype[Any]]]] = {}
+#: By type: the range of whole numbers that stand for themselves among its elements.
+_WHOLE = {dtype: ((0, -1) if dtype.kind in "bc" else (-(1 << 24), 1 << 24) if dtype.kind == "f" else
+                  (max(np.iinfo(dtype).min, -(1 << 53)), min(np.iinfo(dtype).max, 1 << 53))) for dtype in TYPES}
+
+
+@functools.lru_cache(maxsize=1024)
+def _is_small(shape: tuple[int, ...]) -> bool:
+    return math.prod(shape) <= MOST_AT_ONCE
+
+
+def small(name: str, a: Array, b: Any = None, turned: bool = False) -> Array | None:
+    """Returns the result of an operation on a small array, or on two of the same type and shape, or on one and a
+    number; `turned`: b is the first operand. Returns None for everything else, and if the operation fails: the long
+    way then computes it, or says what is wrong."""
+    dtype, shape = a.dtype, a._shape
+    other, number = None, 0.0
+    if type(b) is Array:
+        if b.dtype is not dtype or b._shape != shape or b.context is not a.context:
+            return None
+        other = b._handle
+    elif type(b) is float:
+        if dtype.kind != "f" or name == "pow":
+            return None
+        number = b
+    elif type(b) is int:
+        least, most = _WHOLE[dtype]
+        if not least <= b <= most or name == "pow":
+            return None
+        number = b
+    elif b is not None:
+        return None
+    plans = small_plans.get((name, 1 if b is None else 2))
+    plan = plans.get(dtype) if plans is not None else None
+    if plan is None or not _is_small(shape) or a.context._closed:
+        return None
+    handle = _compute(plan[0], other, a._handle, number) if turned else _compute(plan[0], a._handle, other, number)
+    if not handle:
+        return None
+    made = _new(Array)
+    made.context, made._handle, made._shape = a.context, handle, shape
+    made.dtype, made._strides, made._start, made._room, made._base = plan[1], None, 0, -1, None
+    return made
+
+
+def multiplied(a: Array, b: Array) -> Array | None:
+    """Returns the product of two matrices of float32; None if one is a view, or if the long way must say what is
+    wrong."""
+    shape, other = a._shape, b._shape
+    if len(shape) != 2 or len(other) != 2 or a._room >= 0 or b._room >= 0 or a.context._closed:
+        return None
+    lend()
+    handle = _multiply(a._handle, b._handle) if shape[1] == other[0] else None
+    if not handle:
+        return None
+    made = _new(Array)
+    made.context, made._handle, made._shape = a.context, handle, (shape[0], other[1])
+    made.dtype, made._strides, made._start, made._room, made._base = FLOAT32, None, 0, -1, None
+    return made
 
 
 def made_like(context: Context, made: ctypes.c_void_p, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
@@ -354,13 +452,9 @@ def new_array(context: Context, shape: Sequence[int], dtype: Any = FLOAT32) -> A
     """Returns a dense array of undefined contents for a result."""
     made = ctypes.c_void_p()
     shape, dtype = tuple(shape), dtype_from(dtype)
-    handle = context.acquire()
-    try:
+    with context.held() as handle:
         check(lib.clv_array_make(handle, NUMBERS[dtype], len(shape), shape_of(shape), ctypes.byref(made)))
-    except BaseException:
-        context.release()
-        raise
-    return Array(context, made.value or 0, shape, dtype, held=True)
+        return Array(context, made.value or 0, shape, dtype)
 
 
 def view(a: Array, offset: int, shape: tuple[int, ...], strides: tuple[int, ...]) -> Array:
@@ -368,16 +462,13 @@ def view(a: Array, offset: int, shape: tuple[int, ...], strides: tuple[int, ...]
     made = ctypes.c_void_p()
     if len(shape) > 8:
         raise ShapeError(f"array: got {len(shape)} axes, but at most 8 are supported")
-    strides = tuple(step if extent > 1 else 0 for step, extent in zip(strides, shape))
-    a.context.acquire()
-    try:
-        check(lib.clv_array_view(a._handle, offset, len(shape), shape_of(shape), _Strides[len(shape)](*strides),
-                                 ctypes.byref(made)))
-    except BaseException:
-        a.context.release()
-        raise
+    strides = tuple([step if extent > 1 else 0 for step, extent in zip(strides, shape)])
+    status = lib.clv_array_view(a._handle, offset, len(shape), shape_of(shape), _strides_of(strides),
+                                ctypes.byref(made))
+    if status:
+        check(status)
     return Array(a.context, made.value or 0, shape, a.dtype, strides, a._start + offset,
-                 a.size if a._room < 0 else a._room, held=True)
+                 a.size if a._room < 0 else a._room, a._base)
 
 
 def _host_array(values: Any, dtype: Any) -> NDArray[Any]:

@@ -11,10 +11,10 @@ import numpy as np
 from . import _abi
 from ._check import FLOAT32_MAX
 from ._context import Context
-from ._device_array import Array, array, made_like, new_array, shape_of
+from ._device_array import Array, array, made_like, new_array, shape_of, small_plans
 from ._dtypes import DEFAULTS, FLOAT32, NUMBERS, TYPES, dtype_from, is_number, weak
 from ._library import check, error_of, lib
-from .errors import ArgumentError, ShapeError
+from .errors import ArgumentError, Error, ShapeError
 
 OPS = {name: number for number, name in enumerate((
     "copy", "add", "subtract", "multiply", "divide", "floor_divide", "remainder", "pow", "equal", "not_equal", "less",
@@ -172,9 +172,32 @@ def _quick(name: str, given: Sequence[Any], out: Array | None = None) -> Array |
         context.release()
         raise
     if out is None:
-        return Array(context, made.value or 0, shape, result, held=True)
+        made_array = Array(context, made.value or 0, shape, result)
     context.release()
-    return out
+    return made_array if out is None else out
+
+
+def _plan_small() -> None:
+    """Fills in the table of small(): operations of one or two operands, under NumPy's names too."""
+    for name, number in OPS.items():
+        count = lib.clv_op_inputs(number)
+        if count not in (1, 2) or name in ("copy", "ramp"):
+            continue
+        plans = small_plans[name, count] = {}
+        for dtype in TYPES:
+            try:
+                compute, result = types_of(number, *[dtype] * count)
+            except Error:
+                continue
+            if compute == dtype:
+                plans[dtype] = number, result
+    for other, name in UFUNCS.items():
+        for count in (1, 2):
+            if (name, count) in small_plans and other not in ("float_power", "fabs"):
+                small_plans[other, count] = small_plans[name, count]
+
+
+_plan_small()
 
 
 def apply(name: str, *given: Any, out: Array | None = None, dtype: Any = None,

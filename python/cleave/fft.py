@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Fourier transforms of arrays: the extension `fft` of the Python array API standard.
 
-NumPy computes the transforms on the host, and they become Arrays again: complex64 for inputs of float32 and complex64,
-complex128 for all other inputs. NumPy 2.0 and later computes float32 in float32, earlier versions in float64.
+The host computes the transforms, by the fastest of NumPy, SciPy and FFTW that are installed; they are timed at the
+second transform of a shape. The results are complex64 for inputs of float32 and complex64, complex128 for
+all other inputs. NumPy 2.0 and later computes float32 in float32, earlier versions in float64.
 """
 from __future__ import annotations
 
@@ -16,11 +17,40 @@ from ._host_math import on_host
 
 __all__ = ["fft", "fft2", "fftfreq", "fftn", "fftshift", "hfft", "ifft", "ifft2", "ifftn", "ifftshift", "ihfft",
            "irfft", "irfft2", "irfftn", "rfft", "rfft2", "rfftfreq", "rfftn"]
+_NORMS = ("backward", "ortho", "forward", None)
 _SINGLE = (np.dtype(np.float32), np.dtype(np.complex64))
+
+
+def _plain(name: str, x: Array, named: dict[str, Any]) -> tuple[tuple[int, ...], int | None] | None:
+    """Returns the axes of a transform of the whole array, and the length that the caller asks for; None if elements are
+    cut off or zeros added, or if an argument is wrong, which NumPy then says."""
+    axes = (named["axis"],) if "axis" in named else named["axes"]
+    axes = tuple(range(x.ndim)) if axes is None else tuple(axes)
+    if not axes or not x.size or not all(type(i) is int and -x.ndim <= i < x.ndim for i in axes):
+        return None
+    axes = tuple(i % x.ndim for i in axes)
+    sizes = (named["n"],) if "n" in named else named["s"]
+    sizes = (None,) * len(axes) if sizes is None else tuple(sizes)
+    if len(set(axes)) < len(axes) or len(sizes) != len(axes) or named["norm"] not in _NORMS:
+        return None
+    inverse_real = name.startswith("irfft")
+    for place, (axis, size) in enumerate(zip(axes, sizes)):
+        halved = inverse_real and place == len(axes) - 1
+        if halved and (type(size) is not int and size is not None or (x.shape[axis] if size is None else
+                                                                     2 * size) < 2 or
+                       size is not None and size // 2 + 1 != x.shape[axis]):
+            return None
+        if not halved and size not in (None, x.shape[axis]):
+            return None
+    return axes, sizes[-1]
 
 
 def _made(name: str, x: Any, is_complex: bool, *given: Any, **named: Any) -> Array:
     x = x if isinstance(x, Array) else array(x)
+    plain = None if "hfft" in name or (name.startswith("rfft") and x.dtype.kind == "c") else _plain(name, x, named)
+    if plain is not None:
+        from ._transform import transform
+        return transform(x, plain[0], not name.startswith("i"), "rfft" in name, named["norm"], plain[1])
     made: Array = on_host(getattr(np.fft, name), x, *given, **named)
     single = x.dtype in _SINGLE
     kind = (np.complex64 if single else np.complex128) if is_complex else (np.float32 if single else np.float64)

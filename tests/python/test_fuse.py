@@ -92,6 +92,41 @@ def test_an_elementwise_kernel_is_cupys(where):
     np.testing.assert_allclose(x.numpy(), (X - Y) ** 2, rtol=1e-6)
 
 
+def test_a_reduction_kernel_is_cupys(where):
+    x, y = (cleave.array(one, context=where) for one in (X, Y))
+    norm = cleave.ReductionKernel("T x", "T y", "x * x", "a + b", "y = sqrt(a)", "0", "norm")
+    for kernel in (norm, pickle.loads(pickle.dumps(norm))):
+        np.testing.assert_allclose(kernel(x).numpy(), np.sqrt((X * X).sum()), rtol=1e-6)
+    for axis in range(X.ndim):
+        got = norm(x, axis=axis, keepdims=True)
+        np.testing.assert_allclose(got.numpy(), np.sqrt((X * X).sum(axis, keepdims=True)), rtol=1e-6)
+        assert got.dtype == np.float32
+    far = cleave.ReductionKernel("T x, T y", "T z", "abs(x - y)", "max(b, a)", "z = a", None, "far")
+    np.testing.assert_array_equal(far(x, y).numpy(), np.abs(X - Y).max())
+    into = cleave.empty((), context=where)
+    assert far(x, y, out=into) is into and float(into) == np.abs(X - Y).max()
+    low = cleave.ReductionKernel("float x", "float z", "x + 1", "min(a, b)", "z = a * 2", "", "low")
+    np.testing.assert_array_equal(low(x, axis=-1).numpy(), (X + 1).min(-1) * 2)
+    some = cleave.ReductionKernel("float x", "uint8 z", "x > 1", "a || b", "z = a", "0", "some")
+    np.testing.assert_array_equal(some(x, axis=0).numpy(), (X > 1).any(0))
+    product = cleave.ReductionKernel("double x", "double z", "x", "a * b", "z = a", "1", "product")
+    np.testing.assert_allclose(product(x.astype("float64")).numpy(), X.astype(np.float64).prod(), rtol=1e-12)
+    nothing = cleave.array(np.empty((3, 0), np.float32), context=where)
+    assert norm(nothing, axis=1).tolist() == [0, 0, 0] and norm(nothing).shape == ()
+    with pytest.raises(cleave.ArgumentError, match="no identity"):
+        low(nothing)
+    with pytest.raises(cleave.UnsupportedError, match="reduce_expr 'a - b'"):
+        cleave.ReductionKernel("T x", "T y", "x", "a - b", "y = a", "0")
+    with pytest.raises(cleave.ArgumentError, match="one type and one name"):
+        cleave.ReductionKernel("T x", "T y, T z", "x", "a + b", "y = a", "0")
+    with pytest.raises(cleave.ArgumentError, match="identity 'none'"):
+        cleave.ReductionKernel("T x", "T y", "x", "a + b", "y = a", "none")
+    with pytest.raises(cleave.ArgumentError, match="got 2 arguments"):
+        norm(x, y)
+    with pytest.raises(cleave.ShapeError, match="out has the shape"):
+        norm(x, out=cleave.empty((7, 7, 7), context=where), axis=0)
+
+
 def test_errors_say_where_and_what(context):
     x, n = cleave.array(X, context=context), cleave.array(N, context=context)
     kernel = cleave.ElementwiseKernel

@@ -62,6 +62,8 @@ def arrays() -> float:
         plan: cleave.Plan = cleave.explain(cleave.matmul, grid, grid.T)
         product: NDArray[Any] = cleave.matmul(grid, grid.T, alpha=2.0)
     squared = cleave.ElementwiseKernel("float x", "float z", "z = x * x")
+    length = cleave.ReductionKernel("float x", "float y", "x * x", "a + b", "y = sqrt(a)", "0", "length")
+    assert float(length(there, axis=None)) >= 0
     assert float(cleave.fuse(lambda x: x / 2)(squared(there)).min()) >= 0
     stats: cleave.ArrayStats = cleave.array_stats()
     total: float = float(cleave.product(scaled, there, transpose_b=True).sum())

@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Compares transforms by NumPy, SciPy and FFTW, through cleave.fft, with NumPy's in float64: lengths that are powers of
+2, 3, 5 and 7, primes, and one to three axes."""
+import itertools
+
+import numpy as np
+import pytest
+
+import cleave
+from cleave import _fftw, _transform, fft
+
+SHAPES = [(1,), (2,), (64,), (81,), (125,), (343,), (127,), (1009,), (6, 7), (16, 27), (5, 49, 8), (13, 11, 7)]
+CLOSE = {"float32": 1e-6, "float64": 1e-12}
+BY = ("numpy", "scipy", "fftw")
+
+
+@pytest.fixture(params=BY)
+def library(request, monkeypatch):
+    """Makes every second transform of a shape, and all later ones, the work of one library."""
+    if request.param == "fftw" and not _fftw.there():
+        pytest.skip("no FFTW (libfftw3f.so.3, libfftw3.so.3 and their threads)")
+    if request.param == "scipy" and not _transform._scipy():
+        pytest.skip("no Python module scipy")
+
+    def decide(of, x, out, axes, forward, *_unused):
+        of.scipy = request.param == "scipy"
+        if request.param == "fftw":
+            of.plan = _fftw.Plan(np.empty_like(x), np.empty_like(out), axes, forward, 0.1)
+
+    forget()
+    monkeypatch.setattr(_transform, "_time_all", decide)
+    yield request.param
+    forget()
+
+
+def forget():
+    _transform.choice_for.cache_clear()
+    _transform._way.cache_clear()
+
+
+def same(got, want, close):
+    assert isinstance(got, cleave.Array) and got.shape == want.shape
+    assert np.abs(got.numpy() - want).max() <= close * np.abs(want).max()
+
+
+@pytest.mark.parametrize("dtype", CLOSE)
+def test_transforms_are_numpys(context, library, dtype):
+    close, rng = CLOSE[dtype], np.random.default_rng(7)
+    for shape in SHAPES:
+        real = rng.standard_normal(shape).astype(dtype)
+        mixed = (real + 1j * rng.standard_normal(shape)).astype(np.complex64 if dtype == "float32" else np.complex128)
+        x, z = cleave.array(real, context=context), cleave.array(mixed, context=context)
+        exact, more = real.astype(np.float64), mixed.astype(np.complex128)
+        for axes in [None, *itertools.combinations(range(len(shape)), 1), (*range(len(shape)),)]:
+            sizes = [shape[i] for i in axes or range(len(shape))]
+            for norm in ("backward", "ortho"):
+                for _turn in range(2):
+                    same(fft.fftn(z, axes=axes, norm=norm), np.fft.fftn(more, axes=axes, norm=norm), close)
+                    same(fft.ifftn(z, axes=axes, norm=norm), np.fft.ifftn(more, axes=axes, norm=norm), close)
+                    half = fft.rfftn(x, axes=axes, norm=norm)
+                    same(half, np.fft.rfftn(exact, axes=axes, norm=norm), close)
+                    if sizes[-1] > 1:
+                        same(fft.irfftn(half, s=sizes, axes=axes or range(len(shape)), norm=norm), exact, 3 * close)
+        assert np.array_equal(x.numpy(), real) and np.array_equal(z.numpy(), mixed)  # inputs stay
+
+
+def test_views_and_other_lengths(context, library):
+    x = np.random.default_rng(8).standard_normal((12, 10)).astype(np.float32)
+    a = cleave.array(x, context=context)
+    for _turn in range(2):
+        same(fft.fft(a.T[:, ::2]), np.fft.fft(x.T[:, ::2]), 1e-6)
+        same(fft.rfft(a[1:, 3:], axis=0), np.fft.rfft(x[1:, 3:], axis=0), 1e-6)
+        same(fft.fft(a, 16), np.fft.fft(x, 16), 1e-6)
+        same(fft.irfft(fft.rfft(a), 7), np.fft.irfft(np.fft.rfft(x), 7), 1e-6)
+        same(fft.fft2(a), np.fft.fft2(x), 1e-6)
+    assert fft.fft(a).dtype == np.complex64 and fft.fft(a.astype("int32")).dtype == np.complex128
+    for wrong in (lambda: fft.fft(a, norm="none"), lambda: fft.fft(a, axis=2), lambda: fft.fftn(a, axes=(0, 5))):
+        with pytest.raises((ValueError, IndexError)):
+            wrong()
+
+
+def test_the_fastest_library_is_chosen(context):
+    forget()
+    a = cleave.array(np.ones((64, 64), np.float32), context=context)
+    for _turn in range(3):
+        fft.fft2(a)
+    x = np.ones((64, 64), np.complex64)
+    of = _transform.choice_for(x.shape, "F", x.shape, "F", (0, 1), True)
+    assert of.calls >= 2 and np.isfinite(of.fftw_s) == _fftw.there()
+    assert (of.plan is not None) == (of.fftw_s < min(of.numpy_s, of.scipy_s))
+    assert of.scipy == (of.scipy_s < of.numpy_s)
