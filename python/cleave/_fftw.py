@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import math
 import os
 import threading
 from typing import Any, NamedTuple, Sequence
@@ -11,7 +12,8 @@ from typing import Any, NamedTuple, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-_MEASURE, _DESTROY_INPUT, _UNALIGNED = 0, 1, 2
+_MEASURE, _DESTROY_INPUT = 0, 1
+_ALIGNMENT = 64  # of the arrays of a plan, in bytes; FFTW's vector instructions need it
 _lock = threading.Lock()  # FFTW makes one plan at a time
 
 
@@ -60,8 +62,22 @@ def there() -> bool:
     return _library("f") is not None and _library("") is not None
 
 
+def aligned(shape: Sequence[int], dtype: np.dtype[Any]) -> NDArray[Any]:
+    """Returns a dense array of undefined contents whose memory a plan can use."""
+    size = math.prod(shape) * dtype.itemsize
+    memory = np.empty(size + _ALIGNMENT, np.uint8)
+    start = -memory.ctypes.data % _ALIGNMENT
+    return memory[start:start + size].view(dtype).reshape(shape)
+
+
+def fits(*addresses: int) -> bool:
+    """Tells whether a plan can use the memory at these addresses."""
+    return not any(address % _ALIGNMENT for address in addresses)
+
+
 class Plan:
-    """A way to transform dense arrays of one shape and type, which FFTW has measured; it overwrites both arrays."""
+    """A way to transform dense arrays of one shape and type, which FFTW has measured; it overwrites both arrays.
+    The arrays must be aligned."""
 
     def __init__(self, x: NDArray[Any], out: NDArray[Any], axes: Sequence[int], forward: bool, limit_s: float):
         self.kind = "dft_r2c" if x.dtype.kind == "f" else "dft_c2r" if out.dtype.kind == "f" else "dft"
@@ -73,7 +89,7 @@ class Plan:
         loops = [axis for axis in range(x.ndim) if axis not in axes]
         each = (_Axis * max(len(axes), 1))(*(_Axis(real.shape[i], steps[0][i], steps[1][i]) for i in axes))
         over = (_Axis * max(len(loops), 1))(*(_Axis(x.shape[i], steps[0][i], steps[1][i]) for i in loops))
-        flags = _MEASURE | _UNALIGNED | (_DESTROY_INPUT if self.kind == "dft_c2r" else 0)
+        flags = _MEASURE | (_DESTROY_INPUT if self.kind == "dft_c2r" else 0)
         sign = [] if self.kind != "dft" else [-1 if forward else 1]
         with _lock:
             library.threads(len(os.sched_getaffinity(0)) if x.size >= 1 << 13 else 1)

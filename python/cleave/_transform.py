@@ -25,8 +25,8 @@ from ._sharing import shared
 
 _NAMES = {(True, "c", "c"): "fftn", (False, "c", "c"): "ifftn", (True, "f", "c"): "rfftn", (False, "c", "f"): "irfftn"}
 _KEPT = 256  # shapes whose choice is kept
-_PATIENCE = 60  # FFTW may take as long as this many transforms to make a plan,
-_SHORTEST_S, _LONGEST_S = 0.05, 2.0  # but at least and at most so many seconds
+_PATIENCE = 200  # FFTW may take as long as this many transforms to make a plan,
+_SHORTEST_S, _LONGEST_S = 0.1, 2.0  # but at least and at most so many seconds
 _HAS_OUT = int(np.__version__.split(".", maxsplit=1)[0]) >= 2
 
 
@@ -78,7 +78,13 @@ def _by_scipy(x: NDArray[Any], out: NDArray[Any], axes: Sequence[int], forward: 
 
 
 def _by_fftw(plan: _fftw.Plan, x: NDArray[Any], out: NDArray[Any], scale: float) -> None:
-    plan.run(x.copy() if plan.kind == "dft_c2r" else x, out)
+    if plan.kind == "dft_c2r" or not _fftw.fits(x.ctypes.data):  # the transform would spoil x, or cannot read it
+        given, x = x, _fftw.aligned(x.shape, x.dtype)
+        np.copyto(x, given)
+    into = out if _fftw.fits(out.ctypes.data) else _fftw.aligned(out.shape, out.dtype)
+    plan.run(x, into)
+    if into is not out:
+        np.copyto(out, into)
     if scale != 1.0:
         np.multiply(out, out.real.dtype.type(scale), out=out)
 
@@ -95,7 +101,7 @@ def _best(function: Any, turns: int = 3) -> float:
 def _time_all(of: Choice, x: NDArray[Any], out: NDArray[Any], axes: Sequence[int], forward: bool, norm: str | None,
                scale: float) -> None:
     """Times the libraries that are there on copies, because FFTW overwrites both arrays while it makes a plan."""
-    mine, made = np.empty_like(x), np.empty_like(out)
+    mine, made = _fftw.aligned(x.shape, x.dtype), _fftw.aligned(out.shape, out.dtype)
     np.copyto(mine, x)
     of.numpy_s = _best(lambda: _by_numpy(mine, made, axes, forward, norm))
     if _scipy():
@@ -157,13 +163,14 @@ def transform(x: Array, axes: tuple[int, ...], forward: bool, real: bool, norm: 
     """Transforms an Array along axes. `real`: the numbers before a forward transform, or after an inverse one, are real
     and have `length` elements along the last of the axes."""
     way = _way(x._shape, x.dtype, axes, forward, real, norm, length)
-    made = new_array(x.context, way.shape, way.kind)
     plan = way.of.plan
+    made = new_array(x.context, way.shape, way.kind)
     if plan is not None and way.scale == 1.0 and plan.kind != "dft_c2r" and x.dtype is way.wanted and \
             x._strides is None and x._room < 0:  # the short way
         from_there, to_there = ctypes.c_void_p(), ctypes.c_void_p()
         if not lib.clv_array_host(x.handle, ctypes.byref(from_there)) and \
-                not lib.clv_array_host(made.handle, ctypes.byref(to_there)):
+                not lib.clv_array_host(made.handle, ctypes.byref(to_there)) and \
+                _fftw.fits(from_there.value or 0, to_there.value or 0):
             plan.run_at(from_there, to_there)
             return made
     given = shared(x)

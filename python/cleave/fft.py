@@ -24,6 +24,8 @@ _SINGLE = (np.dtype(np.float32), np.dtype(np.complex64))
 def _plain(name: str, x: Array, named: dict[str, Any]) -> tuple[tuple[int, ...], int | None] | None:
     """Returns the axes of a transform of the whole array, and the length that the caller asks for; None if elements are
     cut off or zeros added, or if an argument is wrong, which NumPy then says."""
+    if "hfft" in name or (name.startswith("rfft") and x.dtype.kind == "c"):
+        return None
     axes = (named["axis"],) if "axis" in named else named["axes"]
     axes = tuple(range(x.ndim)) if axes is None else tuple(axes)
     if not axes or not x.size or not all(type(i) is int and -x.ndim <= i < x.ndim for i in axes):
@@ -45,9 +47,21 @@ def _plain(name: str, x: Array, named: dict[str, Any]) -> tuple[tuple[int, ...],
     return axes, sizes[-1]
 
 
+_known: dict[Any, Any] = {}  # what _plain() has returned
+
+
 def _made(name: str, x: Any, is_complex: bool, *given: Any, **named: Any) -> Array:
     x = x if isinstance(x, Array) else array(x)
-    plain = None if "hfft" in name or (name.startswith("rfft") and x.dtype.kind == "c") else _plain(name, x, named)
+    key = (name, x._shape, x.dtype, *named.values())
+    try:
+        plain = _known.get(key)
+    except TypeError:  # axes in a list
+        plain = _plain(name, x, named)
+    else:
+        if plain is None:
+            plain = _plain(name, x, named)
+            if plain is not None and len(_known) < 1024:
+                _known[key] = plain
     if plain is not None:
         from ._transform import transform
         return transform(x, plain[0], not name.startswith("i"), "rfft" in name, named["norm"], plain[1])

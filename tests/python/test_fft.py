@@ -25,7 +25,8 @@ def library(request, monkeypatch):
     def decide(of, x, out, axes, forward, *_unused):
         of.scipy = request.param == "scipy"
         if request.param == "fftw":
-            of.plan = _fftw.Plan(np.empty_like(x), np.empty_like(out), axes, forward, 0.1)
+            of.plan = _fftw.Plan(_fftw.aligned(x.shape, x.dtype), _fftw.aligned(out.shape, out.dtype), axes, forward,
+                                 0.1)
 
     forget()
     monkeypatch.setattr(_transform, "_time_all", decide)
