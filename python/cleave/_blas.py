@@ -7,7 +7,7 @@ import functools
 import os
 from typing import Iterator
 
-from ._library import lib
+from ._library import has, lib
 
 #: Names of cblas_sgemm, and the bits of its integers, in OpenBLAS (of NumPy's wheels and of Linux) and in MKL.
 _NAMES = (("scipy_cblas_sgemm64_", 64), ("cblas_sgemm64_", 64), ("cblas_sgemm_64", 64), ("scipy_cblas_sgemm", 32),
@@ -30,7 +30,7 @@ def _loaded() -> Iterator[str]:
 def lend() -> str | None:
     """Hands the fast BLAS that NumPy has loaded to the library, and returns its path; None if there is none.
     Only the first call does anything."""
-    for path in _loaded():
+    for path in _loaded() if has("clv_blas_use") else ():
         try:
             library = ctypes.CDLL(path)
         except OSError:

@@ -78,7 +78,7 @@ class Array(Operators):
         self.dtype, self._strides, self._start, self._room = dtype, strides, start, room
         self._base = base  # the owner of memory that is not the library's, which must live as long
 
-    def __del__(self, free: Any = lib.clv_array_free) -> None:
+    def __del__(self, free: Any = getattr(lib, "clv_array_free", None)) -> None:
         try:
             handle = self._handle
         except AttributeError:  # its construction failed
@@ -379,7 +379,8 @@ class Array(Operators):
 # ---- the short way to a small call: one array, or two of one type and shape, or an array and a number
 
 _new = Array.__new__
-_compute, _multiply = lib.clv_array_compute, lib.clv_array_multiply
+_compute: Any = getattr(lib, "clv_array_compute", None)  # an older library may lack them
+_multiply: Any = getattr(lib, "clv_array_multiply", None)
 MOST_AT_ONCE = 1024  #: elements up to which the host computes at once (host/array/apply.c)
 #: By name of an operation or a ufunc and number of its operands: by type, the operation's number and its result's type.
 small_plans: dict[tuple[str, int], dict[np.dtype[Any], tuple[int, np.dtype[Any]]]] = {}
@@ -431,7 +432,7 @@ def multiplied(a: Array, b: Array) -> Array | None:
     """Returns the product of two matrices of float32; None if one is a view, or if the long way must say what is
     wrong."""
     shape, other = a._shape, b._shape
-    if len(shape) != 2 or len(other) != 2 or a._room >= 0 or b._room >= 0 or a.context._closed:
+    if _multiply is None or len(shape) != 2 or len(other) != 2 or a._room >= 0 or b._room >= 0 or a.context._closed:
         return None
     lend()
     handle = _multiply(a._handle, b._handle) if shape[1] == other[0] else None

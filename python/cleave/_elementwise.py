@@ -13,7 +13,7 @@ from ._check import FLOAT32_MAX
 from ._context import Context
 from ._device_array import Array, array, made_like, new_array, shape_of, small_plans
 from ._dtypes import DEFAULTS, FLOAT32, NUMBERS, TYPES, dtype_from, is_number, weak
-from ._library import check, error_of, lib
+from ._library import check, error_of, has, lib
 from .errors import ArgumentError, Error, ShapeError
 
 OPS = {name: number for number, name in enumerate((
@@ -179,7 +179,7 @@ def _quick(name: str, given: Sequence[Any], out: Array | None = None) -> Array |
 
 def _plan_small() -> None:
     """Fills in the table of small(): operations of one or two operands, under NumPy's names too."""
-    for name, number in OPS.items():
+    for name, number in OPS.items() if has("clv_array_compute") else ():
         count = lib.clv_op_inputs(number)
         if count not in (1, 2) or name in ("copy", "ramp"):
             continue

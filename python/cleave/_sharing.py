@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ._context import Context
 from ._device_array import Array, dense_strides, shape_of, view
 from ._dtypes import NUMBERS, TYPES
-from ._library import check, lib
+from ._library import check, has, lib
 from .errors import UnsupportedError
 
 
@@ -29,6 +29,8 @@ def shared(array: Array) -> NDArray[Any] | None:
     """Returns a NumPy array on an Array's memory, or None if that is a device's own memory."""
     address = ctypes.c_void_p()
     array.context.check_process()
+    if not has("clv_array_host"):
+        return None
     if not array.size:
         return np.empty(array.shape, array.dtype)
     try:

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from . import _fftw
 from ._device_array import Array, array, new_array
 from ._dtypes import COMPLEX64, COMPLEX128, FLOAT32, FLOAT64
-from ._library import lib
+from ._library import has, lib
 from ._sharing import shared
 
 _NAMES = {(True, "c", "c"): "fftn", (False, "c", "c"): "ifftn", (True, "f", "c"): "rfftn", (False, "c", "f"): "irfftn"}
@@ -165,8 +165,8 @@ def transform(x: Array, axes: tuple[int, ...], forward: bool, real: bool, norm: 
     way = _way(x._shape, x.dtype, axes, forward, real, norm, length)
     plan = way.of.plan
     made = new_array(x.context, way.shape, way.kind)
-    if plan is not None and way.scale == 1.0 and plan.kind != "dft_c2r" and x.dtype is way.wanted and \
-            x._strides is None and x._room < 0:  # the short way
+    simple = plan is not None and way.scale == 1.0 and x.dtype is way.wanted and x._strides is None and x._room < 0
+    if simple and plan is not None and plan.kind != "dft_c2r" and has("clv_array_host"):  # the short way
         from_there, to_there = ctypes.c_void_p(), ctypes.c_void_p()
         if not lib.clv_array_host(x.handle, ctypes.byref(from_there)) and \
                 not lib.clv_array_host(made.handle, ctypes.byref(to_there)) and \
