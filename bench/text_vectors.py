@@ -127,8 +127,9 @@ def cosine(room, case):
 
 
 def measure(parties, cases, turns, warm):
-    """Seconds of all cases. A turn is all of them: machines have moods that last for seconds."""
-    for party in parties:  # drivers compile again in their second and third call
+    """Returns the seconds of all cases. Each turn runs all cases, because the speed of a machine changes from second
+    to second."""
+    for party in parties:  # drivers compile again in the second and third call
         for case in cases * warm:
             party.seconds(case)
     seconds = {case: [[], []] for case in cases}
@@ -147,7 +148,8 @@ def row_of(case, texts, tokens, seconds):
 
 
 def mix_beside_fixed(rows):
-    """Of each party: its rate on the mix to that on texts that are all as long as the mix is on average."""
+    """Returns for each party its rate on the mix, divided by its rate on texts that all have the mean length of the
+    mix."""
     at = {row["case"]: row["seconds"] for row in rows}
     tokens = {row["case"]: row["tokens"] for row in rows}
     return [statistics.median(fixed / tokens[MEAN] * tokens["mix"] / mix
