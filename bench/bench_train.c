@@ -54,6 +54,7 @@ int main(int argc, char **argv)
     clv_trainer_options options = { .size = sizeof options,
                                     .classes = CLASSES,
                                     .decay = 0.01,
+                                    .check_every_given = true, /* no checks by plain C */
                                     .block_tokens = blocks ? SIZE_MAX : 0 };
     if (!ids || !labels || !offsets || !steps || !texts) return 1;
     for (size_t i = 0; i < texts * length; ++i)

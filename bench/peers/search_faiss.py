@@ -3,7 +3,8 @@
 """Times cleave.search(), NumPy and faiss-cpu's IndexFlatIP in the same run, in turns, on random vectors of length 1,
 and compares the rows that they find.
 
-usage: PYTHONPATH=python search_faiss.py [ROWS [WIDTH [TOP [SECONDS]]]]
+usage: PYTHONPATH=python search_faiss.py [ROWS [WIDTH [TOP [SECONDS [COUNTS]]]]]
+       COUNTS: numbers of queries, such as 1,8,32
 
 Needs NumPy and faiss-cpu. Prints for each number of queries the shortest wall time and processor time of each, in
 milliseconds, and the ratios to Cleave. The exit code is 1 if the rows differ by more than near-ties (1e-6).
@@ -20,8 +21,8 @@ try:
 except ImportError:
     sys.exit("search_faiss: faiss-cpu is missing: pip install faiss-cpu")
 
-COUNTS = (1, 8, 32, 128, 512)
-NUMBERS = [float(text) for text in sys.argv[1:]] + [1000000, 384, 10, 20][len(sys.argv) - 1:]
+COUNTS = [int(text) for text in sys.argv[5].split(",")] if len(sys.argv) > 5 else [1, 8, 32, 128, 512]
+NUMBERS = [float(text) for text in sys.argv[1:5]] + [1000000, 384, 10, 20][len(sys.argv) - 1:]
 ROWS, WIDTH, TOP = (int(number) for number in NUMBERS[:3])
 
 
@@ -51,7 +52,7 @@ def main():
         best, rows = {name: (np.inf, np.inf) for name in ways}, {}
         end = time.monotonic() + NUMBERS[3]
         turns = 0
-        while turns < 3 or time.monotonic() < end:
+        while turns < min(3, 1 + NUMBERS[3]) or time.monotonic() < end:
             turns += 1
             for name, way in ways.items():
                 wall, used = time.perf_counter(), time.process_time()
