@@ -65,11 +65,13 @@ def calibrated(cube, context, psf=PSF, fwhm=FWHM, radius=RADIUS, angles=None):
     return cleave.calibrate_snr(raw, (middle, middle), fwhm)
 
 
-def annuli(maps, width):
-    """Returns (inner radius, values of all maps) of the annuli that hold a whole circle."""
+def annuli(maps, width, centre=None):
+    """Returns (inner radius, values of all maps) of the annuli around the star that hold a whole circle. Without
+    `centre` (x, y), the star is on the middle pixel."""
     side = maps[0].shape[0]
-    y, x = np.indices(maps[0].shape) - side // 2
-    radius = np.hypot(y, x)
+    at_x, at_y = centre or (side // 2, side // 2)
+    y, x = np.indices(maps[0].shape)
+    radius = np.hypot(y - at_y, x - at_x)
     for low in np.arange(0, side / 2, width):
         at = (radius >= low) & (radius < low + width)
         values = np.concatenate([m[at & np.isfinite(m)] for m in maps])
