@@ -192,6 +192,94 @@ static void results_are_made_by_the_call(void **state)
     test_each_device(compute);
 }
 
+static int products;
+
+/* cblas_sgemm of row-major matrices, one element after the other; the sums are doubled, which shows who computed. */
+static void twice_wide(int order, int ta, int tb, int64_t m, int64_t n, int64_t k, float alpha,
+                       const float *a, int64_t lda, const float *b, int64_t ldb, float beta,
+                       float *c, int64_t ldc)
+{
+    assert_true(order == 101 && alpha == 1 && beta == 0 && ldc == n);
+    ++products;
+    for (int64_t i = 0; i < m; ++i)
+        for (int64_t j = 0; j < n; ++j) {
+            float sum = 0;
+            for (int64_t q = 0; q < k; ++q)
+                sum += (ta == 112 ? a[q * lda + i] : a[i * lda + q]) *
+                       (tb == 112 ? b[j * ldb + q] : b[q * ldb + j]);
+            c[i * ldc + j] = 2 * sum;
+        }
+}
+
+static void twice_narrow(int order, int ta, int tb, int m, int n, int k, float alpha,
+                         const float *a, int lda, const float *b, int ldb, float beta, float *c,
+                         int ldc)
+{
+    twice_wide(order, ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
+}
+
+/* A [24,20] times B [20,16], stored as they are or transposed, on the host, by the caller's function or our own. */
+static void multiply(clv_context *c, bool ta, bool tb, float times)
+{
+    enum { M = 24, K = 20, N_ = 16 };
+    float a[M * K], b[K * N_], got[M * N_];
+    const size_t sa[] = { ta ? K : M, ta ? M : K }, sb[] = { tb ? N_ : K, tb ? K : N_ },
+                 sc[] = { M, N_ };
+    for (int i = 0; i < M * K; ++i)
+        a[i] = (float)(i % 7 - 3);
+    for (int i = 0; i < K * N_; ++i)
+        b[i] = (float)(i % 5 - 2);
+    clv_array *x, *y, *z;
+    EXPECT_OK(clv_array_from(c, a, 2, sa, &x));
+    EXPECT_OK(clv_array_from(c, b, 2, sb, &y));
+    EXPECT_OK(clv_array_create(c, 2, sc, &z));
+    const clv_product_options o = { .size = sizeof o, .a_transposed = ta, .b_transposed = tb };
+    EXPECT_OK(clv_product(c, x, y, &o, z));
+    EXPECT_OK(clv_array_get(z, got));
+    for (int i = 0; i < M; ++i)
+        for (int j = 0; j < N_; ++j) {
+            float want = 0;
+            for (int q = 0; q < K; ++q)
+                want += (ta ? a[q * M + i] : a[i * K + q]) * (tb ? b[j * K + q] : b[q * N_ + j]);
+            assert_true(got[i * N_ + j] == times * want);
+        }
+    if (!ta && !tb) {
+        clv_array_free(z);
+        z = clv_array_multiply(x, y);
+        EXPECT_OK(clv_array_get(z, got));
+        assert_true(got[1] != 0);
+        assert_null(clv_array_multiply(x, x));
+        assert_null(clv_array_multiply(x, NULL));
+    }
+    clv_array_free(x), clv_array_free(y), clv_array_free(z);
+}
+
+static void by_blas(test_device *device)
+{
+    clv_function *const functions[] = { (clv_function *)twice_wide, (clv_function *)twice_narrow };
+    for (unsigned i = 0; i < 2; ++i) {
+        EXPECT_OK(clv_blas_use(functions[i], i ? 32 : 64));
+        for (int side = CLV_SIDE_AUTO; side <= CLV_SIDE_HOST; ++side)
+            for (int turned = 0; turned < 4; ++turned) {
+                clv_offload_force((clv_side)side);
+                multiply(device->context, turned & 1, turned & 2, 2);
+            }
+    }
+    EXPECT_FAIL(CLV_E_ARGUMENT, "16 bits", clv_blas_use(functions[0], 16));
+    EXPECT_OK(clv_blas_use(NULL, 0));
+    assert_true(products >= 20);
+    products = 0;
+    multiply(device->context, true, false, 1);
+    assert_int_equal(products, 0);
+    clv_offload_force(CLV_SIDE_AUTO);
+}
+
+static void the_callers_blas_multiplies(void **state)
+{
+    (void)state;
+    test_each_device(by_blas);
+}
+
 static void a_context_waits_for_its_arrays(void **state)
 {
     (void)state;
@@ -349,6 +437,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(shared_memory_is_used_in_turns),
         cmocka_unit_test(a_cards_memory_has_no_address),
         cmocka_unit_test(results_are_made_by_the_call),
+        cmocka_unit_test(the_callers_blas_multiplies),
         cmocka_unit_test(a_context_waits_for_its_arrays),
         cmocka_unit_test(a_cards_transfers_are_counted),
         cmocka_unit_test(out_of_memory_falls_back),
