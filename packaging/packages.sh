@@ -15,7 +15,8 @@ packages_test=(libcmocka-dev mesa-opencl-icd oclgrind clinfo libfftw3-dev g++ ma
     patchelf python3 python3-venv ca-certificates)
 # Continuous integration: a second compiler, sanitizers, checkers, and the tools that make a bundle.
 packages_ci=(abigail-tools git clang libclang-rt-dev clang-format clang-tidy llvm shellcheck codespell zsh file
-    openmpi-bin libopenmpi-dev mpich libmpich-dev iproute2 python3-distributed)
+    openmpi-bin libopenmpi-dev mpich libmpich-dev iproute2 python3-distributed
+    python3-numpy)
 packages_bundle=(libclblast1 libclfft2 patchelf file)
 # Tools that make, check and install Debian packages.
 packages_deb=(dpkg-dev file)
