@@ -35,6 +35,12 @@ void clv_replace_result(clv_specfit_result *to, clv_specfit_result *by);
 double clv_scan_step(const clv_spectra_plan *plan);
 
 /* ---- spectra_elsewhere.c ---- */
+enum { CLV_AGAIN_MOST = 8 }; /* most points from which a round fits a star */
+/* If the star's fit ended at a face of a gap in a grid, sets points at the gap's other faces, and in the cells beside
+ * the fit's cell along that face: there may be one minimum at each face of a gap, and one in each cell along it.
+ * Returns their number. */
+size_t clv_points_around(const clv_spectra_plan *plan, size_t star,
+                         double points[CLV_AGAIN_MOST][CLV_SPECTRA_UNKNOWNS]);
 /* Fits ambiguous stars from other points as well, and keeps their lowest minima. `number` [stars]: scratch. */
 clv_status clv_look_elsewhere(clv_context *context, const clv_spectra_plan *plan, size_t *number,
                               const clv_star_masks *masks, bool models, clv_report *report);

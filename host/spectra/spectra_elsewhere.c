@@ -21,7 +21,9 @@ enum { N = CLV_SPECTRA_UNKNOWNS };
  *      ranges of its other uncertain parameters; and from further rotations, if the round has room for them;
  *   4. from the neighbouring cells of a grid, if the fit ended where faces of cells cross;
  *   5. from the other faces of a gap in a grid, if the fit ended at a face of the gap. */
-enum { ENDS = 2, ROTATIONS = 4, FURTHER = 2, MOST = ENDS + ROTATIONS + CLV_SPECTRA_PEAKS - 1 };
+enum { ENDS = 2, ROTATIONS = 4, FURTHER = 2, MOST = CLV_AGAIN_MOST };
+_Static_assert(MOST >= ENDS + ROTATIONS + CLV_SPECTRA_PEAKS - 1,
+               "a round has no room for its points");
 static const double rotation[ROTATIONS] = { 0, 20, 50, 120 },
                     further[FURTHER] = { 8, 250 }; /* km/s */
 static const double little = 1000,
@@ -182,9 +184,7 @@ static size_t set_beside(const clv_spectra_plan *plan, size_t star, double x[MOS
     return count;
 }
 
-/* If the fit ended at a face of a gap in a grid, sets points at the gap's other faces, and in the cells beside the
- * fit's cell along that face: there may be one minimum at each face of a gap, and one in each cell along it. */
-static size_t set_around(const clv_spectra_plan *plan, size_t star, double x[MOST][N])
+size_t clv_points_around(const clv_spectra_plan *plan, size_t star, double x[CLV_AGAIN_MOST][N])
 {
     const clv_specfit_result *r = &plan->run.results[star];
     const double q[4] = { r->teff, r->logg, r->feh, r->alpha };
@@ -392,5 +392,5 @@ clv_status clv_look_elsewhere(clv_context *context, const clv_spectra_plan *plan
     CLV_TRY(fit_round(context, plan, set_first, number, masks, models, report));
     CLV_TRY(fit_round(context, plan, set_second, number, masks, models, report));
     CLV_TRY(fit_round(context, plan, set_beside, number, masks, models, report));
-    return fit_round(context, plan, set_around, number, masks, models, report);
+    return fit_round(context, plan, clv_points_around, number, masks, models, report);
 }

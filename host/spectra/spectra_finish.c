@@ -200,7 +200,8 @@ static clv_status finish_star(const clv_spectra_plan *plan, const clv_star_facts
     r->rounds = (unsigned)best[CLV_S_ROUNDS];
     for (size_t i = 0; i < plan->stars.spectra; ++i)
         r->chisq[i] = facts->present[i] ? (double)best[CLV_S_CHI_OF + i] : 0;
-    if (best[CLV_S_FLAGS] > 0) r->warnings |= CLV_SPECFIT_BAD_HESSIAN;
+    const bool converged = best[CLV_S_STATUS] > 1.5f;
+    if (best[CLV_S_FLAGS] > 0 || !converged) r->warnings |= CLV_SPECFIT_BAD_HESSIAN;
     const unsigned fixed = (unsigned)best[CLV_S_FIXED];
     set_errors(best + CLV_S_NORMAL, fixed, r);
     if (!(fixed & 1) && best[CLV_S_SCAN_TURN] != 0 && isfinite(best[CLV_S_SCAN + 1])) {

@@ -121,10 +121,11 @@ bool clv_spectra_value(const double *basis, unsigned terms, size_t pixels, const
     for (unsigned i = 0; i < terms; ++i)
         a[i] = 0;
     for (size_t k = 0; k < pixels; ++k) {
+        const double weight = 1 / s[k], scale = t[k] * weight, value_here = d[k] * weight;
         for (unsigned i = 0; i < terms; ++i)
-            design[i] = basis[k * terms + i] * t[k] / s[k];
+            design[i] = basis[k * terms + i] * scale;
         for (unsigned i = 0; i < terms; ++i) {
-            a[i] += design[i] * d[k] / s[k];
+            a[i] += design[i] * value_here;
             for (unsigned j = 0; j <= i; ++j)
                 m[i * terms + j] += design[i] * design[j];
         }

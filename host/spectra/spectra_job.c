@@ -169,12 +169,10 @@ clv_status clv_spectra_setup(clv_worker *worker, void *user)
                    p->library->ccf_count * 4 * sizeof(float)));
     CLV_TRY(
         upload(worker, CLV_PASS_RANGE, p->tables.ranges, 2 * spectra * sizeof *p->tables.ranges));
-    CLV_TRY(upload(worker, CLV_PASS_REACH, p->tables.ranges + 2 * spectra,
-                   spectra * sizeof *p->tables.ranges));
-    CLV_TRY(upload(worker, CLV_PASS_OWNER, p->tables.ranges + 3 * spectra,
+    CLV_TRY(upload(worker, CLV_PASS_OWNER, p->tables.ranges + 2 * spectra,
                    n / CLV_SPECTRA_SEGMENT * sizeof *p->tables.ranges));
-    CLV_TRY(
-        upload(worker, CLV_PASS_STEP, p->tables.ccf_step, spectra * sizeof *p->tables.ccf_step));
+    CLV_TRY(upload(worker, CLV_PASS_PLACE, p->tables.places,
+                   p->sizes.velocities * spectra * sizeof *p->tables.places));
     return upload(worker, CLV_PASS_BOX, p->box.numbers, sizeof p->box.numbers);
 }
 
@@ -213,7 +211,7 @@ static clv_status take_star(const clv_star_pack *pack, size_t i, void *user)
     memcpy(b->ccf + at * s->start / sizeof(float), pack->ccf, s->start);
     if (plan->sizes.diagonals)
         memcpy(b->resolution + at * s->resolution / sizeof(float), pack->resolution, s->resolution);
-    b->usable[at] = pack->facts.usable;
+    b->usable[at] = pack->facts.usable ? (float)(1 + pack->facts.first_arm) : 0;
     pthread_mutex_lock(&plan->run.lock);
     plan->run.facts[b->first + i] = pack->facts;
     pthread_mutex_unlock(&plan->run.lock);
@@ -378,11 +376,28 @@ static clv_status look(const clv_pass *p)
     return plan->wish.scans ? clv_pass_scan(p) : CLV_OK;
 }
 
+/* Runs the first rounds of a fit, which use a single arm of each star. */
+static clv_status fit_arms(const clv_pass *p)
+{
+    const clv_spectra_plan *plan = p->plan;
+    for (int round = 0; round < CLV_SPECTRA_ARM_ROUNDS; ++round) {
+        for (size_t lead = 0; lead < plan->stars.spectra; ++lead) {
+            if (clv_spectra_lead(plan, lead) != lead) continue;
+            CLV_TRY(clv_pass_list_arm(p, lead));
+            CLV_TRY(clv_pass_templates_of(p, lead, false));
+        }
+        CLV_TRY(clv_pass_list_arm(p, SIZE_MAX));
+        CLV_TRY(clv_pass_judge(p, false));
+    }
+    return CLV_OK;
+}
+
 static clv_status fit(const clv_pass *p, size_t first)
 {
     CLV_TRY(p->plan->wish.begin ? give_points(p, first) : clv_pass_find_starts(p));
     if (p->plan->wish.stages == CLV_SPECTRA_STAGE_START) return CLV_OK;
-    for (int round = 0; round < CLV_SPECTRA_ROUNDS; ++round) {
+    if (!p->plan->wish.begin && clv_spectra_has_first_arms(p->plan)) CLV_TRY(fit_arms(p));
+    for (int round = 0; round < clv_spectra_most_rounds(p->plan); ++round) {
         CLV_TRY(clv_pass_list(p, false));
         CLV_TRY(clv_pass_templates(p, false));
         CLV_TRY(clv_pass_judge(p, false));

@@ -97,8 +97,7 @@ clv_status clv_pass_find_starts(const clv_pass *p)
     }
     const clv_arg peak[] = {
         clv_arg_buffer(p->start_chi),
-        clv_pass_constant(p, CLV_PASS_STEP),
-        clv_pass_constant(p, CLV_PASS_REACH),
+        clv_pass_constant(p, CLV_PASS_PLACE),
         clv_arg_buffer(p->start_best),
         clv_arg_f32((float)plan->box.low[0]),
         clv_arg_f32(
@@ -267,19 +266,23 @@ static clv_status sample(const clv_pass *p, size_t spectrum)
     return CLV_PASS_LAUNCH(p, fit, "clv_spectra_resolve", runs, p->items, 1, false, resolve);
 }
 
+clv_status clv_pass_templates_of(const clv_pass *p, size_t lead, bool keep)
+{
+    const clv_spectra_plan *plan = p->plan;
+    if (p->stages & CLV_SPECTRA_STAGE_NETWORK) CLV_TRY(make_templates(p, lead));
+    if (!(p->stages & CLV_SPECTRA_STAGE_SPLINE)) return CLV_OK;
+    CLV_TRY(make_spline(p, lead));
+    if (keep && plan->wish.scans) CLV_TRY(clv_pass_keep_curve(p, lead));
+    for (size_t i = lead; i < plan->stars.spectra; ++i)
+        if (clv_spectra_lead(plan, i) == lead) CLV_TRY(sample(p, i));
+    return CLV_OK;
+}
+
 /* Works arm by arm: device memory holds the templates of one arm at a time, which serve all spectra of that arm. */
 clv_status clv_pass_templates(const clv_pass *p, bool keep)
 {
-    const clv_spectra_plan *plan = p->plan;
-    for (size_t lead = 0; lead < plan->stars.spectra; ++lead) {
-        if (clv_spectra_lead(plan, lead) != lead) continue;
-        if (p->stages & CLV_SPECTRA_STAGE_NETWORK) CLV_TRY(make_templates(p, lead));
-        if (!(p->stages & CLV_SPECTRA_STAGE_SPLINE)) continue;
-        CLV_TRY(make_spline(p, lead));
-        if (keep && plan->wish.scans) CLV_TRY(clv_pass_keep_curve(p, lead));
-        for (size_t i = lead; i < plan->stars.spectra; ++i)
-            if (clv_spectra_lead(plan, i) == lead) CLV_TRY(sample(p, i));
-    }
+    for (size_t lead = 0; lead < p->plan->stars.spectra; ++lead)
+        if (clv_spectra_lead(p->plan, lead) == lead) CLV_TRY(clv_pass_templates_of(p, lead, keep));
     return CLV_OK;
 }
 
@@ -363,10 +366,21 @@ clv_status clv_pass_judge(const clv_pass *p, bool last)
                            false, model);
 }
 
+static clv_status list_items(const clv_pass *p, bool last, int32_t arm)
+{
+    const clv_arg list[] = {
+        clv_arg_buffer(p->state), clv_arg_buffer(p->list), clv_pass_constant(p, CLV_PASS_BOX),
+        clv_pass_int(p->items),   clv_pass_int(last),      clv_arg_i32(arm)
+    };
+    return CLV_PASS_LAUNCH(p, fit, "clv_spectra_list", 1, 1, 1, false, list);
+}
+
 clv_status clv_pass_list(const clv_pass *p, bool last)
 {
-    const clv_arg list[] = { clv_arg_buffer(p->state), clv_arg_buffer(p->list),
-                             clv_pass_constant(p, CLV_PASS_BOX), clv_pass_int(p->items),
-                             clv_pass_int(last) };
-    return CLV_PASS_LAUNCH(p, fit, "clv_spectra_list", 1, 1, 1, false, list);
+    return list_items(p, last, 0);
+}
+
+clv_status clv_pass_list_arm(const clv_pass *p, size_t lead)
+{
+    return list_items(p, false, lead == SIZE_MAX ? -1 : (int32_t)lead + 1);
 }

@@ -16,9 +16,8 @@ enum {
     CLV_PASS_CCF,
     CLV_PASS_POINTS,
     CLV_PASS_RANGE,
-    CLV_PASS_REACH,
     CLV_PASS_OWNER,
-    CLV_PASS_STEP,
+    CLV_PASS_PLACE,
     CLV_PASS_BOX,
     CLV_PASS_GRID,
     CLV_PASS_CORNERS,
@@ -87,10 +86,15 @@ clv_status clv_pass_launch_small(const clv_pass *p, const clv_small_kernel *k, s
 
 /* ---- spectra_pass.c ---- */
 clv_status clv_pass_find_starts(const clv_pass *p);
-clv_status clv_pass_list(const clv_pass *p, bool last); /* lists the items that are not finished */
+/* clv_pass_list lists the items that are not finished and not confined to an arm; with `last`, all items.
+ * clv_pass_list_arm lists those that are confined to the arm of spectrum `lead`; SIZE_MAX: to any arm. */
+clv_status clv_pass_list(const clv_pass *p, bool last);
+clv_status clv_pass_list_arm(const clv_pass *p, size_t lead);
 /* clv_pass_templates computes the templates at the pixels for every item's point and, with `keep`, keeps the splines
  * for a scan; clv_pass_judge then evaluates the points and computes the next ones. */
 clv_status clv_pass_templates(const clv_pass *p, bool keep);
+clv_status clv_pass_templates_of(const clv_pass *p, size_t lead,
+                                 bool keep); /* of the arm of spectrum `lead` */
 clv_status clv_pass_judge(const clv_pass *p, bool last);
 
 /* ---- spectra_scan.c ---- */

@@ -193,19 +193,33 @@ static clv_status allocate(clv_spectra_plan *p)
     p->tables.part = clv_zalloc(n, sizeof *p->tables.part);
     p->tables.ccf = clv_zalloc(p->tables.ccf_count, sizeof *p->tables.ccf);
     p->tables.ccf_points = clv_zalloc(p->library->ccf_count * 4, sizeof *p->tables.ccf_points);
-    p->tables.ranges = clv_zalloc(3 * s + n / CLV_SPECTRA_SEGMENT, sizeof *p->tables.ranges);
-    p->tables.ccf_step = clv_zalloc(s, sizeof *p->tables.ccf_step);
+    p->tables.ranges = clv_zalloc(2 * s + n / CLV_SPECTRA_SEGMENT, sizeof *p->tables.ranges);
+    p->tables.places = clv_zalloc(p->sizes.velocities * s, sizeof *p->tables.places);
     p->run.facts = clv_zalloc(CLV_MAX(p->stars.count, (size_t)1), sizeof *p->run.facts);
     if (p->tables.weights && p->tables.basis && p->tables.products && p->tables.whole &&
         p->tables.part && p->tables.ccf && p->tables.ccf_points && p->tables.ranges &&
-        p->tables.ccf_step && p->run.facts)
+        p->tables.places && p->run.facts)
         return CLV_OK;
     return clv_fail(CLV_E_MEMORY, "specfit: not enough memory for %zu weights and %zu pixels",
                     p->tables.weight_count, n);
 }
 
+static clv_status count_velocities(clv_spectra_plan *plan)
+{
+    const clv_specfit_options *o = &plan->options;
+    plan->sizes.velocities =
+        (size_t)((o->max_velocity_kms - o->min_velocity_kms) / o->velocity_step_kms) + 1;
+    return plan->sizes.velocities > 1 && plan->sizes.velocities < 20000
+               ? CLV_OK
+               : clv_fail(CLV_E_ARGUMENT,
+                          "specfit: the range and step of velocities give %zu velocities; expected "
+                          "2 to 19999",
+                          plan->sizes.velocities);
+}
+
 static clv_status build(clv_spectra_plan *plan)
 {
+    CLV_TRY(count_velocities(plan));
     CLV_TRY(find_grids(plan));
     CLV_TRY(clv_plan_find_scales(plan));
     CLV_TRY(allocate(plan));
@@ -223,16 +237,8 @@ static clv_status build(clv_spectra_plan *plan)
     }
     clv_plan_fill_ranges(plan);
     make_box(plan);
-    CLV_TRY(clv_plan_check_priors(plan));
-    const clv_specfit_options *o = &plan->options;
-    plan->sizes.velocities =
-        (size_t)((o->max_velocity_kms - o->min_velocity_kms) / o->velocity_step_kms) + 1;
-    return plan->sizes.velocities > 1 && plan->sizes.velocities < 20000
-               ? CLV_OK
-               : clv_fail(CLV_E_ARGUMENT,
-                          "specfit: the range and step of velocities give %zu velocities; expected "
-                          "2 to 19999",
-                          plan->sizes.velocities);
+    clv_plan_fill_places(plan);
+    return clv_plan_check_priors(plan);
 }
 
 clv_status clv_spectra_plan_create(const clv_spectra_library *library,
@@ -265,6 +271,11 @@ clv_status clv_spectra_plan_create(const clv_spectra_library *library,
     return status;
 }
 
+int clv_spectra_most_rounds(const clv_spectra_plan *plan)
+{
+    return plan->wish.rounds ? plan->wish.rounds : CLV_SPECTRA_ROUNDS;
+}
+
 void clv_spectra_plan_free(clv_spectra_plan *p)
 {
     if (!p) return;
@@ -276,7 +287,7 @@ void clv_spectra_plan_free(clv_spectra_plan *p)
     clv_free(p->tables.weights), clv_free(p->tables.basis), clv_free(p->tables.products),
         clv_free(p->tables.whole), clv_free(p->tables.part);
     clv_free(p->tables.ccf), clv_free(p->tables.ccf_points), clv_free(p->tables.ranges),
-        clv_free(p->tables.ccf_step);
+        clv_free(p->tables.places);
     clv_free(p->tables.few), clv_free(p->tables.shares);
     clv_free(p->run.facts);
     (void)pthread_mutex_destroy(&p->run.lock);

@@ -10,10 +10,10 @@
 #include "host/spectra/spectra_math.h"
 
 enum {
-    CLV_SPECTRA_ROUNDS = 48,
+    CLV_SPECTRA_ROUNDS = 240, /* most rounds of a fit; few fits need more than 12 */
     CLV_SPECTRA_MAX_START_LAGS = 2048,
     CLV_SPECTRA_FEW = 48,  /* most templates that form mixtures; as many more for their squares */
-    CLV_SPECTRA_SCAN = 64, /* velocities of a scan, up to 6.4 standard errors from the best */
+    CLV_SPECTRA_SCAN = 32, /* velocities of a scan, up to 6.4 standard errors from the best */
 };
 
 /* Stages that a job can repeat for timing. */
@@ -107,8 +107,10 @@ typedef struct clv_spectra_tables {
     int32_t *few;      /* templates of the mixtures; NULL: no mixtures are used */
     float *shares;     /* [templates,rows] of each arm */
     size_t few_count, share_count;
-    int32_t *ranges; /* ranges [spectra,2], reach [spectra], owner [segments] */
-    float *ccf_step; /* [spectra] */
+    int32_t *ranges; /* ranges [spectra,2], owner [segments] */
+    /* [velocities,spectra] of the start values' search: the lag next above, 0 without a spectrum; the weight of the
+     * lag below */
+    float (*places)[2];
     float *products; /* for the scan: P_i P_j, then P_j; blocks of terms + 1 columns */
 } clv_spectra_tables;
 
@@ -122,6 +124,7 @@ typedef struct clv_spectra_wish {
     float scan_from, scan_step;
     double *scan_values; /* [stars,scan_count] */
     size_t threads;      /* host threads that prepare stars; 0: the devices' own */
+    int rounds;          /* most rounds of a fit; 0: CLV_SPECTRA_ROUNDS; for tests only */
     unsigned stages;     /* stages to repeat; for benchmarks and tests only */
     size_t repeats;
     clv_spectra_watch watch;
@@ -160,7 +163,9 @@ typedef struct clv_star_facts {
     double chisq_continuum[CLV_SPECTRA_MAX_SPECTRA], signal_to_noise[CLV_SPECTRA_MAX_SPECTRA];
     size_t good[CLV_SPECTRA_MAX_SPECTRA]; /* unmasked pixels */
     bool present[CLV_SPECTRA_MAX_SPECTRA];
-    bool usable; /* at least one pixel can be fitted */
+    size_t
+        first_arm; /* 1 + the first spectrum of the arm that the first rounds use; 0: they use all */
+    bool usable;   /* at least one pixel can be fitted */
     bool resolution_bad;
 } clv_star_facts;
 
@@ -182,6 +187,10 @@ clv_status clv_spectra_plan_create(const clv_spectra_library *library,
 void clv_spectra_plan_free(clv_spectra_plan *plan); /* accepts NULL */
 /* Returns the first spectrum that uses the same arm of the library; SIZE_MAX if no star has this spectrum. */
 size_t clv_spectra_lead(const clv_spectra_plan *plan, size_t spectrum);
+int clv_spectra_most_rounds(const clv_spectra_plan *plan);
+/* Returns whether the first rounds of fits may use a single arm: if there are several, and none is a regular grid,
+ * whose gaps count for all arms. */
+bool clv_spectra_has_first_arms(const clv_spectra_plan *plan);
 /* Returns the penalty that the fit adds to -2 log L for parameters (teff in K) in a grid cell that lacks a corner; 0
  * for other parameters. */
 double clv_spectra_penalty(const clv_spectra_plan *plan, const double parameters[4]);

@@ -11,6 +11,8 @@
 
 /* limits in units of the medians of flux and error */
 static const double big_error = 1000, least_error = 0.3;
+/* for the arm that the first rounds use: least chi-square of its lines, largest mean square of their depth */
+static const double least_lines = 1000, deepest = 0.05;
 
 static double median_where(const clv_spectrum *in, int rule, double *scratch)
 {
@@ -199,6 +201,25 @@ static clv_status prepare_spectrum(const clv_spectra_plan *plan, size_t i, const
     return CLV_OK;
 }
 
+/* Finds the arm whose lines say most about the star: how far chi-square of a continuum alone is above what noise gives.
+ * The depth that lines can have at this signal-to-noise ratio limits it, so that cosmic rays do not count. */
+static size_t first_arm(const clv_spectra_plan *plan, const clv_star_facts *f)
+{
+    double most = least_lines;
+    size_t found = 0;
+    if (!clv_spectra_has_first_arms(plan)) return 0;
+    for (size_t lead = 0; lead < plan->stars.spectra; ++lead) {
+        double sum = 0;
+        for (size_t i = lead; i < plan->stars.spectra; ++i) {
+            if (!f->present[i] || clv_spectra_lead(plan, i) != lead) continue;
+            const double good = (double)f->good[i], signal = f->signal_to_noise[i];
+            sum += fmin(f->chisq_continuum[i] - good, deepest * signal * signal * good);
+        }
+        if (sum > most) most = sum, found = lead + 1;
+    }
+    return found;
+}
+
 clv_status clv_star_prepare(const clv_spectra_plan *plan, size_t star, clv_star_data *d)
 {
     const size_t n = plan->sizes.all_pixels;
@@ -217,5 +238,6 @@ clv_status clv_star_prepare(const clv_spectra_plan *plan, size_t star, clv_star_
         const clv_spectrum *in = &plan->stars.items[star * plan->stars.spectra + i];
         if (in->pixels && plan->grid[i].wavelength) CLV_TRY(prepare_spectrum(plan, i, in, d));
     }
+    d->facts.first_arm = first_arm(plan, &d->facts);
     return CLV_OK;
 }

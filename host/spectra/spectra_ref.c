@@ -61,7 +61,7 @@ static void bend(double h[N][N], const secant *last)
             hs[a] += (a >= b ? h[a][b] : h[b][a]) * last->step[b];
         shs += hs[a] * last->step[a], ys += last->change[a] * last->step[a];
     }
-    if (!(shs > 1e-4)) return; /* a shorter step shows only rounding errors */
+    if (!(shs > (double)CLV_SPECTRA_BENDS)) return;
     const double keep = ys >= 0.2 * shs ? 1 : 0.8 * shs / (shs - ys);
     ys = 0;
     for (int a = 0; a < N; ++a) {
@@ -182,6 +182,7 @@ static int descend(const clv_spectra_plan *plan, const clv_star_data *d,
                    clv_ref_judged *best, int *status)
 {
     double next[N], damping = 1e-3, promise = 0, gain = 0;
+    const int most = clv_spectra_most_rounds(plan);
     int rounds = 1;
     clv_ref_judged now;
     secant last = { { 0 }, { 0 } };
@@ -190,7 +191,7 @@ static int descend(const clv_spectra_plan *plan, const clv_star_data *d,
     clv_ref_judge(plan, d, x, w, best, NULL);
     clv_ref_add_prior(prior, x, best);
     *status = isfinite(best->value) ? 1 : 3;
-    while (*status == 1 && rounds < CLV_SPECTRA_ROUNDS) {
+    while (*status == 1 && rounds < most) {
         const bool goes_on = next_point(plan, best, x, &last, (int)prior[12], &f, &damping, next,
                                         &promise, &gain),
                    peeks = f.stage == CLV_FENCE_PEEKS, crosses = has_crossed(&f, next);
@@ -216,12 +217,13 @@ static int descend(const clv_spectra_plan *plan, const clv_star_data *d,
                 damping = fmax(damping * fmin(fmax(1 - kept * kept * kept, 0.1), 2), least_damping);
         } else if (peeks || (crosses && f.stage == CLV_FENCE_NONE)) {
             f.stage = peeks ? CLV_FENCE_PEEKED : CLV_FENCE_UP;
-        } else if ((damping = fmax(damping * 8, 1e-3)) > 1e6) {
+        } else if ((damping = fmax(damping * 8, 1e-3)) > 1e6 ||
+                   (!crosses && gain < (double)CLV_SPECTRA_BLURRED)) {
             break;
         }
         if (ends) break;
     }
-    if (*status == 1 && rounds < CLV_SPECTRA_ROUNDS) *status = 2;
+    if (*status == 1 && rounds < most) *status = 2;
     return rounds;
 }
 
@@ -314,12 +316,13 @@ static void scan_values(const clv_spectra_plan *plan, const clv_star_data *d, co
 static void scan_around(const clv_spectra_plan *plan, const clv_star_data *d, const double x[N],
                         double curvature, clv_ref_work *w, float *s)
 {
-    enum { COUNT = CLV_SPECTRA_SCAN, TURNS = 3, WANTED = 5 };
+    enum { COUNT = CLV_SPECTRA_SCAN, TURNS = 3 };
+    static const double wanted = 2.5; /* steps per expected error */
     double values[COUNT], speeds[COUNT], moments[4];
     double error = curvature > 0 ? 1 / sqrt(curvature) : INFINITY;
     for (int turn = 1; turn <= TURNS; ++turn) {
         const double most = (plan->box.high[0] - plan->box.low[0]) / COUNT;
-        const double step = fmin(fmax(error / WANTED, 1e-4), most);
+        const double step = fmin(fmax(error / wanted, 1e-4), most);
         const double from = x[0] - step * (COUNT / 2);
         size_t first = 0, last = COUNT - 1, low;
         for (size_t k = 0; k < COUNT; ++k)
@@ -341,7 +344,7 @@ static void scan_around(const clv_spectra_plan *plan, const clv_star_data *d, co
         s[CLV_S_SCAN_TURN] = (float)-turn;
         const double ends = exp(-0.5 * (fmin(values[0], values[COUNT - 1]) - values[low]));
         const bool narrow = ends > 1e-4 && last - first + 1 == COUNT;
-        const bool coarse = moments[1] < (WANTED - 1) * step && step > 1e-3;
+        const bool coarse = moments[1] < (wanted - 1) * step && step > 1e-3;
         if (!isfinite(moments[1]) || !(narrow || coarse)) break;
         error = narrow ? 2 * moments[1] : moments[1];
     }

@@ -76,7 +76,7 @@ typedef struct normal {
 static double loss_of(const clv_continuum *c, size_t pixels, const double *flux,
                       const double *sigma, const double *p, normal *n)
 {
-    double loss = 0;
+    double loss = 0, g0 = 0, g1 = 0, g2 = 0, h00 = 0, h01 = 0, h02 = 0, h11 = 0, h12 = 0, h22 = 0;
     memset(n->band, 0, c->nodes * sizeof *n->band);
     memset(n->right, 0, c->nodes * sizeof *n->right);
     for (size_t k = 0; k < pixels; ++k) {
@@ -85,12 +85,17 @@ static double loss_of(const clv_continuum *c, size_t pixels, const double *flux,
         loss += 2 * (root - 1);
         const double *w = c->weight + 3 * k;
         const double g = steep * r, h = steep * slope;
-        double(*b)[3] = n->band + c->first[k];
+        const double h0 = h * w[0], h1 = h * w[1];
+        g0 += g * w[0], g1 += g * w[1], g2 += g * w[2];
+        h00 += h0 * w[0], h01 += h0 * w[1], h02 += h0 * w[2];
+        h11 += h1 * w[1], h12 += h1 * w[2], h22 += h * w[2] * w[2];
+        if (k + 1 < pixels && c->first[k + 1] == c->first[k]) continue;
+        double(*b)[3] = n->band + c->first[k]; /* the last pixel with these three nodes */
         double *u = n->right + c->first[k];
-        u[0] -= g * w[0], u[1] -= g * w[1], u[2] -= g * w[2];
-        b[0][0] += h * w[0] * w[0], b[0][1] += h * w[0] * w[1], b[0][2] += h * w[0] * w[2];
-        b[1][0] += h * w[1] * w[1], b[1][1] += h * w[1] * w[2];
-        b[2][0] += h * w[2] * w[2];
+        u[0] -= g0, u[1] -= g1, u[2] -= g2;
+        b[0][0] += h00, b[0][1] += h01, b[0][2] += h02;
+        b[1][0] += h11, b[1][1] += h12, b[2][0] += h22;
+        g0 = g1 = g2 = h00 = h01 = h02 = h11 = h12 = h22 = 0;
     }
     return loss;
 }

@@ -171,16 +171,39 @@ void clv_plan_fill(clv_spectra_plan *plan, size_t i)
 void clv_plan_fill_ranges(clv_spectra_plan *plan)
 {
     const size_t spectra = plan->stars.spectra;
-    int32_t *owner = plan->tables.ranges + 3 * spectra;
+    int32_t *owner = plan->tables.ranges + 2 * spectra;
     for (size_t i = 0; i < spectra; ++i) {
         const clv_spectra_grid *g = &plan->grid[i];
         const size_t first = g->first / CLV_SPECTRA_SEGMENT,
                      count = g->padded / CLV_SPECTRA_SEGMENT;
         plan->tables.ranges[2 * i] = (int32_t)first,
                                 plan->tables.ranges[2 * i + 1] = (int32_t)count;
-        plan->tables.ranges[2 * spectra + i] = (int32_t)g->ccf_reach;
-        plan->tables.ccf_step[i] = (float)g->ccf_step;
         for (size_t k = 0; k < count; ++k)
             owner[first + k] = (int32_t)i;
     }
+}
+
+void clv_plan_fill_places(clv_spectra_plan *plan)
+{
+    const size_t spectra = plan->stars.spectra;
+    const double by = (plan->box.high[0] - plan->box.low[0]) / (double)(plan->sizes.velocities - 1);
+    for (size_t i = 0; i < plan->sizes.velocities; ++i)
+        for (size_t k = 0; k < spectra; ++k) {
+            const clv_spectra_grid *g = &plan->grid[k];
+            if (!g->wavelength) continue;
+            const double x = (plan->box.low[0] + by * (double)i) / g->ccf_step;
+            float *place = plan->tables.places[i * spectra + k];
+            place[0] = (float)((double)g->ccf_reach - floor(x)), place[1] = (float)(x - floor(x));
+        }
+}
+
+bool clv_spectra_has_first_arms(const clv_spectra_plan *plan)
+{
+    size_t arms = 0;
+    for (size_t i = 0; i < plan->stars.spectra; ++i) {
+        if (clv_spectra_lead(plan, i) != i) continue;
+        if (clv_is_grid(&plan->library->arms[plan->grid[i].arm])) return false;
+        ++arms;
+    }
+    return arms > 1;
 }

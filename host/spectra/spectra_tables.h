@@ -24,6 +24,8 @@ void clv_plan_lay_out(clv_spectra_plan *plan); /* offsets of weights and start t
 /* Fills in the weights and the start templates of the spectrum's arm. */
 void clv_plan_fill(clv_spectra_plan *plan, size_t spectrum);
 void clv_plan_fill_ranges(clv_spectra_plan *plan); /* segments of the spectra */
+/* Fills in the places of the start values' velocities among the lags. Call it after make_box. */
+void clv_plan_fill_places(clv_spectra_plan *plan);
 
 /* ---- spectra_mix.c ---- */
 /* If the library has many start templates, finds the few that are correlated in place of all. Call it after

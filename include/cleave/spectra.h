@@ -141,7 +141,7 @@ enum {
         8, /**< a parameter is at a limit of the library or of a grid's nodes */
     CLV_SPECFIT_FAST_ROTATION = 16, /**< vsini is above 100 km/s */
     CLV_SPECFIT_BAD_SPECTRUM = 32,  /**< there is nothing to fit */
-    CLV_SPECFIT_BAD_HESSIAN = 64,   /**< do not trust the errors */
+    CLV_SPECFIT_BAD_HESSIAN = 64,   /**< do not trust the errors; the fit may not have converged */
     CLV_SPECFIT_BAD_FIT = 128,      /**< chi-square per degree of freedom is above 3 */
     CLV_SPECFIT_WIDE_ERROR = 256,   /**< a parameter's error is as large as the spread of all values
                                          in the library: its range / sqrt(12) */

@@ -9,6 +9,8 @@
 
 #include "base/alloc.h"
 #include "host/io/formats/npy.h"
+#include "host/spectra/spectra_again.h"
+#include "host/spectra/spectra_job.h"
 #include "host/synthetic/stars.h"
 
 #include <math.h>
@@ -239,6 +241,31 @@ static void points_enter_whole_cells(void **state)
     assert_true(fabs(outside[3] - 0.98) < 1e-9);
 }
 
+/* From a cell that lacks a corner, the nearest whole cell along an axis is found on either side. */
+static void walks_find_whole_cells(void **state)
+{
+    (void)state;
+    static const double teff[] = { 3.5, 3.6, 3.7, 3.8, 3.9, 4 }, two[] = { 0, 1 };
+    int32_t grid[48];
+    for (int32_t i = 0; i < 48; ++i)
+        grid[i] = i / 8 == 2 || i / 8 == 3 ? -1 : i; /* whole: 3.5 to 3.6, 3.9 to 4 */
+    const clv_spectra_arm arm = { .nodes = { 6, 2, 2, 2 },
+                                  .axis = { teff, two, two, two },
+                                  .grid = grid };
+    const clv_spectra_library library = { .arm_count = 1, .arms = &arm };
+    const double from[4] = { pow(10, 3.75), 0.5, 0.25, 1 };
+    double q[4];
+    memcpy(q, from, sizeof q);
+    assert_true(clv_grid_walk(&library, 0, false, q));
+    assert_true(fabs(log10(q[0]) - 3.598) < 1e-9 && q[1] == 0.5 && q[3] == 1);
+    memcpy(q, from, sizeof q);
+    assert_true(clv_grid_walk(&library, 0, true, q));
+    assert_true(fabs(log10(q[0]) - 3.902) < 1e-9 && q[1] == 0.5 && q[3] == 1);
+    memcpy(q, from, sizeof q);
+    assert_false(clv_grid_walk(&library, 1, true, q) || clv_grid_walk(&library, 1, false, q));
+    assert_memory_equal(q, from, sizeof q);
+}
+
 /* ---- whole fits ------------------------------------------------------------------------------ */
 
 /* The made-up library's networks, looked up at the nodes of a grid. */
@@ -460,6 +487,86 @@ static void expect_lowest(clv_context *context, const char *name)
     synthetic_stars_clear(&s);
 }
 
+/* Fits that ended at the upper face and at the lower face of a gap go on at its other faces and in the cells beside. */
+static void points_lie_around_gaps(void **state)
+{
+    (void)state;
+    static const struct {
+        int axis; /* of the face; up: the gap lies above it */
+        bool up;
+        size_t cell[4]; /* where the fit ended */
+        size_t count;
+    } ends[] = {
+        { 0, true, { 2, 0, 1, 0 }, 4 },  /* below the hot giants that the grid lacks */
+        { 1, false, { 4, 2, 1, 0 }, 4 }, /* above them */
+    };
+    synthetic_stars s;
+    grid_library g;
+    EXPECT_OK(synthetic_stars_create(1, SEED, false, &s));
+    make_grid(&s.library, HOT_GIANTS, &g);
+    clv_spectra_plan *plan;
+    EXPECT_OK(clv_spectra_plan_create(&g.library, &s.stars, NULL, &plan));
+    for (size_t i = 0; i < CLV_LEN(ends); ++i) {
+        double q[4], points[CLV_AGAIN_MOST][CLV_SPECTRA_UNKNOWNS];
+        size_t beyond = 0;
+        for (int k = 0; k < 4; ++k) {
+            const double *u = g.axis[k] + ends[i].cell[k];
+            q[k] = k == ends[i].axis ? u[ends[i].up] : 0.6 * u[0] + 0.4 * u[1];
+        }
+        q[0] = pow(10, q[0]);
+        clv_specfit_result fit = { .velocity = 12,
+                                   .teff = q[0],
+                                   .logg = q[1],
+                                   .feh = q[2],
+                                   .alpha = q[3],
+                                   .warnings = CLV_SPECFIT_PARAMETER_EDGE };
+        plan->run.results = &fit;
+        const size_t count = clv_points_around(plan, 0, points);
+        for (size_t p = 0; p < count; ++p) {
+            const double *x = points[p] + 2, off = x[ends[i].axis] - q[ends[i].axis];
+            print_message("end %zu: %.1f %.4f %.4f %.4f\n", i, x[0], x[1], x[2], x[3]);
+            assert_true(points[p][0] == 12 && clv_spectra_penalty(plan, x) == 0);
+            beyond += ends[i].up ? off > 0 : off < 0;
+        }
+        assert_int_equal(count, ends[i].count);
+        assert_int_equal(beyond, 1);
+        fit.warnings = 0;
+        assert_int_equal(clv_points_around(plan, 0, points), 0);
+    }
+    clv_spectra_plan_free(plan);
+    clv_free(g.spectra[0]), clv_free(g.spectra[1]), clv_free(g.starts);
+    synthetic_stars_clear(&s);
+}
+
+/* A single descent in plain C, without further starting points, ends on the faces of cells. */
+static void descents_end_on_faces(void **state)
+{
+    (void)state;
+    clv_context *plain = test_plain_context();
+    synthetic_stars s;
+    EXPECT_OK(synthetic_stars_create(114, 15, false, &s));
+    for (size_t i = 0; i < CLV_LEN(hard); ++i) {
+        grid_library g;
+        clv_specfit_result got = { 0 };
+        clv_spectra_stars one = s.stars;
+        clv_spectra_plan *plan;
+        if (hard[i].star >= s.stars.count) continue;
+        one.count = 1, one.items += hard[i].star * one.spectra;
+        make_grid(&s.library, hard[i].what, &g);
+        EXPECT_OK(clv_spectra_plan_create(&g.library, &one, NULL, &plan));
+        plan->run.results = &got, plan->wish.threads = 1;
+        EXPECT_OK(clv_spectra_run_plan(plain, plan, "specfit", NULL));
+        print_message("descent: star %zu: -2 log L %.4f above the lowest\n", hard[i].star,
+                      got.neg2logl - hard[i].lowest);
+        if (hard[i].what == FIRST_CORNER) /* 0.0008 if no face stops a step */
+            assert_true(fabs(got.neg2logl - hard[i].lowest) < 3e-4);
+        clv_spectra_plan_free(plan);
+        clv_free(g.spectra[0]), clv_free(g.spectra[1]), clv_free(g.starts);
+    }
+    synthetic_stars_clear(&s);
+    clv_context_free(plain);
+}
+
 static void lowest_on(test_device *device)
 {
     if (test_left_out(device, device->tiny || device->slow, "whole fits with a grid: minutes"))
@@ -503,7 +610,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(rejects_what_is_no_grid),  cmocka_unit_test(interpolation_on_devices),
         cmocka_unit_test(fits_on_devices),          cmocka_unit_test(starts_move_to_whole_cells),
         cmocka_unit_test(points_enter_whole_cells), cmocka_unit_test(fits_begin_in_whole_cells),
-        cmocka_unit_test(fits_move_along_faces),
+        cmocka_unit_test(fits_move_along_faces),    cmocka_unit_test(walks_find_whole_cells),
+        cmocka_unit_test(points_lie_around_gaps),   cmocka_unit_test(descents_end_on_faces),
     };
     test_choose(argc, argv);
     test_isolate();
