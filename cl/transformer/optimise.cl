@@ -39,6 +39,14 @@ static uint add_lanes(uvec x)
 #endif
 }
 
+/* Sets the sums to 0. An initialiser would become a variable that SPIR-V 1.4 wants to be listed by the kernel, and that
+ * Intel's compiler does not list. */
+static void clear_sums(bit_sums *sums)
+{
+    sums->weights_read = sums->weights_written = (uvec)(0);
+    sums->moments_read = sums->moments_written = (uvec)(0);
+}
+
 /* Adds the sums of a work-group to S; all work-items of the group must call this function. */
 static void put_sums(const bit_sums *sums, __local uint *own, __global uint *S)
 {
@@ -66,7 +74,8 @@ clv_sgd(__global float *restrict W, __global const float *restrict G, __global f
         float decay, uint first_step, uint each)
 {
     __local uint own[CLV_BIT_SUMS];
-    bit_sums sums = { 0, 0, 0, 0 };
+    bit_sums sums;
+    clear_sums(&sums);
     const size_t first = get_global_id(0) * each * LANES;
     __global float *w = W + offset, *m = M + offset;
     __global const float *g = G + offset;
@@ -102,7 +111,8 @@ clv_adamw(__global float *restrict W, __global const float *restrict G, __global
           uint each)
 {
     __local uint own[CLV_BIT_SUMS];
-    bit_sums sums = { 0, 0, 0, 0 };
+    bit_sums sums;
+    clear_sums(&sums);
     const size_t first = get_global_id(0) * each * LANES;
     __global float *w = W + offset, *m = M + offset, *v = V + offset;
     __global const float *g = G + offset;
