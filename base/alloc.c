@@ -47,20 +47,31 @@ void *clv_realloc(void *old, size_t count, size_t size)
     return realloc(old, bytes ? bytes : 1);
 }
 
-void *clv_alloc_pages(size_t bytes)
+enum { LINE = 64, PAGE = 4096, HUGE = 2 << 20 };
+
+/* Allocates memory aligned to `align`, or to 2 MiB if it is large. Its size is rounded up to a multiple of LINE. */
+static void *allocate(size_t bytes, size_t align)
 {
-    enum { PAGE = 4096, HUGE = 2 << 20 };
     size_t padded;
     void *memory = NULL;
-    if (!clv_size_add(bytes ? bytes : 1, 63, &padded) || refused()) return NULL;
+    if (!clv_size_add(bytes ? bytes : 1, LINE - 1, &padded) || refused()) return NULL;
     const bool large = padded >= 2 * HUGE;
-    const size_t align = large ? HUGE : padded < PAGE ? 64 : PAGE;
-    if (posix_memalign(&memory, align, padded / 64 * 64)) return NULL;
+    if (posix_memalign(&memory, large ? HUGE : align, padded / LINE * LINE)) return NULL;
 #ifdef MADV_HUGEPAGE
     /* first touch by small pages costs more than copying 400 MB: 0.20 s against 0.06 s */
-    if (large) (void)madvise(memory, padded / 64 * 64, MADV_HUGEPAGE);
+    if (large) (void)madvise(memory, padded / LINE * LINE, MADV_HUGEPAGE);
 #endif
     return memory;
+}
+
+void *clv_alloc_pages(size_t bytes)
+{
+    return allocate(bytes, PAGE);
+}
+
+void *clv_alloc_lines(size_t bytes)
+{
+    return allocate(bytes, bytes < PAGE ? LINE : PAGE);
 }
 
 char *clv_strdup(const char *text)

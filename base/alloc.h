@@ -17,8 +17,8 @@
 void *clv_alloc(size_t count, size_t size);
 void *clv_zalloc(size_t count, size_t size); /* zeroed */
 void *clv_realloc(void *old, size_t count, size_t size);
-void *
-clv_alloc_pages(size_t bytes); /* fit for zero-copy: aligned to 4096, or 64 if it is smaller */
+void *clv_alloc_pages(size_t bytes); /* aligned to 4096, size rounded up to 64: fit for zero-copy */
+void *clv_alloc_lines(size_t bytes); /* the same, but aligned to 64 if it is smaller than 4096 */
 char *clv_strdup(const char *text);
 /* clv_free: <cleave/memory.h> */
 

@@ -145,7 +145,7 @@ clv_status clv_fusion_host(const clv_fusion *f)
 {
     const clv_fused *p = f->program;
     run r = { .f = f };
-    r.value = clv_alloc_pages((p->count + CLV_OP_INPUTS + 1) * sizeof *r.value);
+    r.value = clv_alloc_lines((p->count + CLV_OP_INPUTS + 1) * sizeof *r.value);
     if (!r.value) return clv_fail(CLV_E_MEMORY, "fuse: not enough memory for %zu values", p->count);
     r.argument = r.value + p->count;
     r.result = r.argument + CLV_OP_INPUTS;

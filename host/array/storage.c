@@ -116,7 +116,7 @@ static clv_status leave_device(clv_storage *storage)
                                                : storage->on_device && !storage->on_host;
     if (only_there) return is_lost(storage);
     if (is_shared(storage)) {
-        void *host = clv_alloc_pages(storage->bytes);
+        void *host = clv_alloc_lines(storage->bytes);
         if (!host) return clv_fail(CLV_E_MEMORY, "not enough memory for an array");
         storage->host = memcpy(host, storage->host, storage->bytes);
     }
@@ -182,7 +182,7 @@ static clv_status own_host(clv_storage *storage)
     if (device)
         (void)own_shared(storage,
                          device); /* beyond the device's budget, the host's memory will do */
-    if (!storage->host && storage->bytes) storage->host = clv_alloc_pages(storage->bytes);
+    if (!storage->host && storage->bytes) storage->host = clv_alloc_lines(storage->bytes);
     return storage->host || !storage->bytes
                ? CLV_OK
                : clv_fail(CLV_E_MEMORY, "not enough memory for an array of %zu bytes",

@@ -17,7 +17,7 @@ void *clv_spare_take(clv_context *context, size_t *bytes)
         context->spare = NULL, context->spare_bytes = 0;
     }
     pthread_mutex_unlock(&context->shelf_lock);
-    if (!memory) return clv_alloc_pages(*bytes);
+    if (!memory) return clv_alloc_lines(*bytes);
     *bytes = there;
     return memory;
 }

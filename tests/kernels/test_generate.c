@@ -175,7 +175,7 @@ static void check_refusals(test_device *device)
     clv_generate_options o = { .size = sizeof(clv_generate_options),
                                .tokens = 4,
                                .temperature = -1 };
-    EXPECT_FAIL(CLV_E_ARGUMENT, "the model has 64",
+    EXPECT_FAIL(CLV_E_ARGUMENT, "the model has at most 64",
                 clv_decoder_open(device->context, test_data("decoder"), 65, &d));
     EXPECT_FAIL(CLV_E_IO, "nothing_here", clv_decoder_open(device->context, "nothing_here", 0, &d));
     EXPECT_OK(clv_decoder_open(device->context, test_data("decoder"), 8, &d));
