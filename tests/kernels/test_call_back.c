@@ -7,6 +7,7 @@
 
 #include <cleave/array.h>
 #include <cleave/array_data.h>
+#include <cleave/array_fold.h>
 #include <cleave/blas.h>
 #include <cleave/job.h>
 #include <cleave/offload.h>
@@ -120,10 +121,16 @@ static void call_from_each(world *w, bool plain)
 static void each_device(test_device *device, world *w)
 {
     const size_t shape[2] = { N, N };
+    clv_array *in;
     w->context = device->context;
-    EXPECT_OK(clv_array_from(device->context, w->a, 2, shape, &w->there));
+    EXPECT_OK(clv_array_from(device->context, w->a, 2, shape, &in));
+    const clv_side before = clv_offload_force(CLV_SIDE_DEVICE);
+    EXPECT_OK(clv_array_create(device->context, 2, shape, &w->there));
+    EXPECT_OK(clv_array_fold(device->context, CLV_FOLD_SUM, in, 0, w->there));
+    (void)clv_offload_force(before);
+    assert_true(clv_array_is_on_device(w->there));
     call_from_each(w, false);
-    clv_array_free(w->there);
+    clv_array_free(in), clv_array_free(w->there);
 }
 
 static void nobody_waits_for_himself(void **state)
