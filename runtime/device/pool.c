@@ -226,7 +226,7 @@ static clv_status allocate(clv_device *device, clv_buffer *buffer)
     return buffer->kind == CLV_BUFFER_STAGING ? map_staging(buffer) : CLV_OK;
 }
 
-/* Gives the host a cached buffer of the device, which stays mapped until it is lent. */
+/* Gives the host a cached buffer that the device has, and that stays mapped until it is lent. */
 static clv_status turn_shared(clv_buffer *buffer)
 {
     const clv_status status = map_staging(buffer);
@@ -263,7 +263,8 @@ static clv_status create(clv_device *device, size_t capacity, clv_buffer_kind ki
 {
     clv_pool *pool = device->pool;
     *out = take_cached(pool, capacity, kind);
-    if (*out) return CLV_OK;
+    /* a shared buffer may have been freed while the device had it */
+    if (*out) return kind == CLV_BUFFER_SHARED && !(*out)->mapped ? turn_shared(*out) : CLV_OK;
     if (kind == CLV_BUFFER_SHARED && capacity >= LEAST_TURNED)
         *out = take_cached(pool, capacity, CLV_BUFFER_DEVICE);
     if (*out) return turn_shared(*out);
