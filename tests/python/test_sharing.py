@@ -69,7 +69,7 @@ def test_what_cannot_be_shared_is_copied_or_refused(sharing):
 
 
 def test_memory_is_shared_with_pytorch(sharing):
-    torch = pytest.importorskip("torch")
+    torch = pytest.importorskip("torch", reason="no Python module torch")
     a = cleave.array(GRID, context=sharing)
     tensor = torch.from_dlpack(a)
     tensor[1] = 5
