@@ -33,9 +33,9 @@ void clv_array_call_close(clv_array_call *call);
 /* Runs a call for a public function: applies its caller's settings, checks the arrays, and executes the call. */
 clv_status clv_array_call_run(clv_context *context, clv_array_call *call);
 
-/* Returns log2(n), rounded down. Calls whose sizes lie within one factor of two cost about the same. */
 /* Counts a call in the context's statistics. */
 void clv_array_call_count(clv_context *context, bool device, bool fell_back);
+/* Returns log2(n), rounded down. Calls whose sizes lie within one factor of two cost about the same. */
 unsigned clv_call_octave(size_t n);
 
 /* ---- sample.c ------------------------------------------------------------------------------------ */

@@ -51,16 +51,17 @@ static clv_status on_device(clv_engine *engine, void *user)
 static clv_status on_host(void *user)
 {
     const product *p = user;
-    for (size_t i = 0; i < p->batch && p->blas; ++i)
-        clv_blas_multiply(&(clv_dense_gemm){ .m = p->m,
-                                             .n = p->n,
-                                             .k = p->k,
-                                             .a_turned = p->ta,
-                                             .b_turned = p->tb,
-                                             .a = p->a->host + i * p->a_batch,
-                                             .b = p->b->host + i * p->b_batch,
-                                             .c = p->c->host + i * p->m * p->n });
-    if (p->blas) return CLV_OK;
+    bool done = p->blas;
+    for (size_t i = 0; i < p->batch && done; ++i)
+        done = clv_blas_multiply(&(clv_dense_gemm){ .m = p->m,
+                                                    .n = p->n,
+                                                    .k = p->k,
+                                                    .a_turned = p->ta,
+                                                    .b_turned = p->tb,
+                                                    .a = p->a->host + i * p->a_batch,
+                                                    .b = p->b->host + i * p->b_batch,
+                                                    .c = p->c->host + i * p->m * p->n });
+    if (done) return CLV_OK;
     const clv_matmul_options o = { .size = sizeof(clv_matmul_options),
                                    .a_row = p->ta ? 1 : p->k,
                                    .a_col = p->ta ? p->m : 1,

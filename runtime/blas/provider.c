@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Products on the host by the caller's BLAS, through its function cblas_sgemm. */
+/* Computes products on the host by the caller's BLAS, through its function cblas_sgemm. */
 #include "runtime/blas/provider.h"
 
 #include "base/error.h"
@@ -32,18 +32,14 @@ clv_status clv_blas_use(clv_function *sgemm, unsigned integer_bits)
     return CLV_OK;
 }
 
-bool clv_blas_is_there(void)
-{
-    return atomic_load(&wide) || atomic_load(&narrow);
-}
-
 bool clv_blas_is_for(size_t m, size_t n, size_t k)
 {
     if (m > INT32_MAX || n > INT32_MAX || k > INT32_MAX) return false;
-    return (double)m * (double)n * (double)k >= least_terms && clv_blas_is_there();
+    return (double)m * (double)n * (double)k >= least_terms &&
+           (atomic_load(&wide) || atomic_load(&narrow));
 }
 
-void clv_blas_multiply(const clv_dense_gemm *g)
+bool clv_blas_multiply(const clv_dense_gemm *g)
 {
     enum { ROW_MAJOR = 101, AS_IT_IS = 111, TURNED = 112 };
     const int ta = g->a_turned ? TURNED : AS_IT_IS, tb = g->b_turned ? TURNED : AS_IT_IS;
@@ -57,4 +53,5 @@ void clv_blas_multiply(const clv_dense_gemm *g)
     else if (small)
         small(ROW_MAJOR, ta, tb, (int)m, (int)n, (int)k, 1, g->a, (int)lda, g->b, (int)ldb, 0, g->c,
               (int)n);
+    return large || small;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Products on the host by the caller's BLAS. */
+/* Computes products on the host by the caller's BLAS. */
 #ifndef CLEAVE_RUNTIME_BLAS_PROVIDER_H
 #define CLEAVE_RUNTIME_BLAS_PROVIDER_H
 
@@ -17,8 +17,7 @@ typedef struct clv_dense_gemm {
 
 /* Returns whether the caller's BLAS is to compute products of this size on the host. */
 bool clv_blas_is_for(size_t m, size_t n, size_t k);
-/* Returns whether there is a BLAS of the caller's at all. */
-bool clv_blas_is_there(void);
-void clv_blas_multiply(const clv_dense_gemm *g);
+/* Computes a product by the caller's BLAS. Returns false, with nothing done, if the caller has taken it back. */
+bool clv_blas_multiply(const clv_dense_gemm *g);
 
 #endif

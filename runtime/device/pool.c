@@ -226,12 +226,13 @@ static clv_status allocate(clv_device *device, clv_buffer *buffer)
     return buffer->kind == CLV_BUFFER_STAGING ? map_staging(buffer) : CLV_OK;
 }
 
-/* Gives the host a cached buffer that the device has, and that stays mapped until it is lent. */
-static clv_status turn_shared(clv_buffer *buffer)
+/* Gives the host a cached buffer that the device has; it stays mapped until it is lent. On failure the buffer is freed
+ * and *buffer is NULL. */
+static clv_status turn_shared(clv_buffer **buffer)
 {
-    const clv_status status = map_staging(buffer);
-    buffer->kind = CLV_BUFFER_SHARED;
-    if (status) release(buffer);
+    const clv_status status = map_staging(*buffer);
+    (*buffer)->kind = CLV_BUFFER_SHARED;
+    if (status) release(*buffer), *buffer = NULL;
     return status;
 }
 
@@ -264,10 +265,10 @@ static clv_status create(clv_device *device, size_t capacity, clv_buffer_kind ki
     clv_pool *pool = device->pool;
     *out = take_cached(pool, capacity, kind);
     /* a shared buffer may have been freed while the device had it */
-    if (*out) return kind == CLV_BUFFER_SHARED && !(*out)->mapped ? turn_shared(*out) : CLV_OK;
+    if (*out) return kind == CLV_BUFFER_SHARED && !(*out)->mapped ? turn_shared(out) : CLV_OK;
     if (kind == CLV_BUFFER_SHARED && capacity >= LEAST_TURNED)
         *out = take_cached(pool, capacity, CLV_BUFFER_DEVICE);
-    if (*out) return turn_shared(*out);
+    if (*out) return turn_shared(out);
     const size_t own = weight(device, kind, capacity);
     if (own) trim(device, own);
     if (capacity > pool->max_alloc || pool->stats.used_bytes + own > device->budget)

@@ -35,9 +35,9 @@ struct clv_buffer {
     size_t capacity; /* as allocated */
     clv_buffer_kind kind;
     bool pooled; /* false: wraps the caller's memory */
-    void *
-        memory; /* SHARED: its memory, which the driver gets at the first lend; NULL: the driver's */
-    void *mapped;                  /* its address while the host may use it: STAGING, SHARED */
+    /* SHARED: our own memory, which the driver gets when the buffer is first lent; NULL: the driver allocated it */
+    void *memory;
+    void *mapped;                  /* STAGING, SHARED: its address while the host may use it */
     clv_use uses[CLV_BUFFER_USES]; /* guarded by the device's `use_lock` */
     bool shared; /* more queues used it than `uses` can hold: `uses` is incomplete */
 };

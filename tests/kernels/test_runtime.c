@@ -5,6 +5,7 @@
 #include "test.h"
 
 #include "base/alloc.h"
+#include "runtime/device/pool.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -134,6 +135,38 @@ static void memory_of_the_host_is_wrapped(void **state)
     test_each_device(check_wrapped);
 }
 
+/* Host and device use a shared buffer in turns, also one that was freed while the device had it. */
+static void check_turns(test_device *device)
+{
+    if (!device->device->zero_copy) return;
+    uint32_t got[COUNT];
+    clv_buffer *shared;
+    for (uint32_t turn = 1; turn <= 3; ++turn) {
+        EXPECT_OK(clv_buffer_create(device->device, BYTES, CLV_BUFFER_SHARED, &shared));
+        assert_non_null(shared->mapped);
+        for (uint32_t i = 0; i < COUNT; ++i)
+            ((uint32_t *)shared->mapped)[i] = turn * i;
+        EXPECT_OK(clv_buffer_lend(device->queue, shared));
+        assert_null(shared->mapped);
+        EXPECT_OK(clv_fill_enqueue(device->queue, shared, 0, BYTES / 2, 9, NULL));
+        EXPECT_OK(clv_read(device->queue, shared, 0, got, BYTES));
+        if (turn == 2) {
+            EXPECT_OK(clv_buffer_reclaim(device->queue, shared));
+            assert_memory_equal(shared->mapped, got, BYTES);
+        }
+        for (uint32_t i = 0; i < COUNT; ++i)
+            assert_int_equal(got[i], i < COUNT / 2 ? 9 : turn * i);
+        clv_buffer_free(shared);
+    }
+    assert_true(clv_device_memory(device->device).pool_hits >= 2);
+}
+
+static void memory_is_used_in_turns(void **state)
+{
+    (void)state;
+    test_each_device(check_turns);
+}
+
 static void check_pool(test_device *device)
 {
     enum { PIECE = 300000, PIECES = 3 };
@@ -174,6 +207,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(copies_tell_when_they_are_done),
         cmocka_unit_test(arguments_of_every_kind_arrive),
         cmocka_unit_test(memory_of_the_host_is_wrapped),
+        cmocka_unit_test(memory_is_used_in_turns),
         cmocka_unit_test(memory_is_kept_and_given_back),
     };
     test_choose(argc, argv);
