@@ -179,6 +179,21 @@ static void compute(test_device *device)
     EXPECT_OK(clv_array_copy_to(b, got));
     assert_true(got[2] == -3);
     clv_array_free(b);
+    /* a column and a row broadcast to a table, whichever comes first */
+    const size_t column[] = { 3, 1 };
+    clv_array *tall;
+    EXPECT_OK(clv_array_make_from(c, CLV_I32, whole, 2, column, &tall));
+    for (int turned = 0; turned < 2; ++turned) {
+        int32_t table[9];
+        b = clv_array_compute(CLV_OP_SUBTRACT, turned ? a : tall, turned ? tall : a, 0);
+        assert_non_null(b);
+        assert_true(clv_array_rank(b) == 2 && clv_array_elements(b) == 9);
+        EXPECT_OK(clv_array_copy_to(b, table));
+        for (int i = 0; i < 9; ++i)
+            assert_int_equal(table[i], (turned ? -1 : 1) * (whole[i / 3] - whole[i % 3]));
+        clv_array_free(b);
+    }
+    clv_array_free(tall);
     assert_null(clv_array_compute(CLV_OP_ADD, a, d, 0));
     assert_null(clv_array_compute(CLV_OP_WHERE, a, a, 0));
     assert_null(clv_array_compute(CLV_OP_ADD, NULL, NULL, 0));

@@ -4,10 +4,14 @@
 #include "test.h"
 
 #include "base/alloc.h"
+#include "host/array/data.h"
+#include "runtime/device/pool.h"
 
 #include <cleave/array.h>
 #include <cleave/array_math.h>
+#include <cleave/array_typed.h>
 #include <cleave/blas.h>
+#include <cleave/offload.h>
 
 #include <string.h>
 
@@ -197,6 +201,34 @@ static void copies_lie_where_the_array_does(void **state)
     EXPECT_FAIL(CLV_E_ARGUMENT, "array or result is NULL", clv_array_copy(NULL, 0, NULL, NULL));
 }
 
+/* The memory that a device shares is the device's until the host maps it. A CPU driver would not show a missing map by
+ * wrong numbers, so the state of the buffer is looked at. */
+static void turns_of(test_device *device)
+{
+    if (!device->device->zero_copy) return;
+    const float x[3] = { 1, 2, 3 };
+    const size_t shape[] = { 3 };
+    float got[3];
+    clv_array *in;
+    EXPECT_OK(clv_array_from(device->context, x, 1, shape, &in));
+    const clv_side before = clv_offload_force(CLV_SIDE_DEVICE);
+    clv_array *out = clv_array_compute(CLV_OP_NEGATE, in, NULL, 0);
+    (void)clv_offload_force(before);
+    assert_non_null(out);
+    const clv_buffer *buffer = out->storage->buffer;
+    assert_true(buffer && buffer->kind == CLV_BUFFER_SHARED && !buffer->mapped);
+    EXPECT_OK(clv_array_get(out, got));
+    assert_non_null(buffer->mapped);
+    assert_true(got[0] == -1 && got[1] == -2 && got[2] == -3);
+    clv_array_free(in), clv_array_free(out);
+}
+
+static void the_host_maps_what_the_device_had(void **state)
+{
+    (void)state;
+    test_each_device(turns_of);
+}
+
 int main(int argc, char **argv)
 {
     test_choose(argc, argv);
@@ -205,6 +237,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(operands_may_be_one),
         cmocka_unit_test(results_are_nobodys_else),
         cmocka_unit_test(copies_lie_where_the_array_does),
+        cmocka_unit_test(the_host_maps_what_the_device_had),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

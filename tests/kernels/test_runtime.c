@@ -149,10 +149,11 @@ static void check_turns(test_device *device)
         EXPECT_OK(clv_buffer_lend(device->queue, shared));
         assert_null(shared->mapped);
         EXPECT_OK(clv_fill_enqueue(device->queue, shared, 0, BYTES / 2, 9, NULL));
-        EXPECT_OK(clv_read(device->queue, shared, 0, got, BYTES));
-        if (turn == 2) {
+        if (turn == 2) { /* the host takes it back; in the other turns the device keeps it */
             EXPECT_OK(clv_buffer_reclaim(device->queue, shared));
-            assert_memory_equal(shared->mapped, got, BYTES);
+            memcpy(got, shared->mapped, BYTES);
+        } else {
+            EXPECT_OK(clv_read(device->queue, shared, 0, got, BYTES));
         }
         for (uint32_t i = 0; i < COUNT; ++i)
             assert_int_equal(got[i], i < COUNT / 2 ? 9 : turn * i);
