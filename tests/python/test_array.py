@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compares filters, eigenvalues and random counts of the library with those of NumPy."""
+import operator
+
 import numpy as np
 import pytest
 
 import cleave
+from cleave import _device_array
 
 PADS = {"reflect": "symmetric", "nearest": "edge", "mirror": "reflect", "wrap": "wrap",
         "constant": "constant"}
@@ -124,3 +127,27 @@ def test_strides_of_every_kind(reference):
         np.testing.assert_array_equal(cleave.compute("x + 1", x=view), want + 1)
         np.testing.assert_allclose(cleave.matmul(view, view.T), want @ want.T)
         np.testing.assert_array_equal(cleave.convolve_2d(view, np.ones((1, 1))), want)
+
+
+BINARY = ("add", "sub", "mul", "truediv", "floordiv", "mod", "lt", "le", "gt", "ge", "eq", "ne")
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "uint8", "int64"])
+def test_small_calls_compute_as_large_ones(context, dtype):
+    """Small arrays take a short way, which has to give the values and types of the long one, for operands in either
+    order."""
+    x = np.array([[1, 2, 3], [4, 5, 7]], dtype)
+    small, large = cleave.array(x, context=context), cleave.array(np.tile(x, (200, 3)), context=context)
+    numbers = (2, 5, 2.5) if x.dtype.kind == "f" else (2, 5)
+    for name in BINARY:
+        function = getattr(operator, name)
+        for number in numbers:
+            for wanted, got, long in ((function(x, number), function(small, number), function(large, number)),
+                                      (function(number, x), function(number, small), function(number, large))):
+                np.testing.assert_allclose(got.numpy(), wanted, rtol=1e-6, err_msg="%s %s" % (name, number))
+                np.testing.assert_array_equal(got.numpy(), long.numpy()[:2, :3], err_msg="%s %s" % (name, number))
+                assert got.dtype == long.dtype
+    beyond = (1 << 24) + 1
+    assert (small + beyond).dtype == (large + beyond).dtype if x.dtype.itemsize > 1 else True
+    assert type(_device_array.small("subtract", small, 2, True)) is cleave.Array  # this is the short way
+    assert _device_array.small("subtract", large, 2, True) is None

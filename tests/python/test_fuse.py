@@ -111,6 +111,12 @@ def test_a_reduction_kernel_is_cupys(where):
     np.testing.assert_array_equal(some(x, axis=0).numpy(), (X > 1).any(0))
     product = cleave.ReductionKernel("double x", "double z", "x", "a * b", "z = a", "1", "product")
     np.testing.assert_allclose(product(x.astype("float64")).numpy(), X.astype(np.float64).prod(), rtol=1e-12)
+    for written, wanted in (("a + b", np.sum), ("a * b", np.prod), ("min(a, b)", np.min), ("max(a, b)", np.max),
+                            ("a && b", np.all), ("a || b", np.any)):
+        for order in (written, written.translate(str.maketrans("ab", "ba")).replace("mbx", "max")):
+            fold = cleave.ReductionKernel("float x", "float z", "x", order, "z = a", "", "fold")
+            np.testing.assert_allclose(fold(x, axis=0).numpy(), wanted(X.astype(np.float64), axis=0), rtol=1e-5,
+                                       atol=1e-5, err_msg=order)
     nothing = cleave.array(np.empty((3, 0), np.float32), context=where)
     assert norm(nothing, axis=1).tolist() == [0, 0, 0] and norm(nothing).shape == ()
     with pytest.raises(cleave.ArgumentError, match="no identity"):

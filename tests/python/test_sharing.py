@@ -2,6 +2,7 @@
 """Tests memory that Arrays share with NumPy and PyTorch, and counts the bytes that operations move: none, where the
 device shares the host's memory."""
 import gc
+import weakref
 
 import numpy as np
 import pytest
@@ -47,9 +48,15 @@ def test_arrays_write_into_numpys_memory(sharing):
                 a *= 2
                 assert np.array_equal(given, before * 2)
     assert np.shares_memory(np.from_dlpack(xp.asarray(mine, device=sharing, copy=False)), mine)
-    keeps = cleave.from_dlpack(GRID.copy(), device=sharing)
+    lent = GRID.copy()
+    there = weakref.ref(lent)
+    keeps = xp.asarray(lent, device=sharing, copy=False)[3:]
+    del lent
     gc.collect()
-    assert np.array_equal((keeps[3:] + 0).numpy(), GRID[3:])
+    assert there() is not None and np.array_equal((keeps + 0).numpy(), GRID[3:])
+    del keeps
+    gc.collect()
+    assert there() is None
 
 
 def test_what_cannot_be_shared_is_copied_or_refused(sharing):
