@@ -284,6 +284,11 @@ void test_device_as_card(test_device *device)
     }
 }
 
+void test_device_watches_arrays(test_device *device)
+{
+    if (device->tiny) device->device->zero_copy = false;
+}
+
 /* ---- arrays ---- */
 
 /* On a device that checks every access, the buffer ends at the array's last byte: with a guard or the pool's rounding

@@ -63,6 +63,9 @@ void test_each_device_as(clv_device_class device_class, void (*claim)(test_devic
 /* Makes the library treat the device as a discrete GPU with memory of its own, so that it uses copies, staging buffers
  * and two chunks in flight. */
 void test_device_as_card(test_device *device);
+/* Makes the library copy arrays to and from a device that checks every access, as if it did not share the host's
+ * memory. Such a device does not see what the host writes into shared memory, and reports it as never written. */
+void test_device_watches_arrays(test_device *device);
 
 /* ---- memory of a device, followed by a guard unless the device checks every access ------------- */
 

@@ -84,6 +84,7 @@ static void views(clv_context *c)
 
 static void views_on(test_device *device)
 {
+    test_device_watches_arrays(device);
     on_both_sides(device, views);
 }
 

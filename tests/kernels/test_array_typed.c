@@ -300,6 +300,7 @@ static void views_of(clv_context *c)
 
 static void views_on(test_device *device)
 {
+    test_device_watches_arrays(device);
     for (int side = CLV_SIDE_HOST; side <= CLV_SIDE_DEVICE; ++side) {
         clv_offload_force((clv_side)side);
         views_of(device->context);
