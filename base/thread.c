@@ -15,6 +15,16 @@ bool clv_mutex_init(clv_mutex *mutex)
     return pthread_mutex_init(mutex, NULL) == 0;
 }
 
+bool clv_mutex_init_recursive(clv_mutex *mutex)
+{
+    pthread_mutexattr_t attributes;
+    if (pthread_mutexattr_init(&attributes)) return false;
+    const bool ok = pthread_mutexattr_settype(&attributes, PTHREAD_MUTEX_RECURSIVE) == 0 &&
+                    pthread_mutex_init(mutex, &attributes) == 0;
+    pthread_mutexattr_destroy(&attributes);
+    return ok;
+}
+
 bool clv_cond_init(clv_cond *cond)
 {
     pthread_condattr_t attributes;

@@ -11,7 +11,8 @@ typedef pthread_cond_t clv_cond;
 typedef pthread_t clv_thread;
 
 bool clv_mutex_init(clv_mutex *mutex);
-bool clv_cond_init(clv_cond *cond); /* waits on the clock of clv_now() */
+bool clv_mutex_init_recursive(clv_mutex *mutex); /* a thread may lock it again */
+bool clv_cond_init(clv_cond *cond);              /* waits on the clock of clv_now() */
 void clv_cond_wait_until(clv_cond *cond, clv_mutex *mutex,
                          double when); /* spurious wakes allowed */
 

@@ -4,7 +4,6 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
-#include "base/fork.h"
 #include "host/array/call.h"
 #include "runtime/device/device.h"
 #include "runtime/record/context.h"
@@ -113,36 +112,20 @@ static clv_status sample(clv_context *context, const clv_call *like, double amou
     return clv_array_sample_end(s, status, out);
 }
 
-/* Returns whether the host is to compute a call so small that describing it would take longer: no operand has to be
- * fetched, and nobody asked for a side. */
-static bool is_at_once(clv_context *context, const clv_apply *a)
-{
-    size_t bytes = clv_array_bytes(a->out);
-    if (a->out->elements > MOST_AT_ONCE || !clv_storage_is_here(a->out->storage)) return false;
-    for (size_t i = 0; i < a->inputs; ++i) {
-        const clv_array *in = a->array[i];
-        if (!in) continue;
-        bytes += clv_array_bytes(in);
-        if (clv_storage_is_empty(in->storage) || !clv_storage_is_here(in->storage)) return false;
-    }
-    return !why_host(context, a) &&
-           clv_call_at_once(context, clv_op_name(a->op), 2.0 * (double)a->out->elements, host_flops,
-                            (double)bytes);
-}
-
-static clv_status do_at_once(clv_context *context, clv_apply *a)
-{
-    CLV_TRY(clv_fork_check(context->born, clv_op_name(a->op)));
-    CLV_TRY(clv_storage_to_host(a->out->storage, false));
-    CLV_TRY(clv_apply_host(a));
-    clv_storage_written(a->out->storage, false);
-    clv_array_call_count(context, false, false);
-    return CLV_OK;
-}
-
 static clv_status run(clv_context *context, clv_apply *a)
 {
-    if (is_at_once(context, a)) return do_at_once(context, a);
+    if (a->out->elements <= MOST_AT_ONCE && !why_host(context, a)) {
+        clv_small_call small = { .operation = clv_op_name(a->op),
+                                 .flops = 2.0 * (double)a->out->elements,
+                                 .host_flops = host_flops,
+                                 .host = on_host,
+                                 .user = a };
+        for (size_t i = 0; i < APPLY_ARRAYS; ++i) /* the last one is the result */
+            if (a->array[i]) small.array[small.count++] = a->array[i];
+        bool done;
+        const clv_status status = clv_array_call_at_once(context, &small, &done);
+        if (status || done) return status;
+    }
     clv_array_call c = { .count = 0 };
     describe(a, &c, context);
     return clv_array_call_run(context, &c);

@@ -4,6 +4,7 @@
 #include "host/array/call.h"
 
 #include "base/error.h"
+#include "base/fork.h"
 #include "runtime/device/device.h"
 #include "runtime/record/context.h"
 
@@ -130,7 +131,7 @@ const char *clv_array_why_no_fp64(clv_context *context)
 
 /* ---- the call ------------------------------------------------------------------------------------ */
 
-void clv_array_call_count(clv_context *context, bool device, bool fell_back)
+static void count_call(clv_context *context, bool device, bool fell_back)
 {
     pthread_mutex_lock(&context->array_lock);
     context->array_stats.calls_device += device;
@@ -139,9 +140,8 @@ void clv_array_call_count(clv_context *context, bool device, bool fell_back)
     pthread_mutex_unlock(&context->array_lock);
 }
 
-clv_status clv_array_call_run(clv_context *context, clv_array_call *c)
+static clv_status run(clv_context *context, clv_array_call *c)
 {
-    clv_call_take_orders(&c->call);
     CLV_TRY(check(context, c));
     clv_array_call_close(c);
     const clv_status status = clv_call_run(context, &c->call);
@@ -155,6 +155,62 @@ clv_status clv_array_call_run(clv_context *context, clv_array_call *c)
         else
             clv_storage_written(storage, device);
     }
-    if (!status && !c->call.plan) clv_array_call_count(context, device, c->call.fell_back);
+    if (!status && !c->call.plan) count_call(context, device, c->call.fell_back);
+    return status;
+}
+
+clv_status clv_array_call_run(clv_context *context, clv_array_call *c)
+{
+    clv_storage *storages[CALL_ARRAYS];
+    for (size_t i = 0; i < c->count; ++i)
+        storages[i] = c->array[i]->storage;
+    clv_call_take_orders(&c->call);
+    CLV_TRY(clv_storages_lock(storages, c->count));
+    const clv_status status = run(context, c);
+    clv_storages_unlock(storages, c->count);
+    return status;
+}
+
+/* ---- small calls --------------------------------------------------------------------------------- */
+
+/* Returns whether no operand has to be fetched and nobody asked for a side. */
+static bool is_at_once(clv_context *context, const clv_small_call *small)
+{
+    double bytes = 0;
+    for (size_t i = 0; i < small->count; ++i) {
+        const clv_array *a = small->array[i];
+        const bool input = i + 1 < small->count;
+        if (!clv_storage_is_here(a->storage) || (input && clv_storage_is_empty(a->storage)))
+            return false;
+        bytes += (double)clv_array_bytes(a);
+    }
+    return clv_call_at_once(context, small->operation, small->flops, small->host_flops, bytes);
+}
+
+static clv_status do_at_once(clv_context *context, const clv_small_call *small)
+{
+    CLV_TRY(clv_fork_check(context->born, small->operation));
+    for (size_t i = 0; i < small->count; ++i) {
+        clv_array *a = small->array[i];
+        CLV_TRY(clv_storage_to_host(a->storage, i + 1 < small->count));
+        void *first = (char *)a->storage->host + a->offset * clv_dtype_bytes(a->type);
+        a->host = first;
+    }
+    CLV_TRY(small->host(small->user));
+    clv_storage_written(small->array[small->count - 1]->storage, false);
+    count_call(context, false, false);
+    return CLV_OK;
+}
+
+clv_status clv_array_call_at_once(clv_context *context, const clv_small_call *small, bool *done)
+{
+    clv_storage *storages[CALL_ARRAYS];
+    for (size_t i = 0; i < small->count; ++i)
+        storages[i] = small->array[i]->storage;
+    *done = false;
+    CLV_TRY(clv_storages_lock(storages, small->count));
+    *done = is_at_once(context, small);
+    const clv_status status = *done ? do_at_once(context, small) : CLV_OK;
+    clv_storages_unlock(storages, small->count);
     return status;
 }

@@ -33,8 +33,19 @@ void clv_array_call_close(clv_array_call *call);
 /* Runs a call for a public function: applies its caller's settings, checks the arrays, and executes the call. */
 clv_status clv_array_call_run(clv_context *context, clv_array_call *call);
 
-/* Counts a call in the context's statistics. */
-void clv_array_call_count(clv_context *context, bool device, bool fell_back);
+/* A call that takes less time on the host than describing it to clv_array_call_run. */
+typedef struct clv_small_call {
+    const char *operation;
+    double flops, host_flops;      /* of the call; of the host per second */
+    clv_array *array[CALL_ARRAYS]; /* the operands; the last one is the result */
+    size_t count;
+    clv_status (*host)(void *user); /* uses array->host */
+    void *user;
+} clv_small_call;
+
+/* Computes a small call on the host at once, and sets *done, if all its arrays are in memory that the host can use and
+ * nobody has asked for a side. Otherwise the call is one for clv_array_call_run. */
+clv_status clv_array_call_at_once(clv_context *context, const clv_small_call *call, bool *done);
 /* Returns log2(n), rounded down. Calls whose sizes lie within one factor of two cost about the same. */
 unsigned clv_call_octave(size_t n);
 

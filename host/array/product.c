@@ -4,7 +4,6 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
-#include "base/fork.h"
 #include "base/options.h"
 #include "host/array/call.h"
 #include "runtime/blas/provider.h"
@@ -159,32 +158,22 @@ static clv_status sample(clv_context *context, const clv_call *like, double flop
     return clv_array_sample_end(made, status, out);
 }
 
-/* Returns whether the host is to compute a product by the BLAS that takes less time than any launch: no operand has to
- * be fetched, and nobody asked for a side. */
-static bool is_at_once(clv_context *context, const product *p)
+/* Computes a product that takes the BLAS less time than any launch. */
+static clv_status try_at_once(clv_context *context, product *p, bool *done)
 {
     enum { TERMS = 1 << 20 };
-    const clv_storage *a = p->a->storage, *b = p->b->storage, *c = p->c->storage;
-    const size_t bytes = a->bytes + b->bytes + c->bytes, terms = p->m * p->n * p->k;
-    if (!p->blas || p->batch != 1 || terms > TERMS || a->wraps || b->wraps || c->wraps)
-        return false;
-    if (clv_storage_is_empty(a) || clv_storage_is_empty(b)) return false;
-    if (!clv_storage_is_here(a) || !clv_storage_is_here(b) || !clv_storage_is_here(c)) return false;
-    return clv_call_at_once(context, "matmul", 2.0 * (double)terms, 60e9, (double)bytes);
-}
-
-static clv_status do_at_once(clv_context *context, product *p)
-{
-    clv_array *const arrays[] = { p->a, p->b, p->c };
-    CLV_TRY(clv_fork_check(context->born, "matmul"));
-    for (size_t i = 0; i < CLV_LEN(arrays); ++i) {
-        CLV_TRY(clv_storage_to_host(arrays[i]->storage, i < 2));
-        arrays[i]->host = arrays[i]->storage->host;
-    }
-    CLV_TRY(on_host(p));
-    clv_storage_written(p->c->storage, false);
-    clv_array_call_count(context, false, false);
-    return CLV_OK;
+    const size_t terms = p->m * p->n * p->k;
+    const clv_small_call small = { .operation = "matmul",
+                                   .flops = 2.0 * (double)terms,
+                                   .host_flops = 60e9,
+                                   .array = { p->a, p->b, p->c },
+                                   .count = 3,
+                                   .host = on_host,
+                                   .user = p };
+    const bool wraps = p->a->storage->wraps || p->b->storage->wraps || p->c->storage->wraps;
+    *done = false;
+    if (!p->blas || p->batch != 1 || terms > TERMS || wraps) return CLV_OK;
+    return clv_array_call_at_once(context, &small, done);
 }
 
 clv_status clv_product(clv_context *context, clv_array *a, clv_array *b,
@@ -199,7 +188,9 @@ clv_status clv_product(clv_context *context, clv_array *a, clv_array *b,
         return clv_fail(CLV_E_ARGUMENT, "product: the result and an operand are the same array");
     product p = { .a = a, .b = b, .c = c };
     CLV_TRY(read_shapes(&p, &o));
-    if (is_at_once(context, &p)) return do_at_once(context, &p);
+    bool done;
+    const clv_status status = try_at_once(context, &p, &done);
+    if (status || done) return status;
     clv_array_call call = { .count = 0 };
     describe(&p, &call);
     return clv_array_call_run(context, &call);

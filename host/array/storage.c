@@ -45,7 +45,10 @@ bool clv_storage_is_here(const clv_storage *storage)
 clv_storage *clv_storage_make(clv_context *context, size_t bytes, void *wrapped)
 {
     clv_storage *made = clv_zalloc(1, sizeof *made);
-    if (!made) return NULL;
+    if (!made || !clv_mutex_init_recursive(&made->lock)) {
+        clv_free(made);
+        return NULL;
+    }
     made->context = context;
     made->bytes = bytes;
     made->host = wrapped;
@@ -68,7 +71,33 @@ void clv_storage_release(clv_storage *storage)
     clv_buffer_free(storage->buffer);
     if ((!storage->wraps || storage->exposed) && !shared) clv_free(storage->host);
     clv_context_free(storage->context);
+    pthread_mutex_destroy(&storage->lock);
     clv_free(storage);
+}
+
+clv_status clv_storages_lock(clv_storage **storages, size_t count)
+{
+    for (size_t i = 1; i < count; ++i) /* every thread locks them in the same order */
+        for (size_t k = i; k && storages[k - 1] > storages[k]; --k) {
+            clv_storage *later = storages[k - 1];
+            storages[k - 1] = storages[k];
+            storages[k] = later;
+        }
+    for (size_t i = 0; i < count; ++i) {
+        if (!pthread_mutex_trylock(&storages[i]->lock)) continue;
+        if (clv_jobs_held(storages[i]->context)) {
+            clv_storages_unlock(storages, i);
+            return clv_jobs_refuse("an array that another thread uses");
+        }
+        pthread_mutex_lock(&storages[i]->lock);
+    }
+    return CLV_OK;
+}
+
+void clv_storages_unlock(clv_storage *const *storages, size_t count)
+{
+    while (count)
+        pthread_mutex_unlock(&storages[--count]->lock);
 }
 
 bool clv_storage_is_empty(const clv_storage *storage)
@@ -237,9 +266,8 @@ void clv_storage_written(clv_storage *storage, bool on_device)
 
 /* ---- contents ---------------------------------------------------------------------------------- */
 
-clv_status clv_storage_read(clv_storage *storage, size_t offset, void *host, size_t bytes)
+static clv_status read_locked(clv_storage *storage, size_t offset, void *host, size_t bytes)
 {
-    if (!bytes) return CLV_OK;
     if (is_shared(storage) && !clv_storage_is_empty(storage)) CLV_TRY(take_back(storage));
     if (storage->on_host) {
         const char *from = (const char *)storage->host + offset;
@@ -251,9 +279,17 @@ clv_status clv_storage_read(clv_storage *storage, size_t offset, void *host, siz
     return fetch(storage, offset, host, bytes);
 }
 
-clv_status clv_storage_put(clv_storage *storage, const void *host, bool stay_on_host)
+clv_status clv_storage_read(clv_storage *storage, size_t offset, void *host, size_t bytes)
 {
-    if (!storage->bytes) return CLV_OK;
+    if (!bytes) return CLV_OK;
+    CLV_TRY(clv_storages_lock(&storage, 1));
+    const clv_status status = read_locked(storage, offset, host, bytes);
+    clv_storages_unlock(&storage, 1);
+    return status;
+}
+
+static clv_status put_locked(clv_storage *storage, const void *host, bool stay_on_host)
+{
     if (storage->wraps) {
         if (host != storage->host) memmove(storage->host, host, storage->bytes);
         return CLV_OK;
@@ -288,6 +324,15 @@ clv_status clv_storage_put(clv_storage *storage, const void *host, bool stay_on_
     return CLV_OK;
 }
 
+clv_status clv_storage_put(clv_storage *storage, const void *host, bool stay_on_host)
+{
+    if (!storage->bytes) return CLV_OK;
+    CLV_TRY(clv_storages_lock(&storage, 1));
+    const clv_status status = put_locked(storage, host, stay_on_host);
+    clv_storages_unlock(&storage, 1);
+    return status;
+}
+
 /* Copies between two buffers of a device; after a failure, the contents of `to` are undefined. */
 static clv_status copy_there(const clv_storage *from, size_t offset, clv_storage *to)
 {
@@ -307,18 +352,28 @@ static clv_status copy_there(const clv_storage *from, size_t offset, clv_storage
     return status;
 }
 
-clv_status clv_storage_copy(clv_storage *from, size_t offset, clv_storage *to)
+static clv_status copy_locked(clv_storage *from, size_t offset, clv_storage *to)
 {
-    if (clv_storage_is_empty(from) || !to->bytes) return CLV_OK;
+    if (clv_storage_is_empty(from)) return CLV_OK;
     const bool here = is_shared(from) && from->buffer->mapped;
     if (from->on_device && !here && !copy_there(from, offset, to)) return CLV_OK;
     CLV_TRY(clv_storage_to_host(to, false));
-    CLV_TRY(clv_storage_read(from, offset, to->host, to->bytes));
+    CLV_TRY(read_locked(from, offset, to->host, to->bytes));
     clv_storage_written(to, false);
     return CLV_OK;
 }
 
-clv_status clv_storage_expose(clv_storage *storage, void **host)
+clv_status clv_storage_copy(clv_storage *from, size_t offset, clv_storage *to)
+{
+    if (!to->bytes) return CLV_OK;
+    clv_storage *both[] = { from, to };
+    CLV_TRY(clv_storages_lock(both, CLV_LEN(both)));
+    const clv_status status = copy_locked(from, offset, to);
+    clv_storages_unlock(both, CLV_LEN(both));
+    return status;
+}
+
+static clv_status expose_locked(clv_storage *storage, void **host)
 {
     const bool empty = clv_storage_is_empty(storage);
     if (!storage->wraps && !is_shared(storage) && storage->on_device && !storage->on_host)
@@ -337,4 +392,12 @@ clv_status clv_storage_expose(clv_storage *storage, void **host)
     }
     *host = storage->host;
     return CLV_OK;
+}
+
+clv_status clv_storage_expose(clv_storage *storage, void **host)
+{
+    CLV_TRY(clv_storages_lock(&storage, 1));
+    const clv_status status = expose_locked(storage, host);
+    clv_storages_unlock(&storage, 1);
+    return status;
 }

@@ -4,6 +4,7 @@
 #ifndef CLEAVE_HOST_ARRAY_STORAGE_H
 #define CLEAVE_HOST_ARRAY_STORAGE_H
 
+#include "base/thread.h"
 #include "runtime/offload/engine.h"
 
 #include <cleave/offload.h>
@@ -15,13 +16,15 @@
 typedef struct clv_storage {
     clv_context *context;
     atomic_size_t users;
+    clv_mutex lock; /* recursive; see clv_storages_lock */
     size_t bytes;
-    bool wraps;   /* `host` always has the latest bytes; it is the caller's memory, or `exposed` */
+    /* `host` always has the latest bytes; it is the caller's memory, or `exposed` */
+    atomic_bool wraps;
     bool exposed; /* the caller uses `host`, which must stay where it is; the storage owns it */
     void *host;   /* owned storage: allocated on first use; a SHARED buffer's memory */
     clv_buffer *buffer; /* owned storage only; allocated on first use */
     /* where the latest bytes are; both false: the contents are undefined */
-    bool on_host, on_device;
+    atomic_bool on_host, on_device;
     clv_buffer *at;   /* during a call on a device: the buffer that kernels use */
     clv_side planned; /* the side on which the latest plan writes the storage; AUTO: no plan */
 } clv_storage;
@@ -39,13 +42,21 @@ bool clv_storage_is_here(const clv_storage *storage);
 /* the same storage, or shared memory */
 bool clv_storage_overlap(const clv_storage *a, const clv_storage *b);
 
+/* Waits until no other thread uses the storages, and keeps other threads from using them until clv_storages_unlock. A
+ * storage may be named twice, and a thread may lock it again. Sorts `storages`. Returns CLV_E_BUSY if this thread is
+ * inside another call on the context and another thread uses a storage: that thread may be waiting for this call. */
+clv_status clv_storages_lock(clv_storage **storages, size_t count);
+void clv_storages_unlock(clv_storage *const *storages, size_t count);
+
 /* The next two functions copy the bytes to the side that executes a call. `input`: the call reads the bytes; `output`:
- * the call writes them. The caller of clv_storage_to_device holds the engine's lock. */
+ * the call writes them. The caller holds the storage's lock and, for clv_storage_to_device, the engine's. */
 clv_status clv_storage_to_device(clv_storage *storage, clv_engine *engine, unsigned key, bool input,
                                  bool output);
 clv_status clv_storage_to_host(clv_storage *storage, bool input);
 /* Records that a call on that side has written the storage. */
 void clv_storage_written(clv_storage *storage, bool on_device);
+
+/* The remaining functions lock the storage themselves. */
 
 /* Copies `bytes` bytes from `offset` on to `host`. Returns CLV_E_ARGUMENT if the storage has no contents yet. */
 clv_status clv_storage_read(clv_storage *storage, size_t offset, void *host, size_t bytes);

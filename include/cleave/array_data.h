@@ -17,7 +17,13 @@ enum { CLV_ARRAY_AXES = 4 };
  * call is forced to the other side.
  *
  * An array belongs to its context, and keeps it: a context that is freed before its arrays lives until the last of them
- * is freed. Use an array from one thread at a time.
+ * is freed.
+ *
+ * Threads: any thread may use any array. Calls that use the same elements, through one array or through views of it,
+ * run one after another, in an order that only you can decide: wait for the thread that fills an array before another
+ * thread reads it. Free an array, or change its shape, when no other thread uses it. The memory of a wrapping array and
+ * the address from clv_array_host() are yours: the library does not keep other threads of yours from them. A function
+ * of yours that the library calls during a call (progress) gets CLV_E_BUSY for an array that another thread uses.
  */
 typedef struct clv_array clv_array;
 

@@ -4,7 +4,7 @@
  * An array is a view of a storage: an element type, a shape of at most 8 axes, strides, and the place of its first
  * element. Several arrays may share one storage; clv_array_view makes another view without a copy. What is written
  * through one array is visible through all arrays of that storage. The storage lives until the last of its arrays is
- * freed. An array belongs to its context, and all arrays of one storage must be used from one thread at a time.
+ * freed. An array belongs to its context. Calls of several threads on one storage run one after another (array_data.h).
  *
  * The operations of cleave/array_math.h take only arrays of float32 that are dense, have at most 4 axes and cover all
  * of their storage. clv_array_cast makes a dense array of float32 from an array of any type. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tests convolution, eigenvalues and Monte Carlo forced to either side: both give the same results, and the library
- * explains its choice. */
+ * explains its choice. Tests that threads may use one array on either side. */
 #include "device.h"
 #include "test.h"
 
@@ -8,6 +8,7 @@
 #include "base/thread.h"
 
 #include <cleave/array.h>
+#include <cleave/array_typed.h>
 #include <cleave/blas.h>
 #include <cleave/offload.h>
 
@@ -205,6 +206,71 @@ static void an_order_is_one_threads(void **state)
     test_device_close(&device);
 }
 
+/* What each of several threads computes from an array that all of them read. */
+typedef struct reader {
+    clv_context *context;
+    clv_array *shared;
+    size_t wrong;
+    clv_status status;
+} reader;
+
+enum { ROUNDS = 40, SHARED = 48 };
+
+/* Doubles the shared array's odd elements on the device and on the host in turns, and reads the array itself. */
+static void *read_in_turns(void *user)
+{
+    reader *r = user;
+    const size_t half = SHARED / 2;
+    const ptrdiff_t step = 2;
+    float doubled[SHARED / 2], whole[SHARED];
+    clv_array *odd = NULL, *sum = NULL;
+    r->status = clv_array_view(r->shared, 1, 1, &half, &step, &odd);
+    if (!r->status) r->status = clv_array_create(r->context, 1, &half, &sum);
+    const clv_operand operands[] = { { .array = odd }, { .array = odd } };
+    for (int round = 0; round < ROUNDS && !r->status; ++round) {
+        clv_offload_force(round % 3 ? CLV_SIDE_AUTO : CLV_SIDE_DEVICE);
+        r->status = clv_array_apply(r->context, CLV_OP_ADD, operands, 2, sum);
+        if (!r->status) r->status = clv_array_get(sum, doubled);
+        if (!r->status) r->status = clv_array_get(r->shared, whole);
+        for (size_t i = 0; i < half && !r->status; ++i)
+            r->wrong += doubled[i] != 2 * (float)(2 * i + 1) || whole[2 * i] != (float)(2 * i);
+    }
+    clv_offload_force(CLV_SIDE_AUTO);
+    clv_array_free(odd), clv_array_free(sum);
+    return NULL;
+}
+
+static void threads_may_share_an_array(void **state)
+{
+    (void)state;
+    if (!test_device_count()) test_skip_without_device();
+    enum { THREADS = 4 };
+    const size_t shape = SHARED;
+    float values[SHARED];
+    for (size_t i = 0; i < SHARED; ++i)
+        values[i] = (float)i;
+    for (size_t d = 0; d < test_device_count(); ++d) {
+        test_device device;
+        clv_array *shared;
+        clv_thread threads[THREADS];
+        reader readers[THREADS];
+        test_device_open(d, NULL, &device);
+        EXPECT_OK(clv_array_from(device.context, values, 1, &shape, &shared));
+        for (size_t i = 0; i < THREADS; ++i) {
+            readers[i] = (reader){ .context = device.context, .shared = shared };
+            assert_true(clv_thread_start(&threads[i], "reader", read_in_turns, &readers[i]));
+        }
+        for (size_t i = 0; i < THREADS; ++i)
+            pthread_join(threads[i], NULL);
+        for (size_t i = 0; i < THREADS; ++i) {
+            assert_int_equal(readers[i].status, CLV_OK);
+            assert_int_equal(readers[i].wrong, 0);
+        }
+        clv_array_free(shared);
+        test_device_close(&device);
+    }
+}
+
 /* Odd sizes on the host alone, which no device sees any more: by definition, in float64. */
 static void host_filters_are_right(void **state)
 {
@@ -240,6 +306,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(either_side_is_an_order),
         cmocka_unit_test(a_plan_computes_nothing),
         cmocka_unit_test(an_order_is_one_threads),
+        cmocka_unit_test(threads_may_share_an_array),
         cmocka_unit_test(a_tiny_product_is_decided_at_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
