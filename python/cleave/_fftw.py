@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Calls FFTW, if this machine has it (libfftw3f.so.3 and libfftw3.so.3, with their threads), through ctypes."""
+"""Calls FFTW through ctypes: the one that pyFFTW has brought, or the system's libfftw3f.so.3 and libfftw3.so.3 with
+their threads."""
 from __future__ import annotations
 
 import ctypes
 import functools
+import glob
+import importlib.util
 import math
 import os
 import threading
@@ -31,14 +34,33 @@ class _Library(NamedTuple):
     limit: Any
 
 
-@functools.lru_cache(maxsize=None)
-def _library(letter: str) -> _Library | None:
-    """Opens FFTW for float32 (letter "f") or float64 (""); returns None if it is not there."""
+def _opened(letter: str) -> tuple[ctypes.CDLL, ctypes.CDLL] | None:
+    """Opens the libraries that have FFTW and its threads. pyFFTW comes first: its threads, which are OpenMP's, begin
+    sooner. The symbols are found through its extension module, which is not imported."""
+    found = importlib.util.find_spec("pyfftw")
+    for folder in (found.submodule_search_locations if found else None) or ():
+        for path in glob.glob(os.path.join(glob.escape(folder), "pyfftw.*.so")):
+            try:
+                both = ctypes.CDLL(path)
+                for function in ("plan_guru64_dft_c2r", "plan_with_nthreads"):
+                    getattr(both, f"fftw{letter}_{function}")
+                return both, both
+            except (OSError, AttributeError):  # made without this precision, or without threads
+                continue
     try:
         main = ctypes.CDLL(f"libfftw3{letter}.so.3", ctypes.RTLD_GLOBAL)
-        threads = ctypes.CDLL(f"libfftw3{letter}_threads.so.3")
+        return main, ctypes.CDLL(f"libfftw3{letter}_threads.so.3")
     except OSError:
         return None
+
+
+@functools.lru_cache(maxsize=None)
+def _library(letter: str) -> _Library | None:
+    """Prepares FFTW for float32 (letter "f") or float64 (""); returns None if it is not there."""
+    opened = _opened(letter)
+    if not opened:
+        return None
+    main, threads = opened
     name = f"fftw{letter}"
     getattr(threads, f"{name}_init_threads")()
     plans, runs = {}, {}
@@ -79,11 +101,12 @@ class Plan:
     """A way to transform dense arrays of one shape and type, which FFTW has measured; it overwrites both arrays.
     The arrays must be aligned."""
 
-    def __init__(self, x: NDArray[Any], out: NDArray[Any], axes: Sequence[int], forward: bool, limit_s: float):
+    def __init__(self, x: NDArray[Any], out: NDArray[Any], axes: Sequence[int], forward: bool, limit_s: float,
+                 threads: int):
         self.kind = "dft_r2c" if x.dtype.kind == "f" else "dft_c2r" if out.dtype.kind == "f" else "dft"
         library = _library("f" if out.dtype in (np.float32, np.complex64) else "")
         assert library is not None
-        self._library, self._run, self._plan = library, library.run[self.kind], None
+        self._library, self._run, self._plan, self.threads = library, library.run[self.kind], None, threads
         real = out if self.kind == "dft_c2r" else x
         steps = [[step // one.dtype.itemsize for step in one.strides] for one in (x, out)]
         loops = [axis for axis in range(x.ndim) if axis not in axes]
@@ -92,7 +115,7 @@ class Plan:
         flags = _MEASURE | (_DESTROY_INPUT if self.kind == "dft_c2r" else 0)
         sign = [] if self.kind != "dft" else [-1 if forward else 1]
         with _lock:
-            library.threads(len(os.sched_getaffinity(0)) if x.size >= 1 << 13 else 1)
+            library.threads(threads)
             library.limit(limit_s)
             self._plan = library.plan[self.kind](len(axes), each, len(loops), over, x.ctypes.data, out.ctypes.data,
                                                  *sign, flags)

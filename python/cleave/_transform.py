@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Chooses which library transforms an array: pocketfft, by NumPy or by SciPy on all cores, or FFTW. They are timed at
-the second transform of a shape, and the fastest one does all later ones. Input and output stay in the memory that the
-device shares, if it does."""
+"""Chooses which library transforms an array: pocketfft, by NumPy or by SciPy on all cores, or FFTW on one core or all.
+They are timed at the second transform of a shape, and the fastest one does all later ones. Input and output stay in the
+memory that the device shares, if it does."""
 from __future__ import annotations
 
 import ctypes
@@ -18,15 +18,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import _fftw
-from ._device_array import Array, array, new_array
+from ._device_array import Array, array, dense_strides, new_array
 from ._dtypes import COMPLEX64, COMPLEX128, FLOAT32, FLOAT64
 from ._library import has, lib
-from ._sharing import shared
+from ._sharing import shared, wrapped
 
 _NAMES = {(True, "c", "c"): "fftn", (False, "c", "c"): "ifftn", (True, "f", "c"): "rfftn", (False, "c", "f"): "irfftn"}
 _KEPT = 256  # shapes whose choice is kept
 _PATIENCE = 200  # FFTW may take as long as this many transforms to make a plan,
 _SHORTEST_S, _LONGEST_S = 0.1, 2.0  # but at least and at most so many seconds
+_TIMED_S = 0.01  # how long each library is timed, at least
+_ALONE, _TOGETHER = 1 << 18, 1 << 13  # elements up to which one thread, and from which on all threads, are tried
+_LATE, _OFTEN = 4, 3  # a plan of several threads that takes so many times too long, so often in a row, is given up
 _HAS_OUT = int(np.__version__.split(".", maxsplit=1)[0]) >= 2
 
 
@@ -35,10 +38,22 @@ class Choice:
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
-        self.numpy_s, self.scipy_s, self.fftw_s = math.inf, math.inf, math.inf
+        self.seconds: dict[str, float] = {}
         self.scipy = False
         self.plan: _fftw.Plan | None = None
-        self.calls = 0
+        self.alone: _fftw.Plan | None = None  # the plan of one thread, if any, which replaces one of several threads
+        self.calls, self.late = 0, 0
+
+    def run(self, plan: _fftw.Plan, x: Any, out: Any) -> None:
+        """Runs the plan on two addresses. Threads wait for each other without sleep, so where other programs use the
+        cores, several threads take hundreds of times as long as one: such a plan is given up."""
+        started = time.perf_counter()
+        plan.run_at(x, out)
+        if plan.threads > 1:
+            too_long = time.perf_counter() - started > _LATE * self.seconds["fftw"]
+            self.late = self.late + 1 if too_long else 0
+            if self.late >= _OFTEN:
+                self.plan = self.alone
 
 
 @functools.lru_cache(maxsize=_KEPT)
@@ -71,48 +86,65 @@ def _scipy() -> Any:
     return importlib.import_module("scipy.fft") if importlib.util.find_spec("scipy") else None
 
 
-def _by_scipy(x: NDArray[Any], out: NDArray[Any], axes: Sequence[int], forward: bool, norm: str | None) -> None:
-    function = getattr(_scipy(), _NAMES[forward, x.dtype.kind, out.dtype.kind])
-    sizes = [out.shape[i] for i in axes] if out.dtype.kind == "f" else None
-    np.copyto(out, function(x, s=sizes, axes=axes, norm=norm, workers=len(os.sched_getaffinity(0))))
+def _by_scipy(x: NDArray[Any], shape: tuple[int, ...], kind: np.dtype[Any], axes: Sequence[int], forward: bool,
+              norm: str | None) -> NDArray[Any]:
+    function = getattr(_scipy(), _NAMES[forward, x.dtype.kind, kind.kind])
+    sizes = [shape[i] for i in axes] if kind.kind == "f" else None
+    made: NDArray[Any] = function(x, s=sizes, axes=axes, norm=norm, workers=len(os.sched_getaffinity(0)))
+    return made
 
 
-def _by_fftw(plan: _fftw.Plan, x: NDArray[Any], out: NDArray[Any], scale: float) -> None:
+def _times(x: NDArray[Any], scale: float, out: NDArray[Any]) -> None:
+    """Multiplies dense arrays of real or complex numbers by a real number, part by part."""
+    real = out.real.dtype
+    np.multiply(x.view(real), real.type(scale), out=out.view(real))
+
+
+def _by_fftw(of: Choice, plan: _fftw.Plan, x: NDArray[Any], out: NDArray[Any], scale: float) -> None:
     if plan.kind == "dft_c2r" or not _fftw.fits(x.ctypes.data):  # the transform would spoil x, or cannot read it
         given, x = x, _fftw.aligned(x.shape, x.dtype)
-        np.copyto(x, given)
+        _times(given, scale, x)
+        scale = 1.0
     into = out if _fftw.fits(out.ctypes.data) else _fftw.aligned(out.shape, out.dtype)
-    plan.run(x, into)
-    if into is not out:
-        np.copyto(out, into)
+    of.run(plan, x.ctypes.data, into.ctypes.data)
     if scale != 1.0:
-        np.multiply(out, out.real.dtype.type(scale), out=out)
+        _times(into, scale, out)
+    elif into is not out:
+        np.copyto(out, into)
 
 
 def _best(function: Any, turns: int = 3) -> float:
-    best = math.inf
-    for _ in range(turns):
+    best, until = math.inf, time.perf_counter() + _TIMED_S
+    while turns > 0 or time.perf_counter() < until:
         started = time.perf_counter()
         function()
-        best = min(best, time.perf_counter() - started)
+        best, turns = min(best, time.perf_counter() - started), turns - 1
     return best
 
 
 def _time_all(of: Choice, x: NDArray[Any], out: NDArray[Any], axes: Sequence[int], forward: bool, norm: str | None,
-               scale: float) -> None:
+              scale: float) -> None:
     """Times the libraries that are there on copies, because FFTW overwrites both arrays while it makes a plan."""
     mine, made = _fftw.aligned(x.shape, x.dtype), _fftw.aligned(out.shape, out.dtype)
     np.copyto(mine, x)
-    of.numpy_s = _best(lambda: _by_numpy(mine, made, axes, forward, norm))
+    of.seconds["numpy"] = _best(lambda: _by_numpy(mine, made, axes, forward, norm))
     if _scipy():
-        of.scipy_s = _best(lambda: _by_scipy(mine, made, axes, forward, norm))
-    of.scipy = of.scipy_s < of.numpy_s
-    if _fftw.there():
-        plan = _fftw.Plan(mine, made, axes, forward, min(max(_PATIENCE * of.numpy_s, _SHORTEST_S), _LONGEST_S))
+        of.seconds["scipy"] = _best(lambda: _by_scipy(mine, made.shape, made.dtype, axes, forward, norm))
+    cores = len(os.sched_getaffinity(0))
+    patience = min(max(_PATIENCE * of.seconds["numpy"], _SHORTEST_S), _LONGEST_S)
+    best, chosen = min(of.seconds.values()), None
+    counts = [1] if x.size <= _ALONE or cores == 1 else []
+    counts += [cores] if x.size >= _TOGETHER and cores > 1 else []
+    for threads in counts if _fftw.there() else ():
+        plan = _fftw.Plan(mine, made, axes, forward, patience, threads)
         np.copyto(mine, x)
-        of.fftw_s = _best(lambda: _by_fftw(plan, mine, made, scale))
-        if of.fftw_s < min(of.numpy_s, of.scipy_s):
-            of.plan = plan
+        of.seconds["fftw"] = math.inf  # no plan is late while it is timed
+        of.alone = plan if threads == 1 else of.alone
+        took = _best(lambda plan=plan: _by_fftw(of, plan, mine, made, scale))
+        if took < best:
+            best, chosen = took, plan
+    of.seconds["fftw"], of.scipy = best, of.seconds.get("scipy", math.inf) < of.seconds["numpy"]
+    of.plan = chosen
 
 
 def compute(x: NDArray[Any], out: NDArray[Any], axes: Sequence[int], forward: bool, norm: str | None) -> None:
@@ -128,10 +160,11 @@ def compute(x: NDArray[Any], out: NDArray[Any], axes: Sequence[int], forward: bo
             _time_all(of, x, out, axes, forward, norm, scale)
         finally:
             of.lock.release()
-    if of.plan is not None:
-        _by_fftw(of.plan, x, out, scale)
+    plan = of.plan
+    if plan is not None:
+        _by_fftw(of, plan, x, out, scale)
     elif of.scipy:
-        _by_scipy(x, out, axes, forward, norm)
+        np.copyto(out, _by_scipy(x, out.shape, out.dtype, axes, forward, norm))
     else:
         _by_numpy(x, out, axes, forward, norm)
 
@@ -164,20 +197,39 @@ def transform(x: Array, axes: tuple[int, ...], forward: bool, real: bool, norm: 
     and have `length` elements along the last of the axes."""
     way = _way(x._shape, x.dtype, axes, forward, real, norm, length)
     plan = way.of.plan
-    made = new_array(x.context, way.shape, way.kind)
-    simple = plan is not None and way.scale == 1.0 and x.dtype is way.wanted and x._strides is None and x._room < 0
-    if simple and plan is not None and plan.kind != "dft_c2r" and has("clv_array_host"):  # the short way
-        from_there, to_there = ctypes.c_void_p(), ctypes.c_void_p()
-        if not lib.clv_array_host(x.handle, ctypes.byref(from_there)) and \
-                not lib.clv_array_host(made.handle, ctypes.byref(to_there)) and \
-                _fftw.fits(from_there.value or 0, to_there.value or 0):
-            plan.run_at(from_there, to_there)
+    if plan is not None and plan.kind != "dft_c2r" and x.dtype is way.wanted:
+        made = _at_once(x, way, plan)
+        if made is not None:
             return made
     given = shared(x)
+    in_place = given is not None
     given = x.numpy() if given is None else given
     if given.dtype != way.wanted:
         given = given.astype(way.wanted)
+    if in_place and plan is None and way.of.scipy:  # the array that SciPy makes is the result
+        made = wrapped(_by_scipy(given, way.shape, way.kind, axes, forward, norm), x.context)
+        if made is not None:
+            return made
+    made = new_array(x.context, way.shape, way.kind)
     out = shared(made)
     into = np.empty(way.shape, way.kind) if out is None else out
     compute(given, into, axes, forward, norm)
     return made if out is not None else array(into, context=x.context)
+
+
+def _at_once(x: Array, way: _Way, plan: _fftw.Plan) -> Array | None:
+    """Runs a plan of FFTW in the memory of the Array and of its result; None if it cannot run there."""
+    if not has("clv_array_host") or x._strides not in (None, dense_strides(x._shape)):
+        return None
+    from_there, to_there = ctypes.c_void_p(), ctypes.c_void_p()
+    made = new_array(x.context, way.shape, way.kind)
+    if lib.clv_array_host(x.handle, ctypes.byref(from_there)) or \
+            lib.clv_array_host(made.handle, ctypes.byref(to_there)) or \
+            not _fftw.fits(from_there.value or 0, to_there.value or 0):
+        return None
+    way.of.run(plan, from_there, to_there)
+    if way.scale != 1.0:
+        out = shared(made)
+        assert out is not None
+        _times(out, way.scale, out)
+    return made

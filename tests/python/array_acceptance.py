@@ -174,7 +174,7 @@ def peers_of(x, axes):
         yield "FFTW", plan.execute
     elif _fftw.there():
         mine, made = _fftw.aligned(x.shape, x.dtype), _fftw.aligned(x.shape, x.dtype)
-        fixed = _fftw.Plan(mine, made, axes, True, 2.0)
+        fixed = _fftw.Plan(mine, made, axes, True, 2.0, CORES if x.size >= 1 << 13 else 1)
         mine[...] = x
         yield "FFTW", lambda: fixed.run(mine, made)
 

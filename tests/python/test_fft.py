@@ -26,7 +26,7 @@ def library(request, monkeypatch):
         of.scipy = request.param == "scipy"
         if request.param == "fftw":
             of.plan = _fftw.Plan(_fftw.aligned(x.shape, x.dtype), _fftw.aligned(out.shape, out.dtype), axes, forward,
-                                 0.1)
+                                 0.1, 1)
 
     forget()
     monkeypatch.setattr(_transform, "_time_all", decide)
@@ -87,6 +87,20 @@ def test_the_fastest_library_is_chosen(context):
         fft.fft2(a)
     x = np.ones((64, 64), np.complex64)
     of = _transform.choice_for(x.shape, "F", x.shape, "F", (0, 1), True)
-    assert of.calls >= 2 and np.isfinite(of.fftw_s) == _fftw.there()
-    assert (of.plan is not None) == (of.fftw_s < min(of.numpy_s, of.scipy_s))
-    assert of.scipy == (of.scipy_s < of.numpy_s)
+    assert of.calls >= 2 and set(of.seconds) >= {"numpy", "fftw"}
+    others = min(of.seconds["numpy"], of.seconds.get("scipy", np.inf))
+    assert (of.plan is not None) == (of.seconds["fftw"] < others) and (of.plan is None or _fftw.there())
+    assert of.scipy == (of.seconds.get("scipy", np.inf) < of.seconds["numpy"])
+
+
+@pytest.mark.skipif(not _fftw.there(), reason="no FFTW (libfftw3f.so.3, libfftw3.so.3 and their threads)")
+def test_threads_that_are_late_are_given_up():
+    of, x, out = _transform.Choice(), _fftw.aligned((256,), np.dtype("F")), _fftw.aligned((256,), np.dtype("F"))
+    of.alone, of.plan = (_fftw.Plan(x, out, (0,), True, 0.1, threads) for threads in (1, 2))
+    x[...] = np.random.default_rng(9).standard_normal(256)
+    for seconds, kept in ((60.0, True), (1e-12, False)):  # in time, and late
+        of.seconds["fftw"] = seconds
+        for _turn in range(3):
+            of.run(of.plan, x.ctypes.data, out.ctypes.data)
+            assert np.abs(out - np.fft.fft(x)).max() < 1e-4
+        assert (of.plan is not of.alone) == kept
