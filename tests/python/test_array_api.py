@@ -211,6 +211,18 @@ def test_random_numbers_have_one_seed(context, reference):
     assert cleave.random.random((2, 3)).shape == (2, 3)
 
 
+def test_random_bits_are_the_same_on_every_device():
+    made = {}
+    for place in [*range(len(cleave.probe()["devices"])), None]:
+        how = {"mode": "reference"} if place is None else {"devices": str(place)}
+        with cleave.Context(**how) as context:
+            numbers = cleave.random.default_rng(11, context=context)
+            parts = [numbers.random(300), numbers.normal(size=99), numbers.integers(0, 1 << 40, size=77),
+                     numbers.permutation(100), numbers.choice(50, 20), numbers.uniform(2, 3, size=(3, 5), dtype="f8")]
+            made[place] = b"".join(part.numpy().tobytes() for part in parts)
+    assert len(set(made.values())) == 1, f"{len(made)} sides"
+
+
 def test_creation(context):
     same(xp.arange(5, device=context), np.arange(5))
     same(xp.arange(1.0, 2.0, 0.25, device=context), np.arange(1, 2, 0.25, dtype=np.float32))
