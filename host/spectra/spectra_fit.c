@@ -116,20 +116,35 @@ void clv_resolution_apply(const double *rows, size_t nd, size_t pixels, const do
 bool clv_spectra_value(const double *basis, unsigned terms, size_t pixels, const double *t,
                        const double *d, const double *s, double *a, double *value)
 {
-    double m[CLV_SPECTRA_MAX_TERMS * CLV_SPECTRA_MAX_TERMS] = { 0 }, design[CLV_SPECTRA_MAX_TERMS],
-                                     log_det = 0, chi = 0;
+    enum {
+        TOGETHER = 4,
+        ROOM = CLV_SPECTRA_MAX_TERMS + 1
+    }; /* pixels per pass over the sums; even */
+    double m[CLV_SPECTRA_MAX_TERMS * CLV_SPECTRA_MAX_TERMS], log_det = 0, chi = 0;
+    double sums[ROOM][ROOM] = { 0 }, design[TOGETHER][ROOM] = { 0 }, value_here[TOGETHER];
     for (unsigned i = 0; i < terms; ++i)
         a[i] = 0;
-    for (size_t k = 0; k < pixels; ++k) {
-        const double weight = 1 / s[k], scale = t[k] * weight, value_here = d[k] * weight;
-        for (unsigned i = 0; i < terms; ++i)
-            design[i] = basis[k * terms + i] * scale;
+    for (size_t first = 0; first < pixels; first += TOGETHER) {
+        for (size_t p = 0; p < TOGETHER; ++p) {
+            const size_t k = first + p < pixels ? first + p : first;
+            const double weight = first + p < pixels ? 1 / s[k] : 0, scale = t[k] * weight;
+            value_here[p] = d[k] * weight;
+            for (unsigned i = 0; i < terms; ++i)
+                design[p][i] = basis[k * terms + i] * scale;
+        }
+        const double *d0 = design[0], *d1 = design[1], *d2 = design[2], *d3 = design[3];
         for (unsigned i = 0; i < terms; ++i) {
-            a[i] += design[i] * value_here;
-            for (unsigned j = 0; j <= i; ++j)
-                m[i * terms + j] += design[i] * design[j];
+            const double x0 = d0[i], x1 = d1[i], x2 = d2[i], x3 = d3[i];
+            a[i] +=
+                x0 * value_here[0] + x1 * value_here[1] + x2 * value_here[2] + x3 * value_here[3];
+            for (unsigned j = 0; j <= i; j += 2) { /* two at once: one vector */
+                sums[i][j] += x0 * d0[j] + x1 * d1[j] + x2 * d2[j] + x3 * d3[j];
+                sums[i][j + 1] += x0 * d0[j + 1] + x1 * d1[j + 1] + x2 * d2[j + 1] + x3 * d3[j + 1];
+            }
         }
     }
+    for (unsigned i = 0; i < terms; ++i)
+        memcpy(m + i * terms, sums[i], terms * sizeof *m);
     if (!clv_cholesky(m, terms)) return false;
     clv_forward_substitute(m, terms, a);
     for (unsigned i = terms; i-- > 0;) {

@@ -41,7 +41,7 @@ typedef enum clv_spectra_watch {
 typedef struct clv_continuum {
     size_t nodes;
     uint16_t *first; /* [pixels] index of the first of a pixel's three nodes */
-    double *weight;  /* [pixels,3] */
+    double *weight;  /* [3,pixels] */
     double *edge;    /* [nodes + 1] Angstrom: edges of the bins of the first guess */
 } clv_continuum;
 

@@ -10,8 +10,9 @@
 #include <math.h>
 #include <string.h>
 
-enum { MAX_NODES = 256, MAX_ROUNDS = 40, FILTER = 11 };
+enum { MAX_NODES = 256, MAX_ROUNDS = 40, FILTER = 11, RUN = 64 };
 static const double ccf_light = 3e5; /* km/s: the speed of light in the start templates' grids */
+static const double least_curvature = 0.1;
 
 /* Creates quadratic B-splines whose knots lie between the nodes, as those of an interpolating spline do. */
 clv_status clv_continuum_create(const double *wavelength, size_t pixels, double spline_kms,
@@ -46,10 +47,10 @@ clv_status clv_continuum_create(const double *wavelength, size_t pixels, double 
         const double a = (x - t[0]) / (t[1] - t[0]);
         const double left = (t[1] - x) / (t[1] - t[-1]), right = (x - t[0]) / (t[2] - t[0]);
         c->first[k] = (uint16_t)(at - 2);
-        c->weight[3 * k] = left * (1 - a);
-        c->weight[3 * k + 1] =
+        c->weight[k] = left * (1 - a);
+        c->weight[pixels + k] =
             (x - t[-1]) / (t[1] - t[-1]) * (1 - a) + (t[2] - x) / (t[2] - t[0]) * a;
-        c->weight[3 * k + 2] = right * a;
+        c->weight[2 * pixels + k] = right * a;
     }
     return CLV_OK;
 }
@@ -60,11 +61,31 @@ void clv_continuum_clear(clv_continuum *c)
     *c = (clv_continuum){ 0 };
 }
 
-static double model_at(const clv_continuum *c, size_t k, const double *p)
+/* Returns exp(v), correct to 1e-11. Arguments are limited to +-100. It has no branches, so that compilers vectorise
+ * loops that call it. */
+static double exp_of(double v)
 {
-    const double *w = c->weight + 3 * k, *at = p + c->first[k];
-    const double v = w[0] * at[0] + w[1] * at[1] + w[2] * at[2];
-    return exp(v < -100 ? -100 : v > 100 ? 100 : v);
+    const double shift =
+        0x1.8p52; /* adding it rounds to an integer, which the last bits of the sum hold */
+    const double limited = 0.5 * (fabs(v + 100) - fabs(v - 100));
+    const double power = limited * 1.4426950408889634 + shift;
+    const double x = limited - (power - shift) * 0.69314718055994531, y = x * x;
+    const double series =
+        1 + x +
+        y * (1. / 2 + x / 6 +
+             y * (1. / 24 + x / 120 + y * (1. / 720 + x / 5040 + y * (1. / 40320 + x / 362880))));
+    double scale;
+    uint64_t bits;
+    memcpy(&bits, &power, sizeof bits);
+    bits = (bits + 1023) << 52; /* the exponent of a float64 */
+    memcpy(&scale, &bits, sizeof scale);
+    return series * scale;
+}
+
+static double model_at(const clv_continuum *c, size_t pixels, size_t k, const double *p)
+{
+    const double *w = c->weight + k, *at = p + c->first[k];
+    return exp_of(w[0] * at[0] + w[pixels] * at[1] + w[2 * pixels] * at[2]);
 }
 
 /* The normal equations of the continuum: for each node its upper band, and the right-hand side. */
@@ -72,30 +93,46 @@ typedef struct normal {
     double band[MAX_NODES][3], right[MAX_NODES];
 } normal;
 
-/* Returns the sum of the pixels' soft-L1 losses; *n receives the normal equations of this sum. */
+/* Returns the sum of the pixels' soft-L1 losses; *n receives the equations of a step towards its minimum. They contain
+ * the second derivative of each pixel's loss where it is positive enough, else a part of that of a quadratic loss with
+ * the same slope. `inverse` holds 1 / sigma. */
 static double loss_of(const clv_continuum *c, size_t pixels, const double *flux,
-                      const double *sigma, const double *p, normal *n)
+                      const double *inverse, const double *p, normal *n)
 {
-    double loss = 0, g0 = 0, g1 = 0, g2 = 0, h00 = 0, h01 = 0, h02 = 0, h11 = 0, h12 = 0, h22 = 0;
+    double loss = 0, root[RUN], g[RUN], h[RUN];
     memset(n->band, 0, c->nodes * sizeof *n->band);
     memset(n->right, 0, c->nodes * sizeof *n->right);
-    for (size_t k = 0; k < pixels; ++k) {
-        const double weight = 1 / sigma[k], m = model_at(c, k, p), r = (m - flux[k]) * weight;
-        const double root = sqrt(1 + r * r), slope = m * weight, steep = slope / root;
-        loss += 2 * (root - 1);
-        const double *w = c->weight + 3 * k;
-        const double g = steep * r, h = steep * slope;
-        const double h0 = h * w[0], h1 = h * w[1];
-        g0 += g * w[0], g1 += g * w[1], g2 += g * w[2];
-        h00 += h0 * w[0], h01 += h0 * w[1], h02 += h0 * w[2];
-        h11 += h1 * w[1], h12 += h1 * w[2], h22 += h * w[2] * w[2];
-        if (k + 1 < pixels && c->first[k + 1] == c->first[k]) continue;
-        double(*b)[3] = n->band + c->first[k]; /* the last pixel with these three nodes */
-        double *u = n->right + c->first[k];
-        u[0] -= g0, u[1] -= g1, u[2] -= g2;
+    for (size_t from = 0, end; from < pixels; from = end) { /* pixels with the same three nodes */
+        const size_t node = c->first[from];
+        end = from + 1;
+        while (end < pixels && end < from + RUN && c->first[end] == node)
+            ++end;
+        const double p0 = p[node], p1 = p[node + 1], p2 = p[node + 2];
+        const double *w0 = c->weight + from, *w1 = w0 + pixels, *w2 = w1 + pixels;
+        const double *f = flux + from, *u = inverse + from;
+        for (size_t k = 0; k < end - from; ++k) { /* without branches: vectorised */
+            const double slope = exp_of(w0[k] * p0 + w1[k] * p1 + w2[k] * p2) * u[k];
+            const double r = slope - f[k] * u[k], square = 1 + r * r;
+            root[k] = sqrt(square);
+            const double steep = slope / root[k], soft = steep * slope;
+            g[k] = steep * r;
+            const double whole = soft / square + g[k], least = least_curvature * soft;
+            h[k] = 0.5 * (whole + least + fabs(whole - least)); /* the larger of the two */
+        }
+        double(*b)[3] = n->band + node, *right = n->right + node;
+        double roots = 0, g0 = 0, g1 = 0, g2 = 0, h00 = 0, h01 = 0, h02 = 0, h11 = 0, h12 = 0,
+               h22 = 0;
+        for (size_t k = 0; k < end - from; ++k) {
+            const double h0 = h[k] * w0[k], h1 = h[k] * w1[k];
+            roots += root[k] - 1;
+            g0 += g[k] * w0[k], g1 += g[k] * w1[k], g2 += g[k] * w2[k];
+            h00 += h0 * w0[k], h01 += h0 * w1[k], h02 += h0 * w2[k];
+            h11 += h1 * w1[k], h12 += h1 * w2[k], h22 += h[k] * w2[k] * w2[k];
+        }
+        loss += 2 * roots;
+        right[0] -= g0, right[1] -= g1, right[2] -= g2;
         b[0][0] += h00, b[0][1] += h01, b[0][2] += h02;
         b[1][0] += h11, b[1][1] += h12, b[2][0] += h22;
-        g0 = g1 = g2 = h00 = h01 = h02 = h11 = h12 = h22 = 0;
     }
     return loss;
 }
@@ -138,7 +175,9 @@ static void fit_continuum(const clv_continuum *c, const double *wavelength, size
         const double v = n ? clv_median(scratch, n) : middle;
         p[i] = log(fmax(v, 1e-3 * middle));
     }
-    double damping = 1e-3, best = loss_of(c, pixels, flux, sigma, p, here);
+    for (size_t k = 0; k < pixels; ++k)
+        scratch[k] = 1 / sigma[k];
+    double damping = 1e-3, best = loss_of(c, pixels, flux, scratch, p, here);
     for (int round = 0; round < MAX_ROUNDS && damping < 1e6; ++round) {
         memcpy(copy, here->band, c->nodes * sizeof *copy);
         memcpy(x, here->right, c->nodes * sizeof *x);
@@ -146,7 +185,7 @@ static void fit_continuum(const clv_continuum *c, const double *wavelength, size
         if (solve_band(copy, x, c->nodes, damping)) {
             for (size_t i = 0; i < c->nodes; ++i)
                 next[i] = p[i] + fmin(fmax(x[i], -3), 3);
-            now = loss_of(c, pixels, flux, sigma, next, there);
+            now = loss_of(c, pixels, flux, scratch, next, there);
         }
         if (!(now <= best)) {
             damping = damping * 8;
@@ -168,7 +207,7 @@ void clv_continuum_fit(const clv_continuum *c, const double *wavelength, size_t 
     double p[MAX_NODES];
     fit_continuum(c, wavelength, pixels, flux, sigma, level, scratch, p);
     for (size_t k = 0; k < pixels; ++k)
-        out[k] = model_at(c, k, p);
+        out[k] = model_at(c, pixels, k, p);
 }
 
 static double window_median(const double *flux, size_t k, size_t n)
@@ -238,7 +277,7 @@ void clv_start_arrays(const clv_spectra_plan *plan, size_t spectrum, const doubl
     const double level = clv_median(scratch, n);
     fit_continuum(&g->continuum, g->wavelength, n, filled, error, level, scratch, p);
     for (size_t k = 0; k < n; ++k) {
-        const double c = fmax(model_at(&g->continuum, k, p), level > 0 ? 0.01 * level : 1);
+        const double c = fmax(model_at(&g->continuum, n, k, p), level > 0 ? 0.01 * level : 1);
         const bool off = error[k] > 1e8 * middle;
         filled[k] = off ? 0 : flux[k] / c;
         weight[k] = off ? 0 : c * c / (error[k] * error[k]);

@@ -113,11 +113,21 @@ static void border(clv_image *image, const frame *f)
     clv_image_fill(image, f->x + f->width, f->y, 1, f->height, grey);
 }
 
-/* Draws a number whose left edge is `before` times its width to the left of x. */
-static void number(clv_image *image, long x, long y, double value, double before)
+/* Returns the power of ten of a number's first digit. */
+static int magnitude(double value)
+{
+    return value != 0 ? (int)floor(log10(fabs(value)) + 1e-9) : -400;
+}
+
+/* Draws a number whose left edge is `before` times its width to the left of x, with the digits that tell it from those
+ * one step away, and without an exponent below a million. */
+static void number(clv_image *image, long x, long y, double value, double step, double before)
 {
     char text[32];
-    snprintf(text, sizeof text, "%.4g", value == 0 ? 0 : value); /* no "-0" */
+    const int first = magnitude(value), told = first - magnitude(step) + 1;
+    const int digits = CLV_MAX(told, first < 6 ? first + 1 : 1);
+    snprintf(text, sizeof text, "%.*g", CLV_MIN(CLV_MAX(digits, 1), 15),
+             value == 0 ? 0 : value); /* no "-0" */
     clv_image_text(image, x - (long)(before * (double)clv_text_width(text, 1)), y, 1, text, ink,
                    NULL);
 }
@@ -144,7 +154,7 @@ static void ticks_of_y(clv_image *image, const frame *f, double count)
         const long y = f->y + f->height - 1 - (long)(part * (double)(f->height - 1));
         if (y + 5 > f->y + f->height) continue; /* would overlap the panel below */
         clv_image_fill(image, f->x, y, 5, 1, ink);
-        number(image, f->x - 4, y - 3, (double)i * step, 1);
+        number(image, f->x - 4, y - 3, (double)i * step, step, 1);
     }
 }
 
@@ -154,39 +164,51 @@ static void ticks_of_x(clv_image *image, const frame *f, const double *wave, siz
     for (long i = (long)ceil(wave[0] / step); (double)i * step <= wave[n - 1]; ++i) {
         const long x = place_of(f, wave, n, (double)i * step);
         clv_image_fill(image, x, f->y + f->height - 4, 1, 5, ink);
-        number(image, x, f->y + f->height + 4, (double)i * step, 0.5);
+        number(image, x, f->y + f->height + 4, (double)i * step, step, 0.5);
     }
 }
 
-/* Marks well-known spectral lines at the star's velocity; the wavelengths are in vacuum. */
+/* Well-known spectral lines, by their wavelengths in vacuum. */
+static const struct {
+    const char *name;
+    double wavelength;
+} known_lines[] = { { "Ca K", 3934.77 },    { "Ca H", 3969.59 },    { "H delta", 4102.89 },
+                    { "H gamma", 4341.68 }, { "H beta", 4862.68 },  { "Mg b", 5168.76 },
+                    { NULL, 5174.13 },      { NULL, 5185.05 },      { "Na D", 5891.58 },
+                    { NULL, 5897.56 },      { "H alpha", 6564.61 }, { "Ca II", 8500.35 },
+                    { "Ca II", 8544.44 },   { "Ca II", 8664.52 } };
+
+/* Returns where a line of a star with this velocity is drawn, or -1 if the spectrum does not contain it. */
+static long place_of_line(const frame *f, const double *wave, size_t n, size_t line,
+                          double velocity)
+{
+    const double speed = isfinite(velocity) ? velocity : 0;
+    const double at = known_lines[line].wavelength * (1 + speed / 299792.458);
+    return at > wave[0] && at < wave[n - 1] ? place_of(f, wave, n, at) : -1;
+}
+
 static void mark_lines(clv_image *image, const frame *f, const double *wave, size_t n,
                        double velocity)
 {
-    static const struct {
-        const char *name;
-        double wavelength;
-    } lines[] = { { "Ca K", 3934.77 },    { "Ca H", 3969.59 },    { "H delta", 4102.89 },
-                  { "H gamma", 4341.68 }, { "H beta", 4862.68 },  { "Mg b", 5168.76 },
-                  { NULL, 5174.13 },      { NULL, 5185.05 },      { "Na D", 5891.58 },
-                  { NULL, 5897.56 },      { "H alpha", 6564.61 }, { "Ca II", 8500.35 },
-                  { "Ca II", 8544.44 },   { "Ca II", 8664.52 } };
-    long name_at[CLV_LEN(lines)], end = 0, row = 0;
-    for (size_t i = 0; i < CLV_LEN(lines); ++i) {
-        const double at =
-            lines[i].wavelength * (1 + (isfinite(velocity) ? velocity : 0) / 299792.458);
-        name_at[i] = -1;
-        if (!(at > wave[0] && at < wave[n - 1])) continue;
-        const long x = place_of(f, wave, n, at);
-        clv_image_fill(image, x, f->y, 1, f->height, mark_colour);
-        if (lines[i].name) name_at[i] = x + 3;
+    for (size_t i = 0; i < CLV_LEN(known_lines); ++i) {
+        const long x = place_of_line(f, wave, n, i, velocity);
+        if (x >= 0) clv_image_fill(image, x, f->y, 1, f->height, mark_colour);
     }
-    for (size_t i = 0; i < CLV_LEN(lines);
-         ++i) { /* names lie on top of all marks; close ones are above each other */
-        if (name_at[i] < 0) continue;
-        row = name_at[i] < end ? row + 1 : 0;
-        clv_image_text(image, name_at[i], f->y + f->height - 12 - 10 * row, 1, lines[i].name, ink,
-                       NULL);
-        end = name_at[i] + clv_text_width(lines[i].name, 1) + 4;
+}
+
+/* Draws the names of the marked lines over the spectrum. A name that would overlap the one before lies above it. */
+static void name_lines(clv_image *image, const frame *f, const double *wave, size_t n,
+                       double velocity)
+{
+    for (long i = 0, end = 0, row = 0; i < (long)CLV_LEN(known_lines); ++i) {
+        const long x = place_of_line(f, wave, n, (size_t)i, velocity);
+        if (x < 0 || !known_lines[i].name) continue;
+        const long width = clv_text_width(known_lines[i].name, 1);
+        const long at = x + 3 + width < f->x + f->width ? x + 3 : x - 3 - width;
+        row = at < end ? row + 1 : 0;
+        clv_image_text(image, at, f->y + f->height - 12 - 10 * row, 1, known_lines[i].name, ink,
+                       &white);
+        end = at + width + 4;
     }
 }
 
@@ -213,6 +235,7 @@ static void draw_arm(clv_image *image, const clv_spectrum *s, const float *model
     mark_lines(image, &f, wave, n, velocity);
     line(image, &f, wave, flux, n, data_colour);
     if (model) line(image, &f, wave, model, n, model_colour);
+    name_lines(image, &f, wave, n, velocity);
     for (size_t k = 0; residual && k < n; ++k)
         residual[k] =
             model && ivar[k] > 0
@@ -223,9 +246,9 @@ static void draw_arm(clv_image *image, const clv_spectrum *s, const float *model
     ticks_of_y(image, &f, 4);
     ticks_of_y(image, &r, 2);
     ticks_of_x(image, &r, wave, n);
-    name_of_y(image, f.x + 6, y + 6,
+    name_of_y(image, f.x + 12, y + 6,
               desi ? "flux (1e-17 erg / s / cm2 / Angstrom)" : "flux (unit of the file)");
-    name_of_y(image, r.x + 6, r.y + 4, "(flux - model) / error");
+    name_of_y(image, r.x + 12, r.y + 4, "(flux - model) / error");
     name_x(image, &r, "wavelength (Angstrom)");
     clv_free(residual), clv_free(flux);
 }
@@ -270,13 +293,14 @@ int specfit_plot(const specfit_args *a, const specfit_table *t, const specfit_ro
         chi += f->chisq[k], pixels += f->pixels[k];
     name_star(t, row, name);
     snprintf(text, sizeof text,
-             "%s  v %.2f +- %.2f km/s  vsini %.1f km/s  teff %.0f +- %.0f K  logg %.2f +- %.2f  "
+             "v %.2f +- %.2f km/s  vsini %.1f km/s  teff %.0f +- %.0f K  logg %.2f +- %.2f  "
              "[Fe/H] %.2f +- %.2f  "
              "[a/Fe] %.2f +- %.2f  chi2/n %.2f  RVS_WARN %u",
-             name, f->velocity, f->velocity_error, f->vsini, f->teff, f->teff_error, f->logg,
+             f->velocity, f->velocity_error, f->vsini, f->teff, f->teff_error, f->logg,
              f->logg_error, f->feh, f->feh_error, f->alpha, f->alpha_error,
              pixels ? chi / (double)pixels : 0.0, f->warnings & ~(unsigned)CLV_SPECFIT_WIDE_ERROR);
-    clv_image_text(&image, LEFT, 8, 1, text, ink, NULL);
+    clv_image_text(&image, LEFT, 5, 1, name, ink, NULL);
+    clv_image_text(&image, LEFT, 17, 1, text, ink, NULL);
     for (size_t k = 0; k < spectra; ++k) {
         const clv_spectrum s = specfit_batch_spectrum(t, b, &slots[k]);
         draw_arm(&image, &s, f->model[k], f->velocity, !slots[k].input->single,
@@ -333,11 +357,11 @@ static void ticks_on(clv_image *image, const frame *f, const quantity *q, bool v
         if (vertical) {
             const long y = f->y + f->height - (long)(part * (double)f->height);
             clv_image_fill(image, f->x, y, 5, 1, ink);
-            number(image, f->x - 4, y - 3, value, 1);
+            number(image, f->x - 4, y - 3, value, step, 1);
         } else {
             const long x = f->x + (long)(part * (double)f->width);
             clv_image_fill(image, x, f->y + f->height - 4, 1, 5, ink);
-            number(image, x, f->y + f->height + 4, value, 0.5);
+            number(image, x, f->y + f->height + 4, value, step, 0.5);
         }
     }
 }
