@@ -100,6 +100,7 @@ static const struct {
     { SIZE_OF(clv_token_rows) },
     { SIZE_OF(clv_tokenize_options) },
     { SIZE_OF(clv_tokenizer_options) },
+    { SIZE_OF(clv_tokenizer_info) },
     { SIZE_OF(clv_model_config) },
     { SIZE_OF(clv_train_result) },
     { SIZE_OF(clv_track) },

@@ -6,10 +6,15 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/folder.h"
+#include "base/log.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* what a BERT tokenizer has, whatever tokenizer.json says */
+enum { BERT_WORD_CHARS = 100 };
+#define BERT_TAIL_MARK "##"
 
 clv_status clv_tokenizer_finish(clv_tokenizer *t, const char *what, const char *tail_mark)
 {
@@ -52,9 +57,16 @@ static clv_status take_model(clv_tokenizer *t, const char *what, const clv_json 
         !clv_json_is_string(clv_json_get(model, "continuing_subword_prefix")))
         return clv_tokenizer_refuse(what, "the type of the model", type,
                                     "WordPiece, BPE or Unigram");
-    CLV_TRY(clv_folder_int(what, model, "max_input_chars_per_word", 1, CLV_WORD_CHARS_MAX, 100,
-                           &chars));
-    t->max_word_chars = (size_t)chars;
+    CLV_TRY(clv_folder_int(what, model, "max_input_chars_per_word", 1, CLV_WORD_CHARS_MAX,
+                           BERT_WORD_CHARS, &chars));
+    const char *mark = clv_json_string(clv_json_get(model, "continuing_subword_prefix"), "");
+    t->max_word_chars = t->flags_given ? BERT_WORD_CHARS : (size_t)chars;
+    if (t->flags_given && (chars != BERT_WORD_CHARS || strcmp(mark, BERT_TAIL_MARK) != 0))
+        clv_log(CLV_LOG_WARN,
+                "%s: max_input_chars_per_word is %d and continuing_subword_prefix is \"%.20s\"; "
+                "Cleave uses %d and \"" BERT_TAIL_MARK
+                "\", as transformers does for BERT tokenizers",
+                what, (int)chars, mark, BERT_WORD_CHARS);
     *unk = clv_json_string(clv_json_get(model, "unk_token"), NULL);
     if (!*unk)
         return clv_tokenizer_refuse(what, "unk_token", clv_json_get(model, "unk_token"), "text");
@@ -149,8 +161,8 @@ static clv_status take_wordpiece(clv_tokenizer *t, const char *what, const clv_j
     CLV_TRY(take_normalizer(t, what, root));
     CLV_TRY(take_added(t, what, clv_json_get(root, "added_tokens")));
     CLV_TRY(take_frame(what, clv_json_get(root, "post_processor"), &cls, &sep));
-    CLV_TRY(clv_tokenizer_finish(
-        t, what, clv_json_string(clv_json_get(model, "continuing_subword_prefix"), "")));
+    const char *mark = clv_json_string(clv_json_get(model, "continuing_subword_prefix"), "");
+    CLV_TRY(clv_tokenizer_finish(t, what, t->flags_given ? BERT_TAIL_MARK : mark));
     CLV_TRY(find_needed(t, what, unk, &t->unk));
     CLV_TRY(find_needed(t, what, cls, &t->cls));
     CLV_TRY(find_needed(t, what, sep, &t->sep));
@@ -259,9 +271,8 @@ static clv_status apply_config(clv_tokenizer *t, const char *what, const char *c
                                          "mask_token" };
     static const char *const defaults[5] = { "[UNK]", "[CLS]", "[SEP]", "[PAD]", "[MASK]" };
     int32_t *const ids[5] = { &t->unk, &t->cls, &t->sep, &t->pad, &t->mask };
-    const char *kind = clv_json_string(clv_json_get(config, "tokenizer_class"), "BertTokenizer");
-    if (!strstr(kind, "Bert") || strstr(kind, "Roberta") || strstr(kind, "Albert") ||
-        strstr(kind, "Camembert"))
+    const char *kind = clv_json_string(clv_json_get(config, "tokenizer_class"), NULL);
+    if (kind && t->class != CLV_CLASS_BERT)
         return clv_fail(CLV_E_FORMAT, "%s: tokenizer_class is %.60s, expected BertTokenizer",
                         config_name, kind);
     CLV_TRY(clv_tokenizer_flag(config_name, config, "do_lower_case", true, &t->flags.lower));
@@ -269,7 +280,7 @@ static clv_status apply_config(clv_tokenizer *t, const char *what, const char *c
     CLV_TRY(
         clv_tokenizer_flag(config_name, config, "strip_accents", t->flags.lower, &t->flags.strip));
     t->flags.lower |= t->lower_asked;
-    CLV_TRY(clv_pieces_finish(&t->pieces, what, "##"));
+    CLV_TRY(clv_pieces_finish(&t->pieces, what, BERT_TAIL_MARK));
     for (int i = 0; i < 5; ++i) {
         const char *name = named(config, keys[i], defaults[i]);
         *ids[i] = clv_pieces_find(&t->pieces, name, strlen(name));
@@ -283,7 +294,7 @@ static clv_status apply_config(clv_tokenizer *t, const char *what, const char *c
     CLV_TRY(listed ? add_listed(t, config_name, listed) : add_file(t, "added_tokens.json", added));
     clv_free(t->pieces.slots); /* clv_tokenizer_finish rebuilds it */
     t->pieces.slots = NULL;
-    return clv_tokenizer_finish(t, what, "##");
+    return clv_tokenizer_finish(t, what, BERT_TAIL_MARK);
 }
 
 clv_status clv_tokenizer_from_vocabulary(clv_tokenizer *t, const char *what, const char *text,
@@ -292,7 +303,7 @@ clv_status clv_tokenizer_from_vocabulary(clv_tokenizer *t, const char *what, con
 {
     clv_json *root = NULL;
     if (config) CLV_TRY(clv_json_parse_large(config_name, config, config_length, &root));
-    t->max_word_chars = 100;
+    t->max_word_chars = BERT_WORD_CHARS;
     clv_status status = take_lines(t, what, text, length);
     if (!status) status = apply_config(t, what, config_name ? config_name : what, root, added);
     frame(t);

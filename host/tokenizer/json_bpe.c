@@ -314,6 +314,7 @@ clv_status clv_tokenizer_from_bpe_json(clv_tokenizer *t, const char *what, const
     CLV_TRY(take_model(t, what, model));
     CLV_TRY(clv_tokenizer_take_normalizer(t, what, clv_json_get(root, "normalizer")));
     CLV_TRY(take_splits(t, what, clv_json_get(root, "pre_tokenizer")));
+    clv_tokenizer_apply_class(t, what);
     for (size_t i = 0; i < clv_json_count(added); ++i)
         CLV_TRY(take_token(t, what, clv_json_at(added, i)));
     CLV_TRY(take_types(t, what));

@@ -68,6 +68,20 @@ static clv_status locate(const char *path, char **folder, const char **file)
     return *folder ? CLV_OK : clv_fail(CLV_E_MEMORY, "%s: out of memory", path);
 }
 
+/* Fails if the settings of sentence-transformers have arguments for the tokenizer, which may change ids. */
+static clv_status refuse_arguments(const char *folder, const clv_json *sentence)
+{
+    static const char *const keys[] = { "tokenizer_args", "tokenizer_kwargs", "processor_kwargs",
+                                        "processing_kwargs" };
+    for (size_t i = 0; i < CLV_LEN(keys); ++i)
+        if (clv_json_next_key(clv_json_get(sentence, keys[i]), NULL))
+            return clv_fail(CLV_E_FORMAT,
+                            "%s/%s: %s has members, but arguments for the tokenizer are not "
+                            "supported",
+                            folder, clv_folder_sentence_config(folder), keys[i]);
+    return CLV_OK;
+}
+
 /* Determines the rules of a WordPiece tokenizer. The transformers library builds a BERT tokenizer from
  * tokenizer_config.json, with BERT's defaults, and ignores the rules of tokenizer.json. Cleave does the same, so that
  * the ids agree. If there is no tokenizer_class, a model_type in config.json makes the tokenizer a BERT tokenizer.
@@ -77,22 +91,28 @@ static clv_status take_rules(clv_tokenizer *t, const char *folder)
     clv_json *config = NULL, *sentence = NULL, *model = NULL;
     CLV_TRY(clv_folder_json(folder, "config.json", false, &model));
     const bool typed = clv_json_is_string(clv_json_get(model, "model_type"));
+    clv_status status = clv_folder_json(folder, "tokenizer_config.json", false, &config);
+    if (!status) clv_tokenizer_find_class(t, model, config);
     clv_json_free(model);
-    CLV_TRY(clv_folder_json(folder, clv_folder_sentence_config(folder), false, &sentence));
+    if (!status)
+        status = clv_folder_json(folder, clv_folder_sentence_config(folder), false, &sentence);
+    if (status) {
+        clv_json_free(config);
+        return status;
+    }
     t->lower_asked = clv_json_bool(clv_json_get(sentence, "do_lower_case"), false);
+    status = refuse_arguments(folder, sentence);
     clv_json_free(sentence);
-    CLV_TRY(clv_folder_json(folder, "tokenizer_config.json", false, &config));
     const bool lower = clv_json_bool(clv_json_get(config, "do_lower_case"), true);
-    const char *usual = typed ? "Bert" : "";
-    const char *kind = clv_json_string(clv_json_get(config, "tokenizer_class"), usual);
-    t->flags_given = strstr(kind, "Bert") || strncmp(kind, "MPNet", 5) == 0;
+    const bool named = clv_json_is_string(clv_json_get(config, "tokenizer_class"));
+    t->flags_given = t->class == CLV_CLASS_BERT || (t->class == CLV_CLASS_OTHER && typed && !named);
     t->flags = (clv_char_flags){
         .lower = lower,
         .strip = clv_json_bool(clv_json_get(config, "strip_accents"), lower),
         .cjk = clv_json_bool(clv_json_get(config, "tokenize_chinese_chars"), true),
     };
     clv_json_free(config);
-    return CLV_OK;
+    return status;
 }
 
 static clv_status read_rules(clv_tokenizer *t, const char *folder, const char *file)
@@ -219,20 +239,6 @@ static bool is_encoder(const clv_json *model, size_t *positions)
     return false;
 }
 
-/* Warns if add_prefix_space in tokenizer_config.json, which transformers follows, differs from tokenizer.json. */
-static void compare_spaces(const clv_tokenizer *t, const char *folder, const clv_json *config)
-{
-    const clv_json *given = clv_json_get(config, "add_prefix_space");
-    bool obeyed = false;
-    for (size_t i = 0; i < t->split_count; ++i)
-        obeyed = obeyed || t->split[i].prefix;
-    if (!clv_json_is_bool(given) || clv_json_bool(given, obeyed) == obeyed) return;
-    clv_log(CLV_LOG_WARN,
-            "%s: add_prefix_space is %s in tokenizer_config.json, which transformers uses, but %s "
-            "in tokenizer.json, which Cleave uses",
-            folder, obeyed ? "false" : "true", obeyed ? "true" : "false");
-}
-
 /* Warns if the tokenizer pads on the left. Cleave does not pad; with absolute positions, padding before a text moves
  * its tokens to other positions. */
 static void look_for_padding(const clv_tokenizer *t, const char *folder, const clv_json *config)
@@ -258,8 +264,6 @@ static clv_status take_limits(clv_tokenizer *t, const char *folder,
     const bool encoder = is_encoder(model, &positions);
     if (!status && t->kind == CLV_TOKENIZER_WORDPIECE && clv_folder_has(folder, "tokenizer.json"))
         compare_rules(t, folder, tokenizer);
-    if (!status && t->kind != CLV_TOKENIZER_WORDPIECE && encoder)
-        compare_spaces(t, folder, tokenizer);
     if (!status && encoder) look_for_padding(t, folder, tokenizer);
     if (!status) look_for_tokens(t, folder, tokenizer);
     if (!status) status = look_for_file(t, folder);
@@ -282,6 +286,7 @@ static clv_status take_limits(clv_tokenizer *t, const char *folder,
                           folder, wanted, positions);
     if (!status && t->kind != CLV_TOKENIZER_WORDPIECE)
         status = clv_bpe_take_config(t, folder, tokenizer);
+    if (!status) status = clv_tokenizer_check_class(t, folder, model, tokenizer);
     if (t->kind != CLV_TOKENIZER_WORDPIECE && !encoder) {
         t->max_length = wanted ? wanted : SIZE_MAX;
         clv_json_free(sentence), clv_json_free(tokenizer), clv_json_free(model);

@@ -142,6 +142,17 @@ typedef struct clv_split {
 
 enum { CLV_STAGES_MAX = 8, CLV_FRAME_MAX = 8 };
 
+/* Classes of transformers, which determine the rules of a tokenizer: see class_rules.c. */
+typedef enum clv_tokenizer_class {
+    CLV_CLASS_OTHER, /* an unknown class, or none */
+    CLV_CLASS_FILE,  /* a class without rules of its own, which follows tokenizer.json */
+    CLV_CLASS_BERT,  /* rules of BertNormalizer */
+    /* the following classes replace the normalizer and the pre_tokenizer of tokenizer.json */
+    CLV_CLASS_ROBERTA,
+    CLV_CLASS_XLM_ROBERTA,
+    CLV_CLASS_ALBERT,
+} clv_tokenizer_class;
+
 /* A pair of neighbouring pieces that join, and the piece that they become; the pair with the lowest rank joins
  * first. */
 typedef struct clv_merge {
@@ -171,6 +182,11 @@ struct clv_tokenizer {
     bool replace_invalid, drop_invalid;
     /* sentence_bert_config.json requires lower case, whatever the normalizer does */
     bool lower_asked;
+
+    /* the class of the tokenizer, and what tokenizer_config.json says about its rules: add_prefix_space,
+     * do_lower_case, keep_accents */
+    clv_tokenizer_class class;
+    bool class_prefix, class_lower, class_accents;
 
     /* WORDPIECE */
     clv_char_flags flags;
@@ -212,6 +228,15 @@ clv_status clv_tokenizer_from_vocabulary(clv_tokenizer *tokenizer, const char *w
 /* Makes a tokenizer from tokenizer.json, the object `root`, if its model is BPE or Unigram. */
 clv_status clv_tokenizer_from_bpe_json(clv_tokenizer *tokenizer, const char *what,
                                        const clv_json *root);
+/* clv_tokenizer_find_class determines the class from config.json and tokenizer_config.json. clv_tokenizer_apply_class
+ * replaces the normalizers and the pre_tokenizers of tokenizer.json by those of the class, and warns if they differ.
+ * clv_tokenizer_check_class fails if the class belongs to another kind of tokenizer, warns if it is unknown, and takes
+ * the special tokens that tokenizer_config.json names. */
+void clv_tokenizer_find_class(clv_tokenizer *tokenizer, const clv_json *model,
+                              const clv_json *config);
+void clv_tokenizer_apply_class(clv_tokenizer *tokenizer, const char *what);
+clv_status clv_tokenizer_check_class(clv_tokenizer *tokenizer, const char *folder,
+                                     const clv_json *model, const clv_json *config);
 /* Sets how pairs of texts become rows of tokens; call it when before[] and after[] are known. */
 void clv_tokenizer_take_pairs(clv_tokenizer *tokenizer, const clv_json *post_processor);
 /* Makes a tokenizer from the metadata of a GGUF file. */

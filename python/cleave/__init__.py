@@ -39,7 +39,7 @@ from ._compute import (Normalized, compute, linear_step, linear_train, normalize
                        reduce)
 from ._context import Context, Device, MemoryRoom, MemoryStats, default_context, devices
 from ._device_array import Array, ArrayStats, array, array_stats, empty
-from ._encoder import Encoder, Trainer, TrainResult, embed, tokenize
+from ._encoder import Trainer, TrainResult, tokenize
 from ._finetune import FinetuneResult, finetune
 from ._fuse import ElementwiseKernel, fuse
 from ._kernel import COUNT, FIRST, Kernel, Local, Out, Shared
@@ -59,6 +59,7 @@ from ._report import Report, Share
 from ._quantize import quantize_embeddings
 from ._reduction_kernel import ReductionKernel
 from ._search import Found, search, search_codes, semantic_search
+from ._sentences import Encoder, embed
 from ._specfit import WARNINGS, specfit
 from ._spectra_library import SpectraArm, SpectraLibrary
 from ._stage import registered, stage_drift

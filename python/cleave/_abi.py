@@ -288,6 +288,11 @@ ModelConfig = _struct("clv_model_config", [
 TokenizerOptions = _struct("clv_tokenizer_options", [
     ("size", size_t), ("max_length", size_t), ("unlimited", boolean),
     ("replace_invalid", boolean), ("drop_invalid", boolean)], "tokenizer.h")
+TokenizerInfo = _struct("clv_tokenizer_info", [
+    ("size", size_t), ("vocabulary", size_t), ("max_length", size_t), ("unk", i32), ("cls", i32), ("sep", i32),
+    ("pad", i32), ("mask", i32), ("lower_case", boolean), ("kind", enum), ("bos", i32), ("eos", i32),
+    ("adds_bos", boolean), ("keeps_end", boolean), ("pairs", boolean), ("pair_types", boolean),
+    ("double_pairs", boolean)], "tokenizer.h")
 TokenizeOptions = _struct("clv_tokenize_options", [
     ("size", size_t), ("threads", size_t), ("first", size_t), ("what", char_p), ("bare", boolean),
     ("literal", boolean)], "tokenizer.h")
@@ -513,6 +518,7 @@ OPTIONAL = {
     "clv_tokenizer_prompt_length": (status, [void_p, char_p, c.POINTER(size_t)]),
     "clv_tokenizer_open": (status, [char_p, c.POINTER(TokenizerOptions), _OUT]),
     "clv_tokenizer_close": (None, [void_p]),
+    "clv_tokenizer_get_info": (None, [void_p, c.POINTER(TokenizerInfo)]),
     "clv_tokenize": (status, [void_p, c.POINTER(char_p), c.POINTER(size_t), size_t,
                               c.POINTER(TokenizeOptions), c.POINTER(TokenRows)]),
     "clv_token_rows_clear": (None, [c.POINTER(TokenRows)]),

@@ -20,9 +20,7 @@ from ._check import described, file_path, given, real, text, whole
 from ._context import Context, chosen
 from ._library import InThisProcess, check, lib, take_word
 from ._probe import choice
-from ._quantize import PRECISIONS, quantize_embeddings
 from ._report import Report, report_handle
-from ._similarity import similarity, similarity_pairwise, tensor_maker
 from ._watch import Progress, Watch
 from .errors import ArgumentError, ArgumentTypeError
 
@@ -30,7 +28,7 @@ _NOBODY = _abi.Progress()
 OPTIMIZERS = {"adamw": 0, "sgd": 1, 0: 0, 1: 1}
 
 
-def _open_tokenizer(folder: Any, max_length: int) -> int:
+def open_tokenizer(folder: Any, max_length: int) -> int:
     options = described("tokenizer", _abi.TokenizerOptions, max_length=max_length)
     made = ctypes.c_void_p()
     check(lib.clv_tokenizer_open(os.fsencode(file_path("folder", folder)), ctypes.byref(options),
@@ -108,7 +106,7 @@ class _Folder(InThisProcess):
         self._turn, self._busy = threading.RLock(), False
         self.folder = file_path("folder", folder)
         self.threads = whole("threads", threads, 0, 1 << 16)
-        self._tokenizer = _open_tokenizer(folder, max_length)
+        self._tokenizer = open_tokenizer(folder, max_length)
 
     @contextlib.contextmanager
     def _call(self) -> Iterator[None]:
@@ -236,132 +234,6 @@ class Encoding(_Folder):
             self._encoder = 0
             self.context.release()
         super()._end()
-
-
-class Encoder(Encoding):
-    """An encoder from a folder as sentence-transformers writes it (config.json, model.safetensors, tokenizer.json or
-    vocab.txt), of the family BERT, DistilBERT, ELECTRA, RoBERTa, XLM-RoBERTa, MPNet or ALBERT. Only BERT can be
-    fine-tuned.
-
-    Parameters
-    ----------
-    folder        the model folder
-    max_length    largest number of tokens of a text; 0: the folder's limit
-    batch_tokens  number of tokens that are computed together; 0: automatic
-    half          devices keep matrices as fp16; the vectors then have a cosine of 0.9999 with those of fp32
-    threads       number of the tokenizer's threads; 0: all cores that this process may use
-
-    Raises FileError, FormatError (the message says what was found and what was expected), MemoryError.
-    """
-
-    def __init__(self, folder: str | os.PathLike[str], *, max_length: int = 0, batch_tokens: int = 0,
-                 half: bool = False, threads: int = 0, context: Context | None = None):
-        super().__init__(folder, max_length, batch_tokens, half, threads, context)
-
-    def embed(self, texts: Sequence[str] | str, *, prompt_name: str | None = None,
-              prompt: str | None = None, report: Report | None = None,
-              progress: Progress = None) -> NDArray[np.float32]:
-        """Turns texts into vectors: float32 [texts, width], or [width] for one str.
-
-        Texts are not padded, and a text's vector does not depend on the other texts. Every text is preceded by
-        `prompt`, else by the model's prompt named `prompt_name`, else by the model's default prompt if there is one.
-        Warns if texts are longer than max_length and are cut.
-
-        Raises DeviceError, CancelledError. Ctrl-C ends the call.
-        """
-        one = isinstance(texts, str)
-        found = texts_of("texts", [texts] if one else texts)
-        with self._call():
-            before = self._prompt(prompt_name, prompt)
-            self._skip(before)
-            out = self._vectors("embed", [before + each for each in found] if before else found, report, progress)
-        return out[0] if one else out
-
-    def _prompt(self, name: str | None, prompt: str | None) -> str:
-        if name is not None and prompt is not None:
-            raise ArgumentError("encode: prompt and prompt_name cannot be used together")
-        found = ctypes.c_char_p()
-        model = self._weights()
-        if prompt is None:
-            key = None if name is None else text("prompt_name", name).encode()
-            check(lib.clv_model_prompt(model, key, ctypes.byref(found)))
-            if found.value is None:
-                raise ArgumentError(f"encode: prompt_name: the model has no prompt {name!r}; "
-                                    "config_sentence_transformers.json lists them, and prompt= takes any text")
-            return found.value.decode()
-        return text("prompt", prompt)
-
-    def _skip(self, prompt: str) -> None:
-        """Leaves the tokens of the prompt out of the pooling if the model's configuration says so."""
-        tokens = ctypes.c_size_t()
-        if prompt and lib.clv_model_get_config(self._weights()).contents.skips_prompt:
-            raw = encoded("prompt", [prompt])[0]
-            check(lib.clv_tokenizer_prompt_length(self._tokenizer, raw, ctypes.byref(tokens)))
-        lib.clv_encoder_skip(self._encoder, tokens)
-
-    def encode(self, sentences: Sequence[str] | str, prompt_name: str | None = None, prompt: str | None = None,
-               batch_size: int = 32, show_progress_bar: bool | None = None,
-               output_value: str = "sentence_embedding", precision: str = "float32",
-               convert_to_numpy: bool = True, convert_to_tensor: bool = False, device: Any = None,
-               normalize_embeddings: bool = False, truncate_dim: int | None = None) -> Any:
-        """Does the same as embed(), with the arguments of SentenceTransformer.encode.
-
-        `batch_size` is accepted but has no effect, because texts of equal length share a batch of `batch_tokens`.
-        Arguments that would make the result differ from that of sentence-transformers are refused: token embeddings
-        and devices (give a context to Encoder). `truncate_dim` keeps the first numbers of each vector,
-        `normalize_embeddings` then makes its length 1, and `precision` then converts it to fewer bits, as
-        quantize_embeddings() does. `convert_to_tensor` gives a tensor of PyTorch in the host's memory, and is refused
-        where PyTorch is not installed.
-        """
-        whole("encode: batch_size", batch_size, 1, 1 << 31)
-        tensor = tensor_maker("encode") if convert_to_tensor else None
-        for name, value, taken in (("convert_to_numpy", convert_to_numpy or convert_to_tensor, True),
-                                   ("output_value", output_value, "sentence_embedding"),
-                                   ("device", device, None)):
-            if value != taken:
-                advice = {"device": "; Encoder(context=...) chooses devices"}.get(name, "")
-                raise ArgumentError(f"encode: {name} is {value!r}, but only {taken!r} is supported{advice}")
-        choice("encode: precision", precision, PRECISIONS)
-        out = self.embed(sentences, prompt_name=prompt_name, prompt=prompt, progress=bool(show_progress_bar))
-        if truncate_dim is not None:
-            out = np.ascontiguousarray(out[..., :whole("encode: truncate_dim", truncate_dim, 1, self.width)])
-        if normalize_embeddings:
-            out = out / np.maximum(np.linalg.norm(out, axis=-1, keepdims=True), np.float32(1e-12))
-        out = out if precision == "float32" else quantize_embeddings(out, precision)
-        return tensor(np.ascontiguousarray(out)) if tensor else out
-
-    def _encode_as(self, names: tuple[str, ...], sentences: Sequence[str] | str,
-                   named: dict[str, Any]) -> Any:
-        if named.get("prompt") is None and named.get("prompt_name") is None:
-            found = ctypes.c_char_p()
-            for name in names:
-                with self._turn:
-                    check(lib.clv_model_prompt(self._weights(), name.encode(), ctypes.byref(found)))
-                if found.value is not None:
-                    named["prompt_name"] = name
-                    break
-        return self.encode(sentences, **named)
-
-    def encode_query(self, sentences: Sequence[str] | str, **named: Any) -> Any:
-        """Does the same as encode() with the model's prompt "query" if there is one, as in SentenceTransformer."""
-        return self._encode_as(("query",), sentences, named)
-
-    def encode_document(self, sentences: Sequence[str] | str, **named: Any) -> Any:
-        """Does the same as encode() with the first prompt of "document", "passage" and "corpus" that the model has."""
-        return self._encode_as(("document", "passage", "corpus"), sentences, named)
-
-    similarity = staticmethod(similarity)
-    similarity_pairwise = staticmethod(similarity_pairwise)
-
-
-def embed(folder: str | os.PathLike[str], texts: Sequence[str] | str, *, report: Report | None = None,
-          progress: Progress = None, **named: Any) -> NDArray[np.float32]:
-    """Does the same as Encoder(folder, ...).embed(texts), for a single call."""
-    encoder = Encoder(folder, **named)
-    try:
-        return encoder.embed(texts, report=report, progress=progress)
-    finally:
-        encoder.close()
 
 
 class TrainResult(NamedTuple):

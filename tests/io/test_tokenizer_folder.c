@@ -35,13 +35,15 @@ static void put(const char *in, const char *name, const char *text)
     assert_int_equal(fclose(file), 0);
 }
 
-/* tokenizer.json with one part replaced. */
-static void put_tiny(const char *in, const char *from, const char *to)
+/* The tokenizer.json of a folder of the tests' data, with one part replaced. */
+static void put_changed(const char *in, const char *source, const char *from, const char *to)
 {
     unsigned char *bytes;
     size_t length;
     clv_text text = { 0 };
-    io_load(test_data("model/tiny/tokenizer.json"), &bytes, &length);
+    char path[128];
+    snprintf(path, sizeof path, "model/%s/tokenizer.json", source);
+    io_load(test_data(path), &bytes, &length);
     bytes[length] = '\0';
     const char *at = strstr((char *)bytes, from);
     assert_non_null(at);
@@ -50,6 +52,11 @@ static void put_tiny(const char *in, const char *from, const char *to)
     put(in, "tokenizer.json", text.data);
     clv_text_clear(&text);
     free(bytes);
+}
+
+static void put_tiny(const char *in, const char *from, const char *to)
+{
+    put_changed(in, "tiny", from, to);
 }
 
 static void a_folder_says_how_long_texts_may_be(void **state)
@@ -321,6 +328,99 @@ static void padding_on_the_left_is_told(void **state)
     }
 }
 
+static const char *const class_texts[] = { "The Planets, caf\u00e9  a Star ", " it's \u0d60" };
+
+/* Returns the ids of class_texts; the caller clears them. */
+static clv_token_rows ids_of(clv_tokenizer *t)
+{
+    clv_token_rows rows = { 0 };
+    EXPECT_OK(clv_tokenize(t, class_texts, NULL, CLV_LEN(class_texts), NULL, &rows));
+    clv_tokenizer_close(t);
+    return rows;
+}
+
+/* transformers makes tokenizers of some classes without the rules of tokenizer.json. "Same": the ids are those of the
+ * unchanged folder, as with transformers 5.24. */
+static void classes_have_rules_of_their_own(void **state)
+{
+    (void)state;
+    static const char spaces[] = "{\n        \"type\": \"WhitespaceSplit\"\n      },";
+    static const char plain[] = "\"normalizer\": null",
+                      lower[] = "\"normalizer\": {\"type\": \"Lowercase\"}";
+    static const char small[] = "\"type\": \"Lowercase\"", frame[] = "\"post_processor\":";
+    static const struct {
+        const char *family, *from, *to, *config;
+        bool same;
+        const char *part; /* of the warning; NULL: none */
+    } steps[] = {
+        { "xlm-roberta", spaces, "", "{}", true, "that of XLMRobertaTokenizer" },
+        { "xlm-roberta", spaces, "", "{\"tokenizer_class\": \"XLMRobertaTokenizerFast\"}", true,
+          "that of XLMRobertaTokenizer" },
+        { "xlm-roberta", spaces, "", "{\"tokenizer_class\": \"PreTrainedTokenizerFast\"}", false,
+          NULL },
+        { "xlm-roberta", spaces, spaces, "{\"add_prefix_space\": false}", false, "that of XLM" },
+        { "xlm-roberta", "\"unk_id\": 3", "\"unk_id\": 5", "{}", true, NULL },
+        { "xlm-roberta", frame, "\"unused\":", "{}", true, NULL },
+        { "xlm-roberta", frame, frame, "{\"bos_token\": \"<mask>\"}", false, NULL },
+        { "roberta", plain, lower, "{}", true, "that of RobertaTokenizer" },
+        { "roberta", plain, lower, "{\"tokenizer_class\": \"TokenizersBackend\"}", false, NULL },
+        { "roberta", plain, plain, "{\"add_prefix_space\": true}", false, "that of Roberta" },
+        { "roberta", frame, "\"unused\":", "{}", true, NULL },
+        { "roberta", plain, plain, "{\"tokenizer_class\": \"MyTokenizer\"}", true,
+          "does not know the tokenizer class MyTokenizer" },
+        { "albert", small, "\"type\": \"NFC\"", "{}", true, "that of AlbertTokenizer" },
+        { "albert", small, small, "{\"do_lower_case\": false}", false, "that of Albert" },
+        { "albert", small, small, "{\"keep_accents\": true}", false, "that of Albert" },
+        { "albert", frame, "\"unused\":", "{}", true, NULL },
+    };
+    const char *in = folder("classes");
+    clv_tokenizer *t;
+    char text[64];
+    for (size_t i = 0; i < CLV_LEN(steps); ++i) {
+        snprintf(text, sizeof text, "model/families/%s/tokenizer.json", steps[i].family);
+        EXPECT_OK(clv_tokenizer_open(test_data(text), NULL, &t));
+        clv_token_rows wanted = ids_of(t);
+        snprintf(text, sizeof text, "{\"model_type\": \"%s\"}", steps[i].family);
+        put(in, "config.json", text);
+        put(in, "tokenizer_config.json", steps[i].config);
+        snprintf(text, sizeof text, "families/%s", steps[i].family);
+        put_changed(in, text, steps[i].from, steps[i].to);
+        test_listen();
+        EXPECT_OK(clv_tokenizer_open(in, NULL, &t));
+        const char *heard = test_heard();
+        if (steps[i].part ? !strstr(heard, steps[i].part) : *heard)
+            fail_msg("step %zu: heard \"%s\"", i, heard);
+        clv_token_rows rows = ids_of(t);
+        const bool same = rows.tokens == wanted.tokens &&
+                          memcmp(rows.ids, wanted.ids, rows.tokens * sizeof *rows.ids) == 0;
+        if (same != steps[i].same) fail_msg("step %zu: the ids are the same: %d", i, same);
+        clv_token_rows_clear(&rows), clv_token_rows_clear(&wanted);
+    }
+}
+
+static void files_that_contradict_each_other_are_refused(void **state)
+{
+    (void)state;
+    const char *in = folder("contradictions");
+    clv_tokenizer *t;
+    put(in, "config.json", "{\"model_type\": \"bert\"}");
+    put_tiny(in, UNCASED, UNCASED);
+    put(in, "tokenizer_config.json", "{\"tokenizer_class\": \"RobertaTokenizer\"}");
+    EXPECT_FAIL(CLV_E_FORMAT, "model is WordPiece, which this class does not read",
+                clv_tokenizer_open(in, NULL, &t));
+    put(in, "tokenizer_config.json", "{\"cls_token\": \"[NONE]\"}");
+    EXPECT_FAIL(CLV_E_FORMAT, "cls_token is \"[NONE]\", which the vocabulary does not have",
+                clv_tokenizer_open(in, NULL, &t));
+    put(in, "tokenizer_config.json", "{\"cls_token\": {\"content\": \"[SEP]\"}}");
+    EXPECT_OK(clv_tokenizer_open(in, NULL, &t));
+    clv_token_rows rows = ids_of(t);
+    assert_int_equal(rows.ids[0], rows.ids[rows.offsets[1] - 1]); /* as transformers does */
+    clv_token_rows_clear(&rows);
+    put(in, "sentence_bert_config.json", "{\"tokenizer_args\": {\"do_lower_case\": false}}");
+    EXPECT_FAIL(CLV_E_FORMAT, "arguments for the tokenizer are not supported",
+                clv_tokenizer_open(in, NULL, &t));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -330,6 +430,8 @@ int main(void)
         cmocka_unit_test(a_tokenizer_alone_follows_its_own_rules),
         cmocka_unit_test(listed_tokens_are_found_in_texts),
         cmocka_unit_test(padding_on_the_left_is_told),
+        cmocka_unit_test(classes_have_rules_of_their_own),
+        cmocka_unit_test(files_that_contradict_each_other_are_refused),
     };
     return cmocka_run_group_tests_name("tokenizer_folder", tests, NULL, NULL);
 }

@@ -18,7 +18,7 @@ def model(tmp_path_factory, reference):
     made.mkdir()
     folder = make_model(made, 2)
     (made / "config_sentence_transformers.json").write_text(json.dumps(
-        {"prompts": {"query": "red ", "passage": "green "}, "default_prompt_name": None}))
+        {"prompts": {"query": "red ", "document": "green "}, "default_prompt_name": None}))
     encoder = cleave.Encoder(folder, context=reference)
     yield encoder
     encoder.close()
@@ -59,6 +59,47 @@ def test_similarity(model):
     np.testing.assert_allclose(pairwise, similarities[np.arange(3), [2, 1, 0]], atol=1e-6)
     with pytest.raises(cleave.ArgumentError, match="both must be"):
         model.similarity_pairwise(embeddings, embeddings[:2])
+
+
+def test_similarity_functions(model, reference, tmp_path):
+    a, b = model.encode(SENTENCES), model.encode(SENTENCES)[1:]
+    apart = (a[:, None] - b).astype(float)
+    wanted = {"cosine": unit(a) @ unit(b).T, "dot": a @ b.T, "euclidean": -np.sqrt((apart ** 2).sum(2)),
+              "manhattan": -abs(apart).sum(2)}
+    folder = make_model(tmp_path, 2)
+    (tmp_path / "config_sentence_transformers.json").write_text('{"similarity_fn_name": "dot"}')
+    with cleave.Encoder(folder, context=reference) as encoder:
+        np.testing.assert_allclose(encoder.similarity(a, b), wanted["dot"], rtol=1e-5, atol=1e-5)
+        assert encoder.prompts == {"query": "", "document": ""} and encoder.similarity_fn_name == "dot"
+        for name, values in wanted.items():
+            encoder.similarity_fn_name = SimpleNamespace(value=name)  # as SimilarityFunction.DOT_PRODUCT
+            np.testing.assert_allclose(encoder.similarity(a, b), values, rtol=1e-5, atol=1e-5)
+            np.testing.assert_allclose(encoder.similarity_pairwise(a[1:], b), values[[1, 2], [0, 1]], rtol=1e-5,
+                                       atol=1e-5)
+        encoder.similarity_fn_name = None
+        assert encoder.similarity_fn_name == "cosine"
+
+
+def test_properties(model, reference):
+    longest = model.max_seq_length
+    given = {"prompts": {"mine": "red "}, "default_prompt_name": "mine", "truncate_dim": 4}
+    with cleave.Encoder(model.folder, context=reference, similarity_fn_name="dot", **given) as encoder:
+        np.testing.assert_array_equal(encoder.encode(SENTENCES), model.encode(SENTENCES, prompt_name="query")[:, :4])
+        np.testing.assert_array_equal(encoder.encode_document(SENTENCES, truncate_dim=WIDTH),
+                                      model.encode_document(SENTENCES))
+        assert encoder.get_sentence_embedding_dimension() == 4 and encoder.similarity_fn_name == "dot"
+        encoder.default_prompt_name = encoder.truncate_dim = None
+        encoder.max_seq_length = 3
+        with pytest.warns(UserWarning, match="2 of 3 texts were cut"):
+            cut = encoder.encode(["green", "red stones", "red apple"])
+        np.testing.assert_array_equal(cut, model.encode(["green", "red", "red"]))
+        assert encoder.max_seq_length == 3 and longest > 3
+        with pytest.raises(cleave.ArgumentError, match="positions of the model"):
+            encoder.max_seq_length = 1 << 20
+        encoder.max_seq_length = longest
+        np.testing.assert_array_equal(encoder.encode(SENTENCES), model.encode(SENTENCES))
+    with pytest.raises(cleave.ArgumentError, match="no prompt 'theirs'"):
+        cleave.Encoder(model.folder, context=reference, default_prompt_name="theirs")
 
 
 def test_tensors(model, monkeypatch):
@@ -118,5 +159,6 @@ def test_what_docs_say_is_refused(model, tmp_path):
             model.encode(SENTENCES, **named)
     with pytest.raises(cleave.Error, match="hf download sentence-transformers/all-MiniLM-L6-v2"):
         cleave.Encoder("sentence-transformers/all-MiniLM-L6-v2")
-    for name in "encode_multi_process", "max_seq_length", "similarity_fn_name":
-        assert not hasattr(model, name)
+    assert not hasattr(model, "encode_multi_process")
+    with pytest.raises(cleave.ArgumentError, match="similarity_fn_name is 'maxsim'"):
+        model.similarity_fn_name = "maxsim"
