@@ -139,7 +139,7 @@ class Encoder(Encoding):
             return ""
         if wanted not in self.prompts:
             raise ArgumentError(f"encode: prompt_name: the model has no prompt {wanted!r}; "
-                                f"{_SETTINGS} and the argument prompts of Encoder list them, and prompt= takes any text")
+                                f"{_SETTINGS} and Encoder's argument prompts list them, and prompt= takes any text")
         return text(f"prompts: {wanted!r}", self.prompts[wanted])
 
     def _skip(self, prompt: str) -> None:

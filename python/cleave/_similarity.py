@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Computes similarities of vectors in the host's memory. Arguments and results are those of sentence-transformers' methods;
-callers who give tensors of PyTorch, or ask for them, get tensors."""
+"""Computes similarities of vectors in the host's memory. Arguments and results are those of sentence-transformers'
+methods; callers who give tensors of PyTorch, or ask for them, get tensors."""
 import importlib
 import sys
 from typing import Any, Callable
@@ -50,8 +50,8 @@ SIMILARITIES: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
 
 
 def similarity_pairwise(embeddings1: Any, embeddings2: Any, name: str = "cosine") -> Any:
-    """Returns the similarities of the vectors at the same place in two lists of vectors, [n]: a tensor of PyTorch if the
-    first list is a tensor. `name` is a key of SIMILARITIES."""
+    """Returns the similarities of the vectors at the same place in two lists of vectors, [n]: a tensor of PyTorch if
+    the first list is a tensor. `name` is a key of SIMILARITIES."""
     a, b = _pair(embeddings1, embeddings2)
     if a.ndim != 2 or a.shape != b.shape:
         raise ArgumentError(f"similarity_pairwise: got vectors of shapes {a.shape} and {b.shape}, but both must be "
