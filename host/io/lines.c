@@ -128,6 +128,13 @@ static clv_status decode(clv_lines *l, const char *text, size_t length)
         CLV_TRY(clv_record_json(what, text, length, l->field.data, &l->decoded));
     else if (!is_table(l))
         clv_text_bytes(&l->decoded, text, length);
+    else if (l->header && clv_record_fields(between(l), text, length) > l->header)
+        return clv_fail(
+            CLV_E_FORMAT,
+            "%s has %zu fields, but the header has %zu; texts that contain a %s must be "
+            "in quotes",
+            what, clv_record_fields(between(l), text, length), l->header,
+            between(l) == ',' ? "comma" : "tab");
     else if (!clv_record_field(between(l), text, length, l->column - 1, &l->decoded))
         return clv_fail(CLV_E_FORMAT, "%s has no column %zu", what, l->column);
     return l->decoded.failed ? clv_fail(CLV_E_MEMORY, "%s: out of memory", what) : CLV_OK;
@@ -230,6 +237,7 @@ clv_status clv_lines_choose(clv_lines *l, clv_lines_kind kind, const char *name,
     else if (!clv_record_field(between(l), text, length, column - 1, &l->field))
         return clv_fail(CLV_E_FORMAT, "%s has no column %zu", what, column);
     if (l->field.failed) return clv_fail(CLV_E_MEMORY, "%s: out of memory", what);
+    l->header = header ? clv_record_fields(between(l), text, length) : 0;
     if (header)
         ++l->column, ++l->first;
     else

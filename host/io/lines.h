@@ -38,6 +38,7 @@ typedef struct clv_lines {
     /* private to the reader */
     clv_lines_kind kind;
     uint64_t blank; /* blank JSON lines that were skipped */
+    size_t header;  /* fields of the table's header; 0: the table has none */
     /* field: name of the column or member; decoded: texts that are not in `buffer` as they are */
     clv_text field, decoded;
     int descriptor;

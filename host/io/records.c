@@ -116,22 +116,17 @@ static clv_status add_name(const char *what, names *n, const char *name)
 static clv_status choose(const char *what, const char *kind, const char *option, const names *n,
                          const char *name, size_t *place)
 {
+    const bool alone = !name && n->count == 1;
+    for (size_t u = 0; !name && !alone && u < CLV_LEN(usual); ++u)
+        for (size_t i = 0; i < n->count && !name; ++i)
+            if (strcmp(n->items[i], usual[u]) == 0) name = usual[u];
     size_t same = 0;
+    *place = 0;
     for (size_t i = 0; name && i < n->count; ++i)
         if (strcmp(n->items[i], name) == 0) {
             if (!same++) *place = i;
         }
-    if (same == 1) return CLV_OK;
-    if (!name && n->count == 1) {
-        *place = 0;
-        return CLV_OK;
-    }
-    for (size_t u = 0; !name && u < CLV_LEN(usual); ++u)
-        for (size_t i = 0; i < n->count; ++i)
-            if (strcmp(n->items[i], usual[u]) == 0) {
-                *place = i;
-                return CLV_OK;
-            }
+    if (same == 1 || alone) return CLV_OK;
     char list[SHOWN] = "";
     for (size_t i = 0, used = 0; i < n->count && used < sizeof list; ++i)
         used += (size_t)snprintf(list + used, sizeof list - used, "%s\"%.60s\"", i ? ", " : "",
@@ -165,6 +160,12 @@ clv_status clv_record_find(const char *what, char between, const char *text, siz
         clv_text_clear(&one);
     }
     if (!status) status = choose(what, "column", "--column", &n, name, column);
+    if (!status && !name && n.count == 1 && strpbrk(n.items[0], between == ',' ? ";\t" : ";,"))
+        status = clv_fail(CLV_E_FORMAT,
+                          "%s: the only column is \"%.60s\", so its fields seem to be separated by "
+                          "something other than %s; convert the table, or take the column as it is "
+                          "with --column NAME",
+                          what, n.items[0], between == ',' ? "commas" : "tabs");
     if (!status) clv_text_add(found, "%s", n.items[*column]);
     clear_names(&n);
     return status;

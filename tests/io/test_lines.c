@@ -345,6 +345,10 @@ static void tables_and_json_lines(void **state)
             assert_string_equal(texts_as(lines, CLV_LINES_JSON, "title", 0, most, bytes, "title"),
                                 "a|b|c|");
         }
+    static const char odd[] = "n;text\n1;a\n"; /* accepted if the caller names the column */
+    assert_string_equal(texts_as(io_make("odd.csv", odd, sizeof odd - 1), CLV_LINES_CSV, "n;text",
+                                 0, 2, 90, "n;text"),
+                        "1;a|");
 }
 
 static void broken_tables_and_json_lines(void **state)
@@ -363,6 +367,12 @@ static void broken_tables_and_json_lines(void **state)
         { CLV_LINES_CSV, "a,text\n1,2\n3,\"4\n", NULL, 0,
           "row 3: a quoted field has no closing quote" },
         { CLV_LINES_CSV, "a\n", NULL, 2, "row 1 has no column 2" },
+        { CLV_LINES_CSV, "text\n\"a, b\"\na, b\n", NULL, 0,
+          "row 3 has 2 fields, but the header has 1" },
+        { CLV_LINES_TSV, "n\ttext\n1\ta\tb\n", NULL, 0, "texts that contain a tab must be" },
+        { CLV_LINES_CSV, "text,n,text\n1,2,3\n", NULL, 0, "\"text\" is there more than once" },
+        { CLV_LINES_CSV, "n;text\n1;a\n", NULL, 0, "separated by something other than commas" },
+        { CLV_LINES_TSV, "n,text\n1,a\n", NULL, 0, "separated by something other than tabs" },
         { CLV_LINES_JSON, "{\"a\": \"x\", \"b\": \"y\"}\n", NULL, 0,
           "which member holds the texts; there are" },
         { CLV_LINES_JSON, "{\"text\": \"x\"}\n{\"a\": \"y\"}\n", NULL, 0,
