@@ -25,7 +25,7 @@ from ._sharing import shared, wrapped
 
 _NAMES = {(True, "c", "c"): "fftn", (False, "c", "c"): "ifftn", (True, "f", "c"): "rfftn", (False, "c", "f"): "irfftn"}
 _KEPT = 256  # shapes whose choice is kept
-_PATIENCE = 200  # FFTW may take as long as this many transforms to make a plan,
+_PATIENCE = 600  # FFTW may take as long as this many transforms to make a plan,
 _SHORTEST_S, _LONGEST_S = 0.1, 2.0  # but at least and at most so many seconds
 _TIMED_S = 0.01  # how long each library is timed, at least
 _ALONE, _TOGETHER = 1 << 18, 1 << 13  # elements up to which one thread, and from which on all threads, are tried
