@@ -4,23 +4,36 @@
 #
 #   run-on-gpu.sh [FOLDER] [--minutes N] [--icd PATH]
 #
-# FOLDER [gpu-results-HOST] receives the results: the probe's report with its check and its measurements, the self-test,
-# and the benchmark of every workload on the GPU, on the CPU and on both, compared with Cleave's plain C. If bench/peers
-# and $CLEAVE_PEERS_ENV exist, other programs are measured, too. SUMMARY.md lists the steps. Finished steps are not
-# repeated: after an interruption, run the same command again. Please send the folder as it is; it contains the names of
-# the machine's devices and drivers, and no user names or serial numbers.
+# FOLDER [gpu-results-NAME-OF-THE-GPU] receives the results: the probe's report with its check and its measurements, the
+# self-test, and the benchmark of every workload on the GPU, on the CPU and on both, compared with Cleave's plain C. If
+# bench/peers and $CLEAVE_PEERS_ENV exist, other programs are measured, too. SUMMARY.md lists the steps. Finished steps
+# are not repeated: after an interruption, run the same command again. Please send the folder as it is. It contains the
+# names of the machine's devices and drivers. Your home folder, the folder of the bundle and the unique numbers of
+# devices are replaced.
 #
 # Exit codes: 0 all steps done; 1 a step failed, or no time was left for it; 2 wrong usage; 3 no GPU; 130 interrupted.
 set -uo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 usage()
 {
-    sed -n '3,14s/^# \{0,1\}//p' "$here/${0##*/}"
+    sed -n '3,15s/^# \{0,1\}//p' "$here/${0##*/}"
 }
 wrong()
 {
     echo "run-on-gpu.sh: $1" >&2
     exit 2
+}
+
+# absolute SEPARATOR LIST: prints the list of paths, the relative ones with the current folder before them.
+absolute()
+{
+    local path paths list=""
+    IFS=$1 read -ra paths <<< "$2"
+    for path in "${paths[@]}"; do
+        if [[ $path != /* ]] && [ -e "$path" ]; then path=$PWD/$path; fi
+        list+=${list:+$1}$path
+    done
+    printf '%s' "$list"
 }
 
 out="" minutes=20 icd=()
@@ -29,11 +42,11 @@ while [ $# -gt 0 ]; do
     -h | --help) usage && exit 0 ;;
     --minutes | --icd)
         [ $# -gt 1 ] || wrong "$1 needs a value"
-        if [ "$1" = --icd ]; then icd=("--icd=$2"); else minutes=$2; fi
+        if [ "$1" = --icd ]; then icd=("--icd=$(absolute , "$2")"); else minutes=$2; fi
         shift
         ;;
     --minutes=*) minutes=${1#*=} ;;
-    --icd=*) icd=("$1") ;;
+    --icd=*) icd=("--icd=$(absolute , "${1#*=}")") ;;
     -*) wrong "unknown option $1 (use --minutes N, --icd PATH or a folder)" ;;
     *)
         [ -z "$out" ] || wrong "two folders given: $out and $1"
@@ -43,7 +56,6 @@ while [ $# -gt 0 ]; do
     shift
 done
 [[ $minutes =~ ^[1-9][0-9]{0,3}$ ]] || wrong "--minutes is $minutes, expected 1 to 9999"
-out=${out:-gpu-results-$(uname -n)}
 cleave=${CLEAVE_COMMAND:-$here/bin/cleave}
 [ -x "$cleave" ] || wrong "$cleave: no such program (run this script from the unpacked bundle)"
 if ! gpus=$("$cleave" "${icd[@]}" probe --list --device=gpu 2>&1); then
@@ -52,10 +64,15 @@ if ! gpus=$("$cleave" "${icd[@]}" probe --list --device=gpu 2>&1); then
     exit 3
 fi
 printf '%s\n' "$gpus"
+if [ -z "$out" ]; then
+    name=$(sed -E '1!d; s/^ *[0-9]+ +[a-z_]+ +//; s/ +[0-9.]+ [kMGT]?B .*//; s/[^A-Za-z0-9]+/-/g; s/-$//' <<< "$gpus")
+    out=gpu-results-${name,,}
+fi
 mkdir -p "$out/done" "$out/log" || exit 1
 out=$(cd "$out" && pwd)
 export CLEAVE_CACHE_DIR=$out/cache
 mkdir -p "$CLEAVE_CACHE_DIR" && chmod 700 "$CLEAVE_CACHE_DIR"
+peers_env=$(absolute : "${CLEAVE_PEERS_ENV:-}") # the steps run in the folder of results
 cd "$out" || exit 1
 
 failed=0 running=
@@ -65,6 +82,7 @@ interrupted()
 {
     [ -z "$running" ] || kill "$running" 2> /dev/null
     wait
+    make_public
     echo "run-on-gpu.sh: interrupted; the same command goes on: ${out}" >&2
     exit 130
 }
@@ -74,6 +92,23 @@ row()
 {
     echo "| $1 | $2 | $3 s |" >> rows
     printf '%-24s %s (%s s)\n' "$1" "$2" "$3"
+}
+
+# Prints a path as a pattern for sed.
+pattern()
+{
+    sed 's/[][\.*^$|]/\\&/g' <<< "$1"
+}
+private=(-e "s|$(pattern "$out")|RESULTS|g" -e "s|$(pattern "$here")|BUNDLE|g")
+if [ "${#HOME}" -gt 1 ]; then
+    private+=(-e "s|$(pattern "$HOME")|~|g")
+fi
+private+=(-e 's/"uuid": *"[^"]*"/"uuid": null/g' -e 's/"uuid:[^"]*"/"uuid:removed"/g')
+
+# Replaces in all results what identifies the user or the device.
+make_public()
+{
+    find . -path ./cache -prune -o -type f -exec sed -i "${private[@]}" {} +
 }
 
 # step NAME COMMAND...: runs `cleave COMMAND...` within the remaining time, unless the step is done.
@@ -96,6 +131,7 @@ step()
     running=$!
     wait "$running" || status=$?
     running=
+    make_public
     if [ "$status" = 0 ]; then
         row "$name" "done" $((SECONDS - began))
         touch "done/$name"
@@ -107,7 +143,7 @@ step()
 
 peers=()
 if [ -e "$here/bench/peers/run.py" ] && [ -n "${CLEAVE_PEERS_ENV:-}" ]; then
-    peers=("--peers=$here/bench/peers")
+    peers=("--peers=$here/bench/peers" "--peers-env=$peers_env")
 fi
 step probe probe --check --save=probe.json
 step selftest selftest --device=gpu --json=selftest.json

@@ -26,14 +26,16 @@ has() { [ -e "$here/$1" ] && grep -qF -- "$(cat "$here/$1")" <<< "$2"; }
 case $* in
 *--list*)
     if [ ! -e "$here/gpu" ]; then echo "no GPU" && exit 4; fi
-    echo "A card"
+    echo "0  discrete_gpu    A card (TM) 9000      12.6 GB  A platform"
     ;;
 *) if has fails "$*"; then exit 1; fi ;;
 esac
+echo "reads $HOME/x, writes $PWD/y, is $here/z"
+echo '{ "id": "uuid:1234", "uuid": "1234" }'
 if has waits "$*"; then touch "$here/waiting" && sleep 30; fi
 END
 chmod +x "$folder/cleave"
-export CLEAVE_COMMAND=$folder/cleave
+export CLEAVE_COMMAND=$folder/cleave HOME=$folder/home.of.a[user]
 
 # go EXPECTED ARGUMENT...: runs the script, which has to end with this exit code.
 go()
@@ -60,6 +62,8 @@ go 1 "$results" --icd "$folder/driver"
 all=$(calls)
 [ "$all" -ge 10 ] || fail "only $all steps"
 grep -q -- "--icd=$folder/driver bench paco" "$folder/calls" || fail "the driver was not passed on"
+grep -qx "reads ~/x, writes RESULTS/y, is $folder/z" "$results/log/probe.txt" || fail "a path was not replaced"
+grep -q "1234" -r "$results/log" && fail "the number of a device was not removed"
 grep -q "bench-blobs | exit code 1" "$results/SUMMARY.md" || fail "the summary does not name the step that failed"
 rm "$folder/fails"
 echo "bench blobs" > "$folder/waits"
@@ -79,4 +83,9 @@ go 0 "$results"
 [ "$(grep -c '| done |' "$results/SUMMARY.md")" = "$all" ] || fail "the summary does not list $all steps as done"
 if grep -q "exit code" "$results/SUMMARY.md"; then fail "the summary still lists a failure"; fi
 [ ! -e "$results/cache" ] || fail "the cache of kernels is left"
+mkdir -p "$folder/here/drivers"
+cd "$folder/here"
+go 0 --icd drivers/,missing.so
+[ -e gpu-results-a-card-tm-9000/SUMMARY.md ] || fail "the folder is not named after the GPU"
+grep -q -- "--icd=$PWD/drivers/,missing.so bench paco" "$folder/calls" || fail "a relative path of a driver was kept"
 echo "run_on_gpu: $all steps; those that failed or were interrupted are repeated, and no others"
