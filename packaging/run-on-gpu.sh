@@ -97,7 +97,7 @@ row()
 # Prints a path as a pattern for sed.
 pattern()
 {
-    sed 's/[][\.*^$|]/\\&/g' <<< "$1"
+    printf '%s' "$1" | sed 's/[][\\.*^$|]/\\&/g'
 }
 private=(-e "s|$(pattern "$out")|RESULTS|g" -e "s|$(pattern "$here")|BUNDLE|g")
 if [ "${#HOME}" -gt 1 ]; then

@@ -37,11 +37,27 @@ EXCEPTIONS = HERE / "exceptions.txt"
 CARD_OF = {"gfx906": "vega", "gfx90a": "rx-6700xt", "gfx1030": "rx-6700xt", "gfx1100": "rx-6700xt",
            "sm_70": "rtx-3060", "sm_86": "rtx-3060", "sm_90": "h100", "acm-g10": "arc-a770",
            "tgllp": "iris-xe", compilers.SPIRV: "arc-a770"}
-# Operations of which only small launches are executed, and operations that would not end without most results.
-WITHOUT_RESULTS = ["paco", "blobs", "volumes", "products", "attention", "encoders", "trainers", "decoders",
-                   "convolutions", "eigenvalues", "arrays", "searches"]
-WITH_RESULTS = ["specfit", "templates"]
+# The largest launches that are executed, and the operations: some compare results before they choose a kernel, and some
+# do not end without most of their results.
+EXECUTED = (("0", ["paco", "blobs", "volumes"]),
+            ("1024", ["products", "attention", "encoders", "trainers", "decoders", "convolutions", "eigenvalues",
+                      "arrays", "searches"]),
+            ("1e6", ["specfit", "templates"]))
 LEAST_OCCUPANCY, MOST_GROUP, MOST_LOCAL = 25, 256, 32768
+# The table of the first measurement, and its kernels of which a variant spilled, had private memory or an occupancy
+# below 25 %, each with the kernel that has taken its place.
+FIRST = HERE.parents[1] / "bench/results/2026-11-23-gpu-kernels.tsv"
+FOLLOWED = {"gemm_tile": "gemm_tile", "attention": "attention_tile", "attention_back_kv": "attention_back_kv_tile",
+            "attention_back_q": "attention_back_q_tile", "paco_project": "paco_project_group",
+            "paco_solve_group": "paco_solve_group", "paco_solve_rows": "paco_solve_rows", "blob_tile": "blob_sweep",
+            "spectra_gram": "spectra_gram_group", "spectra_around": "spectra_around_group",
+            "spectra_along": "spectra_along_group", "spectra_solve": "spectra_solve_group",
+            "spectra_step": "spectra_step_group", "spectra_taps": "spectra_taps_group",
+            "spectra_total": "spectra_total_group"}
+COMPARISON = """The next table compares the kernels that were worst when they were first compiled for GPUs, on 23
+November 2026 ([all figures of that day](../bench/results/2026-11-23-gpu-kernels.tsv)), with those that have taken their
+place. Each side is the worst variant: occupancy, `s` and `p`. The last line counts the variants of all kernels."""
+COMPARED = ("gfx906", "gfx1030", "sm_86", "acm-g10")
 # The targets that are the columns of each table of the document.
 SHOWN = (("gfx906", "gfx90a", "gfx1030", "gfx1100"), ("sm_70", "sm_86", "sm_90"), ("acm-g10", "tgllp", "spirv"))
 
@@ -52,21 +68,32 @@ Finding = collections.namedtuple("Finding", "kernel variant target kind value")
 
 # ---- recording ----------------------------------------------------------------------
 
-def collect(build, card, folder):
-    """Records the programs and launches of a card in an empty folder."""
+def empty(folder):
     folder.mkdir(parents=True, exist_ok=True)
     for old in folder.iterdir():
         old.unlink()
-    with tempfile.TemporaryDirectory() as cache:
-        for operations, most in (WITHOUT_RESULTS, "1024"), (WITH_RESULTS, "1e6"):
-            env = dict(os.environ, OPENCL_LAYERS=str(build / "lib/libcard_layer.so"),
-                       CLEAVE_CARD="%s#%s" % (HERE.parent / "cards/cards.json", card),
-                       CLEAVE_CARD_RECORD=str(folder), CLEAVE_CARD_RUN_UP_TO=most,
-                       CLEAVE_CACHE_DIR=cache)
-            done = subprocess.run([build / "bin/gpu_operations"] + operations, env=env,
-                                  capture_output=True, text=True)
-            if done.returncode:
-                sys.exit("%s: gpu_operations failed: %s%s" % (card, done.stdout, done.stderr))
+
+
+def collect(build, card, folder, cache, most, operations):
+    """Records the programs and launches of some operations on a card in a folder."""
+    env = dict(os.environ, OPENCL_LAYERS=str(build / "lib/libcard_layer.so"),
+               CLEAVE_CARD="%s#%s" % (HERE.parent / "cards/cards.json", card), CLEAVE_CARD_RECORD=str(folder),
+               CLEAVE_CARD_RUN_UP_TO=most, CLEAVE_CACHE_DIR=cache)
+    done = subprocess.run([build / "bin/gpu_operations"] + operations, env=env, capture_output=True, text=True)
+    if done.returncode:
+        sys.exit("%s: gpu_operations failed: %s%s" % (card, done.stdout, done.stderr))
+
+
+def start_recording(collectors, build, work, cards, caches):
+    """Starts to record cards, one after the other, because PoCL then finds most programs of a card in its cache."""
+    started = {card: [] for card in cards}
+    for card in cards:
+        empty(work / card)
+        cache = os.path.join(caches, card)
+        os.mkdir(cache, 0o700)
+        started[card] += [collectors.submit(collect, build, card, work / card, cache, most, operations)
+                          for most, operations in EXECUTED]
+    return started
 
 
 def launches_of(folder):
@@ -89,10 +116,16 @@ def variant_of(options):
 
 # ---- compiling ---------------------------------------------------------------------------------
 
+def essence(text):
+    """Returns a program without comments, #line directives and empty space, which do not change its machine code."""
+    text = re.sub(r"/\*.*?\*/|//[^\n]*|^#line [^\n]*", " ", text, flags=re.DOTALL | re.MULTILINE)
+    return "\n".join(line.strip() for line in text.split("\n") if line.strip())
+
+
 def compile_one(tools, source, options, targets, kept):
     """Returns {target: {kernel: [fields of Made, slots, mix, inner loops, usual mix]} or error message}; results are
     cached in the folder `kept`."""
-    made, text = {}, source.read_text()
+    made, text = {}, essence(source.read_text())
     version = (pathlib.Path(tools) / "complete").read_text()
     code = "".join((HERE / name).read_text() for name in ("compilers.py", "loops.py", "paths.py"))
     compiler = compilers.Compilers(tools)
@@ -233,11 +266,49 @@ def cell(rows):
     return text + (" s%d" % spilled if spilled else "") + (" p%d" % private if private else "")
 
 
+def first_rows():
+    """Returns the rows of the first measurement."""
+    head, *lines = (line.split("\t") for line in FIRST.read_text().splitlines())
+    for line in lines:
+        of = dict(zip(head, line))
+        number = {name: int(of[name]) for name in ("registers", "spilled", "private", "local", "group")}
+        yield Row(of["kernel"], of["variant"], of["target"], **number, occupancy=int(of["occupancy_%"]), slots=0,
+                  mix={}, inner=[], usual={}, failure=None)
+
+
+def worst(rows):
+    """Returns the occupancy, the spills and the private memory of a kernel's worst variants on a target."""
+    spilled, private = max(r.spilled for r in rows), max(r.private for r in rows)
+    return "%d %%%s%s" % (min(r.occupancy for r in rows), " s%d" % spilled if spilled else "",
+                          " p%d" % private if private else "")
+
+
+def in_memory(rows):
+    return "%d of %d" % (sum(1 for r in rows if r.spilled or r.private), len(rows))
+
+
+def compared(rows):
+    """Returns the table that compares the first measurement with `rows`."""
+    shown = [t for t in COMPARED if any(r.target == t for r in rows)]
+    first = list(first_rows())
+    lines = ["| kernel | " + " | ".join(shown) + " |", "|---" * (len(shown) + 1) + "|"]
+    for old, new in FOLLOWED.items():
+        cells = []
+        for target in shown:
+            before = [r for r in first if (r.kernel, r.target) == ("clv_" + old, target)]
+            now = [r for r in rows if (r.kernel, r.target) == ("clv_" + new, target)]
+            cells.append(" → ".join(worst(part) for part in (before, now) if part))
+        lines.append("| %s | %s |" % (new, " | ".join(cells)))
+    lines.append("| all: variants with `s` or `p` | %s |" % " | ".join(
+        " → ".join(in_memory([r for r in part if r.target == target]) for part in (first, rows)) for target in shown))
+    return lines
+
+
 def write_document(rows, file):
     by = collections.defaultdict(list)
     for r in rows:
         by[r.kernel, r.target].append(r)
-    text = [(HERE / "document.md").read_text().rstrip("\n"), "", *bars.table(rows)]
+    text = [(HERE / "document.md").read_text().rstrip("\n"), "", *bars.table(rows), "", COMPARISON, "", *compared(rows)]
     for shown in SHOWN:
         shown = [t for t in shown if any(r.target == t for r in rows)]
         if not shown:
@@ -274,15 +345,15 @@ def main():
     kept.mkdir(parents=True, exist_ok=True)
     rows = []
     spawned = multiprocessing.get_context("spawn")  # a fork would copy locks that the recording threads hold
-    with concurrent.futures.ProcessPoolExecutor(a.jobs, spawned) as pool, \
+    with tempfile.TemporaryDirectory() as caches, \
+            concurrent.futures.ProcessPoolExecutor(a.jobs, spawned) as pool, \
             concurrent.futures.ThreadPoolExecutor(a.jobs) as collectors:
         cards = sorted({CARD_OF[t] for t in targets})
-        collected = {card: collectors.submit(collect, a.build.resolve(), card, work / card)
-                     for card in cards if not a.recorded}
+        recording = {} if a.recorded else start_recording(collectors, a.build.resolve(), work, cards, caches)
         waiting = []
         for card in cards:
-            if card in collected:
-                collected[card].result()
+            for part in recording.get(card, []):
+                part.result()
             launches = launches_of(work / card)
             mine = [t for t in targets if CARD_OF[t] == card]
             for source in sorted((work / card).glob("*.cl")):

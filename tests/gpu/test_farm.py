@@ -107,6 +107,16 @@ def check_bars():
     print("bars: as expected")
 
 
+def check_essence():
+    """Tests that programs which differ only in comments are the same to the cache, and that others are not."""
+    told = '/* first\n */\n#line 7 "x.cl"\n' + GOOD.replace("{", "{ // then", 1)
+    if farm.essence(told) != farm.essence(GOOD):
+        sys.exit("essence: a comment was kept: " + farm.essence(told))
+    if farm.essence(GOOD) == farm.essence(GOOD.replace("0.0f", "1.0f")):
+        sys.exit("essence: different programs are the same")
+    print("essence: as expected")
+
+
 def check_paths(tools, folder):
     """Tests that a block which is seldom executed is not counted, and that no other block is left out."""
     compiler, file = compilers.Compilers(tools), folder / "paths.cl"
@@ -124,6 +134,7 @@ def check_paths(tools, folder):
 
 def main():
     check_bars()
+    check_essence()
     tools = os.path.abspath(sys.argv[1])
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)

@@ -35,7 +35,7 @@ echo '{ "id": "uuid:1234", "uuid": "1234" }'
 if has waits "$*"; then touch "$here/waiting" && sleep 30; fi
 END
 chmod +x "$folder/cleave"
-export CLEAVE_COMMAND=$folder/cleave HOME=$folder/home.of.a[user]
+export CLEAVE_COMMAND=$folder/cleave "HOME=$folder/home.of.a[user]"
 
 # go EXPECTED ARGUMENT...: runs the script, which has to end with this exit code.
 go()
