@@ -135,6 +135,9 @@ step()
     if [ "$status" = 0 ]; then
         row "$name" "done" $((SECONDS - began))
         touch "done/$name"
+    elif [ "$status" = 124 ] || [ "$status" = 137 ]; then
+        row "$name" "stopped at its time limit (--minutes allows more)" $((SECONDS - began))
+        failed=1
     else
         row "$name" "exit code $status, see log/$name.txt" $((SECONDS - began))
         failed=1
@@ -154,7 +157,7 @@ for workload in paco blobs transformer arrays specfit runtime link; do
 done
 rm -rf "$CLEAVE_CACHE_DIR"
 {
-    echo "# ${gpus%%$'\n'*}"
+    sed -E '1!d; s/^ *[0-9]+ +[a-z_]+ +/# /; s/ {2,}/, /g' <<< "$gpus"
     echo
     "$cleave" --version
     echo
