@@ -54,7 +54,8 @@ FOLLOWED = {"gemm_tile": "gemm_tile", "attention": "attention_tile", "attention_
             "spectra_along": "spectra_along_group", "spectra_solve": "spectra_solve_group",
             "spectra_step": "spectra_step_group", "spectra_taps": "spectra_taps_group",
             "spectra_total": "spectra_total_group"}
-COMPARISON = """The next table compares the kernels that were worst when they were first compiled for GPUs, on 23 November
+COMPARISON = """\
+The next table compares the kernels that were worst when they were first compiled for GPUs, on 23 November
 2026 ([all figures of that day](../bench/results/2026-11-23-gpu-kernels.tsv)), with those that have taken their place.
 Each side is the worst variant: occupancy, `s` and `p`. The last line counts the variants of all kernels."""
 COMPARED = ("gfx906", "gfx1030", "sm_86", "acm-g10")
