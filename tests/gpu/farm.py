@@ -7,11 +7,12 @@
 
 gpu_operations runs every operation on PoCL, which a layer makes look like a card of tests/cards/cards.json; the layer
 records each program with its options, and each launch. Every program is then compiled for the targets that are mapped
-to that card. A finding is: a program that does not compile, registers that spill, private arrays in memory, an
-occupancy below 25 %, a work-group of more than 256 work-items, or more than 32 KiB of local memory. Findings
-that exceptions.txt allows are listed. The exit code is 1 after any other finding, if no finding needs a line of
-exceptions.txt any more, or if a kernel misses its bar (bars.py). tools.sh downloads the compilers. OCL_ICD_VENDORS has
-to name a folder that contains only PoCL.
+to that card. A second run takes the records and the machine code of the first if nothing has changed that determines
+them. A finding is: a program that does not compile, registers that spill, private arrays in memory, an occupancy below
+25 %, a work-group of more than 256 work-items, or more than 32 KiB of local memory. Findings that exceptions.txt allows
+are listed. The exit code is 1 after any other finding, if no finding needs a line of exceptions.txt any more, or if a
+kernel misses its bar (bars.py). tools.sh downloads the compilers. OCL_ICD_VENDORS has to name a folder that contains
+only PoCL.
 """
 import argparse
 import collections
@@ -43,6 +44,8 @@ EXECUTED = (("0", ["paco", "blobs", "volumes"]),
             ("1024", ["products", "attention", "encoders", "trainers", "decoders", "convolutions", "eigenvalues",
                       "arrays", "searches"]),
             ("1e6", ["specfit", "templates"]))
+# The file in a folder of records that holds recorder_of().
+RECORDER = "recorder"
 LEAST_OCCUPANCY, MOST_GROUP, MOST_LOCAL = 25, 256, 32768
 # The table of the first measurement, and its kernels of which a variant spilled, had private memory or an occupancy
 # below 25 %, each with the kernel that has taken its place.
@@ -83,6 +86,22 @@ def collect(build, card, folder, cache, most, operations):
     done = subprocess.run([build / "bin/gpu_operations"] + operations, env=env, capture_output=True, text=True)
     if done.returncode:
         sys.exit("%s: gpu_operations failed: %s%s" % (card, done.stdout, done.stderr))
+
+
+def recorder_of(build):
+    """Returns a digest of all that determines what is recorded."""
+    files = [build / "bin/gpu_operations", HERE.parent / "cards/cards.json"]
+    files += [f for f in (build / "lib").glob("*.so*") if not f.is_symlink()]
+    digest = hashlib.sha256(repr(EXECUTED).encode())
+    for file in sorted(files):
+        digest.update(hashlib.sha256(file.read_bytes()).digest())
+    return digest.hexdigest()
+
+
+def recorder_at(folder):
+    """Returns the digest of what made the records in a folder; None: the folder has no complete records."""
+    file = folder / RECORDER
+    return file.read_text() if file.exists() else None
 
 
 def start_recording(collectors, build, work, cards, caches):
@@ -331,7 +350,8 @@ def arguments():
     parser.add_argument("--table", type=pathlib.Path, help="writes every row as TSV")
     parser.add_argument("--document", type=pathlib.Path, help="writes the summary for docs/")
     parser.add_argument("--exceptions", type=pathlib.Path, default=EXCEPTIONS, help="findings that are allowed")
-    parser.add_argument("--recorded", action="store_true", help="take the programs recorded last time")
+    parser.add_argument("--recorded", action="store_true",
+                        help="take the programs recorded last time, whatever has changed since")
     return parser.parse_args()
 
 
@@ -350,11 +370,15 @@ def main():
             concurrent.futures.ProcessPoolExecutor(a.jobs, spawned) as pool, \
             concurrent.futures.ThreadPoolExecutor(a.jobs) as collectors:
         cards = sorted({CARD_OF[t] for t in targets})
-        recording = {} if a.recorded else start_recording(collectors, a.build.resolve(), work, cards, caches)
+        recorder = None if a.recorded else recorder_of(a.build.resolve())
+        new = [card for card in cards if not a.recorded and recorder_at(work / card) != recorder]
+        recording = start_recording(collectors, a.build.resolve(), work, new, caches)
         waiting = []
         for card in cards:
             for part in recording.get(card, []):
                 part.result()
+            if card in recording:
+                (work / card / RECORDER).write_text(recorder)
             launches = launches_of(work / card)
             mine = [t for t in targets if CARD_OF[t] == card]
             for source in sorted((work / card).glob("*.cl")):

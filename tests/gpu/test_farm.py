@@ -117,6 +117,21 @@ def check_essence():
     print("essence: as expected")
 
 
+def check_recorder(folder):
+    """Tests that records are used again only if neither the program nor the layer that made them has changed."""
+    build, seen = folder / "build", set()
+    for part in "bin/gpu_operations", "lib/libcard_layer.so":
+        (build / part).parent.mkdir(parents=True)
+        (build / part).write_text("first")
+    seen.add(farm.recorder_of(build))
+    for part in "bin/gpu_operations", "lib/libcard_layer.so":
+        (build / part).write_text("second")
+        seen.add(farm.recorder_of(build))
+    if len(seen) != 3 or farm.recorder_of(build) not in seen or farm.recorder_at(build) is not None:
+        sys.exit("recorder: %s" % seen)
+    print("recorder: as expected")
+
+
 def check_paths(tools, folder):
     """Tests that a block which is seldom executed is not counted, and that no other block is left out."""
     compiler, file = compilers.Compilers(tools), folder / "paths.cl"
@@ -138,6 +153,7 @@ def main():
     tools = os.path.abspath(sys.argv[1])
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
+        check_recorder(folder)
         check_paths(tools, folder)
         expect("a good kernel", run(tools, folder, GOOD), 0)
         found = ["finding: clv_self_test %s: " % t for t in TARGETS.split(",")]
