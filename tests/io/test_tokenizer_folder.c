@@ -43,7 +43,7 @@ static void put_changed(const char *in, const char *source, const char *from, co
     clv_text text = { 0 };
     char path[128];
     snprintf(path, sizeof path, "model/%s/tokenizer.json", source);
-    io_load(test_data(path), &bytes, &length);
+    io_load(test_data("%s", path), &bytes, &length);
     bytes[length] = '\0';
     const char *at = strstr((char *)bytes, from);
     assert_non_null(at);
@@ -378,7 +378,7 @@ static void classes_have_rules_of_their_own(void **state)
     char text[64];
     for (size_t i = 0; i < CLV_LEN(steps); ++i) {
         snprintf(text, sizeof text, "model/families/%s/tokenizer.json", steps[i].family);
-        EXPECT_OK(clv_tokenizer_open(test_data(text), NULL, &t));
+        EXPECT_OK(clv_tokenizer_open(test_data("%s", text), NULL, &t));
         clv_token_rows wanted = ids_of(t);
         snprintf(text, sizeof text, "{\"model_type\": \"%s\"}", steps[i].family);
         put(in, "config.json", text);
