@@ -116,10 +116,9 @@ void clv_resolution_apply(const double *rows, size_t nd, size_t pixels, const do
 bool clv_spectra_value(const double *basis, unsigned terms, size_t pixels, const double *t,
                        const double *d, const double *s, double *a, double *value)
 {
-    enum {
-        TOGETHER = 4,
-        ROOM = CLV_SPECTRA_MAX_TERMS + 1
-    }; /* pixels per pass over the sums; even */
+    /* TOGETHER: pixels that are added in one pass over the sums. ROOM: the sums of a row are added in pairs, the last
+     * of which may have one column too many. */
+    enum { TOGETHER = 4, ROOM = CLV_SPECTRA_MAX_TERMS + 1 };
     double m[CLV_SPECTRA_MAX_TERMS * CLV_SPECTRA_MAX_TERMS], log_det = 0, chi = 0;
     double sums[ROOM][ROOM] = { 0 }, design[TOGETHER][ROOM] = { 0 }, value_here[TOGETHER];
     for (unsigned i = 0; i < terms; ++i)

@@ -12,7 +12,7 @@
 
 enum { MAX_NODES = 256, MAX_ROUNDS = 40, FILTER = 11, RUN = 64 };
 static const double ccf_light = 3e5; /* km/s: the speed of light in the start templates' grids */
-static const double least_curvature = 0.1;
+static const double least_curvature = 0.1; /* of a pixel, as a part of that of a quadratic loss */
 
 /* Creates quadratic B-splines whose knots lie between the nodes, as those of an interpolating spline do. */
 clv_status clv_continuum_create(const double *wavelength, size_t pixels, double spline_kms,
@@ -65,8 +65,8 @@ void clv_continuum_clear(clv_continuum *c)
  * loops that call it. */
 static double exp_of(double v)
 {
-    const double shift =
-        0x1.8p52; /* adding it rounds to an integer, which the last bits of the sum hold */
+    /* Adding this number rounds to an integer, which the last bits of the sum hold. */
+    const double shift = 0x1.8p52;
     const double limited = 0.5 * (fabs(v + 100) - fabs(v - 100));
     const double power = limited * 1.4426950408889634 + shift;
     const double x = limited - (power - shift) * 0.69314718055994531, y = x * x;
