@@ -4,6 +4,7 @@
  * which append to one file; --sum judges the file. */
 #include "bench/offload/grid.h"
 #include "bench/offload/judge.h"
+#include "bench/offload/ways.h"
 
 #include "base/alloc.h"
 #include "base/clock.h"
@@ -16,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ROUNDS = 6, AGAIN = 2, CALLS = 100, MOST_POINTS = 400 };
+enum { ROUNDS = 6, MOST_POINTS = 400 };
 
 typedef struct verdict {
     int index;
@@ -25,66 +26,7 @@ typedef struct verdict {
     judge_rounds rounds;
 } verdict;
 
-static int disturbed, turns; /* number of disturbed turns and of all turns in a run */
-
-/* Makes calls in a row, as programs do, and returns their median in *seconds; calls in which the side wakes up do
- * not count. *picked: most of the counted calls ran on the device. */
-static clv_status turn_of(grid_point *p, int way, double *seconds, bool *picked)
-{
-    static const double wakes_s = 10e-3, turn_s = 20e-3;
-    static const clv_side forced[JUDGE_WAYS] = { CLV_SIDE_HOST, CLV_SIDE_DEVICE, CLV_SIDE_AUTO };
-    double took[CALLS];
-    clv_status status = CLV_OK;
-    int count = 0, device = 0;
-    const double started = clv_now();
-    clv_offload_force(forced[way]);
-    while (count < CALLS && !status) {
-        clv_offload done;
-        const double before = clv_now();
-        status = grid_call(p);
-        const double after = clv_now();
-        if (before - started > wakes_s) {
-            took[count++] = after - before;
-            device += !clv_offload_last(&done) && done.side == CLV_SIDE_DEVICE;
-        }
-        if (after - started > turn_s && count) break;
-    }
-    clv_offload_force(CLV_SIDE_AUTO);
-    if (count) *seconds = judge_median(took, count);
-    *picked = 2 * device > count;
-    return status;
-}
-
-/* Takes a turn, and repeats it, at most twice, if another program used the core. The library learns nothing from
- * forced calls. */
-static clv_status calm_turn(grid_point *p, int way, double *seconds, bool *picked)
-{
-    for (int i = 0; i <= AGAIN; ++i) {
-        const double before = judge_probe();
-        const clv_status status = turn_of(p, way, seconds, picked);
-        CLV_TRY(status);
-        ++turns;
-        if (!judge_disturbed(before, judge_probe())) break;
-        ++disturbed;
-    }
-    return CLV_OK;
-}
-
-/* Does one round: each way once, in a different order each time. */
-static clv_status time_ways(grid_point *p, judge_rounds *r)
-{
-    static const int orders[6][JUDGE_WAYS] = { { 0, 1, 2 }, { 2, 1, 0 }, { 1, 2, 0 },
-                                               { 0, 2, 1 }, { 2, 0, 1 }, { 1, 0, 2 } };
-    const int *order = orders[r->count % 6];
-    for (int i = 0; i < JUDGE_WAYS; ++i) {
-        bool picked;
-        CLV_TRY(calm_turn(p, order[i], &r->took[order[i]][r->count], &picked));
-        if (order[i] == JUDGE_AUTO) r->picked[r->count] = picked;
-    }
-    ++r->count;
-    return CLV_OK;
-}
-
+static ways_count turns;
 /* ---- a slice ----------------------------------------------------------------------------------- */
 
 static clv_status decide(grid_point *p, verdict *v)
@@ -125,10 +67,10 @@ static clv_status do_point(const job *j, verdict *v, int what)
     bool picked;
     grid_at(v->index, &p);
     if (grid_set_up(&p)) {
-        status = what == BUILD    ? turn_of(&p, JUDGE_DEVICE, &seconds, &picked)
+        status = what == BUILD    ? ways_turn(&p, JUDGE_DEVICE, &seconds, &picked)
                  : what == USE    ? use(&p, j->use_s)
                  : what == DECIDE ? decide(&p, v)
-                                  : time_ways(&p, &v->rounds);
+                                  : ways_round(&p, &v->rounds, &turns);
     }
     grid_clean_up(&p);
     return status;
@@ -189,7 +131,7 @@ static clv_status do_slice(const job *j, int first, int last, FILE *to)
     }
     for (int i = first; i < last && !status; ++i)
         print(to, &v[i]);
-    fprintf(stderr, "%d of %d turns were disturbed\n", disturbed, turns);
+    fprintf(stderr, "%d of %d turns were disturbed\n", turns.disturbed, turns.all);
     return status;
 }
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `cleave bench`: reads the options, runs one party after the other, and writes the results. */
-#define _GNU_SOURCE
+/* `cleave bench`: reads the options, and writes the results. */
 #include "bench/command/bench.h"
 
 #include "base/alloc.h"
@@ -11,11 +10,11 @@
 #include "base/temporary.h"
 #include "bench/command/parties.h"
 #include "bench/command/specfit_stars.h"
-#include "host/cli/apart.h"
 #include "host/cli/clash.h"
 #include "host/cli/cli.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -23,18 +22,19 @@
 static const bench_workload *const workloads[] = { &bench_paco,        &bench_blobs,
                                                    &bench_link,        &bench_arrays,
                                                    &bench_transformer, &bench_specfit,
-                                                   &bench_generate };
+                                                   &bench_generate,    &bench_offload };
 
 typedef struct bench_args {
     const char *modes, *device, *sizes, *only, *library, *coadd, *json, *html, *markdown, *peers,
         *environments, *model, *compare;
-    clv_json *old; /* the earlier result that `compare` names */
+    clv_json *old;     /* the earlier result that `compare` names */
+    clv_json *partial; /* the incomplete result to complete */
     uint64_t repeats, turns;
-    double patience_s;
-    bool full, no_files, no_cold, quiet, patience_given;
+    double patience_s, budget_s;
+    bool full, no_files, no_cold, quiet, patience_given, budget_given, resume;
 } bench_args;
 
-enum { OPTION_ROWS = 20 };
+enum { OPTION_ROWS = 22 };
 
 static void make_table(bench_args *a, cli_option *table)
 {
@@ -63,6 +63,11 @@ static void make_table(bench_args *a, cli_option *table)
         { "patience", CLI_DOUBLE, &a->patience_s, "SECONDS",
           "time limit of one figure; what takes longer is left out [20; full: 120]",
           &a->patience_given },
+        { "budget", CLI_DOUBLE, &a->budget_s, "SECONDS",
+          "time limit of everything: fewer repetitions, and what has no time is left out [none]",
+          &a->budget_given },
+        { "resume", CLI_FLAG, &a->resume, NULL,
+          "keep the figures that FILE of --json already has, and measure only the others" },
         { "no-files", CLI_FLAG, &a->no_files, NULL,
           "do not measure the whole command, from files to files" },
         { "no-cold", CLI_FLAG, &a->no_cold, NULL, "do not measure with empty caches" },
@@ -138,12 +143,13 @@ static int choose_workloads(bench *b, int count, char **names)
         if (!flag || *flag)
             return cli_error(&cli_bench, CLI_USAGE,
                              "\"%s\" is %s; expected paco, blobs, link, arrays, "
-                             "transformer, specfit, generate or runtime",
+                             "transformer, specfit, generate, offload or runtime",
                              names[k], flag ? "given twice" : "not a benchmark");
         *flag = true;
     }
     for (size_t i = 0; i < CLV_LEN(workloads); ++i)
-        if (!count || wanted[i]) chosen[b->workload_count++] = workloads[i];
+        if (count ? wanted[i] : workloads[i] != &bench_offload)
+            chosen[b->workload_count++] = workloads[i];
     b->workloads = chosen;
     return -1;
 }
@@ -162,6 +168,8 @@ static int read_args(bench_args *a, bench *b)
                             .patience_s = a->patience_given ? a->patience_s
                                           : a->full         ? 120
                                                             : 20,
+                            .budget_s = a->budget_given ? a->budget_s : 0,
+                            .until = a->budget_given ? clv_now() + a->budget_s : INFINITY,
                             .files = !a->no_files,
                             .cold = !a->no_files && !a->no_cold };
     if (!a->repeats || a->repeats > BENCH_MOST_SAMPLES)
@@ -169,171 +177,13 @@ static int read_args(bench_args *a, bench *b)
     b->plan.turns = CLV_MIN(b->plan.turns, b->plan.repeats);
     if (!(b->plan.patience_s > 0))
         return cli_error(&cli_bench, CLI_USAGE, "--patience: expected a positive number");
+    if (a->budget_given && !(a->budget_s > 0))
+        return cli_error(&cli_bench, CLI_USAGE, "--budget: expected a positive number");
+    if (a->resume && !a->json)
+        return cli_error(&cli_bench, CLI_USAGE,
+                         "--resume: --json FILE is missing; it names the earlier result");
+    b->plan.figure_s = b->plan.single_s = b->plan.patience_s;
     return read_sizes(a->sizes, &b->plan.sizes);
-}
-
-/* ---- progress ------------------------------------------------------------------------------------------- */
-
-typedef struct teller {
-    bench *b;
-    size_t party;
-    bool show;
-} teller;
-
-static void tell(const char *doing, void *user)
-{
-    const teller *t = user;
-    const char *who = t->party < t->b->party_count ? t->b->parties[t->party].name : "peers";
-    char line[200];
-    snprintf(line, sizeof line, "%s: %s", who, doing);
-    if (t->show) cli_status_line(line);
-}
-
-static void end_telling(const teller *t)
-{
-    if (t->show) cli_status_line(NULL);
-}
-
-/* ---- a party --------------------------------------------------------------------------------------------- */
-
-static clv_status open_party(const bench_party *party, clv_context **context)
-{
-    clv_context_options options = { .size = sizeof options, .bind_threads = true };
-    if (party->kind == BENCH_REFERENCE)
-        options.mode = CLV_MODE_REFERENCE, options.cache_dir = "";
-    else
-        options.devices = party->selection;
-    return clv_context_create(&options, context);
-}
-
-/* Runs a party's measurements in its process. A failure is noted with its case, and the next case still runs. */
-static int be_party(FILE *out, void *user)
-{
-    const teller *t = user;
-    const bench *b = t->b;
-    bench_run run = { .bench = b, .party = t->party, .out = out };
-    if (open_party(&b->parties[t->party], &run.context)) {
-        for (size_t i = 0; i < b->case_count; ++i)
-            bench_send_note(&run, i, clv_error_message());
-        return CLI_OK;
-    }
-    for (size_t i = 0; i < b->case_count; ++i) {
-        char doing[120];
-        snprintf(doing, sizeof doing, "%s %s", b->cases[i].workload->name, b->cases[i].name);
-        bench_say(&run, doing);
-        if (b->cases[i].workload->measure(&run, i)) bench_send_note(&run, i, clv_error_message());
-    }
-    if (b->plan.runtime && b->parties[t->party].kind != BENCH_REFERENCE && bench_runtime(&run))
-        cli_say(stderr, "cleave bench: %s: %s\n", b->parties[t->party].name, clv_error_message());
-    clv_context_free(run.context);
-    return CLI_OK;
-}
-
-static void on_line(const char *line, void *user)
-{
-    const teller *t = user;
-    const char *doing = bench_take(t->b, t->party, line);
-    if (doing) tell(doing, user);
-}
-
-static clv_status measure_party(teller *t)
-{
-    const cli_apart apart = { .body = be_party, .line = on_line, .user = t };
-    bench *b = t->b;
-    clv_status status = cli_apart_run(&apart);
-    if (status && status != CLV_E_CANCELLED)
-        for (size_t i = 0; i < b->case_count; ++i) {
-            bench_cell *cell = &b->cells[i][t->party];
-            if (!cell->stat[BENCH_COMPUTE].count)
-                clv_copy_string(cell->note, sizeof cell->note, clv_error_message());
-        }
-    if (!status && b->plan.files) status = bench_files(b, t->party, tell, t);
-    return status;
-}
-
-/* ---- all of it ------------------------------------------------------------------------------------------- */
-
-static clv_status make_folder(bench *b)
-{
-    if (clv_temporary_folder("bench", b->folder, sizeof b->folder)) return CLV_OK;
-    return clv_fail(CLV_E_IO, "no private folder in $TMPDIR or /tmp: %s", strerror(errno));
-}
-
-/* Reads the time that all cores together have spent since the machine started: working, and in total. */
-static bool read_ticks(double *work, double *all)
-{
-    enum { STATES = 8, IDLE = 3, WAITING = 4 };
-    unsigned long long t[STATES] = { 0 };
-    FILE *file = fopen("/proc/stat", "re");
-    const int found = file ? fscanf(file, "cpu %llu %llu %llu %llu %llu %llu %llu %llu", &t[0],
-                                    &t[1], &t[2], &t[3], &t[4], &t[5], &t[6], &t[7])
-                           : 0;
-    if (file) fclose(file);
-    *work = *all = 0;
-    for (int i = 0; i < STATES; ++i) {
-        *all += (double)t[i];
-        if (i != IDLE && i != WAITING) *work += (double)t[i];
-    }
-    return found > WAITING;
-}
-
-/* Returns how many cores other programs keep busy now. The load of the last minute would include programs that have
- * ended. */
-static double machine_load(void)
-{
-    static const double look_s = 0.5;
-    double work[2], all[2], load;
-    const double cores = (double)sysconf(_SC_NPROCESSORS_ONLN); /* cores of the whole machine */
-    if (read_ticks(&work[0], &all[0])) {
-        clv_sleep(look_s);
-        if (read_ticks(&work[1], &all[1]) && all[1] > all[0])
-            return (work[1] - work[0]) / (all[1] - all[0]) * cores;
-    }
-    return getloadavg(&load, 1) == 1 ? load : -1;
-}
-
-/* Takes a turn: each of our own parties, then each outside program. */
-static clv_status take_turn(teller *t, size_t ours, const char *scripts, const char *environments,
-                            bool *failed)
-{
-    bench *b = t->b;
-    clv_status status = CLV_OK;
-    for (t->party = 0; t->party < ours && status != CLV_E_CANCELLED; ++t->party) {
-        status = measure_party(t);
-        if (status && status != CLV_E_CANCELLED) {
-            end_telling(t);
-            cli_warn(&cli_bench, "%s: %s", b->parties[t->party].name, clv_error_message());
-            *failed = true;
-            status = CLV_OK;
-        }
-    }
-    t->party = SIZE_MAX;
-    if (scripts && !status && bench_peers(b, scripts, environments, tell, t)) {
-        end_telling(t);
-        cli_warn(&cli_bench, "outside programs: %s", clv_error_message());
-        *failed = true;
-        if (cli_interrupted()) status = clv_fail(CLV_E_CANCELLED, "interrupted");
-    }
-    return status;
-}
-
-static clv_status measure_all(bench *b, const bench_args *a, const char *scripts,
-                              const char *environments, bool *failed)
-{
-    teller t = { .b = b, .show = !a->quiet && cli_has_status_line() };
-    const size_t ours = b->party_count;
-    const bool runtime = b->plan.runtime;
-    clv_status status = CLV_OK;
-    b->plan.load_before = machine_load();
-    if (b->plan.files || scripts) status = bench_prepare(b);
-    for (size_t turn = 0; turn < b->plan.turns && !status; ++turn) {
-        status = take_turn(&t, ours, scripts, environments, failed);
-        b->plan.runtime = false; /* measured once */
-    }
-    b->plan.runtime = runtime;
-    b->plan.load_after = machine_load();
-    end_telling(&t);
-    return status;
 }
 
 static clv_status write_text(const char *path, char *text)
@@ -344,10 +194,16 @@ static clv_status write_text(const char *path, char *text)
     return status;
 }
 
-static int write_results(const bench *b, const bench_args *a)
+typedef struct keeper {
+    const bench *b;
+    const bench_args *args;
+    double next; /* when the files may be written again */
+} keeper;
+
+/* Writes the files. During the measurements, they contain what is known so far. */
+static clv_status write_files(const bench *b, const bench_args *a)
 {
     clv_status status = CLV_OK;
-    bench_print(b, stdout);
     if (a->json) {
         clv_json *root = bench_json(b);
         status = clv_json_write(root, a->json);
@@ -355,7 +211,29 @@ static int write_results(const bench *b, const bench_args *a)
     }
     if (!status && a->html) status = write_text(a->html, bench_html(b));
     if (!status && a->markdown) status = write_text(a->markdown, bench_markdown(b));
-    return cli_status(&cli_bench, status);
+    return status;
+}
+
+/* Writes the files anew, at most once per second: a later run can start from them if this one is killed. */
+static void keep(void *user)
+{
+    static const double pause_s = 1;
+    keeper *k = user;
+    if (clv_now() < k->next) return;
+    (void)write_files(k->b, k->args); /* the last time, a failure is reported */
+    k->next = clv_now() + pause_s;
+}
+
+static int read_partial(bench_args *a)
+{
+    if (!a->resume || access(a->json, F_OK)) return -1;
+    return cli_input_status(&cli_bench, bench_compare_open(a->json, &a->partial)) ? CLI_USAGE : -1;
+}
+
+static clv_status make_folder(bench *b)
+{
+    if (clv_temporary_folder("bench", b->folder, sizeof b->folder)) return CLV_OK;
+    return clv_fail(CLV_E_IO, "no private folder in $TMPDIR or /tmp: %s", strerror(errno));
 }
 
 /* Finds the scripts of the outside programs and the environments that they run in. Returns -1, or an exit code after
@@ -430,6 +308,7 @@ static int list_cases(bench *b)
 static int run_bench(bench *b, const bench_args *a, const char *scripts, const char *environments)
 {
     bool failed = false;
+    keeper k = { .b = b, .args = a };
     clv_utc(b->started, sizeof b->started);
     const cli_file inputs[] = { { "--coadd", a->coadd, NULL },
                                 { "--compare", a->compare, NULL },
@@ -449,8 +328,16 @@ static int run_bench(bench *b, const bench_args *a, const char *scripts, const c
     code = bench_choose_parties(b, a->modes, a->device, !a->quiet);
     if (code) return code;
     code = cli_status(&cli_bench, make_folder(b));
-    if (!code) code = cli_status(&cli_bench, measure_all(b, a, scripts, environments, &failed));
-    if (!code) code = write_results(b, a);
+    if (!code && a->partial) bench_resume(b, a->partial);
+    if (!code) {
+        const bench_orders orders = { scripts, environments, !a->quiet && cli_has_status_line(),
+                                      keep, &k };
+        const clv_status status = bench_measure(b, &orders, &failed);
+        if (!status) bench_print(b, stdout);
+        code = cli_status(&cli_bench, status);
+        const int written = cli_status(&cli_bench, write_files(b, a));
+        if (!code) code = written;
+    }
     if (!code && a->old) failed |= bench_compare(b, a->old, stdout) > 0;
     if (*b->folder) clv_temporary_remove(b->folder);
     return code ? code : failed ? CLI_FAILED : CLI_OK;
@@ -478,21 +365,22 @@ static int run(int argc, char **argv)
     if (code < 0 && a.compare &&
         cli_input_status(&cli_bench, bench_compare_open(a.compare, &a.old)))
         code = CLI_USAGE;
+    if (code < 0) code = read_partial(&a);
     if (code < 0) {
         cli_catch_interrupts();
         code = run_bench(b, &a, a.peers ? scripts : NULL, environments);
     }
     clv_probe_free((clv_probe_report *)(uintptr_t)b->probe);
     clv_free(b);
-    clv_json_free(a.old);
+    clv_json_free(a.old), clv_json_free(a.partial);
     return code;
 }
 
 const cli_command cli_bench = {
     .name = "bench",
     .summary = "measure every device and mode, against plain C and outside programs",
-    .operands =
-        "[paco] [blobs] [link] [arrays] [transformer] [specfit] [generate] [runtime] [OPTION...]",
+    .operands = "[paco] [blobs] [link] [arrays] [transformer] [specfit] [generate] [offload] "
+                "[runtime] [OPTION...]",
     .description =
         "Measures each device alone and the devices of each mode together: single kernels, "
         "computations\nfrom memory to memory, and whole commands from files to files, with warm "

@@ -18,7 +18,7 @@
 #include <stdio.h>
 
 enum {
-    BENCH_MOST_CASES = 128,
+    BENCH_MOST_CASES = 160,
     BENCH_MOST_PARTIES = 24,
     BENCH_MOST_FACTS = 32,
     BENCH_MOST_SAMPLES = 32,
@@ -73,13 +73,14 @@ typedef struct bench_workload {
     /* Returns the arguments after "cleave" that run the whole command on the case's files,
      * NULL-terminated; the strings live until the next call. */
     const char *const *(*command)(const bench_case *c, const char *folder, const char *output);
+    bool alone;     /* measured on each device alone: devices together and plain C take no part */
     bool host_only; /* host work: the command has no --device, and plain C is no separate party */
     const bench_plot *plots;
     size_t plot_count;
 } bench_workload;
 
 extern const bench_workload bench_paco, bench_blobs, bench_link, bench_arrays, bench_transformer,
-    bench_specfit, bench_generate;
+    bench_specfit, bench_generate, bench_offload;
 /* Sets the model of bench_generate (borrowed); NULL: it has no cases. */
 void bench_generate_use(const char *path);
 
@@ -115,6 +116,8 @@ typedef enum bench_metric {
     BENCH_METRICS
 } bench_metric;
 
+extern const char *const bench_metric_names[BENCH_METRICS]; /* the keys in the results */
+
 typedef struct bench_share {
     char device[64];
     double part;
@@ -128,6 +131,8 @@ typedef struct bench_cell {
     size_t share_count;
     double agreement; /* of a peer: worst relative difference from our map; < 0: unknown */
     char note[120];   /* why a figure is missing */
+    bool late;        /* left out for lack of time */
+    bool kept;        /* it has figures of an earlier run or pass, and is not measured again */
 } bench_cell;
 
 /* A measured property of a device, or of the runtime on it. */
@@ -141,6 +146,11 @@ typedef struct bench_plan {
     size_t repeats; /* least number of repetitions of everything that is quick enough */
     size_t turns;   /* rounds in which all parties, also outside programs, share the repetitions */
     double patience_s; /* most seconds for all repetitions of a figure; slower cases are left out */
+    double budget_s;   /* most seconds for everything; 0: no limit */
+    double until;      /* when the budget ends, by clv_now; INFINITY: never */
+    double
+        figure_s; /* patience_s, or what all repetitions of a figure may take of the budget that is left */
+    double single_s; /* patience_s, or what one repetition may take of the budget that is left */
     bool files, cold, runtime;
     double load_before, load_after; /* the machine's load; < 0: unknown */
 } bench_plan;
@@ -159,6 +169,8 @@ typedef struct bench {
     size_t workload_count;
     char folder[BENCH_PATH]; /* private; contains the cases' inputs and outputs */
     char started[32];        /* UTC */
+    bool runtime_late;       /* the runtime was not measured completely, for lack of time */
+    bool ended;              /* all parties had their turns: what is missing stays missing */
 } bench;
 
 /* ---- bench/lines.c: from a party's process to the command ------------------------------------------- */
@@ -178,11 +190,19 @@ void bench_send(bench_run *run, size_t case_index, bench_metric metric, const do
 void bench_send_cost(bench_run *run, size_t case_index, double flops, double traffic);
 void bench_send_shares(bench_run *run, size_t case_index, const clv_report *report);
 void bench_send_note(bench_run *run, size_t case_index, const char *note);
+/* Sends a note that a case is left out; `late`: for lack of time. */
+void bench_send_left_out(bench_run *run, size_t case_index, const char *note, bool late);
+/* Sends the figure of another party; it is made if there is none of that name. */
+void bench_send_for(bench_run *run, const char *party, size_t case_index, const double *values,
+                    size_t count);
 void bench_send_fact(bench_run *run, const char *name, const char *unit, const double *values,
                      size_t count);
 /* Adds a line to the figures of a party. Returns the text of a "doing" line (valid until the next call), else
  * NULL. Peers name themselves and become parties with their first line. */
 const char *bench_take(bench *b, size_t party, const char *line);
+/* Removes the note that a cell was left out for lack of time. */
+void bench_in_time(bench_cell *cell);
+void bench_take_shares(bench_cell *cell, const clv_json *list);
 /* Returns the party of that name, and adds it if there is none; SIZE_MAX: too many parties. */
 size_t bench_find_party(bench *b, bench_kind kind, const char *name);
 
@@ -194,21 +214,42 @@ size_t bench_turn_repeats(const bench_plan *plan);      /* repetitions per turn 
 /* Runs one repetition and measures its seconds. */
 typedef clv_status bench_once(void *user, double *seconds);
 /* Makes one turn's share of the repetitions. Over all turns these are at least plan->repeats and take one second,
- * unless plan->patience_s ends them earlier. */
+ * unless plan->figure_s ends them earlier. */
 clv_status bench_repeat(const bench_plan *plan, bench_once *once, void *user, double *values,
                         size_t *count);
 /* Returns whether a case would take too long, predicted from the time of a smaller case; if so, notes that the case
  * is left out. */
 bool bench_is_too_long(bench_run *run, size_t case_index);
 
-/* Runs the whole command on the files of all cases. `tell` is called with a description of each run. */
-clv_status bench_files(bench *b, size_t party, void (*tell)(const char *doing, void *user),
-                       void *user);
+/* Runs the whole command on the files of all cases until a time. `tell` is called with a description of each run. */
+clv_status bench_files(bench *b, size_t party, double until,
+                       void (*tell)(const char *doing, void *user), void *user);
 /* Makes the folders and input files of all cases. */
 clv_status bench_prepare(bench *b);
 /* Return the folder of a case's inputs, or of a party's outputs; `out` has room for BENCH_PATH bytes. */
 const char *bench_case_folder(const bench *b, size_t case_index, char *out);
 const char *bench_output_folder(const bench *b, size_t case_index, size_t party, char *out);
+
+/* ---- bench/turns.c, bench/budget.c ------------------------------------------------------------------------ */
+
+typedef struct bench_orders {
+    const char *scripts, *environments; /* of outside programs; NULL: none */
+    bool show;                          /* progress on the terminal */
+    void (*keep)(void *user);           /* called after each figure, to save what is known */
+    void *user;
+} bench_orders;
+
+/* Measures all parties. *failed: something could not be measured. */
+clv_status bench_measure(bench *b, const bench_orders *orders, bool *failed);
+
+/* Returns when the next of `count` equal parts of the remaining budget ends. */
+double bench_share_until(const bench *b, size_t count);
+/* Limits the time of a figure so that `cases` cases, smaller ones first, end by `until`. Returns false if no time is
+ * left. */
+bool bench_hurry(bench *b, double until, size_t cases);
+size_t bench_late(const bench *b); /* number of cells that were left out for lack of time */
+/* Takes the figures of an earlier, incomplete result of the same version. */
+void bench_resume(bench *b, const clv_json *earlier);
 
 /* ---- bench/runtime.c, bench/peers.c --------------------------------------------------------------------- */
 
@@ -218,7 +259,7 @@ clv_status bench_runtime(bench_run *run);
 
 /* Runs run.py of the folder `scripts` with every Python environment in `environments` (separated by colons). If one
  * environment fails, the others still run; the result is then CLV_E_DEVICE, and clv_error_message names it. */
-clv_status bench_peers(bench *b, const char *scripts, const char *environments,
+clv_status bench_peers(bench *b, const char *scripts, const char *environments, double until,
                        void (*tell)(const char *doing, void *user), void *user);
 
 /* ---- results --------------------------------------------------------------------------------------------- */
@@ -257,6 +298,10 @@ void bench_describe_device(const bench *b, size_t party, clv_text *out); /* of a
 
 /* bench/compare.c. Reads an earlier result; free it with clv_json_free. */
 clv_status bench_compare_open(const char *path, clv_json **old);
+/* Return the entry of a case in an earlier result, or the times that an entry has under a key; NULL or count 0:
+ * unknown. */
+const clv_json *bench_compare_case(const clv_json *old, const bench_case *c);
+bench_stat bench_compare_stat(const clv_json *result, const char *key);
 /* Returns 1 if `now` is slower beyond the noise, -1 if it is faster, else 0. */
 int bench_compare_times(const bench_stat *before, const bench_stat *now);
 /* Prints what became slower or faster, and returns how many times became slower. */

@@ -48,12 +48,18 @@ static const clv_json *find(const clv_json *array, const char *key, const char *
     return NULL;
 }
 
-static bench_stat stat_of(const clv_json *o)
+bench_stat bench_compare_stat(const clv_json *result, const char *key)
 {
+    const clv_json *o = clv_json_get(result, key);
     return (bench_stat){ .count = (size_t)clv_json_int(clv_json_get(o, "count"), 0),
                          .median = clv_json_number(clv_json_get(o, "median"), 0),
                          .minimum = clv_json_number(clv_json_get(o, "minimum"), 0),
                          .maximum = clv_json_number(clv_json_get(o, "maximum"), 0) };
+}
+
+const clv_json *bench_compare_case(const clv_json *old, const bench_case *c)
+{
+    return find(clv_json_get(old, "cases"), "name", c->name, "workload", c->workload->name);
 }
 
 int bench_compare_times(const bench_stat *before, const bench_stat *now)
@@ -72,12 +78,10 @@ typedef struct counts {
 static void compare_cell(const bench *b, size_t c, size_t p, const clv_json *result, counts *n,
                          FILE *out)
 {
-    static const char *const metrics[BENCH_METRICS] = { "kernel", "compute", "files",
-                                                        "files_cold" };
     static const char *const names[BENCH_METRICS] = { "kernels", "compute", "files", "cold" };
     for (size_t m = 0; m < BENCH_METRICS; ++m) {
         const bench_stat *now = &b->cells[c][p].stat[m],
-                         before = stat_of(clv_json_get(result, metrics[m]));
+                         before = bench_compare_stat(result, bench_metric_names[m]);
         char was[BENCH_CELL], is[BENCH_CELL];
         if (!now->count || !before.count) continue;
         if (now->count < FEWEST_SAMPLES || before.count < FEWEST_SAMPLES) {
@@ -118,8 +122,7 @@ size_t bench_compare(const bench *b, const clv_json *old, FILE *out)
             clv_json_string(clv_json_get(old, "started_utc"), "?"));
     warn_of_differences(b, old, out);
     for (size_t c = 0; c < b->case_count; ++c) {
-        const clv_json *was = find(clv_json_get(old, "cases"), "name", b->cases[c].name, "workload",
-                                   b->cases[c].workload->name);
+        const clv_json *was = bench_compare_case(old, &b->cases[c]);
         missing += !was;
         for (size_t p = 0; was && p < b->party_count; ++p) {
             const clv_json *result =

@@ -7,7 +7,8 @@
 #include <math.h>
 
 static const char *const kinds[] = { "device", "together", "reference", "peer" };
-static const char *const metrics[BENCH_METRICS] = { "kernel", "compute", "files", "files_cold" };
+const char *const bench_metric_names[BENCH_METRICS] = { "kernel", "compute", "files",
+                                                        "files_cold" };
 
 static double known(double value)
 {
@@ -91,7 +92,7 @@ static void add_cell(const bench *b, size_t c, size_t p, clv_json *list)
     clv_json *o = clv_json_add_object(list, NULL);
     clv_json_add_string(o, "party", b->parties[p].name);
     for (size_t m = 0; m < BENCH_METRICS; ++m)
-        add_stat(o, metrics[m], &cell->stat[m]);
+        add_stat(o, bench_metric_names[m], &cell->stat[m]);
     add_rates(b, c, p, o);
     if (bench_items_s(b, c, p) > 0) {
         clv_json_add_number(o, "rate", bench_items_s(b, c, p));
@@ -114,6 +115,7 @@ static void add_cell(const bench *b, size_t c, size_t p, clv_json *list)
         }
     }
     if (*cell->note) clv_json_add_string(o, "note", cell->note);
+    if (cell->late) clv_json_add_bool(o, "late", true);
 }
 
 static void add_cases(const bench *b, clv_json *root)
@@ -161,6 +163,8 @@ clv_json *bench_json(const bench *b)
     clv_json_add_int(root, "repeats", (int64_t)b->plan.repeats);
     clv_json_add_int(root, "turns", (int64_t)b->plan.turns);
     clv_json_add_number(root, "patience_s", b->plan.patience_s);
+    clv_json_add_bool(root, "complete", b->ended && !bench_late(b) && !b->runtime_late);
+    if (b->plan.budget_s > 0) clv_json_add_number(root, "budget_s", b->plan.budget_s);
     add_machine(b, root);
     add_parties(b, root);
     add_cases(b, root);

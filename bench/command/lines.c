@@ -3,7 +3,7 @@
  *
  *   {"doing": "paco 50x50, T=50"}
  *   {"case": 3, "metric": "compute", "seconds": [0.1, 0.11]}
- *   {"case": 3, "flops": 1e9, "traffic": 1e8}      {"case": 3, "note": "no memory"}
+ *   {"case": 3, "flops": 1e9, "traffic": 1e8}      {"case": 3, "note": "no memory", "late": false}
  *   {"case": 3, "shares": [{"device": "...", "part": 0.7}, ...]}
  *   {"fact": "launch and wait", "unit": "us", "values": [...]}
  *   {"party": "PyTorch 2.9", "case": 3, "agreement": 1e-6, ...}     outside programs */
@@ -80,8 +80,24 @@ void bench_send_shares(bench_run *run, size_t case_index, const clv_report *repo
 
 void bench_send_note(bench_run *run, size_t case_index, const char *note)
 {
+    bench_send_left_out(run, case_index, note, false);
+}
+
+void bench_send_left_out(bench_run *run, size_t case_index, const char *note, bool late)
+{
     clv_json *line = line_about(case_index);
     clv_json_add_string(line, "note", note);
+    clv_json_add_bool(line, "late", late);
+    write_line(run, line);
+}
+
+void bench_send_for(bench_run *run, const char *party, size_t case_index, const double *values,
+                    size_t count)
+{
+    clv_json *line = line_about(case_index);
+    clv_json_add_string(line, "party", party);
+    clv_json_add_string(line, "metric", metrics[BENCH_COMPUTE]);
+    add_values(line, "seconds", values, count);
     write_line(run, line);
 }
 
@@ -93,6 +109,12 @@ void bench_send_fact(bench_run *run, const char *name, const char *unit, const d
     clv_json_add_string(line, "unit", unit);
     add_values(line, "values", values, count);
     write_line(run, line);
+}
+
+void bench_in_time(bench_cell *cell)
+{
+    if (cell->late) *cell->note = '\0';
+    cell->late = false;
 }
 
 /* ---- taking ------------------------------------------------------------------------------------------ */
@@ -136,7 +158,7 @@ static void take_fact(bench *b, size_t party, const clv_json *line, const char *
     b->facts[i].by_party[party] = read_stat(clv_json_get(line, "values"), values, 0);
 }
 
-static void take_shares(bench_cell *cell, const clv_json *list)
+void bench_take_shares(bench_cell *cell, const clv_json *list)
 {
     cell->share_count = 0;
     for (size_t i = 0; i < clv_json_count(list) && cell->share_count < BENCH_MOST_SHARES; ++i) {
@@ -154,17 +176,21 @@ static void take_case(bench *b, size_t party, size_t index, const clv_json *line
     bench_case *c = &b->cases[index];
     const char *metric = clv_json_string(clv_json_get(line, "metric"), ""),
                *note = clv_json_string(clv_json_get(line, "note"), NULL);
+    if (cell->kept) return; /* an outside program measured it again */
     for (size_t i = 0; i < BENCH_METRICS; ++i)
         if (strcmp(metric, metrics[i]) == 0)
             cell->stat[i] =
                 read_stat(clv_json_get(line, "seconds"), cell->seconds[i], cell->stat[i].count);
+    if (*metric) bench_in_time(cell);
     c->flops = clv_json_number(clv_json_get(line, "flops"), c->flops);
     c->traffic = clv_json_number(clv_json_get(line, "traffic"), c->traffic);
     cell->memory_bytes =
         (uint64_t)clv_json_number(clv_json_get(line, "memory"), (double)cell->memory_bytes);
     cell->agreement = clv_json_number(clv_json_get(line, "agreement"), cell->agreement);
-    if (clv_json_get(line, "shares")) take_shares(cell, clv_json_get(line, "shares"));
-    if (note) clv_copy_string(cell->note, sizeof cell->note, note);
+    if (clv_json_get(line, "shares")) bench_take_shares(cell, clv_json_get(line, "shares"));
+    if (!note) return;
+    clv_copy_string(cell->note, sizeof cell->note, note);
+    cell->late = clv_json_bool(clv_json_get(line, "late"), false);
 }
 
 const char *bench_take(bench *b, size_t party, const char *text)

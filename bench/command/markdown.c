@@ -4,6 +4,8 @@
 
 #include <cleave/version.h>
 
+#include <string.h>
+
 /* Adds a cell and escapes '|', which would end it. */
 static void add_cell(clv_text *out, const char *text)
 {
@@ -26,6 +28,13 @@ static void add_head(const bench *b, clv_text *out)
         if (*p->modes) clv_text_add(out, "%smode %s", p->device ? "; " : "", p->modes);
         clv_text_add(out, "\n");
     }
+    if (!b->ended)
+        clv_text_add(out, "\n**Incomplete: the run was interrupted, or is going on.**\n");
+    else if (bench_late(b))
+        clv_text_add(out,
+                     "\n**Incomplete: %zu entries had no time (--budget); they are listed below. "
+                     "`--resume` adds them.**\n",
+                     bench_late(b));
     if (bench_was_busy(b))
         clv_text_add(out, "\n**The machine was busy (load %.1f): these times are too long.**\n",
                      b->plan.load_before);
@@ -108,6 +117,24 @@ static void add_facts(const bench *b, clv_text *out)
     }
 }
 
+/* Lists why figures are missing: for each party and each reason, the cases. */
+static void add_notes(const bench *b, clv_text *out)
+{
+    for (size_t p = 0; p < b->party_count; ++p)
+        for (size_t c = 0; c < b->case_count; ++c) {
+            const char *note = b->cells[c][p].note;
+            size_t first = 0;
+            while (strcmp(b->cells[first][p].note, note) != 0)
+                ++first;
+            if (!*note || first < c) continue; /* in the list of an earlier case */
+            clv_text_add(out, "\n- %s: %s: %s", b->parties[p].name, note, b->cases[c].name);
+            for (size_t i = c + 1; i < b->case_count; ++i)
+                if (strcmp(b->cells[i][p].note, note) == 0)
+                    clv_text_add(out, "; %s", b->cases[i].name);
+        }
+    clv_text_add(out, "\n");
+}
+
 char *bench_markdown(const bench *b)
 {
     clv_text out = { 0 };
@@ -115,6 +142,7 @@ char *bench_markdown(const bench *b)
     for (size_t i = 0; i < b->workload_count; ++i)
         add_workload(b, b->workloads[i], &out);
     add_facts(b, &out);
+    add_notes(b, &out);
     if (out.failed) clv_text_clear(&out);
     return out.data;
 }

@@ -35,7 +35,7 @@ clv_status bench_repeat(const bench_plan *plan, bench_once *once, void *user, do
     double spent = 0;
     *count = 0;
     while (*count < most && (*count < repeats || spent < enough_s / turns)) {
-        if (*count && spent + spent / (double)*count > plan->patience_s / turns) break;
+        if (*count && spent + spent / (double)*count > plan->figure_s / turns) break;
         if (cli_interrupted()) return clv_fail(CLV_E_CANCELLED, "interrupted");
         CLV_TRY(once(user, &values[*count]));
         spent += values[(*count)++];
@@ -47,10 +47,11 @@ bool bench_is_too_long(bench_run *run, size_t case_index)
 {
     const bench_case *c = &run->bench->cases[case_index];
     const double expected = run->seconds_per_effort * c->workload->effort(c);
+    const bench_plan *plan = &run->bench->plan;
     char note[120], took[24];
-    if (expected <= run->bench->plan.patience_s) return false;
+    if (expected <= plan->single_s) return false;
     snprintf(note, sizeof note, "left out: it would take about %s", bench_seconds(expected, took));
-    bench_send_note(run, case_index, note);
+    bench_send_left_out(run, case_index, note, expected <= plan->patience_s);
     return true;
 }
 
@@ -204,10 +205,13 @@ static clv_status measure_files(bench *b, size_t case_index, size_t party)
     bench_output_folder(b, case_index, party, output);
     put_arguments(b, case_index, &b->parties[party], output, input, &w);
     const bool slow =
-        bench_working_s(cell) > b->plan.patience_s / 4 || b->cases[case_index].from_files;
+        bench_working_s(cell) > b->plan.figure_s / 4 || b->cases[case_index].from_files;
     clv_status status = slow ? CLV_OK : run_whole(&w, values);
     if (!status) status = bench_repeat(&b->plan, run_whole, &w, values, &count);
-    if (!status) cell->stat[BENCH_FILES] = bench_stat_of(values, count);
+    if (!status) {
+        cell->stat[BENCH_FILES] = bench_stat_of(values, count);
+        bench_in_time(cell);
+    }
     cell->memory_bytes = w.memory_bytes;
     if (!status && b->plan.cold && b->cases[case_index].cold &&
         b->parties[party].kind != BENCH_REFERENCE) {
@@ -218,8 +222,8 @@ static clv_status measure_files(bench *b, size_t case_index, size_t party)
     return status;
 }
 
-clv_status bench_files(bench *b, size_t party, void (*tell)(const char *doing, void *user),
-                       void *user)
+clv_status bench_files(bench *b, size_t party, double until,
+                       void (*tell)(const char *doing, void *user), void *user)
 {
     for (size_t i = 0; i < b->case_count; ++i) {
         bench_cell *cell = &b->cells[i][party];
@@ -228,6 +232,13 @@ clv_status bench_files(bench *b, size_t party, void (*tell)(const char *doing, v
         const bool plain = b->parties[party].kind == BENCH_REFERENCE;
         if (!c->workload->command || c->part || (c->from_files && plain)) continue;
         if (!cell->stat[BENCH_COMPUTE].count && !c->from_files) continue; /* left out, or failed */
+        if (cell->kept && cell->stat[BENCH_FILES].count) continue;
+        if (!bench_hurry(b, until, b->case_count - i) || bench_working_s(cell) > b->plan.single_s) {
+            clv_copy_string(cell->note, sizeof cell->note,
+                            "the whole command is left out: no time was left (--budget)");
+            cell->late = true;
+            continue;
+        }
         snprintf(doing, sizeof doing, "%s %s, files to files", b->cases[i].workload->name,
                  b->cases[i].name);
         tell(doing, user);

@@ -94,7 +94,8 @@ static void add_group(bench *b, const size_t *devices, size_t count, const char 
  * taken. */
 static clv_status add_modes(bench *b, const char *modes, const char *selection, size_t *chosen)
 {
-    static const char usual[] = "cpu,gpu,hybrid";
+    /* if the time is limited, GPUs come first */
+    const char *const usual = b->plan.budget_s > 0 ? "gpu,cpu,hybrid" : "cpu,gpu,hybrid";
     for (const char *at = modes ? modes : usual; *at;) {
         char name[16];
         size_t length = strcspn(at, ","), count;

@@ -16,6 +16,7 @@ typedef struct visit {
     char patience[24], repeats[24];
     void (*tell)(const char *doing, void *user);
     void *user;
+    double until;
 } visit;
 
 /* Writes what the scripts need to know about the cases, and where our own maps lie. */
@@ -68,7 +69,9 @@ static void on_line(const char *line, void *user)
 
 static clv_status visit_environment(visit *v, const char *environment, size_t length)
 {
-    const cli_apart apart = { .body = become_python, .line = on_line, .user = v };
+    const cli_apart apart = {
+        .body = become_python, .line = on_line, .user = v, .until = v->until
+    };
     snprintf(v->python, sizeof v->python, "%.*s/bin/python", (int)CLV_MIN(length, (size_t)4000),
              environment);
     if (access(v->python, X_OK))
@@ -77,14 +80,15 @@ static clv_status visit_environment(visit *v, const char *environment, size_t le
     return cli_apart_run(&apart);
 }
 
-clv_status bench_peers(bench *b, const char *scripts, const char *environments,
+clv_status bench_peers(bench *b, const char *scripts, const char *environments, double until,
                        void (*tell)(const char *doing, void *user), void *user)
 {
-    visit v = { .b = b, .tell = tell, .user = user };
+    visit v = { .b = b, .tell = tell, .user = user, .until = until };
     clv_status status = CLV_OK;
+    if (!bench_hurry(b, until, b->case_count)) return CLV_OK;
     snprintf(v.script, sizeof v.script, "%.4000s/run.py", scripts);
     snprintf(v.list, sizeof v.list, "%.4000s/cases.json", b->folder);
-    snprintf(v.patience, sizeof v.patience, "%g", b->plan.patience_s);
+    snprintf(v.patience, sizeof v.patience, "%g", b->plan.figure_s);
     snprintf(v.repeats, sizeof v.repeats, "%zu", bench_turn_repeats(&b->plan));
     CLV_TRY(write_list(&v));
     for (const char *at = environments; *at && status != CLV_E_CANCELLED;) {

@@ -126,4 +126,9 @@ void bench_print(const bench *b, FILE *out)
             bench_few_repeats(b) ? " *: fewer repeats." : "");
     print_notes(b, out);
     print_facts(b, out);
+    if (bench_late(b))
+        cli_say(out,
+                "\n%zu entries had no time (--budget). The same command with --json FILE and "
+                "--resume adds them.\n",
+                bench_late(b));
 }

@@ -57,6 +57,7 @@ static clv_status listen_to(const cli_apart *apart, int fd)
     clv_text text = { 0 };
     const double patience_s = apart->patience_s > 0 ? apart->patience_s : INFINITY;
     clv_deadline deadline = clv_deadline_after(clv_now(), patience_s);
+    const double until = apart->until > 0 ? apart->until : INFINITY;
     clv_status status = CLV_OK;
     for (;;) {
         char bytes[4096];
@@ -65,6 +66,10 @@ static clv_status listen_to(const cli_apart *apart, int fd)
         const int ready = poll(&news, 1, wait > 0 ? (int)(wait * 1000) + 1 : 0);
         if (cli_interrupted()) {
             status = clv_fail(CLV_E_CANCELLED, "interrupted");
+            break;
+        }
+        if (clv_now() > until) {
+            status = clv_fail(CLV_E_DEVICE, "its process was stopped at its time limit");
             break;
         }
         if (ready > 0) {

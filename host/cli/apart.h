@@ -17,12 +17,13 @@ typedef struct cli_apart {
     void (*line)(const char *line, void *user); /* runs in this process, once per line */
     void *user;                                 /* passed to `body` and `line` */
     double patience_s; /* most seconds that the process may be silent; 0: no limit */
+    double until;      /* the time, by clv_now, at which it has to end; 0 or infinite: no limit */
 } cli_apart;
 
 /* Runs the part and returns when its process has ended. Call it before this process has loaded a driver or started a
  * thread, because the new process starts as its copy. Returns CLV_OK if the exit code is 0. Returns CLV_E_DEVICE
- * after another exit code, a signal or too long a silence (the message says which), CLV_E_CANCELLED after Ctrl-C, or
- * CLV_E_IO or CLV_E_MEMORY. */
+ * after another exit code, a signal, too long a silence or too much time (the message says which), CLV_E_CANCELLED
+ * after Ctrl-C, or CLV_E_IO or CLV_E_MEMORY. */
 clv_status cli_apart_run(const cli_apart *apart);
 
 #endif

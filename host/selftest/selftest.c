@@ -227,9 +227,10 @@ static clv_status choose(const session *s, bool *chosen)
     return CLV_OK;
 }
 
-static int write_results(const session *s, clv_json *root, bool ok)
+static int write_results(const session *s, clv_json *root, bool ok, bool complete)
 {
     clv_json_add_bool(root, "ok", ok);
+    clv_json_add_bool(root, "complete", complete);
     return s->args->json ? cli_status(&cli_selftest, clv_json_write(root, s->args->json)) : CLI_OK;
 }
 
@@ -261,7 +262,8 @@ static int run_all(session *s, const bool *chosen)
     }
     cli_say(stdout, "%s", clv_text_get(&s->troubles));
     int code = cli_status(&cli_selftest, status);
-    if (!code) code = write_results(s, root, !failed);
+    const int written = write_results(s, root, !failed && !status, !status);
+    if (!code) code = written;
     clv_json_free(root);
     if (code) return code;
     clv_format_seconds(clv_now() - started, took);

@@ -9,6 +9,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import time
 import xml.etree.ElementTree
 from html.parser import HTMLParser
 
@@ -189,7 +190,54 @@ def compare(cleave):
     print("bench: compared with an earlier result")
 
 
+def budget(cleave):
+    """Gives a benchmark no time, completes its result, and interrupts another: no figure is lost or measured twice."""
+    with tempfile.TemporaryDirectory() as folder:
+        report, tables = os.path.join(folder, "b.json"), os.path.join(folder, "b.md")
+        command = [cleave, "bench", "paco", "--device", "0", "--only", "fixed", "--no-files", "-q", "--json", report,
+                   "--markdown", tables]
+        small, large = ["--sizes", "24x24x12,28x28x12", "--repeats", "2"], ["--sizes", "24x24x12,400x400x200"]
+
+        def bench(*arguments):
+            done = subprocess.run(command + list(arguments), capture_output=True, text=True, check=False)
+            check(done.returncode == 0, " ".join(arguments) + ": " + done.stderr)
+            return read()
+
+        def read():
+            with open(report, encoding="utf-8") as file:
+                return json.load(file)
+
+        def results(figures):
+            return [r for case in figures["cases"] for r in case["results"]]
+
+        late = bench(*small, "--budget", "0.01")
+        check(not late["complete"] and [r["late"] for r in results(late)] == [True] * 4, "no time: %s" % results(late))
+        with open(tables, encoding="utf-8") as file:
+            check("Incomplete: 4 entries" in file.read(), "the table does not say that it is incomplete")
+        whole = bench(*small, "--budget", "300", "--resume")
+        check(whole["complete"] and all(r["compute"] and "late" not in r for r in results(whole)),
+              "completed: %s" % results(whole))
+        old, missing = results(whole)[0]["compute"], results(whole)[-1]
+        old["median"], missing["compute"] = 1234.5, None
+        with open(report, "w", encoding="utf-8") as file:
+            json.dump(whole, file)
+        again = results(bench(*small, "--resume"))
+        check(again[0]["compute"]["median"] == 1234.5, "a figure was measured again")
+        check(again[-1]["compute"] and again[-1]["compute"]["median"] < 1234, "a missing figure was not measured")
+        os.remove(report)
+        with subprocess.Popen(command + large, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as running:
+            while running.poll() is None and not (os.path.exists(report) and any(
+                    r["compute"] for r in results(read()))):
+                time.sleep(0.05)
+            running.terminate()
+        check(running.returncode == 130, "interrupted: exit code %d" % running.returncode)
+        left = read()
+        check(not left["complete"] and results(left)[0]["compute"], "interrupted: %s" % results(left))
+    print("bench: what has no time is left out, and completed later")
+
+
 def main():
+    budget(sys.argv[1])
     arrays(sys.argv[1])
     compare(sys.argv[1])
     generate(sys.argv[1])
