@@ -5,7 +5,7 @@
  * FILE.json#ID for one device of it. The layer then
  *   - answers queries about name, vendor, driver, memory, limits, extensions and vendor attributes;
  *   - refuses what the card refuses: work-groups, local memory, buffers and totals beyond its limits;
- *   - hands out no binaries of Cleave's programs;
+ *   - hands out no binaries of Cleave's programs, and the source of others as their binary;
  *   - keeps a clock of the card: one engine computes, one copies to the card, one copies from it.
  *     Commands end on that clock, so that overlap, launch delays and waiting can be measured.
  *

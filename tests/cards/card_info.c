@@ -248,20 +248,41 @@ static cl_int CL_API_CALL group_info(cl_kernel kernel, cl_device_id device,
     return layer_below->clGetKernelWorkGroupInfo(kernel, device, what, room, out, length);
 }
 
-/* Cleave gets no binaries of its programs: asked for one, PoCL compiles every kernel once more, for work-groups of any
- * size, which takes longer than all that a test of a card computes. CLBlast needs the binaries of its own programs. */
+/* Asked for a binary, PoCL compiles every kernel of the program once more, for work-groups of any size, which takes
+ * longer than all that a test of a card computes. So Cleave gets no binaries of its programs, and CLBlast, which needs
+ * binaries of its own ones, gets their source as the binary. */
 static cl_int program_info(cl_program program, cl_program_info what, size_t room, void *out,
                            size_t *length)
 {
     cl_context context = NULL;
     char names[4096] = "";
+    const bool sizes = what == CL_PROGRAM_BINARY_SIZES, bytes = what == CL_PROGRAM_BINARIES;
     layer_below->clGetProgramInfo(program, CL_PROGRAM_CONTEXT, sizeof context, &context, NULL);
-    if (what == CL_PROGRAM_BINARY_SIZES && card_plays_context(context) &&
-        !layer_below->clGetProgramInfo(program, CL_PROGRAM_KERNEL_NAMES, sizeof names, names,
-                                       NULL) &&
-        strstr(names, "clv_"))
-        return give_size(&(answer){ room, out, length }, 0);
-    return layer_below->clGetProgramInfo(program, what, room, out, length);
+    if ((!sizes && !bytes) || !card_plays_context(context))
+        return layer_below->clGetProgramInfo(program, what, room, out, length);
+    size_t text = 0;
+    layer_below->clGetProgramInfo(program, CL_PROGRAM_KERNEL_NAMES, sizeof names, names, NULL);
+    if (strstr(names, "clv_") == NULL)
+        layer_below->clGetProgramInfo(program, CL_PROGRAM_SOURCE, 0, NULL, &text);
+    if (sizes) return give_size(&(answer){ room, out, length }, text);
+    if (length) *length = sizeof(char *);
+    char *to = out ? *(char **)out : NULL;
+    if (!text || !to) return CL_SUCCESS;
+    return layer_below->clGetProgramInfo(program, CL_PROGRAM_SOURCE, text, to, NULL);
+}
+
+static cl_program CL_API_CALL with_binary(cl_context context, cl_uint count,
+                                          const cl_device_id *devices, const size_t *lengths,
+                                          const unsigned char **binaries, cl_int *status,
+                                          cl_int *code)
+{
+    if (!card_plays_context(context) || count != 1)
+        return layer_below->clCreateProgramWithBinary(context, count, devices, lengths, binaries,
+                                                      status, code);
+    const char *text = (const char *)binaries[0];
+    const size_t length = strnlen(text, lengths[0]);
+    if (status) *status = CL_SUCCESS;
+    return layer_below->clCreateProgramWithSource(context, 1, &text, &length, code);
 }
 
 void card_info_install(cl_icd_dispatch *layer)
@@ -271,4 +292,5 @@ void card_info_install(cl_icd_dispatch *layer)
     layer->clGetDeviceIDs = device_ids;
     layer->clGetKernelWorkGroupInfo = group_info;
     layer->clGetProgramInfo = program_info;
+    layer->clCreateProgramWithBinary = with_binary;
 }
