@@ -21,6 +21,14 @@ def check_folders(room):
         "%d equal, %d refused, %d other" % (equal, refused, out.count(" OTHER,")), code == 0
 
 
+def check_mutations(room):
+    out, code = program("mutations_sentences.py", room.cleave)
+    counts = dict((verdict, int(count)) for count, verdict in re.findall(r"(\d+) (\w+)", out.splitlines()[-1]))
+    yield "folders with one value or tensor changed: right, refused or told", \
+        "%d equal, %d refused, %d told, %d refused by sentence-transformers alone, %d other" % tuple(
+            counts.get(verdict, 0) for verdict in ("equal", "refused", "warned", "alone", "OTHER")), code == 0
+
+
 def check_families(room, texts):
     out, code = program("families_sentences.py", room.cleave, "--texts", texts, "--seed", room.chance.randint(1, 9999))
     for family, wrong, count in re.findall(r"^(\S+) +(\d+) of (\d+) texts", out, re.M):

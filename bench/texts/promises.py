@@ -6,7 +6,7 @@ is kept. The exit code is 1 if one is not.
 
 usage: PYTHONPATH=python CLEAVE_LIBRARY=build/lib/libcleave.so promises.py CLEAVE [--seed N] [--items LIST]
                                                                            [--texts N] [--rows N] [--table FILE]
-       CLEAVE: the command; LIST: some of folders,files,tuned,families,search,rank,arguments,int8 [all];
+       CLEAVE: the command; LIST: some of folders,mutations,files,tuned,families,search,rank,arguments,int8 [all];
        --texts: random texts per family [20000]; --rows: vectors to search [1000000]; --table: also as Markdown
 """
 import argparse
@@ -23,7 +23,8 @@ import peers  # noqa: E402
 import tuned  # noqa: E402
 from common import Room  # noqa: E402
 
-ITEMS = {"folders": lambda room, _: peers.check_folders(room), "files": lambda room, _: files.check(room),
+ITEMS = {"folders": lambda room, _: peers.check_folders(room), "mutations": lambda room, _: peers.check_mutations(room),
+         "files": lambda room, _: files.check(room),
          "tuned": lambda room, _: tuned.check(room), "families": lambda room, a: peers.check_families(room, a.texts),
          "search": lambda room, a: arguments.check_search(room, a.rows),
          "rank": lambda room, _: arguments.check_rank(room),

@@ -1,31 +1,112 @@
 /* transformer/attention_back_rows.cl -- the backward pass of attention for CPU cores, in one pass over queries and
  * keys. Formulas and arguments are as in transformer/attention_back.cl.
  *
- * A work-item has one text and one head of keys, with all heads of queries that share it. It takes LANES
- * queries and TILE keys at a time; P and S of such a tile are computed once and serve dq (queries in
- * lanes) as well as dk and dv (columns in lanes), which stay in memory between tiles. Sums run over
- * heads, queries and keys in ascending order.
+ * A work-item has one text and one head of keys, with all heads of queries that share it. It takes two vectors of
+ * LANES queries (one at the end of a text) and TILE keys at a time; P and S of such a tile are computed once and serve
+ * dq (queries in lanes) as well as dk and dv (columns in lanes), which stay in memory between tiles. Products are
+ * those of small matrices: a number of keys or terms by two vectors are in registers, so that each number that is
+ * loaded serves two vectors. Sums run over heads, queries and keys in ascending order.
  *
  * Launch   2-D: global (blocks, heads of k), local (1, 1); blocks that are not the first of their
  *          text end at once.
- * Defines  LANES (16 or 8), DH: width of a head, TILE: keys at a time, a multiple of 4.
+ * Defines  LANES (16 or 8), DH: width of a head, TILE: keys at a time, a multiple of LANES / 2.
  * Needs    OpenCL C 1.2. */
 #pragma OPENCL FP_CONTRACT OFF
 
-#include "transformer/lanes_of_rows.clh"
+#include "transformer/rows.clh"
 
-#define WIDE ((DH + LANES - 1) / LANES * LANES) /* a row in vectors; zeros beyond DH */
-#define TOGETHER 4                              /* keys whose dk and dv grow side by side */
+#define UNROLL _Pragma("unroll")
+#define WIDE ((DH + LANES - 1) / LANES * LANES)  /* a row in vectors; zeros beyond DH */
+#define SIDE (LANES / 2)                         /* keys or terms whose sums are in registers at the same time */
+#define SPAN (WIDE / LANES % 2 ? LANES : 2 * LANES) /* columns whose dk or dv grow side by side */
+#define TOGETHER 4                               /* keys whose dk or dv grow side by side */
 
-/* Copies `count` rows from token `first` on, times `factor`, to constant distances; the last row repeats. */
-static void rows_near(__global const float *from, ulong row, int first, int count, int rows,
-                      float factor, float *near)
+/* Copies `count` rows from token `first` on to constant distances; the last row repeats. */
+static void rows_near(__global const float *from, ulong row, int first, int count, float *near)
 {
-    for (int t = 0; t < rows; ++t) {
+    for (int t = 0; t < TILE; ++t) {
         __global const float *token = from + (size_t)min(first + t, count - 1) * row;
-        for (int c = 0; c < WIDE; c += LANES)
-            lanes_store(columns(token, c, DH) * factor, near + t * WIDE + c);
+        UNROLL for (int c = 0; c < WIDE; c += LANES) lanes_store(columns(token, c, DH), near + t * WIDE + c);
     }
+}
+
+/* Reads `vectors` vectors of queries from token `first` of `count` on, times `factor`: x[2 c + v] is term c of vector
+ * v. Copies the rows to `near` as well, unless it is NULL. */
+static void queries_near(__global const float *from, ulong row, int first, int count, int vectors, float factor,
+                         fvec *x, float *near)
+{
+    for (int v = 0; v < vectors; ++v)
+        for (int c = 0; c < WIDE; c += LANES) {
+            fvec rows[LANES];
+            UNROLL for (int l = 0; l < LANES; ++l) {
+                const size_t token = (size_t)min(first + v * LANES + l, count - 1);
+                rows[l] = columns(from + token * row, c, DH) * factor;
+                if (near) lanes_store(rows[l], near + (v * LANES + l) * WIDE + c);
+            }
+            lanes_turn(rows);
+            UNROLL for (int l = 0; l < LANES; ++l) x[2 * (c + l) + v] = rows[l];
+        }
+}
+
+/* Computes to[t][v] of SIDE keys and V vectors of queries at a time: the products of terms and rows of keys. */
+#define PRODUCTS(to, terms, rows, V)                                                          \
+    UNROLL for (int t = 0; t < TILE; t += SIDE) {                                             \
+        fvec acc[SIDE][V];                                                                    \
+        UNROLL for (int i = 0; i < SIDE; ++i) UNROLL for (int v = 0; v < V; ++v)              \
+            acc[i][v] = (fvec)(0.0f);                                                         \
+        for (int c = 0; c < DH; ++c) {                                                        \
+            fvec x[V];                                                                        \
+            UNROLL for (int v = 0; v < V; ++v) x[v] = terms[2 * c + v];                       \
+            UNROLL for (int i = 0; i < SIDE; ++i) {                                           \
+                const fvec y = (fvec)(rows[(t + i) * WIDE + c]);                              \
+                UNROLL for (int v = 0; v < V; ++v) acc[i][v] = fma(x[v], y, acc[i][v]);       \
+            }                                                                                 \
+        }                                                                                     \
+        UNROLL for (int i = 0; i < SIDE; ++i) UNROLL for (int v = 0; v < V; ++v)              \
+            to[t + i][v] = acc[i][v];                                                         \
+    }
+
+/* dq[c][v] += sum over t of s[t][v] key[t][c], SIDE terms at a time. */
+#define QUERIES_GROW(V)                                                                       \
+    for (int c = 0; c < DH; c += SIDE) {                                                      \
+        fvec acc[SIDE][V];                                                                    \
+        UNROLL for (int i = 0; i < SIDE; ++i) UNROLL for (int v = 0; v < V; ++v)              \
+            acc[i][v] = dq[2 * (c + i) + v];                                                  \
+        UNROLL for (int t = 0; t < TILE; ++t)                                                 \
+            UNROLL for (int i = 0; i < SIDE; ++i) {                                           \
+                const fvec y = (fvec)(near_k[t * WIDE + c + i]);                              \
+                UNROLL for (int v = 0; v < V; ++v) acc[i][v] = fma(s[t][v], y, acc[i][v]);    \
+            }                                                                                 \
+        UNROLL for (int i = 0; i < SIDE; ++i) UNROLL for (int v = 0; v < V; ++v)              \
+            dq[2 * (c + i) + v] = acc[i][v];                                                  \
+    }
+
+/* Adds to the rows `to` of keys, from row `first` of `count` on: the sum over `queries` queries of their weights in
+ * `tile` (queries of a key are neighbours) times their rows. */
+static void keys_grow(__global float *to, ulong to_row, int first, int count, const float *tile, const float *rows,
+                      int queries)
+{
+    for (int t = 0; t < TILE && first + t < count; t += TOGETHER)
+        for (int c = 0; c < WIDE; c += SPAN) {
+            fvec acc[TOGETHER][SPAN / LANES];
+            UNROLL for (int n = 0; n < TOGETHER; ++n) {
+                __global const float *key = to + (size_t)min(first + t + n, count - 1) * to_row;
+                UNROLL for (int u = 0; u < SPAN / LANES; ++u) acc[n][u] = columns(key, c + u * LANES, DH);
+            }
+            for (int l = 0; l < queries; ++l) {
+                fvec x[SPAN / LANES];
+                UNROLL for (int u = 0; u < SPAN / LANES; ++u) x[u] = lanes_load(rows + l * WIDE + c + u * LANES);
+                UNROLL for (int n = 0; n < TOGETHER; ++n) {
+                    const fvec y = (fvec)(tile[(t + n) * 2 * LANES + l]);
+                    UNROLL for (int u = 0; u < SPAN / LANES; ++u) acc[n][u] = fma(y, x[u], acc[n][u]);
+                }
+            }
+            UNROLL for (int n = 0; n < TOGETHER; ++n) {
+                if (first + t + n >= count) continue;
+                UNROLL for (int u = 0; u < SPAN / LANES; ++u)
+                    put_columns(acc[n][u], to + (size_t)(first + t + n) * to_row, c + u * LANES, DH);
+            }
+        }
 }
 
 __kernel __attribute__((reqd_work_group_size(1, 1, 1))) void
@@ -62,86 +143,70 @@ clv_attention_back_rows(__global const float *restrict Q, ulong q_offset, ulong 
         const size_t h = hk * group + part;
         __global const float *qs = Q + q_offset + qt * q_row + h * q_head;
         __global const float *gs = G + g_offset + qt * g_row + h * g_head;
-        for (int i0 = 0; i0 < queries; i0 += LANES) {
-            fvec q[DH], g[DH], dq[DH], own = (fvec)(0.0f), top, inverse;
-            float q_rows[LANES * WIDE], g_rows[LANES * WIDE];
-            by_columns(O + o_offset + qt * o_row + h * o_head, o_row, i0, queries, 1.0f, dq);
-            by_columns(gs, g_row, i0, queries, 1.0f, g);
-            by_columns(qs, q_row, i0, queries, scale, q);
-            rows_near(qs, q_row, i0, queries, LANES, scale, q_rows);
-            rows_near(gs, g_row, i0, queries, LANES, 1.0f, g_rows);
-            for (int c = 0; c < DH; ++c) {
-                own = fma(g[c], dq[c], own);
-                dq[c] = (fvec)(0.0f);
-            }
-            {
+        __global const float *os = O + o_offset + qt * o_row + h * o_head;
+        __global float *dqs = DQ + dq_offset + qt * dq_row + h * dq_head;
+        for (int i0 = 0; i0 < queries; i0 += 2 * LANES) {
+            const int vectors = i0 + LANES < queries ? 2 : 1;
+            fvec q[2 * WIDE], g[2 * WIDE], dq[2 * WIDE], own[2], top[2], inverse[2];
+            ivec see[2];
+            float q_rows[2 * LANES * WIDE], g_rows[2 * LANES * WIDE];
+            queries_near(os, o_row, i0, queries, vectors, 1.0f, dq, 0);
+            queries_near(gs, g_row, i0, queries, vectors, 1.0f, g, g_rows);
+            queries_near(qs, q_row, i0, queries, vectors, scale, q, q_rows);
+            for (int v = 0; v < vectors; ++v) {
+                const int first = i0 + v * LANES;
                 float high[LANES], share[LANES];
                 for (int l = 0; l < LANES; ++l) { /* lanes beyond the last query weigh nothing */
-                    const float2 both = tops[h * top_head + qt + min(i0 + l, queries - 1)];
-                    high[l] = both.x, share[l] = i0 + l < queries ? both.y : 0.0f;
+                    const float2 both = tops[h * top_head + qt + min(first + l, queries - 1)];
+                    high[l] = both.x, share[l] = first + l < queries ? both.y : 0.0f;
                 }
-                top = lanes_load(high), inverse = lanes_load(share);
+                top[v] = lanes_load(high), inverse[v] = lanes_load(share);
+                see[v] = causal ? (ivec)(first + keys - queries) + lanes_iota() : (ivec)(keys);
+                own[v] = (fvec)(0.0f);
+                for (int c = 0; c < DH; ++c)
+                    own[v] = fma(g[2 * c + v], dq[2 * c + v], own[v]);
+                for (int c = 0; c < WIDE; ++c)
+                    dq[2 * c + v] = (fvec)(0.0f);
             }
-            const ivec see = causal ? (ivec)(i0 + keys - queries) + lanes_iota() : (ivec)(keys);
-            const int end = causal ? min(keys, i0 + LANES + keys - queries) : keys;
+            const int end = causal ? min(keys, i0 + vectors * LANES + keys - queries) : keys;
 
             for (int j = 0; j < end; j += TILE) {
-                fvec s[TILE], d[TILE];
-                float near_k[TILE * WIDE], near_v[TILE * WIDE], p_tile[TILE * LANES],
-                    s_tile[TILE * LANES];
-                rows_near(K, k_row, j, keys, TILE, 1.0f, near_k);
-                rows_near(V, v_row, j, keys, TILE, 1.0f, near_v);
-                UNROLL for (int t = 0; t < TILE; ++t) s[t] = d[t] = (fvec)(0.0f);
-                for (int c = 0; c < DH; ++c)
-                    UNROLL for (int t = 0; t < TILE; ++t)
-                        s[t] = fma(q[c], (fvec)(near_k[t * WIDE + c]), s[t]);
-                for (int c = 0; c < DH; ++c)
-                    UNROLL for (int t = 0; t < TILE; ++t)
-                        d[t] = fma(g[c], (fvec)(near_v[t * WIDE + c]), d[t]);
-                UNROLL for (int t = 0; t < TILE; ++t) {
+                fvec s[TILE][2], d[TILE][2];
+                float near_k[TILE * WIDE], near_v[TILE * WIDE], p_tile[TILE * 2 * LANES], s_tile[TILE * 2 * LANES];
+                rows_near(K, k_row, j, keys, near_k);
+                rows_near(V, v_row, j, keys, near_v);
+                if (vectors == 2) {
+                    PRODUCTS(s, q, near_k, 2)
+                    PRODUCTS(d, g, near_v, 2)
+                } else {
+                    PRODUCTS(s, q, near_k, 1)
+                    PRODUCTS(d, g, near_v, 1)
+                }
+                for (int t = 0; t < TILE; ++t) {
                     const bool there = j + t < keys && (!has_mask || mask[min(j + t, keys - 1)] != 0);
-                    const ivec hidden = see < (ivec)(there ? j + t : INT_MAX);
-                    const fvec p = pick(hidden, (fvec)(0.0f), exp_lanes(s[t] - top) * inverse);
-                    s[t] = p * (d[t] - own);
-                    lanes_store(p, p_tile + t * LANES);
-                    lanes_store(s[t], s_tile + t * LANES);
-                }
-                for (int c = 0; c < DH; c += PART) {
-                    fvec acc[PART];
-                    UNROLL for (int i = 0; i < PART; ++i) acc[i] = dq[c + i];
-                    UNROLL for (int t = 0; t < TILE; ++t)
-                        UNROLL for (int i = 0; i < PART; ++i)
-                            acc[i] = fma(s[t], (fvec)(near_k[t * WIDE + c + i]), acc[i]);
-                    UNROLL for (int i = 0; i < PART; ++i) dq[c + i] = acc[i];
-                }
-                for (int t = 0; t < TILE && j + t < keys; t += TOGETHER)
-                    for (int c = 0; c < WIDE; c += LANES) {
-                        fvec dk[TOGETHER], dv[TOGETHER];
-                        UNROLL for (int n = 0; n < TOGETHER; ++n) {
-                            const size_t key = (size_t)min(j + t + n, keys - 1);
-                            dk[n] = columns(DK + key * dk_row, c, DH);
-                            dv[n] = columns(DV + key * dv_row, c, DH);
-                        }
-                        for (int l = 0; l < LANES; ++l) {
-                            const fvec from_q = lanes_load(q_rows + l * WIDE + c);
-                            const fvec from_g = lanes_load(g_rows + l * WIDE + c);
-                            UNROLL for (int n = 0; n < TOGETHER; ++n) {
-                                const int at = (t + n) * LANES + l;
-                                dk[n] = fma((fvec)(s_tile[at]), from_q, dk[n]);
-                                dv[n] = fma((fvec)(p_tile[at]), from_g, dv[n]);
-                            }
-                        }
-                        UNROLL for (int n = 0; n < TOGETHER; ++n) {
-                            const size_t key = (size_t)(j + t + n);
-                            if (j + t + n >= keys) continue;
-                            put_columns(dk[n], DK + key * dk_row, c, DH);
-                            put_columns(dv[n], DV + key * dv_row, c, DH);
-                        }
+                    for (int v = 0; v < vectors; ++v) {
+                        const ivec hidden = see[v] < (ivec)(there ? j + t : INT_MAX);
+                        const fvec p = pick(hidden, (fvec)(0.0f), exp_lanes(s[t][v] - top[v]) * inverse[v]);
+                        s[t][v] = p * (d[t][v] - own[v]);
+                        lanes_store(p, p_tile + (2 * t + v) * LANES);
+                        lanes_store(s[t][v], s_tile + (2 * t + v) * LANES);
                     }
+                }
+                if (vectors == 2)
+                    QUERIES_GROW(2)
+                else
+                    QUERIES_GROW(1)
+                keys_grow(DK, dk_row, j, keys, s_tile, q_rows, vectors * LANES);
+                keys_grow(DV, dv_row, j, keys, p_tile, g_rows, vectors * LANES);
             }
-            for (int c = 0; c < DH; ++c)
-                dq[c] *= scale;
-            put_rows(dq, DQ + dq_offset + qt * dq_row + h * dq_head, dq_row, i0, queries);
+            for (int v = 0; v < vectors; ++v)
+                for (int c = 0; c < WIDE; c += LANES) {
+                    fvec rows[LANES];
+                    UNROLL for (int l = 0; l < LANES; ++l) rows[l] = dq[2 * (c + l) + v] * scale;
+                    lanes_turn(rows);
+                    for (int l = 0; l < LANES && i0 + v * LANES + l < queries; ++l)
+                        put_columns(rows[l], dqs + (size_t)(i0 + v * LANES + l) * dq_row, c, DH);
+                }
         }
     }
 }

@@ -19,26 +19,56 @@
 
 /* ---- finding them in a file ---------------------------------------------------------------- */
 
-/* Finds a weight by its name, by its name with the family's prefix, or, for a layer norm's two weights, by their old
- * names. */
+/* The prefixes of weights' names. Models of transformers have none or that of their family; the others come from models
+ * that were saved as modules of PyTorch. */
+static const char *const other_prefixes[] = { "0.auto_model.", "model." };
+
+/* Finds a weight by its name, by its name with a prefix, or, for a layer norm's two weights, by their old names. *twin
+ * is another tensor that could be meant; NULL: there is none. */
 static const clv_tensor *find(const clv_weight_files *files, clv_model_family family,
-                              const char *name, const clv_tensors **file)
+                              const char *name, const clv_tensors **file, const clv_tensor **twin)
 {
-    const char *const prefixes[] = { "", clv_family_prefix(family), "0.auto_model.", "model." };
-    char full[160];
-    for (size_t i = 0; i < CLV_LEN(prefixes); ++i) {
-        const int length = snprintf(full, sizeof full, "%s%s", prefixes[i], name);
-        const clv_tensor *tensor = clv_weight_files_find(files, full, file);
-        char *norm = strstr(full, "LayerNorm.");
-        if (!tensor && norm && length > 0) {
-            norm += strlen("LayerNorm.");
-            const char *old = strcmp(norm, "weight") == 0 ? "gamma" : "beta";
-            snprintf(norm, sizeof full - (size_t)(norm - full), "%s", old);
-            tensor = clv_weight_files_find(files, full, file);
-        }
-        if (tensor) return tensor;
+    const char *const prefixes[] = { "", clv_family_prefix(family), other_prefixes[0],
+                                     other_prefixes[1] };
+    const char *norm = strstr(name, "LayerNorm.");
+    const int start = norm ? (int)(norm - name) + (int)strlen("LayerNorm.") : 0;
+    const clv_tensor *found = NULL;
+    *twin = NULL;
+    for (size_t i = 0; i < CLV_LEN(prefixes) * (norm ? 2 : 1) && !*twin; ++i) {
+        const clv_tensors *where;
+        const bool old = i >= CLV_LEN(prefixes);
+        char full[160];
+        snprintf(full, sizeof full, "%s%.*s%s", prefixes[i % CLV_LEN(prefixes)],
+                 old ? start : (int)strlen(name), name,
+                 !old                                  ? ""
+                 : strcmp(name + start, "weight") == 0 ? "gamma"
+                                                       : "beta");
+        const clv_tensor *tensor = clv_weight_files_find(files, full, &where);
+        if (tensor && found)
+            *twin = tensor;
+        else if (tensor)
+            found = tensor, *file = where;
     }
-    return NULL;
+    return found;
+}
+
+/* Fails if two tensors may be meant by one name. Warns about prefixes that transformers does not know. */
+static clv_status check_name(const char *path, const clv_tensor *tensor, const clv_tensor *twin,
+                             bool *warned)
+{
+    if (tensor && twin)
+        return clv_fail(CLV_E_FORMAT,
+                        "%s: tensors \"%s\" and \"%s\" are the same weight; expected one of them",
+                        path, tensor->name, twin->name);
+    for (size_t i = 0; i < CLV_LEN(other_prefixes) && tensor && !*warned; ++i)
+        if (strncmp(tensor->name, other_prefixes[i], strlen(other_prefixes[i])) == 0) {
+            clv_log(CLV_LOG_WARN,
+                    "%s: the names of tensors begin with \"%s\"; Cleave reads them, but "
+                    "transformers does not find them and uses random numbers in their place",
+                    path, other_prefixes[i]);
+            *warned = true;
+        }
+    return CLV_OK;
 }
 
 static const char *shape_text(size_t rank, const size_t *shape, char out[160])
@@ -80,6 +110,8 @@ static clv_status place(clv_model *m, const clv_weight_files *files, const char 
 {
     clv_weight w;
     const clv_tensors *file;
+    const clv_tensor *twin = NULL;
+    bool warned = false;
     size_t total = 0, at = 0;
     m->layers = clv_zalloc(m->config.layers, sizeof *m->layers);
     if (!m->layers) return clv_fail(CLV_E_MEMORY, "%s: out of memory", path);
@@ -89,8 +121,10 @@ static clv_status place(clv_model *m, const clv_weight_files *files, const char 
     for (size_t i = 0; i < count; ++i) { /* checks all weights before allocating */
         if (!clv_weights_at(&m->config, &m->weights, m->layers, i, &w)) continue;
         const bool in_file = files && !w.made;
-        const clv_tensor *tensor = in_file ? find(files, m->config.family, w.name, &file) : NULL;
+        const clv_tensor *tensor =
+            in_file ? find(files, m->config.family, w.name, &file, &twin) : NULL;
         if (in_file && !tensor && w.optional) continue;
+        CLV_TRY(check_name(path, tensor, twin, &warned));
         if (in_file) CLV_TRY(check(path, &w, tensor));
         if (!clv_size_add(total, clv_weight_elements(&w), &total))
             return clv_fail(CLV_E_MEMORY, "%s: the weights need more memory than can be addressed",
@@ -108,7 +142,7 @@ static clv_status place(clv_model *m, const clv_weight_files *files, const char 
     m->block_count = total;
     for (size_t i = 0; i < count; ++i) {
         if (!clv_weights_at(&m->config, &m->weights, m->layers, i, &w)) continue;
-        if (files && !w.made && !find(files, m->config.family, w.name, &file)) continue;
+        if (files && !w.made && !find(files, m->config.family, w.name, &file, &twin)) continue;
         *w.slot = m->block + at;
         if (w.made) memset(m->block + at, 0, clv_weight_elements(&w) * sizeof(float));
         at += clv_weight_elements(&w);
@@ -120,6 +154,7 @@ static clv_status read_weights(clv_model *m, const char *folder)
 {
     clv_weight_files *files = NULL;
     const clv_tensors *file;
+    const clv_tensor *twin;
     clv_weight w;
     CLV_TRY(clv_weight_files_open(folder, &files));
     const char *path = clv_weight_files_path(files);
@@ -128,7 +163,7 @@ static clv_status read_weights(clv_model *m, const char *folder)
         if (!clv_weights_at(&m->config, &m->weights, m->layers, i, &w) || !*w.slot || w.made)
             continue;
         float *values = m->block + (*w.slot - m->block);
-        const clv_tensor *tensor = find(files, m->config.family, w.name, &file);
+        const clv_tensor *tensor = find(files, m->config.family, w.name, &file, &twin);
         status = clv_tensors_read_f32(file, tensor, 0, clv_weight_elements(&w), values);
         if (!status) clv_weights_warn(path, w.name, values, clv_weight_elements(&w));
     }

@@ -111,6 +111,9 @@ static clv_status take_traits(const char *what, const clv_json *root, int traits
         const int64_t most = (int64_t)out->positions - 3;
         /* MPNet ignores pad_token_id and uses 1 */
         const char *key = out->family == CLV_MODEL_MPNET ? "" : "pad_token_id";
+        const clv_json *padding = clv_json_get(root, key);
+        if (padding && clv_folder_absent(padding))
+            return clv_fail(CLV_E_FORMAT, "%s: %s is null, expected a whole number", what, key);
         CLV_TRY(clv_folder_int(what, root, key, 0, most, 1, &value));
         if (value > most)
             return clv_fail(CLV_E_FORMAT, "%s: max_position_embeddings is %zu, expected at least 4",
@@ -142,6 +145,34 @@ static clv_status take_traits(const char *what, const clv_json *root, int traits
     return CLV_OK;
 }
 
+/* Fails if the model is a decoder, or if its weights are not numbers but codes. */
+static clv_status expect_encoder(const char *what, const clv_json *root)
+{
+    static const char *const keys[] = { "is_decoder", "add_cross_attention" };
+    for (size_t i = 0; i < CLV_LEN(keys); ++i) {
+        const clv_json *value = clv_json_get(root, keys[i]);
+        const bool given = clv_json_bool(value, false);
+        if (value && (given || !clv_json_is_bool(value)))
+            return clv_fail(CLV_E_FORMAT, "%s: %s is %s, but only encoders are supported", what,
+                            keys[i], given ? "true" : clv_folder_kind(value));
+    }
+    if (!clv_folder_absent(clv_json_get(root, "quantization_config")))
+        return clv_fail(CLV_E_FORMAT,
+                        "%s: there is a quantization_config, but quantised weights are not "
+                        "supported; expected weights in F32, F16, BF16 or F64",
+                        what);
+    return CLV_OK;
+}
+
+/* Fails if the padding token lies beyond the vocabulary, which transformers refuses, too. */
+static clv_status check_padding(const char *what, const clv_json *root, size_t vocabulary)
+{
+    const int64_t id = clv_json_int(clv_json_get(root, "pad_token_id"), 0);
+    if (id < (int64_t)vocabulary && id >= -(int64_t)vocabulary) return CLV_OK;
+    return clv_fail(CLV_E_FORMAT, "%s: pad_token_id is %lld, but the vocabulary has %zu tokens",
+                    what, (long long)id, vocabulary);
+}
+
 clv_status clv_model_config_parse(const char *what, const clv_json *root, clv_model_config *out)
 {
     int traits = 0;
@@ -149,9 +180,7 @@ clv_status clv_model_config_parse(const char *what, const clv_json *root, clv_mo
     if (!clv_json_is_object(root)) return clv_fail(CLV_E_FORMAT, "%s: not a JSON object", what);
     CLV_TRY(take_family(what, root, out, &traits));
     CLV_TRY(expect_word(what, root, "position_embedding_type", "absolute", false));
-    if (clv_json_bool(clv_json_get(root, "is_decoder"), false))
-        return clv_fail(CLV_E_FORMAT, "%s: is_decoder is true, but only encoders are supported",
-                        what);
+    CLV_TRY(expect_encoder(what, root));
     const bool distil = traits & DISTILBERT_NAMES;
     const struct {
         const char *key;
@@ -172,6 +201,7 @@ clv_status clv_model_config_parse(const char *what, const clv_json *root, clv_mo
         *sizes[i].slot = (size_t)value;
     }
     if (typeless) out->types = 1;
+    CLV_TRY(check_padding(what, root, out->vocabulary));
     if (out->width % out->heads)
         return clv_fail(CLV_E_FORMAT, "%s: %s is %zu, expected a multiple of %s, %zu", what,
                         sizes[0].key, out->width, sizes[1].key, out->heads);

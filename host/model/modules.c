@@ -52,10 +52,33 @@ static clv_status add_word(const char *what, const clv_json *value, clv_model_co
                     what, word ? word : clv_folder_kind(value));
 }
 
+/* Fails for members about poolings that sentence-transformers does not have, and for values that are neither true nor
+ * false. */
+static clv_status check_flags(const char *what, const clv_json *root)
+{
+    static const char start[] = "pooling_mode_";
+    for (const char *key = NULL; (key = clv_json_next_key(root, key));) {
+        bool known = strncmp(key, start, sizeof start - 1) != 0;
+        const clv_json *value = clv_json_get(root, key);
+        if ((!known || strcmp(key, "include_prompt") == 0) && !clv_json_is_bool(value))
+            return clv_fail(CLV_E_FORMAT, "%s: %.60s is %s, expected true or false", what, key,
+                            clv_folder_kind(value));
+        for (size_t i = 0; i < CLV_LEN(modes) && !known; ++i)
+            known = strcmp(key, modes[i].flag) == 0;
+        if (!known)
+            return clv_fail(CLV_E_FORMAT,
+                            "%s: there is a member \"%.60s\", but no such pooling; expected "
+                            "pooling_mode_mean_tokens, pooling_mode_cls_token, ...",
+                            what, key);
+    }
+    return CLV_OK;
+}
+
 static clv_status take_pooling(const char *what, const clv_json *root, clv_model_config *config)
 {
     const clv_json *mode = clv_json_get(root, "pooling_mode");
     int64_t width;
+    CLV_TRY(check_flags(what, root));
     config->joined_count = 0;
     if (clv_json_is_array(mode))
         for (size_t i = 0; i < clv_json_count(mode); ++i)
@@ -222,13 +245,16 @@ static clv_status take_module(const module *m, const char *type, size_t index, s
 {
     static const char *const known[] = { "Transformer", "Pooling",   "Dense",
                                          "LayerNorm",   "Normalize", "Dropout" };
+    static const char library[] = "sentence_transformers.";
     size_t kind = 0;
     while (kind < CLV_LEN(known) && strcmp(m->kind, known[kind]) != 0)
         ++kind;
+    if (strncmp(type, library, sizeof library - 1) != 0) kind = CLV_LEN(known); /* own code */
     if (kind == CLV_LEN(known))
         return clv_fail(CLV_E_FORMAT,
                         "%s/modules.json: there is a module of type \"%.80s\"; expected "
-                        "Transformer, Pooling, Dense, LayerNorm, Normalize or Dropout",
+                        "Transformer, Pooling, Dense, LayerNorm, Normalize or Dropout of "
+                        "sentence_transformers",
                         m->folder, type);
     if (kind < 2 ? kind != index : !poolings)
         return clv_fail(CLV_E_FORMAT,
@@ -337,6 +363,48 @@ void clv_model_steps_free(clv_model_step *steps, size_t count)
     clv_free(steps);
 }
 
+/* Fails if the settings of sentence-transformers change what the transformer computes. */
+static clv_status check_settings(const char *folder, const char *name, const clv_json *sentence)
+{
+    static const char *const lists[] = { "model_args", "model_kwargs", "config_args",
+                                         "config_kwargs" };
+    static const char *const harmless[] = { "attn_implementation", "dtype",
+                                            "torch_dtype",         "trust_remote_code",
+                                            "add_pooling_layer",   "use_safetensors" };
+    static const char *const words[][2] = { { "transformer_task", "feature-extraction" },
+                                            { "module_output_name", "token_embeddings" } };
+    for (size_t k = 0; k < CLV_LEN(lists); ++k) {
+        const clv_json *list = clv_json_get(sentence, lists[k]);
+        for (const char *key = NULL; (key = clv_json_next_key(list, key));) {
+            bool known = false;
+            for (size_t i = 0; i < CLV_LEN(harmless) && !known; ++i)
+                known = strcmp(key, harmless[i]) == 0;
+            if (!known)
+                return clv_fail(CLV_E_FORMAT,
+                                "%s/%s: %s sets %.60s, which is not supported; set it in "
+                                "config.json instead",
+                                folder, name, lists[k], key);
+        }
+    }
+    for (size_t i = 0; i < CLV_LEN(words); ++i) {
+        const clv_json *value = clv_json_get(sentence, words[i][0]);
+        const char *word = clv_json_string(value, clv_folder_kind(value));
+        if (!clv_folder_absent(value) && strcmp(word, words[i][1]) != 0)
+            return clv_fail(CLV_E_FORMAT, "%s/%s: %s is %.60s, expected %s", folder, name,
+                            words[i][0], word, words[i][1]);
+    }
+    const clv_json *text = clv_json_get(clv_json_get(sentence, "modality_config"), "text");
+    const char *method = clv_json_string(clv_json_get(text, "method"), "forward");
+    const clv_json *output = clv_json_get(text, "method_output_name");
+    if (strcmp(method, "forward") != 0 ||
+        strcmp(clv_json_string(output, "last_hidden_state"), "last_hidden_state") != 0)
+        return clv_fail(CLV_E_FORMAT,
+                        "%s/%s: modality_config does not take last_hidden_state from forward, "
+                        "which is expected",
+                        folder, name);
+    return CLV_OK;
+}
+
 clv_status clv_model_modules(const char *folder, const char *inside, clv_model_config *config,
                              clv_model_step **steps)
 {
@@ -351,6 +419,7 @@ clv_status clv_model_modules(const char *folder, const char *inside, clv_model_c
     }
     const char *name = clv_folder_sentence_config(inside);
     if (!status) status = clv_folder_json(inside, name, false, &sentence);
+    if (!status) status = check_settings(inside, name, sentence);
     if (!status) {
         int64_t length;
         status = clv_folder_int(name, sentence, "max_seq_length", 2, (int64_t)1 << 40,

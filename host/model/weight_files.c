@@ -90,6 +90,11 @@ clv_status clv_weight_files_open(const char *folder, clv_weight_files **out)
                        clv_folder_has(folder, "model.safetensors.index.json");
     const size_t most = parts ? FILES_MAX : 1;
     *out = NULL;
+    if (clv_folder_has(folder, "adapter_config.json"))
+        return clv_fail(CLV_E_FORMAT,
+                        "%s: adapter_config.json describes an adapter, which is not supported; "
+                        "expected a model without it (peft's merge_and_unload makes one)",
+                        folder);
     clv_weight_files *w = clv_zalloc(1, sizeof *w);
     if (!w) return clv_fail(CLV_E_MEMORY, "%s: out of memory", folder);
     w->path = clv_folder_path(folder, parts ? "model.safetensors.index.json" : "model.safetensors");

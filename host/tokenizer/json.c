@@ -298,15 +298,12 @@ static clv_status apply_config(clv_tokenizer *t, const char *what, const char *c
 }
 
 clv_status clv_tokenizer_from_vocabulary(clv_tokenizer *t, const char *what, const char *text,
-                                         size_t length, const char *config_name, const char *config,
-                                         size_t config_length, const clv_json *added)
+                                         size_t length, const char *config_name,
+                                         const clv_json *config, const clv_json *added)
 {
-    clv_json *root = NULL;
-    if (config) CLV_TRY(clv_json_parse_large(config_name, config, config_length, &root));
     t->max_word_chars = BERT_WORD_CHARS;
     clv_status status = take_lines(t, what, text, length);
-    if (!status) status = apply_config(t, what, config_name ? config_name : what, root, added);
+    if (!status) status = apply_config(t, what, config_name ? config_name : what, config, added);
     frame(t);
-    clv_json_free(root);
     return status;
 }

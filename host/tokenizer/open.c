@@ -82,6 +82,38 @@ static clv_status refuse_arguments(const char *folder, const clv_json *sentence)
     return CLV_OK;
 }
 
+/* Reads tokenizer_config.json into *out. If it has no added_tokens_decoder, members of special_tokens_map.json take the
+ * place of its own, as in transformers. *out is NULL if neither file exists. */
+static clv_status read_config(const char *folder, clv_json **out)
+{
+    clv_json *config = NULL, *map = NULL, *both = NULL;
+    *out = NULL;
+    clv_status status = clv_folder_json(folder, "tokenizer_config.json", false, &config);
+    const bool legacy = !clv_json_get(config, "added_tokens_decoder");
+    if (!status && legacy) status = clv_folder_json(folder, "special_tokens_map.json", false, &map);
+    if (!status && map && !clv_json_is_object(map))
+        status = clv_fail(CLV_E_FORMAT, "%s/special_tokens_map.json is not a JSON object", folder);
+    if (!status && map && !(both = clv_json_object()))
+        status = clv_fail(CLV_E_MEMORY, "%s: out of memory", folder);
+    for (const char *key = NULL; both && (key = clv_json_next_key(map, key));)
+        clv_json_add_copy(both, key, clv_json_get(map, key));
+    for (const char *key = NULL; both && (key = clv_json_next_key(config, key));)
+        if (!clv_json_get(map, key)) clv_json_add_copy(both, key, clv_json_get(config, key));
+    if (both) {
+        char *complete = clv_json_text(both, true);
+        if (!complete) status = clv_fail(CLV_E_MEMORY, "%s: out of memory", folder);
+        clv_json_text_free(complete);
+        clv_json_free(config);
+        config = both;
+    }
+    clv_json_free(map);
+    if (status)
+        clv_json_free(config);
+    else
+        *out = config;
+    return status;
+}
+
 /* Determines the rules of a WordPiece tokenizer. The transformers library builds a BERT tokenizer from
  * tokenizer_config.json, with BERT's defaults, and ignores the rules of tokenizer.json. Cleave does the same, so that
  * the ids agree. If there is no tokenizer_class, a model_type in config.json makes the tokenizer a BERT tokenizer.
@@ -91,7 +123,7 @@ static clv_status take_rules(clv_tokenizer *t, const char *folder)
     clv_json *config = NULL, *sentence = NULL, *model = NULL;
     CLV_TRY(clv_folder_json(folder, "config.json", false, &model));
     const bool typed = clv_json_is_string(clv_json_get(model, "model_type"));
-    clv_status status = clv_folder_json(folder, "tokenizer_config.json", false, &config);
+    clv_status status = read_config(folder, &config);
     if (!status) clv_tokenizer_find_class(t, model, config);
     clv_json_free(model);
     if (!status)
@@ -117,24 +149,22 @@ static clv_status take_rules(clv_tokenizer *t, const char *folder)
 
 static clv_status read_rules(clv_tokenizer *t, const char *folder, const char *file)
 {
-    char *path = clv_folder_path(folder, file), *text = NULL, *config = NULL;
+    char *path = clv_folder_path(folder, file), *text = NULL;
     char *config_path = clv_folder_path(folder, "tokenizer_config.json");
-    size_t length = 0, config_length = 0;
-    clv_json *added = NULL;
+    size_t length = 0;
+    clv_json *config = NULL, *added = NULL;
     const bool json = strcmp(file, "tokenizer.json") == 0;
     clv_status status =
         path && config_path ? CLV_OK : clv_fail(CLV_E_MEMORY, "%s: out of memory", folder);
     if (!status) status = clv_file_read_plain(path, CLV_FOLDER_FILE_MAX, &text, &length);
-    if (!status && !json && clv_folder_has(folder, "tokenizer_config.json"))
-        status = clv_file_read_plain(config_path, CLV_FOLDER_FILE_MAX, &config, &config_length);
+    if (!status && !json) status = read_config(folder, &config);
     if (!status) status = take_rules(t, folder);
     if (!status && json) status = clv_tokenizer_from_json(t, path, text, length);
     if (!status && !json) status = clv_folder_json(folder, "added_tokens.json", false, &added);
     if (!status && !json)
-        status = clv_tokenizer_from_vocabulary(t, path, text, length, config_path, config,
-                                               config_length, added);
-    clv_json_free(added);
-    clv_free(text), clv_free(config), clv_free(path), clv_free(config_path);
+        status = clv_tokenizer_from_vocabulary(t, path, text, length, config_path, config, added);
+    clv_json_free(added), clv_json_free(config);
+    clv_free(text), clv_free(path), clv_free(config_path);
     return status;
 }
 
@@ -258,7 +288,7 @@ static clv_status take_limits(clv_tokenizer *t, const char *folder,
     clv_json *sentence = NULL, *tokenizer = NULL, *model = NULL;
     const char *name = clv_folder_sentence_config(folder);
     clv_status status = clv_folder_json(folder, name, false, &sentence);
-    if (!status) status = clv_folder_json(folder, "tokenizer_config.json", false, &tokenizer);
+    if (!status) status = read_config(folder, &tokenizer);
     if (!status) status = clv_folder_json(folder, "config.json", false, &model);
     size_t positions;
     const bool encoder = is_encoder(model, &positions);

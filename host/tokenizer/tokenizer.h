@@ -219,12 +219,12 @@ struct clv_tokenizer {
 /* Makes a tokenizer from `text`, the JSON of tokenizer.json; `what` names the file in messages. */
 clv_status clv_tokenizer_from_json(clv_tokenizer *tokenizer, const char *what, const char *text,
                                    size_t length);
-/* Makes a tokenizer from `text`, the contents of vocab.txt. `config` is the text of tokenizer_config.json; NULL: the
- * defaults of BERT. `added` is the object of added_tokens.json; NULL: there is none. */
+/* Makes a tokenizer from `text`, the contents of vocab.txt. `config` is the object of tokenizer_config.json, which
+ * `config_name` names in messages; NULL: the defaults of BERT. `added` is the object of added_tokens.json; NULL: there
+ * is none. */
 clv_status clv_tokenizer_from_vocabulary(clv_tokenizer *tokenizer, const char *what,
                                          const char *text, size_t length, const char *config_name,
-                                         const char *config, size_t config_length,
-                                         const clv_json *added);
+                                         const clv_json *config, const clv_json *added);
 /* Makes a tokenizer from tokenizer.json, the object `root`, if its model is BPE or Unigram. */
 clv_status clv_tokenizer_from_bpe_json(clv_tokenizer *tokenizer, const char *what,
                                        const clv_json *root);

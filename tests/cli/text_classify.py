@@ -19,7 +19,7 @@ import tempfile
 
 import text_embed
 import text_finetune
-from text_embed import CLEAVE, WIDTH, WRONG, expect, make_model
+from text_embed import CLEAVE, LIBRARY, WIDTH, WRONG, expect, make_model
 from text_finetune import ANIMALS, NUMBERS
 
 TEXTS = "\n".join([*ANIMALS, *NUMBERS, "", "?"]).encode()
@@ -277,8 +277,8 @@ def check_subfolder(folder, model):
     base, out, flat = (os.path.join(folder, name) for name in ("nested", "nested-out", "flat-out"))
     os.makedirs(os.path.join(base, "1_Pooling"))
     shutil.copytree(model, os.path.join(base, "0_Transformer"))
-    for name, content in (("modules.json", [{"type": "x.Transformer", "path": "0_Transformer"},
-                                            {"type": "x.Pooling", "path": "1_Pooling"}]),
+    for name, content in (("modules.json", [{"type": LIBRARY + "Transformer", "path": "0_Transformer"},
+                                            {"type": LIBRARY + "Pooling", "path": "1_Pooling"}]),
                           ("1_Pooling/config.json", {"pooling_mode": "mean"})):
         with open(os.path.join(base, name), "w", encoding="utf-8") as file:
             json.dump(content, file)

@@ -23,6 +23,7 @@ import testdata
 CLEAVE = sys.argv[1]
 WIDTH, FFN, LAYERS, HEADS, POSITIONS, VOCABULARY = 8, 12, 2, 2, 16, 1674
 WRONG = []
+LIBRARY = "sentence_transformers.models."
 TEXTS = [b"the cats", b"", b"unaffable running 12", b"?", b"the cat the cat the cat", b"caf\xc3\xa9"]
 
 
@@ -232,8 +233,8 @@ def check_prompts(folder):
         done = run(model, "-o", "-", text=b"a\n")
         expect("%r" % why, (2, True), (done.returncode, why in done.stderr))
     os.mkdir(os.path.join(model, "1_Pooling"))
-    for name, content in (("modules.json", [{"type": "x.Transformer", "path": ""},
-                                            {"type": "x.Pooling", "path": "1_Pooling"}]),
+    for name, content in (("modules.json", [{"type": LIBRARY + "Transformer", "path": ""},
+                                            {"type": LIBRARY + "Pooling", "path": "1_Pooling"}]),
                           ("1_Pooling/config.json", {"pooling_mode_mean_tokens": True, "include_prompt": False}),
                           ("config_sentence_transformers.json", {"prompts": {"query": "run "}})):
         with open(os.path.join(model, name), "w", encoding="ascii") as file:
@@ -254,8 +255,8 @@ def check_subfolder(folder):
     outer = os.path.join(folder, "outer")
     os.makedirs(os.path.join(outer, "1_Pooling"))
     shutil.copytree(models[1], os.path.join(outer, "0_Transformer"))
-    for name, content in (("modules.json", [{"type": "x.Transformer", "path": "0_Transformer"},
-                                            {"type": "x.Pooling", "path": "1_Pooling"}]),
+    for name, content in (("modules.json", [{"type": LIBRARY + "Transformer", "path": "0_Transformer"},
+                                            {"type": LIBRARY + "Pooling", "path": "1_Pooling"}]),
                           ("1_Pooling/config.json", {"word_embedding_dimension": WIDTH})):
         with open(os.path.join(outer, name), "w", encoding="ascii") as file:
             json.dump(content, file)

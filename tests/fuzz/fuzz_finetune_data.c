@@ -58,7 +58,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (!tokenizer) {
         tokenizer = fuzz_alloc(1, sizeof *tokenizer);
         if (!tokenizer || clv_tokenizer_from_vocabulary(tokenizer, "vocab.txt", vocabulary,
-                                                        sizeof vocabulary - 1, NULL, NULL, 0, NULL))
+                                                        sizeof vocabulary - 1, NULL, NULL, NULL))
             abort();
         tokenizer->max_length = 16;
     }

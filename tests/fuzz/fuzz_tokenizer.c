@@ -19,7 +19,7 @@ static clv_tokenizer *make(bool lenient, size_t limit)
 {
     clv_tokenizer *t = fuzz_alloc(1, sizeof *t);
     if (!t || clv_tokenizer_from_vocabulary(t, "vocab.txt", vocabulary, sizeof vocabulary - 1, NULL,
-                                            NULL, 0, NULL))
+                                            NULL, NULL))
         abort();
     t->max_length = limit;
     t->replace_invalid = lenient;

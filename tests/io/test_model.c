@@ -140,13 +140,23 @@ static void sentence_transformers_files_are_obeyed(void **state)
           "{\"pooling_mode\": [\"mean\", \"max\", \"cls\", \"mean\", \"mean\"]}",
           "more than 4 poolings" },
         { "1_Pooling/config.json", "{\"pooling_mode\": \"median\"}", "pooling_mode is median" },
+        { "1_Pooling/config.json", "{\"pooling_mode_cls_token\": 1}", "expected true or false" },
+        { "1_Pooling/config.json", "{\"pooling_mode_median_tokens\": true}", "no such pooling" },
+        { "1_Pooling/config.json", "{\"include_prompt\": 0}", "include_prompt is a whole number" },
         { "modules.json", "[{\"path\": \"\", \"type\": \"a.Router\"}]", "type \"a.Router\"" },
-        { "modules.json", "[{\"path\": \"\", \"type\": \"a.Dense\"}]", "module 0 is Dense" },
-        { "modules.json", "[{\"path\": \"../x\", \"type\": \"a.Pooling\"}]", "\"../x\"" },
-        { "modules.json", "[{\"path\": \"../0\", \"type\": \"a.Transformer\"}]",
+        { "modules.json", "[{\"path\": \"\", \"type\": \"sentence_transformers.models.Dense\"}]",
+          "module 0 is Dense" },
+        { "modules.json",
+          "[{\"path\": \"../x\", \"type\": \"sentence_transformers.models.Pooling\"}]",
+          "\"../x\"" },
+        { "modules.json",
+          "[{\"path\": \"../0\", \"type\": \"sentence_transformers.models.Transformer\"}]",
           "lies in \"../0\"" },
-        { "modules.json", "[{\"path\": \"\", \"type\": \"a.Transformer\"}]",
+        { "modules.json",
+          "[{\"path\": \"\", \"type\": \"sentence_transformers.models.Transformer\"}]",
           "there is no Pooling module" },
+        { "modules.json", "[{\"path\": \"\", \"type\": \"a.Transformer\"}]",
+          "a module of type \"a.Transformer\"" },
         { "modules.json", "{}", "expected a list of 1 to 32 modules" },
         { "modules.json", "[", "not valid JSON" },
     };
@@ -155,6 +165,43 @@ static void sentence_transformers_files_are_obeyed(void **state)
         EXPECT_FAIL(CLV_E_FORMAT, wrong[i].part, clv_model_open(folder, &m));
         assert_null(m);
     }
+}
+
+/* Settings of sentence-transformers that would change the vectors are refused. */
+static void settings_of_the_transformer_are_refused(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *part; /* part NULL: accepted */
+    } cases[] = {
+        { "{\"model_args\": {\"dtype\": \"float32\"}, \"config_args\": {}}", NULL },
+        { "{\"transformer_task\": \"feature-extraction\", \"module_output_name\": "
+          "\"token_embeddings\", \"modality_config\": {\"text\": {\"method\": \"forward\", "
+          "\"method_output_name\": \"last_hidden_state\"}}}",
+          NULL },
+        { "{\"config_args\": {\"num_hidden_layers\": 1}}", "config_args sets num_hidden_layers" },
+        { "{\"config_kwargs\": {\"hidden_act\": \"relu\"}}", "config_kwargs sets hidden_act" },
+        { "{\"model_args\": {\"layers\": 1}}", "model_args sets layers" },
+        { "{\"transformer_task\": \"fill-mask\"}", "transformer_task is fill-mask" },
+        { "{\"module_output_name\": 3}", "module_output_name is a whole number" },
+        { "{\"modality_config\": {\"text\": {\"method_output_name\": \"pooler_output\"}}}",
+          "modality_config does not take" },
+        { "{\"modality_config\": {\"text\": {\"method\": \"other\"}}}",
+          "modality_config does not take" },
+    };
+    const char *folder = make("settings");
+    clv_model *m;
+    for (size_t i = 0; i < CLV_LEN(cases); ++i) {
+        put(folder, "sentence_bert_config.json", cases[i].text);
+        if (cases[i].part)
+            EXPECT_FAIL(CLV_E_FORMAT, cases[i].part, clv_model_open(folder, &m));
+        else
+            EXPECT_OK(clv_model_open(folder, &m));
+        clv_model_close(m);
+    }
+    put(folder, "sentence_bert_config.json", "{}");
+    put(folder, "adapter_config.json", "{}");
+    EXPECT_FAIL(CLV_E_FORMAT, "describes an adapter", clv_model_open(folder, &m));
 }
 
 /* What sentence-transformers would put before every text. */
@@ -204,7 +251,14 @@ static void wrong_configurations_are_named(void **state)
         { "\"gelu\"", "\"relu6\"", "hidden_act is relu6" },
         { "\"hidden_act\"", "\"position_embedding_type\": \"relative_key\", \"hidden_act\"",
           "position_embedding_type is relative_key" },
-        { "\"hidden_act\"", "\"is_decoder\": true, \"hidden_act\"", "is_decoder" },
+        { "\"hidden_act\"", "\"is_decoder\": true, \"hidden_act\"", "is_decoder is true" },
+        { "\"hidden_act\"", "\"is_decoder\": 1, \"hidden_act\"", "is_decoder is a whole number" },
+        { "\"hidden_act\"", "\"add_cross_attention\": true, \"hidden_act\"",
+          "add_cross_attention is true" },
+        { "\"hidden_act\"", "\"quantization_config\": {}, \"hidden_act\"",
+          "quantised weights are not supported" },
+        { "\"hidden_act\"", "\"pad_token_id\": 20, \"hidden_act\"",
+          "pad_token_id is 20, but the vocabulary has 20 tokens" },
         { "\"hidden_size\": 8", "\"hidden_size\": 9",
           "expected a multiple of num_attention_heads" },
         { "\"hidden_size\": 8", "\"hidden_size\": 0", "hidden_size is 0" },
@@ -311,11 +365,39 @@ static void other_names_and_types_are_taken(void **state)
         s.data[s.count] = malloc(1);
         s.list[s.count++] = (clv_tensor_source){ NULL, CLV_TENSOR_I64, 2, { 1, 2 }, ids };
         save(folder, &s);
+        test_listen();
         EXPECT_OK(clv_model_open(folder, &m));
+        assert_int_equal(strstr(test_heard(), "transformers does not find them") != NULL, p == 1);
         expect_same_weights(m, want);
         clv_model_close(m);
     }
     clv_model_close(want);
+}
+
+/* transformers would take one of the two, but which one depends on their order. */
+static void a_weight_under_two_names_is_refused(void **state)
+{
+    (void)state;
+    static const char *const twins[][2] = {
+        { "embeddings.LayerNorm.weight", "embeddings.LayerNorm.gamma" },
+        { "embeddings.LayerNorm.bias", "bert.embeddings.LayerNorm.bias" },
+        { "pooler.dense.bias", "model.pooler.dense.bias" },
+    };
+    clv_model *m;
+    for (size_t i = 0; i < CLV_LEN(twins); ++i) {
+        char name[16];
+        snprintf(name, sizeof name, "twins-%zu", i);
+        const char *folder = make(name);
+        sources s = load(folder);
+        const size_t at = index_of(&s, twins[i][0]);
+        s.list[s.count] = s.list[at];
+        snprintf(s.names[s.count], 128, "%s", twins[i][1]);
+        s.data[s.count] = malloc(1);
+        ++s.count;
+        save(folder, &s);
+        EXPECT_FAIL(CLV_E_FORMAT, twins[i][1], clv_model_open(folder, &m));
+        assert_null(m);
+    }
 }
 
 static void narrow_weights_are_widened_and_the_pooler_may_be_missing(void **state)
@@ -531,9 +613,11 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_folder_is_read),
         cmocka_unit_test(sentence_transformers_files_are_obeyed),
+        cmocka_unit_test(settings_of_the_transformer_are_refused),
         cmocka_unit_test(prompts_are_known_by_name),
         cmocka_unit_test(wrong_configurations_are_named),
         cmocka_unit_test(other_names_and_types_are_taken),
+        cmocka_unit_test(a_weight_under_two_names_is_refused),
         cmocka_unit_test(narrow_weights_are_widened_and_the_pooler_may_be_missing),
         cmocka_unit_test(wrong_weights_are_named),
         cmocka_unit_test(made_models_check_their_sizes),

@@ -309,6 +309,41 @@ static void listed_tokens_are_found_in_texts(void **state)
     clv_tokenizer_close(t);
 }
 
+/* Without added_tokens_decoder, special_tokens_map.json takes the place of members of tokenizer_config.json. The ids
+ * are those of transformers 5.24. */
+static void the_map_of_special_tokens_counts(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *config, *map;
+        int32_t ids[4]; /* of the text "the The" */
+    } cases[] = {
+        { "{}", "{\"cls_token\": \"the\"}", { 4, 4, 4, 3 } },
+        { "{\"cls_token\": \"[CLS]\"}",
+          "{\"sep_token\": {\"content\": \"[UNK]\"}}",
+          { 2, 4, 4, 1 } },
+        { "{\"do_lower_case\": true}", "{\"do_lower_case\": false}", { 2, 4, 1, 3 } },
+        { "{\"added_tokens_decoder\": {}}", "{\"cls_token\": \"the\"}", { 2, 4, 4, 3 } },
+    };
+    const char *in = folder("map"), *text = "the The";
+    put(in, "vocab.txt", "[PAD]\n[UNK]\n[CLS]\n[SEP]\nthe\n");
+    clv_tokenizer *t;
+    clv_token_rows rows = { 0 };
+    for (size_t i = 0; i < CLV_LEN(cases); ++i) {
+        put(in, "tokenizer_config.json", cases[i].config);
+        put(in, "special_tokens_map.json", cases[i].map);
+        EXPECT_OK(clv_tokenizer_open(in, NULL, &t));
+        EXPECT_OK(clv_tokenize(t, &text, NULL, 1, NULL, &rows));
+        assert_int_equal(rows.tokens, CLV_LEN(cases[i].ids));
+        assert_memory_equal(rows.ids, cases[i].ids, sizeof cases[i].ids);
+        clv_tokenizer_close(t);
+    }
+    clv_token_rows_clear(&rows);
+    put(in, "tokenizer_config.json", "{}");
+    put(in, "special_tokens_map.json", "[]");
+    EXPECT_FAIL(CLV_E_FORMAT, "is not a JSON object", clv_tokenizer_open(in, NULL, &t));
+}
+
 static void padding_on_the_left_is_told(void **state)
 {
     (void)state;
@@ -429,6 +464,7 @@ int main(void)
         cmocka_unit_test(other_rules_beside_are_told),
         cmocka_unit_test(a_tokenizer_alone_follows_its_own_rules),
         cmocka_unit_test(listed_tokens_are_found_in_texts),
+        cmocka_unit_test(the_map_of_special_tokens_counts),
         cmocka_unit_test(padding_on_the_left_is_told),
         cmocka_unit_test(classes_have_rules_of_their_own),
         cmocka_unit_test(files_that_contradict_each_other_are_refused),
