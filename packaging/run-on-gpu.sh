@@ -83,7 +83,7 @@ mkdir -p "$CLEAVE_CACHE_DIR" && chmod 700 "$CLEAVE_CACHE_DIR"
 peers_env=$(absolute : "${CLEAVE_PEERS_ENV:-}") # the steps run in the folder of results
 cd "$out" || exit 1
 
-failed=0 missing=0 running=
+failed=0 missing=0 running="" name="" began=0
 # Ends the running step, which does not count as done: the same command starts it again.
 # shellcheck disable=SC2317 # a trap calls it
 interrupted()
@@ -91,7 +91,7 @@ interrupted()
     [ -z "$running" ] || kill "$running" 2> /dev/null
     wait
     make_public
-    summary
+    if [ -n "$running" ]; then row "$name" "interrupted; what it saved until then is kept" $((SECONDS - began)); fi
     echo "run-on-gpu.sh: interrupted; the same command goes on: ${out}" >&2
     exit 130
 }
@@ -151,7 +151,8 @@ share_of()
 # stands for the options of a benchmark.
 step()
 {
-    local name=$1 share limit began=$SECONDS status=0 words=()
+    local share limit status=0 words=()
+    name=$1 began=$SECONDS # interrupted() uses them, too
     shift
     if [ -e "done/$name" ]; then
         return
@@ -205,9 +206,8 @@ fi
 # bench_step WORKLOAD OPTION...
 bench_step()
 {
-    local name=bench-$1
-    step "$name" bench "$1" BUDGET --patience=15 --no-cold "--json=$name.json" "--markdown=$name.md" \
-        "--html=$name.html" "${@:2}" "${peers[@]}"
+    step "bench-$1" bench "$1" BUDGET --patience=15 --no-cold "--json=bench-$1.json" "--markdown=bench-$1.md" \
+        "--html=bench-$1.html" "${@:2}" "${peers[@]}"
 }
 
 step probe probe --check --save=probe.json

@@ -85,6 +85,7 @@ status=0
 wait "$running" || status=$?
 [ "$status" = 130 ] || fail "interrupted: exit code $status, expected 130"
 grep -q "bench-paco | done" "$results/SUMMARY.md" || fail "the summary was not written before the interruption"
+grep -q "bench-blobs | interrupted" "$results/SUMMARY.md" || fail "the summary does not list the interrupted step"
 rm "$folder/waits"
 go 0 "$results"
 [ "$(calls)" = 1 ] || fail "$(calls) steps were repeated where one had been interrupted"
