@@ -17,7 +17,18 @@ from numpy.typing import NDArray
 
 _MEASURE, _DESTROY_INPUT = 0, 1
 _ALIGNMENT = 64  # of the arrays of a plan, in bytes; FFTW's vector instructions need it
-_lock = threading.Lock()  # FFTW makes one plan at a time
+# FFTW makes one plan at a time. The lock can be taken twice, because the collector of garbage may free a plan while the
+# same thread makes one.
+_lock = threading.RLock()
+
+
+def _forked() -> None:
+    """Gives a child a lock of its own, because the thread that held the parent's is not there."""
+    global _lock
+    _lock = threading.RLock()
+
+
+os.register_at_fork(after_in_child=_forked)
 
 
 class _Axis(ctypes.Structure):

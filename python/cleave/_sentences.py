@@ -20,7 +20,7 @@ from ._quantize import PRECISIONS, quantize_embeddings
 from ._report import Report
 from ._similarity import SIMILARITIES, similarity, similarity_pairwise, tensor_maker
 from ._watch import Progress
-from .errors import ArgumentError, ArgumentTypeError
+from .errors import ArgumentError, ArgumentTypeError, FormatError
 
 
 _SETTINGS = "config_sentence_transformers.json"
@@ -28,12 +28,19 @@ _SETTINGS = "config_sentence_transformers.json"
 
 def _saved(folder: str) -> dict[str, Any]:
     """Returns the settings of sentence-transformers that the folder contains."""
+    path = os.path.join(folder, _SETTINGS)
     try:
-        with open(os.path.join(folder, _SETTINGS), encoding="utf-8-sig") as file:
+        with open(path, encoding="utf-8-sig") as file:
             found = json.load(file)
     except FileNotFoundError:
         return {}
-    return found if isinstance(found, dict) else {}
+    if not isinstance(found, dict):
+        return {}
+    for name, kind, what in (("prompts", dict, "an object of names and texts"), ("default_prompt_name", str, "a text"),
+                             ("similarity_fn_name", str, "a text")):
+        if not isinstance(found.get(name), (kind, type(None))):
+            raise FormatError(f"{path}: \"{name}\" is {found[name]!r}, expected {what}")
+    return found
 
 
 class Encoder(Encoding):

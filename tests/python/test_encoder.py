@@ -118,6 +118,16 @@ def test_folders_may_ask_for_shorter_vectors(folder, reference, context, tmp_pat
             cleave.Encoder(mine, context=reference)
 
 
+@pytest.mark.parametrize("name, wrong", [("prompts", ["query"]), ("prompts", "query"), ("default_prompt_name", 5),
+                                         ("similarity_fn_name", ["dot"])])
+def test_settings_of_another_kind_are_refused(folder, reference, tmp_path, name, wrong):
+    mine = tmp_path / "wrong"
+    shutil.copytree(folder, mine)
+    (mine / "config_sentence_transformers.json").write_text(json.dumps({name: wrong}))
+    with pytest.raises(cleave.FormatError, match=f'config_sentence_transformers.json: "{name}" is '):
+        cleave.Encoder(mine, context=reference)
+
+
 def test_arguments_of_sentence_transformers(folder, reference, tmp_path):
     mine = tmp_path / "prompts"
     shutil.copytree(folder, mine)

@@ -2,6 +2,10 @@
 """Compares transforms by NumPy, SciPy and FFTW, through cleave.fft, with NumPy's in float64: lengths that are powers of
 2, 3, 5 and 7, primes, and one to three axes."""
 import itertools
+import os
+import signal
+import threading
+import time
 
 import numpy as np
 import pytest
@@ -104,3 +108,38 @@ def test_threads_that_are_late_are_given_up():
             of.run(of.plan, x.ctypes.data, out.ctypes.data)
             assert np.abs(out - np.fft.fft(x)).max() < 1e-4
         assert (of.plan is not of.alone) == kept
+
+
+@pytest.mark.skipif(not _fftw.there(), reason="no FFTW (libfftw3f.so.3, libfftw3.so.3 and their threads)")
+def test_a_plan_is_freed_while_another_is_made():
+    """The collector of garbage runs in the middle of a call, and in the child of a fork without the parent's threads."""
+    def plan():
+        x, out = _fftw.aligned((64,), np.dtype("F")), _fftw.aligned((64,), np.dtype("F"))
+        return _fftw.Plan(x, out, (0,), True, 0.1, 1)
+
+    def free_in_turn():
+        with _fftw._lock:
+            plan()  # is freed at once
+
+    thread = threading.Thread(target=free_in_turn, daemon=True)
+    thread.start()
+    thread.join(30)
+    assert not thread.is_alive(), "a plan waits for itself"
+    held, kept = threading.Event(), plan()
+
+    def hold():
+        with _fftw._lock:
+            held.set()
+            time.sleep(0.3)
+
+    holder = threading.Thread(target=hold)
+    holder.start()
+    held.wait()
+    child = os.fork()
+    if child == 0:
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)
+        signal.alarm(20)  # ends a child that hangs
+        del kept
+        os._exit(0)
+    holder.join()
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
