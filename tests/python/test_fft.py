@@ -112,7 +112,7 @@ def test_threads_that_are_late_are_given_up():
 
 @pytest.mark.skipif(not _fftw.there(), reason="no FFTW (libfftw3f.so.3, libfftw3.so.3 and their threads)")
 def test_a_plan_is_freed_while_another_is_made():
-    """The collector of garbage runs in the middle of a call, and in the child of a fork without the parent's threads."""
+    """The collector of garbage runs in the middle of a call, or in the child of a fork without the parent's threads."""
     def plan():
         x, out = _fftw.aligned((64,), np.dtype("F")), _fftw.aligned((64,), np.dtype("F"))
         return _fftw.Plan(x, out, (0,), True, 0.1, 1)
