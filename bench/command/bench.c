@@ -215,6 +215,11 @@ static clv_status write_files(const bench *b, const bench_args *a)
 }
 
 /* Writes the files anew, at most once per second: a later run can start from them if this one is killed. */
+static void warn(const char *who)
+{
+    cli_warn(&cli_bench, "%s: %s", who, clv_error_message());
+}
+
 static void keep(void *user)
 {
     static const double pause_s = 1;
@@ -328,10 +333,13 @@ static int run_bench(bench *b, const bench_args *a, const char *scripts, const c
     code = bench_choose_parties(b, a->modes, a->device, !a->quiet);
     if (code) return code;
     code = cli_status(&cli_bench, make_folder(b));
-    if (!code && a->partial) bench_resume(b, a->partial);
+    if (!code && a->partial && !bench_resume(b, a->partial))
+        cli_warn(&cli_bench,
+                 "--resume: the earlier result is of version %s; everything is measured",
+                 clv_json_string(clv_json_get(a->partial, "version"), "?"));
     if (!code) {
         const bench_orders orders = { scripts, environments, !a->quiet && cli_has_status_line(),
-                                      keep, &k };
+                                      keep,    warn,         &k };
         const clv_status status = bench_measure(b, &orders, &failed);
         if (!status) bench_print(b, stdout);
         code = cli_status(&cli_bench, status);

@@ -236,6 +236,7 @@ typedef struct bench_orders {
     const char *scripts, *environments; /* of outside programs; NULL: none */
     bool show;                          /* progress on the terminal */
     void (*keep)(void *user);           /* called after each figure, to save what is known */
+    void (*warn)(const char *who);      /* tells the error message of a party that failed */
     void *user;
 } bench_orders;
 
@@ -247,9 +248,8 @@ double bench_share_until(const bench *b, size_t count);
 /* Limits the time of a figure so that `cases` cases, smaller ones first, end by `until`. Returns false if no time is
  * left. */
 bool bench_hurry(bench *b, double until, size_t cases);
-size_t bench_late(const bench *b); /* number of cells that were left out for lack of time */
-/* Takes the figures of an earlier, incomplete result of the same version. */
-void bench_resume(bench *b, const clv_json *earlier);
+/* Takes the figures of an earlier, incomplete result. Returns false, and takes none, if it is of another version. */
+bool bench_resume(bench *b, const clv_json *earlier);
 
 /* ---- bench/runtime.c, bench/peers.c --------------------------------------------------------------------- */
 
@@ -278,6 +278,7 @@ bool bench_rates(const bench *b, size_t case_index, size_t party, bench_rate *ra
 bool bench_has(const bench *b, size_t case_index,
                size_t party); /* a figure, or a note why there is none */
 bool bench_has_facts(const bench *b, size_t party);
+size_t bench_late(const bench *b);      /* number of cells that were left out for lack of time */
 bool bench_few_repeats(const bench *b); /* some figure has fewer than plan.repeats: marked by '*' */
 bool bench_was_busy(const bench *b);    /* other programs were running: do not trust the times */
 

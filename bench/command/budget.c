@@ -3,7 +3,6 @@
 #include "bench/command/bench.h"
 
 #include "base/clock.h"
-#include "host/cli/cli.h"
 
 #include <cleave/version.h>
 
@@ -24,15 +23,6 @@ bool bench_hurry(bench *b, double until, size_t cases)
     b->plan.figure_s = fmin(b->plan.patience_s, part);
     b->plan.single_s = fmin(b->plan.patience_s, left / 4);
     return left > 0;
-}
-
-size_t bench_late(const bench *b)
-{
-    size_t late = 0;
-    for (size_t c = 0; c < b->case_count; ++c)
-        for (size_t p = 0; p < b->party_count; ++p)
-            late += b->cells[c][p].late;
-    return late;
 }
 
 static void take_result(bench *b, size_t c, size_t p, const clv_json *result)
@@ -87,14 +77,10 @@ static void take_facts(bench *b, const clv_json *earlier)
     }
 }
 
-void bench_resume(bench *b, const clv_json *earlier)
+bool bench_resume(bench *b, const clv_json *earlier)
 {
-    const char *version = clv_json_string(clv_json_get(earlier, "version"), "?");
-    if (strcmp(version, clv_version()) != 0) {
-        cli_warn(&cli_bench,
-                 "--resume: the earlier result is of version %s; everything is measured", version);
-        return;
-    }
+    if (strcmp(clv_json_string(clv_json_get(earlier, "version"), "?"), clv_version()) != 0)
+        return false;
     for (size_t c = 0; c < b->case_count; ++c) {
         const clv_json *was = bench_compare_case(earlier, &b->cases[c]),
                        *results = clv_json_get(was, "results");
@@ -109,4 +95,5 @@ void bench_resume(bench *b, const clv_json *earlier)
         }
     }
     take_facts(b, earlier);
+    return true;
 }

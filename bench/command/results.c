@@ -113,6 +113,15 @@ bool bench_has_facts(const bench *b, size_t party)
     return false;
 }
 
+size_t bench_late(const bench *b)
+{
+    size_t late = 0;
+    for (size_t c = 0; c < b->case_count; ++c)
+        for (size_t p = 0; p < b->party_count; ++p)
+            late += b->cells[c][p].late;
+    return late;
+}
+
 bool bench_few_repeats(const bench *b)
 {
     for (size_t i = 0; i < b->case_count; ++i)

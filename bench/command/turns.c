@@ -203,7 +203,7 @@ static clv_status take_turn(teller *t, size_t ours, bool *failed)
         status = measure_party(t);
         if (status && status != CLV_E_CANCELLED) {
             end_telling(t);
-            cli_warn(&cli_bench, "%s: %s", b->parties[t->party].name, clv_error_message());
+            t->orders->warn(b->parties[t->party].name);
             *failed = true;
             status = CLV_OK;
         }
@@ -213,7 +213,7 @@ static clv_status take_turn(teller *t, size_t ours, bool *failed)
     begin_part(t);
     if (bench_peers(b, t->orders->scripts, t->orders->environments, t->until, tell, t)) {
         end_telling(t);
-        cli_warn(&cli_bench, "outside programs: %s", clv_error_message());
+        t->orders->warn("outside programs");
         *failed = true;
         if (cli_interrupted()) status = clv_fail(CLV_E_CANCELLED, "interrupted");
     }
