@@ -12,9 +12,19 @@
 
 #include "patch/paco.clh"
 
+#if LANES == 8 && defined(cl_khr_fp64)
+/* AVX2 converts no vectors to 64-bit integers. A float64 of at most 2^51, added to BIAS, is rounded to an integer, ties
+ * to even. The bits of this sum are that integer plus the bits of BIAS, which are subtracted at the end. */
+#define BY_DOUBLES 1
+#define BIAS 0x1.8p52
+#else
+#define BY_DOUBLES 0
+#endif
+
 typedef struct sum {
     lvec a_high, a_low, b_high, b_low;
     ivec found;
+    long terms; /* how often the bits of BIAS were added */
 } sum;
 
 /* Rounds to an integer, ties to even. With vectors, PoCL's rint takes a third of this kernel's time. */
@@ -31,6 +41,17 @@ static fvec nearest(fvec value)
 
 static void add_exactly(fvec value, lvec *high, lvec *low)
 {
+#if BY_DOUBLES
+    if (all(fabs(value) < 0x1p41f)) {
+        const double8 wide = convert_double8(value);
+        const double8 coarse_sum = fma(wide, (double8)0x1p10, (double8)BIAS);
+        const double8 fine = fma(coarse_sum - BIAS, (double8)-0x1p-10, wide);
+        *high += as_long8(coarse_sum);
+        *low += as_long8(fma(fine, (double8)0x1p62, (double8)BIAS));
+        return;
+    }
+    *high += as_long(BIAS), *low += as_long(BIAS);
+#endif
     const fvec coarse = nearest(value * 0x1p10f);
     const fvec rest = nearest(fma(coarse, (fvec)-0x1p-10f, value) * 0x1p62f);
     *high += to_lvec(coarse);
@@ -71,7 +92,8 @@ __kernel void clv_paco_accumulate(__global const float *restrict hits, __global 
     sum total[MAP_ROWS];
 #pragma unroll
     for (int i = 0; i < MAP_ROWS; ++i)
-        total[i].a_high = total[i].a_low = total[i].b_high = total[i].b_low = 0, total[i].found = 0;
+        total[i].a_high = total[i].a_low = total[i].b_high = total[i].b_low = 0, total[i].found = 0,
+        total[i].terms = 0;
 
     bool touched = !add;
     for (uint l = first_frame; l < last_frame; ++l) {
@@ -87,24 +109,28 @@ __kernel void clv_paco_accumulate(__global const float *restrict hits, __global 
         const lvec px = (long)x + to_lvec(lane);
         const lvec row_part = r.row0 - px * r.s - ((long)row0 << 32), col_part = px * r.c + r.col0;
         __global const float *frame_hits = hits + (size_t)l * slots * hit_width * 2;
+        ivec here[MAP_ROWS];
+        fvec a[MAP_ROWS], b[MAP_ROWS];
         for (int i = 0; i < MAP_ROWS; ++i) {
             const long y = map_row0 + block + i;
             const ivec k_row = to_ivec((row_part + y * r.c) >> 32);
             const ivec k_col = to_ivec((col_part + y * r.s) >> 32);
-            const ivec here = k_row >= 0 && k_row < (int)rows && k_col >= (int)margin &&
-                              k_col < (int)(width - margin);
-            if (!lanes_any(here)) continue;
+            here[i] = k_row >= 0 && k_row < (int)rows && k_col >= (int)margin && k_col < (int)(width - margin);
+            if (!lanes_any(here[i])) continue;
             ivec at = k_row * (int)(frames * slots * hit_width) + k_col;
 #if SHIFTED
             at += (((int)y + (int)x + lane) & 1) * (int)hit_width;
 #endif
-            fvec a, b;
-            gather(frame_hits, at, here, &a, &b);
-            const ivec good = here && isfinite(a);
-            a *= r.weight, b *= r.gain; /* D has the gain already */
-            add_exactly(pick(good, a, (fvec)0.0f), &total[i].a_high, &total[i].a_low);
-            add_exactly(pick(good, b, (fvec)0.0f), &total[i].b_high, &total[i].b_low);
+            gather(frame_hits, at, here[i], &a[i], &b[i]);
+        }
+        for (int i = 0; i < MAP_ROWS; ++i) {
+            if (!lanes_any(here[i])) continue;
+            const ivec good = here[i] && isfinite(a[i]);
+            const fvec weighted_a = a[i] * r.weight, weighted_b = b[i] * r.gain; /* D has the gain already */
+            add_exactly(pick(good, weighted_a, (fvec)0.0f), &total[i].a_high, &total[i].a_low);
+            add_exactly(pick(good, weighted_b, (fvec)0.0f), &total[i].b_high, &total[i].b_low);
             total[i].found += pick(good, (ivec)1, (ivec)0);
+            ++total[i].terms;
         }
     }
     if (!touched) return;
@@ -112,6 +138,10 @@ __kernel void clv_paco_accumulate(__global const float *restrict hits, __global 
     for (int i = 0; i < MAP_ROWS && block + i < map_rows; ++i) {
         const size_t out = (size_t)(block + i) * map_pitch + x;
         __global int *counter = (__global int *)count + out;
+#if BY_DOUBLES
+        const long bias = total[i].terms * as_long(BIAS);
+        total[i].a_high -= bias, total[i].a_low -= bias, total[i].b_high -= bias, total[i].b_low -= bias;
+#endif
         if (add) {
             total[i].a_high += lanes_load(sums + out), total[i].a_low += lanes_load(sums + plane + out);
             total[i].b_high += lanes_load(sums + 2 * plane + out), total[i].b_low += lanes_load(sums + 3 * plane + out);
