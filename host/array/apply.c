@@ -5,6 +5,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "host/array/call.h"
+#include "host/array/later.h"
 #include "runtime/device/device.h"
 #include "runtime/record/context.h"
 
@@ -170,6 +171,49 @@ static clv_status read_operands(clv_context *context, clv_apply *a)
     return CLV_OK;
 }
 
+/* ---- asynchronous calls ------------------------------------------------------------------------- */
+
+typedef struct arguments {
+    clv_context *context;
+    clv_op op;
+    size_t count;
+    clv_operand operand[CLV_OP_INPUTS];
+} arguments;
+
+static clv_status run_later(const clv_later *call)
+{
+    arguments a = *(const arguments *)call->arguments;
+    for (size_t i = 0; i < a.count; ++i)
+        a.operand[i].array = call->array[i];
+    return clv_array_apply(a.context, a.op, a.operand, a.count, call->array[CLV_OP_INPUTS]);
+}
+
+/* Returns whether the host can compute the call in less time than it takes to enqueue it. */
+static bool is_at_hand(const clv_apply *a)
+{
+    if (a->out->elements > MOST_AT_ONCE) return false;
+    for (size_t i = 0; i < APPLY_ARRAYS; ++i)
+        if (a->array[i] &&
+            (a->array[i]->storage->pending || !clv_storage_is_here(a->array[i]->storage)))
+            return false;
+    return true;
+}
+
+static clv_status enqueue(clv_context *context, const clv_apply *a, clv_op op, bool *added)
+{
+    *added = false;
+    if (!clv_later_is_on(context) || is_at_hand(a)) return CLV_OK;
+    arguments copy = { .context = context, .op = op, .count = a->inputs };
+    memcpy(copy.operand, a->operand, sizeof copy.operand);
+    const clv_later_call call = { .operation = clv_op_name(op),
+                                  .run = run_later,
+                                  .array = a->array,
+                                  .count = APPLY_ARRAYS,
+                                  .arguments = &copy,
+                                  .bytes = sizeof copy };
+    return clv_later_add(context, &call, added);
+}
+
 clv_status clv_array_apply(clv_context *context, clv_op op, const clv_operand *operands,
                            size_t count, clv_array *out)
 {
@@ -183,8 +227,11 @@ clv_status clv_array_apply(clv_context *context, clv_op op, const clv_operand *o
     a.array[CLV_OP_INPUTS] = out;
     CLV_TRY(read_operands(context, &a));
     if (!out->elements) return CLV_OK;
-    clv_status status = CLV_OK;
-    bool moved = false;
+    bool moved = false, added;
+    clv_status status = enqueue(context, &a, op, &added);
+    if (status || added) return status;
+    clv_pending_settle_array(
+        out); /* how the call is described depends on whether it has contents */
     for (size_t i = 0; i < count && !status; ++i) {
         const bool apart = a.array[i] && clv_array_interferes(out, a.array[i]);
         if (apart) status = set_apart(context, &a, i);

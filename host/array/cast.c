@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copies arrays, and converts their elements to and from the caller's memory. */
-#include "host/array/data.h"
+#include "host/array/later.h"
 
 #include "base/alloc.h"
 #include "base/error.h"
@@ -16,11 +16,19 @@ static clv_status give(clv_status status, clv_array *made, clv_array **out)
     return status;
 }
 
+/* Returns whether the array has no values, and no call will give it any. */
+static bool is_blank(const clv_array *array)
+{
+    const clv_storage *storage = array->storage;
+    return !storage->pending && !storage->failure && clv_storage_is_empty(storage) &&
+           !storage->planned;
+}
+
 /* Copies the elements of `from` into the dense array `made`, converted to its type. */
 static clv_status copy_into(clv_array *from, clv_array *made)
 {
     const clv_operand operand = { .array = from };
-    if (clv_storage_is_empty(from->storage) && !from->storage->planned) return CLV_OK;
+    if (is_blank(from)) return CLV_OK;
     return clv_array_apply(from->context, CLV_OP_COPY, &operand, 1, made);
 }
 
@@ -40,7 +48,13 @@ clv_status clv_array_copy(clv_array *array, size_t rank, const size_t *shape, cl
     if (!array || !out) return clv_fail(CLV_E_ARGUMENT, "array copy: array or result is NULL");
     CLV_TRY(clv_array_begin("array copy", array->context, array->type, array->rank, array->shape,
                             &made));
-    clv_status status = shape ? clv_array_reshape(made, rank, shape) : CLV_OK;
+    clv_status status = CLV_OK;
+    if (clv_later_is_on(array->context) && !array->storage->wraps) {
+        status = copy_into(array, made);
+        if (!status && shape) status = clv_array_reshape(made, rank, shape);
+        return give(status, made, out);
+    }
+    if (shape) status = clv_array_reshape(made, rank, shape);
     if (!status && clv_array_is_dense(array)) {
         const size_t offset = array->offset * clv_dtype_bytes(array->type);
         status = clv_storage_copy(array->storage, offset, made->storage);
@@ -62,7 +76,7 @@ clv_status clv_array_copy_to(clv_array *array, void *host)
     if (clv_array_is_dense(array))
         return clv_storage_read(array->storage, array->offset * clv_dtype_bytes(array->type), host,
                                 clv_array_bytes(array));
-    if (clv_storage_is_empty(array->storage))
+    if (is_blank(array))
         return clv_fail(CLV_E_ARGUMENT, "array get: the array has no values yet; fill it first");
     clv_array *dense;
     CLV_TRY(clv_array_cast(array, array->type, &dense));

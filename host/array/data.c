@@ -4,6 +4,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "host/array/pending.h"
 
 #include <string.h>
 
@@ -180,6 +181,7 @@ size_t clv_array_bytes(const clv_array *array)
 
 bool clv_array_is_on_device(const clv_array *array)
 {
+    clv_pending_settle_array(array);
     return array->storage->on_device;
 }
 

@@ -9,6 +9,7 @@
 #include "cl_embedded.h"
 #include "host/array/apply.h"
 #include "host/array/call.h"
+#include "host/array/later.h"
 
 #include <stdio.h>
 
@@ -194,6 +195,18 @@ static clv_status arrange(fold *f, uint32_t axes, clv_array **dense)
     return clv_array_arrange(f->in, f->type, order, dense);
 }
 
+typedef struct arguments {
+    clv_context *context;
+    clv_fold what;
+    uint32_t axes;
+} arguments;
+
+static clv_status run_later(const clv_later *call)
+{
+    const arguments *a = call->arguments;
+    return clv_array_fold(a->context, a->what, call->array[0], a->axes, call->array[1]);
+}
+
 clv_status clv_array_fold(clv_context *context, clv_fold what, clv_array *in, uint32_t axes,
                           clv_array *out)
 {
@@ -213,6 +226,10 @@ clv_status clv_array_fold(clv_context *context, clv_fold what, clv_array *in, ui
                         clv_dtype_name(f.type));
     if (!out->elements) return CLV_OK;
     if (!in->elements) return fill(what, out);
+    bool added;
+    const arguments copy = { context, what, axes };
+    CLV_TRY(clv_later_add_one(in, out, name, run_later, &copy, sizeof copy, &added));
+    if (added) return CLV_OK;
     clv_array *dense, *made = NULL;
     CLV_TRY(arrange(&f, axes, &dense));
     f.in = dense;

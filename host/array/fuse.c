@@ -5,6 +5,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "host/array/call.h"
+#include "host/array/pending.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -55,6 +56,7 @@ static clv_status run(clv_context *context, clv_fusion *f)
     /* the call overwrites only the view's elements, so the rest of the storage must be brought in as well */
     for (size_t i = 0; i < p->outputs; ++i) {
         clv_array *out = f->array[p->inputs + i];
+        clv_pending_settle_array(out);
         const bool keeps = !clv_array_is_whole(out) &&
                            (!clv_storage_is_empty(out->storage) || out->storage->planned);
         clv_array_call_add(&c, out, keeps, true);

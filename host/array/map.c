@@ -2,6 +2,7 @@
 /* clv_map: compiles an expression to one kernel over broadcast arrays. */
 #include "host/array/call.h"
 #include "host/array/expression.h"
+#include "host/array/later.h"
 #include "host/array/map.h"
 
 #include "base/alloc.h"
@@ -280,6 +281,53 @@ static clv_status sample(clv_context *context, const clv_call *like, double amou
     return clv_array_sample_end(s, status, out);
 }
 
+/* ---- asynchronous calls ------------------------------------------------------------------------ */
+
+/* The call's numbers; its expression and the names of its inputs follow in `texts`, each with its NUL. */
+typedef struct arguments {
+    clv_context *context;
+    size_t count;
+    float value[CLV_MAP_INPUTS];
+    char texts[];
+} arguments;
+
+static clv_status run_later(const clv_later *call)
+{
+    const arguments *a = call->arguments;
+    clv_map_input inputs[CLV_MAP_INPUTS];
+    const char *name = a->texts;
+    for (size_t i = 0; i < a->count; ++i) {
+        name += strlen(name) + 1;
+        inputs[i] = (clv_map_input){ name, call->array[i], a->value[i] };
+    }
+    return clv_map(a->context, a->texts, inputs, a->count, call->array[a->count]);
+}
+
+static clv_status enqueue(clv_context *context, const map *m, bool *added)
+{
+    clv_array *arrays[CLV_MAP_INPUTS + 1];
+    *added = false;
+    if (!clv_later_is_on(context)) return CLV_OK;
+    size_t bytes = sizeof(arguments) + strlen(m->text) + 1;
+    for (size_t i = 0; i < m->count; ++i)
+        bytes += strlen(m->inputs[i].name) + 1;
+    arguments *a = clv_zalloc(1, bytes);
+    if (!a) return clv_fail(CLV_E_MEMORY, "map: out of memory");
+    a->context = context;
+    a->count = m->count;
+    char *to = stpcpy(a->texts, m->text) + 1;
+    for (size_t i = 0; i < m->count; ++i) {
+        to = stpcpy(to, m->inputs[i].name) + 1;
+        a->value[i] = m->inputs[i].value;
+        arrays[i] = m->inputs[i].array;
+    }
+    arrays[m->count] = m->out;
+    const clv_later_call call = { "map", run_later, arrays, m->count + 1, a, bytes };
+    const clv_status status = clv_later_add(context, &call, added);
+    clv_free(a);
+    return status;
+}
+
 clv_status clv_map(clv_context *context, const char *expression, const clv_map_input *inputs,
                    size_t count, clv_array *out)
 {
@@ -291,8 +339,10 @@ clv_status clv_map(clv_context *context, const char *expression, const clv_map_i
     map *m = clv_alloc(1, sizeof *m);
     if (!m) return clv_fail(CLV_E_MEMORY, "map: out of memory");
     m->text = expression, m->inputs = inputs, m->count = count, m->out = out;
+    bool added = false;
     clv_status status = prepare(context, m);
-    if (!status) {
+    if (!status) status = enqueue(context, m, &added);
+    if (!status && !added) {
         clv_array_call call = { .count = 0 };
         describe(m, &call);
         status = clv_array_call_run(context, &call);

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/options.h"
 #include "host/array/call.h"
+#include "host/array/later.h"
 #include "runtime/blas/provider.h"
 #include "runtime/record/context.h"
 
@@ -176,6 +177,17 @@ static clv_status try_at_once(clv_context *context, product *p, bool *done)
     return clv_array_call_at_once(context, &small, done);
 }
 
+typedef struct arguments {
+    clv_context *context;
+    clv_product_options options;
+} arguments;
+
+static clv_status run_later(const clv_later *call)
+{
+    const arguments *a = call->arguments;
+    return clv_product(a->context, call->array[0], call->array[1], &a->options, call->array[2]);
+}
+
 clv_status clv_product(clv_context *context, clv_array *a, clv_array *b,
                        const clv_product_options *options, clv_array *c)
 {
@@ -189,7 +201,11 @@ clv_status clv_product(clv_context *context, clv_array *a, clv_array *b,
     product p = { .a = a, .b = b, .c = c };
     CLV_TRY(read_shapes(&p, &o));
     bool done;
-    const clv_status status = try_at_once(context, &p, &done);
+    const arguments copy = { context, o };
+    clv_array *const arrays[] = { a, b, c };
+    const clv_later_call later = { "product", run_later, arrays, 3, &copy, sizeof copy };
+    clv_status status = clv_later_add(context, &later, &done);
+    if (!status && !done) status = try_at_once(context, &p, &done);
     if (status || done) return status;
     clv_array_call call = { .count = 0 };
     describe(&p, &call);

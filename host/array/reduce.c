@@ -7,6 +7,7 @@
 #include "cl/array/shared.clh"
 #include "cl_embedded.h"
 #include "host/array/call.h"
+#include "host/array/later.h"
 #include "host/array/map.h"
 
 #include <stdio.h>
@@ -221,6 +222,18 @@ static clv_status sample(clv_context *context, const clv_call *like, double amou
     return clv_array_sample_end(s, status, out);
 }
 
+typedef struct arguments {
+    clv_context *context;
+    clv_reduction what;
+    int axis;
+} arguments;
+
+static clv_status run_later(const clv_later *call)
+{
+    const arguments *a = call->arguments;
+    return clv_reduce(a->context, a->what, call->array[0], a->axis, call->array[1]);
+}
+
 clv_status clv_reduce(clv_context *context, clv_reduction what, clv_array *in, int axis,
                       clv_array *out)
 {
@@ -232,6 +245,11 @@ clv_status clv_reduce(clv_context *context, clv_reduction what, clv_array *in, i
         return clv_fail(CLV_E_ARGUMENT, "reduce: the result and the operand are the same array");
     reduction r = { .what = what, .in = in, .out = out };
     CLV_TRY(read_shapes(&r, axis));
+    bool added;
+    const arguments copy = { context, what, axis };
+    const clv_status status =
+        clv_later_add_one(in, out, clv_reduction_name(what), run_later, &copy, sizeof copy, &added);
+    if (status || added) return status;
     clv_array_call call = { .count = 0 };
     describe(&r, &call);
     return clv_array_call_run(context, &call);

@@ -6,6 +6,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "host/array/pending.h"
 #include "runtime/context/free.h"
 #include "runtime/device/pool.h"
 #include "runtime/device/queue.h"
@@ -68,15 +69,17 @@ void clv_storage_release(clv_storage *storage)
 {
     if (!storage || atomic_fetch_sub(&storage->users, 1) > 1) return;
     const bool shared = is_shared(storage);
+    clv_pending_forgive(storage);
     clv_buffer_free(storage->buffer);
     if ((!storage->wraps || storage->exposed) && !shared) clv_free(storage->host);
-    clv_context_free(storage->context);
+    clv_context_release(storage->context);
     pthread_mutex_destroy(&storage->lock);
     clv_free(storage);
 }
 
 clv_status clv_storages_lock(clv_storage **storages, size_t count)
 {
+    CLV_TRY(clv_pending_settle(storages, count));
     for (size_t i = 1; i < count; ++i) /* every thread locks them in the same order */
         for (size_t k = i; k && storages[k - 1] > storages[k]; --k) {
             clv_storage *later = storages[k - 1];
@@ -91,7 +94,9 @@ clv_status clv_storages_lock(clv_storage **storages, size_t count)
         }
         pthread_mutex_lock(&storages[i]->lock);
     }
-    return CLV_OK;
+    const clv_status status = clv_pending_check(storages, count);
+    if (status) clv_storages_unlock(storages, count);
+    return status;
 }
 
 void clv_storages_unlock(clv_storage *const *storages, size_t count)
@@ -126,6 +131,7 @@ static void count(clv_context *context, bool up, size_t bytes)
 
 clv_array_stats clv_array_statistics(clv_context *context)
 {
+    clv_pending_settle_all(context);
     pthread_mutex_lock(&context->array_lock);
     const clv_array_stats stats = context->array_stats;
     pthread_mutex_unlock(&context->array_lock);

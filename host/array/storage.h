@@ -20,12 +20,16 @@ typedef struct clv_storage {
     size_t bytes;
     /* `host` always has the latest bytes; it is the caller's memory, or `exposed` */
     atomic_bool wraps;
-    bool exposed; /* the caller uses `host`, which must stay where it is; the storage owns it */
-    void *host;   /* owned storage: allocated on first use; a SHARED buffer's memory */
+    atomic_bool
+        exposed; /* the caller uses `host`, which must stay where it is; the storage owns it */
+    void *host;  /* owned storage: allocated on first use; a SHARED buffer's memory */
     clv_buffer *buffer; /* owned storage only; allocated on first use */
     /* where the latest bytes are; both false: the contents are undefined */
     atomic_bool on_host, on_device;
-    clv_buffer *at;   /* during a call on a device: the buffer that kernels use */
+    clv_buffer *at; /* during a call on a device: the buffer that kernels use */
+    /* how many asynchronous calls use the storage, and why the call that should have written it failed: pending.h */
+    atomic_size_t pending;
+    _Atomic(struct clv_pending_failure *) failure;
     clv_side planned; /* the side on which the latest plan writes the storage; AUTO: no plan */
 } clv_storage;
 
@@ -43,7 +47,8 @@ bool clv_storage_is_here(const clv_storage *storage);
 bool clv_storage_overlap(const clv_storage *a, const clv_storage *b);
 
 /* Waits until no other thread uses the storages, and keeps other threads from using them until clv_storages_unlock. A
- * storage may be named twice, and a thread may lock it again. Sorts `storages`. Returns CLV_E_BUSY if this thread is
+ * storage may be named twice, and a thread may lock it again. Sorts `storages`. Waits first for the asynchronous calls
+ * that use them, and returns the failure of such a call. Returns CLV_E_BUSY if this thread is
  * inside another call on the context and another thread uses a storage: that thread may be waiting for this call. */
 clv_status clv_storages_lock(clv_storage **storages, size_t count);
 void clv_storages_unlock(clv_storage *const *storages, size_t count);

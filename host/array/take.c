@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "cl_embedded.h"
 #include "host/array/call.h"
+#include "host/array/pending.h"
 #include "host/array/fold.h"
 
 #include <stdio.h>
@@ -82,6 +83,7 @@ static clv_status run(clv_context *context, take *t)
     clv_array_call_add(&c, t->places, true, false);
     /* slices that no index names keep their contents, which must be brought in */
     const clv_storage *storage = t->to->storage;
+    clv_pending_settle_array(t->to);
     const bool keeps = !t->takes && (!clv_storage_is_empty(storage) || storage->planned);
     clv_array_call_add(&c, t->to, keeps, true);
     return clv_array_call_run(context, &c);

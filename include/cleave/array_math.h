@@ -3,7 +3,8 @@
  *
  * The side that is predicted to finish first, host or device, computes each call (cleave/offload.h). If an operand is
  * only on the device, the device computes and the results stay there. A result must not share memory with an operand or
- * another result, unless the function's comment allows it; operands may share memory with each other. All calls block.
+ * another result, unless the function's comment allows it; operands may share memory with each other. A call
+ * returns when its result is there, unless you have made calls asynchronous (cleave/array_async.h).
  *
  * All of them can return CLV_E_ARGUMENT (NULL, arrays of different contexts, a result that shares memory with an
  * operand); CLV_E_SHAPE; CLV_E_MEMORY; CLV_E_NO_DEVICE (you forced a device and there is none). If the device cannot do

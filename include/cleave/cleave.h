@@ -4,6 +4,7 @@
 #define CLEAVE_CLEAVE_H
 
 #include <cleave/array.h>
+#include <cleave/array_async.h>
 #include <cleave/array_data.h>
 #include <cleave/array_math.h>
 #include <cleave/array_fold.h>

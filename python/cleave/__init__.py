@@ -15,6 +15,7 @@
                                      turn texts into tokens, vectors and classes, and train models
     search(), semantic_search(), search_codes()   find the vectors that are most similar to each query
     LanguageModel                    continues texts, answers questions, returns the scores of the next token
+    asynchronous(), synchronize()    let calls on arrays return before they are computed, and wait for them
     offload(), explain(), last_plan()   choose between host and device, and return the reasons
     ElementwiseKernel, fuse()        make one kernel of several operations on arrays
     ReductionKernel                  reduces an expression of arrays along axes
@@ -32,6 +33,7 @@ from typing import Any as _Any
 
 from . import errors
 from ._array import convolve_2d, eigvals, eigvalsh, gaussian_2d, monte_carlo_pi
+from ._asynchronous import asynchronous, synchronize
 from ._blobs import SPOT, VOLUME_SPOT, BlobStream, blobs, volumes
 from ._classifier import Class, Classifier, classify
 from ._cross_encoder import CrossEncoder
@@ -76,13 +78,15 @@ __all__ = [
     "Local", "MemoryRoom", "MemoryStats", "Normalized", "Out", "PacoResult", "Plan", "ReductionKernel", "Report",
     "SPOT", "Share", "Shared", "SpectraArm", "SpectraLibrary", "TemplateMaker", "Tracks", "TrainResult", "Trainer",
     "VOLUME_SPOT",
-    "WARNINGS", "__version__", "array", "array_stats", "asdi", "asnumpy", "blobs", "branches", "calibrate_snr",
-    "characterize", "classify", "companions", "compute", "contrast", "convolve_2d", "default_context", "devices",
-    "eigvals", "eigvalsh", "embed", "empty", "explain", "finetune", "frame_quality", "frame_weights", "fuse",
-    "gaussian_2d", "has", "inject", "last_plan", "linear_step", "linear_train", "link", "log_to", "map", "matmul",
-    "mend", "monte_carlo_pi", "normalize", "offload", "paco", "probe", "product", "psf_fwhm", "psf_normalize",
-    "psf_recentre", "quantize_embeddings", "reduce", "registered", "search", "search_codes", "semantic_search",
-    "specfit", "spectra_library", "stage_drift", "star_position", "tokenize", "volumes", *errors.__all__]
+    "WARNINGS", "__version__", "array", "array_stats", "asdi", "asnumpy", "asynchronous", "blobs", "branches",
+    "calibrate_snr", "characterize", "classify", "companions", "compute", "contrast", "convolve_2d",
+    "default_context", "devices", "eigvals", "eigvalsh", "embed", "empty", "explain", "finetune", "frame_quality",
+    "frame_weights", "fuse", "gaussian_2d", "has", "inject", "last_plan", "linear_step", "linear_train", "link",
+    "log_to", "map", "matmul", "mend", "monte_carlo_pi", "normalize", "offload", "paco", "probe", "product",
+    "psf_fwhm", "psf_normalize", "psf_recentre", "quantize_embeddings", "reduce", "registered", "search",
+    "search_codes", "semantic_search", "specfit", "spectra_library", "stage_drift", "star_position", "synchronize",
+    "tokenize", "volumes",
+    *errors.__all__]
 
 
 _MODULES = ("array_api", "fft", "linalg", "random")

@@ -341,9 +341,9 @@ def _is_small(shape: tuple[int, ...]) -> bool:
 
 
 def small(name: str, a: Array, b: Any = None, turned: bool = False) -> Array | None:
-    """Returns the result of an operation on a small array, or on two of the same type and shape, or on one and a
-    number; `turned`: b is the first operand. Returns None for everything else, and if the operation fails: the long
-    way then computes it, or says what is wrong."""
+    """Returns the result of an operation on an array, or on two of the same type and shape, or on one and a number, if
+    they are small or calls are asynchronous; `turned`: b is the first operand. Returns None for everything else, and if
+    the operation fails: the long way then computes it, or says what is wrong."""
     dtype, shape = a.dtype, a._shape
     other, number = None, 0.0
     if type(b) is Array:
@@ -363,7 +363,7 @@ def small(name: str, a: Array, b: Any = None, turned: bool = False) -> Array | N
         return None
     plans = small_plans.get((name, 1 if b is None else 2))
     plan = plans.get(dtype) if plans is not None else None
-    if plan is None or not _is_small(shape) or a.context._closed:
+    if plan is None or not (_is_small(shape) or a.context._asynchronous) or a.context._closed:
         return None
     handle = _compute(plan[0], other, a._handle, number) if turned else _compute(plan[0], a._handle, other, number)
     if not handle:

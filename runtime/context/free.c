@@ -8,6 +8,7 @@
 #include "base/fork.h"
 #include "base/log.h"
 #include "runtime/context/devices.h"
+#include "runtime/job/backlog.h"
 #include "runtime/job/plain.h"
 #include "runtime/job/run.h"
 #include "runtime/offload/engine.h"
@@ -25,6 +26,7 @@ static void free_now(clv_context *context)
     clv_notes_close(&context->speeds);
     clv_notes_close(&context->tuned);
     clv_runs_free(context);
+    clv_backlog_free(context->backlog);
     clv_free(context->spare);
     clv_texts_free(context);
     clv_probe_free(context->probe);
@@ -81,7 +83,7 @@ void clv_context_hold(clv_context *context)
     atomic_fetch_add(&context->holds, 1);
 }
 
-void clv_context_free(clv_context *context)
+void clv_context_release(clv_context *context)
 {
     static const double patience = 10; /* seconds to wait for commands that still run */
     if (context && clv_is_forked(context->born))
@@ -103,6 +105,23 @@ void clv_context_free(clv_context *context)
         free_now(context);
     else
         leave(context); /* a thread is still inside a driver and may use the context */
+}
+
+/* Ends the asynchronous calls first: the thread that runs them could not wait for its own end. */
+static void end_calls(clv_context *context)
+{
+    if (!context || clv_is_forked(context->born)) return;
+    pthread_mutex_lock(&context->array_lock);
+    clv_backlog *backlog = context->backlog;
+    pthread_mutex_unlock(&context->array_lock);
+    context->asynchronous = false;
+    clv_backlog_stop(backlog);
+}
+
+void clv_context_free(clv_context *context)
+{
+    end_calls(context);
+    clv_context_release(context);
 }
 
 size_t clv_contexts_left(void)

@@ -8,8 +8,10 @@
 
 #include <stddef.h>
 
-/* Keeps the context until clv_context_free has been called once more. */
+/* Keeps the context until clv_context_release. */
 void clv_context_hold(clv_context *context);
+/* Ends a hold. The last one, the caller's included, frees the context. */
+void clv_context_release(clv_context *context);
 /* Returns how many freed contexts are kept because one of their devices still hangs. */
 size_t clv_contexts_left(void);
 

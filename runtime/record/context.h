@@ -56,8 +56,11 @@ struct clv_context {
     struct clv_offload_table *offload; /* known speeds of host and device; offload/table.h */
     clv_mutex array_lock;              /* guards array_stats */
     clv_array_stats array_stats;       /* host/array/ counts them */
-    atomic_size_t holds;               /* 1 for the caller, 1 for each array's memory */
-    struct clv_context *next_left;     /* next context freed while a device hung; context/free.c */
+    /* calls return before they have run; `backlog` is made before this is first set, and stays */
+    atomic_bool asynchronous;
+    struct clv_backlog *backlog;   /* runs these calls; made under array_lock; job/backlog.h */
+    atomic_size_t holds;           /* 1 for the caller, 1 for each array's memory */
+    struct clv_context *next_left; /* next context freed while a device hung; context/free.c */
 };
 
 #endif

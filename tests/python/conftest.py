@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Fixtures of the package's tests: contexts and made-up data."""
+import contextlib
 import os
 
 import numpy as np
@@ -41,12 +42,20 @@ def without_lapack(error):
     pytest.skip(error.message)
 
 
+def with_calls_as_asked(made):
+    """Makes the calls of a context asynchronous if $CLEAVE_TEST_ASYNCHRONOUS is set, as it is for some modules' second
+    run."""
+    with contextlib.ExitStack() as stack:
+        if os.environ.get("CLEAVE_TEST_ASYNCHRONOUS"):
+            stack.enter_context(cleave.asynchronous(made))
+        yield made
+    made.close()
+
+
 @pytest.fixture(scope="session")
 def context():
     """The context of a user who sets no option."""
-    made = cleave.Context()
-    yield made
-    made.close()
+    yield from with_calls_as_asked(cleave.Context())
 
 
 @pytest.fixture(scope="session")
@@ -58,9 +67,7 @@ def device_context(context):
 
 @pytest.fixture(scope="session")
 def reference():
-    made = cleave.Context(mode="reference")
-    yield made
-    made.close()
+    yield from with_calls_as_asked(cleave.Context(mode="reference"))
 
 
 def star(dy, dx, fwhm=3.5):

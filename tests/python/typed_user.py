@@ -65,6 +65,10 @@ def arrays() -> float:
     length = cleave.ReductionKernel("float x", "float y", "x * x", "a + b", "y = sqrt(a)", "0", "length")
     assert float(length(there, axis=None)) >= 0
     assert float(cleave.fuse(lambda x: x / 2)(squared(there)).min()) >= 0
+    with cleave.asynchronous():
+        later: cleave.Array = there + 1
+    cleave.synchronize()
+    assert later.shape == there.shape
     stats: cleave.ArrayStats = cleave.array_stats()
     total: float = float(cleave.product(scaled, there, transpose_b=True).sum())
     assert cleave.last_plan().side in ("host", "device") and plan.flops > 0 and stats.uploads >= 0
