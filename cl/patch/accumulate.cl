@@ -14,7 +14,7 @@
 
 #if LANES == 8 && defined(cl_khr_fp64)
 /* AVX2 converts no vectors to 64-bit integers. A float64 of at most 2^51, added to BIAS, is rounded to an integer, ties
- * to even. The bits of this sum are that integer plus the bits of BIAS, which are subtracted at the end. */
+ * to even. The bits of this sum are that integer plus the bits of BIAS. */
 #define BY_DOUBLES 1
 #define BIAS 0x1.8p52
 #else
@@ -24,7 +24,6 @@
 typedef struct sum {
     lvec a_high, a_low, b_high, b_low;
     ivec found;
-    long terms; /* how often the bits of BIAS were added */
 } sum;
 
 /* Rounds to an integer, ties to even. With vectors, PoCL's rint takes a third of this kernel's time. */
@@ -46,11 +45,10 @@ static void add_exactly(fvec value, lvec *high, lvec *low)
         const double8 wide = convert_double8(value);
         const double8 coarse_sum = fma(wide, (double8)0x1p10, (double8)BIAS);
         const double8 fine = fma(coarse_sum - BIAS, (double8)-0x1p-10, wide);
-        *high += as_long8(coarse_sum);
-        *low += as_long8(fma(fine, (double8)0x1p62, (double8)BIAS));
+        *high += as_long8(coarse_sum) - as_long(BIAS);
+        *low += as_long8(fma(fine, (double8)0x1p62, (double8)BIAS)) - as_long(BIAS);
         return;
     }
-    *high += as_long(BIAS), *low += as_long(BIAS);
 #endif
     const fvec coarse = nearest(value * 0x1p10f);
     const fvec rest = nearest(fma(coarse, (fvec)-0x1p-10f, value) * 0x1p62f);
@@ -92,8 +90,7 @@ __kernel void clv_paco_accumulate(__global const float *restrict hits, __global 
     sum total[MAP_ROWS];
 #pragma unroll
     for (int i = 0; i < MAP_ROWS; ++i)
-        total[i].a_high = total[i].a_low = total[i].b_high = total[i].b_low = 0, total[i].found = 0,
-        total[i].terms = 0;
+        total[i].a_high = total[i].a_low = total[i].b_high = total[i].b_low = 0, total[i].found = 0;
 
     bool touched = !add;
     for (uint l = first_frame; l < last_frame; ++l) {
@@ -130,7 +127,6 @@ __kernel void clv_paco_accumulate(__global const float *restrict hits, __global 
             add_exactly(pick(good, weighted_a, (fvec)0.0f), &total[i].a_high, &total[i].a_low);
             add_exactly(pick(good, weighted_b, (fvec)0.0f), &total[i].b_high, &total[i].b_low);
             total[i].found += pick(good, (ivec)1, (ivec)0);
-            ++total[i].terms;
         }
     }
     if (!touched) return;
@@ -138,10 +134,6 @@ __kernel void clv_paco_accumulate(__global const float *restrict hits, __global 
     for (int i = 0; i < MAP_ROWS && block + i < map_rows; ++i) {
         const size_t out = (size_t)(block + i) * map_pitch + x;
         __global int *counter = (__global int *)count + out;
-#if BY_DOUBLES
-        const long bias = total[i].terms * as_long(BIAS);
-        total[i].a_high -= bias, total[i].a_low -= bias, total[i].b_high -= bias, total[i].b_low -= bias;
-#endif
         if (add) {
             total[i].a_high += lanes_load(sums + out), total[i].a_low += lanes_load(sums + plane + out);
             total[i].b_high += lanes_load(sums + 2 * plane + out), total[i].b_low += lanes_load(sums + 3 * plane + out);
