@@ -40,8 +40,7 @@
 #define UNROLL _Pragma("unroll")
 
 /* The column of element e of the work-item's group t. */
-#define COLUMN(t, e) COLUMN_OF(t, (int)half_, e)
-#define COLUMN_OF(t, half_, e) (4 * (2 * (t) + (half_)) + (e))
+#define COLUMN(t, e) (4 * (2 * (t) + (int)half_) + (e))
 
 /* Returns to every work-item of a team the sum of `value` over the team, added in a fixed order. */
 static float4 team_sum(__local float4 *part, float4 value, uint lane)
@@ -89,12 +88,6 @@ static void quadratic(__global float *A, __local float *G, __local const float *
     }
 }
 
-/* Subtracts from element e of a work-item's first group that has columns right of K. Elements that neither half has
- * there are left out: compilers would keep what is multiplied by 0 in registers until the end. */
-#define BELOW(e, part)                                                                                     \
-    if (COLUMN_OF(T, 1, e) > K)                                                                            \
-        a[4 * T + e] = fma(select(0.0f, share, COLUMN(T, e) > K), next.part, a[4 * T + e]);
-
 /* Publishes column k and subtracts row k from the rows below. */
 #define STEP(k)                                                                                            \
     if ((k) < P) {                                                                                         \
@@ -105,8 +98,12 @@ static void quadratic(__global float *A, __local float *G, __local const float *
         barrier(CLK_LOCAL_MEM_FENCE);                                                                      \
         const float scale = 1.0f / column[K], mine = -column[i] * scale;                                   \
         const float share = select(0.0f, mine, i > K);                                                     \
+        inverse = select(inverse, scale, i == K);                                                          \
         const float4 next = fours[2 * T + half_];                                                          \
-        BELOW(0, x) BELOW(1, y) BELOW(2, z) BELOW(3, w)                                                    \
+        a[4 * T] = fma(select(0.0f, share, COLUMN(T, 0) > K), next.x, a[4 * T]);                                 \
+        a[4 * T + 1] = fma(select(0.0f, share, COLUMN(T, 1) > K), next.y, a[4 * T + 1]);                         \
+        a[4 * T + 2] = fma(select(0.0f, share, COLUMN(T, 2) > K), next.z, a[4 * T + 2]);                         \
+        a[4 * T + 3] = fma(select(0.0f, share, COLUMN(T, 3) > K), next.w, a[4 * T + 3]);                         \
         UNROLL for (int t = T + 1; t < OWN; ++t) {                                                         \
             const float4 l = fours[2 * t + half_];                                                         \
             a[4 * t] = fma(share, l.x, a[4 * t]), a[4 * t + 1] = fma(share, l.y, a[4 * t + 1]);            \
@@ -177,15 +174,8 @@ clv_paco_solve_group(__global const float *restrict V, __global float *restrict 
         buffers[e] = buffers[BUFFER_FLOATS + e] = 0.0f;
 
     /* columns are not divided by roots: a[.] of row i is l_im times the root of pivot m */
+    float inverse = 0.0f; /* 1 / pivot of this row */
     ALL_STEPS_UP
-    /* The pivots, each known to one half, are exchanged after the last step. If each step selected its pivot, compilers
-     * would keep all of them in registers. */
-    float pivot = 1.0f;
-    UNROLL for (int e = 0; e < 4 * OWN; ++e) pivot = select(pivot, a[e], COLUMN(e / 4, e % 4) == i);
-    __local float *pivots = buffers + P % 2 * BUFFER_FLOATS; /* not the buffer of the last step, which is still read */
-    pivots[half_ == i / 4 % 2 ? i : OTHER + i] = pivot;
-    barrier(CLK_LOCAL_MEM_FENCE);
-    const float inverse = 1.0f / pivots[i]; /* of this row */
     const float root = sqrt(inverse);
     UNROLL for (int e = 4 * FIRST; e < 4 * OWN; ++e) {
         const int q = COLUMN(e / 4, e % 4) - P;
