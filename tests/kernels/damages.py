@@ -365,7 +365,7 @@ KERNELS = [
     ("patch/project.cl", "(i * Q + q0 + q) * TILE", "(i * Q + q) * TILE", "project"),
     ("patch/project.cl", "X[m * Q + q], beta", "X[m * Q], beta", "project"),
     ("patch/accumulate.cl", "value * 0x1p10f", "value * 0x1p9f", "accumulate"),
-    ("patch/accumulate.cl", "here && isfinite(a)", "here", "accumulate"),
+    ("patch/accumulate.cl", "here[i] && isfinite(a[i])", "here[i]", "accumulate"),
     ("patch/accumulate.cl", "+ lane) & 1)", "+ lane) & 0)", "accumulate"),
     ("patch/accumulate.cl", "(int)(width - margin)", "(int)width", "accumulate"),
     ("patch/accumulate.cl", "max(across, 0L) + max(down", "min(across, 0L) + max(down",
