@@ -15,7 +15,7 @@ clv_status clv_search_enqueue_dots(const clv_search_chunk *c, size_t q, size_t q
                                    size_t count, bool scaled)
 {
     const clv_search *s = c->search;
-    const size_t lanes = clv_gemm_form_usual(clv_queue_device(c->queue)).lanes == 16 ? 16 : 8;
+    const size_t lanes = clv_gemm_form_of(clv_queue_device(c->queue), 0).lanes == 16 ? 16 : 8;
     clv_launch launch = { .size = sizeof(clv_launch),
                           .source = &clv_cl_search_dots,
                           .kernel = "clv_search_dots",

@@ -17,14 +17,28 @@ _Static_assert((int)CLV_ACTIVATION_NONE == CLV_ACT_NONE &&
                "kernels count activations as cleave/blas.h does");
 
 /* A tile of 8 x 48 elements needs 32 registers of 16 lanes; a tile of 6 x 16 needs only 16 registers of 8 lanes. */
-enum { NARROW = 1 };
-static const clv_gemm_form for_cores[] = {
-    { CLV_GEMM_ROWS, "rows8x48", .lanes = 16, .rows = 8, .vectors = 3, .block = 384,
-      .fetch = true },
-    [NARROW] = { CLV_GEMM_ROWS, "rows6x16", .lanes = 8, .rows = 6, .vectors = 2, .block = 384 },
-    { CLV_GEMM_DIRECT, "direct8x32", .lanes = 16, .rows = 8 },
-    { CLV_GEMM_DIRECT, "direct6x16", .lanes = 8, .rows = 6 },
-};
+#define WIDE_ROWS                                                                      \
+    {                                                                                  \
+        CLV_GEMM_ROWS, "rows8x48", .lanes = 16, .rows = 8, .vectors = 3, .block = 384, \
+                                   .fetch = true                                       \
+    }
+#define NARROW_ROWS                                                                  \
+    {                                                                                \
+        CLV_GEMM_ROWS, "rows6x16", .lanes = 8, .rows = 6, .vectors = 2, .block = 384 \
+    }
+#define WIDE_DIRECT                                           \
+    {                                                         \
+        CLV_GEMM_DIRECT, "direct8x32", .lanes = 16, .rows = 8 \
+    }
+#define NARROW_DIRECT                                        \
+    {                                                        \
+        CLV_GEMM_DIRECT, "direct6x16", .lanes = 8, .rows = 6 \
+    }
+
+/* The first form of a provider is used where no form may be timed. */
+static const clv_gemm_form for_cores[] = { WIDE_ROWS, NARROW_ROWS, WIDE_DIRECT, NARROW_DIRECT };
+static const clv_gemm_form for_narrow_cores[] = { NARROW_ROWS, WIDE_ROWS, NARROW_DIRECT,
+                                                  WIDE_DIRECT };
 #define TILE64                                                                \
     {                                                                         \
         CLV_GEMM_TILE, "tile64", .tx = 8, .ty = 16, .rm = 4, .rn = 8, .kt = 8 \
@@ -57,7 +71,8 @@ static forms forms_of(const clv_probe_device *facts)
 {
     switch (facts->device_class) {
     case CLV_CLASS_CPU:
-        return (forms){ for_cores, CLV_LEN(for_cores) };
+        return clv_cpu_has_avx2_alone() ? (forms){ for_narrow_cores, CLV_LEN(for_narrow_cores) }
+                                        : (forms){ for_cores, CLV_LEN(for_cores) };
     case CLV_CLASS_SOFTWARE:
         return (forms){ for_rasterisers, CLV_LEN(for_rasterisers) };
     default: /* a device that takes no groups of 256 has only the last form */
@@ -94,12 +109,6 @@ clv_gemm_form clv_gemm_form_of(const clv_device *device, size_t nth)
     if (device->loop_limit != CLV_UNKNOWN && form.kt)
         form.most_terms = CLV_MAX((size_t)device->loop_limit / 16 / form.kt, (size_t)1) * form.kt;
     return form;
-}
-
-clv_gemm_form clv_gemm_form_usual(const clv_device *device)
-{
-    const bool cpu = clv_device_facts(device)->device_class == CLV_CLASS_CPU;
-    return clv_gemm_form_of(device, cpu && clv_cpu_has_avx2_alone() ? NARROW : 0);
 }
 
 size_t clv_gemm_scratch(const clv_gemm_form *form, const clv_gemm *gemm)

@@ -57,11 +57,10 @@ typedef struct clv_gemm_form {
     size_t most_terms;                  /* most terms of a sum in one launch */
 } clv_gemm_form;
 
-/* Return the number of forms that suit the device, and form `nth`. The default is form 0. */
+/* Return the number of forms that suit the device, and form `nth`. Form 0 is the default, and is likely the fastest for
+ * many rows. */
 size_t clv_gemm_form_count(const clv_device *device);
 clv_gemm_form clv_gemm_form_of(const clv_device *device, size_t nth);
-/* Returns the form that is likely the fastest for many rows, for callers that do not measure. */
-clv_gemm_form clv_gemm_form_usual(const clv_device *device);
 
 /* Chooses the fastest form for products of about m rows whose results agree with the host's. The forms are measured
  * when the device first computes a product of a class of rows, and the choice is noted in tuning.txt. `context` is

@@ -32,7 +32,7 @@ static const double small = 1e6, small_gathered = 1e5;
 
 enum {
     SMALL = 3,
-    KERNELS = 5, /* raised when the kernels' speed changes, so that older notes no longer apply */
+    KERNELS = 6, /* raised when the kernels' speed changes, so that older notes no longer apply */
     MOST_FORMS = 4, /* most forms of a device */
     ROUNDS = 12
 };
@@ -310,7 +310,7 @@ static clv_status choose(clv_context *context, clv_queue *queue, size_t c, clv_g
     if (queue->rehearsing) return rehearse(queue, c, measures, form);
     if (!measures) {
         CLV_TRY(first_right(queue, c, form));
-        clv_notes_set(&context->tuned, key, form->name); /* for this process only */
+        clv_notes_set_here(&context->tuned, key, form->name);
         return CLV_OK;
     }
     CLV_TRY(measure_by_events(queue, c, form, note, sizeof note));

@@ -27,6 +27,8 @@ void clv_notes_close(clv_notes *notes);
 /* Copies the key's value into `out`; returns false when there is no such key. Keys contain no '=' and no newline. */
 bool clv_notes_get(clv_notes *notes, const char *key, char *out, size_t capacity);
 void clv_notes_set(clv_notes *notes, const char *key, const char *value);
+/* Sets a value for this process: it is read before that of the file, and never written. */
+void clv_notes_set_here(clv_notes *notes, const char *key, const char *value);
 /* Tells whether notes are kept on disk, so that later processes find them. */
 bool clv_notes_are_kept(const clv_notes *notes);
 

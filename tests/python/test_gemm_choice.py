@@ -35,9 +35,9 @@ SUMS = {"rows": ("gemm_rows.cl", "acc[i][v] = fma(av, bv[v], acc[i][v]);", "NR =
                  r"(\d+)x")}
 
 
-def multiply(cache, kernels=None):
+def multiply(cache, kernels=None, tune="1"):
     """Returns the largest error of a product on the device, or None if it failed, and the notes about it."""
-    given = dict(os.environ, CLEAVE_CACHE_DIR=str(cache), CLEAVE_TUNE="1")
+    given = dict(os.environ, CLEAVE_CACHE_DIR=str(cache), CLEAVE_TUNE=tune)
     if kernels:
         given["CLEAVE_CL_DIR"] = str(kernels)
     result = subprocess.run([sys.executable, "-c", PROGRAM], env=given, capture_output=True,
@@ -45,8 +45,20 @@ def multiply(cache, kernels=None):
     if "FAILED: " in result.stderr:
         return None, []
     assert result.returncode == 0, result.stderr
-    notes = (cache / "tuning.txt").read_text().splitlines()
+    file = cache / "tuning.txt"
+    notes = file.read_text().splitlines() if file.exists() else []
     return float(result.stdout.split()[-1]), [line for line in notes if line.startswith("gemm.")]
+
+
+def test_a_choice_without_timing_is_not_kept(device_context, tmp_path):
+    """`cleave demo` takes the first form that is right, and the next program must time all of them."""
+    cache = tmp_path / "cache"
+    cache.mkdir(mode=0o700)
+    error, notes = multiply(cache, tune="0")
+    assert error < 1e-4 and not notes
+    error, notes = multiply(cache)
+    assert error < 1e-4 and len(notes) == 1 and " ms" in notes[0]
+    assert multiply(cache, tune="0")[1] == notes, "what was timed is kept"
 
 
 def test_a_form_that_is_wrong_is_passed_over(device_context, tmp_path):

@@ -265,7 +265,7 @@ clv_status clv_lm_part_open(clv_context *context, const clv_lm_model *m, clv_que
                         .count = count,
                         .scored = first + count == m->config.layers,
                         .units = CLV_MAX(clv_device_facts(device)->compute_units, 1u) };
-    p->form = clv_gemm_form_usual(device);
+    p->form = clv_gemm_form_of(device, 0);
     if (p->form.provider == CLV_GEMM_ROWS)
         p->form.block = 512; /* whole blocks of 256 weights */
     else
