@@ -21,8 +21,7 @@ struct clv_backlog {
     uint64_t serials;
     uint64_t failed; /* the call to which `failure` belongs; 0: no failure is kept */
     clv_error failure;
-    atomic_size_t
-        unfinished; /* calls that were added and have not ended; for spinning without the lock */
+    atomic_size_t unfinished; /* calls that have not ended; read without the lock */
 };
 
 static void spin_while(const atomic_size_t *number, bool zero)
@@ -148,8 +147,7 @@ bool clv_backlog_add(clv_backlog *b, clv_backlog_entry *entry)
         b->waiting_bytes += entry->bytes;
         atomic_fetch_add(&b->unfinished, 1);
         if (b->asleep) pthread_cond_signal(&b->added);
-        b->asleep =
-            false; /* one signal is enough for all calls that are added before it wakes up */
+        b->asleep = false; /* one signal serves all calls that come before the thread wakes up */
     }
     pthread_mutex_unlock(&b->lock);
     return takes;
