@@ -148,8 +148,8 @@ typedef struct bench_plan {
     double patience_s; /* most seconds for all repetitions of a figure; slower cases are left out */
     double budget_s;   /* most seconds for everything; 0: no limit */
     double until;      /* when the budget ends, by clv_now; INFINITY: never */
-    double figure_s; /* patience_s, or a part of the remaining budget: all repetitions of a figure */
-    double single_s; /* patience_s, or a part of the remaining budget: one repetition */
+    double figure_s;   /* patience_s, or less of a budget: for all repetitions of a figure */
+    double single_s;   /* patience_s, or less of a budget: for one repetition */
     bool files, cold, runtime;
     double load_before, load_after; /* the machine's load; < 0: unknown */
 } bench_plan;
