@@ -13,6 +13,7 @@ import math
 import os
 import shutil
 import signal
+import struct
 import subprocess
 import sys
 import tempfile
@@ -46,15 +47,10 @@ class Runs:
 
     def start(self):
         """Starts a run, and stops it when it has saved something more."""
-        before = os.path.getsize(self.journal) if os.path.exists(self.journal) else 0
+        before = stars_in(self.journal)
         running = subprocess.Popen([*self.base, *self.resume], stdout=subprocess.DEVNULL,
                                    stderr=subprocess.DEVNULL)
-        begun = 0
-        while running.poll() is None:
-            size = os.path.getsize(self.journal) if os.path.exists(self.journal) else 0
-            begun = begun or size
-            if size > max(before, begun):
-                break
+        while running.poll() is None and stars_in(self.journal) <= before:
             time.sleep(0.002)
         running.send_signal(signal.SIGSTOP)
         if running.poll() is not None:
@@ -65,6 +61,21 @@ class Runs:
         running = self.start()
         running.kill()
         running.wait(timeout=60)
+
+
+def stars_in(journal):
+    """Returns the number of stars in whole records; a run may be stopped while it writes one."""
+    if not os.path.exists(journal):
+        return 0
+    data = read(journal)
+    magic = data.find(b"\n") + 1
+    at = magic + 8 + int.from_bytes(data[magic:magic + 8], "little")
+    stars = 0
+    while at + 64 <= len(data):
+        count, size = struct.unpack_from("<QQ", data, at + 16)
+        at += 64 + size
+        stars += count if at <= len(data) else 0
+    return stars
 
 
 def read(path):

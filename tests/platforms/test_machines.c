@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Recorded machines: machines/NAME.json is what `cleave probe --save` wrote there, or what clinfo.py made of a
  * public report; NAME.expected is what must be decided about it, and with which kernels each device would begin. A
- * bug report becomes two files. With CLEAVE_UPDATE=1 the expected files are written anew: read the difference before
- * keeping it. */
+ * CPU's kernels are shown twice, as with AVX-512 and as with AVX2 alone, whatever CPU the test runs on. A bug report
+ * becomes two files. With CLEAVE_UPDATE=1 the expected files are written anew: read the difference before keeping
+ * it. */
 #define _GNU_SOURCE
 #include "run.h"
 #include "test.h"
 
 #include "base/alloc.h"
+#include "base/cpu.h"
 #include "base/file.h"
 #include "base/text.h"
 #include "host/blob/blob_family.h"
@@ -43,6 +45,14 @@ static void add_patches(clv_text *out, const clv_device *device)
     clv_free(plan);
 }
 
+/* Takes the place of clv_cpu_has_avx2_alone (linked with --wrap). */
+static bool avx2_alone;
+bool __wrap_clv_cpu_has_avx2_alone(void);
+bool __wrap_clv_cpu_has_avx2_alone(void)
+{
+    return avx2_alone;
+}
+
 /* The kernels that a device is given first: family and tile of each operation. */
 static void add_kernels(clv_text *out, const clv_probe_device *facts)
 {
@@ -52,7 +62,7 @@ static void add_kernels(clv_text *out, const clv_probe_device *facts)
     };
     if (!facts->max_work_group || facts->local_bytes == CLV_UNKNOWN) return; /* not in the report */
     const size_t forms = clv_gemm_form_count(&device);
-    clv_text_add(out, "  products");
+    clv_text_add(out, avx2_alone ? "  with AVX2 alone: products" : "  products");
     for (size_t i = 0; i < forms; ++i) {
         const clv_gemm_form form = clv_gemm_form_of(&device, i);
         if (form.provider != CLV_GEMM_CLBLAST) /* where it happens to be installed */
@@ -86,7 +96,11 @@ static char *decisions(const clv_probe_report *report)
         if (!d->usable) clv_text_add(&out, ", unusable: %s", d->unusable_reason);
         if (*d->quirks) clv_text_add(&out, "; %s", d->quirks);
         clv_text_add(&out, "\n");
-        if (d->usable && d->duplicate_of == SIZE_MAX) add_kernels(&out, d);
+        if (!d->usable || d->duplicate_of != SIZE_MAX) continue;
+        add_kernels(&out, d);
+        avx2_alone = true;
+        if (d->device_class == CLV_CLASS_CPU) add_kernels(&out, d);
+        avx2_alone = false;
     }
     for (size_t i = 0; i < report->warning_count; ++i)
         clv_text_add(&out, "warning %s: %s\n", report->warnings[i].code,
