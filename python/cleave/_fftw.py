@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Calls FFTW through ctypes: the one that pyFFTW has brought, or the system's libfftw3f.so.3 and libfftw3.so.3 with
-their threads."""
+"""Calls the system's FFTW through ctypes: libfftw3f.so.3 and libfftw3.so.3 with their threads.
+
+The FFTW in pyFFTW's package is not called: pyFFTW guards it with a lock of its own, and to make a plan while pyFFTW
+makes or frees one would end the process."""
 from __future__ import annotations
 
 import ctypes
 import functools
-import glob
-import importlib.util
 import math
 import os
 import threading
@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 _MEASURE, _DESTROY_INPUT = 0, 1
+_SAFE = (3, 3, 6)
 _ALIGNMENT = 64  # of the arrays of a plan, in bytes; FFTW's vector instructions need it
 # FFTW makes one plan at a time. The lock can be taken twice, because the collector of garbage may free a plan while the
 # same thread makes one.
@@ -45,35 +46,31 @@ class _Library(NamedTuple):
     limit: Any
 
 
-def _opened(letter: str) -> tuple[ctypes.CDLL, ctypes.CDLL] | None:
-    """Opens the libraries that have FFTW and its threads. pyFFTW comes first: its threads, which are OpenMP's, begin
-    sooner. The symbols are found through its extension module, which is not imported."""
-    found = importlib.util.find_spec("pyfftw")
-    for folder in (found.submodule_search_locations if found else None) or ():
-        for path in glob.glob(os.path.join(glob.escape(folder), "pyfftw.*.so")):
-            try:
-                both = ctypes.CDLL(path)
-                for function in ("plan_guru64_dft_c2r", "plan_with_nthreads"):
-                    getattr(both, f"fftw{letter}_{function}")
-                return both, both
-            except (OSError, AttributeError):  # made without this precision, or without threads
-                continue
+def _opened(letter: str) -> ctypes.CDLL | None:
+    """Opens the library that has FFTW with threads, those of OpenMP if it can, which begin sooner. Other users of the
+    library may make plans in other threads: FFTW then takes a lock, but since 3.3.6 only for all that needs it."""
+    name = f"fftw{letter}"
     try:
-        main = ctypes.CDLL(f"libfftw3{letter}.so.3", ctypes.RTLD_GLOBAL)
-        return main, ctypes.CDLL(f"libfftw3{letter}_threads.so.3")
-    except OSError:
+        posix = ctypes.CDLL(f"libfftw3{letter}_threads.so.3")
+        version = (ctypes.c_char * 16).in_dll(posix, f"{name}_version").value.decode()
+        if tuple(int(part) for part in version.split("-")[1].split(".")) < _SAFE:
+            return None
+        getattr(posix, f"{name}_make_planner_thread_safe")()
+    except (OSError, AttributeError, ValueError):
         return None
+    try:
+        return ctypes.CDLL(f"libfftw3{letter}_omp.so.3")
+    except OSError:
+        return posix
 
 
 @functools.lru_cache(maxsize=None)
 def _library(letter: str) -> _Library | None:
     """Prepares FFTW for float32 (letter "f") or float64 (""); returns None if it is not there."""
-    opened = _opened(letter)
-    if not opened:
+    main, name = _opened(letter), f"fftw{letter}"
+    if main is None:
         return None
-    main, threads = opened
-    name = f"fftw{letter}"
-    getattr(threads, f"{name}_init_threads")()
+    getattr(main, f"{name}_init_threads")()
     plans, runs = {}, {}
     for kind in ("dft", "dft_r2c", "dft_c2r"):
         plans[kind] = getattr(main, f"{name}_plan_guru64_{kind}")
@@ -85,7 +82,7 @@ def _library(letter: str) -> _Library | None:
         runs[kind].restype = None
     free, limit = getattr(main, f"{name}_destroy_plan"), getattr(main, f"{name}_set_timelimit")
     free.argtypes, limit.argtypes = [ctypes.c_void_p], [ctypes.c_double]
-    wanted = getattr(threads, f"{name}_plan_with_nthreads")
+    wanted = getattr(main, f"{name}_plan_with_nthreads")
     wanted.argtypes = [ctypes.c_int]
     return _Library(plans, runs, free, wanted, limit)
 

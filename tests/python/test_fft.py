@@ -4,6 +4,8 @@
 import itertools
 import os
 import signal
+import subprocess
+import sys
 import threading
 import time
 
@@ -143,3 +145,39 @@ def test_a_plan_is_freed_while_another_is_made():
         os._exit(0)
     holder.join()
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+MAKES_PLANS = """if True:
+    import ctypes, threading, time
+    import numpy as np
+    from cleave import _fftw
+
+    library, until = ctypes.CDLL("libfftw3f.so.3"), time.monotonic() + 0.7
+    library.fftwf_plan_dft_1d.restype = ctypes.c_void_p
+    library.fftwf_plan_dft_1d.argtypes = [ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int, ctypes.c_uint]
+    library.fftwf_destroy_plan.argtypes = [ctypes.c_void_p]
+    x, out = (_fftw.aligned((1000,), np.dtype("F")) for _ in range(2))
+
+    def make(plan, length=64):
+        while time.monotonic() < until:
+            length = 64 + length * 11 % 907
+            plan(length)
+
+    def theirs(length):
+        library.fftwf_destroy_plan(library.fftwf_plan_dft_1d(length, x.ctypes.data, out.ctypes.data, -1, 64))
+
+    def ours(length):
+        _fftw.Plan(x[:length], out[:length], (0,), True, 0.001, 1)
+
+    assert _fftw.there()
+    thread = threading.Thread(target=make, args=(theirs,))
+    thread.start()
+    make(ours)
+    thread.join()
+"""
+
+
+@pytest.mark.skipif(not _fftw.there(), reason="no FFTW (libfftw3f.so.3, libfftw3.so.3 and their threads)")
+def test_others_make_plans_with_the_same_library():
+    done = subprocess.run([sys.executable, "-c", MAKES_PLANS], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
