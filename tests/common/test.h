@@ -40,6 +40,9 @@ void test_choose(int argc, char **argv);
  * not have a chosen claim, the program fails. */
 int test_group(const char *name, const struct CMUnitTest *tests, size_t count,
                CMFixtureFunction setup, CMFixtureFunction teardown);
+/* Runs this program once for each claim, all at the same time, and returns its exit code. For programs whose claims
+ * mostly wait. Call it from main if no claim was chosen. */
+int test_at_once(const struct CMUnitTest *tests, size_t count);
 /* Sets the one function that test_group calls at its end, to free what failed tests have left open. During exit() it
  * would be too late, because drivers have lost their data by then. */
 void test_at_end(void (*clear_up)(void));

@@ -3,6 +3,7 @@
  * dropped, and its buffers stay until the device no longer uses them. */
 #include "job_test.h"
 
+#include "base/alloc.h"
 #include "base/clock.h"
 #include "runtime/context/free.h"
 
@@ -290,7 +291,7 @@ static void a_stopped_process_blames_no_device(void **state)
     job_test_close(context);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_first_result_counts),
@@ -300,6 +301,8 @@ int main(void)
         cmocka_unit_test(a_context_freed_during_a_hang_goes_when_the_device_is_back),
         cmocka_unit_test(a_stopped_process_blames_no_device),
     };
+    test_choose(argc, argv);
+    if (argc == 1) return test_at_once(tests, CLV_LEN(tests)); /* they wait for ten seconds each */
     job_test_begin();
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
