@@ -163,19 +163,29 @@ def write(name, data):
 
 
 def write_npy(name, shape, values, kind="<f4"):
+    """Writes an array of numbers, or of bytes that are its data."""
     header = "{'descr': '%s', 'fortran_order': False, 'shape': (%s,), }" % (
         kind, ", ".join(map(str, shape)))
     header += " " * (-(len(header) + 11) % 64) + "\n"
     code = {"<f4": "f", "<f8": "d", "<u2": "H"}[kind]
-    return write(name, b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode() +
-                 struct.pack("<%d%s" % (len(values), code), *values))
+    data = values if isinstance(values, bytes) else struct.pack("<%d%s" % (len(values), code), *values)
+    return write(name, b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode() + data)
 
 
 def movie(name="movie.npy", frames=4, size=32):
-    """Writes a movie of a spot that moves by one pixel per frame."""
-    values = [int(20 + 200 * 2.0 ** (-((y - 12) ** 2 + (x - 10 - t) ** 2) / 4.0) + (y * 7 + x * 3) % 3)
-              for t in range(frames) for y in range(size) for x in range(size)]
-    return write_npy(name, (frames, size, size), values, "<u2")
+    """Writes a movie of a spot that moves by one pixel per frame. Six pixels away, the spot adds less than 1."""
+    def near(centre):
+        return range(max(centre - 5, 0), min(centre + 6, size))
+
+    ground = [20 + (y * 7 + x * 3) % 3 for y in range(size) for x in range(size)]
+    packed = []
+    for t in range(frames):
+        values = ground[:]
+        for y in near(12):
+            for x in near(10 + t):
+                values[y * size + x] += int(200 * 2.0 ** (-((y - 12) ** 2 + (x - 10 - t) ** 2) / 4.0))
+        packed.append(struct.pack("<%dH" % (size * size), *values))
+    return write_npy(name, (frames, size, size), b"".join(packed), "<u2")
 
 
 def make_inputs(folder):
