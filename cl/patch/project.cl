@@ -70,6 +70,14 @@ __kernel void clv_paco_project(__global const float *restrict D, __global const 
     const uint to = min(from + item_frames, last_frame);
     __global const float *w = W + (size_t)row * P * Q * width + KEPT(x, 0, P * Q);
     __global const float *d0 = D + (size_t)(first_band_row + row) * frames * pitch + CLV_PACO_PAD + x;
+#if LANES > 1
+    if (all(isnan(lanes_load(A + (size_t)row * MA * width + KEPT(x, 0, MA))))) { /* unusable patches, or not needed */
+        const uint slots = SHIFTED ? 2 : 1;
+        for (uint at = from * slots; at < to * slots; ++at)
+            lanes_store_pairs((fvec)NAN, (fvec)NAN, hits + (((size_t)row * frames * slots + at) * width + x) * 2);
+        return;
+    }
+#endif
     fvec a[MA];
 #pragma unroll
     for (int m = 0; m < MA; ++m) a[m] = lanes_load(A + (size_t)row * MA * width + KEPT(x, m, MA));

@@ -4,7 +4,8 @@
  *   S_ij = V[lag(i,j)][k + o_j]              C = (1 - rho) S + rho diag(S) = L L'
  *   Y = L^-1 B,  G = Y' Y,  W = L^-T Y       A[m] = sum_n F[m][n] G_n, the polynomial a(f)
  *
- * B [P][Q] holds the basis of the shifted PSF. An unusable patch gets A[0] = NaN.
+ * B [P][Q] holds the basis of the shifted PSF. An unusable patch gets A[0] = NaN. With LANES > 1, patches farther than
+ * `reach` from the centre get nothing else: `centre_row` is relative to the first row.
  * The factor is built in blocks of 4 x 4 that stay in registers; P = 4 n + 1 for every disc, so
  * the last row is a strip of its own.
  *
@@ -291,7 +292,11 @@ __kernel void clv_paco_solve_rows(__global const float *restrict V, __global flo
                                   __global const int *restrict entry, __global const float *restrict B,
                                   __global const float *restrict F, __global float *restrict scratch,
                                   uint rows, uint first_band_row, uint tiles, uint pitch, uint lags,
-                                  float frames, uint vip, uint workers)
+                                  float frames, uint vip, uint workers
+#if LANES > 1
+                                  , float centre_row, float centre_column, float reach
+#endif
+)
 {
     const uint width = pitch - 2 * CLV_PACO_PAD;
 #if LANES == 1 /* neighbouring work-items access neighbouring elements */
@@ -304,6 +309,14 @@ __kernel void clv_paco_solve_rows(__global const float *restrict V, __global flo
     scratch_ptr Y = L + (size_t)(P * (P + 1) / 2) * stride;
     for (uint at = get_global_id(0); at < rows * tiles; at += workers) {
         const uint row = at / tiles, x = at % tiles * LANES;
+#if LANES > 1
+        const float dy = (float)row - centre_row;
+        const float dx = fmax(fmax((float)x - centre_column, centre_column - (float)(x + LANES - 1)), 0.0f);
+        if (dy * dy + dx * dx > reach * reach) { /* no valid position needs these patches */
+            lanes_store((fvec)NAN, A + (size_t)row * MA * width + KEPT(x, 0, MA));
+            continue;
+        }
+#endif
         __global const float *v = V + (size_t)(first_band_row + row) * lags * pitch + CLV_PACO_PAD + x;
         ivec usable;
         const fvec rho = shrinkage(v, entry, frames, vip, &usable);

@@ -260,8 +260,12 @@ static clv_status solve_in_rows(const pass *p, clv_buffer *lags, clv_buffer *wei
         clv_arg_f32((float)p->plan->in.frames),
         u32(p->plan->vip),
         u32(workers),
+        clv_arg_f32((float)(p->plan->centre_y - (double)p->c->centre0)),
+        clv_arg_f32((float)p->plan->centre_x),
+        clv_arg_f32((float)p->plan->reach),
     };
-    return launch(p, CLV_PACO_SOLVE_ROWS, workers, 0, 0, args, CLV_LEN(args));
+    return launch(p, CLV_PACO_SOLVE_ROWS, workers, 0, 0, args,
+                  CLV_LEN(args) - (p->f->lanes > 1 ? 0 : CLV_PACO_REACH_ARGS));
 }
 
 static clv_status solve_in_groups(const pass *p, clv_buffer *lags, clv_buffer *weights,

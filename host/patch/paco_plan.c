@@ -158,6 +158,38 @@ static clv_status make_rotations(clv_paco_plan *plan, bool reverse)
     return CLV_OK;
 }
 
+/* Returns whether the patch of a map position is within the frame in every step-th frame. */
+static bool stays_inside(const clv_paco_plan *plan, size_t y, size_t x, size_t step)
+{
+    const int64_t margin = (int64_t)plan->margin;
+    const int64_t rows = (int64_t)plan->in.height - margin,
+                  columns = (int64_t)plan->in.width - margin;
+    for (size_t l = 0; l < plan->in.frames; l += step) {
+        const clv_paco_place p = clv_paco_locate(plan, l, y, x);
+        if (p.row < margin || p.row >= rows || p.col < margin || p.col >= columns) return false;
+    }
+    return true;
+}
+
+/* Finds how far from the centre the patches of valid positions are. With angles that span 90 degrees, a fifth of a
+ * square frame's patches are farther away, in its corners. */
+static void find_reach(clv_paco_plan *plan)
+{
+    enum { FEW = 16, ROUNDING = 2 };
+    const clv_paco_input *in = &plan->in;
+    double most = 0;
+    for (size_t y = 0; y < in->height; ++y) {
+        const double dy = (double)y - plan->centre_y;
+        for (size_t x = 0; x < in->width; ++x) {
+            const double dx = (double)x - plan->centre_x, square = dy * dy + dx * dx;
+            /* few frames decide for most positions */
+            if (square > most && stays_inside(plan, y, x, FEW) && stays_inside(plan, y, x, 1))
+                most = square;
+        }
+    }
+    plan->reach = sqrt(most) + ROUNDING;
+}
+
 /* Chooses the scale 2^-k, where 2^k is the median change of a pixel against frame 0. With this scale, squares stay
  * within float32's range, whatever the unit of the cube. Samples a fixed pattern of pixels, so that the same cube
  * always has the same scale. */
@@ -242,7 +274,7 @@ clv_status clv_paco_plan_create(const clv_paco_input *input, const clv_paco_opti
     if (!status) make_disc(plan);
     if (!status) status = make_lags(plan);
     if (!status) status = make_rotations(plan, o.reverse_angles);
-    if (!status) choose_scale(plan);
+    if (!status) find_reach(plan), choose_scale(plan);
     if (!status) status = scale_psf(plan);
     if (!status) status = clv_psf_basis_create(plan, vectors, &plan->basis);
     if (!status) status = make_sums(plan);

@@ -43,6 +43,7 @@ typedef struct clv_paco_plan {
     size_t margin; /* pixels from the frame's edge to the first patch centre */
     bool shifted, vip;
     double centre_x, centre_y;
+    double reach; /* no patch farther from the centre contributes to a position that has a value */
     /* added before the shift that rounds: 1/2 to round to nearest, or 0 to truncate */
     int64_t half;
 
