@@ -21,6 +21,9 @@ class Conversions:
         def size(self) -> int: ...
         @property
         def ndim(self) -> int: ...
+        @property
+        def shape(self) -> tuple[int, ...]: ...
+        def __getitem__(self, key: Any) -> Any: ...
         def numpy(self) -> NDArray[Any]: ...
 
     def _shared(self) -> NDArray[Any] | None:
@@ -68,8 +71,11 @@ class Conversions:
                             f"{self.dtype} and {self.ndim} axes")
         return int(self._number(int))
 
-    def item(self) -> Any:
-        """Returns the only element as a Python number."""
+    def item(self, *place: int) -> Any:
+        """Returns the only element, or the one at a place, as a Python number."""
+        if place:
+            at = place if len(place) > 1 else np.unravel_index(place[0], self.shape)
+            return self[tuple(int(i) for i in at)].item()
         if self.size != 1:
             raise ArgumentError(f"array: item() needs exactly 1 element, but the array has {self.size}")
         return self.numpy().reshape(()).item()

@@ -162,6 +162,10 @@ class Array(Operators, Conversions):
         return self.dtype.itemsize * self.size
 
     @property
+    def itemsize(self) -> int:
+        return self.dtype.itemsize
+
+    @property
     def on_device(self) -> bool:
         """Whether its latest contents are on a device."""
         return bool(lib.clv_array_is_on_device(self._handle))
@@ -229,11 +233,13 @@ class Array(Operators, Conversions):
         check(lib.clv_array_fill_from(self._handle, address(given)))
         return self
 
-    def reshape(self, *shape: int | Sequence[int]) -> "Array":
-        """Returns a new array with the same contents in another shape of as many elements, copied on the device or
-        host where they lie. One extent may be -1, which stands for whatever remains. `a.shape = shape` changes `a`
-        itself."""
-        return self._copied(self._extents("reshape", shape[0] if len(shape) == 1 else shape))
+    def reshape(self, *shape: int | Sequence[int], order: str = "C") -> "Array":
+        """Returns the elements in another shape of as many elements: a view if they lie densely, else a copy on the
+        device or host where they lie. One extent may be -1, which stands for whatever remains. With order="F", the
+        first axis varies fastest. `a.shape = shape` changes `a` itself."""
+        from ._shapes import reshape
+        wanted = self._extents("reshape", shape[0] if len(shape) == 1 else shape)
+        return reshape(self.T, wanted[::-1]).T if order == "F" else reshape(self, wanted)
 
     def _copied(self, shape: tuple[int, ...]) -> "Array":
         self.context.check_process()
@@ -269,6 +275,10 @@ class Array(Operators, Conversions):
     def real(self) -> "Array":
         """The real parts, as a new array."""
         return self._op("real")
+
+    @real.setter
+    def real(self, values: Any) -> None:
+        self[...] = self.imag * 1j + values if self.dtype.kind == "c" else values
 
     @property
     def imag(self) -> "Array":

@@ -240,6 +240,15 @@ def apply(name: str, *given: Any, out: Array | None = None, dtype: Any = None,
     return out
 
 
+def fits_into(name: str, given: Sequence[Any], dtype: np.dtype[Any]) -> None:
+    """Raises TypeError if a result cannot become `dtype` by NumPy's rule "same_kind": a float no integer, a complex
+    number no real one."""
+    result = types_of(OPS[name], *operand_dtypes(name, given))[1]
+    if not np.can_cast(result, dtype, "same_kind"):
+        raise TypeError(f"{name}: the result has the type {result}, which does not fit into {dtype}: convert it with "
+                        "astype()")
+
+
 def slot_number(slot: Any, name: str, value: Any, dtype: np.dtype[Any]) -> None:
     """Fills in an operand for the library: a Python number in the given type."""
     slot.type = NUMBERS[dtype]
@@ -293,6 +302,8 @@ def ufunc(function: Any, method: str, inputs: Sequence[Any], named: dict[str, An
     if into is not None and into.shape != broadcast(name, [getattr(one, "shape", ()) for one in given]):
         raise ShapeError(f"{name}: out has the shape {into.shape}, which does not fit the result")
     dtype = named.get("dtype")
+    if out is not None:
+        fits_into(name, given if dtype is None else [np.empty(0, dtype)] * len(given), out.dtype)
     if dtype is not None:
         given = [one if is_number(one) else cast(array(one, context=context_of(inputs)), dtype, copy=False)
                  for one in given]

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ._device_array import Array, new_array
-from ._dtypes import BOOL, FLOAT32, FLOAT64, INT64, UINT64, dtype_from, real_of
+from ._dtypes import BOOL, FLOAT16, FLOAT32, FLOAT64, INT64, UINT64, dtype_from, real_of
 from ._elementwise import apply, cast
 from ._library import check, lib
 from ._shapes import axes_of, axis_of, reshape
@@ -112,7 +112,9 @@ def _count(a: Array, axes: tuple[int, ...]) -> int:
 
 
 def mean(a: Array, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Array:
-    """Computes means along axes; the means of integers are float64."""
+    """Computes means along axes; the means of integers are float64, and those of float16 are computed in float32."""
+    if a.dtype == FLOAT16 and dtype is None:
+        return cast(mean(a, axis, FLOAT32, keepdims), FLOAT16)
     a = _floats(a, dtype)
     made = _reduced("mean", a, axis, keepdims)
     if made is not None:
@@ -124,7 +126,10 @@ def mean(a: Array, axis: Any = None, dtype: Any = None, keepdims: bool = False) 
 
 
 def var(a: Array, axis: Any = None, dtype: Any = None, correction: float = 0, keepdims: bool = False) -> Array:
-    """Computes variances along axes: the sum of |x - mean|^2, divided by (number of elements - `correction`)."""
+    """Computes variances along axes: the sum of |x - mean|^2, divided by (number of elements - `correction`); those of
+    float16 are computed in float32."""
+    if a.dtype == FLOAT16 and dtype is None:
+        return cast(var(a, axis, FLOAT32, correction, keepdims), FLOAT16)
     a = _floats(a, dtype)
     if not correction:
         made = _reduced("var", a, axis, keepdims)

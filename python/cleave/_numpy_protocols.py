@@ -15,6 +15,7 @@ from ._host_math import on_host
 
 array_api: Any = _standard
 _NO_VALUE: Any = getattr(np, "_NoValue")  # NumPy's default value of arguments that were not passed
+_WRITERS = (np.copyto, np.put, np.put_along_axis, np.putmask, np.place, np.fill_diagonal)
 
 
 def ufunc_of(function: Any, method: str, inputs: Any, named: Any) -> Any:
@@ -31,13 +32,25 @@ def ufunc_of(function: Any, method: str, inputs: Any, named: Any) -> Any:
 
 
 def _on_copies(function: Callable[..., Any], inputs: Any, named: Any) -> Any:
-    outs = named.get("out")
-    outs = outs if isinstance(outs, tuple) else (outs,)
-    if any(isinstance(one, Array) for one in outs):
-        made = function(*map(_copied, inputs), **{name: one for name, one in named.items() if name != "out"})
-        outs[0][...] = made
-        return outs[0]
-    return function(*map(_copied, inputs), **{name: _copied(one) for name, one in named.items()})
+    """Calls NumPy's function with copies of all Arrays, and writes those back that it has changed."""
+    given, named = [*map(_copied, inputs)], dict(named)
+    changed = [(inputs[0], given[0])] if _changes_first(function) else []
+    outs = named.pop("out", None)
+    if outs is not None:
+        outs = outs if isinstance(outs, tuple) else (outs,)
+        into = tuple(map(_copied, outs))
+        changed += [*zip(outs, into)]
+        named["out"] = into if len(into) > 1 else into[0]
+    made = function(*given, **{name: _copied(one) for name, one in named.items()})
+    for one, copy in changed:
+        if isinstance(one, Array):
+            one[...] = copy
+    return made if not outs else outs if len(outs) > 1 else outs[0]
+
+
+def _changes_first(function: Callable[..., Any]) -> bool:
+    """Tells whether the function writes into its first argument: np.copyto(a, b), or np.add.at(a, places, b)."""
+    return function in _WRITERS or getattr(function, "__name__", "") == "at"
 
 
 def _copied(value: Any) -> Any:
@@ -47,6 +60,10 @@ def _copied(value: Any) -> Any:
         parts = [_copied(one) for one in value]
         return type(value)(parts) if type(value) in (list, tuple) else parts
     return value
+
+
+def _flat(values: Any) -> list[Any]:
+    return [one for value in values for one in (value if isinstance(value, (list, tuple)) else (value,))]
 
 
 def _axis_argument(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -110,8 +127,11 @@ def _clip(a: Any, a_min: Any = None, a_max: Any = None, out: Any = None, **named
     return made
 
 
-def _like(function: Callable[..., Any]) -> Callable[..., Any]:
-    def call(a: Any, *given: Any, dtype: Any = None, **_named: Any) -> Any:
+def _like(function: Callable[..., Any], sized: Callable[..., Any]) -> Callable[..., Any]:
+    """Returns a function that makes an Array like another one, or, with a shape, by the function `sized`."""
+    def call(a: Any, *given: Any, dtype: Any = None, shape: Any = None, **_named: Any) -> Any:
+        if shape is not None:
+            return sized(shape, *given, dtype=a.dtype if dtype is None else dtype, device=a.context)
         return function(a, *given, dtype=dtype)
     return call
 
@@ -155,9 +175,10 @@ _FUNCTIONS: dict[Any, Callable[..., Any]] = {
         _shapes.broadcast_to(a, shape if isinstance(shape, tuple) else (shape,)),
     np.diff: lambda a, n=1, axis=-1, **_: array_api.diff(a, axis=axis, n=n), np.dot: _linear(array_api.matmul),
     np.count_nonzero: lambda a, axis=None, *, keepdims=False: array_api.count_nonzero(a, axis=axis, keepdims=keepdims),
-    np.copy: lambda a, *_, **__: a.copy(), np.zeros_like: _like(array_api.zeros_like),
-    np.ones_like: _like(array_api.ones_like), np.empty_like: _like(array_api.empty_like),
-    np.full_like: _like(array_api.full_like), np.diagonal: lambda a, offset=0, axis1=0, axis2=1:
+    np.copy: lambda a, *_, **__: a.copy(), np.zeros_like: _like(array_api.zeros_like, array_api.zeros),
+    np.ones_like: _like(array_api.ones_like, array_api.ones),
+    np.empty_like: _like(array_api.empty_like, array_api.empty),
+    np.full_like: _like(array_api.full_like, array_api.full), np.diagonal: lambda a, offset=0, axis1=0, axis2=1:
         linalg.diagonal(_shapes.moveaxis(a, (axis1, axis2), (-2, -1)), offset=offset),
     np.tril: lambda m, k=0: array_api.tril(m, k=k), np.triu: lambda m, k=0: array_api.triu(m, k=k),
     np.trace: lambda a, offset=0, **_: linalg.trace(a, offset=offset),
@@ -177,6 +198,20 @@ _FUNCTIONS: dict[Any, Callable[..., Any]] = {
 }
 
 
+#: Arguments that Cleave's functions do not have.
+_HOST_ARGUMENTS = ("where", "initial", "prepend", "append", "axis1", "axis2", "casting", "order", "mode")
+_ALWAYS_OURS = (np.copy, np.diagonal, np.sort, np.argsort, np.concatenate, np.zeros_like, np.ones_like, np.empty_like,
+                np.full_like)
+_WITHOUT_OUT = (np.stack, np.vstack, np.hstack, np.outer, np.trace, np.take, np.round, np.dot)
+
+
+def _is_asked(function: Any, name: str, value: Any) -> bool:
+    """Tells whether an argument asks for more than Cleave's function of that name can do."""
+    if value is None or value is _NO_VALUE or function in _ALWAYS_OURS:
+        return False
+    return name in _HOST_ARGUMENTS or (name in ("out", "dtype") and function in _WITHOUT_OUT)
+
+
 def function_of(function: Any, given: Any, named: Any) -> Any:
     """Computes np.sum(a) or np.concatenate([a, b]) by Cleave's function of that name, or by NumPy's on copies
     on the host."""
@@ -188,4 +223,7 @@ def function_of(function: Any, given: Any, named: Any) -> Any:
     if not isinstance(first, Array) and isinstance(first, np.ndarray):
         first = next(one for one in given if isinstance(one, Array))
         given = (array(given[0], context=first.context), *given[1:])
+    if named and any(_is_asked(function, name, value) for name, value in named.items()):
+        made = _on_copies(function, given, named)
+        return made if isinstance(made, Array) else array(made, context=context_of(_flat(given)))
     return ours(*given, **named)

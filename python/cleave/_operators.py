@@ -29,7 +29,8 @@ class Operators:
         @property
         def shape(self) -> tuple[int, ...]: ...
         def copy(self) -> Array: ...
-        def reshape(self, *shape: Any) -> Array: ...
+        def reshape(self, *shape: Any, order: str = "C") -> Array: ...
+        def __setitem__(self, key: Any, value: Any) -> None: ...
 
     # ---- operators: one kernel each
 
@@ -44,11 +45,16 @@ class Operators:
         return apply(name, other, self) if _is_operand(other) else _UNKNOWN
 
     def _become(self, name: str, other: Any) -> Array:
-        from ._elementwise import apply
+        from ._elementwise import apply, fits_into
         if not _is_operand(other):
             return _UNKNOWN  # type: ignore[no-any-return]
         if is_number(other) and weak(self.dtype, other) != self.dtype:
             raise TypeError(f"{name}: {other!r} does not fit into {self.dtype}")
+        if name == "divide" and self.dtype.kind in "biu":
+            raise TypeError(f"divide: the quotients do not fit into {self.dtype}: use a = a / b, or a //= b")
+        if not is_number(other) and getattr(other, "dtype", None) is not self.dtype:
+            other = other if isinstance(other, Operators) else np.asarray(other)
+            fits_into(name, (self, other), self.dtype)
         shape = () if is_number(other) else tuple(getattr(other, "shape", np.shape(other)))
         ahead = len(self.shape) - len(shape)
         if ahead < 0 or any(n not in (1, own) for n, own in zip(shape, self.shape[ahead:])):
@@ -109,6 +115,8 @@ class Operators:
     def __ilshift__(self, other: Any) -> Array: return self._become("bitwise_left_shift", other)
     def __irshift__(self, other: Any) -> Array: return self._become("bitwise_right_shift", other)
 
+    def __contains__(self, value: Any) -> bool: return bool((self == value).any())
+
     def __neg__(self) -> Array: return self._op("negative")
     def __pos__(self) -> Array: return self.copy()
     def __abs__(self) -> Array: return self._op("abs")
@@ -123,7 +131,7 @@ class Operators:
         return NotImplemented if is_number(other) else matmul(other, self)
 
     def __imatmul__(self, other: Any) -> Array:
-        self[...] = self @ other  # type: ignore[index]
+        self[...] = self @ other
         return self  # type: ignore[return-value]
 
     # ---- along axes, with NumPy's arguments: np.sum(a) is a.sum(axis=None, out=None)
@@ -197,13 +205,26 @@ class Operators:
         ones = tuple(i for i, n in enumerate(self.shape) if n == 1)
         return self._by("squeeze", axis=ones if axis is None else axis)
 
-    def ravel(self) -> Array:
-        """Returns a copy with one axis."""
-        return self.reshape(-1)
+    def swapaxes(self, first: int, second: int) -> Array:
+        """Returns a view with two axes exchanged."""
+        from ._shapes import moveaxis
+        return moveaxis(self, (first, second), (second, first))  # type: ignore[arg-type]
 
-    def flatten(self) -> Array:
+    def ravel(self, order: str = "C") -> Array:
+        """Returns the elements along one axis: a view if they lie densely, else a copy."""
+        return self.reshape(-1, order=order)
+
+    def sort(self, axis: int = -1) -> None:
+        """Sorts the elements along an axis, in place; computed on the host."""
+        self[...] = self._by("sort", axis=axis)
+
+    def fill(self, value: Any) -> None:
+        """Sets all elements to one value."""
+        self[...] = value
+
+    def flatten(self, order: str = "C") -> Array:
         """Returns a copy with one axis."""
-        return self.reshape(-1)
+        return self.copy().reshape(-1, order=order)
 
     def conj(self) -> Array:
         """Returns the conjugates of complex numbers, and other numbers unchanged."""

@@ -180,11 +180,12 @@ def test_arrays_stay_on_the_device(device_context):
         float(a)
 
 
-def test_a_shape_is_changed_in_a_copy_or_in_place(side):
+def test_a_shape_is_changed_in_a_view_or_in_place(side):
     a = cleave.array([[1, 2, 3], [4, 5, 6]], context=side)
-    b, c = a.reshape(3, -1), a.copy()
-    assert a.shape == (2, 3) and b.shape == (3, 2) and b.on_device == a.on_device
+    b, c, view = a.flatten().reshape(3, -1), a.copy(), a.reshape(3, -1)
+    assert a.shape == (2, 3) and view.shape == b.shape == (3, 2) and b.on_device == a.on_device
     a.write(0)
+    assert view.tolist() == [[0, 0], [0, 0], [0, 0]]
     assert b.tolist() == [[1, 2], [3, 4], [5, 6]] and c.tolist() == [[1, 2, 3], [4, 5, 6]]
     b.shape = -1
     assert b.shape == (6,) and b.tolist() == [1, 2, 3, 4, 5, 6] and len(b) == 6

@@ -195,3 +195,65 @@ def test_everything_shows_what_it_is(reference):
     assert repr(cleave.Local(64)) == "<cleave.Local 64 bytes>"
     assert repr(SCALE) == "<cleave.Kernel scale>" and repr(cleave.COUNT) == "cleave.COUNT"
     assert repr(cleave.empty(3, context=reference)).startswith("<cleave.Array [3] on the ")
+
+
+#: What NumPy writes, and arguments that Cleave's own functions do not have.
+WRITES = {
+    "out and where": lambda a, w: np.sqrt(abs(a), out=a, where=a > 0),
+    "two outs": lambda a, w: np.modf(w(GRID / 3), out=(a, w(GRID))),
+    "add.at": lambda a, w: np.add.at(a, ([0, 0, 2], [1, 1, 3]), 1),
+    "copyto": lambda a, w: np.copyto(a, w(GRID), where=a > 0),
+    "putmask": lambda a, w: np.putmask(a, a > 0, 0),
+    "fill_diagonal": lambda a, w: np.fill_diagonal(a, 7),
+    "stack with out": lambda a, w: np.stack([w(GRID[0])] * 3, out=a),
+    "outer with out": lambda a, w: np.outer(w(GRID[1, :3]), w(GRID[2]), out=a),
+    "sum with where": lambda a, w: np.sum(a, axis=0, where=a > 0, initial=3),
+    "mean with where": lambda a, w: np.mean(a, where=a > 0),
+    "diff with prepend": lambda a, w: np.diff(a, prepend=0),
+    "trace of other axes": lambda a, w: np.trace(a[None], axis1=1, axis2=2),
+    "like another shape": lambda a, w: np.ones_like(a, shape=(2,)),
+    "reshape": lambda a, w: a.reshape(-1).__setitem__(3, 99),
+    "reshape of a view": lambda a, w: a[:, 1:].reshape(-1).__setitem__(3, 99),
+    "ravel": lambda a, w: a.ravel().__setitem__(slice(2, None, 3), 99),
+    "flatten": lambda a, w: a.flatten().__setitem__(3, 99),
+    "order": lambda a, w: np.stack([a.reshape(2, 6, order="F").ravel(), a.flatten("F")]),
+    "swapaxes": lambda a, w: a.swapaxes(0, 1).__setitem__(2, 4),
+    "fill": lambda a, w: a[::2].fill(3),
+    "sort": lambda a, w: a.T.sort(),
+    "in": lambda a, w: np.asarray([3 in a, 99 in a]),
+    "item": lambda a, w: np.asarray([a.item(5), a.item(1, 2), a.itemsize]),
+    "real": lambda a, w: setattr(a, "real", w(GRID)),
+    "mean of float16": lambda a, w: w(np.full(70000, 1.5, np.float16)).mean(),
+}
+
+
+@pytest.mark.parametrize("name", WRITES)
+def test_what_numpy_writes_is_written(side, name):
+    made = []
+    for wrap in (lambda x: cleave.array(x, context=side), np.array):
+        a = wrap(GRID - 5)
+        made.append((a, WRITES[name](a, wrap)))
+    for got, want in zip(*made):
+        want = want[0] if isinstance(want, tuple) else want
+        got = got[0] if isinstance(got, tuple) else got
+        assert (got is None) == (want is None)
+        if want is not None:
+            assert np.shape(got) == np.shape(want)
+            np.testing.assert_allclose(np.asarray(got), want, rtol=1e-5)
+
+
+def test_what_does_not_fit_is_refused(side):
+    """As in NumPy, a float becomes no integer and a complex number no real one unless astype() says so."""
+    whole, real = cleave.array(np.arange(12).reshape(3, 4), context=side), cleave.array(GRID, context=side)
+    short = cleave.array([1, 2], dtype="u1", context=side)
+    for wrong in (lambda: whole.__iadd__(real), lambda: whole.__itruediv__(2), lambda: real.__iadd__(real * 1j),
+                  lambda: short.__iadd__(cleave.array([1, 2], dtype="i1", context=side)),
+                  lambda: np.multiply(real, 2, out=whole), lambda: np.add(real, 1, out=np.zeros((3, 4), int))):
+        with pytest.raises(TypeError, match="fit into"):
+            wrong()
+    assert np.array_equal(whole, np.arange(12).reshape(3, 4)) and np.array_equal(real, GRID)
+    real += real.astype("float64")
+    whole -= whole.astype("int8")
+    assert real.dtype == np.float32 and np.array_equal(real, 2 * GRID) and not whole.any()
+    np.multiply(whole + 1, 2.7, out=whole, casting="unsafe")
+    assert np.array_equal(whole, np.full((3, 4), 2))
