@@ -62,7 +62,7 @@ clv_status clv_array_copy(clv_array *array, size_t rank, const size_t *shape, cl
         clv_array *dense;
         status = clv_array_cast(array, array->type, &dense);
         if (!status) status = clv_storage_copy(dense->storage, 0, made->storage);
-        if (!status) clv_array_free(dense);
+        clv_array_free(dense);
     }
     return give(status, made, out);
 }
