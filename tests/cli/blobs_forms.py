@@ -105,6 +105,23 @@ def main():
         tiff(folder + "/form.ome.tif", frames, description=ome(T, 1, Y, X))
         same("OME-TIFF", "form.ome.tif")
 
+        says = "only the first is read"
+        two = ome(T, 1, Y, X).replace("</OME>", '<Image ID="Image:1"><Pixels SizeT="2"></Pixels></Image></OME>')
+        tiff(folder + "/form.ome.tif", frames + frames[:2], description=two)
+        same("OME-TIFF of two images", "form.ome.tif")
+        say(says in run("form.ome.tif").stderr, f"OME-TIFF of two images: {says!r}")
+        parts = "".join(f'<TiffData FirstT="{t}" IFD="{{}}"><UUID FileName="{{}}">u</UUID></TiffData>'
+                        for t in range(T))
+        whole = f'<TiffData IFD="0" PlaneCount="{T}"/>'
+        for name, pages in (("in order", range(T)), ("two files", [*range(3), *range(T - 3)])):
+            files = ["ab"[name == "two files" and t > 2] for t in range(T)]
+            tiff(folder + "/form.ome.tif", frames, description=ome(T, 1, Y, X).replace(
+                whole, parts.format(*[v for pair in zip(pages, files) for v in pair])))
+            same(f"OME-TIFF, a page for each plane, {name}", "form.ome.tif")
+        tiff(folder + "/form.tif", frames, description=imagej(T, frames=T) + "unit=um\nfinterval=500\ntunit=ms\n")
+        first = run("form.tif") and open(folder + "/out.csv", encoding="ascii").readline()
+        say(first.strip().endswith(",t_ms"), f"ImageJ's unit of time: {first!r}")
+
         # ---- OME-Zarr, PNG, raw
         blobs_inputs.make_old(folder + "/old.zarr", planes, size=(2, 1, 1, 20, 32))
         same("OME-Zarr 0.4", "old.zarr")
@@ -204,6 +221,11 @@ def main():
             say(result.returncode == 2 and part in result.stderr,
                 f"{movie}: {part!r} {'' if part in result.stderr else result.stderr[-300:]}")
 
+        tiff(folder + "/back.ome.tif", frames[::-1], description=ome(T, 1, Y, X).replace(
+            whole, parts.format(*[v for t in range(T) for v in (T - 1 - t, "a")])))
+        refuses("back.ome.tif", "in another order than that of DimensionOrder")
+        tiff(folder + "/deep.tif", frames[:1], depth=2)
+        refuses("deep.tif", "each page holds 2 planes")
         npy(folder + "/n9.npy", scene[:Z - 1], (1, Z - 1, Y, X))
         refuses(["n0.npy", "n9.npy"], "4 planes per stack, but the first file has 5")
         refuses("missing.txt", "missing.txt")

@@ -6,7 +6,7 @@ import zlib
 TAGS = {"width": (256, 4), "height": (257, 4), "bits": (258, 3), "packing": (259, 3), "grey": (262, 3),
         "description": (270, 2), "offsets": (273, 16), "samples": (277, 3), "rows": (278, 4), "counts": (279, 16),
         "predictor": (317, 3), "tile_width": (322, 4), "tile_height": (323, 4), "tile_offsets": (324, 16),
-        "tile_counts": (325, 16), "format": (339, 3)}
+        "tile_counts": (325, 16), "format": (339, 3), "depth": (32997, 4)}
 SIZE = {2: 1, 3: 2, 4: 4, 16: 8}
 CODE = {2: "B", 3: "H", 4: "I", 16: "Q"}
 NONE, LZW, DEFLATE, PACKBITS, OLD_DEFLATE = 1, 5, 8, 32773, 32946
@@ -78,9 +78,9 @@ def number_code(kind):
 
 
 def tiff(path, frames, order="<", big=False, packing=NONE, predictor=1, rows=None, tile=None, kind="u2",
-         description=None, contiguous=False):
+         description=None, contiguous=False, depth=0):
     """Returns a TIFF file. `contiguous`: it has one directory, whose description announces the other frames, as ImageJ
-    writes it."""
+    writes it. `depth`: every directory claims this number of planes."""
     letter, bits, sample = number_code(kind)
     height, width = len(frames[0]), len(frames[0][0])
     file = bytearray((b"II" if order == "<" else b"MM") + struct.pack(
@@ -120,6 +120,8 @@ def tiff(path, frames, order="<", big=False, packing=NONE, predictor=1, rows=Non
                           tile_counts=[len(p) for p in parts])
         else:
             values.update(rows=[rows or height], offsets=offsets, counts=[len(p) for p in parts])
+        if depth:
+            values["depth"] = [depth]
         if description and not number:
             values["description"] = list(description.encode()) + [0]
         if not contiguous:

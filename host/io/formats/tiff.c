@@ -121,8 +121,9 @@ static clv_status find_type(tiff_movie *t)
             return CLV_OK;
         }
     return clv_fail(CLV_E_FORMAT,
-                    "%s: its pixels have %u bits and sample format %u; expected integers of 8 to "
-                    "64 bits or floats of 16 to 64",
+                    "%s: its pixels have %u bits and sample format %u; expected unsigned integers "
+                    "(format 1) of 8, 16 "
+                    "or 32 bits, signed integers (2) of 8 to 64, or floats (3) of 16 to 64",
                     t->path, t->bits, t->format);
 }
 
@@ -383,6 +384,12 @@ static clv_status open_pages(clv_movie *movie, tiff_movie *t, const clv_movie_op
             CLV_E_FORMAT,
             "%s has %ux%u pixels of %u bits; expected at least one pixel, of at least 8 bits",
             movie->path, t->width, t->height, t->bits);
+    uint32_t depth = 1;
+    if (TIFFGetField(t->tiff, TIFFTAG_IMAGEDEPTH, &depth) && depth > 1)
+        return clv_fail(CLV_E_FORMAT,
+                        "%s: each page holds %u planes (ImageDepth), which is not read; save every "
+                        "plane as a page",
+                        movie->path, depth);
     CLV_TRY(find_type(t));
     CLV_TRY(choose_sample(t, options));
     const bool white_is_zero = t->photometric == PHOTOMETRIC_MINISWHITE;
@@ -398,6 +405,9 @@ static clv_status open_pages(clv_movie *movie, tiff_movie *t, const clv_movie_op
     CLV_TRY(clv_tiff_choose(movie->path, &story, options, pages, &t->choice));
     f->frames = t->choice.frames, f->height = t->height, f->width = t->width;
     f->depth = t->choice.planes;
+    if (story.other_images)
+        clv_movie_notice(movie, "the file describes %zu images; only the first is read\n",
+                         story.other_images + 1);
     if (options->stacks && options->axes == CLV_MOVIE_AS_TOLD && story.slices_in_time &&
         f->frames > 1)
         clv_movie_notice(

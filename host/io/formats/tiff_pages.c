@@ -249,7 +249,9 @@ static void read_imagej(const char *text, clv_tiff_story *s, clv_movie_facts *f)
     tidy_unit(f->pixel_unit);
     f->plane_spacing = fabs(told(text, "\nspacing=", 0));
     f->interval = told(text, "\nfinterval=", 0);
-    if (f->interval > 0) memcpy(f->time_unit, "sec", 4);
+    /* ImageJ states the unit unless it is the second */
+    word_told(text, "\ntunit=", "\n", f->time_unit, sizeof f->time_unit);
+    if (f->interval > 0 && !f->time_unit[0]) memcpy(f->time_unit, "sec", 4);
 }
 
 /* Returns a length from the attribute `name` of OME's element Pixels; 0 if there is none. `unit` gets its unit, which
@@ -284,17 +286,61 @@ static double in_unit(double length, const char *from, const char *to)
     return from_known && to_known ? length * ratio : 0;
 }
 
+/* Returns how many pages before the plane of `tag`, an element TiffData, the description implies by its axes. */
+static double pages_before(const char *tag, const clv_tiff_story *s)
+{
+    double page = 0, stride = 1;
+    for (const char *axis = s->order; *axis; ++axis) {
+        const size_t size = *axis == 'C' ? s->channels : *axis == 'Z' ? s->slices : s->frames;
+        page += stride * told(tag,
+                              *axis == 'C'   ? "FirstC=\""
+                              : *axis == 'Z' ? "FirstZ=\""
+                                             : "FirstT=\"",
+                              0);
+        stride *= (double)CLV_MAX(size, (size_t)1);
+    }
+    return page;
+}
+
+/* Returns whether the elements TiffData of an image, from `pixels` to `end`, put its planes on pages in the order of
+ * its axes. If they name several files, each file has a count of its own. */
+static bool in_order(const char *pixels, const char *end, const clv_tiff_story *s)
+{
+    char tag[1024], file[512], last[sizeof file] = "";
+    double shift = 0;
+    const char *next, *at = strstr(pixels, "<TiffData");
+    for (; at && at < end; at = next) {
+        next = strstr(at + 1, "<TiffData");
+        const size_t length = (size_t)((next && next < end ? next : end) - at);
+        snprintf(tag, sizeof tag, "%.*s", (int)CLV_MIN(length, sizeof tag - 1), at);
+        const double page = told(tag, "IFD=\"", -1);
+        if (page < 0) continue;
+        word_told(tag, "FileName=\"", "\"", file, sizeof file);
+        if (last[0] && strcmp(file, last) != 0) shift = pages_before(tag, s) - page;
+        if (pages_before(tag, s) - page != shift) return false;
+        memcpy(last, file, sizeof last);
+    }
+    return true;
+}
+
 static void read_ome(const char *text, clv_tiff_story *s, clv_movie_facts *f)
 {
     const char *pixels = strstr(text, "<Pixels");
     char order[16], unit[16];
     if (!pixels) return;
     s->ome = true;
+    const char *end = strstr(pixels, "</Pixels>");
+    if (!end) end = pixels + strlen(pixels);
+    for (const char *other = end; (other = strstr(other, "<Pixels")); ++other)
+        ++s->other_images;
     s->channels = count_told(s, pixels, "SizeC=\"");
     s->slices = count_told(s, pixels, "SizeZ=\"");
     s->frames = count_told(s, pixels, "SizeT=\"");
     word_told(pixels, "DimensionOrder=\"", "\"", order, sizeof order);
     memcpy(s->order, strlen(order) == 5 ? order + 2 : "CZT", 4);
+    const char *samples = strstr(pixels, "SamplesPerPixel=\"");
+    const bool colour = samples && samples < end && told(samples, "SamplesPerPixel=\"", 1) > 1;
+    s->out_of_order = !colour && !in_order(pixels, end, s);
     f->pixel_size = length_told(pixels, "PhysicalSizeX", f->pixel_unit, sizeof f->pixel_unit);
     double length = length_told(pixels, "PhysicalSizeY", unit, sizeof unit);
     f->row_spacing = in_unit(length, unit, f->pixel_unit);
@@ -313,6 +359,12 @@ clv_status clv_tiff_read_story(const char *path, const char *description, clv_ti
     if (!description) return CLV_OK;
     if (clv_starts_with(description, "ImageJ=")) read_imagej(description, story, facts);
     if (strstr(description, "<OME")) read_ome(description, story, facts);
+    if (story->out_of_order)
+        return clv_fail(CLV_E_FORMAT,
+                        "%s: its description puts the planes on pages in another order than that "
+                        "of DimensionOrder, "
+                        "which is not read; save the movie again, for example with ImageJ",
+                        path);
     if (!story->absurd) return CLV_OK;
     const char *number = story->absurd + (*story->absurd == '\n');
     return clv_fail(CLV_E_FORMAT,
@@ -338,6 +390,7 @@ clv_status clv_tiff_choose(const char *path, const clv_tiff_story *s,
                         options->axes != CLV_MOVIE_TYX &&
                         (options->axes != CLV_MOVIE_ZYX || s->frames <= 1);
     *choice = (clv_tiff_choice){ .step = 1, .frames = pages, .planes = 1 };
+    if (s->other_images && s->frames) choice->frames = CLV_MIN(pages, s->frames);
     if (channels == 1 && slices == 1) return CLV_OK;
     if (channels > 1 && !options->channel_given)
         return clv_fail(CLV_E_FORMAT, "%s has %zu channels; choose one with --channel 0 to %zu",

@@ -24,6 +24,9 @@ typedef struct clv_tiff_story {
     char order[8];      /* axes from the one that varies fastest, such as "CZT" */
     /* ImageJ's slices, which may also be frames over time, were taken for frames */
     bool slices_in_time;
+    /* OME: images after the first, which are not read; and planes that are not on pages in the order of `order` */
+    size_t other_images;
+    bool out_of_order;
 } clv_tiff_story;
 
 /* Parses the first page's description into *story and *facts. Returns CLV_E_FORMAT for a number of planes that no file
