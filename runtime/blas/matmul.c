@@ -179,7 +179,7 @@ static clv_status on_host(void *user)
     const bool copy = t->b_col != 1 && t->n > 1;
     float *dense = copy ? clv_alloc(t->k * t->n, sizeof *dense) : NULL;
     if (copy && t->k && !dense) return clv_fail(CLV_E_MEMORY, "matmul: not enough memory for B");
-    clv_matmul_parts parts = clv_matmul_parts_of(t->m, t->n, t->k, t->batch, t->watch);
+    clv_matmul_parts parts = clv_matmul_parts_of(t->m, t->n, t->k, t->batch, true, t->watch);
     clv_status status = CLV_OK;
     for (clv_matmul_part part; !status && clv_matmul_next_part(&parts, &part);) {
         for (size_t i = part.matrix; i < part.matrix + part.matrices; ++i) {
@@ -234,7 +234,7 @@ static clv_status enqueue_parts(clv_engine *engine, const clv_gemm_form *form, c
 {
     clv_gemm all = *gemm;
     CLV_TRY(pack_b(engine, form, &all));
-    clv_matmul_parts parts = clv_matmul_parts_of(all.m, all.n, all.k, all.batch, watch);
+    clv_matmul_parts parts = clv_matmul_parts_of(all.m, all.n, all.k, all.batch, false, watch);
     for (clv_matmul_part part; clv_matmul_next_part(&parts, &part);) {
         clv_gemm g = all;
         g.m = part.rows, g.batch = part.matrices;

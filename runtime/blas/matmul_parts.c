@@ -10,14 +10,17 @@
 enum {
     FIRST = 1 << 28, /* operations: 10 ms where a core does 27 GFLOP/s */
     TOGETHER = 96,   /* rows of a part: a multiple of this, which every kernel form splits evenly */
+    ON_HOST = 12,    /* the same for the host's tiles: 96 rows may take it seconds */
 };
 /* seconds per part: long enough to cost little, short enough for a caller who waits */
 static const double wanted_s = 0.2;
 
-clv_matmul_parts clv_matmul_parts_of(size_t m, size_t n, size_t k, size_t batch, clv_watch *watch)
+clv_matmul_parts clv_matmul_parts_of(size_t m, size_t n, size_t k, size_t batch, bool on_host,
+                                     clv_watch *watch)
 {
     return (clv_matmul_parts){ .m = m,
                                .batch = batch,
+                               .together = on_host ? ON_HOST : TOGETHER,
                                .row_flops = 2 * (double)n * (double)CLV_MAX(k, (size_t)1),
                                .flops = FIRST,
                                .started = watch ? clv_now() : 0,
@@ -32,7 +35,8 @@ bool clv_matmul_next_part(const clv_matmul_parts *p, clv_matmul_part *part)
     const double rows = fmax(p->flops / p->row_flops, 1);
     const size_t left = p->m - part->row;
     part->matrices = 1;
-    part->rows = rows < (double)left ? CLV_MIN(clv_round_up((size_t)rows, TOGETHER), left) : left;
+    part->rows =
+        rows < (double)left ? CLV_MIN(clv_round_up((size_t)rows, p->together), left) : left;
     if (part->rows == p->m)
         part->matrices =
             (size_t)fmin(fmax(rows / (double)p->m, 1), (double)(p->batch - part->matrix));

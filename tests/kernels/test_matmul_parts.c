@@ -23,7 +23,7 @@ static void every_row_is_in_one_part(void **state)
         const size_t *s = shapes[i];
         test_told t = { .job = "matmul" };
         clv_watch watch = clv_watch_begin("matmul", test_note, &t, s[0] * s[3]);
-        clv_matmul_parts parts = clv_matmul_parts_of(s[0], s[1], s[2], s[3], &watch);
+        clv_matmul_parts parts = clv_matmul_parts_of(s[0], s[1], s[2], s[3], i % 2 == 0, &watch);
         size_t at = 0, count = 0;
         for (clv_matmul_part p; clv_matmul_next_part(&parts, &p); ++count) {
             assert_true(p.rows && p.matrices && p.row + p.rows <= s[0]);
@@ -38,19 +38,31 @@ static void every_row_is_in_one_part(void **state)
     }
 }
 
+static void the_first_part_on_the_host_is_short(void **state)
+{
+    (void)state;
+    test_told t = { .job = "matmul" };
+    clv_watch watch = clv_watch_begin("matmul", test_note, &t, 12000);
+    clv_matmul_parts parts = clv_matmul_parts_of(12000, 12000, 12000, 1, true, &watch);
+    clv_matmul_part p;
+    assert_true(clv_matmul_next_part(&parts, &p));
+    assert_true(2.0 * 12000 * 12000 * (double)p.rows <=
+                4e9); /* a second where a core does 4 GFLOP/s */
+}
+
 static void who_says_so_ends_it(void **state)
 {
     (void)state;
     test_told t = { .job = "matmul", .answer = 1 };
     clv_watch watch = clv_watch_begin("matmul", test_note, &t, 5000);
-    clv_matmul_parts parts = clv_matmul_parts_of(5000, 700, 300, 1, &watch);
+    clv_matmul_parts parts = clv_matmul_parts_of(5000, 700, 300, 1, false, &watch);
     clv_matmul_part p;
     assert_true(clv_matmul_next_part(&parts, &p));
     watch.next = 0; /* a tenth of a second is over */
     EXPECT_FAIL(CLV_E_CANCELLED, "matmul: cancelled after", clv_matmul_part_done(&parts, &p));
     assert_int_equal(t.calls, 1);
     watch = clv_watch_begin("matmul", test_note, &t, 1);
-    parts = clv_matmul_parts_of(1, 1, 1, 1, &watch);
+    parts = clv_matmul_parts_of(1, 1, 1, 1, false, &watch);
     assert_true(clv_matmul_next_part(&parts, &p));
     watch.next = 0;
     EXPECT_OK(clv_matmul_part_done(&parts, &p)); /* nothing is left to cancel */
@@ -210,6 +222,7 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_row_is_in_one_part),
+        cmocka_unit_test(the_first_part_on_the_host_is_short),
         cmocka_unit_test(who_says_so_ends_it),
         cmocka_unit_test(parts_have_the_bits_of_the_whole),
         cmocka_unit_test(what_lies_between_rows_is_the_callers),
