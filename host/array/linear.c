@@ -214,14 +214,18 @@ static clv_status on_host(void *user)
     const regression *t = user;
     float *room = clv_alloc(2 * t->width + t->steps, sizeof *room);
     total *totals = clv_alloc(t->width, sizeof *totals);
-    const bool there = room && totals;
+    if (!room || !totals) {
+        clv_free(room);
+        clv_free(totals);
+        return clv_fail(CLV_E_MEMORY, "linear: out of memory");
+    }
     float *gradient = t->gradient ? t->gradient->host : room + t->width;
     float *loss = t->loss ? t->loss->host : room + 2 * t->width;
-    for (size_t step = 0; there && step < t->steps; ++step)
+    for (size_t step = 0; step < t->steps; ++step)
         do_step(t, room, gradient, totals, loss + step);
     clv_free(room);
     clv_free(totals);
-    return there ? CLV_OK : clv_fail(CLV_E_MEMORY, "linear: out of memory");
+    return CLV_OK;
 }
 
 /* ---- the public functions -------------------------------------------------------------------- */
