@@ -223,7 +223,7 @@ def main():
 
         tiff(folder + "/back.ome.tif", frames[::-1], description=ome(T, 1, Y, X).replace(
             whole, parts.format(*[v for t in range(T) for v in (T - 1 - t, "a")])))
-        refuses("back.ome.tif", "in another order than that of DimensionOrder")
+        refuses("back.ome.tif", "in another order than DimensionOrder says")
         tiff(folder + "/deep.tif", frames[:1], depth=2)
         refuses("deep.tif", "each page holds 2 planes")
         npy(folder + "/n9.npy", scene[:Z - 1], (1, Z - 1, Y, X))

@@ -46,8 +46,8 @@ static void the_first_part_on_the_host_is_short(void **state)
     clv_matmul_parts parts = clv_matmul_parts_of(12000, 12000, 12000, 1, true, &watch);
     clv_matmul_part p;
     assert_true(clv_matmul_next_part(&parts, &p));
-    assert_true(2.0 * 12000 * 12000 * (double)p.rows <=
-                4e9); /* a second where a core does 4 GFLOP/s */
+    /* a second where a core does 4 GFLOP/s */
+    assert_true(2.0 * 12000 * 12000 * (double)p.rows <= 4e9);
 }
 
 static void who_says_so_ends_it(void **state)

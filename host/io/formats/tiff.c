@@ -122,8 +122,8 @@ static clv_status find_type(tiff_movie *t)
         }
     return clv_fail(CLV_E_FORMAT,
                     "%s: its pixels have %u bits and sample format %u; expected unsigned integers "
-                    "(format 1) of 8, 16 "
-                    "or 32 bits, signed integers (2) of 8 to 64, or floats (3) of 16 to 64",
+                    "(format 1) of 8, 16 or 32 bits, signed integers (2) of 8 to 64, or floats (3) "
+                    "of 16 to 64",
                     t->path, t->bits, t->format);
 }
 

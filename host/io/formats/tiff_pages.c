@@ -361,9 +361,9 @@ clv_status clv_tiff_read_story(const char *path, const char *description, clv_ti
     if (strstr(description, "<OME")) read_ome(description, story, facts);
     if (story->out_of_order)
         return clv_fail(CLV_E_FORMAT,
-                        "%s: its description puts the planes on pages in another order than that "
-                        "of DimensionOrder, "
-                        "which is not read; save the movie again, for example with ImageJ",
+                        "%s: its description puts the planes on pages in another order than "
+                        "DimensionOrder says, which is not read; save the movie again, for example "
+                        "with ImageJ",
                         path);
     if (!story->absurd) return CLV_OK;
     const char *number = story->absurd + (*story->absurd == '\n');
