@@ -22,6 +22,7 @@ typedef struct record {
     clv_backlog *backlog;
     clv_side forced;
     void *arguments;
+    struct clv_pending_failure *failure; /* room for it, in case the call fails */
     size_t count;
     clv_array *array[LATER_ARRAYS]; /* NULL, or one of `copies` */
     clv_array copies[];
@@ -52,6 +53,7 @@ static void finish(record *r)
         atomic_fetch_sub(&storage->pending, 1); /* the array's owner may free it from now on */
         clv_storage_release(storage);
     }
+    clv_free(r->failure);
     clv_free(r->arguments);
     clv_free(r);
 }
@@ -68,7 +70,8 @@ static void run_record(clv_backlog_entry *entry)
     }
     if (status) {
         clv_error error = { 0 };
-        clv_pending_mark(r->array[r->count - 1]->storage, serial, status);
+        clv_pending_mark(r->array[r->count - 1]->storage, r->failure, serial, status);
+        r->failure = NULL;
         clv_error_take(&error, status);
         clv_backlog_keep(r->backlog, serial, &error);
         clv_error_clear(&error);
@@ -105,10 +108,13 @@ static record *copy_call(const clv_later_call *call)
 {
     record *r = clv_alloc(1, sizeof *r + call->count * sizeof *r->copies);
     void *arguments = r ? clv_alloc(1, call->bytes) : NULL;
-    if (!arguments) {
+    struct clv_pending_failure *failure = arguments ? clv_pending_prepare() : NULL;
+    if (!failure) {
+        clv_free(arguments);
         clv_free(r);
         return NULL;
     }
+    r->failure = failure;
     r->arguments = memcpy(arguments, call->arguments, call->bytes);
     r->operation = call->operation;
     r->run = call->run;

@@ -40,10 +40,14 @@ clv_status clv_pending_check(clv_storage *const *storages, size_t count)
     return status;
 }
 
-void clv_pending_mark(clv_storage *storage, uint64_t serial, clv_status status)
+struct clv_pending_failure *clv_pending_prepare(void)
 {
-    struct clv_pending_failure *failure = clv_zalloc(1, sizeof *failure);
-    if (!failure) return; /* the backlog has the failure, and the result stays empty */
+    return clv_zalloc(1, sizeof(struct clv_pending_failure));
+}
+
+void clv_pending_mark(clv_storage *storage, struct clv_pending_failure *failure, uint64_t serial,
+                      clv_status status)
+{
     failure->serial = serial;
     clv_error_take(&failure->error, status);
     pthread_mutex_lock(&storage->lock);

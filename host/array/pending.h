@@ -22,8 +22,13 @@ void clv_pending_settle_array(const clv_array *array);
 /* Returns the failure of a call that should have written one of the storages, and forgets it. The caller holds their
  * locks. */
 clv_status clv_pending_check(clv_storage *const *storages, size_t count);
+/* Returns memory in which a failure can be kept, to be freed by clv_free or handed to clv_pending_mark; NULL if memory
+ * runs out. A call gets it before it is accepted: without a mark, what its result held before would be read as its
+ * result. */
+struct clv_pending_failure *clv_pending_prepare(void);
 /* Marks a storage as failed, with this thread's last message. */
-void clv_pending_mark(clv_storage *storage, uint64_t serial, clv_status status);
+void clv_pending_mark(clv_storage *storage, struct clv_pending_failure *failure, uint64_t serial,
+                      clv_status status);
 /* Frees the failure of a storage that is being freed. */
 void clv_pending_forgive(clv_storage *storage);
 
