@@ -5,8 +5,10 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/options.h"
+#include "base/team.h"
 #include "host/array/call.h"
 #include "host/array/later.h"
+#include "runtime/blas/gemm.h"
 #include "runtime/blas/provider.h"
 #include "runtime/record/context.h"
 
@@ -14,7 +16,9 @@
 
 typedef struct product {
     size_t m, n, k, batch;
-    bool ta, tb, blas; /* blas: on the host, the caller's BLAS computes it */
+    bool ta, tb;
+    bool blas;  /* on the host, the caller's BLAS computes it, */
+    bool quick; /* unless our own kernel takes less time */
     size_t a_batch, b_batch;
     clv_array *a, *b, *c;
     char kind[80];
@@ -48,9 +52,49 @@ static clv_status on_device(clv_engine *engine, void *user)
     return clv_product_enqueue(engine, CALL_SCRATCH, p->m, p->n, p->k, p->batch, &a, &b, p->c->at);
 }
 
+/* Returns the threads that share products on the host with their caller; NULL: there are none. */
+static clv_team *team_of(clv_context *context)
+{
+    enum { MOST = 7 };
+    pthread_mutex_lock(&context->array_lock);
+    if (!context->team_tried) {
+        const size_t threads =
+            context->plain_threads ? context->plain_threads : context->probe->host.threads_allowed;
+        context->team_tried = true;
+        context->team = clv_team_start((unsigned)CLV_MIN(threads - 1, (size_t)MOST));
+    }
+    clv_team *team = context->team;
+    pthread_mutex_unlock(&context->array_lock);
+    return team;
+}
+
+/* Computes products that our own kernel computes faster than a BLAS. */
+static void multiply(const product *p)
+{
+    clv_team *team = clv_gemm_host_is_shared(p->m, p->n, p->k) ? team_of(p->c->context) : NULL;
+    for (size_t i = 0; i < p->batch; ++i)
+        clv_gemm_host_by(team, &(clv_host_gemm){ .m = p->m,
+                                                 .n = p->n,
+                                                 .k = p->k,
+                                                 .a = p->a->host + i * p->a_batch,
+                                                 .a_row = p->ta ? 1 : p->k,
+                                                 .a_col = p->ta ? p->m : 1,
+                                                 .b = p->b->host + i * p->b_batch,
+                                                 .b_row = p->n,
+                                                 .b_col = 1,
+                                                 .c = p->c->host + i * p->m * p->n,
+                                                 .c_row = p->n,
+                                                 .c_col = 1,
+                                                 .alpha = 1 });
+}
+
 static clv_status on_host(void *user)
 {
     const product *p = user;
+    if (p->quick) {
+        multiply(p);
+        return CLV_OK;
+    }
     bool done = p->blas;
     for (size_t i = 0; i < p->batch && done; ++i)
         done = clv_blas_multiply(&(clv_dense_gemm){ .m = p->m,
@@ -90,6 +134,7 @@ static clv_status read_shapes(product *p, const clv_product_options *o)
     p->a_batch = in_a > 1 ? p->m * p->k : 0;
     p->b_batch = in_b > 1 ? p->k * p->n : 0;
     p->blas = clv_blas_is_for(p->m, p->n, p->k);
+    p->quick = !p->tb && clv_gemm_host_is_quick(p->m, p->n, p->k);
     if (sb[p->tb] != p->k || sc[0] != p->m || sc[1] != p->n || in_c != p->batch ||
         (in_a > 1 && in_a != p->batch) || (in_b > 1 && in_b != p->batch))
         return clv_fail(CLV_E_SHAPE,
@@ -159,7 +204,7 @@ static clv_status sample(clv_context *context, const clv_call *like, double flop
     return clv_array_sample_end(made, status, out);
 }
 
-/* Computes a product that takes the BLAS less time than any launch. */
+/* Computes a product that takes the host less time than any launch. */
 static clv_status try_at_once(clv_context *context, product *p, bool *done)
 {
     enum { TERMS = 1 << 20 };
@@ -173,7 +218,7 @@ static clv_status try_at_once(clv_context *context, product *p, bool *done)
                                    .user = p };
     const bool wraps = p->a->storage->wraps || p->b->storage->wraps || p->c->storage->wraps;
     *done = false;
-    if (!p->blas || p->batch != 1 || terms > TERMS || wraps) return CLV_OK;
+    if (!(p->blas || p->quick) || p->batch != 1 || terms > TERMS || wraps) return CLV_OK;
     return clv_array_call_at_once(context, &small, done);
 }
 

@@ -70,7 +70,8 @@ typedef void clv_function(void);
 /**
  * Lets the host compute products of arrays (clv_product) of 4096 terms or more by your BLAS: `sgemm` is its function
  * cblas_sgemm, whose integers have 32 or 64 bits. NULL: by the library itself again. The sums of such products are
- * added in the BLAS's order. It holds for the whole process.
+ * added in the BLAS's order. Products that the library's own kernel computes in less time (on processors with AVX2 and
+ * without AVX-512, up to 406^3 terms) do not use it. It holds for the whole process.
  *
  * @return CLV_OK; CLV_E_ARGUMENT.
  */

@@ -10,6 +10,8 @@
 #ifndef CLEAVE_RUNTIME_BLAS_GEMM_H
 #define CLEAVE_RUNTIME_BLAS_GEMM_H
 
+#include "base/team.h"
+
 #include <cleave/blas.h>
 #include <cleave/offload.h>
 #include <cleave/runtime.h>
@@ -112,6 +114,14 @@ void clv_linear_host(const float *x, size_t rows, size_t k, const float *w, cons
 /* Returns roughly how many operations per second clv_gemm_host does on few rows of n columns that lie in the
  * innermost cache; 0: unknown. */
 double clv_gemm_host_flops(size_t n);
+/* Returns whether clv_gemm_host_by, given matrices with neighbouring columns, takes less time than a BLAS. On an AMD
+ * EPYC with two threads, it takes 5.7 us instead of 6.7 us for 64^3, 25 us instead of 46 us for 128^3, and 0.37 ms
+ * instead of 0.5 ms for 320^3. */
+bool clv_gemm_host_is_quick(size_t m, size_t n, size_t k);
+/* Returns whether such a product is large enough for several threads. */
+bool clv_gemm_host_is_shared(size_t m, size_t n, size_t k);
+/* Computes a product by the caller and a team, which may be NULL. The bits are those of clv_gemm_host. */
+void clv_gemm_host_by(clv_team *team, const clv_host_gemm *gemm);
 
 /* Computes clv_matmul in host memory, on one thread; checks the shapes. */
 clv_status clv_matmul_host(size_t m, size_t n, size_t k, const float *a, const float *b,

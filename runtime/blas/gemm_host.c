@@ -3,9 +3,10 @@
  *
  * Every element is a chain of fused multiply-adds over k, as on the devices, so the result does not depend on the
  * instructions used. */
-#include "runtime/blas/gemm.h"
+#include "runtime/blas/gemm_avx2.h"
 
 #include "base/alloc.h"
+#include "base/team.h"
 
 #include <math.h>
 
@@ -30,8 +31,6 @@ static void plain(const clv_host_gemm *g, size_t i0, size_t i1, size_t j0, size_
 
 #if defined(__x86_64__)
 #include <immintrin.h>
-
-enum { NARROW_ROWS = 4 };
 
 /* Unrolls loops over rows by macros, so that every compiler keeps the sums in registers. */
 #define ROWS_1(what) what(0)
@@ -180,47 +179,27 @@ static void by_wide_tiles(const clv_host_gemm *g)
     }
 }
 
-/* Computes four rows and 8 columns, which must all exist. */
-__attribute__((target("avx2,fma"))) static void narrow_tile(const clv_host_gemm *g, size_t i0,
-                                                            size_t j0)
-{
-    const float *a = g->a + i0 * g->a_row, *b = g->b + j0;
-    __m256 x[NARROW_ROWS];
-    float sums[8];
-    for (size_t i = 0; i < NARROW_ROWS; ++i)
-        x[i] = _mm256_setzero_ps();
-    for (size_t q = 0; q < g->k; ++q, b += g->b_row) {
-        const __m256 v = _mm256_loadu_ps(b);
-        for (size_t i = 0; i < NARROW_ROWS; ++i)
-            x[i] = _mm256_fmadd_ps(_mm256_set1_ps(a[i * g->a_row + q * g->a_col]), v, x[i]);
-    }
-    for (size_t i = 0; i < NARROW_ROWS; ++i) {
-        _mm256_storeu_ps(sums, x[i]);
-        for (size_t j = 0; j < 8; ++j)
-            finish(g, i0 + i, j0 + j, sums[j]);
-    }
-}
-
 static bool has_512(void)
 {
     return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
            __builtin_cpu_supports("fma");
 }
 
+static void by_avx2(const clv_host_gemm *g, clv_team *team)
+{
+    clv_gemm_avx2_work work = { .gemm = g };
+    clv_team_run(team, clv_gemm_avx2_share, &work);
+}
+
 static bool by_vectors(const clv_host_gemm *g)
 {
     if (g->b_col != 1 || g->c_col != 1 || !g->m || !g->n) return false;
-    if (has_512()) {
+    if (has_512())
         by_wide_tiles(g);
-        return true;
-    }
-    if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma")) return false;
-    const size_t rows = g->m / NARROW_ROWS * NARROW_ROWS, columns = g->n / 8 * 8;
-    for (size_t i = 0; i < rows; i += NARROW_ROWS)
-        for (size_t j = 0; j < columns; j += 8)
-            narrow_tile(g, i, j);
-    plain(g, 0, rows, columns, g->n);
-    plain(g, rows, g->m, 0, g->n);
+    else if (clv_gemm_avx2_runs_here())
+        by_avx2(g, NULL);
+    else
+        return false;
     return true;
 }
 #else
@@ -235,9 +214,39 @@ double clv_gemm_host_flops(size_t n)
 {
 #if defined(__x86_64__)
     if (n >= 8 && has_512()) return 64e9;
+    if (n >= 16 && clv_gemm_avx2_runs_here()) return 48e9;
 #endif
     (void)n;
     return 0;
+}
+
+bool clv_gemm_host_is_quick(size_t m, size_t n, size_t k)
+{
+    enum { ROWS = 6, COLUMNS = 16, LINES = 512, TERMS = 1 << 26 };
+#if defined(__x86_64__)
+    if (has_512() || !clv_gemm_avx2_runs_here()) return false;
+    return m >= ROWS && n >= COLUMNS && k <= LINES && (double)m * (double)n * (double)k <= TERMS;
+#else
+    (void)m, (void)n, (void)k;
+    return false;
+#endif
+}
+
+bool clv_gemm_host_is_shared(size_t m, size_t n, size_t k)
+{
+    enum { TERMS = 1 << 19 };
+    return clv_gemm_host_is_quick(m, n, k) && m * n * k >= TERMS;
+}
+
+void clv_gemm_host_by(clv_team *team, const clv_host_gemm *gemm)
+{
+#if defined(__x86_64__)
+    if (clv_gemm_host_is_quick(gemm->m, gemm->n, gemm->k)) {
+        by_avx2(gemm, team);
+        return;
+    }
+#endif
+    clv_gemm_host(gemm);
 }
 
 void clv_gemm_host(const clv_host_gemm *gemm)

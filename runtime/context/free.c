@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/fork.h"
 #include "base/log.h"
+#include "base/team.h"
 #include "runtime/context/devices.h"
 #include "runtime/job/backlog.h"
 #include "runtime/job/plain.h"
@@ -27,6 +28,7 @@ static void free_now(clv_context *context)
     clv_notes_close(&context->tuned);
     clv_runs_free(context);
     clv_backlog_free(context->backlog);
+    clv_team_free(context->team);
     clv_free(context->spare);
     clv_texts_free(context);
     clv_probe_free(context->probe);

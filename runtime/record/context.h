@@ -58,8 +58,11 @@ struct clv_context {
     clv_array_stats array_stats;       /* host/array/ counts them */
     /* calls return before they have run; `backlog` is made before this is first set, and stays */
     atomic_bool asynchronous;
-    struct clv_backlog *backlog;   /* runs these calls; made under array_lock; job/backlog.h */
-    atomic_size_t holds;           /* 1 for the caller, 1 for each array's memory */
+    struct clv_backlog *backlog; /* runs these calls; made under array_lock; job/backlog.h */
+    struct clv_team
+        *team;           /* shares products on the host; made once, under array_lock; base/team.h */
+    bool team_tried;     /* `team` was made, or could not be */
+    atomic_size_t holds; /* 1 for the caller, 1 for each array's memory */
     struct clv_context *next_left; /* next context freed while a device hung; context/free.c */
 };
 

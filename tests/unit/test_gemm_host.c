@@ -2,9 +2,11 @@
 /* The host's product: every shape of a tile, with strides, scale and bias, by its definition. */
 #include "test.h"
 
+#include "base/alloc.h"
 #include "runtime/blas/gemm.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { ROWS = 27, COLUMNS = 67, TERMS = 9, PITCH = COLUMNS + 3, GUARD = -77 };
@@ -82,10 +84,40 @@ static void every_tile_is_the_chain_that_defines_it(void **state)
                 try_shape(m, n, terms[t], scales[(m + n + t) % 3], (m + n) % 2);
 }
 
+static void a_team_gives_the_same_bits(void **state)
+{
+    static const size_t shapes[][3] = { { 81, 81, 81 },    { 130, 141, 128 }, { 6, 16, 512 },
+                                        { 300, 300, 300 }, { 50, 333, 512 },  { 97, 500, 127 } };
+    (void)state;
+    clv_team *team = clv_team_start(3);
+    assert_non_null(team);
+    for (size_t s = 0; s < CLV_LEN(shapes); ++s) {
+        const size_t m = shapes[s][0], n = shapes[s][1], k = shapes[s][2];
+        float *memory = calloc(m * k + k * n + 3 * m * n, sizeof *memory);
+        float *x = memory, *y = x + m * k, *alone = y + k * n, *together = alone + m * n;
+        uint64_t seed = s + 1;
+        for (size_t i = 0; i < m * k + k * n; ++i)
+            memory[i] = (float)test_uniform(&seed, -1, 1);
+        clv_host_gemm g = { .m = m, .n = n, .k = k, .a = x, .b = y, .c = alone, .alpha = 1 };
+        g.a_row = s % 2 ? 1 : k, g.a_col = s % 2 ? m : 1;
+        g.b_row = g.c_row = n, g.b_col = g.c_col = 1;
+        clv_gemm_host_by(NULL, &g);
+        for (size_t i = 0; i < m; i += 7)
+            for (size_t j = 0; j < n; j += 5)
+                assert_true(alone[i * n + j] == element(&g, i, j, 0));
+        g.c = together;
+        clv_gemm_host_by(team, &g);
+        assert_memory_equal(alone, together, m * n * sizeof *alone);
+        free(memory);
+    }
+    clv_team_free(team);
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_tile_is_the_chain_that_defines_it),
+        cmocka_unit_test(a_team_gives_the_same_bits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
