@@ -274,8 +274,8 @@ static bool find_range(size_t rank, const size_t *shape, const ptrdiff_t *stride
     return true;
 }
 
-clv_status clv_array_view(clv_array *array, ptrdiff_t offset, size_t rank, const size_t *shape,
-                          const ptrdiff_t *stride, clv_array **out)
+clv_status clv_array_view_as(clv_array *array, clv_dtype type, ptrdiff_t offset, size_t rank,
+                             const size_t *shape, const ptrdiff_t *stride, clv_array **out)
 {
     clv_array view = { 0 };
     ptrdiff_t least = 0, most = 0, first = 0;
@@ -283,11 +283,19 @@ clv_status clv_array_view(clv_array *array, ptrdiff_t offset, size_t rank, const
     *out = NULL;
     if (!array || (rank && !stride))
         return clv_fail(CLV_E_ARGUMENT, "view: array or strides is NULL");
+    const size_t size = clv_dtype_bytes(type);
+    if (!size) return clv_fail(CLV_E_ARGUMENT, "view: %d is not one of clv_dtype", (int)type);
+    const size_t start = array->offset * clv_dtype_bytes(array->type);
     CLV_TRY(read_shape("view", CLV_ARRAY_RANK, rank, shape, &view));
-    const size_t size = clv_dtype_bytes(array->type), all = array->storage->bytes / size;
+    if (view.elements && start % size)
+        return clv_fail(CLV_E_SHAPE,
+                        "view: the first element lies at byte %zu of its storage, which is no "
+                        "multiple of the %zu bytes of %s; copy the array first",
+                        start, size, clv_dtype_name(type));
+    const size_t all = array->storage->bytes / size;
     if (view.elements &&
         (!find_range(rank, shape, stride, &least, &most) ||
-         __builtin_add_overflow((ptrdiff_t)array->offset, offset, &first) || first < 0 ||
+         __builtin_add_overflow((ptrdiff_t)(start / size), offset, &first) || first < 0 ||
          first >= (ptrdiff_t)all || least < -first || most >= (ptrdiff_t)all - first))
         return clv_fail(CLV_E_SHAPE, "view: an element lies outside the storage of %zu elements",
                         all);
@@ -297,11 +305,18 @@ clv_status clv_array_view(clv_array *array, ptrdiff_t offset, size_t rank, const
         view.stride[i] = shape[i] > 1 ? stride[i] : 0;
     view.context = array->context;
     view.storage = array->storage;
-    view.type = array->type;
+    view.type = type;
     view.offset = view.elements ? (size_t)first : 0;
     clv_storage_retain(view.storage);
     if (view.storage->wraps) view.host = (float *)((char *)view.storage->host + view.offset * size);
     *made = view;
     *out = made;
     return CLV_OK;
+}
+
+clv_status clv_array_view(clv_array *array, ptrdiff_t offset, size_t rank, const size_t *shape,
+                          const ptrdiff_t *stride, clv_array **out)
+{
+    return clv_array_view_as(array, array ? array->type : CLV_F32, offset, rank, shape, stride,
+                             out);
 }

@@ -80,6 +80,13 @@ CLV_API size_t clv_array_offset(const clv_array *array);
  */
 CLV_API clv_status clv_array_view(clv_array *array, ptrdiff_t offset, size_t rank,
                                   const size_t *shape, const ptrdiff_t *stride, clv_array **view);
+/** Makes such an array whose elements are the same bytes, read as another type: the real parts of complex numbers are
+ *  a view as floats with twice the strides. `offset` and the strides are counted in elements of the new type. Errors:
+ *  those of clv_array_view; CLV_E_SHAPE also if the first element of `array` does not begin at a whole element of
+ *  `type`. */
+CLV_API clv_status clv_array_view_as(clv_array *array, clv_dtype type, ptrdiff_t offset,
+                                     size_t rank, const size_t *shape, const ptrdiff_t *stride,
+                                     clv_array **view);
 
 /** Copies all elements to `host`, dense and in row-major order, with a transfer if they are on a device. */
 CLV_API clv_status clv_array_copy_to(clv_array *array, void *host);

@@ -489,6 +489,7 @@ OPTIONAL = {
     "clv_array_make_from": (status, [void_p, enum, void_p, size_t, c.POINTER(size_t), _OUT]),
     "clv_array_make_wrap": (status, [void_p, enum, void_p, size_t, c.POINTER(size_t), _OUT]),
     "clv_array_view": (status, [void_p, c.c_ssize_t, size_t, c.POINTER(size_t), c.POINTER(c.c_ssize_t), _OUT]),
+    "clv_array_view_as": (status, [void_p, enum, c.c_ssize_t, size_t, c.POINTER(size_t), c.POINTER(c.c_ssize_t), _OUT]),
     "clv_array_copy_to": (status, [void_p, void_p]),
     "clv_array_fill_from": (status, [void_p, void_p]),
     "clv_array_cast": (status, [void_p, enum, _OUT]),

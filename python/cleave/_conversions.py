@@ -25,6 +25,7 @@ class Conversions:
         def shape(self) -> tuple[int, ...]: ...
         def __getitem__(self, key: Any) -> Any: ...
         def numpy(self) -> NDArray[Any]: ...
+        def diagonal(self, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any: ...
 
     def _shared(self) -> NDArray[Any] | None:
         """Returns a NumPy array on the same memory, or None if a device's own memory has the elements."""
@@ -83,3 +84,7 @@ class Conversions:
     def tolist(self) -> Any:
         """Returns the elements in nested lists of Python numbers, as NumPy does; a single number for no axes."""
         return self.numpy().tolist()
+
+    def trace(self, offset: int = 0) -> Any:
+        """Returns the sum of a diagonal, as diagonal() returns it."""
+        return self.diagonal(offset).sum(-1)

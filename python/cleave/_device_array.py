@@ -89,6 +89,9 @@ class Array(Operators, Conversions):
 
     def _op(self, name: str, *others: Any) -> "Array":
         made = small(name, self, *others) if len(others) < 2 else None
+        if made is None and name in ("equal", "not_equal") and isinstance(others[0], (type(None), str, bytes)):
+            from .array_api import full  # no number equals None or a text
+            made = full(self._shape, name == "not_equal", dtype=bool, device=self.context)
         return super()._op(name, *others) if made is None else made
 
     def __matmul__(self, other: Any) -> Any:
@@ -271,19 +274,51 @@ class Array(Operators, Conversions):
             raise ShapeError(f"mT: the array has {self.ndim} axes, but at least 2 are needed")
         return self.transpose(*range(self.ndim - 2), self.ndim - 1, self.ndim - 2)
 
+    def view(self, dtype: Any = None) -> "Array":
+        """Returns another array on the same elements or, with `dtype`, on the same bytes read as that type. If the
+        types differ in size, the last axis must be dense, and it gets more or fewer elements."""
+        shape, strides, dtype = self._shape, self.strides_, self.dtype if dtype is None else dtype_from(dtype)
+        old, new = self.dtype.itemsize, dtype.itemsize
+        if old != new:
+            if not shape or (shape[-1] > 1 and strides[-1] != 1):
+                raise ShapeError(f"view: to read {self.dtype} as {dtype}, whose size differs, the last axis must be "
+                                 "dense: copy the array first")
+            if shape[-1] * old % new:
+                raise ShapeError(f"view: the last axis has {shape[-1] * old} bytes, which is no multiple of the {new} "
+                                 f"bytes of {dtype}")
+            if any(step * old % new for step in strides[:-1]):
+                raise ShapeError(f"view: the strides {self.strides} are no multiples of the {new} bytes of {dtype}: "
+                                 "copy the array first")
+            shape = (*shape[:-1], shape[-1] * old // new)
+            strides = (*[step * old // new for step in strides[:-1]], 1)
+        return view_as(self, dtype, 0, shape, strides)
+
     @property
     def real(self) -> "Array":
-        """The real parts, as a new array."""
-        return self._op("real")
+        """A view of the real parts."""
+        return view(self, 0, self._shape, self.strides_) if self.dtype.kind != "c" else self._part(0)
 
     @real.setter
     def real(self, values: Any) -> None:
-        self[...] = self.imag * 1j + values if self.dtype.kind == "c" else values
+        self.real[...] = values
 
     @property
     def imag(self) -> "Array":
-        """The imaginary parts, as a new array."""
-        return self._op("imag")
+        """A view of the imaginary parts; for real numbers zeros, which cannot be assigned."""
+        if self.dtype.kind == "c":
+            return self._part(1)
+        zero = new_array(self.context, (), self.dtype).write(0)
+        return view(zero, 0, self._shape, (0,) * self.ndim)
+
+    @imag.setter
+    def imag(self, values: Any) -> None:
+        if self.dtype.kind != "c":
+            raise TypeError(f"imag: an array of {self.dtype} has no imaginary parts to set")
+        self.imag[...] = values
+
+    def _part(self, which: int) -> "Array":
+        dtype = TYPES[NUMBERS[np.dtype(f"f{self.dtype.itemsize // 2}")]]
+        return view_as(self, dtype, which, self._shape, tuple(2 * step for step in self.strides_))
 
     @property
     def device(self) -> Context:
@@ -373,6 +408,8 @@ def small(name: str, a: Array, b: Any = None, turned: bool = False) -> Array | N
         return None
     plans = small_plans.get((name, 1 if b is None else 2))
     plan = plans.get(dtype) if plans is not None else None
+    if name == "pow" and dtype.kind in "iu":
+        return None  # the long way refuses negative powers
     if plan is None or not (_is_small(shape) or a.context._asynchronous) or a.context._closed:
         return None
     handle = _compute(plan[0], other, a._handle, number) if turned else _compute(plan[0], a._handle, other, number)
@@ -426,6 +463,17 @@ def view(a: Array, offset: int, shape: tuple[int, ...], strides: tuple[int, ...]
         check(status)
     return Array(a.context, made.value or 0, shape, a.dtype, strides, a._start + offset,
                  a.size if a._room < 0 else a._room, a._base)
+
+
+def view_as(a: Array, dtype: np.dtype[Any], offset: int, shape: tuple[int, ...], strides: tuple[int, ...]) -> Array:
+    """Returns an array on the same bytes, read as another type: offset and strides are in elements of that type."""
+    made = ctypes.c_void_p()
+    strides = tuple([step if extent > 1 else 0 for step, extent in zip(strides, shape)])
+    check(lib.clv_array_view_as(a._handle, NUMBERS[dtype], offset, len(shape), shape_of(shape), _strides_of(strides),
+                                ctypes.byref(made)))
+    room = (a.size if a._room < 0 else a._room) * a.dtype.itemsize
+    return Array(a.context, made.value or 0, shape, dtype, strides, a._start * a.dtype.itemsize // dtype.itemsize +
+                 offset, -(-room // dtype.itemsize), a._base)
 
 
 def _host_array(values: Any, dtype: Any) -> NDArray[Any]:

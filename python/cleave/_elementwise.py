@@ -35,6 +35,35 @@ _EXPRESSIONS = {"add": "a + b", "subtract": "a - b", "multiply": "a * b", "divid
                 "tanh": "tanh(a)", "negative": "-a", "abs": "abs(a)"}
 
 
+#: For each comparison a OP b: does it hold if b lies below, and if b lies above, all numbers that a's type can hold?
+_COMPARISONS = {"equal": (False, False), "not_equal": (True, True), "less": (False, True), "less_equal": (False, True),
+                "greater": (True, False), "greater_equal": (True, False)}
+_LIMITS = {dtype: (int(np.iinfo(dtype).min), int(np.iinfo(dtype).max)) for dtype in TYPES if dtype.kind in "iu"}
+
+
+def _in_range(name: str, given: Any) -> tuple[str, Any]:
+    """Returns the comparison and its operands. If one is a Python integer that the other one's type cannot hold, the
+    array is compared with itself instead, so that the answer is the same for all elements."""
+    for place, number in enumerate(given):
+        a = given[1 - place]
+        limits = _LIMITS.get(a.dtype) if type(number) is int and isinstance(a, (Array, np.ndarray)) else None
+        if limits is not None and not limits[0] <= number <= limits[1]:
+            holds = _COMPARISONS[name][(number > limits[1]) == (place == 1)]
+            return "equal" if holds else "not_equal", (a, a)
+    return name, given
+
+
+def _check_exponent(given: Any) -> None:
+    """Raises ArgumentError for integers to negative integer powers, which are no integers."""
+    base, exponent = given
+    if type(base) is not int and (not isinstance(base, (Array, np.ndarray)) or base.dtype.kind not in "iu"):
+        return
+    negative = exponent < 0 if type(exponent) is int else (
+        isinstance(exponent, (Array, np.ndarray)) and exponent.dtype.kind == "i" and bool((exponent < 0).any()))
+    if negative:
+        raise ArgumentError("pow: integers to negative integer powers are no integers: convert the base to floats")
+
+
 @functools.lru_cache(maxsize=4096)
 def types_of(op: int, *dtypes: np.dtype[Any]) -> tuple[np.dtype[Any], np.dtype[Any]]:
     """Returns the type in which an operation computes operands of these types, and the type of its result."""
@@ -204,6 +233,10 @@ def apply(name: str, *given: Any, out: Array | None = None, dtype: Any = None,
           context: Context | None = None) -> Array:
     """Computes one operation for every element. The result is written to `out`, or to a new array, whose type is
     `dtype` or follows from the operands."""
+    if name in _COMPARISONS:
+        name, given = _in_range(name, given)
+    if name == "pow":
+        _check_exponent(given)
     if dtype is None and context is None:
         quick = _quick(name, given, out)
         if quick is not None:
@@ -284,6 +317,12 @@ def ufunc(function: Any, method: str, inputs: Sequence[Any], named: dict[str, An
     """Computes a universal function of NumPy on the device or host where the Arrays among the inputs lie. Returns
     NotImplemented for functions that the library does not have."""
     name = UFUNCS.get(function.__name__, function.__name__)
+    if method == "__call__" and name in _COMPARISONS:
+        name, inputs = _in_range(name, inputs)
+    elif method == "__call__" and name == "pow":
+        _check_exponent(inputs)
+    elif name == "reciprocal" and inputs[0].dtype.kind in "iu":
+        return NotImplemented  # NumPy's is the whole part
     if not named and method == "__call__" and name in OPS:
         quick = _quick(name, inputs)
         if quick is not None:

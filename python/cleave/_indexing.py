@@ -276,9 +276,9 @@ def _write(target: Array, value: Any) -> None:
     if not fits:
         raise ShapeError(f"array: values of shape {shape} do not fit {target.shape}")
     if target.size:
+        if isinstance(value, complex) and target.dtype.kind != "c":
+            raise TypeError(f"array: {value} cannot be stored as {target.dtype}")
         if is_number(value) and target.dtype.kind in "biu":
-            if isinstance(value, complex):
-                raise TypeError(f"array: {value} cannot be stored as {target.dtype}")
             value = bool(value) if target.dtype == BOOL else int(value)
         apply("copy", _fitting(value, target), out=target)
 

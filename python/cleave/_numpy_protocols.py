@@ -158,8 +158,8 @@ _FUNCTIONS: dict[Any, Callable[..., Any]] = {
     **{function: _axis_argument(function) for function in (
         np.sum, np.prod, np.mean, np.var, np.std, np.min, np.max, np.any, np.all, np.argmin, np.argmax, np.take,
         np.squeeze, np.ravel, np.round, np.transpose)},
-    np.amin: _axis_argument(np.min), np.amax: _axis_argument(np.max), np.real: array_api.real,
-    np.imag: array_api.imag, np.concatenate: _concatenate, np.sort: _sort, np.argsort: _argsort, np.unique: _unique,
+    np.amin: _axis_argument(np.min), np.amax: _axis_argument(np.max), np.real: lambda a: a.real,
+    np.imag: lambda a: a.imag, np.concatenate: _concatenate, np.sort: _sort, np.argsort: _argsort, np.unique: _unique,
     np.clip: _clip, np.cumsum: _cumsum("sum"), np.cumprod: _cumsum("prod"),
     np.stack: lambda arrays, axis=0, **_: _shapes.stack(list(arrays), axis), np.vstack: _joined(0),
     np.hstack: _joined(1),
@@ -215,6 +215,8 @@ def _is_asked(function: Any, name: str, value: Any) -> bool:
 def function_of(function: Any, given: Any, named: Any) -> Any:
     """Computes np.sum(a) or np.concatenate([a, b]) by Cleave's function of that name, or by NumPy's on copies
     on the host."""
+    if function in (np.may_share_memory, np.shares_memory):
+        raise TypeError(f"{function.__name__}: NumPy cannot tell whether cleave.Arrays share memory")
     ours = _FUNCTIONS.get(function)
     first = next(iter(given), None)
     if ours is None or (not isinstance(first, (Array, list, tuple)) and function not in (np.where, np.searchsorted)

@@ -188,6 +188,10 @@ class Operators:
         made: Array = getattr(array_api, function)(self, *arguments, **named)
         return made
 
+    def cumprod(self, axis: int | None = None) -> Array:
+        """Returns running products along an axis, or over all elements without one."""
+        return self.reshape(-1).cumprod(0) if axis is None else self._by("cumulative_prod", axis=axis)
+
     def cumsum(self, axis: int | None = None) -> Array:
         """Returns running sums along an axis, or over all elements without one; computed on the host."""
         return self.reshape(-1).cumsum(0) if axis is None else self._by("cumulative_sum", axis=axis)
@@ -230,8 +234,43 @@ class Operators:
         """Returns the conjugates of complex numbers, and other numbers unchanged."""
         return self._op("conj")
 
+    conjugate = conj
+
+    def repeat(self, repeats: Any, axis: int | None = None) -> Array:
+        """Returns each element `repeats` times in a row, along an axis, or of the flattened array without one."""
+        from ._shapes import repeat
+        return repeat(self, repeats, axis)  # type: ignore[arg-type]
+
+    def diagonal(self, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Array:
+        """Returns the elements whose indices along two axes differ by `offset`, as the last axis."""
+        from . import linalg
+        from ._shapes import moveaxis
+        return linalg.diagonal(moveaxis(self, (axis1, axis2), (-2, -1)), offset=offset)  # type: ignore[arg-type]
+
+    def nonzero(self) -> tuple[Array, ...]:
+        """Returns for each axis the indices of the elements that are not 0."""
+        from . import array_api
+        return array_api.nonzero(self)  # type: ignore[arg-type]
+
+    def searchsorted(self, values: Any, side: str = "left") -> Array:
+        """Returns where values belong in this array, which is sorted."""
+        return self._by("searchsorted", values, side=side)
+
+    def compress(self, condition: Any, axis: int | None = None) -> Array:
+        """Returns the slices along an axis for which the condition holds; elements, without an axis."""
+        whole = self.reshape(-1) if axis is None else self
+        places = np.flatnonzero(np.asarray(condition))
+        return whole.take(places, axis=axis or 0)
+
+    def tobytes(self) -> bytes:
+        """Returns the elements as bytes, in row-major order."""
+        return self.numpy().tobytes()  # type: ignore[attr-defined, no-any-return]
+
     def round(self, decimals: int = 0) -> Array:
         """Returns the elements rounded to `decimals` decimals, halves to even."""
+        if self.dtype.kind in "iu" and decimals < 0:
+            from ._host_math import on_host
+            return on_host(np.round, self, decimals)  # type: ignore[no-any-return]
         if not decimals:
             return self._op("round")
         scaled = self * 10.0 ** decimals

@@ -88,15 +88,15 @@ def positive(x: Array, /) -> Array:
 
 
 def clip(x: Array, /, min: Any = None, max: Any = None) -> Array:  # noqa: A002
-    """Limits each element to a range; the type stays that of x."""
+    """Limits each element to a range; the type stays that of x, unless x has integers and a limit is a float."""
+    if x.dtype.kind in "iu" and (isinstance(min, float) or isinstance(max, float)):
+        x = cast(x, np.float64)
     made = x
     for name, limit in (("maximum", min), ("minimum", max)):
         if limit is None:
             continue
         if is_number(limit) and x.dtype.kind in "iu":
             limits = np.iinfo(x.dtype)
-            if isinstance(limit, float):
-                limit = math.ceil(limit) if name == "maximum" else math.floor(limit)
             limit = builtins_max(limits.min, builtins_min(limits.max, limit))
         elif isinstance(limit, Array) and limit.dtype != x.dtype:
             limit = cast(limit, x.dtype)
