@@ -90,6 +90,37 @@ static void sleepers_are_woken(void **state)
     clv_team_free(team);
 }
 
+typedef struct slow {
+    pthread_t caller;
+    atomic_uint begun, ended;
+} slow;
+
+/* The caller ends when another thread has begun, which takes a millisecond longer. */
+static void linger(void *user)
+{
+    slow *s = user;
+    const bool waits = pthread_equal(s->caller, pthread_self());
+    if (!waits) atomic_fetch_add(&s->begun, 1);
+    const double until = clv_now() + (waits ? 10 : 1e-3);
+    while (clv_now() < until && !(waits && s->begun))
+        ;
+    if (!waits) atomic_fetch_add(&s->ended, 1);
+}
+
+static void the_caller_waits_for_the_others(void **state)
+{
+    (void)state;
+    clv_team *team = clv_team_start(1);
+    assert_non_null(team);
+    for (int i = 0; i < 5; ++i) {
+        slow s = { .caller = pthread_self() };
+        clv_team_run(team, linger, &s);
+        assert_int_equal(s.begun, 1);
+        assert_int_equal(s.ended, 1);
+    }
+    clv_team_free(team);
+}
+
 static void *call(void *team)
 {
     expect_pieces(team, PIECES, 3);
@@ -115,6 +146,7 @@ int main(void)
         cmocka_unit_test(without_threads_the_caller_works),
         cmocka_unit_test(a_team_ends_at_once),
         cmocka_unit_test(sleepers_are_woken),
+        cmocka_unit_test(the_caller_waits_for_the_others),
         cmocka_unit_test(callers_do_not_wait_for_each_other),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
