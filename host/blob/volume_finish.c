@@ -326,6 +326,7 @@ typedef struct share {
     const clv_volume_spot *guess, *before;
     clv_volume_spot *spots;
     size_t frame, count, first, last;
+    bool failed; /* out: there was no memory for it */
 } share;
 
 static void *measure_some(void *argument)
@@ -343,12 +344,14 @@ static void *measure_some(void *argument)
 
 static void *fit_some(void *argument)
 {
-    const share *s = argument;
-    clv_volume_fit(s->plan, s->guess, s->before, s->spots, s->count, s->first, s->last);
+    share *s = argument;
+    s->failed =
+        !clv_volume_fit(s->plan, s->guess, s->before, s->spots, s->count, s->first, s->last);
     return NULL;
 }
 
-static void in_shares(const share *all, size_t threads, void *(*work)(void *))
+/* Returns whether no share failed. */
+static bool in_shares(const share *all, size_t threads, void *(*work)(void *))
 {
     share shares[MOST_THREADS];
     clv_thread started[MOST_THREADS];
@@ -362,8 +365,12 @@ static void in_shares(const share *all, size_t threads, void *(*work)(void *))
     }
     for (size_t i = 0; i < wanted; ++i)
         if (!running[i]) work(&shares[i]);
-    for (size_t i = 0; i < wanted; ++i)
+    bool good = true;
+    for (size_t i = 0; i < wanted; ++i) {
         if (running[i]) pthread_join(started[i], NULL);
+        good = good && !shares[i].failed;
+    }
+    return good;
 }
 
 static int by_spot(const void *left, const void *right)
@@ -384,12 +391,13 @@ static clv_status fit(const clv_volume_plan *plan, size_t threads, clv_volume_sp
     clv_volume_spot *first = guess + count;
     memcpy(guess, spots, count * sizeof *guess);
     share all = { .plan = plan, .guess = guess, .spots = first, .count = count };
-    in_shares(&all, threads, fit_some);
+    bool good = in_shares(&all, threads, fit_some);
     all.before = first, all.spots = spots;
-    in_shares(&all, threads, fit_some);
-    qsort(spots, count, sizeof *spots, by_spot);
+    good = good && in_shares(&all, threads, fit_some);
+    if (good) qsort(spots, count, sizeof *spots, by_spot);
     clv_free(guess);
-    return CLV_OK;
+    return good ? CLV_OK
+                : clv_fail(CLV_E_MEMORY, "volumes: not enough memory to fit %zu spots", count);
 }
 
 clv_status clv_volume_finish(clv_volume_plan *plan, size_t frame, size_t threads,
@@ -403,8 +411,8 @@ clv_status clv_volume_finish(clv_volume_plan *plan, size_t frame, size_t threads
         return clv_fail(CLV_E_MEMORY, "volumes: not enough memory for %zu spots",
                         found->count + count);
     clv_volume_spot *spots = found->spots + found->count;
-    in_shares(&(share){ .plan = plan, .spots = spots, .frame = frame, .count = count }, threads,
-              measure_some);
+    (void)in_shares(&(share){ .plan = plan, .spots = spots, .frame = frame, .count = count },
+                    threads, measure_some);
     qsort(spots, count, sizeof *spots, by_spot);
     if (plan->flat->options.subpixel == CLV_BLOB_SUBPIXEL_FIT)
         CLV_TRY(fit(plan, threads, spots, count));

@@ -356,17 +356,14 @@ static bool clear_window(const clv_volume_plan *plan, window *w, const clv_volum
     return crowded;
 }
 
-void clv_volume_fit(const clv_volume_plan *plan, const clv_volume_spot *guess,
+bool clv_volume_fit(const clv_volume_plan *plan, const clv_volume_spot *guess,
                     const clv_volume_spot *before, clv_volume_spot *spots, size_t count,
                     size_t from, size_t to)
 {
     window *w = clv_alloc(1, sizeof *w);
+    if (!w) return false;
     for (size_t i = from; i < to; ++i) {
         spots[i] = before ? before[i] : guess[i];
-        if (!w) {
-            spots[i].flags |= CLV_SPOT_FIT_FAILED;
-            continue;
-        }
         take(plan, &guess[i], w);
         const bool crowded = clear_window(plan, w, guess, before, count, i);
         if (before && !crowded) continue; /* keeps the first sweep's result */
@@ -377,4 +374,5 @@ void clv_volume_fit(const clv_volume_plan *plan, const clv_volume_spot *guess,
             spots[i].flags |= CLV_SPOT_FIT_FAILED;
     }
     clv_free(w);
+    return true;
 }

@@ -122,8 +122,8 @@ void clv_volume_measure(const clv_volume_plan *plan, const clv_volume_peak *peak
 
 /* ---- volume_fit.c ---- */
 /* Fits the spots [from, to) of `guess`, which is sorted by z. `before` is the result of a first sweep, or NULL. A spot
- * whose fit fails keeps the guess and gets a flag. */
-void clv_volume_fit(const clv_volume_plan *plan, const clv_volume_spot *guess,
+ * whose fit fails keeps the guess and gets a flag. Returns false without memory; `spots` is then not written. */
+bool clv_volume_fit(const clv_volume_plan *plan, const clv_volume_spot *guess,
                     const clv_volume_spot *before, clv_volume_spot *spots, size_t count,
                     size_t from, size_t to);
 
