@@ -96,11 +96,12 @@ clv_status clv_search_create(clv_context *context, const float *queries, size_t 
     s->hits = clv_alloc(count * s->room, sizeof *s->hits);
     s->held = clv_zalloc(count, sizeof *s->held);
     if (!s->given || !s->length || !s->padded || !s->hits || !s->held) {
+        const size_t top = s->top;
         clv_search_free(s);
         return clv_fail(
             CLV_E_MEMORY,
             "search: not enough memory for %zu queries of %zu numbers and %zu rows each", count,
-            width, s->top);
+            width, top);
     }
     take_queries(s, queries);
     const clv_status status = s->codes == CLV_CODES_BINARY ? clv_search_pack_queries(s) : CLV_OK;
