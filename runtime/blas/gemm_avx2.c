@@ -7,6 +7,7 @@
 #include "runtime/blas/gemm_avx2.h"
 
 #include "base/alloc.h"
+#include "runtime/blas/rows.h"
 
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -49,14 +50,6 @@ WITH_AVX2 static void finish(const clv_host_gemm *g, size_t i0, size_t rows, siz
             _mm256_maskstore_ps(to, there, x);
         }
 }
-
-/* Unrolls loops over rows by macros, so that every compiler keeps the sums in registers. */
-#define ROWS_1(what) what(0)
-#define ROWS_2(what) ROWS_1(what) what(1)
-#define ROWS_3(what) ROWS_2(what) what(2)
-#define ROWS_4(what) ROWS_3(what) what(3)
-#define ROWS_5(what) ROWS_4(what) what(4)
-#define ROWS_6(what) ROWS_5(what) what(5)
 
 #define OPEN_ROW(i) __m256 x##i = _mm256_setzero_ps(), y##i = _mm256_setzero_ps();
 #define TERM(i)                                          \

@@ -7,6 +7,7 @@
 
 #include "base/alloc.h"
 #include "base/team.h"
+#include "runtime/blas/rows.h"
 
 #include <math.h>
 
@@ -31,20 +32,6 @@ static void plain(const clv_host_gemm *g, size_t i0, size_t i1, size_t j0, size_
 
 #if defined(__x86_64__)
 #include <immintrin.h>
-
-/* Unrolls loops over rows by macros, so that every compiler keeps the sums in registers. */
-#define ROWS_1(what) what(0)
-#define ROWS_2(what) ROWS_1(what) what(1)
-#define ROWS_3(what) ROWS_2(what) what(2)
-#define ROWS_4(what) ROWS_3(what) what(3)
-#define ROWS_5(what) ROWS_4(what) what(4)
-#define ROWS_6(what) ROWS_5(what) what(5)
-#define ROWS_7(what) ROWS_6(what) what(6)
-#define ROWS_8(what) ROWS_7(what) what(7)
-#define ROWS_9(what) ROWS_8(what) what(8)
-#define ROWS_10(what) ROWS_9(what) what(9)
-#define ROWS_11(what) ROWS_10(what) what(10)
-#define ROWS_12(what) ROWS_11(what) what(11)
 
 enum { WIDE_ROWS = 12, WIDE_COLUMNS = 32 };
 
