@@ -176,9 +176,11 @@ static int read_args(bench_args *a, bench *b)
         return cli_error(&cli_bench, CLI_USAGE, "--repeats: expected 1 to %d", BENCH_MOST_SAMPLES);
     b->plan.turns = CLV_MIN(b->plan.turns, b->plan.repeats);
     if (!(b->plan.patience_s > 0))
-        return cli_error(&cli_bench, CLI_USAGE, "--patience: expected a positive number");
+        return cli_error(&cli_bench, CLI_USAGE, "--patience is %g, but it must be more than 0",
+                         b->plan.patience_s);
     if (a->budget_given && !(a->budget_s > 0))
-        return cli_error(&cli_bench, CLI_USAGE, "--budget: expected a positive number");
+        return cli_error(&cli_bench, CLI_USAGE, "--budget is %g, but it must be more than 0",
+                         a->budget_s);
     if (a->resume && !a->json)
         return cli_error(&cli_bench, CLI_USAGE,
                          "--resume: --json FILE is missing; it names the earlier result");

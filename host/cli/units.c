@@ -5,6 +5,7 @@
 #include "base/alloc.h"
 #include "base/text.h"
 
+#include <ctype.h>
 #include <string.h>
 
 /* Parses a number above 0 at the beginning of `*text` and moves `*text` past it. */
@@ -19,11 +20,19 @@ static bool take_number(const char **text, double *value)
     return clv_parse_double(number, value) && *value > 0;
 }
 
-bool cli_parse_size(const char *text, double *size, char *unit, size_t room)
+/* Copies the unit, which is empty or begins with a letter ("um", or a letter that is not ASCII). */
+static bool take_unit(const char *text, char *unit, size_t room)
 {
-    if (!take_number(&text, size) || strlen(text) >= room) return false;
+    const unsigned char first = (unsigned char)*text;
+    if (first && first < 0x80 && !isalpha(first)) return false;
+    if (strlen(text) >= room) return false;
     clv_copy_string(unit, room, text);
     return true;
+}
+
+bool cli_parse_size(const char *text, double *size, char *unit, size_t room)
+{
+    return take_number(&text, size) && take_unit(text, unit, room);
 }
 
 bool cli_parse_voxel(const char *text, double voxel[3], char *unit, size_t room)
@@ -32,9 +41,7 @@ bool cli_parse_voxel(const char *text, double voxel[3], char *unit, size_t room)
         if (!take_number(&text, &voxel[axis])) return false;
         if (axis < 2 && *text++ != ',') return false;
     }
-    if (strlen(text) >= room) return false;
-    clv_copy_string(unit, room, text);
-    return true;
+    return take_unit(text, unit, room);
 }
 
 void cli_unit_word(const char *unit, char *out, size_t room)

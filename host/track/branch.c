@@ -137,7 +137,9 @@ clv_status clv_link_branches(const clv_point *points, const double *z, const int
     *found = 0;
     if (!(range >= 1e-150 && range <= 1e150))
         return clv_fail(CLV_E_ARGUMENT,
-                        "link_branches: the range is %g, but it must be more than 0", range);
+                        "link_branches: the range is %g, but it must be more than 0 (1e-150 to "
+                        "1e+150)",
+                        range);
     if (count >= UINT32_MAX / 2)
         return clv_fail(CLV_E_ARGUMENT, "link_branches: got %zu spots, which is too many", count);
     clv_watch watch = clv_watch_begin("link", NULL, NULL, count);

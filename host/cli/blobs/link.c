@@ -16,7 +16,8 @@ typedef struct link_args {
     double search, interval, branch, bin, stop, step;
     uint64_t memory, min_length, group;
     int decimal, predict, channel;
-    bool interval_given, search_given, branch_given, fill_gaps, replace, quiet;
+    bool interval_given, search_given, branch_given, bin_given, axis_given, step_given, group_given;
+    bool fill_gaps, replace, quiet;
 } link_args;
 
 /* Looks for an existing column with the new column's name; it is replaced only if the user says so. */
@@ -282,6 +283,49 @@ static int check_names(const link_rows *r, const char *path)
     return 0;
 }
 
+/* Returns -1 to continue, else the exit code. */
+static int check_options(const link_args *a)
+{
+    if (!a->output)
+        return cli_error(&cli_link, CLI_USAGE,
+                         "-o FILE is missing: the file for the table, such as -o tracks.csv");
+    if (!a->search_given)
+        return cli_error(
+            &cli_link, CLI_USAGE,
+            "--search R is missing: how far, in pixels, a particle may move from frame to "
+            "frame");
+    if (!(a->search > 0))
+        return cli_error(&cli_link, CLI_USAGE, "--search is %g, but it must be more than 0",
+                         a->search);
+    if (a->stop != 0 && !(a->stop > 0 && a->stop <= a->search))
+        return cli_error(
+            &cli_link, CLI_USAGE,
+            "--adaptive-stop is %g, but it must be more than 0 and at most --search, which is %g",
+            a->stop, a->search);
+    if (a->stop == 0 && (a->step_given || a->group_given))
+        return cli_error(&cli_link, CLI_USAGE, "%s needs --adaptive-stop R, the shortest range",
+                         a->step_given ? "--adaptive-step" : "--adaptive-group");
+    if (a->step_given && !(a->step > 0 && a->step < 1))
+        return cli_error(&cli_link, CLI_USAGE,
+                         "--adaptive-step is %g, but it must be more than 0 and less than 1",
+                         a->step);
+    if (a->group_given && !a->group)
+        return cli_error(&cli_link, CLI_USAGE, "--adaptive-group is 0, but it must be 1 or more");
+    if ((a->bin_given || a->axis_given) && a->predict != CLV_PREDICT_CHANNEL)
+        return cli_error(&cli_link, CLI_USAGE, "%s needs --predict channel",
+                         a->bin_given ? "--channel-bin" : "--channel-axis");
+    if (a->predict == CLV_PREDICT_CHANNEL && !(a->bin > 0))
+        return cli_error(&cli_link, CLI_USAGE,
+                         "--predict channel needs --channel-bin B, the width of the strips that "
+                         "share one velocity, and B must be more than 0");
+    if (a->branch_given && !(a->branch > 0))
+        return cli_error(&cli_link, CLI_USAGE, "--branches is %g, but it must be more than 0",
+                         a->branch);
+    if (!*a->particle)
+        return cli_error(&cli_link, CLI_USAGE, "--particle is empty, but it must be a column name");
+    return cli_check_columns(&cli_link, a->columns, false);
+}
+
 static int run(int argc, char **argv)
 {
     link_args a = { .min_length = 1, .particle = "particle" };
@@ -298,15 +342,15 @@ static int run(int argc, char **argv)
           "those at the same place across a channel [none]",
           NULL },
         { "channel-bin", CLI_DOUBLE, &a.bin, "B",
-          "width of the strips of a channel that share one velocity", NULL },
+          "width of the strips of a channel that share one velocity", &a.bin_given },
         { "channel-axis", CLI_CHOICE, &a.channel, "x,y", "axis along which the channel runs [x]",
-          NULL },
+          &a.axis_given },
         { "adaptive-stop", CLI_DOUBLE, &a.stop, "R",
           "shorten the search range down to R where particles are crowded [0: never]", NULL },
         { "adaptive-step", CLI_DOUBLE, &a.step, "F",
-          "factor by which each step shortens the search range [0.95]", NULL },
+          "factor by which each step shortens the search range [0.95]", &a.step_given },
         { "adaptive-group", CLI_UINT, &a.group, "N",
-          "largest group of particles that does not count as crowded [15]", NULL },
+          "largest group of particles that does not count as crowded [15]", &a.group_given },
         { "branches", CLI_DOUBLE, &a.branch, "R",
           "let tracks split and merge within R; adds the columns parent and child, or edges in "
           ".xml",
@@ -335,23 +379,7 @@ static int run(int argc, char **argv)
     int operands, code = cli_parse(&cli_link, tables, argc, argv, &operands);
     if (code >= 0) return code;
     if ((code = cli_check_operands(&cli_link, "SPOTS.csv", operands, argv + 1)) >= 0) return code;
-    if (!a.output)
-        return cli_error(&cli_link, CLI_USAGE,
-                         "-o FILE is missing: the file for the table, such as -o tracks.csv");
-    if (!a.search_given)
-        return cli_error(
-            &cli_link, CLI_USAGE,
-            "--search R is missing: how far, in pixels, a particle may move from frame to "
-            "frame");
-    if (!(a.search > 0))
-        return cli_error(&cli_link, CLI_USAGE, "--search is %g, but it must be more than 0",
-                         a.search);
-    if (a.branch_given && !(a.branch > 0))
-        return cli_error(&cli_link, CLI_USAGE, "--branches is %g, but it must be more than 0",
-                         a.branch);
-    if (!*a.particle)
-        return cli_error(&cli_link, CLI_USAGE, "--particle is empty, but it must be a column name");
-    if ((code = cli_check_columns(&cli_link, a.columns, false)) >= 0) return code;
+    if ((code = check_options(&a)) >= 0) return code;
     const cli_file inputs[] = { { "SPOTS.csv", argv[1], NULL, CLI_STREAM },
                                 { "--stage-drift", a.stage_drift, NULL, 0 } },
                    output = { "-o", a.output, NULL, BLOBS_TABLES };

@@ -55,7 +55,12 @@ static int take_icds(int *argc, char **argv, const char **icds, size_t room, siz
             cli_say(stderr, "cleave: --icd needs a value: --icd=PATH\n");
             return CLI_USAGE;
         } else if (*count < room) {
-            icds[(*count)++] = alone ? argv[++i] : argv[i] + strlen("--icd=");
+            const char *path = alone ? argv[++i] : argv[i] + strlen("--icd=");
+            if (!*path) {
+                cli_say(stderr, "cleave: --icd is \"\", but it must be the path of a driver\n");
+                return CLI_USAGE;
+            }
+            icds[(*count)++] = path;
         } else {
             cli_say(stderr,
                     "cleave: --icd is given more than %zu times; give one --icd with a "

@@ -136,9 +136,9 @@ int paco_check_args(paco_args *a)
         return cli_error(cli_running(), CLI_USAGE,
                          "--star-flux and --star-ratio both give the brightness of the star; leave "
                          "one of them out");
-    if (a->contrast && !(a->threshold > 0))
+    if (!(a->threshold > 0))
         return cli_error(cli_running(), CLI_USAGE,
-                         "--threshold is %g, but --contrast needs a positive number", a->threshold);
+                         "--threshold is %g, but it must be more than 0 (usual: 5)", a->threshold);
     const int code = paco_asdi_check(a);
     return code >= 0 ? code : paco_contrast_check(a);
 }

@@ -133,7 +133,7 @@ static int drop_frames(const paco_args *a, const char *cube, paco_inputs *in)
     memcpy(in->angles_read, in->angles, in->frames * sizeof *in->angles);
     if (kept == in->frames) return CLI_OK;
     if (kept < 2)
-        return cli_error(cli_running(), CLI_FAILED,
+        return cli_error(cli_running(), CLI_USAGE,
                          "%s: only %zu of %zu frames can be used, but statistics over time need at "
                          "least 2; the other frames are mostly NaN, or very different from these "
                          "(--reject-frames none keeps them)",

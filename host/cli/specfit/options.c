@@ -96,6 +96,21 @@ void specfit_make_options(specfit_args *a, cli_option *table)
     memcpy(table, rows, sizeof rows);
 }
 
+/* Checks that a list of GPUs consists of whole numbers. */
+static int check_gpus(const char *list)
+{
+    for (const char *at = list; at; at = strchr(at, ',')) {
+        at += at != list;
+        const size_t digits = strspn(at, "0123456789");
+        if (!digits || (at[digits] && at[digits] != ','))
+            return cli_error(cli_running(), CLI_USAGE,
+                             "--gpu_devices is \"%s\", but it must be the numbers of GPUs, such as "
+                             "0,1",
+                             list);
+    }
+    return -1;
+}
+
 int specfit_check_options(const specfit_args *a)
 {
     if (!a->library)
@@ -147,10 +162,11 @@ int specfit_check_options(const specfit_args *a)
                      { "--max-vsini", a->max_vsini },
                      { "lsf_sigma0_angstrom (of --config)", isnan(a->sigma0) ? 1 : a->sigma0 } };
     for (size_t i = 0; i < CLV_LEN(positive); ++i)
-        if (!(positive[i].value > 0))
-            return cli_error(cli_running(), CLI_USAGE, "%s is %g, but it must be more than 0",
-                             positive[i].name, positive[i].value);
-    return -1;
+        if (!(positive[i].value > 0 && positive[i].value <= MOST_VELOCITY))
+            return cli_error(cli_running(), CLI_USAGE,
+                             "%s is %g, but it must be more than 0, and at most %d",
+                             positive[i].name, positive[i].value, MOST_VELOCITY);
+    return check_gpus(a->gpu_devices);
 }
 
 void specfit_set_defaults(specfit_args *a)

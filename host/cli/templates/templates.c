@@ -24,8 +24,9 @@ static const templates_arm desi_arms[] = {
 static int bad_arm(const char *text)
 {
     return cli_error(&cli_templates, CLI_USAGE,
-                     "--arm is \"%s\", but it must be NAME=FROM:TO:STEP in Angstrom, such as "
-                     "red=8400:8900:0.1, optionally followed by a colon and the arm's own sigma in "
+                     "--arm is \"%s\", but it must be NAME=FROM:TO:STEP in Angstrom, with "
+                     "FROM above 0, TO above FROM and STEP above 0, such as red=8400:8900:0.1, "
+                     "optionally followed by a colon and the arm's own sigma in "
                      "Angstrom, or R and a resolving power (red=8400:8900:0.1:R11500)",
                      text);
 }
@@ -49,6 +50,7 @@ static int read_arm(const templates_args *a, const char *text, templates_arm *ar
     char *word = strtok_r(equals + 1, ":", &rest);
     for (int i = 0; i < 3; ++i, word = strtok_r(NULL, ":", &rest))
         if (!word || !clv_parse_double(word, &numbers[i])) return bad_arm(text);
+    if (!(numbers[0] > 0 && numbers[1] > numbers[0] && numbers[2] > 0)) return bad_arm(text);
     arm->arm.first = numbers[0], arm->arm.last = numbers[1], arm->arm.step = numbers[2];
     if (word) {
         const bool power = *word == 'R' || *word == 'r';
