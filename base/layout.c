@@ -3,6 +3,7 @@
 #include <cleave/array.h>
 #include <cleave/array_fuse.h>
 #include <cleave/array_math.h>
+#include <cleave/array_fourier.h>
 #include <cleave/array_typed.h>
 #include <cleave/blas.h>
 #include <cleave/blob.h>
@@ -106,6 +107,7 @@ static const struct {
     { SIZE_OF(clv_track) },
     { SIZE_OF(clv_track_filter) },
     { SIZE_OF(clv_trainer_options) },
+    { SIZE_OF(clv_fourier_options) },
     { SIZE_OF(clv_volume_spot) },
     { SIZE_OF(clv_volume_stacks) },
     { SIZE_OF(clv_writing) },

@@ -5,9 +5,9 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/options.h"
-#include "base/team.h"
 #include "host/array/call.h"
 #include "host/array/later.h"
+#include "host/array/team.h"
 #include "runtime/blas/gemm.h"
 #include "runtime/blas/provider.h"
 #include "runtime/record/context.h"
@@ -52,26 +52,11 @@ static clv_status on_device(clv_engine *engine, void *user)
     return clv_product_enqueue(engine, CALL_SCRATCH, p->m, p->n, p->k, p->batch, &a, &b, p->c->at);
 }
 
-/* Returns the threads that share products on the host with their caller; NULL: there are none. */
-static clv_team *team_of(clv_context *context)
-{
-    enum { MOST = 7 };
-    pthread_mutex_lock(&context->array_lock);
-    if (!context->team_tried) {
-        const size_t threads =
-            context->plain_threads ? context->plain_threads : context->probe->host.threads_allowed;
-        context->team_tried = true;
-        context->team = clv_team_start((unsigned)CLV_MIN(threads - 1, (size_t)MOST));
-    }
-    clv_team *team = context->team;
-    pthread_mutex_unlock(&context->array_lock);
-    return team;
-}
-
 /* Computes products that our own kernel computes faster than a BLAS. */
 static void multiply(const product *p)
 {
-    clv_team *team = clv_gemm_host_is_shared(p->m, p->n, p->k) ? team_of(p->c->context) : NULL;
+    clv_team *team =
+        clv_gemm_host_is_shared(p->m, p->n, p->k) ? clv_array_team(p->c->context) : NULL;
     for (size_t i = 0; i < p->batch; ++i)
         clv_gemm_host_by(team, &(clv_host_gemm){ .m = p->m,
                                                  .n = p->n,

@@ -276,6 +276,11 @@ FuseName = _struct("clv_fuse_name", [("name", char_p), ("role", enum), ("type", 
 ProductOptions = _struct("clv_product_options", [
     ("size", size_t), ("a_transposed", boolean), ("b_transposed", boolean)], "array_math.h")
 
+FourierOptions = _struct("clv_fourier_options", [
+    ("size", size_t), ("run", void_p), ("plan", void_p * 2), ("form", enum), ("from", enum), ("to", enum),
+    ("rank", size_t), ("shape", size_t * 8), ("result_rank", size_t), ("result_shape", size_t * 8),
+    ("length", size_t * 2), ("inverse", boolean), ("scale", double)], "array_fourier.h")
+
 # ---- tokenizer.h, transformer.h, train.h
 
 ModelConfig = _struct("clv_model_config", [
@@ -496,12 +501,16 @@ OPTIONAL = {
     "clv_array_apply": (status, [void_p, enum, c.POINTER(Operand), size_t, void_p]),
     "clv_array_compute": (void_p, [enum, void_p, void_p, double]),
     "clv_array_multiply": (void_p, [void_p, void_p]),
+    "clv_array_reduce": (void_p, [enum, void_p, c.c_int]),
     "clv_array_set_asynchronous": (status, [void_p, boolean]),
     "clv_array_is_asynchronous": (boolean, [void_p]),
     "clv_array_is_pending": (boolean, [void_p]),
     "clv_array_synchronize": (status, [void_p]),
     "clv_blas_use": (status, [void_p, uint]),
     "clv_array_host": (status, [void_p, _OUT]),
+    "clv_fourier_create": (status, [c.POINTER(FourierOptions), _OUT]),
+    "clv_fourier_free": (None, [void_p]),
+    "clv_array_fourier": (void_p, [void_p, void_p]),
     "clv_fuse_parse": (status, [char_p, c.POINTER(FuseName), size_t, _OUT, c.POINTER(size_t)]),
     "clv_fuse_free": (None, [void_p]),
     "clv_fuse_run": (status, [void_p, void_p, c.POINTER(Operand), size_t, c.POINTER(void_p), size_t]),

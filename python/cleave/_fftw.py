@@ -114,7 +114,7 @@ class Plan:
         self.kind = "dft_r2c" if x.dtype.kind == "f" else "dft_c2r" if out.dtype.kind == "f" else "dft"
         library = _library("f" if out.dtype in (np.float32, np.complex64) else "")
         assert library is not None
-        self._library, self._run, self._plan, self.threads = library, library.run[self.kind], None, threads
+        self._library, self.function, self._plan, self.threads = library, library.run[self.kind], None, threads
         real = out if self.kind == "dft_c2r" else x
         steps = [[step // one.dtype.itemsize for step in one.strides] for one in (x, out)]
         loops = [axis for axis in range(x.ndim) if axis not in axes]
@@ -130,6 +130,11 @@ class Plan:
         if not self._plan:
             raise MemoryError("FFTW made no plan")
 
+    @property
+    def pointer(self) -> int:
+        """The plan, for `function`."""
+        return int(self._plan or 0)
+
     def __del__(self) -> None:
         if getattr(self, "_plan", None):
             with _lock:
@@ -141,4 +146,4 @@ class Plan:
 
     def run_at(self, x: Any, out: Any) -> None:
         """Does the same as run(), with the addresses of arrays."""
-        self._run(self._plan, x, out)
+        self.function(self._plan, x, out)

@@ -14,6 +14,7 @@ import numpy as np
 from ._context import Context
 from ._device_array import Array, array
 from ._host_math import on_host
+from ._transform import quick, transform
 
 __all__ = ["fft", "fft2", "fftfreq", "fftn", "fftshift", "hfft", "ifft", "ifft2", "ifftn", "ifftshift", "ihfft",
            "irfft", "irfft2", "irfftn", "rfft", "rfft2", "rfftfreq", "rfftn"]
@@ -47,38 +48,41 @@ def _plain(name: str, x: Array, named: dict[str, Any]) -> tuple[tuple[int, ...],
     return axes, sizes[-1]
 
 
-_known: dict[Any, Any] = {}  # what _plain() has returned
+_ways: dict[Any, Any] = {}  # what transform() has returned, by name, shape, type and arguments
+_MOST_WAYS = 1024
 
 
-def _made(name: str, x: Any, is_complex: bool, *given: Any, **named: Any) -> Array:
+def _made(name: str, x: Any, is_complex: bool, *named: tuple[str, Any]) -> Array:
     x = x if isinstance(x, Array) else array(x)
-    key = (name, x._shape, x.dtype, *named.values())
+    key, way = (name, x._shape, x.dtype, named), None
     try:
-        plain = _known.get(key)
+        way = _ways.get(key)
+        keeps = len(_ways) < _MOST_WAYS
     except TypeError:  # axes in a list
-        plain = _plain(name, x, named)
-    else:
-        if plain is None:
-            plain = _plain(name, x, named)
-            if plain is not None and len(_known) < 1024:
-                _known[key] = plain
+        keeps = False
+    made = quick(x, way) if way is not None else None
+    if made is not None:
+        return made
+    plain = _plain(name, x, dict(named))
     if plain is not None:
-        from ._transform import transform
-        return transform(x, plain[0], not name.startswith("i"), "rfft" in name, named["norm"], plain[1])
-    made: Array = on_host(getattr(np.fft, name), x, *given, **named)
+        made, way = transform(x, plain[0], not name.startswith("i"), "rfft" in name, dict(named)["norm"], plain[1])
+        if keeps:
+            _ways[key] = way
+        return made
+    whole: Array = on_host(getattr(np.fft, name), x, **dict(named))
     single = x.dtype in _SINGLE
     kind = (np.complex64 if single else np.complex128) if is_complex else (np.float32 if single else np.float64)
-    return made.astype(kind, copy=False)
+    return whole.astype(kind, copy=False)
 
 
 def fft(x: Any, /, n: int | None = None, axis: int = -1, norm: Any = "backward") -> Array:
     """Returns the transform along one axis."""
-    return _made("fft", x, True, n=n, axis=axis, norm=norm)
+    return _made("fft", x, True, ("n", n), ("axis", axis), ("norm", norm))
 
 
 def ifft(x: Any, /, n: int | None = None, axis: int = -1, norm: Any = "backward") -> Array:
     """Returns the inverse of fft."""
-    return _made("ifft", x, True, n=n, axis=axis, norm=norm)
+    return _made("ifft", x, True, ("n", n), ("axis", axis), ("norm", norm))
 
 
 def _axes(x: Any, s: Any, axes: Any) -> Any:
@@ -87,63 +91,63 @@ def _axes(x: Any, s: Any, axes: Any) -> Any:
 
 def fftn(x: Any, /, s: Sequence[int] | None = None, axes: Any = None, norm: Any = "backward") -> Array:
     """Returns the transform along several axes, or along all of them."""
-    return _made("fftn", x, True, s=s, axes=_axes(x, s, axes), norm=norm)
+    return _made("fftn", x, True, ("s", s), ("axes", _axes(x, s, axes)), ("norm", norm))
 
 
 def ifftn(x: Any, /, s: Sequence[int] | None = None, axes: Any = None, norm: Any = "backward") -> Array:
     """Returns the inverse of fftn."""
-    return _made("ifftn", x, True, s=s, axes=_axes(x, s, axes), norm=norm)
+    return _made("ifftn", x, True, ("s", s), ("axes", _axes(x, s, axes)), ("norm", norm))
 
 
 def fft2(x: Any, s: Sequence[int] | None = None, axes: Any = (-2, -1), norm: Any = "backward") -> Array:
     """Returns the transform of images."""
-    return _made("fft2", x, True, s=s, axes=axes, norm=norm)
+    return _made("fft2", x, True, ("s", s), ("axes", axes), ("norm", norm))
 
 
 def ifft2(x: Any, s: Sequence[int] | None = None, axes: Any = (-2, -1), norm: Any = "backward") -> Array:
     """Returns the inverse of fft2."""
-    return _made("ifft2", x, True, s=s, axes=axes, norm=norm)
+    return _made("ifft2", x, True, ("s", s), ("axes", axes), ("norm", norm))
 
 
 def rfft(x: Any, /, n: int | None = None, axis: int = -1, norm: Any = "backward") -> Array:
     """Returns the transform of real numbers, without the half that is the conjugate of the other half."""
-    return _made("rfft", x, True, n=n, axis=axis, norm=norm)
+    return _made("rfft", x, True, ("n", n), ("axis", axis), ("norm", norm))
 
 
 def irfft(x: Any, /, n: int | None = None, axis: int = -1, norm: Any = "backward") -> Array:
     """Returns the inverse of rfft."""
-    return _made("irfft", x, False, n=n, axis=axis, norm=norm)
+    return _made("irfft", x, False, ("n", n), ("axis", axis), ("norm", norm))
 
 
 def rfftn(x: Any, /, s: Sequence[int] | None = None, axes: Any = None, norm: Any = "backward") -> Array:
     """Returns the transform of real numbers along several axes, or along all of them."""
-    return _made("rfftn", x, True, s=s, axes=_axes(x, s, axes), norm=norm)
+    return _made("rfftn", x, True, ("s", s), ("axes", _axes(x, s, axes)), ("norm", norm))
 
 
 def irfftn(x: Any, /, s: Sequence[int] | None = None, axes: Any = None, norm: Any = "backward") -> Array:
     """Returns the inverse of rfftn."""
-    return _made("irfftn", x, False, s=s, axes=_axes(x, s, axes), norm=norm)
+    return _made("irfftn", x, False, ("s", s), ("axes", _axes(x, s, axes)), ("norm", norm))
 
 
 def rfft2(x: Any, s: Sequence[int] | None = None, axes: Any = (-2, -1), norm: Any = "backward") -> Array:
     """Returns the transform of real images."""
-    return _made("rfft2", x, True, s=s, axes=axes, norm=norm)
+    return _made("rfft2", x, True, ("s", s), ("axes", axes), ("norm", norm))
 
 
 def irfft2(x: Any, s: Sequence[int] | None = None, axes: Any = (-2, -1), norm: Any = "backward") -> Array:
     """Returns the inverse of rfft2."""
-    return _made("irfft2", x, False, s=s, axes=axes, norm=norm)
+    return _made("irfft2", x, False, ("s", s), ("axes", axes), ("norm", norm))
 
 
 def hfft(x: Any, /, n: int | None = None, axis: int = -1, norm: Any = "backward") -> Array:
     """Returns the transform along one axis of elements whose second half is the conjugate of the first half; the result
     is real."""
-    return _made("hfft", x, False, n=n, axis=axis, norm=norm)
+    return _made("hfft", x, False, ("n", n), ("axis", axis), ("norm", norm))
 
 
 def ihfft(x: Any, /, n: int | None = None, axis: int = -1, norm: Any = "backward") -> Array:
     """Returns the inverse of hfft."""
-    return _made("ihfft", x, True, n=n, axis=axis, norm=norm)
+    return _made("ihfft", x, True, ("n", n), ("axis", axis), ("norm", norm))
 
 
 def fftfreq(n: int, /, *, d: float = 1.0, dtype: Any = None, device: Context | None = None) -> Array:

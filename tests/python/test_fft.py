@@ -13,29 +13,37 @@ import numpy as np
 import pytest
 
 import cleave
-from cleave import _fftw, _transform, fft
+from cleave import _fftw, _fourier, _load, _transform, fft
 
-SHAPES = [(1,), (2,), (64,), (81,), (125,), (343,), (127,), (1009,), (6, 7), (16, 27), (5, 49, 8), (13, 11, 7)]
+SHAPES = [(1,), (2,), (64,), (81,), (125,), (343,), (127,), (1009,), (2048,), (2430,), (6, 7), (16, 27), (5, 49, 8),
+          (13, 11, 7), (2, 8, 64)]
 CLOSE = {"float32": 1e-6, "float64": 1e-12}
-BY = ("numpy", "scipy", "fftw")
+BY = ("numpy", "scipy", "fftw", "divided")
+
+
+def plan(shape, out_shape, kind, out_kind, axes, forward, threads=1):
+    return _fftw.Plan(_fftw.aligned(shape, kind), _fftw.aligned(out_shape, out_kind), axes, forward, 0.1, threads)
 
 
 @pytest.fixture(params=BY)
 def library(request, monkeypatch):
     """Makes every second transform of a shape, and all later ones, the work of one library."""
-    if request.param == "fftw" and not _fftw.there():
+    if request.param in ("fftw", "divided") and not _fftw.there():
         pytest.skip("no FFTW (libfftw3f.so.3, libfftw3.so.3 and their threads)")
     if request.param == "scipy" and not _transform._scipy():
         pytest.skip("no Python module scipy")
 
     def decide(of, x, out, axes, forward, *_unused):
         of.scipy = request.param == "scipy"
-        if request.param == "fftw":
-            of.plan = _fftw.Plan(_fftw.aligned(x.shape, x.dtype), _fftw.aligned(out.shape, out.dtype), axes, forward,
-                                 0.1, 1)
+        if request.param == "divided":
+            of.form = _fourier.divided(x.shape, x.dtype, out.shape, out.dtype, axes, forward, 0.1)
+        elif request.param == "fftw":
+            of.form = _fourier.whole(plan(x.shape, out.shape, x.dtype, out.dtype, axes, forward))
 
     forget()
     monkeypatch.setattr(_transform, "_time_all", decide)
+    monkeypatch.setattr(_load, "used", lambda: _load.Used(0.0, 0.0, 0.0, 1))
+    monkeypatch.setattr(_fourier, "_LEAST", 4)
     yield request.param
     forget()
 
@@ -43,6 +51,8 @@ def library(request, monkeypatch):
 def forget():
     _transform.choice_for.cache_clear()
     _transform._way.cache_clear()
+    _fourier.halves.cache_clear()
+    fft._ways.clear()
 
 
 def same(got, want, close):
@@ -71,6 +81,20 @@ def test_transforms_are_numpys(context, library, dtype):
         assert np.array_equal(x.numpy(), real) and np.array_equal(z.numpy(), mixed)  # inputs stay
 
 
+@pytest.mark.skipif(not _fftw.there(), reason="no FFTW (libfftw3f.so.3, libfftw3.so.3 and their threads)")
+def test_what_is_divided():
+    def number(shape, axes, kind="F", result=None):
+        made = np.dtype("D" if kind == "D" else "F")
+        form = _fourier.divided(shape, np.dtype(kind), result or shape, made, axes, True, 0.1)
+        return form and (form.number, tuple(form.length))
+
+    assert number((4096,), (0,)) == (2, (64, 64)) and number((1, 177147), (1,)) == (2, (243, 729))
+    assert number((16, 100), (1,)) == (1, (0, 0)) == number((8, 64), (1,), "f", (8, 33))
+    for nothing in [((65537,), (0,)), ((4096,), (0,), "D"), ((12, 100), (1,)), ((16, 100), (0,)), ((16, 100), (0, 1)),
+                    ((8, 7), (1,), "f", (8, 4))]:
+        assert number(*nothing) is None
+
+
 def test_views_and_other_lengths(context, library):
     x = np.random.default_rng(8).standard_normal((12, 10)).astype(np.float32)
     a = cleave.array(x, context=context)
@@ -95,21 +119,59 @@ def test_the_fastest_library_is_chosen(context):
     of = _transform.choice_for(x.shape, "F", x.shape, "F", (0, 1), True)
     assert of.calls >= 2 and set(of.seconds) >= {"numpy", "fftw"}
     others = min(of.seconds["numpy"], of.seconds.get("scipy", np.inf))
-    assert (of.plan is not None) == (of.seconds["fftw"] < others) and (of.plan is None or _fftw.there())
+    assert (of.form is not None) == (of.seconds["fftw"] < others) and (of.form is None or _fftw.there())
     assert of.scipy == (of.seconds.get("scipy", np.inf) < of.seconds["numpy"])
 
 
 @pytest.mark.skipif(not _fftw.there(), reason="no FFTW (libfftw3f.so.3, libfftw3.so.3 and their threads)")
 def test_threads_that_are_late_are_given_up():
-    of, x, out = _transform.Choice(), _fftw.aligned((256,), np.dtype("F")), _fftw.aligned((256,), np.dtype("F"))
-    of.alone, of.plan = (_fftw.Plan(x, out, (0,), True, 0.1, threads) for threads in (1, 2))
-    x[...] = np.random.default_rng(9).standard_normal(256)
-    for seconds, kept in ((60.0, True), (1e-12, False)):  # in time, and late
-        of.seconds["fftw"] = seconds
-        for _turn in range(3):
-            of.run(of.plan, x.ctypes.data, out.ctypes.data)
-            assert np.abs(out - np.fft.fft(x)).max() < 1e-4
-        assert (of.plan is not of.alone) == kept
+    of, shape, kind = _transform.Choice(), (256,), np.dtype("F")
+    of.alone, of.form = (_fourier.whole(plan(shape, shape, kind, kind, (0,), True, threads)) for threads in (1, 2))
+    of.seconds["fftw"] = 1e-3
+    for seconds, kept in ((3e-3, True), (5e-3, True), (5e-3, True), (1e-3, True), (5e-3, True), (5e-3, True),
+                          (5e-3, False)):
+        of.took(seconds)
+        assert (of.form is not of.alone) == kept
+
+
+def test_a_choice_on_busy_cores_is_made_again_once(context, monkeypatch):
+    """The clock and the use of the cores are made up: another program uses half of one of two cores for 2 seconds."""
+    forget()
+    now = [_load.Used(0.0, 0.0, 0.0, 2)]
+    monkeypatch.setattr(_load, "used", lambda: now[0])
+    timings = []
+
+    def time_all(of, *_unused):
+        timings.append(1)
+        clock, everybody, own, cores = now[0]
+        now[0] = _load.Used(clock + 2, everybody + (3 if len(timings) < 2 else 2.1), own + 2, cores)
+
+    monkeypatch.setattr(_transform, "_time_all", time_all)
+    a = cleave.array(np.ones(32, np.complex64), context=context)
+    of = _transform.choice_for((32,), "F", (32,), "F", (0,), True)
+    for _turn in range(4):
+        fft.fft(a)
+    assert len(timings) == 1 and of.provisional and of.spent > 0
+    of.took(_transform._AGAIN_S)
+    for _turn in range(4):
+        fft.fft(a)
+    assert len(timings) == 2 and not of.provisional
+    of.timed(0.9)
+    assert not of.provisional  # a third choice would not be better
+    forget()
+
+
+def test_the_share_of_other_programs():
+    before = _load.Used(10.0, 100.0, 50.0, 4)
+    assert _load.share_of_others(before, _load.Used(11.0, 104.0, 54.0, 4)) == 0  # this program uses all
+    assert abs(_load.share_of_others(before, _load.Used(11.0, 103.0, 51.0, 4)) - 0.5) < 0.02
+    assert _load.share_of_others(before, before) == 0
+    start = _load.used()
+    until = time.process_time() + 0.1
+    while time.process_time() < until:
+        pass
+    end = _load.used()
+    assert 0.1 <= end.own - start.own < 0.6 and end.all > start.all
 
 
 @pytest.mark.skipif(not _fftw.there(), reason="no FFTW (libfftw3f.so.3, libfftw3.so.3 and their threads)")

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Declares the arithmetic of transforms: how an array is divided into calls of the caller's function. */
+#ifndef CLEAVE_HOST_ARRAY_FOURIER_H
+#define CLEAVE_HOST_ARRAY_FOURIER_H
+
+#include "base/team.h"
+
+#include <cleave/array_fourier.h>
+
+typedef struct clv_c64 {
+    float re, im;
+} clv_c64;
+
+struct clv_fourier {
+    clv_fourier_options o;
+    size_t bytes, result_bytes; /* of all elements */
+    /* BY_STEPS: column j of the first step's result is multiplied at place k by w^(j k), where w is the root of unity
+     * of the whole transform: low[j][k % 32] times high[j][k / 32]. */
+    clv_c64 *low, *high;
+};
+
+enum { FOURIER_LOW = 32 };
+
+/* Makes the tables of powers; *low and *high are freed with the transform. */
+bool clv_fourier_make_powers(clv_fourier *t);
+/* Returns the bytes of memory that clv_fourier_compute needs beside input and output, aligned to
+ * CLV_FOURIER_ALIGN. */
+size_t clv_fourier_room(const clv_fourier *t);
+/* Transforms `in` to `out`; the team's threads help the caller. */
+void clv_fourier_compute(const clv_fourier *t, clv_team *team, void *in, void *out, void *room);
+
+#endif

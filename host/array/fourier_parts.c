@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Divides a transform into calls of the caller's function that several threads make.
+ *
+ * A transform of n = n0 n1 elements takes two steps. The elements are a matrix of n0 rows. Step one transforms its
+ * columns, eight at a time: they are copied to rows of a buffer that stays in a core's cache, transformed, multiplied
+ * by powers of the root of unity, and become rows of a second matrix. Step two does the same with the columns of that
+ * matrix, whose results go to the columns of the output. So every element is read and written twice, in pieces of one
+ * cache line; the buffers' rows have gaps, because rows at a distance of a power of two share few lines of a cache. */
+#include "host/array/fourier.h"
+
+#include "base/alloc.h"
+
+#include <math.h>
+#include <stdatomic.h>
+#include <string.h>
+
+enum { ROWS = CLV_FOURIER_ROWS, GAP = CLV_FOURIER_GAP, AHEAD = 8, MOST_WORKERS = 8 };
+
+/* One piece of work that threads share: they take blocks of rows or columns until none is left. */
+typedef struct piece {
+    const clv_fourier *t;
+    char *in, *out;
+    clv_c64 *between, *buffers;
+    size_t blocks;
+    atomic_size_t next, workers;
+} piece;
+
+static const double pi = 3.14159265358979323846;
+
+/* ---- memory ------------------------------------------------------------------------------------- */
+
+static size_t pitch(const clv_fourier *t, int step)
+{
+    return t->o.length[step] + GAP;
+}
+
+/* Returns the elements of one worker's buffer: rows for the input of a plan, and as many for its output. */
+static size_t buffer_elements(const clv_fourier *t)
+{
+    return 2 * ROWS * CLV_MAX(pitch(t, 0), pitch(t, 1));
+}
+
+/* The second matrix has rows in multiples of a cache line. */
+static size_t between_elements(const clv_fourier *t)
+{
+    return clv_round_up(t->o.length[1] * pitch(t, 0), ROWS);
+}
+
+size_t clv_fourier_room(const clv_fourier *t)
+{
+    if (t->o.form != CLV_FOURIER_BY_STEPS) return 0;
+    return (between_elements(t) + MOST_WORKERS * buffer_elements(t)) * sizeof(clv_c64);
+}
+
+static clv_c64 power(const clv_fourier *t, size_t exponent, double scale)
+{
+    const size_t n = t->o.length[0] * t->o.length[1];
+    const double angle = (t->o.inverse ? 2 : -2) * pi * (double)(exponent % n) / (double)n;
+    return (clv_c64){ (float)(scale * cos(angle)), (float)(scale * sin(angle)) };
+}
+
+bool clv_fourier_make_powers(clv_fourier *t)
+{
+    const size_t columns = t->o.length[1];
+    const size_t groups = (t->o.length[0] + FOURIER_LOW - 1) / FOURIER_LOW;
+    t->low = clv_alloc(columns * FOURIER_LOW, sizeof *t->low);
+    t->high = clv_alloc(columns * groups, sizeof *t->high);
+    if (!t->low || !t->high) return false;
+    for (size_t j = 0; j < columns; ++j) {
+        for (size_t k = 0; k < FOURIER_LOW; ++k)
+            t->low[j * FOURIER_LOW + k] = power(t, j * k, 1);
+        for (size_t g = 0; g < groups; ++g)
+            t->high[j * groups + g] =
+                power(t, j * g * FOURIER_LOW, t->o.scale != 0 ? t->o.scale : 1);
+    }
+    return true;
+}
+
+/* ---- two steps ---------------------------------------------------------------------------------- */
+
+static clv_c64 times(clv_c64 a, clv_c64 b)
+{
+    return (clv_c64){ a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re };
+}
+
+/* Copies eight columns of a matrix of `rows` rows to rows; a matrix's last block may have fewer: the last column then
+ * stands for those that are missing. */
+static void gather(const clv_c64 *from, size_t step, size_t rows, size_t columns, clv_c64 *to,
+                   size_t to_step)
+{
+    for (size_t r = 0; r < rows; ++r, from += step) {
+        if (r + AHEAD < rows) __builtin_prefetch(from + AHEAD * step);
+        if (columns == ROWS)
+            for (size_t i = 0; i < ROWS; ++i)
+                to[i * to_step + r] = from[i];
+        else
+            for (size_t i = 0; i < ROWS; ++i)
+                to[i * to_step + r] = from[CLV_MIN(i, columns - 1)];
+    }
+}
+
+static void scatter(const clv_c64 *from, size_t from_step, size_t rows, size_t columns, clv_c64 *to,
+                    size_t step)
+{
+    for (size_t r = 0; r < rows; ++r, to += step) {
+        if (r + AHEAD < rows) __builtin_prefetch(to + AHEAD * step, 1);
+        if (columns == ROWS)
+            for (size_t i = 0; i < ROWS; ++i)
+                to[i] = from[i * from_step + r];
+        else
+            for (size_t i = 0; i < columns; ++i)
+                to[i] = from[i * from_step + r];
+    }
+}
+
+/* Writes a transformed column j, multiplied by its powers, as row j of the second matrix. */
+static void turn(const clv_fourier *t, size_t j, const clv_c64 *from, clv_c64 *to)
+{
+    const size_t rows = t->o.length[0], groups = (rows + FOURIER_LOW - 1) / FOURIER_LOW;
+    const clv_c64 *low = t->low + j * FOURIER_LOW;
+    for (size_t g = 0; g < groups; ++g) {
+        const clv_c64 high = t->high[j * groups + g];
+        const size_t first = g * FOURIER_LOW;
+        const size_t count = CLV_MIN((size_t)FOURIER_LOW, rows - first);
+        for (size_t k = 0; k < count; ++k)
+            to[first + k] = times(from[first + k], times(low[k], high));
+    }
+}
+
+static void first_step(const piece *p, size_t block, clv_c64 *buffer)
+{
+    const clv_fourier *t = p->t;
+    const size_t rows = t->o.length[0], columns = t->o.length[1], j = block * ROWS;
+    const size_t count = CLV_MIN((size_t)ROWS, columns - j), step = pitch(t, 0);
+    clv_c64 *after = buffer + ROWS * step;
+    gather((const clv_c64 *)p->in + j, columns, rows, count, buffer, step);
+    t->o.run(t->o.plan[0], buffer, after);
+    for (size_t i = 0; i < count; ++i)
+        turn(t, j + i, after + i * step, p->between + (j + i) * step);
+}
+
+static void second_step(const piece *p, size_t block, clv_c64 *buffer)
+{
+    const clv_fourier *t = p->t;
+    const size_t rows = t->o.length[1], columns = t->o.length[0], k = block * ROWS;
+    const size_t count = CLV_MIN((size_t)ROWS, columns - k), step = pitch(t, 1);
+    clv_c64 *after = buffer + ROWS * step;
+    gather(p->between + k, pitch(t, 0), rows, count, buffer, step);
+    t->o.run(t->o.plan[1], buffer, after);
+    scatter(after, step, rows, count, (clv_c64 *)p->out + k, columns);
+}
+
+static void work_on(void *user, void (*step)(const piece *, size_t, clv_c64 *))
+{
+    piece *p = user;
+    const size_t me = atomic_fetch_add(&p->workers, 1);
+    if (me >= MOST_WORKERS) return;
+    clv_c64 *buffer = p->buffers + me * buffer_elements(p->t);
+    for (size_t block; (block = atomic_fetch_add(&p->next, 1)) < p->blocks;)
+        step(p, block, buffer);
+}
+
+static void work_on_first(void *user)
+{
+    work_on(user, first_step);
+}
+
+static void work_on_second(void *user)
+{
+    work_on(user, second_step);
+}
+
+static void share(piece *p, clv_team *team, size_t blocks, void (*body)(void *user))
+{
+    p->blocks = blocks;
+    atomic_store(&p->next, 0);
+    atomic_store(&p->workers, 0);
+    clv_team_run(team, body, p);
+}
+
+/* ---- rows, and the whole ------------------------------------------------------------------------ */
+
+static void multiply(clv_dtype type, double by, void *elements, size_t bytes)
+{
+    if (by == 0 || by == 1) return;
+    if (type == CLV_F32 || type == CLV_C64) {
+        float *x = elements;
+        for (size_t i = 0; i < bytes / sizeof *x; ++i)
+            x[i] *= (float)by;
+    } else {
+        double *x = elements;
+        for (size_t i = 0; i < bytes / sizeof *x; ++i)
+            x[i] *= by;
+    }
+}
+
+static void work_on_rows(void *user)
+{
+    piece *p = user;
+    const clv_fourier *t = p->t;
+    const size_t in = t->bytes / p->blocks, out = t->result_bytes / p->blocks;
+    for (size_t block; (block = atomic_fetch_add(&p->next, 1)) < p->blocks;) {
+        t->o.run(t->o.plan[0], p->in + block * in, p->out + block * out);
+        multiply(t->o.to, t->o.scale, p->out + block * out, out);
+    }
+}
+
+void clv_fourier_compute(const clv_fourier *t, clv_team *team, void *in, void *out, void *room)
+{
+    piece p = { .t = t, .in = in, .out = out, .between = room };
+    if (t->o.form == CLV_FOURIER_BY_STEPS) {
+        p.buffers = p.between + between_elements(t);
+        share(&p, team, (t->o.length[1] + ROWS - 1) / ROWS, work_on_first);
+        share(&p, team, (t->o.length[0] + ROWS - 1) / ROWS, work_on_second);
+    } else if (t->o.form == CLV_FOURIER_BY_ROWS) {
+        share(&p, team, t->bytes / clv_dtype_bytes(t->o.from) / t->o.shape[t->o.rank - 1] / ROWS,
+              work_on_rows);
+    } else {
+        t->o.run(t->o.plan[0], in, out);
+        multiply(t->o.to, t->o.scale, out, t->result_bytes);
+    }
+}

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Computes Fourier transforms of arrays on the host, by a library of yours for short transforms, such as FFTW. Long
+ * transforms and stacks of short ones are divided among the cores. */
+#ifndef CLEAVE_ARRAY_FOURIER_H
+#define CLEAVE_ARRAY_FOURIER_H
+
+#include <cleave/array_typed.h>
+
+CLV_BEGIN_DECLS
+
+/** Transforms `in` to `out` as `plan` says: fftwf_execute_dft, for example. Several threads call it at the same time.
+ */
+typedef void clv_fourier_function(void *plan, void *in, void *out);
+
+enum {
+    CLV_FOURIER_ROWS = 8,  /**< rows that a plan of the forms ROWS and STEPS transforms at once */
+    CLV_FOURIER_GAP = 8,   /**< elements between one row and the next, in the form STEPS */
+    CLV_FOURIER_ALIGN = 64 /**< bytes to which the memory of every call is aligned */
+};
+
+/** How a transform of an array is divided into calls of your function. */
+typedef enum clv_fourier_form {
+    /** plan[0] transforms the whole array. */
+    CLV_FOURIER_BY_WHOLE = 0,
+    /** plan[0] transforms CLV_FOURIER_ROWS rows of the array, which follow each other without gaps. The array has a
+     *  multiple of so many rows. */
+    CLV_FOURIER_BY_ROWS = 1,
+    /** One transform of length[0] * length[1] complex64 elements in two steps: plan[0] transforms CLV_FOURIER_ROWS
+     *  rows of length[0] elements, plan[1] as many rows of length[1] elements; CLV_FOURIER_GAP elements lie between
+     *  one row and the next. Input and output of a plan never overlap. */
+    CLV_FOURIER_BY_STEPS = 2,
+} clv_fourier_form;
+
+/** Describes a transform. */
+typedef struct clv_fourier_options {
+    size_t size; /**< sizeof(clv_fourier_options) */
+    clv_fourier_function *run;
+    void *plan[2]; /**< must live as long as the transform */
+    clv_fourier_form form;
+    clv_dtype from, to;                               /**< types of input and result */
+    size_t rank, shape[CLV_ARRAY_RANK];               /**< of the input */
+    size_t result_rank, result_shape[CLV_ARRAY_RANK]; /**< of the result */
+    size_t length[2]; /**< BY_STEPS: their product is the number of elements */
+    bool inverse;     /**< BY_STEPS: the plans have the exponent +1 */
+    double scale;     /**< the result is multiplied by it; 0: it is not */
+} clv_fourier_options;
+
+typedef struct clv_fourier clv_fourier;
+
+/** Prepares a transform, which any number of threads may use at the same time. Errors: CLV_E_ARGUMENT (NULL; types of
+ *  BY_STEPS other than complex64); CLV_E_SHAPE (the rows or lengths do not fit the shape); CLV_E_MEMORY. */
+CLV_API clv_status clv_fourier_create(const clv_fourier_options *options, clv_fourier **transform);
+CLV_API void clv_fourier_free(clv_fourier *transform); /**< accepts NULL */
+
+/**
+ * Creates an array with the transform of `x`, computed on the host. `x` has the transform's type and shape, is dense,
+ * and is only read. BY_STEPS needs memory for another array of that size during the call.
+ *
+ * Returns NULL if it fails; clv_error_message says why: arguments or shapes that do not fit, no memory, or the elements
+ * of `x` are not aligned to CLV_FOURIER_ALIGN (BY_STEPS needs no alignment).
+ */
+CLV_API clv_array *clv_array_fourier(clv_array *x, const clv_fourier *transform);
+
+CLV_END_DECLS
+
+#endif

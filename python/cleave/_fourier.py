@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Divides transforms by FFTW among the cores, through clv_array_fourier: stacks of rows, and one long transform as two
+steps of short ones. FFTW makes the plans, which are short and quickly made."""
+from __future__ import annotations
+
+import ctypes
+import functools
+import math
+from typing import Any, Sequence
+
+import numpy as np
+
+from . import _abi, _fftw
+from ._device_array import Array
+from ._dtypes import COMPLEX64, NUMBERS
+from ._library import check, has, lib
+
+ROWS, _GAP = 8, 8  # CLV_FOURIER_ROWS, CLV_FOURIER_GAP
+_WHOLE, _BY_ROWS, _BY_STEPS = range(3)
+_LEAST, _MOST = 64, 1 << 13  # elements of a step
+_new = Array.__new__
+_compute: Any = getattr(lib, "clv_array_fourier", None)  # an older library may lack it
+
+
+class Form:
+    """A way to compute transforms of one shape, type and direction: plans, and how the work is divided among them."""
+
+    def __init__(self, number: int, plans: Sequence[_fftw.Plan], length: Sequence[int] = (0, 0), forward: bool = True):
+        self.number, self.plans, self.length, self.forward = number, plans, length, forward
+
+    @property
+    def threads(self) -> int:
+        """The threads that FFTW starts itself."""
+        return self.plans[0].threads
+
+
+def whole(plan: _fftw.Plan) -> Form:
+    """Returns the way to let one plan do the whole transform."""
+    return Form(_WHOLE, [plan])
+
+
+def runs(form: Form) -> bool:
+    """Tells whether the library can compute it: a transform to real numbers spoils its input, so it cannot."""
+    return _compute is not None and form.plans[0].kind != "dft_c2r"
+
+
+@functools.lru_cache(maxsize=256)
+def halves(count: int) -> tuple[int, int] | None:
+    """Returns the two factors of a length that are nearest to each other, the smaller one first; None if the steps
+    would be too short or too long."""
+    for one in range(math.isqrt(count), _LEAST - 1, -1):
+        if count % one == 0:
+            return (one, count // one) if count // one <= _MOST else None
+    return None
+
+
+def divided(shape: tuple[int, ...], kind: np.dtype[Any], result: tuple[int, ...], result_kind: np.dtype[Any],
+            axes: Sequence[int], forward: bool, limit_s: float) -> Form | None:
+    """Returns the way to divide a transform among the cores, or None if there is none."""
+    if not has("clv_array_fourier") or tuple(axes) != (len(shape) - 1,) or result_kind.kind == "f":
+        return None
+    rows, count, made = math.prod(shape[:-1]), shape[-1], result[-1]
+    if rows > 1:
+        sizes = ROWS * count * kind.itemsize, ROWS * made * result_kind.itemsize
+        if rows % ROWS or not _fftw.fits(*sizes):
+            return None
+        x, out = _fftw.aligned((ROWS, count), kind), _fftw.aligned((ROWS, made), result_kind)
+        return Form(_BY_ROWS, [_fftw.Plan(x, out, (1,), forward, limit_s, 1)])
+    steps = halves(count)
+    if steps is None or kind != COMPLEX64:
+        return None
+    plans = []
+    for step in steps:
+        x, out = (_fftw.aligned((ROWS, step + _GAP), kind)[:, :step] for _ in range(2))
+        plans.append(_fftw.Plan(x, out, (1,), forward, limit_s, 1))
+    return Form(_BY_STEPS, plans, steps, forward)
+
+
+class Ready:
+    """A way to transform arrays with one factor for the result, as the library needs it."""
+    __slots__ = ("form", "handle", "_shape", "_kind", "__weakref__")
+
+    def __init__(self, form: Form, shape: tuple[int, ...], kind: np.dtype[Any], result: tuple[int, ...],
+                 result_kind: np.dtype[Any], scale: float):
+        options, made = _abi.FourierOptions(), ctypes.c_void_p()
+        options.size, options.form, options.inverse, options.scale = (
+            ctypes.sizeof(options), form.number, not form.forward, scale)
+        options.run = ctypes.cast(form.plans[0].function, ctypes.c_void_p)
+        for place, plan in enumerate(form.plans):
+            options.plan[place] = plan.pointer
+        setattr(options, "from", NUMBERS[kind])
+        options.to, options.rank, options.result_rank = NUMBERS[result_kind], len(shape), len(result)
+        options.shape[:len(shape)], options.result_shape[:len(result)], options.length[:] = shape, result, form.length
+        check(lib.clv_fourier_create(ctypes.byref(options), ctypes.byref(made)))
+        self.form, self.handle, self._shape, self._kind = form, made.value, result, result_kind
+
+    def __del__(self, free: Any = getattr(lib, "clv_fourier_free", None)) -> None:
+        free(getattr(self, "handle", None))
+
+    def transformed(self, x: Array) -> Array | None:
+        """Returns the transform of an Array of the right type and shape; None if it is not dense or not aligned."""
+        handle = None if x.context._closed else _compute(x._handle, self.handle)
+        if not handle:
+            return None
+        made = _new(Array)
+        made.context, made._handle, made._shape = x.context, handle, self._shape
+        made.dtype, made._strides, made._start, made._room, made._base = self._kind, None, 0, -1, None
+        return made
