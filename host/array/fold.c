@@ -103,7 +103,20 @@ static clv_status on_host(void *user)
 
 static clv_status run(clv_context *context, fold *f)
 {
+    enum { MOST_AT_ONCE = 1024 };
     char kind[64];
+    if (f->in->elements <= MOST_AT_ONCE) { /* takes the host less time than any launch */
+        const clv_small_call small = { .operation = clv_fold_name(f->what),
+                                       .flops = (double)f->in->elements,
+                                       .host_flops = 1e9,
+                                       .array = { f->in, f->out },
+                                       .count = 2,
+                                       .host = on_host,
+                                       .user = f };
+        bool done;
+        const clv_status status = clv_array_call_at_once(context, &small, &done);
+        if (status || done) return status;
+    }
     snprintf(kind, sizeof kind, "fold %s %s", clv_fold_name(f->what), clv_dtype_name(f->type));
     const double elements = (double)f->in->elements;
     clv_array_call c = { .count = 0 };

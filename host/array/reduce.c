@@ -13,7 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { P, Q, MEAN, GROUP = 32 };
+enum { P, Q, MEAN, GROUP = 32, MOST_AT_ONCE = 1024 };
 
 static const char *const names[] = {
     "sum", "mean", "var", "std", "min", "max", "argmin", "argmax"
@@ -234,6 +234,19 @@ static clv_status run_later(const clv_later *call)
     return clv_reduce(a->context, a->what, call->array[0], a->axis, call->array[1]);
 }
 
+/* Computes a reduction of few elements, which takes the host less time than any launch. */
+static clv_status try_at_once(clv_context *context, reduction *r, bool *done)
+{
+    const clv_small_call small = { .operation = clv_reduction_name(r->what),
+                                   .flops = 6.0 * (double)r->in->elements,
+                                   .host_flops = 2e9,
+                                   .array = { r->in, r->out },
+                                   .count = 2,
+                                   .host = on_host,
+                                   .user = r };
+    return clv_array_call_at_once(context, &small, done);
+}
+
 clv_status clv_reduce(clv_context *context, clv_reduction what, clv_array *in, int axis,
                       clv_array *out)
 {
@@ -250,7 +263,26 @@ clv_status clv_reduce(clv_context *context, clv_reduction what, clv_array *in, i
     const clv_status status =
         clv_later_add_one(in, out, clv_reduction_name(what), run_later, &copy, sizeof copy, &added);
     if (status || added) return status;
+    if (in->elements <= MOST_AT_ONCE) {
+        bool done;
+        CLV_TRY(try_at_once(context, &r, &done));
+        if (done) return CLV_OK;
+    }
     clv_array_call call = { .count = 0 };
     describe(&r, &call);
     return clv_array_call_run(context, &call);
+}
+
+clv_array *clv_array_reduce(clv_reduction what, clv_array *in, int axis)
+{
+    clv_array *out = NULL;
+    size_t shape[CLV_ARRAY_RANK], rank = 0;
+    clv_status status = in ? CLV_OK : clv_fail(CLV_E_ARGUMENT, "reduce: the array is NULL");
+    for (size_t i = 0; !status && axis >= 0 && i < in->rank; ++i)
+        if ((int)i != axis) shape[rank++] = in->shape[i];
+    if (!status) status = clv_array_make(in->context, CLV_F32, rank, shape, &out);
+    if (!status) status = clv_reduce(in->context, what, in, axis, out);
+    if (!status) return out;
+    clv_array_free(out);
+    return NULL;
 }

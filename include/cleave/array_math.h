@@ -92,6 +92,10 @@ CLV_API clv_status clv_reduce(clv_context *context, clv_reduction what, clv_arra
 CLV_API const char *clv_reduction_name(clv_reduction what); /**< "argmin", ... */
 CLV_API clv_status clv_reduction_parse(const char *name, clv_reduction *what);
 
+/** Creates an array with a reduction, without the reduced axis: clv_array_create and clv_reduce in one, the short way
+ *  to a small reduction. Returns NULL if it fails; clv_error_message says why. */
+CLV_API clv_array *clv_array_reduce(clv_reduction what, clv_array *in, int axis);
+
 /* ---- products ------------------------------------------------------------------------------------ */
 
 typedef struct clv_product_options {

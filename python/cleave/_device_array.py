@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from . import _abi
 from ._arrays import address, extents, is_masked, numbers
+from ._attributes import Flags, Flat, fill_flat
 from ._blas import lend
 from ._context import Context, chosen
 from ._conversions import Conversions
@@ -101,6 +102,21 @@ class Array(Operators, Conversions):
                 return made
         return super().__matmul__(other)
 
+    def _reduced(self, what: str, axis: Any) -> "Array | None":
+        number = REDUCTIONS.get(what) if self.dtype is FLOAT32 else None
+        shape = self._shape
+        if number is None or self.context._closed or _reduce is None:
+            return None
+        if axis is None:
+            at, left = -1, shape[:0]
+        elif type(axis) is int and -len(shape) <= axis < len(shape):
+            at = axis % len(shape)
+            left = shape[:at] + shape[at + 1:]
+        else:
+            return None
+        handle = _reduce(number, self._handle, at)
+        return _made(self.context, handle, left, FLOAT32) if handle else None
+
     def _reflected(self, name: str, other: Any) -> "Array":
         made = small(name, self, other, True)
         return super()._reflected(name, other) if made is None else made
@@ -142,6 +158,25 @@ class Array(Operators, Conversions):
     def strides(self) -> tuple[int, ...]:
         """Steps in bytes from one element of an axis to the next; 0 for axes of one element."""
         return tuple(step * self.dtype.itemsize for step in self.strides_)
+
+    @property
+    def base(self) -> Any:
+        """The array whose elements a view shows, or the object whose memory an array uses; None if it has its own."""
+        return self._base
+
+    @property
+    def flags(self) -> Flags:
+        """How the array lies in memory, by NumPy's names."""
+        return Flags(self)
+
+    @property
+    def flat(self) -> Flat:
+        """The elements in row-major order; assigning to it fills the array with values, in turns."""
+        return Flat(self)
+
+    @flat.setter
+    def flat(self, values: Any) -> None:
+        fill_flat(self, values)
 
     @property
     def is_whole(self) -> bool:
@@ -372,12 +407,23 @@ class Array(Operators, Conversions):
 _new = Array.__new__
 _compute: Any = getattr(lib, "clv_array_compute", None)  # an older library may lack them
 _multiply: Any = getattr(lib, "clv_array_multiply", None)
+_reduce: Any = getattr(lib, "clv_array_reduce", None)
+#: Reductions of float32 whose results are float32, by name: clv_reduction.
+REDUCTIONS = {"sum": 0, "mean": 1, "var": 2, "std": 3, "min": 4, "max": 5}
 MOST_AT_ONCE = 1024  #: elements up to which the host computes at once (host/array/apply.c)
 #: By name of an operation or a ufunc and number of its operands: by type, the operation's number and its result's type.
 small_plans: dict[tuple[str, int], dict[np.dtype[Any], tuple[int, np.dtype[Any]]]] = {}
 #: By type: the range of whole numbers that stand for themselves among its elements.
 _WHOLE = {dtype: ((0, -1) if dtype.kind in "bc" else (-(1 << 24), 1 << 24) if dtype.kind == "f" else
                   (max(np.iinfo(dtype).min, -(1 << 53)), min(np.iinfo(dtype).max, 1 << 53))) for dtype in TYPES}
+
+
+def _made(context: Context, handle: int, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
+    """Returns the Python object for a dense array that the library has made, without the checks of Array()."""
+    made = _new(Array)
+    made.context, made._handle, made._shape = context, handle, shape
+    made.dtype, made._strides, made._start, made._room, made._base = dtype, None, 0, -1, None
+    return made
 
 
 @functools.lru_cache(maxsize=1024)
@@ -462,7 +508,7 @@ def view(a: Array, offset: int, shape: tuple[int, ...], strides: tuple[int, ...]
     if status:
         check(status)
     return Array(a.context, made.value or 0, shape, a.dtype, strides, a._start + offset,
-                 a.size if a._room < 0 else a._room, a._base)
+                 a.size if a._room < 0 else a._room, a if a._base is None else a._base)
 
 
 def view_as(a: Array, dtype: np.dtype[Any], offset: int, shape: tuple[int, ...], strides: tuple[int, ...]) -> Array:
@@ -473,7 +519,7 @@ def view_as(a: Array, dtype: np.dtype[Any], offset: int, shape: tuple[int, ...],
                                 ctypes.byref(made)))
     room = (a.size if a._room < 0 else a._room) * a.dtype.itemsize
     return Array(a.context, made.value or 0, shape, dtype, strides, a._start * a.dtype.itemsize // dtype.itemsize +
-                 offset, -(-room // dtype.itemsize), a._base)
+                 offset, -(-room // dtype.itemsize), a if a._base is None else a._base)
 
 
 def _host_array(values: Any, dtype: Any) -> NDArray[Any]:

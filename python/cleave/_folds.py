@@ -92,6 +92,20 @@ def max(a: Array, axis: Any = None, keepdims: bool = False) -> Array:
     return _extreme("max", a, axis, keepdims)
 
 
+_JOINS = {"sum": "add", "prod": "multiply", "min": "minimum", "max": "maximum"}
+
+
+def begun(what: str, a: Array, initial: Any, axis: Any = None, keepdims: bool = False, **named: Any) -> Array:
+    """Computes a sum, product or extreme of the elements and of a number, which is the result over no elements."""
+    axes = axes_of(what, axis, a.ndim)
+    if what in ("min", "max") and not math.prod(a.shape[i] for i in axes):
+        from ._create import full
+        return full(_without(a, axes, keepdims), initial, dtype=a.dtype, device=a.context)
+    fold: Any = {"sum": sum, "prod": prod, "min": min, "max": max}[what]
+    made: Array = fold(a, axis=axis, keepdims=keepdims, **named)
+    return cast(apply(_JOINS[what], made, initial), made.dtype, copy=False)
+
+
 def any(a: Array, axis: Any = None, keepdims: bool = False) -> Array:
     """Tells whether any element along the given axes differs from 0."""
     return _fold("any", a, axes_of("any", axis, a.ndim), keepdims, BOOL)

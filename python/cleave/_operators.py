@@ -136,21 +136,36 @@ class Operators:
 
     # ---- along axes, with NumPy's arguments: np.sum(a) is a.sum(axis=None, out=None)
 
-    def _folded(self, what: str, axis: Any, keepdims: bool, out: Any = None, **named: Any) -> Array:
+    def _reduced(self, what: str, axis: Any) -> Array | None:
+        """Returns a reduction along one axis, or over all elements; None: the long way computes it."""
+        return None
+
+    def _folded(self, what: str, axis: Any, keepdims: bool, out: Any = None, initial: Any = None,
+                **named: Any) -> Array:
+        plain = out is None and initial is None and not keepdims
+        if plain and named.get("dtype") is None and not named.get("correction"):
+            quick = self._reduced(what, axis)
+            if quick is not None:
+                return quick
         from . import _folds
         from ._operands import out_of
-        made: Array = getattr(_folds, what)(self, axis=axis, keepdims=keepdims, **named)
+        if initial is None:
+            made: Array = getattr(_folds, what)(self, axis=axis, keepdims=keepdims, **named)
+        else:
+            made = _folds.begun(what, self, initial, axis=axis, keepdims=keepdims, **named)  # type: ignore[arg-type]
         if out is None:
             return made
         out_of(out)[...] = made.numpy() if isinstance(out, np.ndarray) else made
         return out  # type: ignore[no-any-return]
 
-    def sum(self, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: bool = False) -> Array:
-        return self._folded("sum", axis, keepdims, out, dtype=dtype)
+    def sum(self, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: bool = False,
+            initial: Any = None) -> Array:
+        return self._folded("sum", axis, keepdims, out, initial, dtype=dtype)
 
-    def prod(self, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: bool = False) -> Array:
+    def prod(self, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: bool = False,
+             initial: Any = None) -> Array:
         """Returns the product of the elements along axes."""
-        return self._folded("prod", axis, keepdims, out, dtype=dtype)
+        return self._folded("prod", axis, keepdims, out, initial, dtype=dtype)
 
     def mean(self, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: bool = False) -> Array:
         return self._folded("mean", axis, keepdims, out, dtype=dtype)
@@ -163,11 +178,11 @@ class Operators:
             keepdims: bool = False) -> Array:
         return self._folded("std", axis, keepdims, out, dtype=dtype, correction=ddof)
 
-    def min(self, axis: Any = None, out: Any = None, keepdims: bool = False) -> Array:
-        return self._folded("min", axis, keepdims, out)
+    def min(self, axis: Any = None, out: Any = None, keepdims: bool = False, initial: Any = None) -> Array:
+        return self._folded("min", axis, keepdims, out, initial)
 
-    def max(self, axis: Any = None, out: Any = None, keepdims: bool = False) -> Array:
-        return self._folded("max", axis, keepdims, out)
+    def max(self, axis: Any = None, out: Any = None, keepdims: bool = False, initial: Any = None) -> Array:
+        return self._folded("max", axis, keepdims, out, initial)
 
     def any(self, axis: Any = None, out: Any = None, keepdims: bool = False) -> Array:
         """Tells whether any element along the given axes differs from 0."""

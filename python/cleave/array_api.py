@@ -108,12 +108,13 @@ def where(condition: Any, x1: Any = None, x2: Any = None, /) -> Any:
     """Returns x1 where the condition holds, else x2; with only the condition, the indices where it holds."""
     if x1 is None and x2 is None:
         return nonzero(condition)
+    if is_number(x1) and is_number(x2):
+        kinds = sorted((DEFAULTS[type(one)] for one in (x1, x2)), key=lambda kind: "bifc".index(kind.kind))
+        condition = condition if isinstance(condition, Array) else array(condition)
+        x1 = full((), x1, dtype=kinds[-1], device=condition.context)
     condition, first, second = _arrays(condition, x1, x2)
     if isinstance(condition, Array) and condition.dtype != BOOL:
         condition = condition.astype(BOOL)
-    if is_number(first) and is_number(second):
-        both = np.result_type(DEFAULTS[type(first)], DEFAULTS[type(second)])
-        first = full((), first, dtype=both, device=condition.context)
     return apply("where", condition, first, second)
 
 

@@ -101,6 +101,12 @@ static clv_status reduce_all(arrays *a)
     return clv_reduce(a->context, CLV_REDUCE_ARGMAX, a->x, -1, a->out);
 }
 
+static clv_status reduce_shortly(arrays *a)
+{
+    a->out = clv_array_reduce(CLV_REDUCE_MEAN, a->x, 0);
+    return a->out ? CLV_OK : CLV_E_MEMORY;
+}
+
 static clv_status order_and_take(arrays *a)
 {
     const size_t length = ROWS * COLUMNS;
@@ -217,6 +223,7 @@ static const operation operations[] = {
     { "scan", scan },
     { "reduce", reduce },
     { "reduce all", reduce_all },
+    { "reduce shortly", reduce_shortly },
     { "order and take", order_and_take },
     { "locate", locate },
     { "find and put", find_and_put },

@@ -320,6 +320,17 @@ static void reduce_once(clv_context *context, const reduce_case *c, clv_reductio
         clv_array_free(to[side]);
     }
     clv_offload_force(CLV_SIDE_AUTO);
+    float *shortly = numbers(outputs, 1, 0, 1);
+    to[0] = clv_array_reduce(what, in, c->axis);
+    assert_non_null(to[0]);
+    assert_int_equal(clv_array_rank(to[0]), c->axis < 0 ? 0 : 2);
+    EXPECT_OK(clv_array_get(to[0], shortly));
+    clv_array_free(to[0]);
+    for (size_t i = 0; i < outputs; ++i)
+        assert_true(test_ulps(out[i], shortly[i]) <= (what == CLV_REDUCE_STD));
+    clv_free(shortly);
+    assert_null(clv_array_reduce(what, in, 3));
+    assert_null(clv_array_reduce(what, NULL, -1));
     for (size_t i = 0; i < outputs; ++i) /* the same bits; a root may differ by one */
         if (test_ulps(out[i], out[outputs + i]) > (what == CLV_REDUCE_STD))
             fail_msg("%s of [%zu,%zu,%zu] axis %d at %zu: %.9g on the host, %.9g on the device",

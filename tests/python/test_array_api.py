@@ -236,3 +236,49 @@ def test_creation(context):
     same(cleave.zeros((0, 3), device=context), np.zeros((0, 3), np.float32))
     assert "3.5" in repr(cleave.array([3.5], context=context)) and cleave.array(CUBE).get().shape == CUBE.shape
     assert cleave.zeros is xp.zeros and cleave.asnumpy(xp.ones(2)).tolist() == [1, 1]
+
+
+def test_flags_base_and_flat_are_numpys(context):
+    x = np.arange(12, dtype=np.float32).reshape(3, 4)
+    a = cleave.array(x, context=context)
+    for mine, theirs in ((a, x.copy()), (a.T, x.T), (a[::2, 1:], x[::2, 1:]), (a[1], x[1]), (a[:, :1], x[:, :1]),
+                         (a[:0], x[:0])):
+        for name in ("c_contiguous", "f_contiguous", "owndata", "writeable", "aligned"):
+            assert getattr(mine.flags, name) == getattr(theirs.flags, name) == mine.flags[name.upper()], name
+        assert len(mine.flat) == len(theirs.flat) and list(mine.flat) == list(theirs.flat)
+    assert a.base is None and a[1:].base is a and a[1:].T[0].base is a and a.view("int32").base is a
+    assert "C_CONTIGUOUS : True" in repr(a.flags)
+    with pytest.raises(KeyError, match="WRITABLE"):
+        a.flags["WRITABLE"]
+    y = x.copy()
+    for mine, theirs in ((a, y), (a.T, y.T)):
+        mine.flat[3], theirs.flat[3] = 50, 50
+        mine.flat[5:7], theirs.flat[5:7] = -1, -1
+        assert np.array_equal(a.numpy(), y) and float(mine.flat[3]) == theirs.flat[3]
+        assert np.array_equal(np.asarray(mine.flat), np.asarray(theirs.flat))
+    a.T.flat = y.T.flat = [1, 2, 3, 4, 5]
+    assert np.array_equal(a.numpy(), y)
+
+
+def test_reductions_begin_with_a_number(context):
+    for x in (np.array([[3, -4], [5, 2]], np.int16), np.array([[3, -4], [np.nan, 2]], np.float32),
+              np.zeros((0, 2), np.float32)):
+        a = cleave.array(x, context=context)
+        for what, first in (("min", -9), ("min", 1), ("max", 9), ("max", 0), ("sum", 7), ("prod", 2)):
+            for named in ({}, {"axis": 0}, {"axis": 1}, {"axis": (0, 1), "keepdims": True}):
+                if not x.size and what in ("min", "max") and named.get("axis") == 1:
+                    continue
+                got = getattr(a, what)(initial=first, **named)
+                want = getattr(x, what)(initial=first, **named)
+                assert got.dtype == want.dtype and np.array_equal(got.numpy(), want, equal_nan=True), (what, named)
+    with pytest.raises(ValueError):
+        cleave.array(np.zeros(0, np.float32), context=context).min()
+
+
+def test_where_with_two_numbers(context):
+    mask = np.array([True, False])
+    for first, second, kind in ((1.0, 2.0, "float32"), (1, 2.5, "float32"), (1, 2, "int64"), (True, False, "bool"),
+                                (1j, 2, "complex64")):
+        for condition in (cleave.array(mask, context=context), mask):
+            made = cleave.where(condition, first, second)
+            assert made.dtype == kind and np.array_equal(made.numpy(), np.where(mask, first, second))
