@@ -53,8 +53,13 @@ static clv_status take_model(clv_tokenizer *t, const char *what, const clv_json 
     const clv_json *model = clv_json_get(root, "model"), *type = clv_json_get(model, "type");
     int64_t chars;
     if (!clv_json_is_object(model)) return clv_tokenizer_refuse(what, "model", model, "an object");
-    if (strcmp(clv_json_string(type, "WordPiece"), "WordPiece") != 0 ||
-        !clv_json_is_string(clv_json_get(model, "continuing_subword_prefix")))
+    const bool piece =
+        clv_json_is_string(type) && strcmp(clv_json_string(type, ""), "WordPiece") == 0;
+    const clv_json *prefix = clv_json_get(model, "continuing_subword_prefix");
+    if (piece && !clv_json_is_string(prefix))
+        return clv_tokenizer_refuse(what, "continuing_subword_prefix of the model", prefix,
+                                    "a text");
+    if (strcmp(clv_json_string(type, "WordPiece"), "WordPiece") != 0 || !clv_json_is_string(prefix))
         return clv_tokenizer_refuse(what, "the type of the model", type,
                                     "WordPiece, BPE or Unigram");
     CLV_TRY(clv_folder_int(what, model, "max_input_chars_per_word", 1, CLV_WORD_CHARS_MAX,

@@ -229,8 +229,8 @@ clv_status cli_examples_read(const char *path, const cli_texts *texts,
     }
     if (!status && e->count) judge_first(e, classes, header);
     if (!status && !e->count)
-        status =
-            clv_fail(CLV_E_FORMAT, "%s: no line%s", path, e->header ? " after the header" : "");
+        status = clv_fail(CLV_E_FORMAT, "%s: there is no line%s, but examples are one per line",
+                          path, e->header ? " after the header" : "");
     if (!status && classes && !classes->closed) {
         status = close_classes(classes, e);
         if (!status && classes->count < 2)

@@ -69,9 +69,11 @@ static clv_status read_field(cursor *c, field *out)
     if (*c->at == '\r' && c->at + 1 < c->end && c->at[1] == '\n') ++c->at;
     if (*c->at != c->between && *c->at != '\n') {
         char found[40];
+        const size_t left = CLV_MIN((size_t)(c->end - c->at), (size_t)20);
+        const char *end = memchr(c->at, '\n', left);
         return clv_fail(
             CLV_E_FORMAT, "%s: line %zu: \"%s\" %s", c->path, c->line,
-            clv_printable(c->at, CLV_MIN((size_t)(c->end - c->at), 20), found, sizeof found),
+            clv_printable(c->at, end ? (size_t)(end - c->at) : left, found, sizeof found),
             out->quoted ? "after a closing quote" : "inside a field without quotes");
     }
     if (*c->at == '\n') ++c->line;
