@@ -1,12 +1,12 @@
 /* transformer/elements_back.cl -- activations as separate kernels, and the backward pass of
  * activations, gates, rotary positions, pooling, and rows divided by their length.
  *
- * Defines  LANES, LOCAL.
+ * Launch   of rows: as in transformer/elements.cl; 1 part for rows that are divided by their length.
+ * Defines  LANES, LOCAL, TEAM.
  * Needs    OpenCL C 1.2. */
 #pragma OPENCL FP_CONTRACT OFF
 
 #include "transformer/rope.clh"
-#include "transformer/rows.clh"
 #include "transformer/shared.clh"
 
 /* act'(x). GELU: Phi(x) + x phi(x); SiLU: s (1 + x (1 - s)), s = 1 / (1 + exp(-x)); the tanh form is
@@ -64,30 +64,28 @@ clv_add(__global const float *restrict x, ulong x_offset, __global float *restri
 }
 
 /* The backward pass of y = act(gate) * up: dgate = g up act'(gate), dup = g act(gate). Rows of x
- * and dx hold gate, then up.
- * Launch   1-D: global (rows rounded up to LOCAL), local (LOCAL). */
+ * and dx hold gate, then up. */
 __kernel __attribute__((reqd_work_group_size(LOCAL, 1, 1))) void
 clv_gate_back(__global const float *restrict x, __global const float *restrict g,
               __global float *restrict dx, uint rows, uint width, uint act)
 {
-    const size_t r = get_global_id(0);
+    const size_t r = OWN_ROW;
     if (r >= rows) return;
     __global const float *gate = x + r * 2 * width, *up = gate + width;
     __global float *to = dx + r * 2 * width;
-    for (uint c = 0; c < width; c += LANES) {
+    FOR_COLUMNS(c, width) {
         const fvec v = columns(gate, c, width), from = columns(g + r * width, c, width);
         put_columns(from * columns(up, c, width) * slope_of(v, act), to, c, width);
         put_columns(from * activate(v, act), to + width, c, width);
     }
 }
 
-/* Applies the rotation of clv_rope in the opposite direction, in place.
- * Launch   1-D: global (rows rounded up to LOCAL), local (LOCAL). */
+/* Applies the rotation of clv_rope in the opposite direction, in place. */
 __kernel __attribute__((reqd_work_group_size(LOCAL, 1, 1))) void
 clv_rope_back(__global float *x, ulong offset, ulong row, __global const float2 *restrict turns,
               uint first, uint rows, uint heads, uint pairs)
 {
-    const size_t r = get_global_id(0);
+    const size_t r = OWN_ROW;
     if (r >= rows) return;
     turn_heads(x + offset + r * row, turns + (first + r) * pairs, heads, pairs, -1.0f);
 }
@@ -129,25 +127,26 @@ clv_pool_back(__global const float *restrict g, __global const float *restrict x
 }
 
 /* y = x / max(|x|, eps) row by row; with `back` y = (g - u (u . g)) / max(|x|, eps), u = x / |x|, where
- * |x| > eps, else g / eps. y may be g.
- * Launch   1-D: global (rows rounded up to LOCAL), local (LOCAL). */
+ * |x| > eps, else g / eps. y may be g. */
 __kernel __attribute__((reqd_work_group_size(LOCAL, 1, 1))) void
 clv_unit_rows(__global const float *restrict x, __global const float *g, __global float *y, uint rows,
               uint width, float eps, uint back)
 {
-    const size_t r = get_global_id(0);
+    TEAM_ROOM;
+    const size_t r = OWN_ROW;
     if (r >= rows) return;
     __global const float *from = x + r * width, *slope = g + r * width;
     __global float *to = y + r * width;
     fvec squares = (fvec)(0.0f), along = (fvec)(0.0f);
-    for (uint c = 0; c < width; c += LANES) {
+    FOR_COLUMNS(c, width) {
         const fvec v = columns(from, c, width);
         squares = fma(v, v, squares);
         if (back) along = fma(v, columns(slope, c, width), along);
     }
-    const float length = sqrt(lanes_sum(squares)), divisor = fmax(length, eps);
-    const float share = length > eps ? lanes_sum(along) / (length * length) : 0.0f;
-    for (uint c = 0; c < width; c += LANES) {
+    const float length = sqrt(team_sum(lanes_sum(squares), room)), divisor = fmax(length, eps);
+    const float overlap = team_sum(lanes_sum(along), room); /* not under a condition: PoCL 3.1 miscompiles that */
+    const float share = length > eps ? overlap / (length * length) : 0.0f;
+    FOR_COLUMNS(c, width) {
         const fvec v = columns(from, c, width);
         put_columns((back ? columns(slope, c, width) - v * share : v) / divisor, to, c, width);
     }

@@ -7,13 +7,12 @@
  *
  * The gradients of weight and bias are sums over rows: see transformer/sums.cl.
  *
- * Launch   1-D: global (rows / `each`, rounded up to the local size), local (LOCAL); a work-item does
- *          `each` rows, as in transformer/norm.cl.
- * Defines  LANES, LOCAL.
+ * Launch   as in transformer/norm.cl.
+ * Defines  LANES, LOCAL, TEAM, RMS (1: RMSNorm).
  * Needs    OpenCL C 1.2; `moments` as transformer/norm.cl keeps them. */
 #pragma OPENCL FP_CONTRACT OFF
 
-#include "transformer/rows.clh"
+#include "transformer/team.clh"
 
 /* Computes DX, the gradient, plus A if has_add. DX may be G or A. */
 __kernel __attribute__((reqd_work_group_size(LOCAL, 1, 1))) void
@@ -21,24 +20,25 @@ clv_norm_back(__global const float *G, ulong g_offset, ulong g_row, __global con
               ulong x_offset, ulong x_row, __global const float2 *restrict moments,
               __global const float *restrict weight, ulong weight_offset, __global float *DX,
               ulong dx_offset, ulong dx_row, __global const float *A, ulong a_offset, ulong a_row,
-              uint has_add, uint rows, uint width, uint rms, uint each)
+              uint has_add, uint rows, uint width, uint each)
 {
-    const uint last = min((uint)(get_global_id(0) + 1) * each, rows);
+    TEAM_ROOM;
+    const uint last = LAST_ROW(each, rows);
     __global const float *w = weight + weight_offset;
-    for (uint r = get_global_id(0) * each; r < last; ++r) {
+    for (uint r = FIRST_ROW(each); r < last; ++r) {
         __global const float *g = G + g_offset + r * g_row, *x = X + x_offset + r * x_row;
         __global float *dx = DX + dx_offset + r * dx_row;
         __global const float *add = A + a_offset + r * a_row;
         const float mean = moments[r].x, scale = moments[r].y;
         fvec sum = (fvec)(0.0f), along = (fvec)(0.0f);
-        for (uint c = 0; c < width; c += LANES) { /* beyond the row G is 0 */
+        FOR_COLUMNS(c, width) { /* beyond the row G is 0 */
             const fvec gw = columns(g, c, width) * columns(w, c, width);
             sum += gw;
             along = fma(gw, (columns(x, c, width) - mean) * scale, along);
         }
-        const float middle = rms ? 0.0f : lanes_sum(sum) / (float)width;
-        const float slope = lanes_sum(along) / (float)width;
-        for (uint c = 0; c < width; c += LANES) {
+        const float middle = RMS ? 0.0f : team_sum(lanes_sum(sum), room) / (float)width;
+        const float slope = team_sum(lanes_sum(along), room) / (float)width;
+        FOR_COLUMNS(c, width) {
             const fvec t = (columns(x, c, width) - mean) * scale;
             const fvec gw = columns(g, c, width) * columns(w, c, width);
             fvec d = (gw - middle - t * slope) * scale;

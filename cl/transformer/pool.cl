@@ -7,15 +7,17 @@
  * counts. A sequence without rows pools to 0, and 0 stays 0 when it is divided.
  *
  * A work-item takes `part` columns: on cores all columns, and on devices that limit the turns of loops a part of them.
- * Then clv_pool_divide must follow.
+ * In teams (transformer/team.clh), neighbouring work-items take neighbouring columns. Unless a work-item has all
+ * columns, clv_pool_divide must follow.
  *
- * Launch   2-D: global (sequences rounded up to LOCAL, parts), local (LOCAL, 1); clv_pool_divide 1-D.
- * Defines  LANES, LOCAL.
+ * Launch   2-D: global (sequences rounded up to LOCAL, or times LOCAL for teams; parts), local (LOCAL, 1);
+ *          clv_pool_divide 1-D.
+ * Defines  LANES, LOCAL, TEAM.
  * Needs    OpenCL C 1.2. */
 #pragma OPENCL FP_CONTRACT OFF
 
-#include "transformer/rows.clh"
 #include "transformer/shared.clh"
+#include "transformer/team.clh"
 
 __kernel __attribute__((reqd_work_group_size(LOCAL, 1, 1))) void
 clv_pool(__global const float *restrict x, __global const int2 *restrict rows, ulong first_row,
@@ -23,7 +25,7 @@ clv_pool(__global const float *restrict x, __global const int2 *restrict rows, u
          __global float *restrict out, ulong out_offset, uint sequences, uint width, uint kind,
          uint divide, uint part, int before)
 {
-    const uint s = get_global_id(0), begin = get_global_id(1) * part, end = min(begin + part, width);
+    const uint s = OWN_ROW;
     if (s >= sequences) return;
     const int2 where = rows[first_row + s];
     __global const float *from = x + (size_t)(where.x - base) * width;
@@ -35,7 +37,12 @@ clv_pool(__global const float *restrict x, __global const int2 *restrict rows, u
     const int first = kind == CLV_POOL_LAST ? max(where.y - 1, 0) : 0;
     const int last = kind == CLV_POOL_CLS ? min(where.y, 1) : where.y;
     fvec squares = (fvec)(0.0f);
+#if TEAM > 1
+    FOR_COLUMNS(c, width) {
+#else
+    const uint begin = get_global_id(1) * part, end = min(begin + part, width);
     for (uint c = begin; c < end; c += LANES) {
+#endif
         fvec v = (fvec)(kind == CLV_POOL_MAX && counted > 0.0f ? -INFINITY : 0.0f);
         for (int t = first; t < last; ++t) {
             if (has_weight && !weight[t]) continue;
@@ -58,15 +65,16 @@ clv_pool(__global const float *restrict x, __global const int2 *restrict rows, u
 __kernel __attribute__((reqd_work_group_size(LOCAL, 1, 1))) void
 clv_pool_divide(__global float *restrict x, ulong offset, uint rows, uint width)
 {
-    const uint s = get_global_id(0);
+    TEAM_ROOM;
+    const uint s = OWN_ROW;
     if (s >= rows) return;
     __global float *row = x + offset + (size_t)s * width;
     fvec squares = (fvec)(0.0f);
-    for (uint c = 0; c < width; c += LANES) {
+    FOR_COLUMNS(c, width) {
         const fvec v = columns(row, c, width);
         squares = fma(v, v, squares);
     }
-    const float length = fmax(sqrt(lanes_sum(squares)), 1e-12f);
-    for (uint c = 0; c < width; c += LANES)
+    const float length = fmax(sqrt(team_sum(lanes_sum(squares), room)), 1e-12f);
+    FOR_COLUMNS(c, width)
         put_columns(columns(row, c, width) / length, row, c, width);
 }

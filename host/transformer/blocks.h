@@ -19,6 +19,18 @@ typedef struct clv_block_form {
 
 clv_block_form clv_block_form_of(const clv_device *device);
 
+/* A kernel that works on rows, and that divides them as cl/transformer/team.clh says. */
+typedef struct clv_row_kernel {
+    const clv_cl_source *source;
+    const char *name;
+    size_t rows, width; /* width: columns that can be processed independently of each other */
+    size_t each;        /* rows that a work-item takes where it takes whole rows */
+    bool sums;          /* the kernel adds up the columns of a row */
+} clv_row_kernel;
+/* Returns the launch of such a kernel: on GPUs a work-group per row or, without sums, several. The number of
+ * work-items that share a row, on which the bits of sums depend, follows from the device and the width alone. */
+clv_launch clv_row_launch(const clv_queue *queue, const clv_row_kernel *kernel);
+
 /* Returns act(x), computed on the host in double precision. */
 double clv_activate(double x, clv_activation kind);
 

@@ -26,22 +26,18 @@ double clv_activate(double x, clv_activation kind)
     }
 }
 
-static clv_launch describe(clv_queue *queue, const char *kernel, size_t rows)
+static clv_launch describe(const clv_queue *queue, const char *kernel, size_t rows, size_t width,
+                           bool sums)
 {
-    const clv_block_form f = clv_block_form_of(clv_queue_device(queue));
-    return (clv_launch){ .size = sizeof(clv_launch),
-                         .source = &clv_cl_transformer_elements,
-                         .kernel = kernel,
-                         .defines = { { "LANES", (long)f.lanes }, { "LOCAL", (long)f.local } },
-                         .global = { clv_round_up(rows, f.local) },
-                         .local = { f.local } };
+    return clv_row_launch(
+        queue, &(clv_row_kernel){ &clv_cl_transformer_elements, kernel, rows, width, 1, sums });
 }
 
 clv_status clv_gate_enqueue(clv_queue *queue, const clv_buffer *x, size_t rows, size_t width,
                             clv_activation activation, clv_buffer *y)
 {
     if (!rows || !width) return CLV_OK;
-    const clv_launch launch = describe(queue, "clv_gate", rows);
+    const clv_launch launch = describe(queue, "clv_gate", rows, width, false);
     const clv_arg args[] = { clv_arg_buffer(x),  clv_arg_u64(2 * width), clv_arg_buffer(y),
                              clv_gemm_u32(rows), clv_gemm_u32(width),    clv_gemm_u32(activation) };
     return clv_launch_enqueue(queue, &launch, args, CLV_LEN(args), NULL);
@@ -61,7 +57,7 @@ clv_status clv_rope_enqueue(clv_queue *queue, const clv_rows *x, const clv_buffe
                             size_t first, size_t rows, size_t heads, size_t half)
 {
     if (!rows) return CLV_OK;
-    const clv_launch launch = describe(queue, "clv_rope", rows);
+    const clv_launch launch = describe(queue, "clv_rope", rows, heads * half, false);
     const clv_arg args[] = { clv_arg_buffer(x->buffer), clv_arg_u64(x->offset),
                              clv_arg_u64(x->stride),    clv_arg_buffer(turns),
                              clv_gemm_u32(first),       clv_gemm_u32(rows),
@@ -89,7 +85,7 @@ clv_status clv_cross_entropy_enqueue(clv_queue *queue, const clv_buffer *x,
 {
     if (!rows || !classes) return CLV_OK;
     CLV_TRY(check_classes(clv_queue_device(queue), classes));
-    const clv_launch launch = describe(queue, "clv_cross_entropy", rows);
+    const clv_launch launch = describe(queue, "clv_cross_entropy", rows, classes, true);
     const clv_arg args[] = { clv_arg_buffer(x),
                              clv_arg_buffer(labels),
                              clv_arg_i32(CLV_LABEL_IGNORED),

@@ -429,10 +429,36 @@ static void decoder_once(size_t heads, size_t kv_heads, size_t head, size_t ffn)
     clv_buffer_free(l.keys), clv_buffer_free(l.values);
 }
 
+/* Runs the gradients that only decoders have, for `rows` tokens. */
+static void decoder_back_once(size_t rows, size_t heads, size_t head, size_t ffn)
+{
+    const size_t width = heads * head;
+    const clv_rows x = { room(rows * width), 0, width };
+    clv_buffer *turns = room(rows * head), *inner = room(rows * 2 * ffn), *g = room(rows * ffn);
+    clv_buffer *dx = room(rows * 2 * ffn), *moments = room(rows * 2), *weight = room(width);
+    const clv_norm_back norm = { .g = x,
+                                 .x = x,
+                                 .dx = x,
+                                 .moments = moments,
+                                 .weight = { weight, 0 },
+                                 .rows = rows,
+                                 .width = width,
+                                 .rms = true };
+    require(clv_rope_back_enqueue(queue, &x, turns, 0, rows, heads, head / 2));
+    require(clv_gate_back_enqueue(queue, inner, g, dx, rows, ffn, CLV_ACTIVATION_SILU));
+    require(clv_norm_back_enqueue(queue, &norm));
+    require(clv_queue_wait(queue));
+    clv_buffer *const all[] = { x.buffer, turns, inner, g, dx, moments, weight };
+    for (size_t i = 0; i < CLV_LEN(all); ++i)
+        clv_buffer_free(all[i]);
+}
+
 static void decoders(void)
 {
     decoder_once(32, 4, 64, 5632);
     decoder_once(32, 8, 128, 8192);
+    decoder_back_once(256, 12, 64, 1024);
+    decoder_back_once(256, 32, 64, 5632);
 }
 
 /* ---- arrays ---------------------------------------------------------------------------------- */

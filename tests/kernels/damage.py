@@ -23,7 +23,7 @@ TEST = "{build}/bin/test_paco_{name}"
 # test_NAME, not test_paco_NAME
 OTHERS = ("blob", "array", "gemm", "transformer", "encoder", "spectra", "training", "optimisers",
           "attention_back", "trainer", "families", "generate", "few", "language_few", "volume", "templates",
-          "search", "search_codes")
+          "search", "search_codes", "row_teams")
 OCLGRIND = "{sources}/tests/kernels/under_oclgrind.sh"
 
 

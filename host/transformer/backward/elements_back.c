@@ -8,15 +8,24 @@
 
 enum { CORE_VECTORS = 128 }; /* vectors that a work-item processes on a CPU core */
 
-static clv_launch describe(clv_queue *queue, const char *kernel, size_t items, size_t rows)
+static clv_launch describe(const clv_queue *queue, const char *kernel, size_t items, size_t rows)
 {
     const clv_block_form f = clv_block_form_of(clv_queue_device(queue));
-    return (clv_launch){ .size = sizeof(clv_launch),
-                         .source = &clv_cl_transformer_elements_back,
-                         .kernel = kernel,
-                         .defines = { { "LANES", (long)f.lanes }, { "LOCAL", (long)f.local } },
-                         .global = { clv_round_up(items, f.local), rows },
-                         .local = { f.local, rows ? 1 : 0 } };
+    return (clv_launch){
+        .size = sizeof(clv_launch),
+        .source = &clv_cl_transformer_elements_back,
+        .kernel = kernel,
+        .defines = { { "LANES", (long)f.lanes }, { "LOCAL", (long)f.local }, { "TEAM", 1 } },
+        .global = { clv_round_up(items, f.local), rows },
+        .local = { f.local, rows ? 1 : 0 }
+    };
+}
+
+static clv_launch describe_rows(const clv_queue *queue, const char *kernel, size_t rows,
+                                size_t width, bool sums)
+{
+    return clv_row_launch(queue, &(clv_row_kernel){ &clv_cl_transformer_elements_back, kernel, rows,
+                                                    width, 1, sums });
 }
 
 clv_status clv_activation_enqueue(clv_queue *queue, const clv_buffer *x, const clv_buffer *g,
@@ -53,7 +62,7 @@ clv_status clv_gate_back_enqueue(clv_queue *queue, const clv_buffer *x, const cl
                                  clv_buffer *dx, size_t rows, size_t width, clv_activation act)
 {
     if (!rows || !width) return CLV_OK;
-    const clv_launch launch = describe(queue, "clv_gate_back", rows, 0);
+    const clv_launch launch = describe_rows(queue, "clv_gate_back", rows, width, false);
     const clv_arg args[] = { clv_arg_buffer(x),  clv_arg_buffer(g),   clv_arg_buffer(dx),
                              clv_gemm_u32(rows), clv_gemm_u32(width), clv_gemm_u32(act) };
     return clv_launch_enqueue(queue, &launch, args, CLV_LEN(args), NULL);
@@ -63,7 +72,7 @@ clv_status clv_rope_back_enqueue(clv_queue *queue, const clv_rows *x, const clv_
                                  size_t first, size_t rows, size_t heads, size_t half)
 {
     if (!rows) return CLV_OK;
-    const clv_launch launch = describe(queue, "clv_rope_back", rows, 0);
+    const clv_launch launch = describe_rows(queue, "clv_rope_back", rows, heads * half, false);
     const clv_arg args[] = { clv_arg_buffer(x->buffer), clv_arg_u64(x->offset),
                              clv_arg_u64(x->stride),    clv_arg_buffer(turns),
                              clv_gemm_u32(first),       clv_gemm_u32(rows),
@@ -92,7 +101,7 @@ clv_status clv_unit_rows_enqueue(clv_queue *queue, const clv_buffer *x, const cl
                                  clv_buffer *y, size_t rows, size_t width)
 {
     if (!rows || !width) return CLV_OK;
-    const clv_launch launch = describe(queue, "clv_unit_rows", rows, 0);
+    const clv_launch launch = describe_rows(queue, "clv_unit_rows", rows, width, true);
     const clv_arg args[] = { clv_arg_buffer(x),      clv_arg_buffer(g ? g : x), clv_arg_buffer(y),
                              clv_gemm_u32(rows),     clv_gemm_u32(width),       clv_arg_f32(1e-12f),
                              clv_gemm_u32(g != NULL) };

@@ -17,14 +17,10 @@ clv_status clv_norm_back_enqueue(clv_queue *queue, const clv_norm_back *n)
 {
     const clv_block_form f = clv_block_form_of(clv_queue_device(queue));
     if (!n->rows) return CLV_OK;
-    const clv_launch launch = {
-        .size = sizeof(clv_launch),
-        .source = &clv_cl_transformer_norm_back,
-        .kernel = "clv_norm_back",
-        .defines = { { "LANES", (long)f.lanes }, { "LOCAL", (long)f.local } },
-        .global = { groups(n->rows, f.each * f.local) * f.local },
-        .local = { f.local },
-    };
+    clv_launch launch =
+        clv_row_launch(queue, &(clv_row_kernel){ &clv_cl_transformer_norm_back, "clv_norm_back",
+                                                 n->rows, n->width, f.each, true });
+    launch.defines[3] = (clv_define){ "RMS", n->rms };
     const clv_rows *add = n->add.buffer ? &n->add : &n->dx;
     const clv_arg args[] = {
         clv_arg_buffer(n->g.buffer), clv_arg_u64(n->g.offset),
@@ -36,7 +32,7 @@ clv_status clv_norm_back_enqueue(clv_queue *queue, const clv_norm_back *n)
         clv_arg_buffer(add->buffer), clv_arg_u64(add->offset),
         clv_arg_u64(add->stride),    clv_gemm_u32(n->add.buffer != NULL),
         clv_gemm_u32(n->rows),       clv_gemm_u32(n->width),
-        clv_gemm_u32(n->rms),        clv_gemm_u32(f.each),
+        clv_gemm_u32(f.each),
     };
     return clv_launch_enqueue(queue, &launch, args, CLV_LEN(args), NULL);
 }
