@@ -9,10 +9,16 @@
  *
  * A launch takes the terms [k0, k1); sums are kept in P between launches.
  *
+ * If A_HALF is 1, A is rounded to halves, to the nearest, and local memory holds A and B as halves, in half the room:
+ * an element of C then differs by at most 2^-11 of the sum of |a b|, and one of A beyond 65504 becomes infinite.
+ * Products and sums are still floats.
+ *
  * Launch   3-D: global (tiles of n * TX, tiles of m * TY, batch), local (TX, TY, 1).
- * Defines  LANES 1; TX, TY, multiples of 8 and 4; RM, RN, multiples of 4; KT, a power of two; B_HALF.
+ * Defines  LANES 1; TX, TY, multiples of 8 and 4; RM, RN, multiples of 4; KT, a power of two; B_HALF; A_HALF (only with
+ *          B_HALF).
  *          TX * TY is a multiple of KT, of TY * RM and of TX * RN.
- * Needs    OpenCL C 1.2; local memory of 2 * KT * (TY * RM + TX * RN + 8) floats, given as an argument.
+ * Needs    OpenCL C 1.2; local memory of 2 * KT * (TY * RM + TX * RN + 8) floats (A_HALF: halves), given as an
+ *          argument.
  * Memory   Neighbouring work-items read neighbouring elements of A and B, whichever of their strides
  *          is 1. Rows and columns beyond the matrix repeat its last one.
  * Order    Every sum runs in ascending order of k by fma from 0, as in blas/gemm_rows.cl. */
@@ -29,6 +35,18 @@
 #define STAGE (KT * (SA + SB))
 #define QA (TM * KT / WG) /* elements of A that a work-item loads per stage */
 #define QB (TN * KT / WG)
+
+#if A_HALF
+typedef half kept_t; /* an element in local memory */
+typedef ushort4 four_t;
+#define KEPT(i, x) vstore_half_rte(x, i, memory)
+#define FOUR(p) vloada_half4(0, (__local const half *)(p))
+#else
+typedef float kept_t;
+typedef float4 four_t;
+#define KEPT(i, x) memory[i] = x
+#define FOUR(p) (*(p))
+#endif
 
 /* The elements of a stage that a work-item loads. Neighbouring work-items load neighbouring terms if those are
  * adjacent in memory, otherwise neighbouring rows (or columns). */
@@ -55,7 +73,7 @@ clv_gemm_tile(TILE_PARAMETERS, __local float4 *tiles)
     const uint tx = block % (TX / 8) * 8 + id % 8, ty = block / (TX / 8) * 4 + id / 8 % 4;
     const uint m0 = get_group_id(1) * TM, n0 = get_group_id(0) * TN;
     const size_t batch = get_global_id(2);
-    __local float *memory = (__local float *)tiles;
+    __local kept_t *memory = (__local kept_t *)tiles;
     TILE_ADVANCE(batch);
 
     const share_t sa = share_of(id, a_col == 1, TM), sb = share_of(id, b_row == 1, TN);
@@ -82,10 +100,10 @@ clv_gemm_tile(TILE_PARAMETERS, __local float4 *tiles)
         UNROLL for (int i = 0; i < QA; ++i) pa[i] += far_a;                   \
         UNROLL for (int i = 0; i < QB; ++i) pb[i] += far_b;                   \
     }
-#define KEEP(buffer)                                                                               \
-    {                                                                                              \
-        UNROLL for (int i = 0; i < QA; ++i) memory[(buffer)*STAGE + to_a + i * step_a] = ra[i];    \
-        UNROLL for (int i = 0; i < QB; ++i) memory[(buffer)*STAGE + to_b + i * step_b] = rb[i];    \
+#define KEEP(buffer)                                                                         \
+    {                                                                                        \
+        UNROLL for (int i = 0; i < QA; ++i) KEPT((buffer)*STAGE + to_a + i * step_a, ra[i]); \
+        UNROLL for (int i = 0; i < QB; ++i) KEPT((buffer)*STAGE + to_b + i * step_b, rb[i]); \
     }
 
     float acc[RM][RN];
@@ -104,12 +122,12 @@ clv_gemm_tile(TILE_PARAMETERS, __local float4 *tiles)
     for (uint kb = k0; kb < k1; kb += KT) {
         const bool more = kb + KT < k1;
         if (more) BRING(k1 - kb - KT)
-        __local const float4 *a4 = tiles + buffer * (STAGE / 4) + ty;
-        __local const float4 *b4 = tiles + buffer * (STAGE / 4) + KT * SA / 4 + tx;
+        __local const four_t *a4 = (__local const four_t *)tiles + buffer * (STAGE / 4) + ty;
+        __local const four_t *b4 = (__local const four_t *)tiles + buffer * (STAGE / 4) + KT * SA / 4 + tx;
         UNROLL for (int q = 0; q < KT; ++q) {
             float4 a[RM / 4], b[RN / 4];
-            UNROLL for (int i = 0; i < RM / 4; ++i) a[i] = a4[q * (SA / 4) + i * TY];
-            UNROLL for (int j = 0; j < RN / 4; ++j) b[j] = b4[q * (SB / 4) + j * TX];
+            UNROLL for (int i = 0; i < RM / 4; ++i) a[i] = FOUR(a4 + q * (SA / 4) + i * TY);
+            UNROLL for (int j = 0; j < RN / 4; ++j) b[j] = FOUR(b4 + q * (SB / 4) + j * TX);
             UNROLL for (int i = 0; i < RM / 4; ++i) {
                 const float rows[4] = { a[i].x, a[i].y, a[i].z, a[i].w };
                 UNROLL for (int e = 0; e < 4; ++e) UNROLL for (int j = 0; j < RN / 4; ++j) {

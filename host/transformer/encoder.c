@@ -5,6 +5,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/options.h"
+#include "base/text.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -63,6 +64,7 @@ clv_status clv_encoder_open(clv_context *context, const clv_model_config *config
     e->batch_tokens = o.batch_tokens ? o.batch_tokens : DEFAULT_BATCH;
     e->hidden = o.hidden;
     e->half = o.half;
+    e->half_products = o.half && o.half_products;
     clv_mutex_init(&e->lock);
     const clv_status status = clv_encode_tail_make(e);
     if (status)
@@ -165,6 +167,21 @@ static clv_status plan_make(clv_encode_plan *p)
     return CLV_OK;
 }
 
+/* Notes in a report how each device of the encoder multiplies by its fp16 matrices. */
+static void note_products(clv_encoder *e, clv_report *report)
+{
+    clv_text said = { 0 };
+    pthread_mutex_lock(&e->lock);
+    for (size_t i = 0; i < e->device_count; ++i) {
+        const clv_gemm_form *form = &e->devices[i]->form;
+        clv_text_add(&said, "%s%s: %s (%s)", i ? "; " : "", clv_device_label(e->devices[i]->device),
+                     clv_gemm_halves_say(form), form->name);
+    }
+    pthread_mutex_unlock(&e->lock);
+    if (said.length) clv_report_note_text(report, "products", clv_text_get(&said));
+    clv_text_clear(&said);
+}
+
 clv_status clv_encode(clv_encoder *encoder, const int32_t *ids, const size_t *offsets, size_t texts,
                       float *out, clv_report *report)
 {
@@ -206,6 +223,7 @@ clv_status clv_encode(clv_encoder *encoder, const int32_t *ids, const size_t *of
                           .progress_user = encoder->progress_user };
     clv_status status = plan_make(&plan);
     if (!status) status = clv_job_run(encoder->context, &job, &plan, report);
+    if (!status && report && encoder->half_products) note_products(encoder, report);
     plan_clear(&plan);
     clv_free(from_zero);
     return status;

@@ -33,7 +33,8 @@ struct clv_encoder {
     clv_model_config config;
     clv_model_weights weights;
     size_t batch_tokens;
-    bool hidden, half; /* hidden: one vector per token; half: matrices are stored as halves */
+    bool hidden, half;  /* hidden: one vector per token; half: matrices are stored as halves */
+    bool half_products; /* and rows are rounded to halves where a device multiplies those faster */
     float **turned; /* [config.step_count]: matrices [in, out] of dense steps; NULL: other step */
     clv_mutex lock; /* guards `devices` */
     clv_encoder_device *devices[CLV_MAX_WORKERS];

@@ -5,6 +5,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/log.h"
 #include "host/transformer/weights.h"
 #include "runtime/device/queue.h"
 
@@ -195,6 +196,18 @@ clv_status clv_encoder_word(const clv_encoder *e, const clv_encoder_device *d, c
 
 /* ---- a device ------------------------------------------------------------------------------------ */
 
+/* Says why a device keeps rows as floats although the caller allows halves. */
+static void tell_products(const clv_encoder_device *d)
+{
+    clv_gemm_form forms[CLV_GEMM_MOST_HALVES];
+    if (d->form.halves) return;
+    clv_log(CLV_LOG_WARN, "%s: products of fp16 with fp16 are not used, because %s",
+            clv_device_label(d->device),
+            clv_gemm_halves_forms(d->device, forms)
+                ? "those of fp16 with fp32 were faster here, or no others were right"
+                : "the device offers neither fp16 nor matrix units");
+}
+
 static clv_status bring(const clv_encoder *e, clv_queue *queue, clv_encoder_device *d)
 {
     const clv_model_config *c = &e->config;
@@ -206,7 +219,9 @@ static clv_status bring(const clv_encoder *e, clv_queue *queue, clv_encoder_devi
     d->layers = clv_zalloc(CLV_MAX(c->layers, (size_t)1), sizeof *d->layers);
     if (!d->layers)
         return clv_fail(CLV_E_MEMORY, "encoder: not enough memory for %zu layers", c->layers);
-    CLV_TRY(clv_gemm_choose(e->context, queue, USUAL_ROWS, &d->form));
+    CLV_TRY((e->half_products ? clv_gemm_choose_halves : clv_gemm_choose)(e->context, queue,
+                                                                          USUAL_ROWS, &d->form));
+    if (e->half_products && !queue->rehearsing) tell_products(d);
     lay_out(c, d, &parameters);
     CLV_TRY(bring_parameters(e, queue, d, parameters));
     /* a device that shares the host's memory reads the word table, the largest table, without a copy */

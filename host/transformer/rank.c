@@ -139,7 +139,8 @@ static clv_status open_encoder(clv_ranker *r, clv_context *context, const char *
     clv_model_weights weights = *clv_model_get_weights(r->model);
     const clv_encoder_options options = { .size = sizeof options,
                                           .batch_tokens = o->batch_tokens,
-                                          .half = o->half };
+                                          .half = o->half,
+                                          .half_products = o->half_products };
     bool types;
     CLV_TRY(has_types(folder, &types));
     types &= config.types > 1;

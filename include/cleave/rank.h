@@ -27,6 +27,7 @@ typedef struct clv_ranker_options {
     clv_rank_activation activation;
     bool half;                          /**< as in clv_encoder_options */
     bool replace_invalid, drop_invalid; /**< as in clv_tokenizer_options */
+    bool half_products;                 /**< as in clv_encoder_options */
 } clv_ranker_options;
 
 /** An open cross-encoder. Make one call at a time. */

@@ -58,6 +58,10 @@ typedef struct clv_encoder_options {
     size_t batch_tokens; /**< tokens that are computed together, or one longer text; 0: 1536 */
     bool hidden;         /**< clv_encode gives a row for each token, not one vector per text */
     bool half; /**< matrices in fp16, sums in fp32; cosine to the vectors of fp32 is 0.9999 */
+    /** With `half`: devices that have fp16 or matrix units also round the rows that they multiply with the matrices to
+     *  fp16. Sums are still fp32, and the cosine is 0.9999. Numbers beyond 65504 become infinite. Other devices compute
+     *  as without this field. The report says in `products` what each device did. */
+    bool half_products;
 } clv_encoder_options;
 
 /**

@@ -329,12 +329,12 @@ Written = _struct("clv_written", [
     ("stop", enum), ("first_s", double), ("rest_s", double), ("guessed", size_t),
     ("hits", size_t)], "generate.h")
 EncoderOptions = _struct("clv_encoder_options", [
-    ("size", size_t), ("batch_tokens", size_t), ("hidden", boolean), ("half", boolean)],
-    "transformer.h")
+    ("size", size_t), ("batch_tokens", size_t), ("hidden", boolean), ("half", boolean),
+    ("half_products", boolean)], "transformer.h")
 RankerOptions = _struct("clv_ranker_options", [
     ("size", size_t), ("max_length", size_t), ("batch_tokens", size_t), ("threads", size_t),
     ("activation", enum), ("half", boolean), ("replace_invalid", boolean),
-    ("drop_invalid", boolean)], "rank.h")
+    ("drop_invalid", boolean), ("half_products", boolean)], "rank.h")
 TrainerOptions = _struct("clv_trainer_options", [
     ("size", size_t), ("task", enum), ("classes", size_t), ("optimizer", enum), ("beta1", double),
     ("beta2", double), ("eps", double), ("momentum", double), ("decay", double),

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/cpu.h"
 #include "cl/common/shared.clh"
+#include "probe/judge/matrix.h"
 #include "runtime/device/device.h"
 
 _Static_assert((int)CLV_ACTIVATION_NONE == CLV_ACT_NONE &&
@@ -57,6 +58,28 @@ static const clv_gemm_form for_few_registers[] = {
     { CLV_GEMM_TILE, "tile128x64", .tx = 16, .ty = 16, .rm = 8, .rn = 4, .kt = 8 },
     TILE32,
 };
+/* Tiles of halves. Their second form needs as many registers as tile128 and tile128x64. */
+static const clv_gemm_form halves_for_gpus[] = {
+    { CLV_GEMM_TILE, "tile64-fp16", .halves = true, .tx = 8, .ty = 16, .rm = 4, .rn = 8, .kt = 8 },
+    { CLV_GEMM_TILE, "tile128-fp16", .halves = true, .tx = 16, .ty = 16, .rm = 8, .rn = 8,
+      .kt = 8 },
+};
+static const clv_gemm_form halves_for_few_registers[] = {
+    { CLV_GEMM_TILE, "tile64-fp16", .halves = true, .tx = 8, .ty = 16, .rm = 4, .rn = 8, .kt = 8 },
+    { CLV_GEMM_TILE, "tile128x64-fp16", .halves = true, .tx = 16, .ty = 16, .rm = 8, .rn = 4,
+      .kt = 8 },
+};
+/* Tiles of 128 x 64 and 64 x 64 for sub-groups of 8 and of 16. The tiles of halves compute other products. */
+#define MATRIX(text, lanes, rows, columns)                                                   \
+    {                                                                                        \
+        CLV_GEMM_MATRIX, text, .halves = true, .tx = 8, .ty = 16, .rm = 4, .rn = 8, .kt = 8, \
+                               .sub_group = lanes, .down = rows, .across = columns           \
+    }
+static const clv_gemm_form for_matrix_units[][2] = {
+    { MATRIX("matrix128", 8, 8, 4), MATRIX("matrix64", 8, 4, 4) },
+    { MATRIX("matrix128", 16, 8, 2), MATRIX("matrix64", 16, 4, 2) },
+};
+
 static const clv_gemm_form for_rasterisers[] = {
     /* 8 work-items form a vector; software rasterisers take work-groups of 32 */
     { CLV_GEMM_ITEMS, "items4x8", .tx = 8, .ty = 4, .rm = 4, .rn = 8, .kt = 1 },
@@ -86,10 +109,16 @@ static forms forms_of(const clv_probe_device *facts)
 static const clv_gemm_form clblast = { CLV_GEMM_CLBLAST, "clblast", .tx = 8, .ty = 16,
                                        .rm = 4,          .rn = 8,   .kt = 8 };
 
-static bool takes_clblast(const clv_probe_device *facts)
+/* Returns whether a device is a GPU that takes work-groups of 256. */
+static bool takes_tiles(const clv_probe_device *facts)
 {
     return facts->device_class != CLV_CLASS_CPU && facts->device_class != CLV_CLASS_SOFTWARE &&
-           facts->max_work_group >= 256 && clv_gemm_clblast_is_here();
+           facts->max_work_group >= 256;
+}
+
+static bool takes_clblast(const clv_probe_device *facts)
+{
+    return takes_tiles(facts) && clv_gemm_clblast_is_here();
 }
 
 size_t clv_gemm_form_count(const clv_device *device)
@@ -98,17 +127,48 @@ size_t clv_gemm_form_count(const clv_device *device)
     return forms_of(facts).count + takes_clblast(facts);
 }
 
-clv_gemm_form clv_gemm_form_of(const clv_device *device, size_t nth)
+/* Fills in what a form depends on its device for. */
+static clv_gemm_form on_device(const clv_device *device, clv_gemm_form form)
 {
     const clv_probe_device *facts = clv_device_facts(device);
-    const forms own = forms_of(facts);
-    clv_gemm_form form = nth < own.count ? own.forms[nth] : clblast;
     form.units = CLV_MAX(facts->compute_units, 1u);
     form.most_terms = SIZE_MAX;
     /* a term is an unrolled loop turn plus its share of the loads: stay well below the limit */
     if (device->loop_limit != CLV_UNKNOWN && form.kt)
         form.most_terms = CLV_MAX((size_t)device->loop_limit / 16 / form.kt, (size_t)1) * form.kt;
     return form;
+}
+
+clv_gemm_form clv_gemm_form_of(const clv_device *device, size_t nth)
+{
+    const forms own = forms_of(clv_device_facts(device));
+    return on_device(device, nth < own.count ? own.forms[nth] : clblast);
+}
+
+size_t clv_gemm_halves_forms(const clv_device *device, clv_gemm_form out[CLV_GEMM_MOST_HALVES])
+{
+    const clv_probe_device *facts = clv_device_facts(device);
+    const bool is_gpu = takes_tiles(facts);
+    const size_t own = clv_gemm_form_count(device), lanes = is_gpu ? clv_matrix_lanes(facts) : 0;
+    const clv_gemm_form *const tiles =
+        facts->flags.few_registers ? halves_for_few_registers : halves_for_gpus;
+    size_t count = 0;
+    for (size_t i = 0; i < 2 && lanes; ++i)
+        out[count++] = on_device(device, for_matrix_units[lanes == 16][i]);
+    for (size_t i = 0; i < 2 && is_gpu && facts->fp16; ++i)
+        out[count++] = on_device(device, tiles[i]);
+    for (size_t i = 0; i < own && count && count < CLV_GEMM_MOST_HALVES; ++i) {
+        out[count] = clv_gemm_form_of(device, i);
+        count += out[count].provider == CLV_GEMM_TILE;
+    }
+    return count;
+}
+
+const char *clv_gemm_halves_say(const clv_gemm_form *form)
+{
+    return form->provider == CLV_GEMM_MATRIX ? "fp16 x fp16 by matrix units"
+           : form->halves                    ? "fp16 x fp16"
+                                             : "fp32 x fp16";
 }
 
 size_t clv_gemm_scratch(const clv_gemm_form *form, const clv_gemm *gemm)

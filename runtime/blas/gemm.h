@@ -46,6 +46,7 @@ typedef enum clv_gemm_provider {
     CLV_GEMM_ITEMS, /* cl/blas/gemm_items.cl */
     CLV_GEMM_CLBLAST,
     CLV_GEMM_DIRECT, /* cl/blas/gemm_direct.cl: small products, unpacked, in one launch */
+    CLV_GEMM_MATRIX, /* cl/blas/gemm_matrix.cl: matrix units, if B is of halves; other products by tiles */
 } clv_gemm_provider;
 
 /* A provider and its tiles, for one device. */
@@ -54,7 +55,10 @@ typedef struct clv_gemm_form {
     const char *name;
     size_t lanes, rows, vectors, block; /* ROWS: LANES, MR, NV, KC; DIRECT: lanes and rows only */
     bool fetch;                         /* ROWS: uses prefetch, which not every compiler can do */
+    bool halves;                        /* rounds A to halves if B is of halves, see below */
     size_t tx, ty, rm, rn, kt;          /* for TILE, and for ITEMS with kt = 1 */
+    size_t sub_group, down, across;     /* MATRIX: SG, SM, SN */
+    bool emulated;                      /* MATRIX: by plain OpenCL C, for tests */
     size_t units;                       /* cores that share the work */
     size_t most_terms;                  /* most terms of a sum in one launch */
 } clv_gemm_form;
@@ -72,6 +76,22 @@ clv_status clv_gemm_choose(clv_context *context, clv_queue *queue, size_t m, clv
  * class of their own, with forms of its own. Reads only sizes and strides of `gemm`. */
 clv_status clv_gemm_choose_once(clv_context *context, clv_queue *queue, const clv_gemm *gemm,
                                 clv_gemm_form *form);
+
+/* ---- products in half precision --------------------------------------------------------------------
+ *
+ * Forms with `halves` also round A to halves, to the nearest, if B is of halves; sums are still floats. An element of C
+ * then differs by at most 2^-11 of the sum of |a b|, and an element of A beyond 65504 becomes infinite. No other
+ * function returns such a form: they are for callers whose users ask for half precision. */
+
+enum { CLV_GEMM_MOST_HALVES = 8 };
+/* Writes the forms for products with B of halves on a device that has matrix units or fp16: those that use them, the
+ * one that is likely the fastest first, then those that keep A as floats. Returns their number; 0 for other devices. */
+size_t clv_gemm_halves_forms(const clv_device *device, clv_gemm_form forms[CLV_GEMM_MOST_HALVES]);
+/* Chooses among them as clv_gemm_choose does; on other devices, calls clv_gemm_choose. */
+clv_status clv_gemm_choose_halves(clv_context *context, clv_queue *queue, size_t m,
+                                  clv_gemm_form *form);
+/* Says in a phrase how a form multiplies matrices if B is of halves: "fp16 x fp16 by matrix units". */
+const char *clv_gemm_halves_say(const clv_gemm_form *form);
 
 /* Return the number of floats that packed A or one packed matrix B takes; 0 if the form does not pack. */
 size_t clv_gemm_packed_a(const clv_gemm_form *form, size_t m, size_t k);

@@ -6,6 +6,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/half.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "runtime/device/queue.h"
@@ -25,15 +26,17 @@ static const struct {
     { "few-rows", 16, 8, 512, 512 },
     { "some-rows", 256, 96, 384, 384 },
     { "many-rows", SIZE_MAX, 512, 512, 512 },
-    { "small", SIZE_MAX, 33, 17, 500 }, /* unpacked; only this class uses the DIRECT forms */
+    { "small", SIZE_MAX, 33, 17, 500 },    /* unpacked; only this class uses the DIRECT forms */
+    { "halves", SIZE_MAX, 512, 512, 512 }, /* for the forms of clv_gemm_halves_forms */
 };
 /* Most terms in a small product whose B has dense rows, and in one whose B is gathered element by element. */
 static const double small = 1e6, small_gathered = 1e5;
 
 enum {
     SMALL = 3,
+    HALVES = 4,
     KERNELS = 6, /* raised when the kernels' speed changes, so that older notes no longer apply */
-    MOST_FORMS = 4, /* most forms of a device */
+    MOST_FORMS = CLV_GEMM_MOST_HALVES, /* most forms of a device */
     ROUNDS = 12
 };
 static const double budget_s = 0.3, clearly = 0.93;
@@ -47,7 +50,28 @@ typedef struct trial {
     clv_buffer *a, *b, *c, *scratch;
     float *host; /* a, then b, then c, then the expected c */
     size_t m, n, k;
+    bool halves; /* a and b are halves, and B is stored as such */
 } trial;
+
+/* The forms among which a class chooses. */
+typedef struct choice {
+    clv_gemm_form forms[MOST_FORMS];
+    size_t count;
+} choice;
+
+static choice choice_of(const clv_device *device, size_t class_index)
+{
+    choice c = { 0 };
+    if (class_index == HALVES) {
+        c.count = clv_gemm_halves_forms(device, c.forms);
+        return c;
+    }
+    for (size_t i = 0; i < clv_gemm_form_count(device) && c.count < MOST_FORMS; ++i) {
+        c.forms[c.count] = clv_gemm_form_of(device, i);
+        c.count += (c.forms[c.count].provider == CLV_GEMM_DIRECT) == (class_index == SMALL);
+    }
+    return c;
+}
 
 static float number(uint32_t *state)
 {
@@ -74,7 +98,22 @@ static clv_gemm product(const trial *t)
                        .a = { t->a, 0, t->k, 1, 0 },
                        .b = { t->b, 0, t->n, 1, 0 },
                        .c = { t->c, 0, t->n, 1, 0 },
+                       .b_half = t->halves,
                        .alpha = 1 };
+}
+
+/* Rounds all values of a trial to halves, and writes b as such. */
+static clv_status write_halves(trial *t, float *values, size_t a, size_t b)
+{
+    uint16_t *halves = clv_alloc(a + b, sizeof *halves);
+    if (!halves) return clv_fail(CLV_E_MEMORY, "gemm: not enough memory to choose a variant");
+    for (size_t i = 0; i < a + b; ++i) {
+        halves[i] = clv_half_of(values[i]);
+        values[i] = clv_half_to_float(halves[i]);
+    }
+    const clv_status status = clv_write(t->queue, t->b, 0, halves + a, b * sizeof *halves);
+    clv_free(halves);
+    return status;
 }
 
 static clv_status trial_open(trial *t)
@@ -92,8 +131,9 @@ static clv_status trial_open(trial *t)
     CLV_TRY(clv_buffer_create(device, c * sizeof(float), CLV_BUFFER_DEVICE, &t->c));
     CLV_TRY(clv_buffer_create(device, clv_gemm_scratch(t->form, &g) * sizeof(float),
                               CLV_BUFFER_DEVICE, &t->scratch));
-    CLV_TRY(clv_write(t->queue, t->a, 0, t->host, a * sizeof(float)));
-    return clv_write(t->queue, t->b, 0, t->host + a, b * sizeof(float));
+    CLV_TRY(t->halves ? write_halves(t, t->host, a, b)
+                      : clv_write(t->queue, t->b, 0, t->host + a, b * sizeof(float)));
+    return clv_write(t->queue, t->a, 0, t->host, a * sizeof(float));
 }
 
 /* Runs a trial. *seconds is the time of the kernels if the queue times its events, else the time until the wait
@@ -166,14 +206,17 @@ static clv_status trial_compare(const trial *t)
     return CLV_OK;
 }
 
-static clv_status is_right(clv_queue *queue, const clv_gemm_form *form)
+static clv_status is_right(clv_queue *queue, size_t class_index, const clv_gemm_form *form)
 {
     clv_status status = CLV_OK;
     for (size_t i = 0; i < CLV_LEN(ragged) && !status; ++i) {
         double seconds;
-        trial t = {
-            .queue = queue, .form = form, .m = ragged[i][0], .n = ragged[i][1], .k = ragged[i][2]
-        };
+        trial t = { .queue = queue,
+                    .form = form,
+                    .m = ragged[i][0],
+                    .n = ragged[i][1],
+                    .k = ragged[i][2],
+                    .halves = class_index == HALVES };
         status = trial_open(&t);
         if (!status) status = trial_run(&t, &seconds);
         if (!status) status = trial_compare(&t);
@@ -200,15 +243,11 @@ static void time_all(trial *trials, double *seconds, size_t count)
     }
 }
 
-static bool takes_part(const clv_gemm_form *form, size_t class_index)
-{
-    return (form->provider == CLV_GEMM_DIRECT) == (class_index == SMALL);
-}
-
 static clv_status measure(clv_queue *queue, size_t class_index, clv_gemm_form *form, char *note,
                           size_t room)
 {
     const clv_device *device = clv_queue_device(queue);
+    const choice all = choice_of(device, class_index);
     clv_gemm_form candidates[MOST_FORMS];
     trial trials[MOST_FORMS] = { 0 };
     double seconds[MOST_FORMS], best = -1;
@@ -216,15 +255,15 @@ static clv_status measure(clv_queue *queue, size_t class_index, clv_gemm_form *f
     clv_status status = CLV_OK;
     size_t count = 0;
     const size_t times = enlargement(queue, class_index);
-    for (size_t i = 0; i < CLV_MIN(clv_gemm_form_count(device), (size_t)MOST_FORMS); ++i) {
-        candidates[count] = clv_gemm_form_of(device, i);
-        if (!takes_part(&candidates[count], class_index)) continue;
+    for (size_t i = 0; i < all.count; ++i) {
+        candidates[count] = all.forms[i];
         trials[count] = (trial){ .queue = queue,
                                  .form = &candidates[count],
                                  .m = classes[class_index].m * (class_index ? times : 1),
                                  .n = classes[class_index].n * times,
-                                 .k = classes[class_index].k * times };
-        const clv_status wrong = is_right(queue, &candidates[count]);
+                                 .k = classes[class_index].k * times,
+                                 .halves = class_index == HALVES };
+        const clv_status wrong = is_right(queue, class_index, &candidates[count]);
         const clv_status closed = wrong ? wrong : trial_open(&trials[count]);
         if (!closed) {
             ++count;
@@ -255,12 +294,11 @@ static clv_status measure(clv_queue *queue, size_t class_index, clv_gemm_form *f
 /* Takes the first form whose results are correct, without timing any. */
 static clv_status first_right(clv_queue *queue, size_t class_index, clv_gemm_form *form)
 {
-    const clv_device *device = clv_queue_device(queue);
+    const choice all = choice_of(clv_queue_device(queue), class_index);
     clv_status status = CLV_OK;
-    for (size_t i = 0; i < clv_gemm_form_count(device); ++i) {
-        *form = clv_gemm_form_of(device, i);
-        if (!takes_part(form, class_index)) continue;
-        status = is_right(queue, form);
+    for (size_t i = 0; i < all.count; ++i) {
+        *form = all.forms[i];
+        status = is_right(queue, class_index, form);
         if (!status) return CLV_OK;
     }
     return status;
@@ -270,16 +308,12 @@ static clv_status first_right(clv_queue *queue, size_t class_index, clv_gemm_for
 static clv_status rehearse(clv_queue *queue, size_t class_index, bool all, clv_gemm_form *form)
 {
     const clv_device *device = clv_queue_device(queue);
-    bool found = false;
-    for (size_t i = 0; i < clv_gemm_form_count(device) && (all || !found); ++i) {
-        const clv_gemm_form candidate = clv_gemm_form_of(device, i);
-        if (!takes_part(&candidate, class_index)) continue;
-        (void)is_right(queue, &candidate); /* false, since nothing is computed */
-        if (!found) *form = candidate;
-        found = true;
-    }
-    return found ? CLV_OK
-                 : clv_fail(CLV_E_DEVICE, "gemm: there is no variant for %s", device->label);
+    const choice c = choice_of(device, class_index);
+    for (size_t i = 0; i < c.count && (all || !i); ++i)
+        (void)is_right(queue, class_index, &c.forms[i]); /* false, since nothing is computed */
+    *form = c.forms[0];
+    return c.count ? CLV_OK
+                   : clv_fail(CLV_E_DEVICE, "gemm: there is no variant for %s", device->label);
 }
 
 /* Measures on a queue with event times, also on cards whose own queues have none. */
@@ -301,8 +335,9 @@ static clv_status choose(clv_context *context, clv_queue *queue, size_t c, clv_g
     snprintf(key, sizeof key, "gemm.%d %s on %s", KERNELS, classes[c].name, device->key);
     if (clv_notes_get(&context->tuned, key, note, sizeof note)) {
         note[strcspn(note, " ")] = '\0'; /* the figures after the name are for human readers */
-        for (size_t i = 0; i < clv_gemm_form_count(device); ++i) {
-            *form = clv_gemm_form_of(device, i);
+        const choice all = choice_of(device, c);
+        for (size_t i = 0; i < all.count; ++i) {
+            *form = all.forms[i];
             if (strcmp(form->name, note) == 0) return CLV_OK;
         }
     }
@@ -326,6 +361,15 @@ clv_status clv_gemm_choose(clv_context *context, clv_queue *queue, size_t m, clv
     while (m > classes[c].most_rows)
         ++c;
     return choose(context, queue, c, form);
+}
+
+clv_status clv_gemm_choose_halves(clv_context *context, clv_queue *queue, size_t m,
+                                  clv_gemm_form *form)
+{
+    clv_gemm_form forms[CLV_GEMM_MOST_HALVES];
+    return clv_gemm_halves_forms(clv_queue_device(queue), forms)
+               ? choose(context, queue, HALVES, form)
+               : clv_gemm_choose(context, queue, m, form);
 }
 
 clv_status clv_gemm_choose_once(clv_context *context, clv_queue *queue, const clv_gemm *g,

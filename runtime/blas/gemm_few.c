@@ -17,7 +17,8 @@ enum {
 
 bool clv_gemm_is_few(const clv_gemm_form *form, const clv_gemm *g)
 {
-    const bool cards = form->provider == CLV_GEMM_TILE || form->provider == CLV_GEMM_CLBLAST;
+    const bool cards = form->provider == CLV_GEMM_TILE || form->provider == CLV_GEMM_CLBLAST ||
+                       form->provider == CLV_GEMM_MATRIX;
     return cards && g->any_order && g->m && g->m <= CLV_GEMM_FEW && g->k && g->batch <= 1 &&
            !g->b_packed && !g->a_packed && (g->b.row == 1 || g->b.col == 1);
 }

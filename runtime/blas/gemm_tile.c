@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Launches cl/blas/gemm_tile.cl, tiles in local memory for GPUs, and cl/blas/gemm_items.cl, tiles of single
- * work-items for software rasterisers. */
+/* Launches cl/blas/gemm_tile.cl, tiles in local memory for GPUs, cl/blas/gemm_matrix.cl, which uses their matrix units,
+ * and cl/blas/gemm_items.cl, tiles of single work-items for software rasterisers. */
 #include "runtime/blas/gemm.h"
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "cl/blas/shared.clh"
 #include "cl_embedded.h"
 
 /* Returns whether unfinished sums need memory of their own. A sum that takes several launches, or that its work-items
@@ -38,8 +39,52 @@ static clv_launch launch_of(const clv_gemm *g, const clv_gemm_form *f)
                     CLV_MAX(g->batch, (size_t)1) },
         .local = { f->tx, f->ty, 1 },
     };
-    if (!items) launch.defines[6] = (clv_define){ "KT", (long)f->kt };
+    if (items) return launch;
+    launch.defines[6] = (clv_define){ "KT", (long)f->kt };
+    if (f->halves && g->b_half) launch.defines[7] = (clv_define){ "A_HALF", 1 };
     return launch;
+}
+
+static bool by_matrix_units(const clv_gemm *g, const clv_gemm_form *f)
+{
+    return f->provider == CLV_GEMM_MATRIX && g->b_half;
+}
+
+/* The tile of C that a work-group computes by matrix units. */
+static size_t matrix_rows(const clv_gemm_form *f)
+{
+    return 16 * f->down;
+}
+
+static size_t matrix_columns(const clv_gemm_form *f)
+{
+    return 2 * f->sub_group * f->across;
+}
+
+static clv_launch matrix_launch_of(const clv_gemm *g, const clv_gemm_form *f)
+{
+    const size_t tm = matrix_rows(f), tn = matrix_columns(f), groups = f->down * f->across;
+    return (clv_launch){ .size = sizeof(clv_launch),
+                         .source = &clv_cl_blas_gemm_matrix,
+                         .kernel = "clv_gemm_matrix",
+                         .defines = { { "LANES", 1 },
+                                      { "SG", (long)f->sub_group },
+                                      { "SM", (long)f->down },
+                                      { "SN", (long)f->across },
+                                      { "B_HALF", 1 },
+                                      { "MATRIX_EMULATED", f->emulated } },
+                         .global = { (g->n + tn - 1) / tn * f->sub_group,
+                                     (g->m + tm - 1) / tm * groups, CLV_MAX(g->batch, (size_t)1) },
+                         .local = { f->sub_group, groups, 1 } };
+}
+
+/* Returns the bytes of local memory that a work-group needs. */
+static size_t local_bytes(const clv_gemm *g, const clv_gemm_form *f)
+{
+    if (by_matrix_units(g, f))
+        return 2 * CLV_MATRIX_TERMS * (matrix_rows(f) + matrix_columns(f)) * sizeof(uint16_t);
+    return 2 * f->kt * (f->ty * f->rm + f->tx * f->rn + 8) *
+           (f->halves && g->b_half ? sizeof(uint16_t) : sizeof(float));
 }
 
 clv_status clv_gemm_tile_enqueue(clv_queue *queue, const clv_gemm_form *f, const clv_gemm *g,
@@ -49,8 +94,7 @@ clv_status clv_gemm_tile_enqueue(clv_queue *queue, const clv_gemm_form *f, const
         waits_elsewhere(g, f) ? (clv_matrix){ .buffer = scratch, .row = g->n, .batch = g->m * g->n }
                               : g->c;
     const clv_matrix add = g->add.buffer ? g->add : g->c;
-    const clv_launch launch = launch_of(g, f);
-    const size_t local_floats = 2 * f->kt * (f->ty * f->rm + f->tx * f->rn + 8);
+    const clv_launch launch = by_matrix_units(g, f) ? matrix_launch_of(g, f) : launch_of(g, f);
     size_t k0 = 0;
     do {
         const size_t k1 = CLV_MIN(g->k, k0 + f->most_terms);
@@ -65,7 +109,7 @@ clv_status clv_gemm_tile_enqueue(clv_queue *queue, const clv_gemm_form *f, const
             clv_gemm_u32(k0),
             clv_gemm_u32(k1),
             CLV_GEMM_END(g),
-            clv_arg_local(local_floats * sizeof(float)), /* last one: only for tiles */
+            clv_arg_local(local_bytes(g, f)), /* last one: not for ITEMS */
         };
         const size_t count = CLV_LEN(args) - (f->provider == CLV_GEMM_ITEMS);
         CLV_TRY(clv_launch_enqueue(queue, &launch, args, count, k1 == g->k ? done : NULL));

@@ -200,7 +200,7 @@ def check_refusals(folder, model, weights, more):
     bad = os.path.join(folder, "bad")
     refuses(folder, "no tensor \"classifier.weight\"", model)
     refuses(folder, "MODEL_DIR is missing")
-    refuses(folder, "must be fp32 or fp16", model, "--precision=int8")
+    refuses(folder, "must be fp32, fp16 or fp16-products", model, "--precision=int8")
     shutil.copytree(os.path.join(folder, "transformers"), bad)
 
     def with_tensors(part, **changes):

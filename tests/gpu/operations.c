@@ -207,12 +207,11 @@ static void templates(void)
 
 /* ---- products and transformers --------------------------------------------------------------- */
 
-/* Multiplies matrices once by the `nth` form of the device. B is [k,n], or [n,k] as in decoders if `turned` is true;
- * its elements are halves if `half` is true. */
-static void product_once(size_t nth, size_t m, size_t n, size_t k, bool turned, bool half)
+/* Multiplies matrices once by a form. B is [k,n], or [n,k] as in decoders if `turned` is true; its elements are halves
+ * if `half` is true. */
+static void product_once(const clv_gemm_form *form, size_t m, size_t n, size_t k, bool turned,
+                         bool half)
 {
-    const clv_gemm_form form = clv_gemm_form_of(clv_queue_device(queue), nth);
-    if (form.provider == CLV_GEMM_CLBLAST) return;
     clv_buffer *a = room(m * k), *b = room(n * k), *c = room(m * n), *bias = room(n);
     clv_gemm g = { .m = m,
                    .n = n,
@@ -226,11 +225,35 @@ static void product_once(size_t nth, size_t m, size_t n, size_t k, bool turned, 
                    .alpha = 1,
                    .bias = bias,
                    .activation = CLV_ACTIVATION_GELU };
-    clv_buffer *scratch = room(clv_gemm_scratch(&form, &g));
-    require(clv_gemm_enqueue(queue, &form, &g, scratch, NULL));
+    clv_buffer *scratch = room(clv_gemm_scratch(form, &g));
+    require(clv_gemm_enqueue(queue, form, &g, scratch, NULL));
     require(clv_queue_wait(queue));
     clv_buffer_free(a), clv_buffer_free(b), clv_buffer_free(c), clv_buffer_free(bias);
     clv_buffer_free(scratch);
+}
+
+/* Products of halves. The layer reports only extensions that PoCL has, and the drivers of the cards in cards.json do
+ * not list the one for matrix units, so this function says what the cards offer. PoCL has no matrix units either: the
+ * kernels are built with their emulation, which farm.py replaces. */
+static void products_of_halves(void)
+{
+    clv_device *device = clv_queue_device(queue);
+    const clv_probe_device *const told = device->facts;
+    clv_probe_device facts = *told;
+    clv_gemm_form forms[CLV_GEMM_MOST_HALVES];
+    facts.fp16 = told->vendor_norm == CLV_VENDOR_INTEL || told->vendor_norm == CLV_VENDOR_AMD;
+    if (told->vendor_norm == CLV_VENDOR_INTEL && told->device_class == CLV_CLASS_DISCRETE_GPU) {
+        facts.extensions =
+            "cl_intel_required_subgroup_size cl_intel_subgroup_matrix_multiply_accumulate";
+        facts.subgroup_sizes = "8 16 32";
+    }
+    device->facts = &facts;
+    const size_t count = clv_gemm_halves_forms(device, forms);
+    device->facts = told;
+    for (size_t f = 0; f < count; ++f) {
+        forms[f].emulated = true;
+        if (forms[f].halves) product_once(&forms[f], 4096, 1536, 384, true, true);
+    }
 }
 
 static void products(void)
@@ -239,10 +262,14 @@ static void products(void)
         { 1, 2048, 2048 }, { 8, 4096, 4096 },    { 64, 1536, 384 },
         { 512, 512, 512 }, { 2048, 2048, 2048 }, { 4096, 1536, 384 }
     };
-    for (size_t f = 0; f < clv_gemm_form_count(clv_queue_device(queue)); ++f)
+    for (size_t f = 0; f < clv_gemm_form_count(clv_queue_device(queue)); ++f) {
+        const clv_gemm_form form = clv_gemm_form_of(clv_queue_device(queue), f);
+        if (form.provider == CLV_GEMM_CLBLAST) continue;
         for (size_t i = 0; i < CLV_LEN(sizes); ++i)
             for (int kind = 0; kind < 4; ++kind)
-                product_once(f, sizes[i][0], sizes[i][1], sizes[i][2], kind & 1, kind & 2);
+                product_once(&form, sizes[i][0], sizes[i][1], sizes[i][2], kind & 1, kind & 2);
+    }
+    products_of_halves();
     float *a = numbers(256 * 256), *c = numbers(256 * 256);
     clv_offload_force(CLV_SIDE_DEVICE);
     require(clv_matmul_f32(context, 256, 256, 256, a, a, c));

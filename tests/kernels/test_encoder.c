@@ -139,6 +139,29 @@ static void check_halves(test_device *device, const clv_model *model)
     assert_memory_not_equal(plain[0], got, TEXTS * small.width * sizeof *got);
 }
 
+/* No device here has a form of products of halves: such an encoder computes as one with matrices of halves does, and
+ * says so. */
+static void check_half_products(test_device *device, const clv_model *model)
+{
+    static float want[160 * 48], got[160 * 48];
+    clv_encoder_options o = { .size = sizeof o, .half = true };
+    clv_encoder *encoder;
+    clv_report *report;
+    encode(device->context, model, o, ids, offsets, TEXTS, want);
+    o.half_products = true;
+    EXPECT_OK(clv_report_create(&report));
+    EXPECT_OK(clv_encoder_open(device->context, clv_model_get_config(model),
+                               clv_model_get_weights(model), &o, &encoder));
+    EXPECT_OK(clv_encode(encoder, ids, offsets, TEXTS, got, report));
+    assert_memory_equal(want, got, TEXTS * small.width * sizeof *got);
+    char *text = clv_report_json(report);
+    assert_non_null(strstr(text, "\"products\""));
+    assert_non_null(strstr(text, ": fp32 x fp16 ("));
+    free(text);
+    clv_report_free(report);
+    clv_encoder_close(encoder);
+}
+
 /* Pools column c of tokens [first, last), rows of plain C, as sentence-transformers pools what follows a prompt of
  * `first` tokens: weights count from the beginning of the text. */
 static double pooled(clv_model_pooling kind, const float *rows, size_t first, size_t last, size_t c)
@@ -209,6 +232,7 @@ static void check_random(test_device *device)
     check_empty(device, model);
     check_slice(device, model);
     check_halves(device, model);
+    check_half_products(device, model);
     check_skip(device->context, model);
     clv_model_close(model);
 }

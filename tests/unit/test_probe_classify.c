@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* probe/judge/classify.c and quirks.c: whose device it is, what kind, what is known about it. */
+/* probe/judge/classify.c, quirks.c and matrix.c: whose device it is, what kind, what is known about it. */
 #include "test.h"
 
 #include "base/alloc.h"
 #include "probe/judge/classify.h"
+#include "probe/judge/matrix.h"
 #include "probe/judge/quirks.h"
 
 #include <string.h>
@@ -223,6 +224,35 @@ static void chips_tell_their_registers_and_rates(void **state)
     clv_machine_free(m);
 }
 
+static void matrix_units_need_what_kernels_need(void **state)
+{
+    (void)state;
+    static const char units[] = "cl_intel_subgroup_matrix_multiply_accumulate";
+    static const char both[] =
+        "cl_intel_required_subgroup_size cl_intel_subgroup_matrix_multiply_accumulate";
+    static const struct {
+        const char *extensions, *sizes;
+        unsigned lanes;
+    } cards[] = {
+        { both, "8 16 32", 8 },
+        { both, "16 32", 16 },
+        { both, "32", 0 },
+        { both, "", 0 },
+        { both, NULL, 0 },
+        { units, "8 16", 0 },
+        { NULL, "8 16", 0 },
+        { both, "32 16 8", 8 },
+        { "cl_intel_required_subgroup_size", "8 16 32", 0 },
+        { "cl_intel_required_subgroup_size cl_intel_subgroup_matrix_multiply_accumulate_tf32", "16",
+          0 },
+    };
+    for (size_t i = 0; i < CLV_LEN(cards); ++i) {
+        clv_probe_device d = clv_device_unknown();
+        d.extensions = cards[i].extensions, d.subgroup_sizes = cards[i].sizes;
+        assert_int_equal(clv_matrix_lanes(&d), cards[i].lanes);
+    }
+}
+
 static void a_check_stands_above_the_table(void **state)
 {
     (void)state;
@@ -258,6 +288,7 @@ int main(void)
         cmocka_unit_test(unusable_devices_say_why),
         cmocka_unit_test(quirks_become_flags),
         cmocka_unit_test(chips_tell_their_registers_and_rates),
+        cmocka_unit_test(matrix_units_need_what_kernels_need),
         cmocka_unit_test(a_check_stands_above_the_table),
         cmocka_unit_test(every_quirk_has_a_sentence_and_a_source),
     };

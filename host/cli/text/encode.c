@@ -21,8 +21,10 @@ int cli_encode_parse(const cli_command *command, cli_encode_args *a, const cli_o
                      const char *operand, int argc, char **argv)
 {
     const cli_option encoder[] = {
-        { "precision", CLI_CHOICE, &a->precision, "fp32,fp16",
-          "precision of the weights on the device; sums are fp32", NULL },
+        { "precision", CLI_CHOICE, &a->precision, "fp32,fp16,fp16-products",
+          "fp16: store the weights as fp16; fp16-products: GPUs also round the numbers that they "
+          "multiply with the weights; sums are fp32",
+          NULL },
         { "batch-tokens", CLI_UINT, &a->batch_tokens, "N",
           "largest number of tokens computed together [1536]", NULL },
         { NULL },
@@ -99,7 +101,8 @@ int cli_encode_start(cli_encode *e, const clv_model_config *config)
     const cli_encode_args *a = e->args;
     const clv_encoder_options options = { .size = sizeof options,
                                           .batch_tokens = (size_t)a->batch_tokens,
-                                          .half = a->precision == 1 };
+                                          .half = a->precision >= 1,
+                                          .half_products = a->precision == 2 };
     int code = cli_common_context(e->command, &a->common, &e->context);
     if (code >= 0) return code;
     e->width = config->output ? config->output : config->width;

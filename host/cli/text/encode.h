@@ -11,7 +11,7 @@
 typedef struct cli_encode_args {
     cli_texts texts;
     cli_common common;
-    int precision;      /* 1: fp16 */
+    int precision;      /* 1: fp16, 2: fp16-products */
     bool prompts;       /* put the model's default prompt, or `prompt`, before every text */
     const char *prompt; /* name of a prompt or the text itself; NULL: the default one */
     uint64_t batch_tokens;

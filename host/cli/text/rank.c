@@ -146,7 +146,8 @@ static clv_status open_ranker(rank_state *s)
                                          .batch_tokens = (size_t)a->batch_tokens,
                                          .threads = (size_t)a->texts.threads,
                                          .activation = (clv_rank_activation)s->args->activation,
-                                         .half = a->precision == 1,
+                                         .half = a->precision >= 1,
+                                         .half_products = a->precision == 2,
                                          .replace_invalid = a->texts.invalid > 0,
                                          .drop_invalid = a->texts.invalid == 1 };
     CLV_TRY(clv_ranker_open(s->context, s->folder, &options, &s->ranker));
