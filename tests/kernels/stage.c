@@ -41,6 +41,13 @@ void stage_open(stage *s, test_device *device, const stage_form *form, const sta
     test_device_disguise(device, form->device_class);
     EXPECT_OK(clv_paco_plan_create(&s->cube.in, &shape->options, &s->plan));
     s->f = clv_paco_family_of(s->plan, device->device, variant_of(device->device, form->variant));
+    if (device->tiny && s->f.lanes == 1) { /* half as many work-items that only fill up a row */
+        s->f.local = 32;
+        if (!s->f.in_groups) s->f.tile = 32;
+        const size_t padding = s->f.pitch - s->f.width;
+        s->f.width = clv_round_up(s->plan->in.width, s->f.local);
+        s->f.pitch = s->f.width + padding;
+    }
     s->c = clv_paco_chunk_of(s->plan, shape->first,
                              shape->rows ? shape->rows : clv_paco_units(s->plan) - shape->first);
 }
