@@ -31,6 +31,14 @@ void bench_each_device(void (*claim)(ops_bench *b))
     test_each_device(on_device);
 }
 
+bool bench_leaves_out_block(const ops_bench *b)
+{
+    return b->device && test_left_out(b->device,
+                                      b->device->tiny && b->device->device->facts->device_class ==
+                                                             CLV_CLASS_DISCRETE_GPU,
+                                      "a whole block in the forms of cards");
+}
+
 void bench_each_card(void (*claim)(ops_bench *b))
 {
     current = claim;

@@ -19,6 +19,9 @@ typedef struct ops_bench {
 void bench_each_device(void (*claim)(ops_bench *b));
 /* The same in the forms of cards: see test_each_device_as. */
 void bench_each_card(void (*claim)(ops_bench *b));
+/* Tells whether a claim about a whole block is left out: an interpreter takes long for it in the forms of cards, and a
+ * block has no kernels of its own. */
+bool bench_leaves_out_block(const ops_bench *b);
 /* Does the same as bench_each_device, but measures plain C first. */
 void bench_each_side(void (*claim)(ops_bench *b));
 
