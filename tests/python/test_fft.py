@@ -121,7 +121,8 @@ def test_the_fastest_library_is_chosen(context):
     others = min(of.seconds["numpy"], of.seconds.get("scipy", np.inf))
     assert (of.form is not None) == (of.seconds["fftw"] < others) and (of.form is None or _fftw.there())
     assert of.scipy == (of.seconds.get("scipy", np.inf) < of.seconds["numpy"])
-    of.seconds["fftw"], of.form, of.calls = 0.0, None, 1  # a choice that is made again knows nothing of the first one
+    # a choice that is made again knows nothing of the first one
+    of.seconds["fftw"], of.form, of.scipy, of.calls = 0.0, None, False, 1
     fft.fft2(a)
     assert of.seconds["fftw"] > 0
     others = min(of.seconds["numpy"], of.seconds.get("scipy", np.inf))
