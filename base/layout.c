@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Lists the sizes of the public structures, by name. */
 #include <cleave/array.h>
+#include <cleave/array_fourier.h>
 #include <cleave/array_fuse.h>
 #include <cleave/array_math.h>
-#include <cleave/array_fourier.h>
 #include <cleave/array_typed.h>
 #include <cleave/blas.h>
 #include <cleave/blob.h>
@@ -51,6 +51,7 @@ static const struct {
     { SIZE_OF(clv_diffusion_options) },
     { SIZE_OF(clv_eigen_options) },
     { SIZE_OF(clv_encoder_options) },
+    { SIZE_OF(clv_fourier_options) },
     { SIZE_OF(clv_fuse_name) },
     { SIZE_OF(clv_item_arg) },
     { SIZE_OF(clv_items) },
@@ -107,7 +108,6 @@ static const struct {
     { SIZE_OF(clv_track) },
     { SIZE_OF(clv_track_filter) },
     { SIZE_OF(clv_trainer_options) },
-    { SIZE_OF(clv_fourier_options) },
     { SIZE_OF(clv_volume_spot) },
     { SIZE_OF(clv_volume_stacks) },
     { SIZE_OF(clv_writing) },

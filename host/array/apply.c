@@ -13,7 +13,6 @@
 #include <string.h>
 
 static const double most_bytes = 96e6; /* largest size of a trial, over all operands */
-enum { MOST_AT_ONCE = 1024 };          /* elements: the host takes about 1 us for them */
 static const double host_flops = 2e9;
 
 static clv_status lay_out(clv_apply *a)
@@ -115,7 +114,7 @@ static clv_status sample(clv_context *context, const clv_call *like, double amou
 
 static clv_status run(clv_context *context, clv_apply *a)
 {
-    if (a->out->elements <= MOST_AT_ONCE && !why_host(context, a)) {
+    if (a->out->elements <= CALL_AT_ONCE && !why_host(context, a)) {
         clv_small_call small = { .operation = clv_op_name(a->op),
                                  .flops = 2.0 * (double)a->out->elements,
                                  .host_flops = host_flops,
@@ -191,7 +190,7 @@ static clv_status run_later(const clv_later *call)
 /* Returns whether the host can compute the call in less time than it takes to enqueue it. */
 static bool is_at_hand(const clv_apply *a)
 {
-    if (a->out->elements > MOST_AT_ONCE) return false;
+    if (a->out->elements > CALL_AT_ONCE) return false;
     for (size_t i = 0; i < APPLY_ARRAYS; ++i)
         if (a->array[i] &&
             (a->array[i]->storage->pending || !clv_storage_is_here(a->array[i]->storage)))

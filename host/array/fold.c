@@ -103,9 +103,8 @@ static clv_status on_host(void *user)
 
 static clv_status run(clv_context *context, fold *f)
 {
-    enum { MOST_AT_ONCE = 1024 };
     char kind[64];
-    if (f->in->elements <= MOST_AT_ONCE) { /* takes the host less time than any launch */
+    if (f->in->elements <= CALL_AT_ONCE) {
         const clv_small_call small = { .operation = clv_fold_name(f->what),
                                        .flops = (double)f->in->elements,
                                        .host_flops = 1e9,

@@ -13,7 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { P, Q, MEAN, GROUP = 32, MOST_AT_ONCE = 1024 };
+enum { P, Q, MEAN, GROUP = 32 };
 
 static const char *const names[] = {
     "sum", "mean", "var", "std", "min", "max", "argmin", "argmax"
@@ -263,7 +263,7 @@ clv_status clv_reduce(clv_context *context, clv_reduction what, clv_array *in, i
     const clv_status status =
         clv_later_add_one(in, out, clv_reduction_name(what), run_later, &copy, sizeof copy, &added);
     if (status || added) return status;
-    if (in->elements <= MOST_AT_ONCE) {
+    if (in->elements <= CALL_AT_ONCE) {
         bool done;
         CLV_TRY(try_at_once(context, &r, &done));
         if (done) return CLV_OK;

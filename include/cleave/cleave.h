@@ -8,9 +8,9 @@
 #include <cleave/array_data.h>
 #include <cleave/array_math.h>
 #include <cleave/array_fold.h>
+#include <cleave/array_fourier.h>
 #include <cleave/array_fuse.h>
 #include <cleave/array_take.h>
-#include <cleave/array_fourier.h>
 #include <cleave/array_typed.h>
 #include <cleave/blas.h>
 #include <cleave/blob.h>

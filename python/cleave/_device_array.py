@@ -103,7 +103,7 @@ class Array(Operators, Conversions):
         return super().__matmul__(other)
 
     def _reduced(self, what: str, axis: Any) -> "Array | None":
-        number = REDUCTIONS.get(what) if self.dtype is FLOAT32 else None
+        number = _REDUCTIONS.get(what) if self.dtype is FLOAT32 else None
         shape = self._shape
         if number is None or self.context._closed or _reduce is None:
             return None
@@ -115,7 +115,7 @@ class Array(Operators, Conversions):
         else:
             return None
         handle = _reduce(number, self._handle, at)
-        return _made(self.context, handle, left, FLOAT32) if handle else None
+        return made_at_once(self.context, handle, left, FLOAT32) if handle else None
 
     def _reflected(self, name: str, other: Any) -> "Array":
         made = small(name, self, other, True)
@@ -408,9 +408,9 @@ _new = Array.__new__
 _compute: Any = getattr(lib, "clv_array_compute", None)  # an older library may lack them
 _multiply: Any = getattr(lib, "clv_array_multiply", None)
 _reduce: Any = getattr(lib, "clv_array_reduce", None)
-#: Reductions of float32 whose results are float32, by name: clv_reduction.
-REDUCTIONS = {"sum": 0, "mean": 1, "var": 2, "std": 3, "min": 4, "max": 5}
-MOST_AT_ONCE = 1024  #: elements up to which the host computes at once (host/array/apply.c)
+# Reductions of float32 whose results are float32, by name: clv_reduction.
+_REDUCTIONS = {"sum": 0, "mean": 1, "var": 2, "std": 3, "min": 4, "max": 5}
+MOST_AT_ONCE = 1024  #: elements up to which the host computes at once (host/array/call.h)
 #: By name of an operation or a ufunc and number of its operands: by type, the operation's number and its result's type.
 small_plans: dict[tuple[str, int], dict[np.dtype[Any], tuple[int, np.dtype[Any]]]] = {}
 #: By type: the range of whole numbers that stand for themselves among its elements.
@@ -418,7 +418,7 @@ _WHOLE = {dtype: ((0, -1) if dtype.kind in "bc" else (-(1 << 24), 1 << 24) if dt
                   (max(np.iinfo(dtype).min, -(1 << 53)), min(np.iinfo(dtype).max, 1 << 53))) for dtype in TYPES}
 
 
-def _made(context: Context, handle: int, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
+def made_at_once(context: Context, handle: int, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
     """Returns the Python object for a dense array that the library has made, without the checks of Array()."""
     made = _new(Array)
     made.context, made._handle, made._shape = context, handle, shape
@@ -461,10 +461,7 @@ def small(name: str, a: Array, b: Any = None, turned: bool = False) -> Array | N
     handle = _compute(plan[0], other, a._handle, number) if turned else _compute(plan[0], a._handle, other, number)
     if not handle:
         return None
-    made = _new(Array)
-    made.context, made._handle, made._shape = a.context, handle, shape
-    made.dtype, made._strides, made._start, made._room, made._base = plan[1], None, 0, -1, None
-    return made
+    return made_at_once(a.context, handle, shape, plan[1])
 
 
 def multiplied(a: Array, b: Array) -> Array | None:
@@ -477,10 +474,7 @@ def multiplied(a: Array, b: Array) -> Array | None:
     handle = _multiply(a._handle, b._handle) if shape[1] == other[0] else None
     if not handle:
         return None
-    made = _new(Array)
-    made.context, made._handle, made._shape = a.context, handle, (shape[0], other[1])
-    made.dtype, made._strides, made._start, made._room, made._base = FLOAT32, None, 0, -1, None
-    return made
+    return made_at_once(a.context, handle, (shape[0], other[1]), FLOAT32)
 
 
 def made_like(context: Context, made: ctypes.c_void_p, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:

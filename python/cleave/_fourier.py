@@ -11,14 +11,13 @@ from typing import Any, Sequence
 import numpy as np
 
 from . import _abi, _fftw
-from ._device_array import Array
+from ._device_array import Array, made_at_once
 from ._dtypes import COMPLEX64, NUMBERS
 from ._library import check, has, lib
 
 ROWS, _GAP = 8, 8  # CLV_FOURIER_ROWS, CLV_FOURIER_GAP
 _WHOLE, _BY_ROWS, _BY_STEPS = range(3)
 _LEAST, _MOST = 64, 1 << 13  # elements of a step
-_new = Array.__new__
 _compute: Any = getattr(lib, "clv_array_fourier", None)  # an older library may lack it
 
 
@@ -102,7 +101,4 @@ class Ready:
         handle = None if x.context._closed else _compute(x._handle, self.handle)
         if not handle:
             return None
-        made = _new(Array)
-        made.context, made._handle, made._shape = x.context, handle, self._shape
-        made.dtype, made._strides, made._start, made._room, made._base = self._kind, None, 0, -1, None
-        return made
+        return made_at_once(x.context, handle, self._shape, self._kind)

@@ -8,7 +8,7 @@ import os
 from pathlib import Path
 from typing import Any, Iterator
 
-from . import _abi
+from . import _abi, _functions
 from .errors import BY_STATUS, Error, LibraryError
 from .version import __version__
 
@@ -59,7 +59,7 @@ def _same_layout(library: ctypes.CDLL, path: str) -> None:
     if found.split(".")[:2] != __version__.split(".")[:2]:
         raise LibraryError(f"{path} is version {found}, but this package is for {__version__}")
     try:
-        _abi.declare(library)
+        _functions.declare(library)
     except AttributeError as error:
         raise LibraryError(f"{path}: {error}; it may be an older {found}") from None
     for kind in _abi.structures():
@@ -123,5 +123,5 @@ def take_word(text: bytes) -> str:
 
 
 def has(name: str) -> bool:
-    """Tells whether the loaded library has a function; older libraries lack the functions of OPTIONAL in _abi.py."""
+    """Tells whether the loaded library has a function. Older libraries lack those of OPTIONAL in _functions.py."""
     return hasattr(lib, name)

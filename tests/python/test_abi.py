@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from cleave import _abi, _library
+from cleave import _abi, _functions, _library
 from cleave.errors import BY_STATUS, LibraryError
 
 SOURCE, BINARY = os.environ["CLEAVE_TEST_SOURCE"], os.environ["CLEAVE_TEST_BINARY"]
@@ -57,13 +57,13 @@ def test_functions_are_declared_with_as_many_arguments():
         if name.endswith(".h"):
             with open(f"{SOURCE}/include/cleave/{name}", encoding="utf-8") as file:
                 text += re.sub(r"/\*.*?\*/", "", file.read(), flags=re.DOTALL)
-    for name, (_, arguments) in {**_abi.FUNCTIONS, **_abi.OPTIONAL}.items():
+    for name, (_, arguments) in {**_functions.FUNCTIONS, **_functions.OPTIONAL}.items():
         found = re.search(rf"CLV_API [^;]*?\b{name}\s*\(([^;]*)\);", text)
         if found:
             given = [] if found.group(1).strip() == "void" else found.group(1).split(",")
             assert len(given) == len(arguments), name
         else:
-            assert name == "clv_version" or name in _abi.OPTIONAL, name
+            assert name == "clv_version" or name in _functions.OPTIONAL, name
 
 
 @pytest.mark.parametrize("text, why", [
