@@ -58,12 +58,38 @@ static clv_status check_steps(const clv_fourier *t)
                       : clv_fail(CLV_E_ARGUMENT, "fourier: the plan of the second step is NULL");
 }
 
+static clv_status check_axes(const clv_fourier *t)
+{
+    const clv_fourier_options *o = &t->o;
+    const size_t elements = t->bytes / clv_dtype_bytes(o->from);
+    const size_t made = t->result_bytes / sizeof(clv_c64);
+    size_t each;
+    if (o->to != CLV_C64 || (o->from != CLV_C64 && o->from != CLV_F32))
+        return clv_fail(CLV_E_ARGUMENT,
+                        "fourier: got %s to %s along axes, but complex64 is expected",
+                        clv_dtype_name(o->from), clv_dtype_name(o->to));
+    if (!clv_size_mul(o->length[0], o->length[1], &each) || !each || made % each)
+        return clv_fail(
+            CLV_E_SHAPE,
+            "fourier: columns of %zu elements, %zu apart, do not divide a result of %zu",
+            o->length[0], o->length[1], made);
+    const size_t blocks = o->block ? elements / o->block : 0;
+    if (!blocks || elements % o->block || t->bytes / blocks % CLV_FOURIER_ALIGN ||
+        t->result_bytes % blocks || t->result_bytes / blocks % CLV_FOURIER_ALIGN)
+        return clv_fail(CLV_E_SHAPE,
+                        "fourier: blocks of %zu elements do not divide an array of %zu into "
+                        "multiples of %d bytes",
+                        o->block, elements, CLV_FOURIER_ALIGN);
+    return o->plan[1] ? CLV_OK
+                      : clv_fail(CLV_E_ARGUMENT, "fourier: the plan of the second step is NULL");
+}
+
 static clv_status check_transform(clv_fourier *t)
 {
     const clv_fourier_options *o = &t->o;
     if (!o->run || !o->plan[0])
         return clv_fail(CLV_E_ARGUMENT, "fourier: the function or its plan is NULL");
-    if ((unsigned)o->form > CLV_FOURIER_BY_STEPS)
+    if ((unsigned)o->form > CLV_FOURIER_BY_AXES)
         return clv_fail(CLV_E_ARGUMENT, "fourier: %d is not one of clv_fourier_form", (int)o->form);
     if (!is_real_or_complex(o->from) || !is_real_or_complex(o->to) || !isfinite(o->scale))
         return clv_fail(CLV_E_ARGUMENT,
@@ -79,6 +105,7 @@ static clv_status check_transform(clv_fourier *t)
                         CLV_ARRAY_RANK);
     return o->form == CLV_FOURIER_BY_ROWS    ? check_rows(t)
            : o->form == CLV_FOURIER_BY_STEPS ? check_steps(t)
+           : o->form == CLV_FOURIER_BY_AXES  ? check_axes(t)
                                              : CLV_OK;
 }
 

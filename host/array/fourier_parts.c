@@ -5,7 +5,11 @@
  * columns, eight at a time: they are copied to rows of a buffer that stays in a core's cache, transformed, multiplied
  * by powers of the root of unity, and become rows of a second matrix. Step two does the same with the columns of that
  * matrix, whose results go to the columns of the output. So every element is read and written twice, in pieces of one
- * cache line; the buffers' rows have gaps, because rows at a distance of a power of two share few lines of a cache. */
+ * cache line; the buffers' rows have gaps, because rows at a distance of a power of two share few lines of a cache.
+ *
+ * A transform along several axes takes two steps, too: one along all axes but the first, in blocks that are contiguous,
+ * and one along the first axis, in place. Libraries transform rows faster than columns, so the columns become rows of a
+ * buffer, unless they are so short that a library transforms them in one go, side by side. */
 #include "host/array/fourier.h"
 
 #include "base/alloc.h"
@@ -14,7 +18,12 @@
 #include <stdatomic.h>
 #include <string.h>
 
-enum { ROWS = CLV_FOURIER_ROWS, GAP = CLV_FOURIER_GAP, AHEAD = 8, MOST_WORKERS = 8 };
+enum { ROWS = CLV_FOURIER_ROWS, GAP = CLV_FOURIER_GAP, WIDE = CLV_FOURIER_COLUMNS };
+enum { AHEAD = 8, MOST_WORKERS = 8 };
+
+/* Two elements, at any address of elements. */
+typedef double pair __attribute__((vector_size(16), aligned(4), may_alias));
+typedef float parts __attribute__((vector_size(16), aligned(4), may_alias));
 
 /* One piece of work that threads share: they take blocks of rows or columns until none is left. */
 typedef struct piece {
@@ -34,21 +43,29 @@ static size_t pitch(const clv_fourier *t, int step)
     return t->o.length[step] + GAP;
 }
 
-/* Returns the elements of one worker's buffer: rows for the input of a plan, and as many for its output. */
+static bool is_short(const clv_fourier *t)
+{
+    return t->o.length[0] <= CLV_FOURIER_SHORT;
+}
+
+/* Returns the elements of one worker's buffer: rows for the input of a plan, and as many for its output; or columns,
+ * which are transformed in place. */
 static size_t buffer_elements(const clv_fourier *t)
 {
-    return 2 * ROWS * CLV_MAX(pitch(t, 0), pitch(t, 1));
+    if (t->o.form == CLV_FOURIER_BY_STEPS) return 2 * ROWS * CLV_MAX(pitch(t, 0), pitch(t, 1));
+    return is_short(t) ? WIDE * t->o.length[0] : 2 * ROWS * pitch(t, 0);
 }
 
 /* The second matrix has rows in multiples of a cache line. */
 static size_t between_elements(const clv_fourier *t)
 {
+    if (t->o.form != CLV_FOURIER_BY_STEPS) return 0;
     return clv_round_up(t->o.length[1] * pitch(t, 0), ROWS);
 }
 
 size_t clv_fourier_room(const clv_fourier *t)
 {
-    if (t->o.form != CLV_FOURIER_BY_STEPS) return 0;
+    if (t->o.form < CLV_FOURIER_BY_STEPS) return 0;
     return (between_elements(t) + MOST_WORKERS * buffer_elements(t)) * sizeof(clv_c64);
 }
 
@@ -63,12 +80,15 @@ bool clv_fourier_make_powers(clv_fourier *t)
 {
     const size_t columns = t->o.length[1];
     const size_t groups = (t->o.length[0] + FOURIER_LOW - 1) / FOURIER_LOW;
-    t->low = clv_alloc(columns * FOURIER_LOW, sizeof *t->low);
+    t->low = clv_alloc(columns * FOURIER_LOW, 4 * sizeof *t->low);
     t->high = clv_alloc(columns * groups, sizeof *t->high);
     if (!t->low || !t->high) return false;
     for (size_t j = 0; j < columns; ++j) {
-        for (size_t k = 0; k < FOURIER_LOW; ++k)
-            t->low[j * FOURIER_LOW + k] = power(t, j * k, 1);
+        for (size_t k = 0; k < FOURIER_LOW; ++k) {
+            float *low = t->low + 4 * (j * FOURIER_LOW + k);
+            const clv_c64 w = power(t, j * k, 1);
+            low[0] = low[1] = w.re, low[2] = -w.im, low[3] = w.im;
+        }
         for (size_t g = 0; g < groups; ++g)
             t->high[j * groups + g] =
                 power(t, j * g * FOURIER_LOW, t->o.scale != 0 ? t->o.scale : 1);
@@ -76,11 +96,32 @@ bool clv_fourier_make_powers(clv_fourier *t)
     return true;
 }
 
+static void run_second(const clv_fourier *t, void *in, void *out)
+{
+    (t->o.run_second ? t->o.run_second : t->o.run)(t->o.plan[1], in, out);
+}
+
 /* ---- two steps ---------------------------------------------------------------------------------- */
 
-static clv_c64 times(clv_c64 a, clv_c64 b)
+/* Copies eight columns of two rows, `step` elements apart, to two columns of eight rows. */
+static inline void turn_pairs(const clv_c64 *from, size_t step, clv_c64 *to, size_t to_step)
 {
-    return (clv_c64){ a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re };
+    for (size_t i = 0; i < ROWS; i += 2) {
+        const pair one = *(const pair *)(from + i), two = *(const pair *)(from + step + i);
+        *(pair *)(to + i * to_step) = (pair){ one[0], two[0] };
+        *(pair *)(to + (i + 1) * to_step) = (pair){ one[1], two[1] };
+    }
+}
+
+/* The opposite. */
+static inline void turn_pairs_back(const clv_c64 *from, size_t from_step, clv_c64 *to, size_t step)
+{
+    for (size_t i = 0; i < ROWS; i += 2) {
+        const pair one = *(const pair *)(from + i * from_step);
+        const pair two = *(const pair *)(from + (i + 1) * from_step);
+        *(pair *)(to + i) = (pair){ one[0], two[0] };
+        *(pair *)(to + step + i) = (pair){ one[1], two[1] };
+    }
 }
 
 /* Copies eight columns of a matrix of `rows` rows to rows; a matrix's last block may have fewer: the last column then
@@ -88,42 +129,63 @@ static clv_c64 times(clv_c64 a, clv_c64 b)
 static void gather(const clv_c64 *from, size_t step, size_t rows, size_t columns, clv_c64 *to,
                    size_t to_step)
 {
-    for (size_t r = 0; r < rows; ++r, from += step) {
-        if (r + AHEAD < rows) __builtin_prefetch(from + AHEAD * step);
-        if (columns == ROWS)
-            for (size_t i = 0; i < ROWS; ++i)
-                to[i * to_step + r] = from[i];
-        else
-            for (size_t i = 0; i < ROWS; ++i)
-                to[i * to_step + r] = from[CLV_MIN(i, columns - 1)];
+    size_t r = 0;
+    for (; columns == ROWS && r + 2 <= rows; r += 2, from += 2 * step) {
+        if (r + AHEAD + 1 < rows) {
+            __builtin_prefetch(from + AHEAD * step);
+            __builtin_prefetch(from + (AHEAD + 1) * step);
+        }
+        turn_pairs(from, step, to + r, to_step);
     }
+    for (; r < rows; ++r, from += step)
+        for (size_t i = 0; i < ROWS; ++i)
+            to[i * to_step + r] = from[CLV_MIN(i, columns - 1)];
 }
 
 static void scatter(const clv_c64 *from, size_t from_step, size_t rows, size_t columns, clv_c64 *to,
                     size_t step)
 {
-    for (size_t r = 0; r < rows; ++r, to += step) {
-        if (r + AHEAD < rows) __builtin_prefetch(to + AHEAD * step, 1);
-        if (columns == ROWS)
-            for (size_t i = 0; i < ROWS; ++i)
-                to[i] = from[i * from_step + r];
-        else
-            for (size_t i = 0; i < columns; ++i)
-                to[i] = from[i * from_step + r];
+    size_t r = 0;
+    for (; columns == ROWS && r + 2 <= rows; r += 2, to += 2 * step) {
+        if (r + AHEAD + 1 < rows) {
+            __builtin_prefetch(to + AHEAD * step, 1);
+            __builtin_prefetch(to + (AHEAD + 1) * step, 1);
+        }
+        turn_pairs_back(from + r, from_step, to, step);
     }
+    for (; r < rows; ++r, to += step)
+        for (size_t i = 0; i < columns; ++i)
+            to[i] = from[i * from_step + r];
+}
+
+/* Returns two elements, each multiplied by a number: `re` is its real part, twice, and `im` its imaginary part with
+ * minus and with plus. */
+static inline parts times(parts x, parts re, parts im)
+{
+    return x * re + (parts){ x[1], x[0], x[3], x[2] } * im;
 }
 
 /* Writes a transformed column j, multiplied by its powers, as row j of the second matrix. */
 static void turn(const clv_fourier *t, size_t j, const clv_c64 *from, clv_c64 *to)
 {
     const size_t rows = t->o.length[0], groups = (rows + FOURIER_LOW - 1) / FOURIER_LOW;
-    const clv_c64 *low = t->low + j * FOURIER_LOW;
     for (size_t g = 0; g < groups; ++g) {
-        const clv_c64 high = t->high[j * groups + g];
-        const size_t first = g * FOURIER_LOW;
-        const size_t count = CLV_MIN((size_t)FOURIER_LOW, rows - first);
-        for (size_t k = 0; k < count; ++k)
-            to[first + k] = times(from[first + k], times(low[k], high));
+        const clv_c64 h = t->high[j * groups + g];
+        const parts re = { h.re, h.re, h.re, h.re }, im = { -h.im, h.im, -h.im, h.im };
+        const size_t first = g * FOURIER_LOW, count = CLV_MIN((size_t)FOURIER_LOW, rows - first);
+        const float *low = t->low + 4 * j * FOURIER_LOW;
+        size_t k = 0;
+        for (; k + 2 <= count; k += 2, low += 8) {
+            const parts a = *(const parts *)low, b = *(const parts *)(low + 4);
+            const parts x = times(*(const parts *)(from + first + k), re, im);
+            *(parts *)(to + first + k) =
+                times(x, (parts){ a[0], a[1], b[0], b[1] }, (parts){ a[2], a[3], b[2], b[3] });
+        }
+        if (k == count) continue;
+        const clv_c64 x = from[first + k];
+        const parts y = times(times((parts){ x.re, x.im, 0, 0 }, re, im),
+                              (parts){ low[0], low[1], 0, 0 }, (parts){ low[2], low[3], 0, 0 });
+        to[first + k] = (clv_c64){ y[0], y[1] };
     }
 }
 
@@ -146,8 +208,34 @@ static void second_step(const piece *p, size_t block, clv_c64 *buffer)
     const size_t count = CLV_MIN((size_t)ROWS, columns - k), step = pitch(t, 1);
     clv_c64 *after = buffer + ROWS * step;
     gather(p->between + k, pitch(t, 0), rows, count, buffer, step);
-    t->o.run(t->o.plan[1], buffer, after);
+    run_second(t, buffer, after);
     scatter(after, step, rows, count, (clv_c64 *)p->out + k, columns);
+}
+
+/* ---- the first axis ----------------------------------------------------------------------------- */
+
+/* Transforms a block of columns of one of the arrays that lie one behind the other, in place. */
+static void columns_step(const piece *p, size_t block, clv_c64 *buffer)
+{
+    const clv_fourier *t = p->t;
+    const size_t rows = t->o.length[0], columns = t->o.length[1], wide = is_short(t) ? WIDE : ROWS;
+    const size_t blocks = (columns + wide - 1) / wide, j = block % blocks * wide;
+    const size_t count = CLV_MIN(wide, columns - j), bytes = count * sizeof(clv_c64);
+    clv_c64 *from = (clv_c64 *)p->out + block / blocks * rows * columns + j;
+    if (!is_short(t)) {
+        const size_t step = pitch(t, 0);
+        clv_c64 *after = buffer + ROWS * step;
+        gather(from, columns, rows, count, buffer, step);
+        run_second(t, buffer, after);
+        scatter(after, step, rows, count, from, columns);
+        return;
+    }
+    if (count < wide) memset(buffer, 0, rows * wide * sizeof *buffer);
+    for (size_t r = 0; r < rows; ++r)
+        memcpy(buffer + r * wide, from + r * columns, bytes);
+    run_second(t, buffer, buffer);
+    for (size_t r = 0; r < rows; ++r)
+        memcpy(from + r * columns, buffer + r * wide, bytes);
 }
 
 static void work_on(void *user, void (*step)(const piece *, size_t, clv_c64 *))
@@ -168,6 +256,11 @@ static void work_on_first(void *user)
 static void work_on_second(void *user)
 {
     work_on(user, second_step);
+}
+
+static void work_on_columns(void *user)
+{
+    work_on(user, columns_step);
 }
 
 static void share(piece *p, clv_team *team, size_t blocks, void (*body)(void *user))
@@ -215,6 +308,14 @@ void clv_fourier_compute(const clv_fourier *t, clv_team *team, void *in, void *o
     } else if (t->o.form == CLV_FOURIER_BY_ROWS) {
         share(&p, team, t->bytes / clv_dtype_bytes(t->o.from) / t->o.shape[t->o.rank - 1] / ROWS,
               work_on_rows);
+    } else if (t->o.form == CLV_FOURIER_BY_AXES) {
+        const size_t wide = is_short(t) ? WIDE : ROWS, columns = t->o.length[1];
+        p.buffers = room;
+        share(&p, team, t->bytes / clv_dtype_bytes(t->o.from) / t->o.block, work_on_rows);
+        share(&p, team,
+              t->result_bytes / sizeof(clv_c64) / (t->o.length[0] * columns) *
+                  ((columns + wide - 1) / wide),
+              work_on_columns);
     } else {
         t->o.run(t->o.plan[0], in, out);
         multiply(t->o.to, t->o.scale, out, t->result_bytes);

@@ -13,9 +13,11 @@ CLV_BEGIN_DECLS
 typedef void clv_fourier_function(void *plan, void *in, void *out);
 
 enum {
-    CLV_FOURIER_ROWS = 8,  /**< rows that a plan of the forms ROWS and STEPS transforms at once */
-    CLV_FOURIER_GAP = 8,   /**< elements between one row and the next, in the form STEPS */
-    CLV_FOURIER_ALIGN = 64 /**< bytes to which the memory of every call is aligned */
+    CLV_FOURIER_ROWS = 8,   /**< rows that a plan of the forms ROWS and STEPS transforms at once */
+    CLV_FOURIER_GAP = 8,    /**< elements between one row and the next, in the form STEPS */
+    CLV_FOURIER_SHORT = 64, /**< the longest columns that the form AXES transforms side by side, */
+    CLV_FOURIER_COLUMNS = 64, /**< so many at once */
+    CLV_FOURIER_ALIGN = 64    /**< bytes to which the memory of every call is aligned */
 };
 
 /** How a transform of an array is divided into calls of your function. */
@@ -29,6 +31,12 @@ typedef enum clv_fourier_form {
      *  rows of length[0] elements, plan[1] as many rows of length[1] elements; CLV_FOURIER_GAP elements lie between
      *  one row and the next. Input and output of a plan never overlap. */
     CLV_FOURIER_BY_STEPS = 2,
+    /** Transforms to complex64 along several axes up to the last one, in two steps. plan[0] transforms `block` elements
+     *  of the array along all of these axes but the first. plan[1] transforms columns of the result along that axis,
+     *  which has length[0] places, length[1] elements of the result apart: if length[0] is at most CLV_FOURIER_SHORT,
+     *  in place, CLV_FOURIER_COLUMNS columns side by side, so that the elements of each are that many apart; if it is
+     *  longer, CLV_FOURIER_ROWS rows with gaps, as in BY_STEPS. */
+    CLV_FOURIER_BY_AXES = 3,
 } clv_fourier_form;
 
 /** Describes a transform. */
@@ -40,21 +48,28 @@ typedef struct clv_fourier_options {
     clv_dtype from, to;                               /**< types of input and result */
     size_t rank, shape[CLV_ARRAY_RANK];               /**< of the input */
     size_t result_rank, result_shape[CLV_ARRAY_RANK]; /**< of the result */
-    size_t length[2]; /**< BY_STEPS: their product is the number of elements */
-    bool inverse;     /**< BY_STEPS: the plans have the exponent +1 */
-    double scale;     /**< the result is multiplied by it; 0: it is not */
+    size_t length
+        [2]; /**< BY_STEPS: their product is the number of elements; BY_AXES: the same, or a divisor */
+    bool inverse; /**< BY_STEPS: the plans have the exponent +1 */
+    double scale; /**< the result is multiplied by it; 0: it is not */
+    size_t
+        block; /**< BY_AXES: elements of the array that plan[0] transforms; they have a multiple of
+                           CLV_FOURIER_ALIGN bytes before and after it */
+    clv_fourier_function
+        *run_second; /**< for plan[1], if it needs another function than `run`, or NULL */
 } clv_fourier_options;
 
 typedef struct clv_fourier clv_fourier;
 
 /** Prepares a transform, which any number of threads may use at the same time. Errors: CLV_E_ARGUMENT (NULL; types of
- *  BY_STEPS other than complex64); CLV_E_SHAPE (the rows or lengths do not fit the shape); CLV_E_MEMORY. */
+ *  BY_STEPS or BY_AXES other than complex64); CLV_E_SHAPE (the rows or lengths do not fit the shape); CLV_E_MEMORY. */
 CLV_API clv_status clv_fourier_create(const clv_fourier_options *options, clv_fourier **transform);
 CLV_API void clv_fourier_free(clv_fourier *transform); /**< accepts NULL */
 
 /**
  * Creates an array with the transform of `x`, computed on the host. `x` has the transform's type and shape, is dense,
- * and is only read. BY_STEPS needs memory for another array of that size during the call.
+ * and is only read. BY_STEPS needs memory for another array of that size
+ * during the call, BY_AXES for some columns.
  *
  * Returns NULL if it fails; clv_error_message says why: arguments or shapes that do not fit, no memory, or the elements
  * of `x` are not aligned to CLV_FOURIER_ALIGN (BY_STEPS needs no alignment).

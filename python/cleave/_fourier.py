@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Divides transforms by FFTW among the cores, through clv_array_fourier: stacks of rows, and one long transform as two
-steps of short ones. FFTW makes the plans, which are short and quickly made."""
+"""Divides transforms by FFTW among the cores, through clv_array_fourier: stacks of rows, one long transform as two
+steps of short ones, and transforms along several axes. FFTW makes the plans, which are short and quickly made."""
 from __future__ import annotations
 
 import ctypes
@@ -16,7 +16,8 @@ from ._dtypes import COMPLEX64, NUMBERS
 from ._library import check, has, lib
 
 ROWS, _GAP = 8, 8  # CLV_FOURIER_ROWS, CLV_FOURIER_GAP
-_WHOLE, _BY_ROWS, _BY_STEPS = range(3)
+_SHORT, _COLUMNS = 64, 64  # CLV_FOURIER_SHORT, CLV_FOURIER_COLUMNS
+_WHOLE, _BY_ROWS, _BY_STEPS, _BY_AXES = range(4)
 _LEAST, _MOST = 64, 1 << 13  # elements of a step
 _compute: Any = getattr(lib, "clv_array_fourier", None)  # an older library may lack it
 
@@ -24,8 +25,9 @@ _compute: Any = getattr(lib, "clv_array_fourier", None)  # an older library may 
 class Form:
     """A way to compute transforms of one shape, type and direction: plans, and how the work is divided among them."""
 
-    def __init__(self, number: int, plans: Sequence[_fftw.Plan], length: Sequence[int] = (0, 0), forward: bool = True):
-        self.number, self.plans, self.length, self.forward = number, plans, length, forward
+    def __init__(self, number: int, plans: Sequence[_fftw.Plan], length: Sequence[int] = (0, 0), forward: bool = True,
+                 block: int = 0):
+        self.number, self.plans, self.length, self.forward, self.block = number, plans, length, forward, block
 
     @property
     def threads(self) -> int:
@@ -53,11 +55,40 @@ def halves(count: int) -> tuple[int, int] | None:
     return None
 
 
+def _gapped(count: int, kind: np.dtype[Any], forward: bool, limit_s: float) -> _fftw.Plan:
+    """Returns the plan for rows with gaps."""
+    x, out = (_fftw.aligned((ROWS, count + _GAP), kind)[:, :count] for _ in range(2))
+    return _fftw.Plan(x, out, (1,), forward, limit_s, 1)
+
+
+def _by_axes(shape: tuple[int, ...], kind: np.dtype[Any], result: tuple[int, ...], first: int, forward: bool,
+             limit_s: float) -> Form | None:
+    """Returns the way to transform along all axes from `first` on."""
+    count, columns, inner = shape[first], math.prod(result[first + 1:]), math.prod(shape[first + 1:])
+    slabs = math.prod(shape[:first + 1])
+    together = ROWS if slabs % ROWS == 0 and inner * ROWS <= _MOST else 1
+    if not 1 < count <= _MOST or columns < (_COLUMNS if count <= _SHORT else ROWS) or not _fftw.fits(
+            together * inner * kind.itemsize, together * columns * COMPLEX64.itemsize):
+        return None
+    x, out = (_fftw.aligned((together, *one[first + 1:]), one_kind)
+              for one, one_kind in ((shape, kind), (result, COMPLEX64)))
+    plans = [_fftw.Plan(x, out, range(1, x.ndim), forward, limit_s, 1)]
+    if count <= _SHORT:
+        both = _fftw.aligned((count, _COLUMNS), COMPLEX64)
+        plans.append(_fftw.Plan(both, both, (0,), forward, limit_s, 1))
+    else:
+        plans.append(_gapped(count, COMPLEX64, forward, limit_s))
+    return Form(_BY_AXES, plans, (count, columns), forward, together * inner)
+
+
 def divided(shape: tuple[int, ...], kind: np.dtype[Any], result: tuple[int, ...], result_kind: np.dtype[Any],
             axes: Sequence[int], forward: bool, limit_s: float) -> Form | None:
     """Returns the way to divide a transform among the cores, or None if there is none."""
-    if not has("clv_array_fourier") or tuple(axes) != (len(shape) - 1,) or result_kind.kind == "f":
+    if not has("clv_array_fourier") or result_kind.kind == "f" or tuple(axes) != tuple(
+            range(len(shape) - len(axes), len(shape))):
         return None
+    if len(axes) > 1:
+        return _by_axes(shape, kind, result, axes[0], forward, limit_s) if result_kind == COMPLEX64 else None
     rows, count, made = math.prod(shape[:-1]), shape[-1], result[-1]
     if rows > 1:
         sizes = ROWS * count * kind.itemsize, ROWS * made * result_kind.itemsize
@@ -68,11 +99,7 @@ def divided(shape: tuple[int, ...], kind: np.dtype[Any], result: tuple[int, ...]
     steps = halves(count)
     if steps is None or kind != COMPLEX64:
         return None
-    plans = []
-    for step in steps:
-        x, out = (_fftw.aligned((ROWS, step + _GAP), kind)[:, :step] for _ in range(2))
-        plans.append(_fftw.Plan(x, out, (1,), forward, limit_s, 1))
-    return Form(_BY_STEPS, plans, steps, forward)
+    return Form(_BY_STEPS, [_gapped(step, kind, forward, limit_s) for step in steps], steps, forward)
 
 
 class Ready:
@@ -85,6 +112,8 @@ class Ready:
         options.size, options.form, options.inverse, options.scale = (
             ctypes.sizeof(options), form.number, not form.forward, scale)
         options.run = ctypes.cast(form.plans[0].function, ctypes.c_void_p)
+        options.run_second = ctypes.cast(form.plans[-1].function, ctypes.c_void_p)
+        options.block = form.block
         for place, plan in enumerate(form.plans):
             options.plan[place] = plan.pointer
         setattr(options, "from", NUMBERS[kind])

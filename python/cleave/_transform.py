@@ -25,7 +25,7 @@ from ._sharing import shared, wrapped
 _NAMES = {(True, "c", "c"): "fftn", (False, "c", "c"): "ifftn", (True, "f", "c"): "rfftn", (False, "c", "f"): "irfftn"}
 _KEPT = 256  # shapes whose choice is kept
 _PATIENCE = 600  # FFTW may take as long as this many transforms to make a plan,
-_SHORTEST_S, _LONGEST_S = 0.1, 2.0  # but at least and at most so many seconds
+_SHORTEST_S, _LONGEST_S = 0.3, 2.0  # but at least and at most so many seconds
 _TIMED_S = 0.01  # how long each library is timed, at least
 _ALONE, _TOGETHER = 1 << 18, 1 << 13  # elements up to which one thread, and from which on all threads, are tried
 _DIVIDED = 1 << 16  # from so many elements on, a transform that can be divided is not planned as a whole
@@ -135,8 +135,8 @@ def _best(function: Any, turns: int = 3) -> float:
 
 def _forms(x: NDArray[Any], out: NDArray[Any], axes: Sequence[int], forward: bool,
            patience: float) -> Iterator[_fourier.Form]:
-    """Makes the plans of FFTW that are worth a trial. Long transforms, which FFTW would plan for many seconds, and
-    stacks of rows are divided into short ones."""
+    """Makes the plans of FFTW that are worth a trial. Long transforms, which FFTW would plan for many seconds, those
+    along several axes and stacks of rows are divided into short ones."""
     cores = len(os.sched_getaffinity(0))
     divided = None
     if x.size >= _TOGETHER:

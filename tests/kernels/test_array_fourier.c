@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tests clv_array_fourier with a slow transform of our own in place of a library: the whole array, rows and two steps,
- * where the array lies on the host, on a device and in the caller's memory. */
+/* Tests clv_array_fourier with a slow transform of our own in place of a library: the whole array, rows, two steps and
+ * two axes, where the array lies on the host, on a device and in the caller's memory. */
 #include "device.h"
 #include "test.h"
 
@@ -14,34 +14,47 @@
 #include <stdatomic.h>
 #include <string.h>
 
-/* What the caller's library calls a plan: `rows` transforms of `length` complex64 elements, `pitch` elements apart. */
+/* What the caller's library calls a plan: `rows` transforms of `length` complex64 elements, which begin `pitch`
+ * elements apart; the elements of one are `apart` elements from each other. */
 typedef struct plan {
-    size_t rows, length, pitch;
+    size_t rows, length, pitch, apart;
     int sign;
 } plan;
 
+enum { LONGEST = 1517 };
 static const double pi = 3.14159265358979323846;
-static atomic_int calls;
+static atomic_int calls, seconds;
 
 static void transform(void *user, void *in, void *out)
 {
     const plan *p = user;
-    const float *from = in;
-    float *to = out;
     assert_true((uintptr_t)in % CLV_FOURIER_ALIGN == 0 && (uintptr_t)out % CLV_FOURIER_ALIGN == 0);
+    assert_true(p->length <= LONGEST);
     atomic_fetch_add(&calls, 1);
-    for (size_t row = 0; row < p->rows; ++row, from += 2 * p->pitch, to += 2 * p->pitch)
+    for (size_t row = 0; row < p->rows; ++row) {
+        const float *from = (const float *)in + 2 * row * p->pitch;
+        float *to = (float *)out + 2 * row * p->pitch, made[2 * LONGEST];
         for (size_t k = 0; k < p->length; ++k) {
             double re = 0, im = 0;
             for (size_t j = 0; j < p->length; ++j) {
                 const double angle =
                     p->sign * 2 * pi * (double)(j * k % p->length) / (double)p->length;
                 const double c = cos(angle), s = sin(angle);
-                re += from[2 * j] * c - from[2 * j + 1] * s;
-                im += from[2 * j] * s + from[2 * j + 1] * c;
+                const float *x = from + 2 * j * p->apart;
+                re += x[0] * c - x[1] * s;
+                im += x[0] * s + x[1] * c;
             }
-            to[2 * k] = (float)re, to[2 * k + 1] = (float)im;
+            made[2 * k] = (float)re, made[2 * k + 1] = (float)im;
         }
+        for (size_t k = 0; k < p->length; ++k)
+            memcpy(to + 2 * k * p->apart, made + 2 * k, 2 * sizeof *made);
+    }
+}
+
+static void transform_second(void *user, void *in, void *out)
+{
+    atomic_fetch_add(&seconds, 1);
+    transform(user, in, out);
 }
 
 typedef struct way {
@@ -59,6 +72,8 @@ static const way ways[] = {
     { CLV_FOURIER_BY_STEPS, 1, 72, { 8, 9 }, false, 0 },
     { CLV_FOURIER_BY_STEPS, 1, 1517, { 41, 37 }, true, 1.0 / 1517 },
     { CLV_FOURIER_BY_STEPS, 1, 160, { 5, 32 }, false, 2 },
+    { CLV_FOURIER_BY_AXES, 32, 72, { 16, 72 }, false, 0.5 }, /* two arrays, with short columns */
+    { CLV_FOURIER_BY_AXES, 72, 20, { 72, 20 }, true, 0 },
 };
 
 static void prepare(const way *w, plan plans[2], clv_fourier **out)
@@ -70,29 +85,43 @@ static void prepare(const way *w, plan plans[2], clv_fourier **out)
     o.from = o.to = CLV_C64;
     o.rank = o.result_rank = 2;
     o.shape[0] = o.result_shape[0] = w->rows, o.shape[1] = o.result_shape[1] = w->length;
+    const bool steps = w->form == CLV_FOURIER_BY_STEPS;
     for (int i = 0; i < 2; ++i) {
-        const bool steps = w->form == CLV_FOURIER_BY_STEPS;
-        const size_t length = steps ? w->step[i] : w->length;
+        const size_t length = steps || (i && w->step[0]) ? w->step[i && steps] : w->length;
         const size_t rows = w->form == CLV_FOURIER_BY_WHOLE ? w->rows : CLV_FOURIER_ROWS;
-        plans[i] = (plan){ rows, length, steps ? length + CLV_FOURIER_GAP : length, sign };
+        const size_t gap = steps || i ? CLV_FOURIER_GAP : 0;
+        plans[i] = (plan){ rows, length, length + gap, 1, sign };
         o.plan[i] = &plans[i];
         o.length[i] = w->step[i];
     }
+    if (w->form == CLV_FOURIER_BY_AXES) {
+        if (w->step[0] <= CLV_FOURIER_SHORT)
+            plans[1] = (plan){ CLV_FOURIER_COLUMNS, w->step[0], 1, CLV_FOURIER_COLUMNS, sign };
+        o.run_second = transform_second;
+        o.block = CLV_FOURIER_ROWS * w->length;
+    }
     EXPECT_OK(clv_fourier_create(&o, out));
+}
+
+static float *aligned(size_t count)
+{
+    void *memory = NULL;
+    assert_int_equal(0, posix_memalign(&memory, CLV_FOURIER_ALIGN,
+                                       clv_round_up(count * 2 * sizeof(float), CLV_FOURIER_ALIGN)));
+    return memory;
 }
 
 static void compare(const way *w, const float *x, clv_array *y)
 {
     const size_t count = w->rows * w->length;
-    float *got = clv_alloc(count, 2 * sizeof *got), *want = NULL;
+    const int sign = w->inverse ? 1 : -1;
+    float *got = clv_alloc(count, 2 * sizeof *got), *want = aligned(count), *in = aligned(count);
     assert_non_null(got);
-    assert_int_equal(0, posix_memalign((void **)&want, CLV_FOURIER_ALIGN,
-                                       clv_round_up(count * 2 * sizeof *want, CLV_FOURIER_ALIGN)));
-    float *in = NULL;
-    assert_int_equal(0, posix_memalign((void **)&in, CLV_FOURIER_ALIGN,
-                                       clv_round_up(count * 2 * sizeof *in, CLV_FOURIER_ALIGN)));
     memcpy(in, x, count * 2 * sizeof *in);
-    transform(&(plan){ w->rows, w->length, w->length, w->inverse ? 1 : -1 }, in, want);
+    transform(&(plan){ w->rows, w->length, w->length, 1, sign }, in, want);
+    const size_t each = w->step[0] * w->length;
+    for (size_t i = 0; w->form == CLV_FOURIER_BY_AXES && i < count; i += each)
+        transform(&(plan){ w->length, w->step[0], 1, w->length, sign }, want + 2 * i, want + 2 * i);
     EXPECT_OK(clv_array_copy_to(y, got));
     double largest = 0;
     for (size_t i = 0; i < 2 * count; ++i)
@@ -148,7 +177,7 @@ static void transforms_match_a_sum_over_all_elements(void **state)
     clv_context_free(c);
 }
 
-/* Rows and steps call the function once per block of eight. */
+/* Rows, steps and axes call the function once per block. */
 static void work_is_divided(void **state)
 {
     (void)state;
@@ -156,19 +185,21 @@ static void work_is_divided(void **state)
     clv_fourier *t;
     clv_context *c;
     EXPECT_OK(clv_context_create(NULL, &c));
-    const size_t shapes[][2] = { { 24, 15 }, { 1, 1517 } };
-    const int expected[] = { 3, 5 + 6 };
-    for (int i = 0; i < 2; ++i) {
+    const size_t shapes[][2] = { { 24, 15 }, { 1, 1517 }, { 32, 72 }, { 72, 20 } };
+    const int way_of[] = { 2, 5, 7, 8 }, expected[] = { 3, 5 + 6, 4 + 2 * 2, 9 + 3 };
+    const int expected_seconds[] = { 0, 0, 2 * 2, 3 };
+    for (int i = 0; i < 4; ++i) {
         clv_array *a, *b;
         EXPECT_OK(clv_array_make(c, CLV_C64, 2, shapes[i], &a));
         void *memory;
         EXPECT_OK(clv_array_host(a, &memory));
         memset(memory, 0, shapes[i][0] * shapes[i][1] * 8);
-        prepare(&ways[i ? 5 : 2], plans, &t);
-        atomic_store(&calls, 0);
+        prepare(&ways[way_of[i]], plans, &t);
+        atomic_store(&calls, 0), atomic_store(&seconds, 0);
         b = clv_array_fourier(a, t);
         assert_non_null(b);
         assert_int_equal(atomic_load(&calls), expected[i]);
+        assert_int_equal(atomic_load(&seconds), expected_seconds[i]);
         clv_fourier_free(t), clv_array_free(a), clv_array_free(b);
     }
     clv_context_free(c);
@@ -184,7 +215,7 @@ static void refuses(clv_status status, const char *words, clv_fourier_options o)
 static void arguments_are_checked(void **state)
 {
     (void)state;
-    plan plans[2] = { { 8, 8, 16, -1 }, { 8, 8, 16, -1 } };
+    plan plans[2] = { { 8, 8, 16, 1, -1 }, { 8, 8, 16, 1, -1 } };
     clv_fourier_options good = { .size = sizeof(clv_fourier_options) }, o;
     good.run = transform, good.plan[0] = &plans[0], good.plan[1] = &plans[1];
     good.from = good.to = CLV_C64, good.rank = good.result_rank = 1;
@@ -195,7 +226,7 @@ static void arguments_are_checked(void **state)
     EXPECT_FAIL(CLV_E_ARGUMENT, "NULL", clv_fourier_create(NULL, &t));
     o = good, o.run = NULL, refuses(CLV_E_ARGUMENT, "NULL", o);
     o = good, o.plan[1] = NULL, refuses(CLV_E_ARGUMENT, "NULL", o);
-    o = good, o.form = (clv_fourier_form)3, refuses(CLV_E_ARGUMENT, "3 is not one", o);
+    o = good, o.form = (clv_fourier_form)4, refuses(CLV_E_ARGUMENT, "4 is not one", o);
     o = good, o.from = CLV_I32, refuses(CLV_E_ARGUMENT, "int32", o);
     o = good, o.scale = NAN, refuses(CLV_E_ARGUMENT, "finite", o);
     o = good, o.from = o.to = CLV_C128, refuses(CLV_E_ARGUMENT, "complex128", o);
@@ -204,6 +235,17 @@ static void arguments_are_checked(void **state)
     o = good, o.shape[0] = 0, refuses(CLV_E_SHAPE, "must have elements", o);
     o = good, o.rank = 9, refuses(CLV_E_SHAPE, "at most 8 axes", o);
     o = good, o.form = CLV_FOURIER_BY_ROWS, refuses(CLV_E_SHAPE, "has 1 rows", o);
+    good.form = CLV_FOURIER_BY_AXES, good.block = 8;
+    o = good, o.plan[1] = NULL, refuses(CLV_E_ARGUMENT, "NULL", o);
+    o = good, o.from = CLV_C128, refuses(CLV_E_ARGUMENT, "complex128", o);
+    o = good, o.to = CLV_C128, refuses(CLV_E_ARGUMENT, "complex128", o);
+    o = good, o.length[0] = 7, refuses(CLV_E_SHAPE, "7 elements, 8 apart", o);
+    o = good, o.length[1] = 0, refuses(CLV_E_SHAPE, "8 elements, 0 apart", o);
+    o = good, o.length[0] = (size_t)1 << 61, refuses(CLV_E_SHAPE, "columns", o);
+    o = good, o.block = 0, refuses(CLV_E_SHAPE, "blocks of 0", o);
+    o = good, o.block = 4, refuses(CLV_E_SHAPE, "blocks of 4", o);
+    o = good, o.block = 24, refuses(CLV_E_SHAPE, "blocks of 24", o);
+    good.form = CLV_FOURIER_BY_STEPS;
     o = good, o.size = 0, refuses(CLV_E_ARGUMENT, "CLV_INIT", o);
     EXPECT_OK(clv_fourier_create(&good, &t));
     clv_context *c;
