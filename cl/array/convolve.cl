@@ -2,8 +2,9 @@
  *
  * Buffers: in float [rows + KH - 1, pitch], the padded band; weights float [KH*KW], the kernel rotated by
  * 180 degrees; out float [rows, width].
- * A work-item computes ROWS rows of 2 * LANES columns (CPUs) or one pixel (LANES 1): an input row is loaded once
- * for the ROWS outputs that it contributes to. Rows of `pitch` floats are long enough for the last block of columns.
+ * A work-item computes ROWS rows of 2 * LANES columns (CPUs) or a pixel of one or a few rows (LANES 1, any global and
+ * local size): on CPUs, an input row is loaded once for the ROWS outputs that it contributes to. Rows of `pitch`
+ * floats are long enough for the last block of columns.
  *
  * Defines: LANES, KH, KW. Roofline: 2 * KH * KW flop per pixel and 8 bytes: bound by arithmetic from 3x3 on. */
 #include "array/shared.clh"
@@ -15,14 +16,16 @@ __kernel void clv_array_convolve(__global const float *in, ulong offset, ulong p
                                  __global const float *weights, __global float *out, uint rows,
                                  uint width)
 {
-    const size_t x = get_global_id(0), y = get_global_id(1);
+    const size_t x = get_global_id(0);
     if (x >= width) return;
-    __global const float *at = in + offset + y * pitch + x;
-    float sum = 0.0f;
-    for (uint i = 0; i < KH; ++i, at += pitch)
-        for (uint j = 0; j < KW; ++j)
-            sum = fma(weights[i * KW + j], at[j], sum);
-    out[y * width + x] = sum;
+    for (size_t y = get_global_id(1); y < rows; y += get_global_size(1)) {
+        __global const float *at = in + offset + y * pitch + x;
+        float sum = 0.0f;
+        for (uint i = 0; i < KH; ++i, at += pitch)
+            for (uint j = 0; j < KW; ++j)
+                sum = fma(weights[i * KW + j], at[j], sum);
+        out[y * width + x] = sum;
+    }
 }
 
 #else

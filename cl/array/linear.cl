@@ -6,9 +6,9 @@
  * on the host.
  *
  * Launch   Cores: clv_linear_block, 1-D, global (blocks), local (1).
- *          Other devices: clv_linear_residual, 1-D, global (rows), local (32); then clv_linear_gradient,
- *          2-D, global (columns, blocks), local (32, 1).
- *          Last, on all devices: clv_linear_join, 1-D, global (columns), local (32).
+ *          Other devices: clv_linear_residual, 1-D, global (rows); then clv_linear_gradient, 2-D, global (columns,
+ *          blocks). Last, on all devices: clv_linear_join, 1-D, global (columns). These are rounded up to any
+ *          local size.
  * Defines  LANES (16 or 1).
  * Needs    OpenCL C 1.2. Memory bound: x is read once on cores, and twice on other devices. */
 #pragma OPENCL FP_CONTRACT OFF
@@ -107,6 +107,7 @@ __kernel void clv_linear_gradient(__global const float *x, __global const float 
 {
     const uint j = get_global_id(0), block = get_global_id(1);
     const uint first = block * each, last = min(rows, first + each);
+    if (first >= rows) return;
     if (j == 0) losses[block] = square_sum(r, first, last);
     if (j >= width) return;
     float a = 0.0f;

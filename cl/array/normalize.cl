@@ -1,7 +1,7 @@
 /* array/normalize.cl -- computes z = (x - mean) / std for every column of x [rows, width].
  *
- * Launch   2-D: (blocks of `cols` columns, rows / each), local (1, 1) on cores with vectors, else
- *          (32, 1) and one column per work-item.
+ * Launch   2-D: (blocks of `cols` columns, rows / each), local (1, 1) on cores with vectors; else one column per
+ *          work-item, rounded up to any local size.
  * Defines  LANES (16 or 1).
  * Needs    OpenCL C 1.2. Memory: x is read once, and z is written once. */
 #include "array/map.clh"

@@ -33,9 +33,10 @@ static vec outside(vec x, vec y)
 }
 
 /* Sets counts[item] to the number of points inside the circle, of the counters from first + item * TURNS * LANES on. */
-__kernel void clv_array_pi(__global uint *counts, ulong first, uint key0, uint key1)
+__kernel void clv_array_pi(__global uint *counts, ulong first, uint key0, uint key1, uint items)
 {
     const size_t item = get_global_id(0);
+    if (item >= items) return;
     const ulong start = first + item * ((ulong)TURNS * LANES); /* a range lies within 2^32 */
     const vec high = (vec)(start >> 32);
     vec sum = (vec)(0), low = (vec)(start & LOW) + iota();

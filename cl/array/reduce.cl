@@ -5,8 +5,8 @@
  * a sum and its rounding errors, or an extreme value and its index.
  * clv_reduce_join: joins the lanes and blocks of an output, from first to last.
  *
- * Launch   blocks: 3-D (lanes / LANES, blocks, outer / each), local (1 or 32, 1, 1); join: 1-D,
- *          outputs. A work-item computes LANES lanes (CPUs) or one.
+ * Launch   blocks: 3-D (lanes / LANES, blocks, outer / each), rounded up to any local size; join: 1-D, outputs. A
+ *          work-item computes LANES lanes (CPUs) or one.
  * Defines  LANES (16 or 1), OP (CLV_REDUCE_OP_...), DENSE.
  * Needs    OpenCL C 1.2.
  * Order    Sums are compensated, in a fixed order, so that every device gives the same bits. */
@@ -66,7 +66,7 @@ __kernel void clv_reduce_blocks(__global const float *in, __global const float *
     const uint x = get_global_id(0) * LANES, b = get_global_id(1);
     const uint first = b * block, last = min(len, first + block);
     const uint o_first = get_global_id(2) * each, o_last = min(outer, o_first + each);
-    if (x >= lanes) return;
+    if (x >= lanes || b >= blocks) return;
     const uint room = lanes - x;
     for (uint o = o_first; o < o_last; ++o) {
         __global const float *row = in + (size_t)o * len * inner + (DENSE ? 0 : x);

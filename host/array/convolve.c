@@ -2,6 +2,7 @@
 /* Convolves an image: the host adds the borders, and each unit of the job is a row. */
 #include "host/array/convolve.h"
 #include "host/array/edge.h"
+#include "host/array/group.h"
 
 #include "base/alloc.h"
 #include "base/error.h"
@@ -95,10 +96,10 @@ static clv_status enqueue(clv_slot *slot, size_t first, size_t count, void *user
                           .global = { 1, (count + ROWS - 1) / ROWS },
                           .local = { 1, 1 } };
     if (!core) {
-        enum { GROUP = 32 };
-        launch.global[0] = clv_round_up(f->width, GROUP);
-        launch.global[1] = count;
-        launch.local[0] = GROUP;
+        const clv_array_grid grid =
+            clv_array_grid_of(clv_device_facts(clv_worker_device(worker)), f->width, count);
+        launch.local[0] = grid.local[0], launch.local[1] = grid.local[1];
+        launch.global[0] = grid.global[0], launch.global[1] = grid.global[1];
     }
     const clv_arg args[] = {
         clv_arg_buffer(in.buffer),       clv_arg_u64(in.offset), clv_arg_u64(in.stride[1]),

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Computes the eigenvalues of many symmetric matrices; each matrix is a unit of the job. */
 #include "host/array/eigen_host.h"
+#include "host/array/group.h"
 
 #include "base/alloc.h"
 #include "base/error.h"
@@ -21,8 +22,7 @@ enum {
     VALUES,   /* slot output */
     SCRATCH,  /* slot buffer */
     LANES = 16,
-    SWEEPS = 12, /* matrices of up to 64 rows take 6 to 8 sweeps; a converged matrix is skipped */
-    GROUP = 32,
+    SWEEPS = 12,  /* matrices of up to 64 rows take 6 to 8 sweeps; a converged matrix is skipped */
     LARGEST = 128 /* most rows of a matrix */
 };
 
@@ -45,12 +45,13 @@ static clv_cost cost(size_t first, size_t count, void *user)
     const batch *b = user;
     const double n = (double)b->n, c = (double)count;
     const double in = c * n * n * sizeof(float), out = c * n * sizeof(float);
-    const double scratch = (c + LANES) * (double)elements(b->n) * sizeof(float);
+    const double each = (double)elements(b->n) * sizeof(float), scratch = (c + LANES) * each;
+    const double room = (c + CLV_ARRAY_GROUP_MOST) * each;
     return (clv_cost){ .flops = c * 7 * 4 * n * n * n,
                        .traffic_bytes = in + out + 14 * scratch,
                        .transfer_bytes = in + out,
-                       .memory_bytes = (uint64_t)(in + out + scratch),
-                       .buffer_bytes = (uint64_t)CLV_MAX(in, scratch) };
+                       .memory_bytes = (uint64_t)(in + out + room),
+                       .buffer_bytes = (uint64_t)CLV_MAX(in, room) };
 }
 
 /* The memory layout of a chunk of matrices on a device. */
@@ -62,14 +63,15 @@ typedef struct form {
 static form form_of(const clv_device *device, size_t count, size_t n)
 {
     const bool core = clv_device_facts(device)->device_class == CLV_CLASS_CPU;
+    const size_t group = core ? 1 : clv_array_group(clv_device_facts(device), count);
     form f = { .lanes = core ? LANES : 1 };
-    f.items = clv_round_up((count + f.lanes - 1) / f.lanes, core ? 1 : GROUP);
+    f.items = clv_round_up((count + f.lanes - 1) / f.lanes, group);
     f.pitch = f.items;
     f.launch = (clv_launch){ .size = sizeof(clv_launch),
                              .source = &clv_cl_array_jacobi,
                              .defines = { { "LANES", (long)f.lanes }, { "N", (long)n } },
                              .global = { f.items },
-                             .local = { core ? 1 : GROUP } };
+                             .local = { group } };
     return f;
 }
 

@@ -9,11 +9,10 @@
 #include "cl_embedded.h"
 #include "host/array/apply.h"
 #include "host/array/call.h"
+#include "host/array/group.h"
 #include "host/array/later.h"
 
 #include <stdio.h>
-
-enum { GROUP = 32 };
 
 _Static_assert((int)CLV_FOLD_OP_ALL == (int)CLV_FOLD_ALL, "the kernel's numbers are the header's");
 _Static_assert((int)CLV_FOLD_C128 == (int)CLV_C128, "the kernel's numbers are the header's");
@@ -51,14 +50,16 @@ static clv_status on_device(clv_engine *engine, void *user)
         if (chunks > 1)
             CLV_TRY(clv_engine_scratch(engine, CALL_SCRATCH + level % 2,
                                        made * clv_dtype_bytes(f->type), &to));
+        const size_t group =
+            clv_array_group(clv_device_facts(clv_queue_device(engine->queue)), made);
         const clv_launch launch = { .size = sizeof(clv_launch),
                                     .source = &clv_cl_array_fold,
                                     .kernel = "clv_fold",
                                     .defines = { { "TYPE", (long)f->type },
                                                  { "OP", (long)f->what },
                                                  { "FP64", clv_dtype_needs_fp64(f->type) } },
-                                    .global = { clv_round_up(made, GROUP) },
-                                    .local = { GROUP } };
+                                    .global = { clv_round_up(made, group) },
+                                    .local = { group } };
         const clv_arg args[] = { clv_arg_buffer(from),
                                  clv_arg_u64(offset),
                                  clv_arg_buffer(to),

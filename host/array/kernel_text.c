@@ -6,9 +6,7 @@
 #include "host/array/kernel_text.h"
 
 #include "base/alloc.h"
-#include "runtime/device/device.h"
-
-enum { GROUP = 32 };
+#include "host/array/group.h"
 
 static const char *const names[CLV_DTYPES] = {
     [CLV_F32] = "float",  [CLV_BOOL] = "uchar",   [CLV_I8] = "char",  [CLV_I16] = "short",
@@ -161,10 +159,12 @@ void clv_text_store(clv_text *t, const clv_layout *l, size_t i, clv_dtype type, 
 clv_status clv_text_launch(clv_engine *engine, const clv_cl_source *source, size_t elements,
                            const clv_arg *args, size_t count)
 {
+    const size_t group =
+        clv_array_group(clv_device_facts(clv_queue_device(engine->queue)), elements);
     const clv_launch launch = { .size = sizeof(clv_launch),
                                 .source = source,
                                 .kernel = "clv_apply",
-                                .global = { clv_round_up(elements, GROUP) },
-                                .local = { GROUP } };
+                                .global = { clv_round_up(elements, group) },
+                                .local = { group } };
     return clv_launch_enqueue(engine->queue, &launch, args, count, NULL);
 }

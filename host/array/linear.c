@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Computes linear regressions: a single step, or a training of many steps on the device or host that holds the data. */
 #include "host/array/call.h"
+#include "host/array/group.h"
 #include "host/array/map.h"
 #include "host/array/reduce.h"
 
@@ -12,7 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { RESIDUALS = CALL_SCRATCH, PARTS, LOSSES, GRADIENT, LOSS, GROUP = 32, LANES = 16 };
+enum { RESIDUALS = CALL_SCRATCH, PARTS, LOSSES, GRADIENT, LOSS, LANES = 16 };
 
 typedef struct regression {
     size_t rows, width, each, blocks, steps;
@@ -60,12 +61,15 @@ static clv_status parts_by_block(clv_engine *engine, const regression *t, const 
 
 static clv_status parts_by_item(clv_engine *engine, const regression *t, const places *p)
 {
+    const clv_device *device = clv_queue_device(engine->queue);
+    const size_t group = clv_array_group(clv_device_facts(device), t->rows);
+    const clv_array_grid grid = clv_array_grid_of(clv_device_facts(device), t->width, t->blocks);
     clv_launch launch = { .size = sizeof(clv_launch),
                           .source = &clv_cl_array_linear,
                           .kernel = "clv_linear_residual",
                           .defines = { { "LANES", 1 } },
-                          .global = { clv_round_up(t->rows, GROUP) },
-                          .local = { GROUP } };
+                          .global = { clv_round_up(t->rows, group) },
+                          .local = { group } };
     const clv_arg rows = clv_arg_u32((uint32_t)t->rows), width = clv_arg_u32((uint32_t)t->width);
     const clv_arg first[] = { clv_arg_buffer(t->x->at),
                               clv_arg_buffer(t->y->at),
@@ -75,8 +79,8 @@ static clv_status parts_by_item(clv_engine *engine, const regression *t, const p
                               width };
     CLV_TRY(clv_launch_enqueue(engine->queue, &launch, first, CLV_LEN(first), NULL));
     launch.kernel = "clv_linear_gradient";
-    launch.global[0] = clv_round_up(t->width, GROUP);
-    launch.global[1] = t->blocks, launch.local[1] = 1;
+    launch.local[0] = grid.local[0], launch.local[1] = grid.local[1];
+    launch.global[0] = grid.global[0], launch.global[1] = grid.global[1];
     const clv_arg second[] = { clv_arg_buffer(t->x->at),
                                clv_arg_buffer(p->residuals),
                                clv_arg_buffer(p->parts),
@@ -95,12 +99,14 @@ static clv_status on_device(clv_engine *engine, void *user)
     float high, low;
     CLV_TRY(find_places(engine, t, &p));
     clv_reduce_scale(t->rows, &high, &low);
+    const size_t group =
+        clv_array_group(clv_device_facts(clv_queue_device(engine->queue)), t->width);
     const clv_launch launch = { .size = sizeof(clv_launch),
                                 .source = &clv_cl_array_linear,
                                 .kernel = "clv_linear_join",
                                 .defines = { { "LANES", core ? LANES : 1 } },
-                                .global = { clv_round_up(t->width, GROUP) },
-                                .local = { GROUP } };
+                                .global = { clv_round_up(t->width, group) },
+                                .local = { group } };
     for (size_t step = 0; step < t->steps; ++step) {
         CLV_TRY(core ? parts_by_block(engine, t, &p) : parts_by_item(engine, t, &p));
         const clv_arg args[] = {

@@ -2,6 +2,7 @@
 /* clv_map: compiles an expression to one kernel over broadcast arrays. */
 #include "host/array/call.h"
 #include "host/array/expression.h"
+#include "host/array/group.h"
 #include "host/array/later.h"
 #include "host/array/map.h"
 
@@ -55,8 +56,9 @@ static void write_kernel(const map *m, clv_text *t)
     if (flat) {
         clv_text_add(t, "    const size_t base = 0;\n");
     } else {
-        clv_text_add(t, "    const uint last = min(outer, (uint)(get_global_id(1) + 1) * rows);\n"
-                        "    for (uint o = get_global_id(1) * rows; o < last; ++o) {\n"
+        clv_text_add(t, "    const size_t first = get_global_id(1) * rows;\n"
+                        "    const uint last = min((size_t)outer, first + rows);\n"
+                        "    for (uint o = first; o < last; ++o) {\n"
                         "    const uint o2 = o %% e2, o1 = o / e2 %% e1, o0 = o / e2 / e1;\n"
                         "    const size_t base = (size_t)o * n;\n");
     }
@@ -102,10 +104,9 @@ static clv_status on_device(clv_engine *engine, void *user)
     const clv_device *device = clv_queue_device(engine->queue);
     const bool core = clv_array_lanes(device) > 1;
     const size_t n = s->extent[3], outer = s->extent[0] * s->extent[1] * s->extent[2];
-    const size_t group = 32;
     const bool by_items = clv_array_lanes(device) == 1;
     size_t cols = by_items ? 1 : CLV_MIN(clv_round_up(n, 16), item_elements);
-    const size_t rows = by_items ? 1 : CLV_MAX(item_elements / n, (size_t)1);
+    size_t rows = by_items ? 1 : CLV_MAX(item_elements / n, (size_t)1);
     clv_launch launch = { .size = sizeof(clv_launch),
                           .source = m->source,
                           .kernel = "clv_map",
@@ -113,8 +114,10 @@ static clv_status on_device(clv_engine *engine, void *user)
                           .global = { (n + cols - 1) / cols, (outer + rows - 1) / rows },
                           .local = { 1, 1 } };
     if (!core) {
-        launch.global[0] = clv_round_up(launch.global[0], group);
-        launch.local[0] = group;
+        const clv_array_grid grid = clv_array_grid_of(clv_device_facts(device), n, outer);
+        launch.local[0] = grid.local[0], launch.local[1] = grid.local[1];
+        launch.global[0] = grid.global[0], launch.global[1] = grid.global[1];
+        rows = grid.each;
     }
     clv_arg args[7 + 4 * CLV_MAP_INPUTS + EXPRESSION_NUMBERS];
     size_t used = 0;

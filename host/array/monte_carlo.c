@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Counts random points on every device: a unit of the job is a block of samples, and each block returns its count. */
+#include "host/array/group.h"
 #include "host/array/philox.h"
 
 #include "base/alloc.h"
@@ -45,19 +46,22 @@ static clv_cost cost(size_t first, size_t count, void *user)
 static clv_status enqueue(clv_slot *slot, size_t first, size_t count, void *user)
 {
     const experiment *e = user;
-    const size_t lanes = lanes_of(clv_worker_device(clv_slot_worker(slot)));
+    const clv_device *device = clv_worker_device(clv_slot_worker(slot));
+    const size_t lanes = lanes_of(device), items = count * ITEMS;
+    const size_t group = lanes > 1 ? 1 : clv_array_group(clv_device_facts(device), items);
     clv_buffer *counts;
-    CLV_TRY(clv_slot_output(slot, COUNTS, count * ITEMS * sizeof(uint32_t), &counts));
+    CLV_TRY(clv_slot_output(slot, COUNTS, items * sizeof(uint32_t), &counts));
     const clv_launch launch = {
         .size = sizeof(clv_launch),
         .source = &clv_cl_array_philox,
         .kernel = "clv_array_pi",
         .defines = { { "LANES", (long)lanes }, { "TURNS", (long)(BLOCK / 2 / ITEMS / lanes) } },
-        .global = { count * ITEMS },
-        .local = { lanes == 1 ? ITEMS : 1 },
+        .global = { clv_round_up(items, group) },
+        .local = { group },
     };
     const clv_arg args[] = { clv_arg_buffer(counts), clv_arg_u64((uint64_t)first * (BLOCK / 2)),
-                             clv_arg_u32(e->key[0]), clv_arg_u32(e->key[1]) };
+                             clv_arg_u32(e->key[0]), clv_arg_u32(e->key[1]),
+                             clv_arg_u32((uint32_t)items) };
     return clv_launch_enqueue(clv_slot_queue(slot), &launch, args, CLV_LEN(args), NULL);
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* clv_normalize: scales columns to mean 0 and standard deviation 1, and computes the products of all pairs of rows. */
 #include "host/array/call.h"
+#include "host/array/group.h"
 #include "host/array/map.h"
 #include "host/array/product.h"
 #include "host/array/reduce.h"
@@ -12,7 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { MEAN = CALL_SCRATCH + REDUCE_KEYS, STD, PRODUCT, GROUP = 32 };
+enum { MEAN = CALL_SCRATCH + REDUCE_KEYS, STD, PRODUCT };
 
 typedef struct normalisation {
     clv_reduce_shape shape; /* 1, rows, columns */
@@ -23,10 +24,11 @@ typedef struct normalisation {
 static clv_status scale(clv_engine *engine, const normalisation *t, const clv_buffer *mean,
                         const clv_buffer *std)
 {
-    const size_t lanes = clv_array_lanes(clv_queue_device(engine->queue));
+    const clv_device *device = clv_queue_device(engine->queue);
+    const size_t lanes = clv_array_lanes(device);
     const size_t rows = t->shape.len, width = t->shape.inner;
     const size_t cols = lanes > 1 ? CLV_MIN(clv_round_up(width, 16), (size_t)4096) : 1;
-    const size_t each = lanes > 1 ? CLV_MAX((size_t)4096 / width, (size_t)1) : 1;
+    size_t each = lanes > 1 ? CLV_MAX((size_t)4096 / width, (size_t)1) : 1;
     clv_launch launch = { .size = sizeof(clv_launch),
                           .source = &clv_cl_array_normalize,
                           .kernel = "clv_normalize",
@@ -34,8 +36,10 @@ static clv_status scale(clv_engine *engine, const normalisation *t, const clv_bu
                           .global = { (width + cols - 1) / cols, (rows + each - 1) / each },
                           .local = { 1, 1 } };
     if (lanes == 1) {
-        launch.local[0] = GROUP;
-        launch.global[0] = clv_round_up(width, GROUP);
+        const clv_array_grid grid = clv_array_grid_of(clv_device_facts(device), width, rows);
+        launch.local[0] = grid.local[0], launch.local[1] = grid.local[1];
+        launch.global[0] = grid.global[0], launch.global[1] = grid.global[1];
+        each = grid.each;
     }
     const clv_arg args[] = { clv_arg_buffer(t->x->at),    clv_arg_buffer(mean),
                              clv_arg_buffer(std),         clv_arg_buffer(t->z->at),

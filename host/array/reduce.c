@@ -7,13 +7,14 @@
 #include "cl/array/shared.clh"
 #include "cl_embedded.h"
 #include "host/array/call.h"
+#include "host/array/group.h"
 #include "host/array/later.h"
 #include "host/array/map.h"
 
 #include <stdio.h>
 #include <string.h>
 
-enum { P, Q, MEAN, GROUP = 32 };
+enum { P, Q, MEAN };
 
 static const char *const names[] = {
     "sum", "mean", "var", "std", "min", "max", "argmin", "argmax"
@@ -39,11 +40,24 @@ clv_status clv_reduction_parse(const char *name, clv_reduction *what)
 
 /* ---- on a device ----------------------------------------------------------------------------- */
 
+/* Makes groups of single lanes. There may be fewer lanes than a wave has work-items, so that a group takes several rows
+ * or, if there are few rows, several blocks. Returns the number of rows per work-item. */
+static size_t fill_groups(const clv_device *device, size_t lanes, clv_launch *launch)
+{
+    const int more = launch->global[2] > 1 ? 2 : 1; /* there are at most 1025 blocks */
+    const clv_array_grid grid =
+        clv_array_grid_of(clv_device_facts(device), lanes, launch->global[more]);
+    launch->local[0] = grid.local[0], launch->local[more] = grid.local[1];
+    launch->global[0] = grid.global[0], launch->global[more] = grid.global[1];
+    return more == 2 ? grid.each : 1;
+}
+
 static clv_status one_pass(clv_engine *engine, unsigned key, clv_reduction what, bool squares,
                            const clv_reduce_shape *s, const clv_buffer *in, const clv_buffer *mean,
                            clv_buffer *out)
 {
-    const size_t vector = clv_array_lanes(clv_queue_device(engine->queue));
+    const clv_device *device = clv_queue_device(engine->queue);
+    const size_t vector = clv_array_lanes(device);
     const bool dense = s->inner == 1, ranks = what >= CLV_REDUCE_MIN;
     const bool largest = what == CLV_REDUCE_MAX || what == CLV_REDUCE_ARGMAX;
     const long op = !ranks    ? squares ? CLV_REDUCE_OP_SQUARES : CLV_REDUCE_OP_SUM
@@ -51,7 +65,7 @@ static clv_status one_pass(clv_engine *engine, unsigned key, clv_reduction what,
                               : CLV_REDUCE_OP_LEAST;
     const size_t lanes = dense ? CLV_REDUCE_LANES : s->inner, block = clv_reduce_block(s);
     const size_t blocks = (s->len + block - 1) / block;
-    const size_t each = vector > 1 ? CLV_MAX((size_t)4096 / s->len, (size_t)1) : 1;
+    size_t each = vector > 1 ? CLV_MAX((size_t)4096 / s->len, (size_t)1) : 1;
     const size_t partial = s->outer * blocks * lanes * sizeof(float);
     clv_buffer *p, *q;
     CLV_TRY(clv_engine_scratch(engine, key + P, partial, &p));
@@ -64,10 +78,7 @@ static clv_status one_pass(clv_engine *engine, unsigned key, clv_reduction what,
         .global = { (lanes + vector - 1) / vector, blocks, (s->outer + each - 1) / each },
         .local = { 1, 1, 1 },
     };
-    if (vector == 1) {
-        launch.local[0] = dense ? CLV_REDUCE_LANES : GROUP;
-        launch.global[0] = clv_round_up(lanes, launch.local[0]);
-    }
+    if (vector == 1) each = fill_groups(device, lanes, &launch);
     const clv_arg args[] = { clv_arg_buffer(in),
                              clv_arg_buffer(mean),
                              clv_arg_buffer(p),
@@ -89,8 +100,8 @@ static clv_status one_pass(clv_engine *engine, unsigned key, clv_reduction what,
                             : index                                             ? CLV_REDUCE_PLACE
                                     : CLV_REDUCE_AS_IT_IS;
     launch.kernel = "clv_reduce_join";
-    launch.local[0] = GROUP;
-    launch.global[0] = clv_round_up(outputs, GROUP);
+    launch.local[0] = clv_array_group(clv_device_facts(device), outputs);
+    launch.global[0] = clv_round_up(outputs, launch.local[0]);
     launch.global[1] = launch.global[2] = launch.local[1] = launch.local[2] = 0;
     const clv_arg join[] = { clv_arg_buffer(p),
                              clv_arg_buffer(q),

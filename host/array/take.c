@@ -9,11 +9,10 @@
 #include "host/array/call.h"
 #include "host/array/pending.h"
 #include "host/array/fold.h"
+#include "host/array/group.h"
 
 #include <stdio.h>
 #include <string.h>
-
-enum { GROUP = 32 };
 
 typedef struct take {
     bool takes;
@@ -26,13 +25,15 @@ typedef struct take {
 static clv_status on_device(clv_engine *engine, void *user)
 {
     const take *t = user;
+    const size_t items = t->outer * t->count * t->inner;
+    const size_t group = clv_array_group(clv_device_facts(clv_queue_device(engine->queue)), items);
     const clv_launch launch = { .size = sizeof(clv_launch),
                                 .source = &clv_cl_array_take,
                                 .kernel = "clv_take",
                                 .defines = { { "BYTES", (long)clv_dtype_bytes(t->to->type) },
                                              { "TAKE", t->takes } },
-                                .global = { clv_round_up(t->outer * t->count * t->inner, GROUP) },
-                                .local = { GROUP } };
+                                .global = { clv_round_up(items, group) },
+                                .local = { group } };
     const clv_arg args[] = { clv_arg_buffer(t->from->at),     clv_arg_u64(t->from->offset),
                              clv_arg_buffer(t->places->at),   clv_arg_buffer(t->to->at),
                              clv_arg_u64(t->to->offset),      clv_arg_u32((uint32_t)t->outer),

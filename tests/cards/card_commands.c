@@ -115,14 +115,18 @@ static void copied(cl_command_queue queue, engine on, const void *host, size_t b
 
 /* ---- commands -------------------------------------------------------------------------------- */
 
-static cl_int refusal(cl_kernel kernel, cl_uint dimensions, const size_t *local)
+static cl_int refusal(cl_kernel kernel, cl_uint dimensions, const size_t *global,
+                      const size_t *local)
 {
+    const size_t most_groups = 65535; /* in the second and third dimension on NVIDIA's cards */
     cl_ulong bytes = 0;
     size_t items = 1;
     cl_device_id device = NULL;
     cl_context context = NULL;
     for (cl_uint d = 0; local && d < dimensions; ++d)
         items *= local[d];
+    for (cl_uint d = 1; d < dimensions; ++d)
+        if (global[d] / (local ? local[d] : 1) > most_groups) return CL_INVALID_GLOBAL_WORK_SIZE;
     if (items > card.facts.max_work_group) return CL_INVALID_WORK_GROUP_SIZE;
     layer_below->clGetKernelInfo(kernel, CL_KERNEL_CONTEXT, sizeof context, &context, NULL);
     layer_below->clGetContextInfo(context, CL_CONTEXT_DEVICES, sizeof device, &device, NULL);
@@ -140,7 +144,7 @@ static cl_int CL_API_CALL launch(cl_command_queue queue, cl_kernel kernel, cl_ui
     if (!card_plays_queue(queue))
         return layer_below->clEnqueueNDRangeKernel(queue, kernel, dimensions, offset, global, local,
                                                    count, events, event);
-    cl_int code = refusal(kernel, dimensions, local);
+    cl_int code = refusal(kernel, dimensions, global, local);
     if (code != CL_SUCCESS) return code;
     double items = 1;
     for (cl_uint d = 0; d < dimensions; ++d)

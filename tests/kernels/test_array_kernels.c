@@ -4,6 +4,7 @@
 #include "test.h"
 
 #include "base/alloc.h"
+#include "cl/array/shared.clh"
 #include "cl_embedded.h"
 #include "host/array/philox.h"
 #include "runtime/device/pool.h"
@@ -24,12 +25,12 @@ static void count_with(test_device *device, size_t lanes)
         .source = &clv_cl_array_philox,
         .kernel = "clv_array_pi",
         .defines = { { "LANES", (long)lanes }, { "TURNS", (long)(COUNTERS / lanes) } },
-        .global = { ITEMS },
+        .global = { ITEMS + 1 }, /* groups are filled up with items that must do nothing */
         .local = { 1 },
     };
     test_array counts = test_array_new(device, ITEMS * sizeof(uint32_t));
     const clv_arg args[] = { clv_arg_buffer(counts.buffer), clv_arg_u64(first), clv_arg_u32(key[0]),
-                             clv_arg_u32(key[1]) };
+                             clv_arg_u32(key[1]), clv_arg_u32(ITEMS) };
     EXPECT_OK(clv_launch_enqueue(device->queue, &launch, args, CLV_LEN(args), NULL));
     EXPECT_OK(clv_queue_wait(device->queue));
     test_array_read(&counts);
@@ -86,6 +87,7 @@ static void unfence(fenced *f)
 
 typedef struct band {
     size_t rows, width, kernel_height, kernel_width;
+    size_t row_items; /* rows of work-items: too few, or some that must do nothing */
 } band;
 
 static void convolve_with(test_device *device, size_t lanes, const band *b)
@@ -110,7 +112,7 @@ static void convolve_with(test_device *device, size_t lanes, const band *b)
         .kernel = "clv_array_convolve",
         .defines = { { "LANES", (long)lanes }, { "KH", (long)kh }, { "KW", (long)kw } },
         .global = { lanes == 1 ? clv_round_up(b->width, 8) : 1,
-                    lanes == 1 ? b->rows : (b->rows + 3) / 4 },
+                    lanes == 1 ? b->row_items : (b->rows + 3) / 4 },
         .local = { 1, 1 },
     };
     const clv_arg args[] = {
@@ -135,7 +137,7 @@ static void convolve_with(test_device *device, size_t lanes, const band *b)
 
 static void convolve(test_device *device)
 {
-    static const band bands[] = { { 6, 37, 3, 5 }, { 7, 5, 7, 2 } };
+    static const band bands[] = { { 6, 37, 3, 5, 4 }, { 7, 5, 7, 2, 8 } };
     for (size_t i = 0; i < CLV_LEN(bands); ++i) {
         convolve_with(device, 1, &bands[i]);
         if (!test_left_out(device, device->slow, "filters by 16 lanes: compile for minutes"))
@@ -211,11 +213,101 @@ static void jacobi_keeps_trace_and_norm(void **state)
     test_each_device(diagonalise);
 }
 
+/* ---- reduce.cl, linear.cl ---------------------------------------------------------------------- */
+
+/* Work-items that fill the groups up, and several rows per work-item. The sums are of small whole numbers. */
+static void sum_blocks(test_device *device)
+{
+    enum { OUTER = 3, LEN = 5, INNER = 3, BLOCK = 2, BLOCKS = 3, EACH = 2 };
+    float in[OUTER * LEN * INNER];
+    for (size_t i = 0; i < CLV_LEN(in); ++i)
+        in[i] = (float)(i * i % 37);
+    const clv_launch launch = {
+        .size = sizeof(clv_launch),
+        .source = &clv_cl_array_reduce,
+        .kernel = "clv_reduce_blocks",
+        .defines = { { "LANES", 1 }, { "OP", CLV_REDUCE_OP_SUM }, { "DENSE", 0 } },
+        .global = { INNER + 1, BLOCKS + 1, (OUTER + EACH - 1) / EACH + 1 },
+        .local = { 1, 1, 1 },
+    };
+    test_array from = test_array_from(device, in, sizeof in);
+    test_array p = test_array_new(device, OUTER * BLOCKS * INNER * sizeof *in);
+    test_array q = test_array_new(device, OUTER * BLOCKS * INNER * sizeof *in);
+    const clv_arg args[] = { clv_arg_buffer(from.buffer), clv_arg_buffer(from.buffer),
+                             clv_arg_buffer(p.buffer),    clv_arg_buffer(q.buffer),
+                             clv_arg_u32(OUTER),          clv_arg_u32(LEN),
+                             clv_arg_u32(INNER),          clv_arg_u32(BLOCK),
+                             clv_arg_u32(BLOCKS),         clv_arg_u32(EACH) };
+    EXPECT_OK(clv_launch_enqueue(device->queue, &launch, args, CLV_LEN(args), NULL));
+    EXPECT_OK(clv_queue_wait(device->queue));
+    test_array_read(&p), test_array_read(&q);
+    for (size_t o = 0; o < OUTER; ++o)
+        for (size_t b = 0; b < BLOCKS; ++b)
+            for (size_t x = 0; x < INNER; ++x) {
+                float want = 0;
+                for (size_t j = b * BLOCK; j < CLV_MIN((b + 1) * BLOCK, (size_t)LEN); ++j)
+                    want += in[(o * LEN + j) * INNER + x];
+                assert_true(((const float *)p.host)[(o * BLOCKS + b) * INNER + x] == want);
+                assert_true(((const float *)q.host)[(o * BLOCKS + b) * INNER + x] == 0);
+            }
+    test_array_free(&from), test_array_free(&p), test_array_free(&q);
+}
+
+static void add_gradients(test_device *device)
+{
+    enum { ROWS = 5, WIDTH = 3, EACH = 2, BLOCKS = 3 };
+    float in[ROWS * WIDTH], residuals[ROWS];
+    for (size_t i = 0; i < CLV_LEN(in); ++i)
+        in[i] = (float)(i * i % 11);
+    for (size_t i = 0; i < ROWS; ++i)
+        residuals[i] = (float)(i + 1);
+    const clv_launch launch = { .size = sizeof(clv_launch),
+                                .source = &clv_cl_array_linear,
+                                .kernel = "clv_linear_gradient",
+                                .defines = { { "LANES", 1 } },
+                                .global = { WIDTH + 1, BLOCKS + 1 },
+                                .local = { 1, 1 } };
+    test_array x = test_array_from(device, in, sizeof in);
+    test_array r = test_array_from(device, residuals, sizeof residuals);
+    test_array parts = test_array_new(device, BLOCKS * WIDTH * sizeof *in);
+    test_array losses = test_array_new(device, BLOCKS * sizeof *in);
+    const clv_arg args[] = { clv_arg_buffer(x.buffer),
+                             clv_arg_buffer(r.buffer),
+                             clv_arg_buffer(parts.buffer),
+                             clv_arg_buffer(losses.buffer),
+                             clv_arg_u32(ROWS),
+                             clv_arg_u32(WIDTH),
+                             clv_arg_u32(EACH) };
+    EXPECT_OK(clv_launch_enqueue(device->queue, &launch, args, CLV_LEN(args), NULL));
+    EXPECT_OK(clv_queue_wait(device->queue));
+    test_array_read(&parts), test_array_read(&losses);
+    for (size_t b = 0; b < BLOCKS; ++b) {
+        float loss = 0, sums[WIDTH] = { 0 };
+        for (size_t i = b * EACH; i < CLV_MIN((b + 1) * EACH, (size_t)ROWS); ++i) {
+            loss += residuals[i] * residuals[i];
+            for (size_t j = 0; j < WIDTH; ++j)
+                sums[j] += in[i * WIDTH + j] * residuals[i];
+        }
+        assert_true(((const float *)losses.host)[b] == loss);
+        for (size_t j = 0; j < WIDTH; ++j)
+            assert_true(((const float *)parts.host)[b * WIDTH + j] == sums[j]);
+    }
+    test_array_free(&x), test_array_free(&r), test_array_free(&parts), test_array_free(&losses);
+}
+
+static void reductions_stay_in_bounds(void **state)
+{
+    (void)state;
+    test_each_device(sum_blocks);
+    test_each_device(add_gradients);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(philox_counts_points),
         cmocka_unit_test(convolve_sums_in_order),
+        cmocka_unit_test(reductions_stay_in_bounds),
         cmocka_unit_test(jacobi_keeps_trace_and_norm),
     };
     test_choose(argc, argv);
