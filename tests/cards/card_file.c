@@ -24,7 +24,8 @@ static bool flag_of(const json_t *profile, const char *key)
     return json_is_true(json_object_get(profile, key));
 }
 
-/* The list of extensions as the one line that a driver gives, without halves: PoCL does not compile them. */
+/* The list of extensions as the one line that a driver gives, without halves, which PoCL does not compile, and without
+ * subgroups by Intel, which make its compiler warn. */
 static const char *words_of(const json_t *list)
 {
     size_t length = 1, i;
@@ -33,9 +34,11 @@ static const char *words_of(const json_t *list)
     char *text = calloc(length, 1);
     json_array_foreach(list, i, word)
     {
-        if (!text || strcmp(json_string_value(word), "cl_khr_fp16") == 0) continue;
+        const char *name = json_string_value(word);
+        if (!text || strcmp(name, "cl_khr_fp16") == 0 || strcmp(name, "cl_intel_subgroups") == 0)
+            continue;
         if (*text) strcat(text, " ");
-        strcat(text, json_string_value(word));
+        strcat(text, name);
     }
     return text;
 }
