@@ -43,7 +43,6 @@ clv_attention_back_q_tile(__global const float *restrict Q, ulong q_offset, ulon
     const ulong block = first_block + get_group_id(0) / SPLIT;
     const int4 where = blocks[2 * block], more = blocks[2 * block + 1];
     const int queries = where.y, keys = where.w, i0 = more.x + (int)(get_group_id(0) % SPLIT * ROWS);
-    if (i0 >= queries) return; /* all of the work-group */
     const size_t qt = (size_t)where.x, kt = (size_t)where.z;
     Q += q_offset + qt * q_row + h * q_head, O += o_offset + qt * o_row + h * o_head;
     G += g_offset + qt * g_row + h * g_head;
@@ -67,7 +66,8 @@ clv_attention_back_q_tile(__global const float *restrict Q, ulong q_offset, ulon
     wide_rows dq;
     dq.r0 = dq.r1 = dq.r2 = dq.r3 = (wide_t)(0.0f);
     const int last = min(i0 + ROWS, queries);
-    const int end = causal ? min(keys, last + keys - queries) : keys;
+    /* a work-group without queries meets the barriers, too, as in attention_tile.cl */
+    const int end = i0 >= queries ? 0 : causal ? min(keys, last + keys - queries) : keys;
     for (int j = 0; j < end; j += COLUMNS) {
         const own_rows s = tile_product(shared, Q, q_row, i0, queries, scale, K, k_row, j, keys, id);
         const own_rows d = tile_product(shared, G, g_row, i0, queries, 1.0f, V, v_row, j, keys, id);
@@ -120,7 +120,6 @@ clv_attention_back_kv_tile(__global const float *restrict Q, ulong q_offset, ulo
     const ulong block = first_block + get_group_id(0) / SPLIT;
     const int4 where = blocks[2 * block], more = blocks[2 * block + 1];
     const int queries = where.y, keys = where.w, j0 = more.x + (int)(get_group_id(0) % SPLIT * ROWS);
-    if (j0 >= keys) return; /* all of the work-group */
     const size_t qt = (size_t)where.x, kt = (size_t)where.z;
     K += k_offset + kt * k_row + hk * k_head, V += v_offset + kt * v_row + hk * v_head;
     mask += more.y;
@@ -134,7 +133,8 @@ clv_attention_back_kv_tile(__global const float *restrict Q, ulong q_offset, ulo
     wide_rows dk, dv;
     dk.r0 = dk.r1 = dk.r2 = dk.r3 = (wide_t)(0.0f);
     dv.r0 = dv.r1 = dv.r2 = dv.r3 = (wide_t)(0.0f);
-    for (uint n = 0; n < group; ++n) {
+    const uint turns = j0 < keys ? group : 0; /* none for a work-group without keys */
+    for (uint n = 0; n < turns; ++n) {
         const size_t h = hk * group + n;
         __global const float *qs = Q + q_offset + qt * q_row + h * q_head;
         __global const float *gs = G + g_offset + qt * g_row + h * g_head;

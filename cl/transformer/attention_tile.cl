@@ -42,7 +42,6 @@ clv_attention_tile(__global const float *restrict Q, ulong q_offset, ulong q_row
     const ulong block = first_block + get_group_id(0) / SPLIT;
     const int4 where = blocks[2 * block], more = blocks[2 * block + 1];
     const int queries = where.y, keys = where.w, i0 = more.x + (int)(get_group_id(0) % SPLIT * ROWS);
-    if (i0 >= queries) return; /* all of the work-group */
     const size_t qt = (size_t)(where.x - base), kt = (size_t)(where.z - base);
     Q += q_offset + qt * q_row + h * q_head;
     K += k_offset + kt * k_row + h / group * k_head;
@@ -60,7 +59,9 @@ clv_attention_tile(__global const float *restrict Q, ulong q_offset, ulong q_row
     out.r0 = out.r1 = out.r2 = out.r3 = (wide_t)(0.0f);
 
     const int last = min(i0 + ROWS, queries);
-    const int end = causal ? min(keys, last + keys - queries) : keys;
+    /* A work-group without queries meets the barriers, too: it must not return before them, because PoCL's code for
+     * heads of 4 elements then writes to wrong places. */
+    const int end = i0 >= queries ? 0 : causal ? min(keys, last + keys - queries) : keys;
     for (int j = 0; j < end; j += COLUMNS) {
         put_tile(tile, tile_product(shared, Q, q_row, i0, queries, scale, K, k_row, j, keys, id), id);
         barrier(CLK_LOCAL_MEM_FENCE);

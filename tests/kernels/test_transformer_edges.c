@@ -46,6 +46,47 @@ static void attention_to_nan_is_nan(void **state)
     test_each_device_as(CLV_CLASS_DISCRETE_GPU, check_nan);
 }
 
+/* Heads of 4 elements, and sequences that are shorter than a tile, so that a card has work-groups without queries. */
+static void check_narrow_heads(test_device *device)
+{
+    enum { BATCH = 2, HEADS = 2, TOKENS = 7, WIDTH = 4, TILE = TOKENS * WIDTH };
+    uint64_t seed = 5;
+    const clv_attention_shape s = { .size = sizeof(clv_attention_shape),
+                                    .batch = BATCH,
+                                    .heads = HEADS,
+                                    .queries = TOKENS,
+                                    .keys = TOKENS,
+                                    .width = WIDTH };
+    float q[BATCH * HEADS * TILE], k[CLV_LEN(q)], v[CLV_LEN(q)], o[CLV_LEN(q)];
+    for (size_t i = 0; i < CLV_LEN(q); ++i) {
+        q[i] = (float)test_uniform(&seed, -2, 2);
+        k[i] = (float)test_uniform(&seed, -2, 2);
+        v[i] = (float)test_uniform(&seed, -1, 1);
+    }
+    EXPECT_OK(clv_attention_f32(device->context, &s, q, k, v, NULL, o));
+    for (size_t at = 0; at < CLV_LEN(q); at += TILE)
+        for (size_t i = 0; i < TOKENS; ++i) {
+            double sum = 0, want[WIDTH] = { 0 };
+            for (size_t j = 0; j < TOKENS; ++j) {
+                double dot = 0;
+                for (size_t c = 0; c < WIDTH; ++c)
+                    dot += (double)q[at + i * WIDTH + c] * (double)k[at + j * WIDTH + c];
+                const double p = exp(dot / sqrt(WIDTH));
+                sum += p;
+                for (size_t c = 0; c < WIDTH; ++c)
+                    want[c] += p * (double)v[at + j * WIDTH + c];
+            }
+            for (size_t c = 0; c < WIDTH; ++c)
+                assert_true(fabs((double)o[at + i * WIDTH + c] - want[c] / sum) < 2e-6);
+        }
+}
+
+static void narrow_heads_match(void **state)
+{
+    (void)state;
+    test_each_device_as(CLV_CLASS_DISCRETE_GPU, check_narrow_heads);
+}
+
 /* A long text and a short one: 300 rows of 384 are more turns than some rasterisers let a loop have. */
 static void check_long_pool(test_device *device)
 {
@@ -284,6 +325,7 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(attention_to_nan_is_nan),
+        cmocka_unit_test(narrow_heads_match),
         cmocka_unit_test(long_texts_pool),
         cmocka_unit_test(long_loops_are_split),
     };
