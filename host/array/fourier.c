@@ -40,22 +40,36 @@ static clv_status check_rows(const clv_fourier *t)
     return CLV_OK;
 }
 
+static clv_status check_order(const clv_fourier *t, size_t count)
+{
+    const clv_fourier_options *o = &t->o;
+    if (!o->order || !o->factors)
+        return clv_fail(CLV_E_ARGUMENT, "fourier: the order or the factors are NULL");
+    for (size_t i = 0; i < count; ++i)
+        if (!o->order[i] || o->order[i] > count)
+            return clv_fail(CLV_E_ARGUMENT, "fourier: place %zu of the order is %u of %zu", i,
+                            (unsigned)o->order[i], count);
+    return CLV_OK;
+}
+
 static clv_status check_steps(const clv_fourier *t)
 {
     const clv_fourier_options *o = &t->o;
+    const size_t more = o->form == CLV_FOURIER_BY_PRIME; /* the first element */
     size_t elements;
     if (o->from != CLV_C64 || o->to != CLV_C64)
         return clv_fail(CLV_E_ARGUMENT, "fourier: got %s to %s in steps, but complex64 is expected",
                         clv_dtype_name(o->from), clv_dtype_name(o->to));
-    if (!clv_size_mul(o->length[0], o->length[1], &elements) ||
-        elements != t->bytes / sizeof(clv_c64) || t->bytes != t->result_bytes)
+    if (!clv_size_mul(o->length[0], o->length[1], &elements) || !elements ||
+        elements + more != t->bytes / sizeof(clv_c64) || t->bytes != t->result_bytes)
         return clv_fail(CLV_E_SHAPE,
                         "fourier: the steps are of %zu times %zu elements, but the array and its "
                         "result have %zu and %zu",
                         o->length[0], o->length[1], t->bytes / sizeof(clv_c64),
                         t->result_bytes / sizeof(clv_c64));
-    return o->plan[1] ? CLV_OK
-                      : clv_fail(CLV_E_ARGUMENT, "fourier: the plan of the second step is NULL");
+    if (!o->plan[1])
+        return clv_fail(CLV_E_ARGUMENT, "fourier: the plan of the second step is NULL");
+    return more ? check_order(t, elements) : CLV_OK;
 }
 
 static clv_status check_axes(const clv_fourier *t)
@@ -89,7 +103,7 @@ static clv_status check_transform(clv_fourier *t)
     const clv_fourier_options *o = &t->o;
     if (!o->run || !o->plan[0])
         return clv_fail(CLV_E_ARGUMENT, "fourier: the function or its plan is NULL");
-    if ((unsigned)o->form > CLV_FOURIER_BY_AXES)
+    if ((unsigned)o->form > CLV_FOURIER_BY_PRIME)
         return clv_fail(CLV_E_ARGUMENT, "fourier: %d is not one of clv_fourier_form", (int)o->form);
     if (!is_real_or_complex(o->from) || !is_real_or_complex(o->to) || !isfinite(o->scale))
         return clv_fail(CLV_E_ARGUMENT,
@@ -103,10 +117,10 @@ static clv_status check_transform(clv_fourier *t)
         return clv_fail(CLV_E_SHAPE,
                         "fourier: array and result must have elements, and at most %d axes",
                         CLV_ARRAY_RANK);
-    return o->form == CLV_FOURIER_BY_ROWS    ? check_rows(t)
-           : o->form == CLV_FOURIER_BY_STEPS ? check_steps(t)
-           : o->form == CLV_FOURIER_BY_AXES  ? check_axes(t)
-                                             : CLV_OK;
+    return o->form == CLV_FOURIER_BY_ROWS   ? check_rows(t)
+           : clv_fourier_has_steps(t)       ? check_steps(t)
+           : o->form == CLV_FOURIER_BY_AXES ? check_axes(t)
+                                            : CLV_OK;
 }
 
 void clv_fourier_free(clv_fourier *t)
@@ -127,7 +141,7 @@ clv_status clv_fourier_create(const clv_fourier_options *options, clv_fourier **
     clv_status status =
         clv_take_struct(&t->o, sizeof t->o, options, "clv_fourier_create", "clv_fourier_options");
     if (!status) status = check_transform(t);
-    if (!status && t->o.form == CLV_FOURIER_BY_STEPS && !clv_fourier_make_powers(t))
+    if (!status && clv_fourier_has_steps(t) && !clv_fourier_make_powers(t))
         status = clv_fail(CLV_E_MEMORY, "fourier: out of memory");
     if (status)
         clv_fourier_free(t);
@@ -151,15 +165,17 @@ static bool is_aligned(const void *memory)
 static clv_status on_host(void *user)
 {
     const call *c = user;
-    const bool steps = c->t->o.form == CLV_FOURIER_BY_STEPS;
-    if (!steps && (!is_aligned(c->in->host) || !is_aligned(c->out->host)))
+    if (!clv_fourier_has_steps(c->t) && (!is_aligned(c->in->host) || !is_aligned(c->out->host)))
         return clv_fail(CLV_E_UNSUPPORTED,
                         "fourier: the elements at %p are not aligned to %d bytes: copy the array",
                         (void *)c->in->host, CLV_FOURIER_ALIGN);
     if (c->room) CLV_TRY(clv_storage_to_host(c->room->storage, false));
     clv_team *team = c->t->o.form == CLV_FOURIER_BY_WHOLE ? NULL : clv_array_team(c->in->context);
-    clv_fourier_compute(c->t, team, c->in->host, c->out->host,
-                        c->room ? c->room->storage->host : NULL);
+    void *in = c->in->host, *out = c->out->host, *room = c->room ? c->room->storage->host : NULL;
+    if (c->t->o.form == CLV_FOURIER_BY_PRIME)
+        clv_fourier_prime(c->t, team, in, out, room);
+    else
+        clv_fourier_compute(c->t, team, in, out, room);
     return CLV_OK;
 }
 
@@ -215,7 +231,9 @@ clv_array *clv_array_fourier(clv_array *x, const clv_fourier *t)
 {
     call c = { .t = t, .in = x };
     clv_status status = check_array(x, t);
-    const size_t room = status ? 0 : clv_fourier_room(t);
+    const size_t room = status                              ? 0
+                        : t->o.form == CLV_FOURIER_BY_PRIME ? clv_fourier_prime_room(t)
+                                                            : clv_fourier_room(t);
     if (!status)
         status = clv_array_begin("fourier", x->context, t->o.to, t->o.result_rank,
                                  t->o.result_shape, &c.out);

@@ -14,7 +14,7 @@ typedef struct clv_c64 {
 struct clv_fourier {
     clv_fourier_options o;
     size_t bytes, result_bytes; /* of all elements */
-    /* BY_STEPS: column j of the first step's result is multiplied at place k by w^(j k), where w is the root of unity
+    /* BY_STEPS and BY_PRIME: column j of the first step's result is multiplied at place k by w^(j k), where w is the root of unity
      * of the whole transform: low[j][k % 32] times high[j][k / 32]. A factor a + b i of `low` stands as a, a, -b, b. */
     float *low;
     clv_c64 *high;
@@ -22,12 +22,21 @@ struct clv_fourier {
 
 enum { FOURIER_LOW = 32 };
 
+static inline bool clv_fourier_has_steps(const clv_fourier *t)
+{
+    return t->o.form == CLV_FOURIER_BY_STEPS || t->o.form == CLV_FOURIER_BY_PRIME;
+}
+
 /* Makes the tables of powers; *low and *high are freed with the transform. */
 bool clv_fourier_make_powers(clv_fourier *t);
 /* Returns the bytes of memory that clv_fourier_compute needs beside input and output, aligned to
  * CLV_FOURIER_ALIGN. */
 size_t clv_fourier_room(const clv_fourier *t);
-/* Transforms `in` to `out`; the team's threads help the caller. */
+/* Transforms `in` to `out`; the team's threads help the caller. BY_PRIME: it transforms length[0] * length[1] elements
+ * in two steps, */
 void clv_fourier_compute(const clv_fourier *t, clv_team *team, void *in, void *out, void *room);
+/* and these transform all of them. */
+size_t clv_fourier_prime_room(const clv_fourier *t);
+void clv_fourier_prime(const clv_fourier *t, clv_team *team, const void *in, void *out, void *room);
 
 #endif

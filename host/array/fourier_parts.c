@@ -52,14 +52,14 @@ static bool is_short(const clv_fourier *t)
  * which are transformed in place. */
 static size_t buffer_elements(const clv_fourier *t)
 {
-    if (t->o.form == CLV_FOURIER_BY_STEPS) return 2 * ROWS * CLV_MAX(pitch(t, 0), pitch(t, 1));
+    if (clv_fourier_has_steps(t)) return 2 * ROWS * CLV_MAX(pitch(t, 0), pitch(t, 1));
     return is_short(t) ? WIDE * t->o.length[0] : 2 * ROWS * pitch(t, 0);
 }
 
 /* The second matrix has rows in multiples of a cache line. */
 static size_t between_elements(const clv_fourier *t)
 {
-    if (t->o.form != CLV_FOURIER_BY_STEPS) return 0;
+    if (!clv_fourier_has_steps(t)) return 0;
     return clv_round_up(t->o.length[1] * pitch(t, 0), ROWS);
 }
 
@@ -72,12 +72,14 @@ size_t clv_fourier_room(const clv_fourier *t)
 static clv_c64 power(const clv_fourier *t, size_t exponent, double scale)
 {
     const size_t n = t->o.length[0] * t->o.length[1];
-    const double angle = (t->o.inverse ? 2 : -2) * pi * (double)(exponent % n) / (double)n;
+    const bool inverse = t->o.inverse && t->o.form != CLV_FOURIER_BY_PRIME;
+    const double angle = (inverse ? 2 : -2) * pi * (double)(exponent % n) / (double)n;
     return (clv_c64){ (float)(scale * cos(angle)), (float)(scale * sin(angle)) };
 }
 
 bool clv_fourier_make_powers(clv_fourier *t)
 {
+    const double scale = t->o.scale != 0 && t->o.form == CLV_FOURIER_BY_STEPS ? t->o.scale : 1;
     const size_t columns = t->o.length[1];
     const size_t groups = (t->o.length[0] + FOURIER_LOW - 1) / FOURIER_LOW;
     t->low = clv_alloc(columns * FOURIER_LOW, 4 * sizeof *t->low);
@@ -90,8 +92,7 @@ bool clv_fourier_make_powers(clv_fourier *t)
             low[0] = low[1] = w.re, low[2] = -w.im, low[3] = w.im;
         }
         for (size_t g = 0; g < groups; ++g)
-            t->high[j * groups + g] =
-                power(t, j * g * FOURIER_LOW, t->o.scale != 0 ? t->o.scale : 1);
+            t->high[j * groups + g] = power(t, j * g * FOURIER_LOW, scale);
     }
     return true;
 }
@@ -238,6 +239,13 @@ static void columns_step(const piece *p, size_t block, clv_c64 *buffer)
         memcpy(from + r * columns, buffer + r * wide, bytes);
 }
 
+static size_t column_blocks(const clv_fourier *t)
+{
+    const size_t wide = is_short(t) ? WIDE : ROWS, columns = t->o.length[1];
+    const size_t arrays = t->result_bytes / sizeof(clv_c64) / (t->o.length[0] * columns);
+    return arrays * ((columns + wide - 1) / wide);
+}
+
 static void work_on(void *user, void (*step)(const piece *, size_t, clv_c64 *))
 {
     piece *p = user;
@@ -300,24 +308,25 @@ static void work_on_rows(void *user)
 
 void clv_fourier_compute(const clv_fourier *t, clv_team *team, void *in, void *out, void *room)
 {
-    piece p = { .t = t, .in = in, .out = out, .between = room };
-    if (t->o.form == CLV_FOURIER_BY_STEPS) {
-        p.buffers = p.between + between_elements(t);
+    piece p = { .t = t, .in = in, .out = out, .buffers = room };
+    switch (t->o.form) {
+    case CLV_FOURIER_BY_PRIME:
+    case CLV_FOURIER_BY_STEPS:
+        p.between = room, p.buffers = p.between + between_elements(t);
         share(&p, team, (t->o.length[1] + ROWS - 1) / ROWS, work_on_first);
         share(&p, team, (t->o.length[0] + ROWS - 1) / ROWS, work_on_second);
-    } else if (t->o.form == CLV_FOURIER_BY_ROWS) {
+        break;
+    case CLV_FOURIER_BY_ROWS:
         share(&p, team, t->bytes / clv_dtype_bytes(t->o.from) / t->o.shape[t->o.rank - 1] / ROWS,
               work_on_rows);
-    } else if (t->o.form == CLV_FOURIER_BY_AXES) {
-        const size_t wide = is_short(t) ? WIDE : ROWS, columns = t->o.length[1];
-        p.buffers = room;
+        break;
+    case CLV_FOURIER_BY_AXES:
         share(&p, team, t->bytes / clv_dtype_bytes(t->o.from) / t->o.block, work_on_rows);
-        share(&p, team,
-              t->result_bytes / sizeof(clv_c64) / (t->o.length[0] * columns) *
-                  ((columns + wide - 1) / wide),
-              work_on_columns);
-    } else {
+        share(&p, team, column_blocks(t), work_on_columns);
+        break;
+    case CLV_FOURIER_BY_WHOLE:
         t->o.run(t->o.plan[0], in, out);
         multiply(t->o.to, t->o.scale, out, t->result_bytes);
+        break;
     }
 }

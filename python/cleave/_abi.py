@@ -280,7 +280,7 @@ FourierOptions = _struct("clv_fourier_options", [
     ("size", size_t), ("run", void_p), ("plan", void_p * 2), ("form", enum), ("from", enum), ("to", enum),
     ("rank", size_t), ("shape", size_t * 8), ("result_rank", size_t), ("result_shape", size_t * 8),
     ("length", size_t * 2), ("inverse", boolean), ("scale", double), ("block", size_t),
-    ("run_second", void_p)], "array_fourier.h")
+    ("run_second", void_p), ("order", void_p), ("factors", void_p)], "array_fourier.h")
 
 # ---- tokenizer.h, transformer.h, train.h
 

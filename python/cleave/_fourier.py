@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Divides transforms by FFTW among the cores, through clv_array_fourier: stacks of rows, one long transform as two
-steps of short ones, and transforms along several axes. FFTW makes the plans, which are short and quickly made."""
+steps of short ones, those of prime numbers of elements, and transforms along several axes. FFTW makes the plans, which
+are short and quickly made."""
 from __future__ import annotations
 
 import ctypes
@@ -9,6 +10,7 @@ import math
 from typing import Any, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from . import _abi, _fftw
 from ._device_array import Array, made_at_once
@@ -17,7 +19,7 @@ from ._library import check, has, lib
 
 ROWS, _GAP = 8, 8  # CLV_FOURIER_ROWS, CLV_FOURIER_GAP
 _SHORT, _COLUMNS = 64, 64  # CLV_FOURIER_SHORT, CLV_FOURIER_COLUMNS
-_WHOLE, _BY_ROWS, _BY_STEPS, _BY_AXES = range(4)
+_WHOLE, _BY_ROWS, _BY_STEPS, _BY_AXES, _BY_PRIME = range(5)
 _LEAST, _MOST = 64, 1 << 13  # elements of a step
 _compute: Any = getattr(lib, "clv_array_fourier", None)  # an older library may lack it
 
@@ -26,8 +28,9 @@ class Form:
     """A way to compute transforms of one shape, type and direction: plans, and how the work is divided among them."""
 
     def __init__(self, number: int, plans: Sequence[_fftw.Plan], length: Sequence[int] = (0, 0), forward: bool = True,
-                 block: int = 0):
+                 block: int = 0, tables: Sequence[NDArray[Any]] = ()):
         self.number, self.plans, self.length, self.forward, self.block = number, plans, length, forward, block
+        self.tables = tables  # of a prime number: order and factors
 
     @property
     def threads(self) -> int:
@@ -59,6 +62,40 @@ def _gapped(count: int, kind: np.dtype[Any], forward: bool, limit_s: float) -> _
     """Returns the plan for rows with gaps."""
     x, out = (_fftw.aligned((ROWS, count + _GAP), kind)[:, :count] for _ in range(2))
     return _fftw.Plan(x, out, (1,), forward, limit_s, 1)
+
+
+@functools.lru_cache(maxsize=256)
+def _factors(count: int) -> tuple[int, ...]:
+    """Returns the prime factors of a number, each of them once."""
+    found, one = [], 2
+    while one * one <= count:
+        if count % one == 0:
+            found.append(one)
+            while count % one == 0:
+                count //= one
+        one += 1
+    return (*found, count) if count > 1 else tuple(found)
+
+
+def _tables(prime: int, forward: bool) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Returns `order` and `factors` of clv_fourier_options."""
+    count = prime - 1
+    root = next(root for root in range(2, prime) if all(pow(root, count // one, prime) != 1 for one in _factors(count)))
+    order = np.ones(1, np.int64)
+    while order.size < count:  # the next powers are those known so far times a power
+        order = np.concatenate((order, order * pow(root, order.size, prime) % prime))
+    order = order[:count]
+    powers = np.exp((-2j if forward else 2j) * np.pi / prime * np.roll(order[::-1], 1))
+    return order.astype(np.uint32), (np.fft.fft(powers) / count).astype(COMPLEX64)
+
+
+def _by_prime(prime: int, forward: bool, limit_s: float) -> Form | None:
+    """Returns the way to transform a prime number of elements."""
+    steps = halves(prime - 1)
+    if steps is None:
+        return None
+    plans = [_gapped(step, COMPLEX64, True, limit_s) for step in steps]
+    return Form(_BY_PRIME, plans, steps, forward, tables=_tables(prime, forward))
 
 
 def _by_axes(shape: tuple[int, ...], kind: np.dtype[Any], result: tuple[int, ...], first: int, forward: bool,
@@ -96,9 +133,11 @@ def divided(shape: tuple[int, ...], kind: np.dtype[Any], result: tuple[int, ...]
             return None
         x, out = _fftw.aligned((ROWS, count), kind), _fftw.aligned((ROWS, made), result_kind)
         return Form(_BY_ROWS, [_fftw.Plan(x, out, (1,), forward, limit_s, 1)])
-    steps = halves(count)
-    if steps is None or kind != COMPLEX64:
+    if kind != COMPLEX64:
         return None
+    steps = halves(count)
+    if steps is None:
+        return _by_prime(count, forward, limit_s) if _factors(count) == (count,) else None
     return Form(_BY_STEPS, [_gapped(step, kind, forward, limit_s) for step in steps], steps, forward)
 
 
@@ -114,6 +153,8 @@ class Ready:
         options.run = ctypes.cast(form.plans[0].function, ctypes.c_void_p)
         options.run_second = ctypes.cast(form.plans[-1].function, ctypes.c_void_p)
         options.block = form.block
+        if form.tables:
+            options.order, options.factors = (table.ctypes.data for table in form.tables)
         for place, plan in enumerate(form.plans):
             options.plan[place] = plan.pointer
         setattr(options, "from", NUMBERS[kind])

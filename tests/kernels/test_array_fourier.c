@@ -21,7 +21,7 @@ typedef struct plan {
     int sign;
 } plan;
 
-enum { LONGEST = 1517 };
+enum { LONGEST = 1517, PRIME = 41, ROOT = 6 };
 static const double pi = 3.14159265358979323846;
 static atomic_int calls, seconds;
 
@@ -72,20 +72,45 @@ static const way ways[] = {
     { CLV_FOURIER_BY_STEPS, 1, 72, { 8, 9 }, false, 0 },
     { CLV_FOURIER_BY_STEPS, 1, 1517, { 41, 37 }, true, 1.0 / 1517 },
     { CLV_FOURIER_BY_STEPS, 1, 160, { 5, 32 }, false, 2 },
+    { CLV_FOURIER_BY_PRIME, 1, PRIME, { 5, 8 }, false, 0 },
+    { CLV_FOURIER_BY_PRIME, 1, PRIME, { 8, 5 }, true, 0.5 },
     { CLV_FOURIER_BY_AXES, 32, 72, { 16, 72 }, false, 0.5 }, /* two arrays, with short columns */
     { CLV_FOURIER_BY_AXES, 72, 20, { 72, 20 }, true, 0 },
 };
 
+/* The powers of 6 modulo 41, and the transform of the powers of the root of unity in the opposite order. */
+static uint32_t order[PRIME - 1];
+static float factors[2 * (PRIME - 1)];
+
+static void make_tables(bool inverse)
+{
+    enum { COUNT = PRIME - 1 };
+    order[0] = 1;
+    for (int i = 1; i < COUNT; ++i)
+        order[i] = order[i - 1] * ROOT % PRIME;
+    for (int k = 0; k < COUNT; ++k) {
+        double re = 0, im = 0;
+        for (int s = 0; s < COUNT; ++s) {
+            const double angle = (inverse ? 2 : -2) * pi * order[(COUNT - s) % COUNT] / PRIME -
+                                 2 * pi * (k * s % COUNT) / COUNT;
+            re += cos(angle), im += sin(angle);
+        }
+        factors[2 * k] = (float)(re / COUNT), factors[2 * k + 1] = (float)(im / COUNT);
+    }
+}
+
 static void prepare(const way *w, plan plans[2], clv_fourier **out)
 {
-    const int sign = w->inverse ? 1 : -1;
+    const bool prime = w->form == CLV_FOURIER_BY_PRIME;
+    const int sign = w->inverse && !prime ? 1 : -1;
     clv_fourier_options o = { .size = sizeof(clv_fourier_options) };
     o.run = transform;
     o.form = w->form, o.inverse = w->inverse, o.scale = w->scale;
     o.from = o.to = CLV_C64;
     o.rank = o.result_rank = 2;
     o.shape[0] = o.result_shape[0] = w->rows, o.shape[1] = o.result_shape[1] = w->length;
-    const bool steps = w->form == CLV_FOURIER_BY_STEPS;
+    const bool steps = w->form == CLV_FOURIER_BY_STEPS || prime;
+    if (prime) make_tables(w->inverse), o.order = order, o.factors = factors;
     for (int i = 0; i < 2; ++i) {
         const size_t length = steps || (i && w->step[0]) ? w->step[i && steps] : w->length;
         const size_t rows = w->form == CLV_FOURIER_BY_WHOLE ? w->rows : CLV_FOURIER_ROWS;
@@ -186,7 +211,7 @@ static void work_is_divided(void **state)
     clv_context *c;
     EXPECT_OK(clv_context_create(NULL, &c));
     const size_t shapes[][2] = { { 24, 15 }, { 1, 1517 }, { 32, 72 }, { 72, 20 } };
-    const int way_of[] = { 2, 5, 7, 8 }, expected[] = { 3, 5 + 6, 4 + 2 * 2, 9 + 3 };
+    const int way_of[] = { 2, 5, 9, 10 }, expected[] = { 3, 5 + 6, 4 + 2 * 2, 9 + 3 };
     const int expected_seconds[] = { 0, 0, 2 * 2, 3 };
     for (int i = 0; i < 4; ++i) {
         clv_array *a, *b;
@@ -226,7 +251,7 @@ static void arguments_are_checked(void **state)
     EXPECT_FAIL(CLV_E_ARGUMENT, "NULL", clv_fourier_create(NULL, &t));
     o = good, o.run = NULL, refuses(CLV_E_ARGUMENT, "NULL", o);
     o = good, o.plan[1] = NULL, refuses(CLV_E_ARGUMENT, "NULL", o);
-    o = good, o.form = (clv_fourier_form)4, refuses(CLV_E_ARGUMENT, "4 is not one", o);
+    o = good, o.form = (clv_fourier_form)5, refuses(CLV_E_ARGUMENT, "5 is not one", o);
     o = good, o.from = CLV_I32, refuses(CLV_E_ARGUMENT, "int32", o);
     o = good, o.scale = NAN, refuses(CLV_E_ARGUMENT, "finite", o);
     o = good, o.from = o.to = CLV_C128, refuses(CLV_E_ARGUMENT, "complex128", o);
@@ -245,7 +270,17 @@ static void arguments_are_checked(void **state)
     o = good, o.block = 0, refuses(CLV_E_SHAPE, "blocks of 0", o);
     o = good, o.block = 4, refuses(CLV_E_SHAPE, "blocks of 4", o);
     o = good, o.block = 24, refuses(CLV_E_SHAPE, "blocks of 24", o);
-    good.form = CLV_FOURIER_BY_STEPS;
+    good.form = CLV_FOURIER_BY_PRIME, good.length[0] = 9, good.length[1] = 7;
+    uint32_t places[63];
+    for (uint32_t i = 0; i < 63; ++i)
+        places[i] = i + 1;
+    good.order = places, good.factors = (float[126]){ 0 };
+    o = good, o.order = NULL, refuses(CLV_E_ARGUMENT, "order", o);
+    o = good, o.factors = NULL, refuses(CLV_E_ARGUMENT, "order", o);
+    o = good, o.length[0] = 7, refuses(CLV_E_SHAPE, "7 times 7", o);
+    places[5] = 0, refuses(CLV_E_ARGUMENT, "place 5 of the order is 0", good);
+    places[5] = 64, refuses(CLV_E_ARGUMENT, "place 5 of the order is 64 of 63", good);
+    good.form = CLV_FOURIER_BY_STEPS, good.length[0] = good.length[1] = 8;
     o = good, o.size = 0, refuses(CLV_E_ARGUMENT, "CLV_INIT", o);
     EXPECT_OK(clv_fourier_create(&good, &t));
     clv_context *c;
