@@ -14,8 +14,9 @@ typedef struct clv_c64 {
 struct clv_fourier {
     clv_fourier_options o;
     size_t bytes, result_bytes; /* of all elements */
-    /* BY_STEPS and BY_PRIME: column j of the first step's result is multiplied at place k by w^(j k), where w is the root of unity
-     * of the whole transform: low[j][k % 32] times high[j][k / 32]. A factor a + b i of `low` stands as a, a, -b, b. */
+    /* BY_STEPS and BY_PRIME: column j of the first step's result is multiplied at place k by w^(j k), where w is the
+     * root of unity of the elements that take steps: low[j][k % 32] times high[j][k / 32]. A factor a + b i of `low`
+     * stands as a, a, -b, b. */
     float *low;
     clv_c64 *high;
 };
