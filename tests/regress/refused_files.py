@@ -196,10 +196,10 @@ DATA = [
 ]
 IDS = [
     ("open.json", b"[[1, 2", "is not valid JSON: line 1, column 6"),
-    ("word.json", b'[["a"]]', "element 0 is not a whole number"),
+    ("word.json", b'[["a"]]', 'element 0 is "a", which is not a whole number'),
     ("huge.json", b"[[99999999999]]", "99999999999 is not a token number"),
     ("minus.json", b"[[-1]]", "-1 is not a token number"),
-    ("half.json", b"[[1.5]]", "element 0 is not a whole number"),
+    ("half.json", b"[[1.5]]", "element 0 is 1.5, which is not a whole number"),
 ]
 SETTINGS = [("none.yaml", b"", "there are no settings in it"),
             ("word.yaml", b"max_vel: fast\n", "max_vel: \"fast\" is not a number")]

@@ -177,7 +177,7 @@ static int check(const generate_args *a)
         { "--temperature", "0 or more", p->temperature, p->temperature >= 0 },
         { "--top-p", "0 to 1", p->top_p, p->top_p >= 0 && p->top_p <= 1 },
         { "--min-p", "0 to 1", p->min_p, p->min_p >= 0 && p->min_p <= 1 },
-        { "--repeat-penalty", "a number above 0", p->penalty, p->penalty > 0 },
+        { "--repeat-penalty", "0.01 to 100", p->penalty, p->penalty >= 0.01 && p->penalty <= 100 },
         { "--logits-top", "at most 1048576", (double)a->logits_top, a->logits_top <= MOST_TOP },
         { "--lookup", "0 to 7", (double)a->lookup, a->lookup <= MOST_LOOKUP },
     };
@@ -199,6 +199,9 @@ static int check(const generate_args *a)
                          "--chat needs a text; it cannot be combined with --ids");
     if (a->system && !a->chat && prompts)
         return cli_error(&cli_generate, CLI_USAGE, "--system needs --chat");
+    if (a->family_given && !a->chat && prompts)
+        return cli_error(&cli_generate, CLI_USAGE,
+                         "--template is the format of a conversation; it needs --chat");
     if (!a->info && !prompts && !a->chat && !isatty(STDIN_FILENO))
         return cli_error(
             &cli_generate, CLI_USAGE,
@@ -252,7 +255,7 @@ static int run(int argc, char **argv)
         { "template", CLI_TEXT, &a.family, "NAME",
           "auto, chatml, llama2, llama3, mistral, gemma, phi3, zephyr or none [auto: the model's "
           "own]",
-          NULL },
+          &a.family_given },
         { "n,max-tokens", CLI_UINT, &a.tokens, "N", "largest number of tokens to generate [256]",
           NULL },
         { "temperature", CLI_DOUBLE, &p->temperature, "T",

@@ -14,7 +14,7 @@ typedef struct generate_args {
     cli_common common;
     clv_sampling sampling;
     uint64_t tokens, context, top_k, repeat_last, logits_top, lookup;
-    bool seeded, chat, ignore_eos, json, info, no_stream, stream;
+    bool seeded, family_given, chat, ignore_eos, json, info, no_stream, stream;
     int cache;       /* a clv_language_cache */
     int activations; /* a clv_language_activations */
 } generate_args;

@@ -65,9 +65,14 @@ static clv_status add_list(state *s, const clv_json *list)
 {
     for (size_t i = 0; i < clv_json_count(list); ++i) {
         const clv_json *id = clv_json_at(list, i);
-        if (!clv_json_is_int(id))
-            return clv_fail(CLV_E_FORMAT, "%s: text %zu: element %zu is not a whole number",
-                            s->args->input, s->texts, i);
+        if (!clv_json_is_int(id)) {
+            char *given = clv_json_text(id, true);
+            const clv_status status = clv_fail(
+                CLV_E_FORMAT, "%s: text %zu: element %zu is %.80s, which is not a whole number",
+                s->args->input, s->texts, i, given ? given : "too long to show");
+            clv_json_text_free(given);
+            return status;
+        }
         CLV_TRY(add_token(s, clv_json_int(id, -1)));
     }
     return end_text(s);
