@@ -81,7 +81,7 @@ def _tables(prime: int, forward: bool) -> tuple[NDArray[Any], NDArray[Any]]:
     """Returns `order` and `factors` of clv_fourier_options."""
     count = prime - 1
     root = next(root for root in range(2, prime) if all(pow(root, count // one, prime) != 1 for one in _factors(count)))
-    order = np.ones(1, np.int64)
+    order: NDArray[Any] = np.ones(1, np.int64)
     while order.size < count:  # the next powers are those known so far times a power
         order = np.concatenate((order, order * pow(root, order.size, prime) % prime))
     order = order[:count]
