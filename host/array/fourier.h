@@ -33,10 +33,10 @@ bool clv_fourier_make_powers(clv_fourier *t);
 /* Returns the bytes of memory that clv_fourier_compute needs beside input and output, aligned to
  * CLV_FOURIER_ALIGN. */
 size_t clv_fourier_room(const clv_fourier *t);
-/* Transforms `in` to `out`; the team's threads help the caller. BY_PRIME: it transforms length[0] * length[1] elements
- * in two steps, */
+/* Transforms `in` to `out`; the team's threads help the caller. Of a transform BY_PRIME it computes only one of the two
+ * transforms of its convolution, of length[0] * length[1] elements in two steps. */
 void clv_fourier_compute(const clv_fourier *t, clv_team *team, void *in, void *out, void *room);
-/* and these transform all of them. */
+/* The same two for a transform BY_PRIME as a whole. */
 size_t clv_fourier_prime_room(const clv_fourier *t);
 void clv_fourier_prime(const clv_fourier *t, clv_team *team, const void *in, void *out, void *room);
 

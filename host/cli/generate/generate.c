@@ -253,8 +253,8 @@ static int run(int argc, char **argv)
         { "system", CLI_TEXT, &a.system, "TEXT",
           "system message: instructions for the model before a conversation", NULL },
         { "template", CLI_TEXT, &a.family, "NAME",
-          "auto, chatml, llama2, llama3, mistral, gemma, phi3, zephyr or none [auto: the model's "
-          "own]",
+          "format of a conversation: auto, chatml, llama2, llama3, mistral, gemma, phi3, zephyr or "
+          "none [auto: the model's own]",
           &a.family_given },
         { "n,max-tokens", CLI_UINT, &a.tokens, "N", "largest number of tokens to generate [256]",
           NULL },
@@ -269,7 +269,7 @@ static int run(int argc, char **argv)
           "leave out tokens below this share of the probability of the most probable one [0.05]",
           NULL },
         { "repeat-penalty", CLI_DOUBLE, &p->penalty, "R",
-          "divide the scores of recent tokens by R; 1: do not [1]", NULL },
+          "divide the scores of recent tokens by R, 0.01 to 100; 1: do not [1]", NULL },
         { "repeat-last", CLI_UINT, &a.repeat_last, "N",
           "number of tokens that count as recent [64]", NULL },
         { "seed", CLI_UINT, &p->seed, "N", "the same seed gives the same text [a random one]",
