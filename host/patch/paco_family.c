@@ -106,7 +106,7 @@ clv_paco_family clv_paco_family_of(const clv_paco_plan *plan, const clv_device *
         f.tile = f.local = facts->device_class == CLV_CLASS_SOFTWARE ? 32 : 64;
         f.map_rows = 1;
         f.item_frames = 16;
-        f.max_workers = CLV_PACO_ITEM_WORKERS;
+        f.max_workers = clv_paco_item_workers(plan);
         f.in_groups = strcmp(name, "group") == 0;
         if (f.in_groups) {
             f.tile = 1; /* each team writes only its own patch */
@@ -194,6 +194,14 @@ clv_launch clv_paco_describe(const clv_paco_plan *plan, const clv_paco_family *f
     for (size_t i = 0, n = 0; i < CLV_LEN(all); ++i)
         if (kernels[kernel].reads & all[i].group) launch.defines[n++] = all[i].define;
     return launch;
+}
+
+size_t clv_paco_item_workers(const clv_paco_plan *plan)
+{
+    enum { MOST = 1 << 14, GROUP = 64 };
+    const clv_paco_family one = { .lanes = 1 };
+    const size_t fit = ((size_t)1 << 28) / (clv_paco_scratch_floats(plan, &one, 1) * sizeof(float));
+    return CLV_MIN(fit / GROUP * GROUP, (size_t)MOST);
 }
 
 size_t clv_paco_scratch_floats(const clv_paco_plan *plan, const clv_paco_family *family,

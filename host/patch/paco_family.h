@@ -5,9 +5,9 @@
 
 #include "host/patch/paco_job.h"
 
-/* Number of workers of the solver without work-groups. Each keeps the equations of one patch in memory, 30 KB for
- * radius 6. */
-enum { CLV_PACO_ITEM_WORKERS = 1 << 14 };
+/* Returns the number of workers of the solver without work-groups. Each keeps the equations of one patch in memory,
+ * 30 KB for radius 6; all of them together take at most a quarter of a gigabyte. */
+size_t clv_paco_item_workers(const clv_paco_plan *plan);
 
 typedef struct clv_paco_family {
     size_t lanes; /* pixels adjacent in x per work-item */

@@ -79,7 +79,7 @@ clv_cost clv_paco_cost(size_t first, size_t count, void *user)
                  patches = (double)(c.centre_rows * plan->in.width);
     const double terms = (double)(plan->basis.terms_a + plan->basis.terms_b);
     const clv_paco_family wide = { .lanes = 1,
-                                   .max_workers = CLV_PACO_ITEM_WORKERS,
+                                   .max_workers = clv_paco_item_workers(plan),
                                    .pitch = plan->in.width + 96,
                                    .width = plan->in.width + 64,
                                    .lags_padded = plan->lags + 16 };

@@ -43,7 +43,7 @@ enum { FIRST_LOOK = 7 }; /* first round after which the host reads the list of i
 /* The bytes of device memory per star, by purpose. */
 typedef struct sizes {
     size_t data, resolution, hidden, template_, taps, pixels, partial, totals, solved, start,
-        start_few, start_chi, curve, values, scratch, scratch_solution;
+        start_few, start_chi, curve, values, scratch, scratch_solution, models, small;
 } sizes;
 
 static sizes sizes_of(const clv_spectra_plan *p)
@@ -67,6 +67,10 @@ static sizes sizes_of(const clv_spectra_plan *p)
         .scratch = p->wish.scans ? p->sizes.longest_spectrum * clv_scan_velocities(p) * f : 0,
         .scratch_solution =
             p->wish.scans ? 2 * clv_scan_columns(p->options.terms) * clv_scan_velocities(p) * f : 0,
+        .models = p->options.models ? starts * p->sizes.all_pixels * f : 0,
+        .small = (starts * (CLV_SPECTRA_STATE + 1) + CLV_SPECTRA_FOUND_BY_STAR + CLV_SPECTRA_PRIOR +
+                  2 * p->library->ccf_count + 2) *
+                 f,
     };
 }
 
@@ -100,23 +104,28 @@ clv_cost clv_spectra_cost(size_t first, size_t count, void *user)
     const double round = 5 * network + 600 * (double)p->sizes.all_pixels;
     const size_t star = s.data + s.resolution + 2 * s.hidden + 2 * s.template_ + s.taps +
                         s.pixels * (p->sizes.diagonals ? 2 : 1) + s.partial + s.totals + s.solved +
-                        s.start + s.start_few + s.start_chi + s.curve + s.values + 4096;
+                        s.start + s.start_few + s.start_chi + s.curve + s.values + s.models +
+                        s.small;
     const size_t batch = clv_scan_batch(p, room);
     const size_t constants =
         (p->tables.weight_count + p->tables.grid_count + p->tables.ccf_count +
          p->tables.share_count + p->sizes.all_pixels * (18 + clv_scan_columns(p->options.terms))) *
             sizeof(float) +
         batch * (s.scratch * (p->sizes.diagonals ? 2 : 1) + 2 * s.scratch_solution);
-    const size_t largest = CLV_MAX(CLV_MAX(s.template_, s.pixels), CLV_MAX(s.start_chi, s.partial));
+    const size_t of_stars[] = { s.data,    s.resolution, s.hidden,    s.template_, s.pixels,
+                                s.partial, s.start,      s.start_chi, s.curve,     s.models };
+    size_t largest = 0;
+    for (size_t i = 0; i < CLV_LEN(of_stars); ++i)
+        largest = CLV_MAX(largest, of_stars[i]);
     return (clv_cost){
         .flops = n * (lags + starts * 10 * round),
         .traffic_bytes = n * starts * 10 * 3 * (double)(s.template_ + s.pixels),
         .transfer_bytes = n * (double)(s.data + s.resolution + s.start),
         .memory_bytes = room * star + constants,
-        .buffer_bytes = CLV_MAX(
-            room * CLV_MAX(largest, s.resolution),
-            CLV_MAX(CLV_MAX(p->tables.weight_count, p->tables.grid_count), p->tables.ccf_count) *
-                sizeof(float)),
+        .buffer_bytes =
+            CLV_MAX(room * largest, CLV_MAX(CLV_MAX(p->tables.weight_count, p->tables.grid_count),
+                                            p->tables.ccf_count) *
+                                        sizeof(float)),
     };
 }
 

@@ -54,13 +54,14 @@ clv_status clv_pool_make(clv_device *device)
     return CLV_OK;
 }
 
-/* Rounds up to a size class, 8 per power of two: at most 1/8 is wasted, and different sizes can share a
- * buffer. */
-static size_t size_class(size_t bytes)
+/* Rounds up to a size class, so that different sizes can share a buffer: 8 per power of two, but classes are at most
+ * 1/1024 of the budget apart. A chunk has up to CLV_MAX_KEYS buffers in each of two slots, so that rounding takes at
+ * most 1/16 of the budget, and half of that on average. */
+static size_t size_class(size_t bytes, uint64_t budget)
 {
     if (bytes <= SMALLEST) return SMALLEST;
     size_t step = SMALLEST / 8;
-    while (step <= bytes / 16)
+    while (step <= bytes / 16 && step <= budget / 2048)
         step *= 2;
     return clv_round_up(bytes, step);
 }
@@ -293,7 +294,7 @@ static clv_status create(clv_device *device, size_t capacity, clv_buffer_kind ki
 clv_status clv_pool_take(clv_device *device, size_t bytes, clv_buffer_kind kind, clv_buffer **out)
 {
     clv_pool *pool = device->pool;
-    size_t capacity = size_class(bytes);
+    size_t capacity = size_class(bytes, device->budget);
     clv_buffer *buffer;
     *out = NULL;
     CLV_TRY(clv_fork_check(device->born, device->label));

@@ -46,11 +46,11 @@ static clv_cost cost_of(const clv_job *job, size_t first, size_t count, void *us
                        .buffer_bytes = unit->buffer_bytes * count };
 }
 
-/* Returns the largest chunk whose estimate fits the memory budget when all slots are in flight. */
-static size_t fitting_chunk(const clv_device *device, const clv_job *job, void *user)
+size_t clv_job_fitting_chunk(const clv_device *device, const clv_job *job, void *user)
 {
     const size_t step = CLV_MAX(job->align, (size_t)1);
-    const uint64_t room = device->budget / device->depth;
+    /* the pool rounds the sizes of buffers up */
+    const uint64_t budget = device->budget, room = (budget - budget / 32) / device->depth;
     const uint64_t largest = device->facts->max_alloc_bytes; /* CLV_UNKNOWN is no limit */
     size_t fits = 0, beyond = job->units / step + 1;
     while (beyond - fits > 1) {
@@ -110,7 +110,7 @@ static clv_status make_balance(clv_run *run, size_t device_count)
             .setup_s = known  ? speed.setup_s
                        : open ? 0
                               : unknown_setup_s,
-            .max_chunk = fitting_chunk(device, job, run->user),
+            .max_chunk = clv_job_fitting_chunk(device, job, run->user),
             .depth = device->depth,
             .pool = device->pool_group,
         };

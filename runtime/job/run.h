@@ -101,6 +101,8 @@ clv_status clv_job_run_by(clv_context *context, const clv_job *job, void *user, 
 /* Runs the plain C path on the calling thread, for jobs too short to be shared out. */
 clv_status clv_job_run_here(clv_context *context, const clv_job *job, void *user,
                             clv_report *report);
+/* Returns the largest chunk whose estimate fits the device's memory budget when all slots are in flight. */
+size_t clv_job_fitting_chunk(const clv_device *device, const clv_job *job, void *user);
 /* Frees the context's runs when the context ends and nobody holds a run any more. */
 void clv_runs_free(clv_context *context);
 

@@ -19,7 +19,8 @@
  *
  * For tools: CLEAVE_CARD_RECORD=FOLDER writes every program with its options, and every launch, and has
  * PoCL build without optimisation;
- * CLEAVE_CARD_RUN_UP_TO=N executes only kernels of at most N work-items. */
+ * CLEAVE_CARD_RUN_UP_TO=N executes only kernels of at most N work-items;
+ * CLEAVE_CARD_HOLLOW=1 gives buffers no memory, for plans of jobs that are never executed. */
 #ifndef CLEAVE_TESTS_CARD_H
 #define CLEAVE_TESTS_CARD_H
 
@@ -47,6 +48,7 @@ typedef struct card_state {
     card_facts facts;
     card_clock clock;
     const char *record; /* folder, or NULL */
+    bool hollow;        /* buffers have no memory */
     double run_up_to;   /* work-items; INFINITY: all kernels are executed */
 } card_state;
 

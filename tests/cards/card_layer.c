@@ -27,6 +27,7 @@ bool layer_install(cl_icd_dispatch *own)
                                .launch_s = 1e-6 * number("CLEAVE_CARD_LAUNCH_US"),
                                .item_s = 1e-9 * number("CLEAVE_CARD_ITEM_NS") };
     card.record = getenv("CLEAVE_CARD_RECORD");
+    card.hollow = getenv("CLEAVE_CARD_HOLLOW") != NULL;
     card.run_up_to = most ? strtod(most, NULL) : INFINITY;
     card_info_install(own);
     card_objects_install(own);

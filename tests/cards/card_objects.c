@@ -166,7 +166,8 @@ static cl_mem CL_API_CALL create_buffer(cl_context context, cl_mem_flags flags, 
         if (code) *code = CL_INVALID_BUFFER_SIZE;
         return NULL;
     }
-    cl_mem buffer = layer_below->clCreateBuffer(context, flags, bytes, host, code);
+    const size_t made = ours && card.hollow ? 64 : bytes;
+    cl_mem buffer = layer_below->clCreateBuffer(context, flags, made, host, code);
     const bool of_host = flags & (CL_MEM_USE_HOST_PTR | CL_MEM_ALLOC_HOST_PTR);
     if (buffer && ours)
         note((object){ .handle = buffer,
