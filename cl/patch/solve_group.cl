@@ -37,10 +37,19 @@
 #define BUFFER_FLOATS (OTHER + SIDE)
 #define SOLUTION_FLOATS (2 * BUFFER_FLOATS + P * QS + (PRODUCTS + 3) / 4 * 4)
 #define TEAM_FLOATS (SOLUTION_FLOATS > 4 * TEAM ? SOLUTION_FLOATS : 4 * TEAM)
+/* PoCL computes a work-item's comparisons for many steps at once, as a vector of bits that it keeps across barriers.
+ * LLVM 15 then reads a byte per bit (its pass VectorCombine makes loads of elements out of loads of vectors), so that
+ * steps took rows that are not below. Where the place is read anew, each step compares for itself. */
+#ifdef POCL_DEVICE_ADDRESS_BITS
+#define READ_ANEW volatile
+#else
+#define READ_ANEW
+#endif
 #define UNROLL _Pragma("unroll")
 
 /* The column of element e of the work-item's group t. */
-#define COLUMN(t, e) (4 * (2 * (t) + (int)half_) + (e))
+#define COLUMN(t, e) COLUMN_OF(t, (int)half_, e)
+#define COLUMN_OF(t, half_, e) (4 * (2 * (t) + (half_)) + (e))
 
 /* Returns to every work-item of a team the sum of `value` over the team, added in a fixed order. */
 static float4 team_sum(__local float4 *part, float4 value, uint lane)
@@ -88,6 +97,12 @@ static void quadratic(__global float *A, __local float *G, __local const float *
     }
 }
 
+/* Subtracts from element e of a work-item's first group that has columns right of K. Elements that neither half has
+ * there are left out: compilers would keep what is multiplied by 0 in registers until the end. */
+#define BELOW(e, part)                                                                                     \
+    if (COLUMN_OF(T, 1, e) > K)                                                                            \
+        a[4 * T + e] = fma(select(0.0f, share, COLUMN(T, e) > K), next.part, a[4 * T + e]);
+
 /* Publishes column k and subtracts row k from the rows below. */
 #define STEP(k)                                                                                            \
     if ((k) < P) {                                                                                         \
@@ -98,12 +113,8 @@ static void quadratic(__global float *A, __local float *G, __local const float *
         barrier(CLK_LOCAL_MEM_FENCE);                                                                      \
         const float scale = 1.0f / column[K], mine = -column[i] * scale;                                   \
         const float share = select(0.0f, mine, i > K);                                                     \
-        inverse = select(inverse, scale, i == K);                                                          \
         const float4 next = fours[2 * T + half_];                                                          \
-        a[4 * T] = fma(select(0.0f, share, COLUMN(T, 0) > K), next.x, a[4 * T]);                                 \
-        a[4 * T + 1] = fma(select(0.0f, share, COLUMN(T, 1) > K), next.y, a[4 * T + 1]);                         \
-        a[4 * T + 2] = fma(select(0.0f, share, COLUMN(T, 2) > K), next.z, a[4 * T + 2]);                         \
-        a[4 * T + 3] = fma(select(0.0f, share, COLUMN(T, 3) > K), next.w, a[4 * T + 3]);                         \
+        BELOW(0, x) BELOW(1, y) BELOW(2, z) BELOW(3, w)                                                    \
         UNROLL for (int t = T + 1; t < OWN; ++t) {                                                         \
             const float4 l = fours[2 * t + half_];                                                         \
             a[4 * t] = fma(share, l.x, a[4 * t]), a[4 * t + 1] = fma(share, l.y, a[4 * t + 1]);            \
@@ -141,7 +152,7 @@ clv_paco_solve_group(__global const float *restrict V, __global float *restrict 
 {
     const uint item = get_local_id(0), team = item / TEAM, lane = item % TEAM, row = get_global_id(1);
     const uint x = get_group_id(0) * TEAMS + team, width = pitch - 2 * CLV_PACO_PAD;
-    const int i = lane % SIDE, half_ = lane / SIDE;
+    const READ_ANEW int i = lane % SIDE, half_ = lane / SIDE;
     __local float *buffers = (__local float *)(memory + team * (TEAM_FLOATS / 4));
     __local float *Y = buffers + 2 * BUFFER_FLOATS, *G = Y + P * QS;
     __global const float *v = V + (size_t)(first_band_row + row) * lags * pitch + CLV_PACO_PAD + x;
@@ -174,8 +185,15 @@ clv_paco_solve_group(__global const float *restrict V, __global float *restrict 
         buffers[e] = buffers[BUFFER_FLOATS + e] = 0.0f;
 
     /* columns are not divided by roots: a[.] of row i is l_im times the root of pivot m */
-    float inverse = 0.0f; /* 1 / pivot of this row */
     ALL_STEPS_UP
+    /* The pivots, each known to one half, are exchanged after the last step. If each step selected its pivot, compilers
+     * would keep all of them in registers. */
+    float pivot = 1.0f;
+    UNROLL for (int e = 0; e < 4 * OWN; ++e) pivot = select(pivot, a[e], COLUMN(e / 4, e % 4) == i);
+    __local float *pivots = buffers + P % 2 * BUFFER_FLOATS; /* not the buffer of the last step, which is still read */
+    pivots[half_ == i / 4 % 2 ? i : OTHER + i] = pivot;
+    barrier(CLK_LOCAL_MEM_FENCE);
+    const float inverse = 1.0f / pivots[i]; /* of this row */
     const float root = sqrt(inverse);
     UNROLL for (int e = 4 * FIRST; e < 4 * OWN; ++e) {
         const int q = COLUMN(e / 4, e % 4) - P;
@@ -186,7 +204,7 @@ clv_paco_solve_group(__global const float *restrict V, __global float *restrict 
     __local float *number = buffers + half_ * BUFFER_FLOATS + OTHER + i;
     *number = as_float(i);
     barrier(CLK_LOCAL_MEM_FENCE);
-    const int own = as_int(*number);
+    const READ_ANEW int own = as_int(*number);
     quadratic(A + ((size_t)row * width + x) * MA, G, Y, F, rho, lane);
 
     ALL_STEPS_DOWN
