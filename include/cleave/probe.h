@@ -148,6 +148,8 @@ typedef struct clv_probe_flags {
                               without an error; 0 = no such limit is known */
     bool few_registers;     /**< 64 sums per work-item do not fit into registers: kernels keep 32 */
     bool slow_fp64; /**< double precision runs at 1/16 of the speed of single precision or less */
+    bool short_launches; /**< the system ends kernels that take seconds: jobs and products are cut
+                              into launches of about 0.1 s */
 } clv_probe_flags;
 
 typedef struct clv_probe_device {

@@ -209,7 +209,8 @@ static const row rows[] = {
       .when = nvidia_3 },
     { .quirk = { "watchdog", "the display's watchdog ends long kernels",
                  "CL_DEVICE_KERNEL_EXEC_TIMEOUT_NV" },
-      .when = watchdog },
+      .when = watchdog,
+      .flags = { .short_launches = true } },
     { .quirk = { "few_registers", "kernels keep half as many sums in registers",
                  "GPU compilers: 64 sums per work-item spill on Arc and leave gfx906 2 waves of "
                  "10" },
@@ -267,6 +268,7 @@ static void add_flags(clv_probe_flags *all, const clv_probe_flags *more)
     all->no_device_memory |= more->no_device_memory;
     all->few_registers |= more->few_registers;
     all->slow_fp64 |= more->slow_fp64;
+    all->short_launches |= more->short_launches;
     if (more->loop_limit && (!all->loop_limit || more->loop_limit < all->loop_limit))
         all->loop_limit = more->loop_limit;
 }

@@ -223,6 +223,7 @@ static const clv_field device[] = {
     JUDGED("loop_limit", LIMIT, flags.loop_limit),
     JUDGED("few_registers", BOOL, flags.few_registers),
     JUDGED("slow_fp64", BOOL, flags.slow_fp64),
+    JUDGED("short_launches", BOOL, flags.short_launches),
 #undef GROUP
 #define GROUP NULL
     JUDGED("usable", BOOL, usable),

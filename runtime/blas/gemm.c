@@ -9,6 +9,8 @@
 #include "probe/judge/matrix.h"
 #include "runtime/device/device.h"
 
+#include <math.h>
+
 _Static_assert((int)CLV_ACTIVATION_NONE == CLV_ACT_NONE &&
                    (int)CLV_ACTIVATION_GELU == CLV_ACT_GELU &&
                    (int)CLV_ACTIVATION_GELU_TANH == CLV_ACT_GELU_TANH &&
@@ -127,12 +129,21 @@ size_t clv_gemm_form_count(const clv_device *device)
     return forms_of(facts).count + takes_clblast(facts);
 }
 
+/* Returns the multiply-adds that a card surely does in a short launch: a compute unit of a GPU has 64 lanes or more, of
+ * which a slow kernel keeps a quarter busy. */
+static double short_work(const clv_probe_device *facts)
+{
+    const double clock = facts->clock_mhz > 0 ? 1e6 * facts->clock_mhz : 1e9;
+    return CLV_SHORT_LAUNCH_S * clock * CLV_MAX(facts->compute_units, 1u) * 64 / 4;
+}
+
 /* Fills in what a form depends on its device for. */
 static clv_gemm_form on_device(const clv_device *device, clv_gemm_form form)
 {
     const clv_probe_device *facts = clv_device_facts(device);
     form.units = CLV_MAX(facts->compute_units, 1u);
     form.most_terms = SIZE_MAX;
+    form.most_work = facts->flags.short_launches ? short_work(facts) : INFINITY;
     /* a term is an unrolled loop turn plus its share of the loads: stay well below the limit */
     if (device->loop_limit != CLV_UNKNOWN && form.kt)
         form.most_terms = CLV_MAX((size_t)device->loop_limit / 16 / form.kt, (size_t)1) * form.kt;
@@ -180,6 +191,36 @@ size_t clv_gemm_scratch(const clv_gemm_form *form, const clv_gemm *gemm)
     return CLV_MAX(floats, (size_t)1);
 }
 
+/* Returns how many rows one launch computes: all, unless that may take too long. */
+static size_t rows_at_once(const clv_gemm_form *form, const clv_gemm *gemm)
+{
+    enum { BLOCK = 128 };
+    const double row = (double)gemm->n * (double)gemm->k * (double)CLV_MAX(gemm->batch, (size_t)1);
+    if ((double)gemm->m * row <= form->most_work || gemm->a_packed) return gemm->m;
+    return CLV_MAX((size_t)(form->most_work / row) / BLOCK, (size_t)1) * BLOCK;
+}
+
+static clv_gemm rows_of(const clv_gemm *gemm, size_t first, size_t count)
+{
+    clv_gemm part = *gemm;
+    part.m = count;
+    part.a.offset += first * part.a.row;
+    part.c.offset += first * part.c.row;
+    part.add.offset += first * part.add.row;
+    return part;
+}
+
+static clv_status enqueue(clv_queue *queue, const clv_gemm_form *form, const clv_gemm *gemm,
+                          clv_buffer *scratch, clv_event **done)
+{
+    if (form->provider == CLV_GEMM_ROWS)
+        return clv_gemm_rows_enqueue(queue, form, gemm, scratch, done);
+    if (form->provider == CLV_GEMM_DIRECT) return clv_gemm_direct_enqueue(queue, form, gemm, done);
+    if (form->provider == CLV_GEMM_CLBLAST && !gemm->b_half && clv_gemm_clblast_can(gemm))
+        return clv_gemm_clblast_enqueue(queue, gemm, done);
+    return clv_gemm_tile_enqueue(queue, form, gemm, scratch, done);
+}
+
 clv_status clv_gemm_enqueue(clv_queue *queue, const clv_gemm_form *form, const clv_gemm *gemm,
                             clv_buffer *scratch, clv_event **done)
 {
@@ -196,10 +237,10 @@ clv_status clv_gemm_enqueue(clv_queue *queue, const clv_gemm_form *form, const c
         return clv_fail(CLV_E_ARGUMENT, "gemm: %s does not support packed matrices", form->name);
     if (!gemm->m || !gemm->n) return CLV_OK;
     if (clv_gemm_is_few(form, gemm)) return clv_gemm_few_enqueue(queue, form, gemm, scratch, done);
-    if (form->provider == CLV_GEMM_ROWS)
-        return clv_gemm_rows_enqueue(queue, form, gemm, scratch, done);
-    if (form->provider == CLV_GEMM_DIRECT) return clv_gemm_direct_enqueue(queue, form, gemm, done);
-    if (form->provider == CLV_GEMM_CLBLAST && !gemm->b_half && clv_gemm_clblast_can(gemm))
-        return clv_gemm_clblast_enqueue(queue, gemm, done);
-    return clv_gemm_tile_enqueue(queue, form, gemm, scratch, done);
+    const size_t rows = rows_at_once(form, gemm);
+    for (size_t row = 0; row < gemm->m; row += rows) {
+        const clv_gemm part = rows_of(gemm, row, CLV_MIN(rows, gemm->m - row));
+        CLV_TRY(enqueue(queue, form, &part, scratch, row + rows < gemm->m ? NULL : done));
+    }
+    return CLV_OK;
 }

@@ -61,6 +61,7 @@ typedef struct clv_gemm_form {
     bool emulated;                      /* MATRIX: by plain OpenCL C, for tests */
     size_t units;                       /* cores that share the work */
     size_t most_terms;                  /* most terms of a sum in one launch */
+    double most_work;                   /* most multiply-adds in one launch */
 } clv_gemm_form;
 
 /* Return the number of forms that suit the device, and form `nth`. Form 0 is the default, and is likely the fastest for

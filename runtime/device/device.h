@@ -5,6 +5,9 @@
 
 #include "runtime/record/device.h"
 
+/* Seconds that a launch, or a chunk of a job, may be expected to take on a device that needs short launches. */
+#define CLV_SHORT_LAUNCH_S 0.1
+
 /* Adapts the device's settings to the quirks that `flags` lists. */
 void clv_device_heed(clv_device *device, const clv_probe_flags *flags);
 /* Stops using the device from now on. If it was quarantined before, the first reason stays. */

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/fork.h"
 #include "base/log.h"
+#include "runtime/device/device.h"
 #include "runtime/job/balance/balance.h"
 #include "runtime/job/history.h"
 #include "runtime/job/plain.h"
@@ -111,6 +112,7 @@ static clv_status make_balance(clv_run *run, size_t device_count)
                        : open ? 0
                               : unknown_setup_s,
             .max_chunk = clv_job_fitting_chunk(device, job, run->user),
+            .longest_s = device->facts->flags.short_launches ? CLV_SHORT_LAUNCH_S : 0,
             .depth = device->depth,
             .pool = device->pool_group,
         };

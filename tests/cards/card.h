@@ -16,6 +16,7 @@
  *                         of its own.
  *   CLEAVE_CARD_LAUNCH_US delay from the enqueue of a command to its start on an idle card
  *   CLEAVE_CARD_ITEM_NS   time that a kernel takes per work-item
+ *   CLEAVE_CARD_WATCHDOG_S  launches that take longer fail, with a message on stderr
  *
  * For tools: CLEAVE_CARD_RECORD=FOLDER writes every program with its options, and every launch, and has
  * PoCL build without optimisation;
@@ -42,6 +43,7 @@ typedef struct card_facts {
 
 typedef struct card_clock {
     double bytes_per_s, launch_s, item_s; /* 0: no delay */
+    double watchdog_s;                    /* 0: none */
 } card_clock;
 
 typedef struct card_state {

@@ -4,6 +4,7 @@
 
 #include <math.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -149,13 +150,18 @@ static cl_int CL_API_CALL launch(cl_command_queue queue, cl_kernel kernel, cl_ui
     double items = 1;
     for (cl_uint d = 0; d < dimensions; ++d)
         items *= (double)global[d];
+    const double seconds = card.clock.item_s * items;
+    if (card.clock.watchdog_s > 0 && seconds > card.clock.watchdog_s) {
+        fprintf(stderr, "simulated card: the watchdog ended a launch of %.3g s\n", seconds);
+        return CL_OUT_OF_RESOURCES;
+    }
     card_launched(kernel, dimensions, global, local);
     code =
         items <= card.run_up_to
             ? layer_below->clEnqueueNDRangeKernel(queue, kernel, dimensions, offset, global, local,
                                                   count, events, event ? event : &own)
             : layer_below->clEnqueueMarkerWithWaitList(queue, count, events, event ? event : &own);
-    if (code == CL_SUCCESS) place(queue, COMPUTE, card.clock.item_s * items, event);
+    if (code == CL_SUCCESS) place(queue, COMPUTE, seconds, event);
     if (own) layer_below->clReleaseEvent(own);
     return code;
 }

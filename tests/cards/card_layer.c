@@ -25,7 +25,8 @@ bool layer_install(cl_icd_dispatch *own)
     if (!card_read(where, &card.facts)) return false;
     card.clock = (card_clock){ .bytes_per_s = 1e9 * number("CLEAVE_CARD_GBPS"),
                                .launch_s = 1e-6 * number("CLEAVE_CARD_LAUNCH_US"),
-                               .item_s = 1e-9 * number("CLEAVE_CARD_ITEM_NS") };
+                               .item_s = 1e-9 * number("CLEAVE_CARD_ITEM_NS"),
+                               .watchdog_s = number("CLEAVE_CARD_WATCHDOG_S") };
     card.record = getenv("CLEAVE_CARD_RECORD");
     card.hollow = getenv("CLEAVE_CARD_HOLLOW") != NULL;
     card.run_up_to = most ? strtod(most, NULL) : INFINITY;

@@ -7,6 +7,7 @@
 #include "base/alloc.h"
 #include "base/half.h"
 #include "host/transformer/blocks.h"
+#include "runtime/device/queue.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -38,6 +39,7 @@ static const struct {
     { 26, 37, 70, 2, false, true, true, false, 1, 0, true, false, true },
     { 14, 33, 900, 1, false, false, true, false, 1, 0, false, false, true }, /* three blocks */
     { 17, 17, 40, 1, false, false, false, false, 1, 0.5f, true, true }, /* B ends amid a vector */
+    { 300, 20, 33, 2, true, false, false, false, 0.75f, -1.5f, true, true },
 };
 
 /* B as halves, for forms that do not pack it. */
@@ -332,6 +334,32 @@ static void check_cut_sums(test_device *device)
     printf("%s: sums cut in %s\n", device->name, form.name);
 }
 
+/* Where launches must be short, each computes a block of rows: here 128, 128 and 44. */
+static void check_blocks_of_rows(test_device *device)
+{
+    const size_t large = CLV_LEN(cases) - 1;
+    if (!device->slow) test_device_disguise(device, CLV_CLASS_DISCRETE_GPU);
+    size_t f = 0;
+    assert_true(isinf(clv_gemm_form_of(device->device, f).most_work));
+    if (device->slow || too_large(device, large)) return;
+    while (clv_gemm_form_of(device->device, f).provider != CLV_GEMM_TILE)
+        ++f;
+    device->disguise.flags.short_launches = true;
+    clv_gemm_form form = clv_gemm_form_of(device->device, f);
+    assert_true(form.most_work > 1e8 && form.most_work < 1e14);
+    form.most_work = 1;
+    const uint64_t before = device->queue->stats.launches;
+    check_case(device, &form, large);
+    assert_true(device->queue->stats.launches == before + 3);
+    printf("%s: blocks of rows in %s\n", device->name, form.name);
+}
+
+static void blocks_of_rows_change_no_bit(void **state)
+{
+    (void)state;
+    test_each_device(check_blocks_of_rows);
+}
+
 static void cut_sums_change_no_bit(void **state)
 {
     (void)state;
@@ -439,6 +467,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(clblast_is_near),
         cmocka_unit_test(what_follows_a_product_is_near),
         cmocka_unit_test(cut_sums_change_no_bit),
+        cmocka_unit_test(blocks_of_rows_change_no_bit),
         cmocka_unit_test(matmul_is_right),
         cmocka_unit_test(refuses_what_does_not_fit),
     };

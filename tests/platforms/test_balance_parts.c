@@ -241,6 +241,36 @@ static void static_shares_follow_speed_in_blocks_of_align(void **state)
     clv_balance_free(b);
 }
 
+static void chunks_stay_short_where_the_system_ends_long_launches(void **state)
+{
+    (void)state;
+    static const clv_schedule schedules[] = { CLV_SCHEDULE_ADAPTIVE, CLV_SCHEDULE_STATIC,
+                                              CLV_SCHEDULE_DYNAMIC };
+    for (size_t i = 0; i < CLV_LEN(schedules); ++i) {
+        clv_balance_device device = known(1000);
+        clv_balance_job job = { .units = 100000, .schedule = schedules[i] };
+        device.longest_s = 0.1;
+        clv_balance *b = make(&job, &device, 1);
+        assert_int_equal(EXPECT_WORK(clv_balance_next(b, 0, 0)).count, 100);
+        clv_balance_free(b);
+
+        job.min_chunk = 300; /* a job has no smaller chunks */
+        b = make(&job, &device, 1);
+        assert_int_equal(EXPECT_WORK(clv_balance_next(b, 0, 0)).count, 300);
+        clv_balance_free(b);
+
+        job.min_chunk = 0, device.units_per_s = 0; /* unknown, until a few units have been done */
+        b = make(&job, &device, 1);
+        clv_balance_lease lease = EXPECT_WORK(clv_balance_next(b, 0, 0));
+        assert_int_equal(lease.count, 100000 / 4096);
+        const double end = 1e-3 * (double)lease.count;
+        assert_true(clv_balance_done(b, 0, lease.id, end, true));
+        lease = EXPECT_WORK(clv_balance_next(b, 0, end));
+        assert_int_equal(lease.count, 2 * (100000 / 4096)); /* chunks at most double */
+        clv_balance_free(b);
+    }
+}
+
 static void a_dead_devices_share_goes_to_the_others(void **state)
 {
     (void)state;
@@ -316,6 +346,7 @@ int main(void)
         cmocka_unit_test(one_hiccup_is_forgotten_and_a_new_pace_is_learnt),
         cmocka_unit_test(wrong_history_is_overruled_by_two_chunks),
         cmocka_unit_test(static_shares_follow_speed_in_blocks_of_align),
+        cmocka_unit_test(chunks_stay_short_where_the_system_ends_long_launches),
         cmocka_unit_test(a_dead_devices_share_goes_to_the_others),
         cmocka_unit_test(too_small_a_share_is_none),
         cmocka_unit_test(dynamic_chunks_are_all_alike),

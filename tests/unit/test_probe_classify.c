@@ -224,6 +224,22 @@ static void chips_tell_their_registers_and_rates(void **state)
     clv_machine_free(m);
 }
 
+static void a_watchdog_wants_short_launches(void **state)
+{
+    (void)state;
+    clv_machine *m = clv_machine_create();
+    static const clv_tristate answers[] = { CLV_YES, CLV_NO, CLV_MAYBE };
+    for (size_t i = 0; i < CLV_LEN(answers); ++i) {
+        clv_probe_device d = clv_device_unknown();
+        d.type = "GPU", d.vendor = "NVIDIA Corporation", d.name = "a card";
+        d.kernel_timeout = answers[i];
+        d = with_quirks(m, "NVIDIA CUDA", d);
+        assert_int_equal(d.flags.short_launches, answers[i] == CLV_YES);
+        assert_int_equal(strstr(d.quirks, "watchdog") != NULL, answers[i] == CLV_YES);
+    }
+    clv_machine_free(m);
+}
+
 static void matrix_units_need_what_kernels_need(void **state)
 {
     (void)state;
@@ -288,6 +304,7 @@ int main(void)
         cmocka_unit_test(unusable_devices_say_why),
         cmocka_unit_test(quirks_become_flags),
         cmocka_unit_test(chips_tell_their_registers_and_rates),
+        cmocka_unit_test(a_watchdog_wants_short_launches),
         cmocka_unit_test(matrix_units_need_what_kernels_need),
         cmocka_unit_test(a_check_stands_above_the_table),
         cmocka_unit_test(every_quirk_has_a_sentence_and_a_source),

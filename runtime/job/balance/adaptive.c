@@ -11,7 +11,7 @@
 
 #include "base/alloc.h"
 
-static const size_t PROBES = 4096;   /* a device of unknown speed tries 1/4096 of the job ... */
+/* a device of unknown speed tries 1 / CLV_BALANCE_PROBES of the job ... */
 static const double PROBE_S = 0.002; /* ... or what the fastest device does in this time, if less */
 static const double GUESSED = 8;     /* ... up to this many times 1/4096 if its speed is guessed */
 static const double PROBE_PART = 0.02; /* a first try is made only while one more chunk costs the
@@ -80,7 +80,7 @@ static double first_ready(const clv_balance *balance, const clv_forecast *foreca
 static double probe_units(const clv_balance *balance, size_t device, const clv_plan *others)
 {
     const double guess = balance->devices[device].given.guess_units_per_s;
-    double units = (double)balance->job.units / (double)PROBES;
+    double units = (double)balance->job.units / CLV_BALANCE_PROBES;
     if (guess > 0) units = fmin(guess * PROBE_S, GUESSED * units);
     if (others->fastest != CLV_NOBODY) {
         const clv_speed *best = &balance->devices[others->fastest].speed;
@@ -193,7 +193,7 @@ static clv_holding holding(const clv_balance *balance, const clv_segment *segmen
 static double redo_s(const clv_balance *balance, size_t device, size_t units)
 {
     const clv_member *member = &balance->devices[device];
-    const double pieces = ceil((double)units / (double)member->limit);
+    const double pieces = ceil((double)units / (double)clv_balance_limit(balance, device));
     return clv_speed_predict(&member->speed, (double)units) + (pieces - 1) * member->speed.chunk_s;
 }
 
@@ -269,7 +269,7 @@ static clv_choice speculate(clv_balance *balance, const clv_forecast *forecast, 
         return ask_again(balance, next, now);
     }
     return (clv_choice){ .first = latest->first,
-                         .count = CLV_MIN(latest->count, member->limit),
+                         .count = CLV_MIN(latest->count, clv_balance_limit(balance, device)),
                          .speculative = true };
 }
 

@@ -26,8 +26,9 @@ typedef struct clv_balance_device {
                                  the size of a first chunk and nothing else; <= 0: none */
     double setup_s;           /* seconds from admission to first chunk (builds); <= 0: ready */
     size_t max_chunk;         /* units that fit its memory at once; 0: any number */
-    unsigned depth; /* chunks in flight at once, 1 to CLV_BALANCE_MAX_DEPTH; they end in order */
-    int pool;       /* devices with the same number >= 0 share their cores: only one works */
+    double longest_s; /* most seconds that a chunk may be expected to take; <= 0: no limit */
+    unsigned depth;   /* chunks in flight at once, 1 to CLV_BALANCE_MAX_DEPTH; they end in order */
+    int pool;         /* devices with the same number >= 0 share their cores: only one works */
 } clv_balance_device;
 
 typedef struct clv_balance_job {

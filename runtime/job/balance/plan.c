@@ -22,6 +22,26 @@ double clv_balance_shortest(const clv_balance *balance, size_t device)
     return fmax(fmin(units, cap), (double)balance->job.min_chunk);
 }
 
+/* Returns the units that the device is expected to do within its time limit. Chunks of one size cannot tell the fixed
+ * cost from the cost of units, which may hide how slow the device is, so chunks at most double in size. */
+static double within_time(const clv_balance *balance, const clv_member *member)
+{
+    const clv_speed *speed = &member->speed;
+    if (!clv_speed_known(speed)) return (double)balance->job.units / CLV_BALANCE_PROBES;
+    const double units = member->given.longest_s / speed->unit_s;
+    return speed->most > 0 ? fmin(units, 2 * speed->most) : units;
+}
+
+size_t clv_balance_limit(const clv_balance *balance, size_t device)
+{
+    const clv_balance_job *job = &balance->job;
+    const clv_member *member = &balance->devices[device];
+    if (!(member->given.longest_s > 0)) return member->limit;
+    const double most = within_time(balance, member);
+    if (most >= (double)member->limit) return member->limit;
+    return CLV_MIN(CLV_MAX((size_t)most / job->align * job->align, job->min_chunk), member->limit);
+}
+
 double clv_balance_longest(const clv_balance *balance, size_t device)
 {
     const clv_speed *speed = &balance->devices[device].speed;
@@ -35,7 +55,8 @@ double clv_balance_rate(const clv_balance *balance, size_t device)
 {
     const clv_member *member = &balance->devices[device];
     if (!clv_speed_known(&member->speed)) return 0;
-    const double units = fmin(clv_balance_longest(balance, device), (double)member->limit);
+    const double units =
+        fmin(clv_balance_longest(balance, device), (double)clv_balance_limit(balance, device));
     return units / clv_speed_predict(&member->speed, units);
 }
 

@@ -15,7 +15,7 @@ size_t clv_balance_cut(const clv_balance *balance, size_t device, double wanted,
                        const clv_segment *segment)
 {
     const clv_balance_job *job = &balance->job;
-    const size_t limit = balance->devices[device].limit;
+    const size_t limit = clv_balance_limit(balance, device);
     const double whole = fmin(fmax(wanted, (double)job->min_chunk), (double)segment->count);
     size_t units = (size_t)whole / job->align * job->align;
     units = CLV_MIN(CLV_MAX(units, job->min_chunk), limit);

@@ -103,6 +103,10 @@ struct clv_balance {
 
 /* ---- plan.c: forecasts and plans --------------------------------------------------- */
 
+enum { CLV_BALANCE_PROBES = 4096 }; /* 1 / PROBES of a job are units for a first try */
+
+/* Returns the largest chunk by memory and batch, and by time if a chunk must not take long. */
+size_t clv_balance_limit(const clv_balance *balance, size_t device);
 typedef struct clv_forecast {
     double free_at[CLV_BALANCE_MAX_DEVICES]; /* when its queue is empty; infinity: not counted on */
     double uncertain;  /* units in leases with unpredictable ends: may have to be done again */
