@@ -14,7 +14,7 @@ _Static_assert(sizeof(clv_volume_peak) == CLV_VOLUME_PEAK_WORDS * sizeof(uint32_
                "a maximum as kernels write it");
 
 enum { SAMPLES = 65536 }; /* most voxels whose responses are sampled for the noise */
-static const size_t most_scratch = 512u << 20; /* most bytes of scratch memory per slab */
+static const size_t usual_scratch = 512u << 20; /* bytes of scratch memory per slab */
 
 static clv_status check_stacks(clv_volume_stacks *s)
 {
@@ -145,7 +145,10 @@ static void norm_of(clv_volume_plan *plan, size_t k)
     plan->norm[k] = sqrt(squares), plan->cubes[k] = cubes;
 }
 
-static void make_slabs(clv_volume_plan *plan, size_t wanted)
+/* Cuts the stack into slabs of the usual scratch memory. A slab also computes sums of the planes around it, which is
+ * most of its work if it is thinner than these planes are many. Slabs of large planes therefore take more memory, up to
+ * `scratch` bytes. */
+static void make_slabs(clv_volume_plan *plan, size_t wanted, size_t scratch)
 {
     plan->pitch = clv_round_up(plan->width, 32);
     /* keeps neighbouring rows off the same sets of cache lines */
@@ -154,7 +157,9 @@ static void make_slabs(clv_volume_plan *plan, size_t wanted)
     const size_t halo = 2 * plan->reach[CLV_Z] + 2, inputs = plan->flat->options.dog ? 1 : 2,
                  all = inputs + CLV_VOLUME_KEPT + 1;
     const size_t fixed = plane * (inputs * halo + 2 * all);
-    size_t most = most_scratch > fixed ? (most_scratch - fixed) / (plane * all) : 1;
+    const size_t thick = fixed + 2 * halo * plane * all;
+    const size_t bytes = CLV_MAX(CLV_MIN(thick, scratch), usual_scratch);
+    size_t most = bytes > fixed ? (bytes - fixed) / (plane * all) : 1;
     most = CLV_MAX(CLV_MIN(most, plan->depth), (size_t)1);
     const size_t even = (plan->depth + wanted - 1) / wanted;
     if (wanted > 1) most = CLV_MIN(most, CLV_MAX(even, halo / 2));
@@ -176,7 +181,7 @@ clv_volume_slab clv_volume_slab_of(const clv_volume_plan *plan, size_t unit)
 }
 
 static clv_status fill(clv_volume_plan *plan, const clv_volume_stacks *stacks,
-                       const clv_blob_options *options, size_t slabs_wanted)
+                       const clv_blob_options *options, size_t slabs_wanted, size_t scratch)
 {
     clv_volume_stacks s;
     clv_blob_options o;
@@ -201,19 +206,19 @@ static clv_status fill(clv_volume_plan *plan, const clv_volume_stacks *stacks,
                 ? (float)(CLV_BLOB_LISTED * flat->options.threshold_sigma * plan->norm[k])
                 : flat->floor;
     }
-    make_slabs(plan, CLV_MAX(slabs_wanted, (size_t)1));
+    make_slabs(plan, CLV_MAX(slabs_wanted, (size_t)1), scratch);
     plan->bins = clv_zalloc(plan->scales * CLV_BLOB_NOISE_BINS, sizeof *plan->bins);
     if (!plan->bins) return clv_fail(CLV_E_MEMORY, "volumes: out of memory");
     return CLV_OK;
 }
 
 clv_status clv_volume_plan_create(const clv_volume_stacks *stacks, const clv_blob_options *options,
-                                  size_t slabs_wanted, clv_volume_plan **out)
+                                  size_t slabs_wanted, size_t scratch, clv_volume_plan **out)
 {
     *out = NULL;
     clv_volume_plan *plan = clv_zalloc(1, sizeof *plan);
     if (!plan) return clv_fail(CLV_E_MEMORY, "volumes: out of memory");
-    const clv_status status = fill(plan, stacks, options, slabs_wanted);
+    const clv_status status = fill(plan, stacks, options, slabs_wanted, scratch);
     if (status) {
         clv_volume_plan_free(plan);
         return status;

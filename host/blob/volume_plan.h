@@ -58,10 +58,10 @@ typedef struct clv_volume_plan {
     double spread[CLV_BLOB_MAX_SCALES]; /* standard deviation of response / (factor * map) */
 } clv_volume_plan;
 
-/* Creates a plan with at least `slabs_wanted` slabs, unless slabs would become too thin. Free the plan with
- * clv_volume_plan_free. */
+/* Creates a plan with at least `slabs_wanted` slabs, unless slabs would become too thin. A slab takes about 512 MiB of
+ * scratch memory, or up to `scratch` bytes if planes are large. Free the plan with clv_volume_plan_free. */
 clv_status clv_volume_plan_create(const clv_volume_stacks *stacks, const clv_blob_options *options,
-                                  size_t slabs_wanted, clv_volume_plan **plan);
+                                  size_t slabs_wanted, size_t scratch, clv_volume_plan **plan);
 void clv_volume_plan_free(clv_volume_plan *plan); /* accepts NULL */
 
 /* The planes [z0, z1) of a slab, and the planes [low, high) that its responses require. */

@@ -145,6 +145,18 @@ static clv_status one_stack(clv_context *context, clv_volume_plan *plan, size_t 
     return CLV_OK;
 }
 
+/* Returns the scratch memory in bytes that every device has for a slab. */
+static size_t scratch_of(clv_context *context)
+{
+    uint64_t least = UINT64_MAX;
+    const size_t count = clv_context_device_count(context);
+    for (size_t i = 0; i < count; ++i) {
+        const clv_memory_room room = clv_device_room(clv_context_device(context, i));
+        least = CLV_MIN(least, CLV_MIN(room.limit_bytes / 4, room.largest_bytes));
+    }
+    return count ? (size_t)least : 0;
+}
+
 clv_status clv_volumes_in_slabs(clv_context *context, const clv_volume_stacks *shape,
                                 const void *voxels, const clv_blob_options *options, size_t slabs,
                                 clv_volume_spot **spots, size_t *count, clv_blob_summary *summary,
@@ -155,7 +167,7 @@ clv_status clv_volumes_in_slabs(clv_context *context, const clv_volume_stacks *s
     const size_t threads = CLV_MIN(CLV_MAX(cores, (size_t)1), (size_t)MOST_THREADS);
     if (!slabs) slabs = devices > 1 ? SLABS_A_DEVICE * devices : 1;
     clv_volume_plan *plan;
-    CLV_TRY(clv_volume_plan_create(shape, options, slabs, &plan));
+    CLV_TRY(clv_volume_plan_create(shape, options, slabs, scratch_of(context), &plan));
     const size_t stride =
         shape->stack_stride ? shape->stack_stride : plan->depth * plan->flat->shape.frame_stride;
     clv_volume_found found = { .spots = NULL };

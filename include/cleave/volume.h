@@ -55,8 +55,9 @@ typedef struct clv_volume_spot {
  * to 1.1 times the Cramer-Rao bound with CLV_BLOB_SUBPIXEL_FIT and 1.4 to 2.5 times with CLV_BLOB_SUBPIXEL_QUAD.
  * Deviations from the truth are 0.91 to 1.06 times z_err, y_err and x_err for spots of 600 to 1500 photons (1.11 times
  * in one case of 24), and up to twice as large for 600 photons on a background of 100.
- * Memory: a stack is processed in slabs of about 512 MiB each, 5 to 7 floats per voxel. A single plane may need more,
- * and so do CPU devices if sigmas are above 50 voxels.
+ * Memory: a stack is processed in slabs of about 512 MiB each, 5 to 7 floats per voxel. Slabs of large planes take up
+ * to a quarter of the memory that each device may use, which saves most of the work. A single plane may need more, and
+ * so do CPU devices if sigmas are above 50 voxels.
  * Threads: any; one job at a time per context.
  * Source: Lindeberg 1998 (scale space); scikit-image's blob_log and blob_dog (conventions).
  */

@@ -37,8 +37,8 @@ static const struct {
 
 static struct {
     char name[96];
-    size_t plans, failures, variant, variants;
-    bool verbose;
+    size_t plans, failures, units, variant, variants;
+    bool verbose, last_card;
 } test;
 
 void memory_name(const char *what, ...)
@@ -47,6 +47,16 @@ void memory_name(const char *what, ...)
     va_start(list, what);
     vsnprintf(test.name, sizeof test.name, what, list);
     va_end(list);
+}
+
+void memory_last_card(bool alone)
+{
+    test.last_card = alone;
+}
+
+size_t memory_units(void)
+{
+    return test.units;
 }
 
 void memory_require(clv_status status)
@@ -156,7 +166,7 @@ static void plan(void *argument)
         worker->slots[i].queue->rehearsing = true;
     test.variants = 1;
     for (test.variant = 0; test.variant < test.variants; ++test.variant)
-        for (size_t card = 0; card < CLV_LEN(cards); ++card)
+        for (size_t card = test.last_card ? CLV_LEN(cards) - 1 : 0; card < CLV_LEN(cards); ++card)
             plan_on(worker, card);
     for (unsigned i = 0; i < worker->depth; ++i)
         worker->slots[i].queue->rehearsing = false;
@@ -176,6 +186,7 @@ clv_status __wrap_clv_job_run_by(clv_context *context, const clv_job *job, void 
 {
     (void)side, (void)report, (void)plain;
     clv_run *run = clv_run_take(context, job, user);
+    test.units = job->units;
     if (!run) return clv_fail(CLV_E_MEMORY, "out of memory");
     clv_worker *worker = &run->workers[0];
     *worker = (clv_worker){ .run = run, .device = &context->devices[0] };

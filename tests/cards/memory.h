@@ -9,6 +9,10 @@
  * job in messages. */
 void memory_name(const char *what, ...) __attribute__((format(printf, 1, 2)));
 void memory_plan_jobs(clv_context *context);
+/* Plans jobs for the last card alone, as the device is left by the plans for all cards. */
+void memory_last_card(bool alone);
+/* Returns the number of units of the latest job. */
+size_t memory_units(void);
 /* Ends the program with the library's message if the status is neither CLV_OK nor CLV_E_CANCELLED. */
 void memory_require(clv_status status);
 

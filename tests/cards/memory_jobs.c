@@ -110,7 +110,7 @@ static void plan_volumes(clv_context *context, size_t side, size_t depth, double
     void *voxels = zeros(bytes);
     clv_volume_plan *plan;
     memory_name("volumes of %zu x %zu x %zu, sigma to %g", depth, side, side, sigma);
-    memory_require(clv_volume_plan_create(&shape, &options, 1, &plan));
+    memory_require(clv_volume_plan_create(&shape, &options, 1, 0, &plan));
     plan->voxels = voxels;
     const clv_job job = { .size = sizeof job,
                           .name = "volumes",
@@ -122,6 +122,32 @@ static void plan_volumes(clv_context *context, size_t side, size_t depth, double
     memory_require(clv_job_run(context, &job, plan, NULL));
     clv_volume_plan_free(plan);
     munmap(voxels, bytes);
+}
+
+/* Slabs of large planes are thick: a thin one would compute the planes around it again and again. */
+static void plan_large_planes(clv_context *context)
+{
+    enum { DEPTH = 24, SIDE = 2048 };
+    const clv_volume_stacks shape = { .size = sizeof shape,
+                                      .type = CLV_BLOB_U8,
+                                      .stacks = 1,
+                                      .depth = DEPTH,
+                                      .height = SIDE,
+                                      .width = SIDE };
+    const clv_blob_options options = { .size = sizeof options, .threshold_given = true };
+    clv_volume_spot *spots;
+    size_t count;
+    void *voxels = zeros((size_t)DEPTH * SIDE * SIDE);
+    memory_name("volumes of large planes");
+    memory_last_card(true); /* the context knows the memory of this card alone */
+    memory_require(clv_volumes(context, &shape, voxels, &options, &spots, &count, NULL, NULL));
+    memory_last_card(false);
+    if (memory_units() > DEPTH / 4) {
+        fprintf(stderr, "card_memory: %d planes are cut into %zu slabs\n", (int)DEPTH,
+                memory_units());
+        exit(1);
+    }
+    munmap(voxels, (size_t)DEPTH * SIDE * SIDE);
 }
 
 static void plan_specfit(clv_context *context, const synthetic_stars_shape *shape, unsigned starts,
@@ -229,6 +255,7 @@ void memory_plan_jobs(clv_context *context)
     plan_blobs(context, 10, CLV_BLOB_U8, true);
     plan_volumes(context, 2048, 400, 3);
     plan_volumes(context, 1024, 1000, 5);
+    plan_large_planes(context);
     plan_specfit(context, &synthetic_stars_desi, 1, true, true);
     plan_specfit(context, &synthetic_stars_small, 4, false, false);
     plan_encoder(context, 384, 10000, false);

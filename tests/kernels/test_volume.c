@@ -150,7 +150,7 @@ static void force(test_device *device, size_t form, const clv_volume_stacks *sha
     clv_volume_plan *plan;
     char problem[CLV_VOLUME_PROBLEM], key[400];
     if (!device->slow) test_device_disguise(device, forms[form].class);
-    EXPECT_OK(clv_volume_plan_create(shape, o, 1, &plan));
+    EXPECT_OK(clv_volume_plan_create(shape, o, 1, 0, &plan));
     clv_volume_problem(plan, problem);
     clv_volume_plan_free(plan);
     snprintf(key, sizeof key, "volumes %s on %s", problem, device->device->key);
