@@ -12,13 +12,17 @@
 
 enum { MAX_HEADERS = 32, MAX_DEPTH = 8, MAX_SOURCE_BYTES = 4 << 20 };
 
-/* Clang warns of every vector that a CPU cannot pass in one register, and drivers print the number of such warnings
- * on standard error. The warnings concern only binary interfaces, which kernels do not have. */
-static const char without_psabi[] = "#if defined(__clang__) && defined(__has_warning)\n"
-                                    "#if __has_warning(\"-Wpsabi\")\n"
-                                    "#pragma clang diagnostic ignored \"-Wpsabi\"\n"
-                                    "#endif\n"
-                                    "#endif\n";
+/* Some drivers print the number of Clang's warnings on standard error. Clang warns of every vector that a CPU cannot
+ * pass in one register, which concerns only binary interfaces, which kernels do not have. It also warns of every loop
+ * that it was asked to unroll and did not, which changes no result. */
+static const char without_warnings[] = "#if defined(__clang__) && defined(__has_warning)\n"
+                                       "#if __has_warning(\"-Wpsabi\")\n"
+                                       "#pragma clang diagnostic ignored \"-Wpsabi\"\n"
+                                       "#endif\n"
+                                       "#if __has_warning(\"-Wpass-failed\")\n"
+                                       "#pragma clang diagnostic ignored \"-Wpass-failed\"\n"
+                                       "#endif\n"
+                                       "#endif\n";
 
 typedef struct expansion {
     clv_text *out;
@@ -110,7 +114,7 @@ static clv_status expand(expansion *x, const clv_cl_source *source, int depth)
 clv_status clv_source_resolve(const clv_cl_source *source, clv_text *text)
 {
     expansion x = { .out = text, .directory = developer_directory() };
-    clv_text_add(text, "%s", without_psabi);
+    clv_text_add(text, "%s", without_warnings);
     CLV_TRY(expand(&x, source, 0));
     return text->failed ? clv_fail(CLV_E_MEMORY, "%s: out of memory", source->name) : CLV_OK;
 }
