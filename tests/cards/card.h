@@ -18,6 +18,9 @@
  *   CLEAVE_CARD_ITEM_NS   time that a kernel takes per work-item
  *   CLEAVE_CARD_WATCHDOG_S  launches that take longer fail, with a message on stderr
  *
+ * CLEAVE_CARD_LAUNCHES=FILE appends a line PID KERNEL for each kernel that a process launched on the card, which
+ * proves that the process used it.
+ *
  * For tools: CLEAVE_CARD_RECORD=FOLDER writes every program with its options, and every launch, and has
  * PoCL build without optimisation;
  * CLEAVE_CARD_RUN_UP_TO=N executes only kernels of at most N work-items;
@@ -49,9 +52,9 @@ typedef struct card_clock {
 typedef struct card_state {
     card_facts facts;
     card_clock clock;
-    const char *record; /* folder, or NULL */
-    bool hollow;        /* buffers have no memory */
-    double run_up_to;   /* work-items; INFINITY: all kernels are executed */
+    const char *record, *launches; /* folder, and file, or NULL */
+    bool hollow;                   /* buffers have no memory */
+    double run_up_to;              /* work-items; INFINITY: all kernels are executed */
 } card_state;
 
 extern card_state card;
@@ -81,6 +84,7 @@ bool card_is_host_buffer(cl_mem buffer);
 bool card_is_full(void);
 
 /* ---- record: card_record.c ---- */
+void card_accepted(cl_kernel kernel); /* a launch that the driver has accepted */
 void card_launched(cl_kernel kernel, cl_uint dimensions, const size_t *global, const size_t *local);
 
 #endif

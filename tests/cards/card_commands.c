@@ -161,7 +161,10 @@ static cl_int CL_API_CALL launch(cl_command_queue queue, cl_kernel kernel, cl_ui
             ? layer_below->clEnqueueNDRangeKernel(queue, kernel, dimensions, offset, global, local,
                                                   count, events, event ? event : &own)
             : layer_below->clEnqueueMarkerWithWaitList(queue, count, events, event ? event : &own);
-    if (code == CL_SUCCESS) place(queue, COMPUTE, seconds, event);
+    if (code == CL_SUCCESS) {
+        card_accepted(kernel);
+        place(queue, COMPUTE, seconds, event);
+    }
     if (own) layer_below->clReleaseEvent(own);
     return code;
 }

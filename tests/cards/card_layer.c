@@ -28,6 +28,7 @@ bool layer_install(cl_icd_dispatch *own)
                                .item_s = 1e-9 * number("CLEAVE_CARD_ITEM_NS"),
                                .watchdog_s = number("CLEAVE_CARD_WATCHDOG_S") };
     card.record = getenv("CLEAVE_CARD_RECORD");
+    card.launches = getenv("CLEAVE_CARD_LAUNCHES");
     card.hollow = getenv("CLEAVE_CARD_HOLLOW") != NULL;
     card.run_up_to = most ? strtod(most, NULL) : INFINITY;
     card_info_install(own);

@@ -3,7 +3,9 @@
  *
  * FOLDER/HASH.cl and HASH.opt are a program and its options; FOLDER/launches.PID has a line
  *     HASH KERNEL GX,GY,GZ LX,LY,LZ LOCAL_BYTES INDEX=VALUE,...
- * for each launch that differs from the others; values are those of arguments of 4 bytes. */
+ * for each launch that differs from the others; values are those of arguments of 4 bytes.
+ *
+ * The file card.launches gets a line PID KERNEL for each kernel that a process has launched. */
 #include "card.h"
 
 #include <inttypes.h>
@@ -181,6 +183,19 @@ void card_launched(cl_kernel cl, cl_uint dimensions, const size_t *global, const
         snprintf(path, sizeof path, "%s/launches.%d", card.record, (int)getpid());
         FILE *file = fopen(path, "a");
         if (file) fprintf(file, "%s\n", text), fclose(file);
+    }
+    pthread_mutex_unlock(&lock);
+}
+
+void card_accepted(cl_kernel cl)
+{
+    char name[80] = "?";
+    if (!card.launches) return;
+    layer_below->clGetKernelInfo(cl, CL_KERNEL_FUNCTION_NAME, sizeof name, name, NULL);
+    pthread_mutex_lock(&lock);
+    if (is_new(name)) {
+        FILE *file = fopen(card.launches, "a");
+        if (file) fprintf(file, "%d %s\n", (int)getpid(), name), fclose(file);
     }
     pthread_mutex_unlock(&lock);
 }

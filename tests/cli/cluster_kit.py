@@ -47,7 +47,7 @@ def data_of(name):
     return data[10 + struct.unpack("<H", data[8:10])[0]:]
 
 
-def make_classes(model, folder, count=3):
+def make_classes(model, folder, count=3, width=WIDTH):
     """Makes a BertForSequenceClassification with some classes from the weights of `model`."""
     shutil.copytree(model, folder)
     path, chance = os.path.join(folder, "model.safetensors"), random.Random(3)
@@ -55,8 +55,8 @@ def make_classes(model, folder, count=3):
         length, = struct.unpack("<Q", file.read(8))
         header, data = json.loads(file.read(length)), file.read()
     header = {"bert." + name: one for name, one in header.items() if name != "__metadata__"}
-    for name, shape in (("bert.pooler.dense.weight", [WIDTH, WIDTH]), ("bert.pooler.dense.bias", [WIDTH]),
-                        ("classifier.weight", [count, WIDTH]), ("classifier.bias", [count])):
+    for name, shape in (("bert.pooler.dense.weight", [width, width]), ("bert.pooler.dense.bias", [width]),
+                        ("classifier.weight", [count, width]), ("classifier.bias", [count])):
         numbers = shape[0] * (shape[1] if len(shape) == 2 else 1)
         raw = array.array("f", (chance.gauss(0, 0.5) for _ in range(numbers))).tobytes()
         header[name] = {"dtype": "F32", "shape": shape, "data_offsets": [len(data), len(data) + len(raw)]}

@@ -69,17 +69,17 @@ def tensors(width=WIDTH, ffn=FFN, vocabulary=VOCABULARY):
         yield name + ".bias", [width]
 
 
-def make_model(folder, **changes):
+def make_model(folder, width=WIDTH, ffn=FFN, **changes):
     """Makes a model folder; `changes` are written into config.json."""
     os.mkdir(folder)
     shutil.copy(testdata.path_of("model/tiny/tokenizer.json"), folder)
-    config = {"model_type": "bert", "hidden_act": "gelu", "hidden_size": WIDTH,
-              "num_attention_heads": HEADS, "num_hidden_layers": LAYERS, "intermediate_size": FFN,
+    config = {"model_type": "bert", "hidden_act": "gelu", "hidden_size": width,
+              "num_attention_heads": HEADS, "num_hidden_layers": LAYERS, "intermediate_size": ffn,
               "vocab_size": VOCABULARY, "max_position_embeddings": POSITIONS, **changes}
     with open(os.path.join(folder, "config.json"), "w", encoding="ascii") as file:
         json.dump(config, file)
     chance, header, data = random.Random(7), {}, array.array("f")
-    for name, shape in tensors():
+    for name, shape in tensors(width, ffn):
         begin = 4 * len(data)
         base = 1.0 if name.endswith("LayerNorm.weight") else 0.0
         data.extend(base + chance.gauss(0, 0.3) for _ in range(math.prod(shape)))
