@@ -4,6 +4,7 @@
 # on request, Intel's CPU runtime and the Khronos loader from PyPI. quickstart.sh and .ci/run source this file.
 #
 #   FOLDER/vendors/{pocl,rusticl,intel}.icd
+#   FOLDER/vendors/only/{pocl,mesa,intel}/  each of them alone
 #   FOLDER/intel/lib/       links to Intel's libraries
 #   FOLDER/khronos/         the Khronos loader alone
 #   FOLDER/cache/           compiled kernels of drivers and Cleave
@@ -91,12 +92,25 @@ platforms_ready()
     echo "OpenCL platforms for the tests: ${found[*]:-none}${CLEAVE_TEST_KHRONOS:+, Khronos loader}"
 }
 
+# Makes a folder of its own for each driver of the folder, for tests that need one driver only.
+platforms_alone()
+{
+    local icd name
+    rm -rf "$1/only"
+    for icd in "$1"/*.icd; do
+        name=$(basename "$icd" .icd)
+        [ "$name" != rusticl ] || name=mesa
+        [ ! -e "$icd" ] || { mkdir -p "$1/only/$name" && cp "$icd" "$1/only/$name/"; }
+    done
+}
+
 platforms_export()
 {
     local promised=''
     [ -e "$1/vendors/pocl.icd" ] && promised=pocl
     [ -e "$1/vendors/rusticl.icd" ] && promised=${promised:+$promised,}mesa
     [ -e "$1/vendors/intel.icd" ] && promised=${promised:+$promised,}intel
+    platforms_alone "$1/vendors"
     export CLEAVE_TEST_ICDS=$1/vendors OCL_ICD_VENDORS=$1/vendors RUSTICL_ENABLE=llvmpipe
     export CLEAVE_TEST_PLATFORMS=$promised
     export CLEAVE_CACHE_DIR=$1/cache/cleave XDG_CACHE_HOME=$1/cache

@@ -7,11 +7,11 @@ cleave_cli_test(tokenize QUICK text_tokenize.py)
 foreach(name embed search rank finetune classify)
     cleave_cli_test(${name} FULL text_${name}.py)
 endforeach()
-foreach(platform pocl mesa) # PoCL runs the kernels for CPUs, and Mesa those for cards
-    cleave_cli_test(generate_${platform} BRIEF text_generate.py ${platform})
-endforeach()
+# PoCL runs the kernels for CPUs, and Mesa those for cards. With PoCL, the choice among several drivers is tested, too.
+cleave_cli_test(generate_pocl BRIEF text_generate.py pocl DRIVER all)
+cleave_cli_test(generate_mesa BRIEF text_generate.py mesa DRIVER mesa)
 foreach(platform intel reference)
-    cleave_cli_test(generate_${platform} FULL text_generate.py ${platform})
+    cleave_cli_test(generate_${platform} FULL text_generate.py ${platform} DRIVER ${platform})
 endforeach()
 
 # Tests that no command overwrites its input.

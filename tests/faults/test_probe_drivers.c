@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tests probe/drivers.c: drivers that crash when they are loaded or checked are left out, good ones are kept, and each
  * verdict is remembered. The drivers are those of tests/faults; the helper is the command. */
+#include "data.h"
 #include "run.h"
 #include "test.h"
 
@@ -158,9 +159,10 @@ static void a_job_goes_on_without_them(void **state)
     snprintf(line, sizeof line, "%s\n", CRASHING_CHECK_ICD);
     test_write(line, "broken/b-check.icd");
     snprintf(vendors, sizeof vendors, "OCL_ICD_VENDORS=%s/broken", test_temp_dir());
-    snprintf(output, sizeof output, "%s/results", test_temp_dir());
+    snprintf(output, sizeof output, "%s/spots.csv", test_temp_dir());
     const char *const changes[] = { vendors, "CLEAVE_MODE", "CLEAVE_DEVICE", NULL };
-    const char *const argv[] = { test_command(), "demo", "-o", output, NULL };
+    const char *const argv[] = { test_command(), "blobs", test_data("blobs/e_border_u16.npy"),
+                                 "-o",           output,  NULL };
     test_outcome outcome = test_run(argv, changes);
     if (outcome.code) fail_msg("exit code %d: %s", outcome.code, outcome.err);
     assert_int_equal(lines_with(outcome.err, "left out"), 2);
