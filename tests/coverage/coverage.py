@@ -12,7 +12,8 @@ not run. --missing PATH: prints the lines of a file that did not run or that hav
 A line or branch counts as run if it ran in at least one of the programs that contain it. All lines and branches of the
 C sources of the library and the command count, even those that run only if memory is exhausted; the sources are
 compiled without optimization and without assertions. Kernels do not count, because PoCL compiles them. The counts of a
-process that a signal ended are lost.
+process that a signal ended are lost. A source that is written for instructions that this processor lacks cannot run;
+it is named below the table and does not count.
 """
 import concurrent.futures
 import contextlib
@@ -27,6 +28,7 @@ ROOMS = ("base", "probe", "runtime/record", "runtime/device", "runtime/program",
          "runtime/offload", "runtime/blas", "runtime/context", "host/array", "host/patch", "host/blob", "host/track",
          "host/stage", "host/spectra", "host/model", "host/tokenizer", "host/chat", "host/transformer", "host/search",
          "host/io", "host/synthetic", "host/cli", "host/selftest", "host/demo", "bench/command")
+NEEDS = {"runtime/blas/gemm_avx2.c": "avx2", "runtime/blas/gemm_avx512.c": "avx512vl"}  # flags of /proc/cpuinfo
 ALL, ROOM = (92, 82), (85, 75)  # the bars: percent of lines, percent of branches
 
 
@@ -71,6 +73,22 @@ def collect(build):
             for report in reports:
                 add(files, report)
     return files
+
+
+def flags_of(text):
+    """Returns the flags that /proc/cpuinfo lists for the first processor; none if it lists none, as on ARM."""
+    found = [line for line in text.splitlines() if line.split(":")[0].strip() == "flags"]
+    return set(found[0].split(":")[1].split()) if found else set()
+
+
+def leave_out(files, flags):
+    """Takes out the files for which the processor lacks the instructions, and returns a line on each of them."""
+    lines = []
+    for path, flag in sorted(NEEDS.items()):
+        if path in files and flag not in flags:
+            lines.append("left out: %s, because this processor has no %s" % (path, flag))
+            del files[path]
+    return lines
 
 
 def count(lines):
@@ -148,6 +166,14 @@ def self_test():
         for place, _, names in os.walk(os.path.join(ROOT, top)):
             folder = os.path.relpath(place, ROOT)
             assert not any(n.endswith(".c") for n in names) or room_of(folder + "/x.c"), folder
+    flags = flags_of("processor\t: 0\nflags\t\t: fpu avx2 fma\n\nprocessor\t: 1\nflags\t\t: fpu\n")
+    assert flags == {"fpu", "avx2", "fma"} and flags_of("Features\t: fp asimd\n") == set(), flags
+    files = {path: {} for path in ("base/a.c", *NEEDS)}
+    assert len(leave_out(files, flags)) == 1 and "runtime/blas/gemm_avx512.c" not in files and len(files) == 2, files
+    assert len(leave_out(files, flags | {"avx512vl"})) == 0 and len(leave_out(files, set())) == 1, files
+    for path, flag in NEEDS.items():  # a file that is left out asks the processor for the instructions itself
+        with open(os.path.join(ROOT, path), encoding="utf-8") as file:
+            assert '__builtin_cpu_supports("%s")' % flag in file.read(), path
     with contextlib.redirect_stdout(io.StringIO()):
         assert table({room + "/x.c": {1: [1, [1]]} for room in ROOMS})
         assert not table({room + "/x.c": {1: [1, [1]]} for room in ROOMS[1:]})  # a room without lines
@@ -161,9 +187,12 @@ def main(arguments):
     if "--missing" in arguments:
         missing(files, arguments[arguments.index("--missing") + 1])
         return 0
+    with open("/proc/cpuinfo", encoding="utf-8") as file:
+        left_out = leave_out(files, flags_of(file.read()))
     if "--worst" in arguments:
         worst(files, int(arguments[arguments.index("--worst") + 1]))
     good = table(files)
+    print("\n".join(left_out), end="\n" if left_out else "")
     return 0 if good or "--no-bars" in arguments else 1
 
 
