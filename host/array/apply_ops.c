@@ -7,7 +7,11 @@
 #include <math.h>
 #include <tgmath.h>
 
-#define NONE 0
+/* The type of NONE tells when a program is compiled that an operation has no meaning for a kind of numbers, so that no
+ * code is made for it. */
+#define NONE ((struct none *)NULL)
+#define IS_GIVEN(value) _Generic((value), struct none * : false, default : true)
+#define VALUE(value) _Generic((value), struct none * : 0, default : (value))
 
 /* ---- integers: results wrap -------------------------------------------------------------------- */
 
@@ -181,20 +185,25 @@ static double complex c_sign(double complex x)
 #define TYPE_C_TRUTH uint64_t
 #define TYPE_C_FLOAT double complex
 #define TYPE_C_PART double
+/* C's isinf and signbit may return any number for true, but whoever computes with a truth expects 1. */
+#define AS_SAME(value) (value)
+#define AS_TRUTH(value) ((value) != 0)
+#define AS_FLOAT(value) (value)
+#define AS_PART(value) (value)
 
 #define PLACE ((number)(place + i))
-#define LOOP(T, R, value)                       \
-    {                                           \
-        typedef T number;                       \
-        const number *a = px, *b = py, *c = pz; \
-        R *out = to;                            \
-        for (size_t i = 0; i < count; ++i) {    \
-            const number x = a[i];              \
-            const number y = b[i];              \
-            const number z = c[i];              \
-            (void)x, (void)y, (void)z;          \
-            out[i] = (R)(value);                \
-        }                                       \
+#define LOOP(KIND, T, R, AS, value)                                         \
+    {                                                                       \
+        typedef T number;                                                   \
+        number x = 0, y = 0, z = 0;                                         \
+        size_t i = 0;                                                       \
+        (void)x, (void)y, (void)z, (void)i;                                 \
+        if (IS_GIVEN(value) && kind == KIND) {                              \
+            const number *a = px, *b = py, *c = pz;                         \
+            R *out = to;                                                    \
+            for (; i < count; ++i)                                          \
+                x = a[i], y = b[i], z = c[i], out[i] = (R)AS(VALUE(value)); \
+        }                                                                   \
     }
 
 #define FUNCTION(NAME, name, inputs, class, integers, reals, complexes)                         \
@@ -202,18 +211,11 @@ static double complex c_sign(double complex x)
                           size_t place, size_t count, void *to)                                 \
     {                                                                                           \
         (void)place;                                                                            \
-        switch (kind) {                                                                         \
-        case KIND_INT:                                                                          \
-            LOOP(int64_t, TYPE_##class(int64_t), integers) break;                               \
-        case KIND_UINT:                                                                         \
-            LOOP(uint64_t, TYPE_##class(uint64_t), integers) break;                             \
-        case KIND_FLOAT:                                                                        \
-            LOOP(float, TYPE_##class(float), reals) break;                                      \
-        case KIND_DOUBLE:                                                                       \
-            LOOP(double, TYPE_##class(double), reals) break;                                    \
-        case KIND_COMPLEX:                                                                      \
-            LOOP(double complex, TYPE_C_##class, complexes) break;                              \
-        }                                                                                       \
+        LOOP(KIND_INT, int64_t, TYPE_##class(int64_t), AS_##class, integers)                    \
+        LOOP(KIND_UINT, uint64_t, TYPE_##class(uint64_t), AS_##class, integers)                 \
+        LOOP(KIND_FLOAT, float, TYPE_##class(float), AS_##class, reals)                         \
+        LOOP(KIND_DOUBLE, double, TYPE_##class(double), AS_##class, reals)                      \
+        LOOP(KIND_COMPLEX, double complex, TYPE_C_##class, AS_##class, complexes)               \
     }
 /* the macros compare unsigned numbers with zero, which is intended */
 #pragma GCC diagnostic ignored "-Wtype-limits"
