@@ -87,9 +87,12 @@ static clv_status number_of(const clv_json *object, const char *path, const char
 {
     const clv_json *value = clv_json_get(object, key);
     const double number = clv_json_number(value, NAN);
-    if (!value || !(number >= low && number <= high))
-        return clv_fail(CLV_E_FORMAT, "%s: \"%s\" is missing, or not a number from %g to %g", path,
-                        key, low, high);
+    if (isnan(number))
+        return clv_fail(CLV_E_FORMAT, "%s: \"%s\" is %s; expected a number from %g to %g", path,
+                        key, value ? "no number" : "missing", low, high);
+    if (!(number >= low && number <= high))
+        return clv_fail(CLV_E_FORMAT, "%s: \"%s\" is %g; expected a number from %g to %g", path,
+                        key, number, low, high);
     *out = number;
     return CLV_OK;
 }
@@ -99,15 +102,18 @@ static clv_status read_layers(const char *folder, const char *path, const clv_js
 {
     const clv_json *layers = clv_json_get(json, "layers");
     const size_t n = clv_json_count(layers);
-    if (!clv_json_is_array(layers) || n < 2 || n > CLV_SPECTRA_MAX_LAYERS + 1)
-        return clv_fail(CLV_E_FORMAT, "%s: \"layers\" of %s must have 2 to %d widths", path,
-                        m->name, CLV_SPECTRA_MAX_LAYERS + 1);
+    if (!clv_json_is_array(layers))
+        return clv_fail(CLV_E_FORMAT, "%s: \"layers\" of %s is not a list of widths", path,
+                        m->name);
+    if (n < 2 || n > CLV_SPECTRA_MAX_LAYERS + 1)
+        return clv_fail(CLV_E_FORMAT, "%s: \"layers\" of %s has %zu widths; expected 2 to %d", path,
+                        m->name, n, CLV_SPECTRA_MAX_LAYERS + 1);
     for (size_t i = 0; i < n; ++i) {
         const int64_t width = clv_json_int(clv_json_at(layers, i), 0);
         if (width < 1 || width > 1 << 24)
             return clv_fail(CLV_E_FORMAT,
-                            "%s: \"layers\" of %s has a width of %lld, but widths must be positive",
-                            path, m->name, (long long)width);
+                            "%s: \"layers\" of %s has a width of %lld; expected 1 to 2^24", path,
+                            m->name, (long long)width);
         arm->width[i] = (size_t)width;
     }
     arm->layers = n - 1;
@@ -167,7 +173,8 @@ static clv_status read_grid(const char *folder, const char *path, const clv_json
     const clv_json *nodes = clv_json_get(json, "nodes");
     size_t all = 1;
     if (!clv_json_is_array(nodes) || clv_json_count(nodes) != 4)
-        return clv_fail(CLV_E_FORMAT, "%s: \"nodes\" of %s must be four numbers", path, m->name);
+        return clv_fail(CLV_E_FORMAT, "%s: \"nodes\" of %s is not a list of four numbers", path,
+                        m->name);
     for (size_t k = 0; k < 4; ++k) {
         const int64_t n = clv_json_int(clv_json_at(nodes, k), 0);
         if (n < 2 || n > MAX_NODES / (int64_t)all)
@@ -206,8 +213,10 @@ static clv_status read_network(const char *folder, const char *path, const clv_j
 {
     CLV_TRY(read_layers(folder, path, json, m, arm));
     if (arm->width[0] != 4 || arm->width[arm->layers] != arm->points)
-        return clv_fail(CLV_E_FORMAT, "%s: the layers of %s must go from 4 inputs to %zu outputs",
-                        path, m->name, arm->points);
+        return clv_fail(CLV_E_FORMAT,
+                        "%s: the layers of %s go from %zu inputs to %zu outputs; expected 4 inputs "
+                        "and %zu outputs",
+                        path, m->name, arm->width[0], arm->width[arm->layers], arm->points);
     static const char *const inputs[] = { "mean", "std" };
     for (int i = 0; i < 2; ++i) {
         clv_file_array a = { 0 };
