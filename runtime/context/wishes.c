@@ -51,7 +51,8 @@ static clv_status read_schedule(const clv_context_options *options, clv_wishes *
     int index;
     w->schedule = options->schedule;
     if ((unsigned)w->schedule > CLV_SCHEDULE_HGUIDED)
-        return clv_fail(CLV_E_ARGUMENT, "no schedule %d", (int)w->schedule);
+        return clv_fail(CLV_E_ARGUMENT, "the schedule is %d; expected a clv_schedule from 0 to %d",
+                        (int)w->schedule, CLV_SCHEDULE_HGUIDED);
     if (w->schedule != CLV_SCHEDULE_ADAPTIVE || options->schedule_given) return CLV_OK;
     CLV_TRY(clv_environment_choice("CLEAVE_SCHED", CLV_SCHEDULES, &index));
     if (index >= 0) w->schedule = (clv_schedule)index;
