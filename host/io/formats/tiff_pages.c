@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "host/io/stream.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -188,11 +189,22 @@ clv_status clv_tiff_follow(const char *path, clv_tiff_chain *chain)
     return status;
 }
 
+/* Returns where `key` is in `text`; NULL if it is nowhere. A key begins a name: "SizeZ=" is not found in
+ * "PhysicalSizeZ=". */
+static const char *find_key(const char *text, const char *key)
+{
+    const char *found = strstr(text, key);
+    while (found && found > text && isalpha((unsigned char)*key) &&
+           isalpha((unsigned char)found[-1]))
+        found = strstr(found + 1, key);
+    return found;
+}
+
 /* Returns the number that follows `key` in `text`, where `key` includes its "=" or quote; `fallback` if there is
  * none. */
 static double told(const char *text, const char *key, double fallback)
 {
-    const char *found = strstr(text, key);
+    const char *found = find_key(text, key);
     if (!found) return fallback;
     char word[40];
     size_t length = strspn(found + strlen(key), "0123456789+-.eE");
@@ -208,7 +220,7 @@ static double told(const char *text, const char *key, double fallback)
 static size_t count_told(clv_tiff_story *s, const char *text, const char *key)
 {
     const double value = told(text, key, 0);
-    const char *found = strstr(text, key);
+    const char *found = find_key(text, key);
     const bool number = found && strspn(found + strlen(key), "0123456789+-.eE");
     if (value > MOST_PROMISED || (number && value != floor(value)) || value < 0) s->absurd = found;
     return value >= 1 && value <= MOST_PROMISED ? (size_t)value : 0;
@@ -216,7 +228,7 @@ static size_t count_told(clv_tiff_story *s, const char *text, const char *key)
 
 static void word_told(const char *text, const char *key, const char *ends, char *out, size_t room)
 {
-    const char *found = strstr(text, key);
+    const char *found = find_key(text, key);
     out[0] = '\0';
     if (!found) return;
     found += strlen(key);
