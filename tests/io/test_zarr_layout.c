@@ -275,6 +275,8 @@ static void what_is_not_supported_is_named(void **state)
         { NEW("{\"name\":\"transpose\"}"), "", "", "compressed with \"transpose\"; expected" },
         { NEW(SHARD("", BYTES)), "[1,3]", "[3,3]",
           "shards of 2 elements along axis 0 cannot be divided into chunks of 3" },
+        { NEW(SHARD("", BYTES)), "[1,3]", "[1,2]",
+          "shards of 3 elements along axis 1 cannot be divided into chunks of 2" },
         { NEW(SHARD("", BYTES)), "[1,3]", "[1]", "its list of chunks in shards has 1 numbers" },
         { NEW(SHARD("", BIG)), "", "", "encoded with \"bytes\", big-endian, which is not" },
         { NEW(SHARD("", "{\"name\":\"gzip\"}")), "", "", "encoded with \"gzip\", which is not" },
@@ -351,13 +353,14 @@ static void movies_have_scales_and_units(void **state)
         "\"scale\","
         "\"scale\":[2,1,10]}],\"datasets\":[{\"path\":\"0\",\"coordinateTransformations\":[{"
         "\"type\":"
-        "\"translation\"},{\"type\":\"scale\",\"scale\":[1.5,0.25,0.5]}]}]},{}]}";
+        "\"translation\"},{\"type\":\"scale\",\"scale\":[1.5,0.25,0.5]},"
+        "{\"type\":\"scale\",\"scale\":[1,3,1]}]}]},{}]}";
     const clv_movie_options options = { .channel = 0 };
     clv_movie *movie;
     EXPECT_OK(clv_movie_open(make_group(attributes), &options, &movie));
     const clv_movie_facts *f = clv_movie_look(movie);
     assert_true(f->frames == 4 && f->height == 2 && f->width == 3 && f->depth == 1);
-    assert_true(f->pixel_size == 5 && f->row_spacing == 0.25 && f->interval == 3);
+    assert_true(f->pixel_size == 5 && f->row_spacing == 0.75 && f->interval == 3);
     assert_string_equal(f->pixel_unit, "um");
     assert_string_equal(f->time_unit, "min");
     assert_non_null(strstr(f->notices, "2 images are in this folder; the first is taken"));
