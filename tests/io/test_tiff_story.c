@@ -239,6 +239,85 @@ static void damaged_chains_are_told(void **state)
     EXPECT_FAIL(CLV_E_IO, "missing.tif", clv_tiff_follow(io_temp("missing.tif"), &chain));
 }
 
+/* ---- chains of pages ----------------------------------------------------------------------------- */
+
+static void put_number(unsigned char *to, uint64_t value, size_t bytes, bool big_endian)
+{
+    for (size_t i = 0; i < bytes; ++i)
+        to[big_endian ? bytes - 1 - i : i] = (unsigned char)(value >> 8 * i);
+}
+
+/* Writes a file of 800 bytes whose pages, of one tag each, are at `offset`; the last page names `after` as the next. */
+static const char *make_chain(bool big_endian, bool big, const uint64_t *offset, size_t count,
+                              uint64_t after)
+{
+    unsigned char bytes[800] = { 0 };
+    const size_t word = big ? 8 : 4, counter = big ? 8 : 2, entry = big ? 20 : 12;
+    memcpy(bytes, big_endian ? "MM" : "II", 2);
+    put_number(bytes + 2, big ? 43 : 42, 2, big_endian);
+    if (big) put_number(bytes + 4, 8, 2, big_endian);
+    put_number(bytes + (big ? 8 : 4), count ? offset[0] : after, word, big_endian);
+    for (size_t i = 0; i < count; ++i) {
+        unsigned char *page = bytes + offset[i];
+        put_number(page, 1, counter, big_endian);
+        put_number(page + counter, 256, 2, big_endian); /* the width, a number of 16 bits */
+        put_number(page + counter + 2, 3, 2, big_endian);
+        put_number(page + counter + 4, 1, word, big_endian);
+        put_number(page + counter + entry, i + 1 < count ? offset[i + 1] : after, word, big_endian);
+    }
+    return io_make("chain.tif", bytes, sizeof bytes);
+}
+
+static const uint64_t places[] = { 600, 100, 400, 200 };
+static clv_tiff_chain followed;
+
+static clv_status follow_it(void)
+{
+    return clv_tiff_follow(io_temp("chain.tif"), &followed);
+}
+
+static int has_no_chain(void)
+{
+    return !followed.offset && !followed.count;
+}
+
+static void chains_are_followed_in_every_form(void **state)
+{
+    (void)state;
+    for (int form = 0; form < 4; ++form) {
+        make_chain(form & 1, form & 2, places, CLV_LEN(places), 0);
+        assert_true(io_without_memory(follow_it, has_no_chain) > 3);
+        assert_true(followed.count == CLV_LEN(places) && !followed.damage);
+        assert_memory_equal(followed.offset, places, sizeof places);
+        clv_free(followed.offset);
+    }
+}
+
+static void the_pages_before_damage_are_kept(void **state)
+{
+    (void)state;
+    static const struct {
+        uint64_t after;
+        const char *damage;
+    } cases[] = {
+        { 400, "its pages form a circle" },
+        { 801, "truncated: a page begins beyond its end" },
+        { 799, "truncated: a page begins beyond its end" },
+        { 780, "a page's directory is damaged" },                /* no tags */
+        { 202, "truncated: it ends inside a page's directory" }, /* the tag's number as a count */
+    };
+    for (size_t i = 0; i < CLV_LEN(cases); ++i) {
+        make_chain(false, false, places, CLV_LEN(places), cases[i].after);
+        EXPECT_OK(follow_it());
+        assert_int_equal(followed.count, CLV_LEN(places));
+        assert_string_equal(followed.damage, cases[i].damage);
+        clv_free(followed.offset);
+    }
+    make_chain(false, false, NULL, 0, 801);
+    EXPECT_FAIL(CLV_E_FORMAT, "truncated: a page begins beyond its end", follow_it());
+    assert_true(has_no_chain());
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
@@ -248,6 +327,8 @@ int main(void)
         cmocka_unit_test(chosen_pages_are_those_of_the_channel),
         cmocka_unit_test(short_files_and_impossible_choices),
         cmocka_unit_test(damaged_chains_are_told),
+        cmocka_unit_test(chains_are_followed_in_every_form),
+        cmocka_unit_test(the_pages_before_damage_are_kept),
     };
     return cmocka_run_group_tests_name("tiff_story", tests, NULL, NULL);
 }

@@ -61,18 +61,22 @@ static int by_offset(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Returns whether `offset` occurred earlier in the chain. Offsets mostly grow, and one above `highest` is new; only a
+/* Finds out whether `offset` occurred earlier in the chain. Offsets mostly grow, and one above `highest` is new; only a
  * lower one is compared with all earlier offsets. */
-static bool seen_before(const clv_tiff_chain *chain, uint64_t highest, uint64_t offset)
+static clv_status seen_before(const walker *w, const clv_tiff_chain *chain, uint64_t highest,
+                              uint64_t offset, bool *seen)
 {
-    if (offset > highest) return false;
+    *seen = false;
+    if (!chain->count || offset > highest) return CLV_OK;
     uint64_t *sorted = clv_alloc(chain->count, sizeof *sorted);
-    if (!sorted) return true;
+    if (!sorted)
+        return clv_fail(CLV_E_MEMORY, "%s: not enough memory for the offsets of %zu pages",
+                        w->input.path, chain->count);
     memcpy(sorted, chain->offset, chain->count * sizeof *sorted);
     qsort(sorted, chain->count, sizeof *sorted, by_offset);
-    const bool found = bsearch(&offset, sorted, chain->count, sizeof *sorted, by_offset) != NULL;
+    *seen = bsearch(&offset, sorted, chain->count, sizeof *sorted, by_offset) != NULL;
     clv_free(sorted);
-    return found;
+    return CLV_OK;
 }
 
 /* Returns the number of bytes that libtiff reads and allocates for a page whose tags are in w->entries. Pages may share
@@ -116,7 +120,9 @@ static clv_status follow(walker *w, clv_tiff_chain *chain)
                         w->input.path);
     uint64_t offset = number(w, bytes + head - word, word);
     while (offset) {
-        if (chain->count && seen_before(chain, highest, offset)) {
+        bool seen;
+        CLV_TRY(seen_before(w, chain, highest, offset, &seen));
+        if (seen) {
             chain->damage = "its pages form a circle";
             return CLV_OK;
         }
