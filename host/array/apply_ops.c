@@ -198,7 +198,7 @@ static double complex c_sign(double complex x)
         number x = 0, y = 0, z = 0;                                         \
         size_t i = 0;                                                       \
         (void)x, (void)y, (void)z, (void)i;                                 \
-        if (IS_GIVEN(value) && kind == KIND) {                              \
+        if (IS_GIVEN(value) && kind == (KIND)) {                            \
             const number *a = px, *b = py, *c = pz;                         \
             R *out = to;                                                    \
             for (; i < count; ++i)                                          \
