@@ -39,8 +39,10 @@ def embed():
 
 
 def kept():
-    found = [path for path in glob.glob(os.path.join(MESA, "*", "*", "*")) if os.path.isfile(path)]
-    return sorted(found)
+    """Returns the files that Mesa has written. A thread of Mesa's writes them, and the end of the process may leave an
+    empty one, in which nothing can be damaged."""
+    found = glob.glob(os.path.join(MESA, "*", "*", "*"))
+    return sorted(path for path in found if os.path.isfile(path) and os.path.getsize(path))
 
 
 def restore():
