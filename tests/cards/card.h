@@ -19,7 +19,7 @@
  *   CLEAVE_CARD_WATCHDOG_S  launches that take longer fail, with a message on stderr
  *
  * CLEAVE_CARD_LAUNCHES=FILE appends a line PID KERNEL for each kernel that a process launched on the card, which
- * proves that the process used it.
+ * proves that the process used it. The layer makes the file when it is loaded.
  *
  * For tools: CLEAVE_CARD_RECORD=FOLDER writes every program with its options, and every launch, and has
  * PoCL build without optimisation;

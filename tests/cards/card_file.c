@@ -25,7 +25,8 @@ static bool flag_of(const json_t *profile, const char *key)
 }
 
 /* The list of extensions as the one line that a driver gives, without halves, which PoCL does not compile, and without
- * subgroups by Intel, which make its compiler warn. */
+ * subgroups by Intel, which make its compiler warn. CLBlast takes any name that begins like theirs for the first one.
+ */
 static const char *words_of(const json_t *list)
 {
     size_t length = 1, i;
@@ -35,7 +36,8 @@ static const char *words_of(const json_t *list)
     json_array_foreach(list, i, word)
     {
         const char *name = json_string_value(word);
-        if (!text || strcmp(name, "cl_khr_fp16") == 0 || strcmp(name, "cl_intel_subgroups") == 0)
+        if (!text || strcmp(name, "cl_khr_fp16") == 0 ||
+            strncmp(name, "cl_intel_subgroups", 18) == 0)
             continue;
         if (*text) strcat(text, " ");
         strcat(text, name);

@@ -29,6 +29,8 @@ bool layer_install(cl_icd_dispatch *own)
                                .watchdog_s = number("CLEAVE_CARD_WATCHDOG_S") };
     card.record = getenv("CLEAVE_CARD_RECORD");
     card.launches = getenv("CLEAVE_CARD_LAUNCHES");
+    FILE *file = card.launches ? fopen(card.launches, "a") : NULL;
+    if (file) fclose(file);
     card.hollow = getenv("CLEAVE_CARD_HOLLOW") != NULL;
     card.run_up_to = most ? strtod(most, NULL) : INFINITY;
     card_info_install(own);

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Runs the probe, the self-test and, for a card of each kind of memory, the demo on PoCL, which answers as a graphics
-card would. run_commands.py runs all other commands on every card.
+"""Runs the probe, the self-test and, for one card of each kind, the demo (every workload) on PoCL, which answers as a
+graphics card would. run_commands.py runs all other commands on every card.
 
 usage: run_card.py COMMAND LAYER CARD
 
@@ -13,7 +13,7 @@ import subprocess
 import sys
 import tempfile
 
-from card_kit import CARDS, NO_LAYERS, environment, skip
+from card_kit import CARDS, environment, need_layer
 
 # class, mode, quirks that must be found, quirks that must not be found
 EXPECTED = {
@@ -25,11 +25,8 @@ EXPECTED = {
     "arc-a770": ("discrete_gpu", "gpu", {"few_registers"}, {"slow_fp64"}),
     "iris-xe": ("integrated_gpu", "gpu", {"few_registers", "memory_is_host_ram"}, {"slow_fp64"}),
 }
-# A card with memory of its own, and one that shares the host's: the demo has larger inputs than other commands' tests.
-DEMO = ("rtx-3060", "iris-xe")
-# The card on which trials choose among variants of kernels. PoCL, which computes, prefers those for CPUs, so the other
-# cards are tested with their usual kernels. The encoder of a user's model has the same kernels on all cards.
-TRIALS = "rtx-3060"
+# One card of each kind that has kernels of its own. The others differ from these only in sizes.
+DEMO = ("rtx-3060", "rx-6700xt", "vega", "iris-xe")
 
 
 def run(env, folder, *command):
@@ -81,12 +78,8 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         env = environment(folder, layer, card)
         env.pop("CLEAVE_SMOLLM2", None)  # the self-test has language models of its own
-        if card != TRIALS:
-            env.pop("CLEAVE_MINILM_DIR", None)
-            env["CLEAVE_TUNE"] = "0"
         report = json.loads(run(env, folder, command, "probe", "--json"))
-        if any(d["name"].startswith("pthread") for d in report["devices"]):
-            skip(NO_LAYERS)
+        need_layer(env)
         check_probe(report, card, facts)
         run(env, folder, command, "selftest", "--json=selftest.json")
         with open(os.path.join(folder, "selftest.json"), encoding="utf-8") as file:

@@ -33,7 +33,7 @@ static void counts_are_read(void **state)
         { "<OME></OME>", 0, 0, 0, 0, "", 0 },
         { OME(SIZES(2, 3, 4) "DimensionOrder=\"XYTZC\"", ""), 2, 3, 4, 0, "TZC", 24 },
         { OME(SIZES(1, 1, 5) "DimensionOrder=\"odd\"", ""), 1, 1, 5, 0, "CZT", 5 },
-        /* as Bio-Formats orders attributes */
+        /* attributes in alphabetical order */
         { OME("PhysicalSizeZ=\"2.0\" " SIZES(1, 6, 1), ""), 1, 6, 1, 0, "CZT", 6 },
         { OME(SIZES(1, 1, 5), "") "<Pixels SizeT=\"7\"></Pixels><Pixels>", 1, 1, 5, 2, "CZT", 5 },
         { "<OME><Pixels " SIZES(1, 2, 3), 1, 2, 3, 0, "CZT", 6 }, /* the end is missing */
