@@ -4,7 +4,8 @@
 missing.
 
 usage: summary.py RESULTS                    prints the summary
-       summary.py RESULTS --expect LIST RUN  the skips are those that LIST has for RUN; exit code 1 where they are not
+       summary.py RESULTS --expect LIST RUN  the skips are those that LIST has for RUN, and no compiler of kernels
+                                             warned; exit code 1 where that is not so
        summary.py RESULTS --waiting NAME     prints the tests that were skipped because the variable NAME is not set
        summary.py --self-test
 
@@ -22,11 +23,12 @@ import xml.etree.ElementTree
 
 SKIP = re.compile(r"^(?:\[ +\w+ +\] )?SKIPPED(?: \[\d+\] \S+)?: (.*)$", re.MULTILINE)
 DEVICE = re.compile(r"^device[^\n:]*: ([^\n]*) \[(\w+)[^\n\]]*\](?![^\n]*, not used)", re.MULTILINE)
+WARNED = re.compile(r"^\d+ warnings? generated\.", re.MULTILINE)  # by Clang, on standard error
 DRIVERS = {"pocl": "PoCL", "mesa": "rusticl", "intel": "Intel's driver", "nvidia": "NVIDIA's driver",
            "amd": "AMD's driver", "oclgrind": "oclgrind", "reference": "no driver, by order"}
 
-# devices: {(driver, device's name)}; skips: reasons
-Test = collections.namedtuple("Test", "name ran failed devices skips")
+# devices: {(driver, device's name)}; skips: reasons; warned: a compiler of kernels counted its warnings or errors
+Test = collections.namedtuple("Test", "name ran failed devices skips warned")
 
 
 def one_line(text):
@@ -45,7 +47,8 @@ def read(path):
             skips = ["no reason was given"]
         devices = {(driver, name) for name, driver in DEVICE.findall(said)}
         ran = status not in ("disabled", "notrun")
-        tests.append(Test(case.get("name"), ran, status == "fail", devices, skips))
+        tests.append(Test(case.get("name"), ran, status == "fail", devices, skips,
+                          bool(WARNED.search(said))))
     return tests
 
 
@@ -126,7 +129,8 @@ def differences(tests, listed):
     wanted, allowed = listed
     seen = {f"{test.name}: {reason}" for test in tests for reason in test.skips}
     return ([f"skipped, and not in the list: {skip}" for skip in sorted(seen - wanted - allowed)] +
-            [f"in the list, and not skipped any more: {skip}" for skip in sorted(wanted - seen)])
+            [f"in the list, and not skipped any more: {skip}" for skip in sorted(wanted - seen)] +
+            [f"a compiler warned of a kernel in this test: {test.name}" for test in tests if test.warned])
 
 
 def waiting(tests, variable):
@@ -142,8 +146,12 @@ SKIPPED: data: $SOME_DIR/x is not here
 </system-out></testcase>
 <testcase name="a/py" status="run"><system-out>SKIPPED [1] tests/t.py:3: no  pip</system-out></testcase>
 <testcase name="a/bad" status="fail"><system-out>device: plain C [reference]</system-out></testcase>
-<testcase name="a/silent" status="notrun"><system-out/></testcase>
+<testcase name="a/silent" status="notrun"><system-out/></testcase>%s
 </testsuite>"""
+NOISY = """
+<testcase name="a/noisy" status="run"><system-out>compiles
+1 warning generated.
+</system-out></testcase>"""
 LIST = """# a comment
 one,two a/whole: no driver
 one a/part: data: $SOME_DIR/x is not here
@@ -158,9 +166,13 @@ two? a/silent: no reason was given
 def self_test():
     with tempfile.TemporaryDirectory() as folder:
         results, skips = os.path.join(folder, "r"), os.path.join(folder, "l")
-        for path, text in ((results, RESULTS), (skips, LIST)):
+        for path, text in ((results, RESULTS % NOISY), (skips, LIST)):
             with open(path, "w", encoding="utf-8") as file:
                 file.write(text)
+        noisy = differences(read(results), expected(skips, "one"))
+        assert noisy == ["a compiler warned of a kernel in this test: a/noisy"], noisy
+        with open(results, "w", encoding="utf-8") as file:
+            file.write(RESULTS % "")
         tests = read(results)
         assert [test.devices for test in tests] == [set(), {("pocl", "X")}, set(), {("reference", "plain C")},
                                                     set()], tests

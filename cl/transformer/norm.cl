@@ -55,7 +55,7 @@ clv_norm(__global const float *x, ulong x_offset, ulong x_row, __global float *y
         float2 found;
         norm_row(x + x_offset + r * x_row, y + y_offset + r * y_row, parameters + weight,
                  parameters + bias, width, eps, &found, room);
-        if (keep && MEMBER == 0) moments[r] = found;
+        if (MEMBER == 0 && keep) moments[r] = found;
     }
 }
 

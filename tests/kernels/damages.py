@@ -404,7 +404,7 @@ KERNELS = [
     ("spectra/network.clh", "s9 = fma(w, (fvec)(x1[i + 4 * width]), s9)",
      "s9 = fma(w, (fvec)(x1[i + 3 * width]), s9)", "spectra_stages"),
     ("spectra/network.clh", "if (row == k + 1) q +=", "if (row == k) q +=", "spectra_stages"),
-    ("spectra/network.clh", "* TILE * inputs + o % TILE", "* TILE * inputs", "spectra_stages"),
+    ("spectra/network.clh", "* OUT_TILE * inputs + o % OUT_TILE", "* OUT_TILE * inputs", "spectra_stages"),
     ("spectra/network.clh", "s9 = fma(u, e, s9)", "s9 = fma(u, d, s9)", "spectra_stages"),
     ("spectra/network.clh", "{ v[0], v[0], v[1], v[2]", "{ v[0], v[0], v[2], v[2]", "spectra_stages"),
     ("spectra/network.clh", "row[2 * LANES + k]", "row[3 * LANES + k]", "spectra_stages"),
