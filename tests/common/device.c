@@ -194,10 +194,9 @@ void test_device_open(size_t nth, const clv_context_options *options, test_devic
     if (share_compiled)
         snprintf(device->cache_dir, sizeof device->cache_dir, "%s/device-%zu", test_temp_dir(),
                  nth);
-    if (o.cache_dir)
-        *device->cache_dir = 0;
-    else
-        share_programs(device, true), o.cache_dir = device->cache_dir;
+    if (o.cache_dir) snprintf(device->cache_dir, sizeof device->cache_dir, "%s", o.cache_dir);
+    share_programs(device, true);
+    o.cache_dir = device->cache_dir;
     EXPECT_OK(clv_context_create(&o, &device->context));
     device->device = clv_context_device(device->context, 0);
     device->name = clv_device_label(device->device);
