@@ -2,13 +2,18 @@
 /* A library for LD_PRELOAD: the k-th malloc of a process fails, k from CLEAVE_FAIL_MALLOC, and how many there
  * were goes to the file CLEAVE_COUNT_MALLOCS. Processes that this one starts are left alone, and so is hwloc: its
  * hwloc_topology_init and hwloc_topology_load do not check what they allocate (2.9 ends by an assertion or by
- * signal 11). */
+ * signal 11).
+ *
+ * CLEAVE_FAIL_MALLOC_OWN=k: instead, in this process and in those that it starts, the k-th of the mallocs that the
+ * program itself calls fails. Shared libraries, such as drivers that do not survive a failed malloc, are left alone. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
+#include <link.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -24,18 +29,36 @@ static const char *result;
 
 static _Thread_local bool in_hwloc;
 
-static bool refused(void)
+static uintptr_t own_begin, own_end; /* the program's code, if only its own calls count */
+
+static bool refused(const void *caller)
 {
+    const uintptr_t at = (uintptr_t)caller;
     if (!atomic_load(&counts) || in_hwloc) return false;
+    if (own_end && (at < own_begin || at >= own_end)) return false;
     return atomic_fetch_add(&taken, 1) + 1 == fails;
+}
+
+/* The first object is the program. */
+static int find_own(struct dl_phdr_info *object, size_t size, void *user)
+{
+    (void)size, (void)user;
+    for (int i = 0; i < object->dlpi_phnum; ++i) {
+        const ElfW(Phdr) *part = &object->dlpi_phdr[i];
+        if (part->p_type != PT_LOAD || !(part->p_flags & PF_X)) continue;
+        own_begin = (uintptr_t)(object->dlpi_addr + part->p_vaddr);
+        own_end = own_begin + part->p_memsz;
+    }
+    return 1;
 }
 
 __attribute__((constructor)) static void begin(void)
 {
-    const char *k = getenv("CLEAVE_FAIL_MALLOC");
+    const char *k = getenv("CLEAVE_FAIL_MALLOC"), *own = getenv("CLEAVE_FAIL_MALLOC_OWN");
     result = getenv("CLEAVE_COUNT_MALLOCS");
-    fails = k ? strtoul(k, NULL, 10) : 0;
-    unsetenv("LD_PRELOAD");
+    if (own) dl_iterate_phdr(find_own, NULL);
+    fails = own ? strtoul(own, NULL, 10) : k ? strtoul(k, NULL, 10) : 0;
+    if (!own) unsetenv("LD_PRELOAD");
     atomic_store(&counts, true);
 }
 
@@ -56,27 +79,27 @@ static void *none(void)
 
 void *malloc(size_t bytes)
 {
-    return refused() ? none() : __libc_malloc(bytes);
+    return refused(__builtin_return_address(0)) ? none() : __libc_malloc(bytes);
 }
 
 void *calloc(size_t count, size_t bytes)
 {
-    return refused() ? none() : __libc_calloc(count, bytes);
+    return refused(__builtin_return_address(0)) ? none() : __libc_calloc(count, bytes);
 }
 
 void *realloc(void *old, size_t bytes)
 {
-    return refused() ? none() : __libc_realloc(old, bytes);
+    return refused(__builtin_return_address(0)) ? none() : __libc_realloc(old, bytes);
 }
 
 void *aligned_alloc(size_t alignment, size_t bytes)
 {
-    return refused() ? none() : __libc_memalign(alignment, bytes);
+    return refused(__builtin_return_address(0)) ? none() : __libc_memalign(alignment, bytes);
 }
 
 int posix_memalign(void **out, size_t alignment, size_t bytes)
 {
-    void *memory = refused() ? NULL : __libc_memalign(alignment, bytes);
+    void *memory = refused(__builtin_return_address(0)) ? NULL : __libc_memalign(alignment, bytes);
     if (!memory) return ENOMEM;
     *out = memory;
     return 0;

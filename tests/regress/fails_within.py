@@ -1,16 +1,17 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Tests commands in which the k-th OpenCL call or the k-th malloc fails: either the result is correct, or there is an
-error and no output file.
+error and no output file. Long sweeps (CLEAVE_TEST_SWEEP) also make the mallocs of the program fail on PoCL.
 
 No such run may end by a signal, fail without a message, leave a partial or temporary file, or write wrong numbers with
-exit code 0. OpenCL calls fail on PoCL, under the layer of tests/faults. Mallocs fail only in plain C, because drivers
-do not survive a failed malloc.
+exit code 0. OpenCL calls fail on PoCL, under the layer of tests/faults. Mallocs of the whole process fail only in plain
+C, because drivers do not survive a failed malloc.
 
 A driver that crashes when the library asks for compiled binaries, to keep them for later runs, affects no result.
 
-usage: fails_within.py CLEAVE CLI_TESTS DATA FAULT_LAYER MALLOC_FAILS [--every N]
-DATA: the folder tests/data. --every N: N values of k per command and kind; by default a few"""
+usage: fails_within.py CLEAVE CLI_TESTS DATA FAULT_LAYER MALLOC_FAILS
+DATA: the folder tests/data. With the variable CLEAVE_TEST_SWEEP=N there are N values of k per command line and kind
+instead of a few, and the command lines of wide.py as well"""
 import array
 import os
 import re
@@ -22,9 +23,10 @@ import kernels_kit
 
 sys.path.insert(0, sys.argv[2])
 import text_embed  # noqa: E402
+import wide  # noqa: E402
 
 DATA, LAYER, MALLOC = (os.path.abspath(path) for path in sys.argv[3:6])
-RUNS = int(sys.argv[sys.argv.index("--every") + 1]) if "--every" in sys.argv else 0
+RUNS = int(os.environ.get("CLEAVE_TEST_SWEEP", "0"))
 NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|nan|inf")
 DONE = {"runs": 0, "right": 0, "errors": 0}
 
@@ -32,7 +34,14 @@ DONE = {"runs": 0, "right": 0, "errors": 0}
 def prepare():
     lines_of = kit.small_commands(text_embed.make_model, 8, 48)
     lines_of.update(kit.more_commands(DATA))
+    if RUNS:
+        lines_of.update(wide.commands(DATA))
     return lines_of
+
+
+def on_host(line, name):
+    """Whether the command line computes without OpenCL, and has no use for --mode."""
+    return name.split()[0] in kit.HOST_ONLY or "--info" in line
 
 
 def clean():
@@ -157,7 +166,7 @@ def saved_last(name, line, environment):
 
 lines = prepare()
 for name, line in lines.items():
-    plain = line if name in kit.HOST_ONLY else line + ["--mode", "reference"]
+    plain = line if on_host(line, name) else line + ["--mode", "reference"]
     sweep("malloc", name, plain, dict(kit.PLAIN, LD_PRELOAD=MALLOC), lambda k: {"CLEAVE_FAIL_MALLOC": str(k)},
           RUNS or 7)
 pocl = kernels_kit.pocl_alone()
@@ -165,9 +174,15 @@ if pocl:
     if "POCL_CACHE_DIR" in os.environ:  # starts with the kernels that other tests compiled
         pocl["POCL_CACHE_DIR"] = os.environ["POCL_CACHE_DIR"]
     for name, line in lines.items():
-        if name not in kit.HOST_ONLY:
+        if not on_host(line, name):
             sweep("call", name, line + ["--mode", "cpu"], dict(pocl, OPENCL_LAYERS=LAYER, CLEAVE_TUNE="0"),
                   lambda k: {"CLEAVE_FAULTS": "call=%d" % k}, RUNS or 4)
+if pocl and RUNS:  # mallocs of the program itself, which the driver survives
+    for name, line in lines.items():
+        if not on_host(line, name):
+            sweep("own malloc", name, line + ["--mode", "cpu"], dict(pocl, LD_PRELOAD=MALLOC, CLEAVE_TUNE="0",
+                                                                     CLEAVE_FAIL_MALLOC_OWN="0"),
+                  lambda k: {"CLEAVE_FAIL_MALLOC_OWN": str(k)}, RUNS)
 mesa = kernels_kit.alone("rusticl", "rusticl")  # PoCL keeps its kernels itself, so no binaries are requested from it
 if mesa:
     if "MESA_SHADER_CACHE_DIR" in os.environ:
@@ -175,8 +190,9 @@ if mesa:
     for name in "embed", "blobs", "generate":
         saved_last(name, lines[name] + ["--mode", "cpu"],
                    dict(mesa, OPENCL_LAYERS=LAYER, RUSTICL_ENABLE="llvmpipe", CLEAVE_TUNE="0"))
-kit.swept("k-th malloc", lines)
-kit.swept("k-th OpenCL call", set(lines) - set(kit.HOST_ONLY))
+words = {name.split()[0] for name in lines}
+kit.swept("k-th malloc", words)
+kit.swept("k-th OpenCL call", words - set(kit.HOST_ONLY))
 print("%(runs)d runs: %(right)d with the right result, %(errors)d with an error and no file" % DONE)
 kit.same("both happened", DONE["right"] > 0 and DONE["errors"] > 0, True)
 kit.finish()

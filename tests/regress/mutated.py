@@ -8,7 +8,8 @@ pieces doubled, swapped, or filled with zeros. No run may end by a signal, excee
 leave a temporary file, or fail without a message. The same holds when a hole of 6 GB follows the bytes of the file,
 and when the file is a pipe that nobody writes to, except texts and tables that a user names, which are read from pipes.
 
-usage: mutated.py CLEAVE CLI_TESTS DATA [RUNS [SEED]]    DATA: the folder tests/data. RUNS: per file; 3 unless given"""
+usage: mutated.py CLEAVE CLI_TESTS DATA [RUNS [SEED]]
+DATA: the folder tests/data. RUNS: per file; 3, or what the variable CLEAVE_TEST_SWEEP says, unless given"""
 import glob
 import os
 import random
@@ -26,7 +27,7 @@ sys.path.insert(0, sys.argv[2])
 import text_embed  # noqa: E402
 
 DATA = os.path.abspath(sys.argv[3])
-RUNS = int(sys.argv[4]) if len(sys.argv) > 4 else 3
+RUNS = int(sys.argv[4]) if len(sys.argv) > 4 else int(os.environ.get("CLEAVE_TEST_SWEEP", "3"))
 RANDOM = random.Random(int(sys.argv[5]) if len(sys.argv) > 5 else 25)
 SECONDS, ROOM, HOLE = 60, 1500 << 20, 6 << 30
 HUGE = (0x7FFFFFFF, 0xFFFFFFFF, 0x80000000, 0x10000, 0xFFFFFFFFFFFFFFFF, 0x7FFFFFFFFFFFFFFF, 1 << 40, 0)

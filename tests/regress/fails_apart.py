@@ -1,0 +1,105 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Tests selftest, demo and bench, which run other workloads, with a driver that fails: the k-th OpenCL call of each
+process fails, or many fail. Long sweeps also make the k-th malloc of the program fail, on a device and in plain C.
+
+A run passes, or it says what failed: the exit code is 1 if the run itself failed, 3 if the device cannot be used, and 5
+if a result is wrong. No run ends by a signal, without a message, or with a temporary file. `selftest` must
+notice a driver of which every 40th command fails.
+
+usage: fails_apart.py CLEAVE FAULT_LAYER MALLOC_FAILS
+The variable CLEAVE_TEST_SWEEP=N asks for N values of k per command, and more command lines."""
+import os
+import shutil
+import sys
+
+import kit
+import kernels_kit
+
+LAYER, MALLOC = (os.path.abspath(path) for path in sys.argv[2:4])
+MANY = int(os.environ.get("CLEAVE_TEST_SWEEP", "0"))
+MOVIES = ["bench", "blobs", "--sizes", "32x32x4", "--no-cold", "--repeats", "1", "--turns", "1", "--patience", "2",
+          "-q"]
+STARS = ["bench", "specfit", "--library", "made/specfit-library", "--coadd", "made/specfit-coadd.fits", "--no-cold",
+         "--no-files", "--repeats", "1", "--turns", "1", "--patience", "2", "-q", "--json", "out/b.json"]
+OTHERS = [["bench", part, "--only", only, "--no-files", "--repeats", "1", "--turns", "1", "--patience", "1", "-q",
+           "--html", "out/b.html"] for part, only in (("paco", "100x100, T=50"), ("transformer", "feed forward 256"),
+                                                      ("arrays", "sum of|matmul 512"))] + [
+    ["bench", "runtime", "--repeats", "1", "--turns", "1", "--patience", "1", "-q", "--json", "out/b.json"],
+    ["bench", "generate", "--model", "tiny.gguf", "--repeats", "1", "--turns", "1", "--no-files", "--no-cold",
+     "--patience", "2", "-q", "--markdown", "out/b.md"]]
+# command line, exit codes, values of k
+LINES = [(["selftest", "--device", "0", "--timeout", "60", "--json", "out/s.json"], (0, 1, 3, 5), (2000,)),
+         (MOVIES, (0, 1, 3), (150,)), (STARS, (0, 1, 3), ())]
+
+
+DEMO = ["demo", "-q", "-o", "out"]
+
+
+def values(few, count, most=6000):
+    """Returns the values of k: few, or as many as `count`, one half with equal ratios, the other with equal steps."""
+    half = (count + 1) // 2
+    return sorted({round(most ** (i / half)) for i in range(1, half + 1)} |
+                  {most * i // half for i in range(1, half + 1)}) if count else few
+
+
+def fresh():
+    """Brings back the notes of a run without a fault. What a run with faults has noted of the driver is removed."""
+    for name in "kept", "out":
+        shutil.rmtree(name, ignore_errors=True)
+    if os.path.isdir("good"):
+        shutil.copytree("good", "kept")
+    os.mkdir("out")
+
+
+def run(line, codes, environment, faults, variable="CLEAVE_FAULTS"):
+    fresh()
+    done = kit.run(*line, environment=dict(environment, **{variable: faults}), timeout=300)
+    told = "%s, %s %s" % (" ".join(line[:2]), variable, faults)
+    said = done.stdout + done.stderr
+    if done.returncode not in codes:
+        kit.wrong("%s: exit code %d: %r" % (told, done.returncode, said[-600:]))
+    elif done.returncode and not done.stderr and line[0] != "selftest":
+        kit.wrong("%s: exit code %d without a word" % (told, done.returncode))
+    left = [name for name in kit.listing("out") if name.endswith(".cleave-part")]
+    if left:
+        kit.wrong("%s: %r stay" % (told, left))
+    return done.returncode
+
+
+def main():
+    pocl = kernels_kit.pocl_alone()
+    if not pocl:
+        sys.exit(77)
+    if "POCL_CACHE_DIR" in os.environ:  # starts with the kernels that other tests compiled
+        pocl["POCL_CACHE_DIR"] = os.environ["POCL_CACHE_DIR"]
+    environment = dict(pocl, OPENCL_LAYERS=LAYER, CLEAVE_MODEL="tiny.gguf")
+    kit.make_inputs("made")
+    shutil.copy(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../data/generate/tiny/tiny-legacy.gguf"),
+                "tiny.gguf")
+    fresh()
+    kit.same("blobs without a fault", kit.run(*MOVIES, environment=environment).returncode, 0)
+    shutil.copytree("kept", "good")
+    found = {}
+    for line, codes, few in LINES + [(line, (0, 1, 3), ()) for line in OTHERS if MANY]:
+        for k in values(few, MANY // 8):
+            code = run(line, codes, environment, "call=%d" % k)
+            found.setdefault(line[0], []).append(code)
+    code = run(LINES[0][0], (5,), environment, "every=40")
+    kit.same("every 40th command fails: exit code of selftest", code, 5)
+    if MANY:
+        own = dict(environment, LD_PRELOAD=MALLOC)
+        for line, codes, most in [(LINES[0][0], LINES[0][1], 9000), (DEMO + ["--mode", "cpu"], (0, 1, 3, 5), 15000)] + [
+                (line, (0, 1, 3), 3000) for line in (MOVIES, STARS, *OTHERS)]:
+            for k in values((), MANY, most):
+                run(line, codes, own, str(k), "CLEAVE_FAIL_MALLOC_OWN")
+        for faults in "times=1", "wrong=0", "lost=900":
+            run(DEMO + ["--mode", "cpu"], (0, 1, 3, 5), environment, faults)
+        for line, codes, _ in LINES:
+            for faults in "build=2", "lost=30", "times=1", "every=7", "buffer=3", "event=2":
+                run(line, codes, environment, faults)
+    print("exit codes: %r" % found)
+    kit.finish()
+
+
+main()
