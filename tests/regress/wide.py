@@ -10,7 +10,7 @@ import kit
 
 CLASSES = {"single": "the cats run\ta\n12 and 12\tb\nrunning cats\ta\nthe 12\tb\n",
            "multi": "the cats run\ta,b\n12 and 12\tb\nrunning cats\t\nthe 12\tb\n",
-           "pairs": "the cats run\t12 and 12\t1\nrunning cats\tthe 12\t0\nthe 12\trun\t0.5\ncats\tcats\t1\n"}
+           "pairs": "the cats run\t12 and 12\t1\nrunning cats\tthe 12\t0\nthe 12\trunning\t0.5\ncats\tcats\t1\n"}
 
 
 def spectral_cube():
