@@ -8,9 +8,8 @@ import shutil
 
 import kit
 
-CLASSES = {"single": "the cats run\ta\n12 and 12\tb\nrunning cats\ta\nthe 12\tb\n",
-           "multi": "the cats run\ta,b\n12 and 12\tb\nrunning cats\t\nthe 12\tb\n",
-           "pairs": "the cats run\t12 and 12\t1\nrunning cats\tthe 12\t0\nthe 12\trunning\t0.5\ncats\tcats\t1\n"}
+TRAINING = {"classes": "the cats run\ta\n12 and 12\tb\nrunning cats\ta\nthe 12\tb\n",
+            "pairs": "the cats run\tthe cats\n12 and 12\t12\nrunning cats\tcats\nthe 12\tand 12\n"}
 
 
 def spectral_cube():
@@ -102,7 +101,7 @@ def of_stars():
 def of_texts():
     table = kit.write("table.csv", "id,text\n1,the cats\n2,\"12, and\"\n3,run\n")
     lines = kit.write("lines.jsonl", '{"id": 1, "text": "the cats"}\n{"text": "12 and"}\n')
-    files = {name: kit.write("train-%s.tsv" % name, text) for name, text in CLASSES.items()}
+    files = {name: kit.write("train-%s.tsv" % name, text) for name, text in TRAINING.items()}
     train = ["finetune", "model", "--epochs", "1", "-q", "-o", "out"]
     wide = ["--precision", "fp16", "--batch-tokens", "8", "--threads", "1"]
     found = ["search", "vectors.npy", "--queries", "vectors.npy", "-q", "--top", "1"]
@@ -116,9 +115,10 @@ def of_texts():
             "rank softmax": ["rank", "classes", "--pairs", "-i", "pairs.tsv", "--activation", "softmax", "-q",
                              "--format", "json"],
             "classify table": ["classify", "classes", "-i", lines, "-q", "-o", "out/c.tsv"],
-            "finetune watched": train + ["--data", files["single"], "--val", files["single"], "--test",
-                                         files["single"], "--checkpoint", "1", "--freeze", "1", "--lr", "1e-3",
+            "finetune watched": train + ["--data", files["classes"], "--val", files["classes"],
+                                         "--test", files["classes"], "--checkpoint", "1", "--freeze", "1", "--lr", "1e-3",
                                          "--report", "out/run-report.json"],
+            "finetune pairs": train + ["--data", files["pairs"], "--task", "pairs", "--optimizer", "sgd"],
             "tokenize tokens": ["tokenize", "tiny.gguf", "-i", "texts.txt", "--format", "tokens", "--no-bos", "-q"],
             "generate drawn": tiny + ["--prompt", "the", "-n", "4", "--top-k", "5", "--repeat-penalty", "1.2",
                                       "--json", "--logits-top", "3", "--lookup", "3"],
