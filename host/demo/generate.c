@@ -16,7 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { MADE = 24, CONTEXT = 256 };
+enum { MADE = 24, CONTEXT = 128 };
 
 static const char prompt[] = "A telescope collects light from distant";
 static const double limit = 1e-3; /* largest difference of a score */

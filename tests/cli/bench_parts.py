@@ -85,14 +85,21 @@ def stars():
         check(all(case in text for case in names), name + " lacks cases")
 
 
-def models():
-    """Models of MiniLM's size, which take half a minute: in long sweeps only."""
+def larger():
+    """What takes minutes, in long sweeps only: models of MiniLM's size, empty caches, several modes, offloading."""
     report, told = figures("transformer", "--full", "--no-files", "--patience", "60", "--only",
                            "attention, 8 heads, 128|matmul 512|fine-tuning|encoder, mixed", "--html", "models.html")
     check(len(report["cases"]) == 4 and "left out: it would take" in told, "models: " + told)
     for case in report["cases"]:
         device, _ = parties(case)
         has(case, device, "compute")
+    report, told = figures("paco", "--sizes", "100x100x50,24x24x12", "--patience", "20", "--html", "maps.html",
+                           "--markdown", "maps.md")
+    has(report["cases"][0], parties(report["cases"][0])[0], "compute", "files", "files_cold")
+    bench("link", "--device", "0", "--repeats", "1", "--patience", "1", "--json", "nowhere/link.json", code=1)
+    bench("blobs", "specfit", "--library", "made/specfit-library", "--coadd", "made/specfit-coadd.fits", "--modes",
+          "cpu", "--sizes", "32x32x4", "--repeats", "1", "--patience", "5", "--html", "modes.html")
+    bench("offload", "--device", "0", "--patience", "0.2", "--budget", "60")
 
 
 def runtime():
@@ -130,7 +137,7 @@ def main():
         stars()
         runtime()
         if os.environ.get("CLEAVE_TEST_SWEEP"):
-            models()
+            larger()
         os.chdir("/")
     print("bench: movies, links, stars and the runtime have their figures")
 

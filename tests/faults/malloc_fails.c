@@ -31,11 +31,25 @@ static _Thread_local bool in_hwloc;
 
 static uintptr_t own_begin, own_end; /* the program's code, if only its own calls count */
 
+static void stop(void)
+{
+    atomic_store(&counts, false);
+}
+
+/* Only what the program does before its end counts: builds that count coverage write their counters at the end, and
+ * crash if a malloc fails then. A function that is registered before main would run too late. */
+static bool is_own(uintptr_t at)
+{
+    static atomic_flag registered = ATOMIC_FLAG_INIT;
+    if (at < own_begin || at >= own_end) return false;
+    if (!atomic_flag_test_and_set(&registered)) atexit(stop);
+    return true;
+}
+
 static bool refused(const void *caller)
 {
-    const uintptr_t at = (uintptr_t)caller;
     if (!atomic_load(&counts) || in_hwloc) return false;
-    if (own_end && (at < own_begin || at >= own_end)) return false;
+    if (own_end && !is_own((uintptr_t)caller)) return false;
     return atomic_fetch_add(&taken, 1) + 1 == fails;
 }
 

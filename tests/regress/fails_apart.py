@@ -29,7 +29,7 @@ OTHERS = [["bench", part, "--only", only, "--no-files", "--repeats", "1", "--tur
     ["bench", "generate", "--model", "tiny.gguf", "--repeats", "1", "--turns", "1", "--no-files", "--no-cold",
      "--patience", "2", "-q", "--markdown", "out/b.md"]]
 # command line, exit codes, values of k
-LINES = [(["selftest", "--device", "0", "--timeout", "60", "--json", "out/s.json"], (0, 1, 3, 5), (2000,)),
+LINES = [(["selftest", "--timeout", "60", "--json", "out/s.json"], (0, 1, 3, 5), (2000,)),
          (MOVIES, (0, 1, 3), (150,)), (STARS, (0, 1, 3), ())]
 
 
@@ -94,7 +94,7 @@ def main():
                 *((line, (0, 1, 3), 3000, MANY // 2) for line in (MOVIES, STARS, *OTHERS))]:
             for k in values((), count, most):
                 run(line, codes, own, str(k), "CLEAVE_FAIL_MALLOC_OWN")
-        for faults in "times=1", "wrong=0", "lost=900":
+        for faults in "times=1", "wrong=10", "wrong=40", "wrong=120", "lost=900":
             run(DEMO + ["--mode", "cpu"], (0, 1, 3, 5), environment, faults)
         for line, codes, _ in LINES:
             for faults in "build=2", "lost=30", "times=1", "every=7", "buffer=3", "event=2":
