@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Tests selftest, demo and bench, which run other workloads, with a driver that fails: the k-th OpenCL call of each
-process fails, or many fail. Long sweeps also make the k-th malloc of the program fail, on a device and in plain C.
+process fails, or many fail. Long sweeps also make the k-th malloc of the program fail.
 
 A run passes, or it says what failed: the exit code is 1 if the run itself failed, 3 if the device cannot be used, and 5
-if a result is wrong. No run ends by a signal, without a message, or with a temporary file. `selftest` must
-notice a driver of which every 40th command fails.
+if a result is wrong. No run ends by a signal, without a message, or with a temporary file. `selftest` must notice a
+driver of which every 40th command fails.
 
 usage: fails_apart.py CLEAVE FAULT_LAYER MALLOC_FAILS
 The variable CLEAVE_TEST_SWEEP=N asks for N values of k per command, and more command lines."""
