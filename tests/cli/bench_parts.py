@@ -99,6 +99,9 @@ def larger():
     bench("link", "--device", "0", "--repeats", "1", "--patience", "1", "--json", "nowhere/link.json", code=1)
     bench("blobs", "specfit", "--library", "made/specfit-library", "--coadd", "made/specfit-coadd.fits", "--modes",
           "cpu", "--sizes", "32x32x4", "--repeats", "1", "--patience", "5", "--html", "modes.html")
+    os.environ["CLEAVE_MODE"] = "cpu"
+    bench("link", "--only", "1000 frames", "--repeats", "1", "--patience", "1", "--no-cold")
+    del os.environ["CLEAVE_MODE"]
     bench("offload", "--device", "0", "--patience", "0.2", "--budget", "60")
 
 

@@ -67,6 +67,39 @@ def run(line, codes, environment, faults, variable="CLEAVE_FAULTS"):
     return done.returncode
 
 
+def devices_that_do_not_work(environment):
+    """Tests selftest on a device that hangs in a check, and on one that fails the check of the probe."""
+    fresh()
+    done = kit.run("selftest", "--timeout", "2", environment=dict(environment, CLEAVE_FAULTS="hang=30:30"), timeout=100)
+    if done.returncode != 5 or b"2 s" not in done.stdout:
+        kit.wrong("selftest on a device that hangs: exit code %d: %r" % (done.returncode, done.stdout[-600:]))
+    fresh()
+    shutil.rmtree("kept")
+    done = kit.run("selftest", environment=dict(environment, CLEAVE_FAULTS="wrong=0"), timeout=100)
+    if done.returncode != 5 or b"qualification" not in done.stdout:
+        kit.wrong("selftest on a device that fails its check: exit code %d: %r" % (
+            done.returncode, (done.stdout + done.stderr)[-600:]))
+
+
+def blocked(environment):
+    """Tests demo and selftest where a folder stands in the place of an output, a model does not exist, or a name is too
+    long."""
+    for name in ("paco-frame.png", "paco-snr.png", "paco-cube.npy", "paco-angles.npy", "paco-psf.npy",
+                 "blobs-tracks.png", "blobs-movie.npy", "specfit-coadd.fits", "specfit-library/lib.json", "report.json"):
+        fresh()
+        os.makedirs("out/" + name)
+        done = kit.run(*DEMO, "--mode", "cpu", "--report", "out/report.json", environment=environment, timeout=300)
+        if done.returncode not in (1, 2) or name.split("/")[0] not in done.stderr.decode():
+            kit.wrong("demo, whose %s is a folder: exit code %d: %r" % (name, done.returncode, done.stderr))
+    for model in "CLEAVE_MINILM_DIR", "CLEAVE_MODEL":
+        fresh()
+        done = kit.run(*DEMO, "--mode", "cpu", environment=dict(environment, **{model: "nowhere"}), timeout=300)
+        if done.returncode not in (1, 2) or b"nowhere" not in done.stderr:
+            kit.wrong("demo without the model of %s: exit code %d: %r" % (model, done.returncode, done.stderr))
+    kit.expect(2, "-o", "demo", "-o", "x" * 3001, environment=environment)
+    kit.expect(1, "nowhere", "selftest", "--json", "nowhere/s.json", environment=environment)
+
+
 def main():
     pocl = kernels_kit.pocl_alone()
     if not pocl:
@@ -87,6 +120,7 @@ def main():
             found.setdefault(line[0], []).append(code)
     code = run(LINES[0][0], (5,), environment, "every=40")
     kit.same("every 40th command fails: exit code of selftest", code, 5)
+    devices_that_do_not_work(environment)
     if MANY:
         own = dict(environment, LD_PRELOAD=MALLOC)
         for line, codes, most, count in [
@@ -96,6 +130,7 @@ def main():
                 run(line, codes, own, str(k), "CLEAVE_FAIL_MALLOC_OWN")
         for faults in "times=1", "wrong=10", "wrong=40", "wrong=120", "lost=900":
             run(DEMO + ["--mode", "cpu"], (0, 1, 3, 5), environment, faults)
+        blocked(environment)
         for line, codes, _ in LINES:
             for faults in "build=2", "lost=30", "times=1", "every=7", "buffer=3", "event=2":
                 run(line, codes, environment, faults)
