@@ -85,7 +85,8 @@ def blocked(environment):
     """Tests demo and selftest where a folder stands in the place of an output, a model does not exist, or a name is too
     long."""
     for name in ("paco-frame.png", "paco-snr.png", "paco-cube.npy", "paco-angles.npy", "paco-psf.npy",
-                 "blobs-tracks.png", "blobs-movie.npy", "specfit-coadd.fits", "specfit-library/lib.json", "report.json"):
+                 "blobs-tracks.png", "blobs-movie.npy", "specfit-coadd.fits", "specfit-library/lib.json",
+                 "report.json"):
         fresh()
         os.makedirs("out/" + name)
         done = kit.run(*DEMO, "--mode", "cpu", "--report", "out/report.json", environment=environment, timeout=300)
