@@ -31,7 +31,7 @@ typedef struct bench_args {
     clv_json *partial; /* the incomplete result to complete */
     uint64_t repeats, turns;
     double patience_s, budget_s;
-    bool full, no_files, no_cold, quiet, patience_given, budget_given, resume;
+    bool full, no_files, no_cold, quiet, patience_given, budget_given, turns_given, resume;
 } bench_args;
 
 enum { OPTION_ROWS = 22 };
@@ -59,7 +59,8 @@ static void make_table(bench_args *a, cli_option *table)
         { "repeats", CLI_UINT, &a->repeats, "N",
           "repeat everything that is quick enough N times [5]" },
         { "turns", CLI_UINT, &a->turns, "N",
-          "measure everything in N rounds, one after the other [1; with --peers 2]" },
+          "measure everything in N rounds, one after the other [1; with --peers 2]",
+          &a->turns_given },
         { "patience", CLI_DOUBLE, &a->patience_s, "SECONDS",
           "time limit of one figure; what takes longer is left out [20; full: 120]",
           &a->patience_given },
@@ -173,7 +174,10 @@ static int read_args(bench_args *a, bench *b)
                             .files = !a->no_files,
                             .cold = !a->no_files && !a->no_cold };
     if (!a->repeats || a->repeats > BENCH_MOST_SAMPLES)
-        return cli_error(&cli_bench, CLI_USAGE, "--repeats: expected 1 to %d", BENCH_MOST_SAMPLES);
+        return cli_error(&cli_bench, CLI_USAGE, "--repeats is %llu, but it must be 1 to %d",
+                         (unsigned long long)a->repeats, BENCH_MOST_SAMPLES);
+    if (a->turns_given && !a->turns)
+        return cli_error(&cli_bench, CLI_USAGE, "--turns is 0, but it must be 1 or more");
     b->plan.turns = CLV_MIN(b->plan.turns, b->plan.repeats);
     if (!(b->plan.patience_s > 0))
         return cli_error(&cli_bench, CLI_USAGE, "--patience is %g, but it must be more than 0",
@@ -299,10 +303,17 @@ static int list_cases(bench *b)
         all += b->workloads[i]->cases(&b->plan.sizes, b->cases + all, BENCH_MOST_CASES - all);
     for (size_t i = 0; i < all; ++i)
         if (!only || is_among(b->cases[i].name, only)) b->cases[b->case_count++] = b->cases[i];
-    for (size_t i = 0; i < b->workload_count; ++i)
-        if (b->workloads[i] == &bench_generate && !b->plan.sizes.model && b->workload_count == 1)
+    const char *model = b->plan.sizes.model;
+    for (size_t i = 0; i < b->workload_count; ++i) {
+        if (b->workloads[i] != &bench_generate) continue;
+        if (!model && b->workload_count == 1)
             return cli_error(&cli_bench, CLI_USAGE,
                              "generate: no model; --model MODEL names a GGUF file or a folder");
+        if (model && access(model, R_OK))
+            return cli_error(&cli_bench, CLI_USAGE,
+                             "%s: cannot open the language model (--model or CLEAVE_MODEL): %s",
+                             model, strerror(errno));
+    }
     if (only && !b->case_count && is_in_full(b))
         return cli_error(&cli_bench, CLI_USAGE,
                          "--only: the names with \"%s\" are part of the full sizes; add --full",

@@ -32,27 +32,68 @@ static const struct {
     { "generate", demo_generate, demo_has_model },
 };
 
-static bool is_wanted(size_t i)
-{
-    return !workloads[i].wanted || workloads[i].wanted();
-}
-
 typedef struct demo_args {
-    const char *output;
+    const char *output, *only;
+    bool chosen[CLV_LEN(workloads)];
     cli_common common;
 } demo_args;
 
-enum { OWN_OPTIONS = 1 };
+enum { OWN_OPTIONS = 2 };
 
 static void make_table(demo_args *a, cli_option *table)
 {
     const cli_option rows[] = {
         { "o,output", CLI_TEXT, &a->output, "DIR",
           "folder for pictures and inputs (created if missing) [cleave-demo]" },
+        { "only", CLI_TEXT, &a->only, "NAME,...",
+          "run only these workloads, such as paco,blobs [all; generate if $CLEAVE_MODEL is set]" },
         { NULL },
     };
     _Static_assert(sizeof rows / sizeof *rows == OWN_OPTIONS + 1, "OWN_OPTIONS");
     memcpy(table, rows, sizeof rows);
+}
+
+static bool is_among(const char *list, const char *name)
+{
+    const size_t length = strlen(name);
+    for (const char *at = list; *at; at += strcspn(at, ","), at += *at == ',')
+        if (strcspn(at, ",") == length && memcmp(at, name, length) == 0) return true;
+    return false;
+}
+
+/* Returns the number of names in a list with commas between them. */
+static size_t count_names(const char *list)
+{
+    size_t count = 1;
+    for (; *list; ++list)
+        count += *list == ',';
+    return count;
+}
+
+/* Chooses the workloads to run. Returns an exit code, or -1 to go on. */
+static int choose(demo_args *a)
+{
+    size_t found = 0;
+    for (size_t i = 0; i < CLV_LEN(workloads); ++i) {
+        const bool able = !workloads[i].wanted || workloads[i].wanted();
+        a->chosen[i] = a->only ? is_among(a->only, workloads[i].name) : able;
+        found += a->chosen[i];
+        if (a->chosen[i] && !able)
+            return cli_error(&cli_demo, CLI_USAGE,
+                             "--only has %s, which needs a language model: set CLEAVE_MODEL to a "
+                             "GGUF file or a folder",
+                             workloads[i].name);
+    }
+    if (!a->only || found == count_names(a->only)) return -1;
+    clv_text names = { 0 };
+    for (size_t i = 0; i < CLV_LEN(workloads); ++i)
+        clv_text_add(&names, "%s%s", i ? ", " : "", workloads[i].name);
+    const int code = cli_error(&cli_demo, CLI_USAGE,
+                               "--only is \"%s\", but it must be different names of workloads with "
+                               "commas between them: %s",
+                               a->only, clv_text_get(&names));
+    clv_text_clear(&names);
+    return code;
 }
 
 /* ---- the machine ---------------------------------------------------------------------------------- */
@@ -163,7 +204,7 @@ static int run_workloads(const demo_args *a, const demo_stage *stage, cli_grid *
     *good = true;
     for (size_t i = 0; i < CLV_LEN(workloads) && !code; ++i) {
         demo_row row = { .ok = true };
-        if (!is_wanted(i)) continue;
+        if (!a->chosen[i]) continue;
         if (cli_interrupted())
             return cli_error(&cli_demo, CLI_INTERRUPTED,
                              "cancelled before %s; the finished parts are in %s", workloads[i].name,
@@ -200,7 +241,7 @@ static int compile_kernels(const demo_args *a, const demo_stage *stage)
     clv_prepare_begin(stage->context);
     for (size_t i = 0; i < CLV_LEN(workloads) && !status; ++i) {
         demo_row row = { .ok = true };
-        if (!is_wanted(i)) continue;
+        if (!a->chosen[i]) continue;
         status = workloads[i].run(&preparing, &row);
         clv_text_clear(&row.notes);
     }
@@ -270,6 +311,7 @@ static int run(int argc, char **argv)
     int operands, code = cli_parse(&cli_demo, tables, argc, argv, &operands);
     if (code >= 0) return code;
     if ((code = cli_check_operands(&cli_demo, "", operands, argv + 1)) >= 0) return code;
+    if ((code = choose(&a)) >= 0) return code;
     if (strlen(a.output) > 3000)
         return cli_error(&cli_demo, CLI_USAGE, "-o: the folder's name is too long");
     const cli_file outputs[] = { { "-o", "paco-frame.png", a.output, 0 },

@@ -96,7 +96,9 @@ def larger():
     report, told = figures("paco", "--sizes", "100x100x50,24x24x12", "--patience", "20", "--html", "maps.html",
                            "--markdown", "maps.md")
     has(report["cases"][0], parties(report["cases"][0])[0], "compute", "files", "files_cold")
-    bench("link", "--device", "0", "--repeats", "1", "--patience", "1", "--json", "nowhere/link.json", code=1)
+    for kind in "json", "html", "markdown":
+        bench("link", "--device", "0", "--repeats", "1", "--patience", "1", "--no-files", "--" + kind,
+              "nowhere/link." + {"markdown": "md"}.get(kind, kind), code=1)
     bench("blobs", "specfit", "--library", "made/specfit-library", "--coadd", "made/specfit-coadd.fits", "--modes",
           "cpu", "--sizes", "32x32x4", "--repeats", "1", "--patience", "5", "--html", "modes.html")
     os.environ["CLEAVE_MODE"] = "cpu"
@@ -123,7 +125,15 @@ def wrong_uses():
             ("nowhere", ["specfit", "--library", "nowhere", "--coadd", "made/specfit-coadd.fits"]),
             ("HEIGHTxWIDTHxFRAMES", ["blobs", "--sizes", "8x8"]),
             ("at least 9", ["paco", "--sizes", "4x40x40"]),
-            ("no such case", ["link", "--only", "no such case"])):
+            ("no such case", ["link", "--only", "no such case"]),
+            ("part of the full sizes; add --full", ["transformer", "--only", "5000"]),
+            ("--turns is 0, but it must be 1 or more", ["link", "--turns", "0"]),
+            ("--repeats is 0, but it must be 1 to", ["link", "--repeats", "0"]),
+            ("nowhere: cannot open the language model", ["generate", "--model", "nowhere"]),
+            ("--json FILE is missing", ["--resume"]),
+            ("nowhere.json: cannot open", ["--compare", "nowhere.json"]),
+            ("no /nowhere/run.py", ["--peers=/nowhere"]),
+            ("must be a list of cpu, gpu and hybrid", ["paco", "--modes", "cpu,x"])):
         done = bench(*arguments, code=2)
         check(part in done.stderr and done.stderr.count("\n") == 1 and not done.stdout,
               "%s: said %r and %r" % (arguments, done.stderr, done.stdout))

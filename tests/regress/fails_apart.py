@@ -29,11 +29,12 @@ OTHERS = [["bench", part, "--only", only, "--no-files", "--repeats", "1", "--tur
     ["bench", "generate", "--model", "tiny.gguf", "--repeats", "1", "--turns", "1", "--no-files", "--no-cold",
      "--patience", "2", "-q", "--markdown", "out/b.md"]]
 # command line, exit codes, values of k
+DEMO = ["demo", "-q", "-o", "out", "--mode", "cpu", "--only"]
 LINES = [(["selftest", "--timeout", "60", "--json", "out/s.json"], (0, 1, 3, 5), (2000,)),
+         (DEMO + ["filter,matrices"], (0, 1, 3, 5), (60,)),
          (MOVIES, (0, 1, 3), (150,)), (STARS, (0, 1, 3), ())]
-
-
-DEMO = ["demo", "-q", "-o", "out"]
+WORKLOADS = ("paco", "blobs", "specfit", "transformer", "search", "arrays", "filter", "matrices", "regression",
+             "generate")
 
 
 def values(few, count, most=6000):
@@ -55,7 +56,7 @@ def fresh():
 def run(line, codes, environment, faults, variable="CLEAVE_FAULTS"):
     fresh()
     done = kit.run(*line, environment=dict(environment, **{variable: faults}), timeout=300)
-    told = "%s, %s %s" % (" ".join(line[:2]), variable, faults)
+    told = "%s, %s %s" % (" ".join(line), variable, faults)
     said = done.stdout + done.stderr
     if done.returncode not in codes:
         kit.wrong("%s: exit code %d: %r" % (told, done.returncode, said[-600:]))
@@ -89,12 +90,13 @@ def blocked(environment):
                  "report.json"):
         fresh()
         os.makedirs("out/" + name)
-        done = kit.run(*DEMO, "--mode", "cpu", "--report", "out/report.json", environment=environment, timeout=300)
+        done = kit.run(*DEMO, name.split("-")[0] if "-" in name else "filter", "--report", "out/report.json",
+                       environment=environment, timeout=300)
         if done.returncode not in (1, 2) or name.split("/")[0] not in done.stderr.decode():
             kit.wrong("demo, whose %s is a folder: exit code %d: %r" % (name, done.returncode, done.stderr))
-    for model in "CLEAVE_MINILM_DIR", "CLEAVE_MODEL":
+    for model, workload in ("CLEAVE_MINILM_DIR", "transformer"), ("CLEAVE_MODEL", "generate"):
         fresh()
-        done = kit.run(*DEMO, "--mode", "cpu", environment=dict(environment, **{model: "nowhere"}), timeout=300)
+        done = kit.run(*DEMO, workload, environment=dict(environment, **{model: "nowhere"}), timeout=300)
         if done.returncode not in (1, 2) or b"nowhere" not in done.stderr:
             kit.wrong("demo without the model of %s: exit code %d: %r" % (model, done.returncode, done.stderr))
     kit.expect(2, "-o", "demo", "-o", "x" * 3001, environment=environment)
@@ -124,13 +126,15 @@ def main():
     devices_that_do_not_work(environment)
     if MANY:
         own = dict(environment, LD_PRELOAD=MALLOC)
+        demos = [DEMO + [name] for name in WORKLOADS]
         for line, codes, most, count in [
-                (LINES[0][0], LINES[0][1], 9000, MANY), (DEMO + ["--mode", "cpu"], (0, 1, 3, 5), 15000, MANY // 2),
+                (LINES[0][0], LINES[0][1], 9000, MANY), *((line, (0, 1, 3, 5), 3000, MANY // 2) for line in demos),
                 *((line, (0, 1, 3), 3000, MANY // 2) for line in (MOVIES, STARS, *OTHERS))]:
             for k in values((), count, most):
                 run(line, codes, own, str(k), "CLEAVE_FAIL_MALLOC_OWN")
-        for faults in "times=1", "wrong=10", "wrong=40", "wrong=120", "lost=900":
-            run(DEMO + ["--mode", "cpu"], (0, 1, 3, 5), environment, faults)
+        for line in demos:
+            for faults in "times=1", "wrong=2", "wrong=5", "wrong=20", "lost=60":
+                run(line, (0, 1, 3, 5), environment, faults)
         blocked(environment)
         for line, codes, _ in LINES:
             for faults in "build=2", "lost=30", "times=1", "every=7", "buffer=3", "event=2":
