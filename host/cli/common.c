@@ -143,7 +143,9 @@ static clv_status choose_devices(const cli_common *c, clv_context_options *optio
     }
     clv_context_free(all);
     clv_copy_string(list, MOST_LIST, clv_text_get(&chosen));
+    const bool failed = chosen.failed;
     clv_text_clear(&chosen);
+    if (failed) return clv_fail(CLV_E_MEMORY, "not enough memory for the list of devices");
     if (*list) options->devices = list;
     if (*list) clv_log(CLV_LOG_INFO, "this rank takes the devices %s", list);
     return CLV_OK;

@@ -19,13 +19,23 @@ const char *cli_speaker(void)
     return speaker;
 }
 
+static bool told_less; /* than it should, on standard output */
+
+bool cli_told_less(void)
+{
+    return told_less;
+}
+
 static void say(FILE *out, const char *format, va_list args)
 {
     clv_text raw = { 0 }, shown = { 0 };
     clv_text_vadd(&raw, format, args);
     clv_text_visible(&shown, clv_text_get(&raw), raw.length);
     fwrite(clv_text_get(&shown), 1, shown.length, out);
-    if (raw.failed || shown.failed) fputs("(not enough memory for a message)\n", out);
+    if (raw.failed || shown.failed) {
+        fputs("(not enough memory for a message)\n", out);
+        told_less |= out == stdout;
+    }
     clv_text_clear(&raw);
     clv_text_clear(&shown);
 }

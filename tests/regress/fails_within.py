@@ -56,18 +56,26 @@ def numbers_near(got, want):
 
 
 def floats_of(data):
-    """Returns the floats of .npy and .safetensors files, and None for other files."""
+    """Returns the head and the numbers of .npy and .safetensors files, and None for other files."""
     if data[:6] == b"\x93NUMPY":
         start = 10 + int.from_bytes(data[8:10], "little")
-        if b"'<f4'" not in data[:start]:
+        kind = {b"'<f4'": "f", b"'<f8'": "d"}.get(re.search(rb"'descr': ('[^']*')", data[:start])[1])
+        if not kind:
             return None
     elif data[8:9] == b"{" and b"F32" in data[:4096]:
-        start = 8 + int.from_bytes(data[:8], "little")
+        start, kind = 8 + int.from_bytes(data[:8], "little"), "f"
     else:
         return None
-    values = array.array("f")
-    values.frombytes(data[start:start + (len(data) - start) // 4 * 4])
+    values = array.array(kind)
+    values.frombytes(data[start:start + (len(data) - start) // values.itemsize * values.itemsize])
     return data[:start], values
+
+
+def same_text(got, want):
+    """Compares texts that may differ in the last digits of their numbers, and in times."""
+    texts = [re.sub(r'"timings":\{[^}]*\}', "", data.decode(errors="replace")) for data in (got, want)]
+    return NUMBER.sub("#", texts[0]) == NUMBER.sub("#", texts[1]) and \
+        numbers_near(*[[float(x) for x in NUMBER.findall(text)] for text in texts])
 
 
 def same_file(name, got, want):
@@ -80,10 +88,9 @@ def same_file(name, got, want):
     if floats_of(want):
         return bool(floats_of(got)) and floats_of(got)[0] == floats_of(want)[0] and \
             numbers_near(floats_of(got)[1], floats_of(want)[1])
-    if name.endswith(".csv"):
-        texts = [data.decode(errors="replace") for data in (got, want)]
-        return numbers_near(*[[float(x) for x in NUMBER.findall(text)] for text in texts])
-    return name.endswith(".fits") and len(got) == len(want)
+    if name.endswith((".csv", ".tsv", ".json", ".xml")):
+        return same_text(got, want)
+    return name.endswith((".fits", ".parquet")) and len(got) == len(want)
 
 
 def result():
@@ -112,7 +119,7 @@ def judge(told, done, out, want):
         for name in want[0]:
             if name in out and not same_file(name, out[name], want[0][name]):
                 kit.wrong("%s: exit code 0, and %s is another: %s" % (told, name, said))
-        if done.stdout != want[1]:
+        if not same_text(done.stdout, want[1]):
             kit.wrong("%s: exit code 0, and printed %r, expected %r" % (told, done.stdout, want[1]))
 
 
@@ -140,9 +147,10 @@ def sweep(kind, name, line, environment, fault, runs):
     with open(counted, encoding="ascii") as file:
         count = int(file.read())
     kit.same("%s, %s: something is counted" % (kind, name), count > 20, True)
-    # the library's description is written last: once Jansson lost the quote after a key, and reported success
-    last = range(count - 24, count + 1) if (kind, name) == ("malloc", "templates") else ()
-    for k in sorted({*spread(count, runs), *last}):
+    # The library's description is written last: once Jansson lost the quote after a key, and reported success. While
+    # tables were written, names of columns and fields were lost.
+    more = {"templates": range(count - 24, count + 1), "tracks": range(40, count), "link": range(40, count)}
+    for k in sorted({*spread(count, runs), *(more.get(name, ()) if kind == "malloc" else ())}):
         clean()
         done = kit.run(*line, environment=dict(environment, **fault(k)), timeout=120)
         judge("%s %d of %d, %s" % (kind, k, count, name), done, result(), want)

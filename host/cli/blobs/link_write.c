@@ -35,11 +35,18 @@ typedef struct output {
     size_t count;
     clv_csv_cell *cells; /* of one row of the table */
     clv_text text;       /* of one field */
+    bool failed;         /* there was no memory for the text of an earlier field */
 } output;
 
 static clv_status no_memory(const output *o)
 {
     return clv_fail(CLV_E_MEMORY, "%s: out of memory", o->path);
+}
+
+/* Whether the text of some field is incomplete. */
+static bool has_failed(const output *o)
+{
+    return o->failed || o->text.failed;
 }
 
 /* Writes a filled row's value of a column; empty: unknown. */
@@ -78,6 +85,7 @@ static bool moved_field(const link_rows *r, const link_line *l, size_t c, double
 static const char *field_of(output *o, const link_line *l, const column *c)
 {
     double value;
+    o->failed |= o->text.failed;
     clv_text_restart(&o->text);
     if (c->from >= CHILD) {
         const int64_t number = c->from == PARTICLE ? l->particle
@@ -206,7 +214,7 @@ static clv_status write_text(output *o)
         clv_csv_end_row(&csv);
     }
     clv_csv_end(&csv);
-    const clv_status status = o->text.failed ? no_memory(o) : clv_csv_write(&csv, o->path);
+    const clv_status status = has_failed(o) ? no_memory(o) : clv_csv_write(&csv, o->path);
     clv_csv_clear(&csv);
     return status;
 }
@@ -271,7 +279,7 @@ static clv_status write_records(output *o)
     const size_t rows = o->r->line_count;
     const clv_part part = { out.data, out.length };
     const clv_status status =
-        out.failed || o->text.failed ? no_memory(o)
+        out.failed || has_failed(o) ? no_memory(o)
         : parquet ? blobs_parquet_write(o->path, o->names, codes, o->count, out.data, rows,
                                         rows ? out.length / rows : 0)
                   : clv_parts_write(o->path, &part, 1);
@@ -360,6 +368,7 @@ static clv_status write_xml(output *o)
                                                                    sqrt(2) * sigma) };
     }
     if (!status && r->branches) status = join_branches(o, rows);
+    if (!status && has_failed(o)) status = no_memory(o);
     if (!status) status = blobs_xml_write(o->path, u, rows, r->line_count);
     clv_free(rows);
     return status;

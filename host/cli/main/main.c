@@ -164,11 +164,15 @@ static void occupy_streams(void)
             (void)open("/dev/null", number == STDIN_FILENO ? O_WRONLY : O_RDONLY);
 }
 
-/* Flushes the output: a full disk or a closed output must not look like success. */
+/* Flushes the output: a full disk, a closed output or a lost line must not look like success. */
 static int finish(int code)
 {
     errno = 0;
     const bool lost = ferror(stdout) || fflush(stdout);
+    if (code == CLI_OK && !lost && cli_told_less()) {
+        cli_say(stderr, "cleave: not enough memory for all of the output\n");
+        return CLI_FAILED;
+    }
     if (!lost || code != CLI_OK) return code;
     cli_say(stderr, "cleave: cannot write to standard output: %s\n",
             errno ? strerror(errno) : "it was closed or is full");

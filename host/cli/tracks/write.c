@@ -25,16 +25,15 @@ typedef struct table {
 /* Adds a column; in its name, %U stands for the unit of length and %T for that of time. */
 static void name(table *t, const char *text)
 {
-    clv_text out = { 0 };
-    for (; *text; ++text)
-        if (*text == '%' && text[1])
-            clv_text_add(&out, "%s", *++text == 'U' ? t->f->units.space : t->f->units.time);
-        else
-            clv_text_add(&out, "%c", *text);
-    clv_copy_string(t->names[t->columns], NAME_ROOM, clv_text_get(&out));
-    t->pointers[t->columns] = t->names[t->columns];
-    ++t->columns;
-    clv_text_clear(&out);
+    char *out = t->names[t->columns];
+    size_t length = 0;
+    for (; *text && length + 1 < NAME_ROOM; ++text) {
+        const char letter[] = { *text, '\0' }, *part = letter;
+        if (*text == '%' && text[1]) part = *++text == 'U' ? t->f->units.space : t->f->units.time;
+        clv_copy_string(out + length, NAME_ROOM - length, part);
+        length += strlen(out + length);
+    }
+    t->pointers[t->columns++] = out;
 }
 
 static bool has_time(const tracks_found *f)
