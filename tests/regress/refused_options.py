@@ -432,6 +432,18 @@ ROWS = {
         ("1x1", "--sizes=1x1", "paco"), ("nowhere", "paco", "--peers=nowhere"), ("paint", "paint"),
         ("--modes", "--modes=fast"), ("--patience is 0, but it must be more than 0", "--patience=0"),
         ("--budget is -1, but it must be more than 0", "--budget=-1"),
+        ("--turns is 0, but it must be 1 or more", "--turns=0"),
+        ("--repeats is 0, but it must be 1 to", "--repeats=0"),
+        ("nowhere: cannot open the language model", "generate", "--model=nowhere"),
+        ("nowhere.json: cannot open", "--compare=nowhere.json"),
+        ("--json FILE is missing", "--resume"),
+    ],
+    "demo": [
+        ('--only is "paint", but it must be different names of workloads', "--only=paint"),
+        ('--only is "paco,paco", but it must be', "--only=paco,paco"),
+        ('--only is "paco,", but it must be', "--only=paco,"),
+        ("--only has generate, which needs a language model", "--only=generate"),
+        ("-o: the folder's name is too long", "-o", "x" * 3001),
     ],
     "merge": [("RECORD", ), ("nowhere", "nowhere"), ("texts.txt", "texts.txt")],
 }
