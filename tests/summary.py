@@ -27,7 +27,7 @@ WARNED = re.compile(r"^\d+ warnings? generated\.", re.MULTILINE)  # by Clang, on
 DRIVERS = {"pocl": "PoCL", "mesa": "rusticl", "intel": "Intel's driver", "nvidia": "NVIDIA's driver",
            "amd": "AMD's driver", "oclgrind": "oclgrind", "reference": "no driver, by order"}
 
-# devices: {(driver, device's name)}; skips: reasons; warned: a compiler of kernels counted its warnings or errors
+# devices: {(driver, device's name)}; skips: reasons; warned: a compiler of kernels warned
 Test = collections.namedtuple("Test", "name ran failed devices skips warned")
 
 

@@ -107,10 +107,10 @@ void cli_vsay(FILE *out, const char *format, va_list args);
  * prints all messages. Each of the other ranks has a name ("rank 3: ") at the beginning of its lines, and prints only
  * errors and, with --verbose, what the library chose. */
 void cli_speak_as(const char *name);
-/* Whether memory ran out for a part of what goes to standard output. */
-bool cli_told_less(void);
 const char *cli_speaker(void); /* "": this process prints all messages */
 void cli_say_always(FILE *out, const char *format, ...) CLV_PRINTF(2, 3);
+/* Whether memory ran out for a part of what these functions print on standard output. */
+bool cli_told_less(void);
 /* Prints "cleave paco: message" on stderr and returns `code`. */
 int cli_error(const cli_command *command, int code, const char *format, ...) CLV_PRINTF(3, 4);
 /* Prints the library's message and returns the exit code that fits the status; CLV_OK gives CLI_OK. */

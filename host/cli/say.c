@@ -8,6 +8,7 @@
 #include <stdarg.h>
 
 static char speaker[64]; /* begins each line; "": this process prints all messages */
+static bool told_less;   /* a part of standard output is missing, because memory ran out */
 
 void cli_speak_as(const char *name)
 {
@@ -18,8 +19,6 @@ const char *cli_speaker(void)
 {
     return speaker;
 }
-
-static bool told_less; /* than it should, on standard output */
 
 bool cli_told_less(void)
 {

@@ -53,7 +53,11 @@ class Thrift:
 def read(path):
     """Returns the rows as dictionaries."""
     with open(path, "rb") as file:
-        data = file.read()
+        return rows_of(file.read())
+
+
+def rows_of(data):
+    """Returns the rows of a file's contents."""
     assert data[:4] == data[-4:] == b"PAR1"
     length, = struct.unpack("<I", data[-8:-4])
     reader = Thrift(data, len(data) - 8 - length)

@@ -28,8 +28,8 @@ OTHERS = [["bench", part, "--only", only, "--no-files", "--repeats", "1", "--tur
     ["bench", "runtime", "--repeats", "1", "--turns", "1", "--patience", "1", "-q", "--json", "out/b.json"],
     ["bench", "generate", "--model", "tiny.gguf", "--repeats", "1", "--turns", "1", "--no-files", "--no-cold",
      "--patience", "2", "-q", "--markdown", "out/b.md"]]
-# command line, exit codes, values of k
 DEMO = ["demo", "-q", "-o", "out", "--mode", "cpu", "--only"]
+# command line, exit codes, values of k
 LINES = [(["selftest", "--timeout", "60", "--json", "out/s.json"], (0, 1, 3, 5), (2000,)),
          (DEMO + ["filter,matrices"], (0, 1, 3, 5), (60,)),
          (MOVIES, (0, 1, 3), (150,)), (STARS, (0, 1, 3), ())]
