@@ -288,6 +288,7 @@ KERNELS = [
      "p[i * STRIDE + WIDTH + 1] + exp_lanes", "few"),
     ("transformer/attention_split.cl", "min(n + lane, (uint)QN - 1)", "min(lane, (uint)QN - 1)",
      "few"),
+    ("transformer/norm.cl", "MEMBER == 0 && keep", "MEMBER == 0 && !keep", "training"),
     ("transformer/norm.cl", "if (!RMS) v +=", "if (RMS) v +=", "transformer"),
     ("transformer/norm.cl", "- mean) * inside(c, width)", "- mean)", "transformer"),
     ("transformer/norm.cl", "position + (size_t)token.y", "position + (size_t)token.x", "encoder"),
