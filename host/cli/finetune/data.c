@@ -142,7 +142,7 @@ static void drop_first(cli_examples *e, cli_classes *c, bool alone)
 {
     const size_t each = e->texts_each, gone = e->offsets[each];
     e->tokens -= gone, --e->count;
-    memmove(e->ids, e->ids + gone, e->tokens * sizeof *e->ids);
+    if (gone) memmove(e->ids, e->ids + gone, e->tokens * sizeof *e->ids);
     for (size_t i = 0; i <= e->count * each; ++i)
         e->offsets[i] = e->offsets[i + each] - gone;
     for (size_t i = 0; c && i < e->count; ++i)

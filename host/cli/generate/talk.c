@@ -29,6 +29,7 @@ static bool has_system(const talk *t)
 
 static void drop(talk *t, size_t at, size_t count)
 {
+    if (!count) return;
     for (size_t i = at; i < at + count; ++i)
         clv_free((char *)(uintptr_t)t->messages[i].content);
     t->count -= count;

@@ -407,6 +407,7 @@ const char *clv_csv_code(const clv_csv_table *table, size_t column)
 void clv_csv_drop_rows(clv_csv_table *table, size_t count)
 {
     count = CLV_MIN(count, table->count);
+    if (!count) return; /* a table without rows has no memory to move */
     table->count -= count;
     memmove(table->rows, table->rows + count, table->count * sizeof *table->rows);
 }
