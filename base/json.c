@@ -226,6 +226,9 @@ clv_status clv_json_parse(const char *what, const char *text, size_t length, clv
     json_error_t error;
     *root = NULL;
     json_t *value = json_loadb(text, length, JSON_REJECT_DUPLICATES, &error);
+    /* the parser has no text for an allocation that failed within it */
+    if (!value && (json_error_code(&error) == json_error_out_of_memory || !*error.text))
+        return clv_fail(CLV_E_MEMORY, "%s: not enough memory to read its JSON", what);
     if (!value)
         return clv_fail(CLV_E_FORMAT, "%s is not valid JSON: line %d, column %d: %s", what,
                         error.line, error.column, error.text);

@@ -61,7 +61,7 @@ static void answer(clv_json *root)
         at += put;
         left -= (size_t)put;
     }
-    _exit(text ? 0 : 1);
+    _exit(text ? 0 : CLV_CHILD_NO_MEMORY);
 }
 
 /* Loads the driver as the loader would, and sets *path to its path. Returns the reason if the library cannot be loaded
@@ -85,7 +85,7 @@ static const char *load(clv_machine *machine, const char *library, const char **
 static void enumerate(const char *library)
 {
     clv_machine *machine = clv_machine_create();
-    if (!machine) _exit(1);
+    if (!machine) _exit(CLV_CHILD_NO_MEMORY);
     const char *path = NULL, *problem = library ? load(machine, library, &path) : NULL;
     if (!problem) {
         clv_loader_facts(machine, true);
@@ -95,7 +95,7 @@ static void enumerate(const char *library)
     clv_json *root = clv_report_facts_to_json(&machine->report);
     clv_json_add_string(root, "library_path", path);
     clv_json_add_string(root, "problem", problem);
-    if (machine->failed) _exit(1);
+    if (machine->failed) _exit(CLV_CHILD_NO_MEMORY);
     answer(root);
 }
 
@@ -146,9 +146,11 @@ static void measure(const char *job, const char *platform, const char *place)
     clv_check found;
     clv_bench_result result;
     clv_trial trial;
+    if (!machine || machine->failed) _exit(CLV_CHILD_NO_MEMORY);
     if (!device) _exit(1);
     if (strcmp(job, "check") == 0) {
         clv_check_device(device, &found);
+        if (!found.check.done) _exit(CLV_CHILD_NO_MEMORY);
         clv_report_write_check(root, &found.check);
     } else if (strcmp(job, "trial") == 0) {
         clv_trial_device(device, &trial);

@@ -15,6 +15,9 @@
  * process's loader. */
 #define CLV_HELPER_MARK "--helper"
 
+/* The exit code of a helper that ran out of memory itself, for which its driver is not to blame. */
+enum { CLV_CHILD_NO_MEMORY = 118 };
+
 /* Runs a helper; argv[0] is CLV_HELPER_MARK. Ends the process without running destructors, because a driver's
  * destructor may crash. Returns only if the arguments are invalid. */
 void clv_child_main(int argc, char **argv);

@@ -118,6 +118,9 @@ bool clv_child_was_hindered(const clv_child *child)
 {
     static const int outside[] = { SIGKILL, SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGXCPU, SIGXFSZ };
     if (child->end == CLV_CHILD_NOT_STARTED || clv_has_tight_limits()) return true;
+    if (child->end == CLV_CHILD_EXITED &&
+        (child->code == CLV_CHILD_NO_MEMORY || child->result.failed))
+        return true;
     if (child->starved && (child->end == CLV_CHILD_TIMEOUT || child->end == CLV_CHILD_UNKILLABLE))
         return true;
     for (size_t i = 0; i < CLV_LEN(outside); ++i)
@@ -135,9 +138,12 @@ const char *clv_child_failure(const clv_child *child, double timeout_s, char *me
             snprintf(message, capacity, "the driver answers more than 4 MiB");
             return "bad_output";
         }
-        if (child->code == 0 && child->result.length) return NULL;
-        snprintf(message, capacity,
-                 "the driver ended the process (exit code %d) before it answered", child->code);
+        if (child->code == 0 && child->result.length && !child->result.failed) return NULL;
+        if (child->code == CLV_CHILD_NO_MEMORY || (child->code == 0 && child->result.failed))
+            snprintf(message, capacity, "there was not enough memory to ask the driver");
+        else
+            snprintf(message, capacity,
+                     "the driver ended the process (exit code %d) before it answered", child->code);
         return "crashed";
     case CLV_CHILD_SIGNALED:
         snprintf(message, capacity, "the driver crashed (signal %d, %s)", child->code,
@@ -195,7 +201,10 @@ static void judge(clv_machine *machine, size_t index, const clv_child *child, do
 
     const char *status = clv_child_failure(child, timeout_s, message, sizeof message);
     if (child->end == CLV_CHILD_SIGNALED) icd->signal = child->code;
-    if (!status && clv_isolated_read(machine, child->result.data, child->result.length, index)) {
+    const clv_status read =
+        status ? CLV_OK
+               : clv_isolated_read(machine, child->result.data, child->result.length, index);
+    if (read) {
         status = "bad_output";
         clv_copy_string(message, sizeof message, clv_error_message());
     }
@@ -205,7 +214,7 @@ static void judge(clv_machine *machine, size_t index, const clv_child *child, do
         status = "no_platform";
         clv_copy_string(message, sizeof message, "the driver loads but offers no platform");
     }
-    if (status && clv_child_was_hindered(child)) machine->hindered = true;
+    if (status && (read == CLV_E_MEMORY || clv_child_was_hindered(child))) machine->hindered = true;
     icd->status = status ? status : "ok";
     icd->message = status ? clv_machine_keep(machine, message) : NULL;
 }

@@ -212,12 +212,14 @@ static void read_answer(const campaign *c, const clv_task *task, errand job, dou
     char message[400];
     const char *failure = clv_child_failure(&task->child, timeout_s, message, sizeof message);
     if (failure) add_last_words(&task->child, message, sizeof message);
-    if (!failure &&
-        clv_measure_read(c->machine, task->child.result.data, task->child.result.length, device)) {
+    const clv_status read = failure ? CLV_OK
+                                    : clv_measure_read(c->machine, task->child.result.data,
+                                                       task->child.result.length, device);
+    if (read) {
         failure = "bad_output";
         clv_copy_string(message, sizeof message, clv_error_message());
     }
-    const bool hindered = failure            ? clv_child_was_hindered(&task->child)
+    const bool hindered = failure ? read == CLV_E_MEMORY || clv_child_was_hindered(&task->child)
                           : device->check.ok ? false
                                              : clv_has_tight_limits();
     if (hindered) c->machine->hindered = true;

@@ -4,8 +4,9 @@
  * hwloc_topology_init and hwloc_topology_load do not check what they allocate (2.9 ends by an assertion or by
  * signal 11).
  *
- * CLEAVE_FAIL_MALLOC_OWN=k: instead, in this process and in those that it starts, the k-th of the mallocs that the
- * program itself calls fails. Shared libraries, such as drivers that do not survive a failed malloc, are left alone. */
+ * CLEAVE_FAIL_MALLOC_OWN=k: instead, in this process and in its helpers, the k-th of the mallocs that the program itself
+ * calls fails. Shared libraries, such as drivers that do not survive a failed malloc, and programs of another name, such
+ * as a driver's linker, are left alone. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -16,6 +17,8 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 void *__libc_malloc(size_t bytes);
 void *__libc_calloc(size_t count, size_t bytes);
@@ -66,11 +69,21 @@ static int find_own(struct dl_phdr_info *object, size_t size, void *user)
     return 1;
 }
 
+static bool is_ours(void)
+{
+    char path[4096];
+    const ssize_t length = readlink("/proc/self/exe", path, sizeof path - 1);
+    path[length > 0 ? length : 0] = '\0';
+    const char *name = strrchr(path, '/');
+    return name && strncmp(name + 1, "cleave", 6) == 0;
+}
+
 __attribute__((constructor)) static void begin(void)
 {
     const char *k = getenv("CLEAVE_FAIL_MALLOC"), *own = getenv("CLEAVE_FAIL_MALLOC_OWN");
     result = getenv("CLEAVE_COUNT_MALLOCS");
     if (own) dl_iterate_phdr(find_own, NULL);
+    if (own && !is_ours()) return;
     fails = own ? strtoul(own, NULL, 10) : k ? strtoul(k, NULL, 10) : 0;
     if (!own) unsetenv("LD_PRELOAD");
     atomic_store(&counts, true);

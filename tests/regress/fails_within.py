@@ -51,6 +51,12 @@ def clean():
     os.mkdir("out")
 
 
+def bring_back_notes():
+    """Brings back the notes of the run without a fault: what a run with a fault noted of the driver is removed."""
+    shutil.rmtree("kept", ignore_errors=True)
+    shutil.copytree("good", "kept")
+
+
 def numbers_near(got, want):
     most = max([abs(x) for x in want if x == x and abs(x) != float("inf")], default=0)
     return len(got) == len(want) and all(
@@ -165,6 +171,9 @@ def sweep(kind, name, line, environment, fault, runs):
         whole = kit.run(*line, environment=dict(environment, **{"CLEAVE_COUNT_MALLOCS": counted,
                                                                 "CLEAVE_FAULTS_COUNT": counted}), timeout=600)
     want = result(), whole.stdout
+    shutil.rmtree("good", ignore_errors=True)
+    if kind == "own malloc":
+        shutil.copytree("kept", "good")
     if whole.returncode != 0:
         kit.wrong("%s, %s: exit code %d without a fault: %r" % (kind, name, whole.returncode, whole.stderr))
         return
@@ -176,6 +185,8 @@ def sweep(kind, name, line, environment, fault, runs):
     more = {"templates": range(count - 24, count + 1), "tracks": range(40, count), "link": range(40, count)}
     for k in sorted({*spread(count, runs), *(more.get(name, ()) if kind == "malloc" else ())}):
         clean()
+        if os.path.isdir("good"):
+            bring_back_notes()
         done = kit.run(*line, environment=dict(environment, **fault(k)), timeout=120)
         judge("%s %d of %d, %s" % (kind, k, count, name), done, result(), want, kind != "malloc" and " " in name)
 
@@ -211,7 +222,7 @@ if pocl:
                   lambda k: {"CLEAVE_FAULTS": "call=%d" % k}, RUNS or 4)
 if pocl and RUNS:  # mallocs of the program itself, which the driver survives
     for name, line in lines.items():
-        if not on_host(line, name):
+        if not on_host(line, name) and name != "specfit text":  # its spectrum is no star's, and its best fit undecided
             sweep("own malloc", name, line + ["--mode", "cpu"], dict(pocl, LD_PRELOAD=MALLOC, CLEAVE_TUNE="0",
                                                                      CLEAVE_FAIL_MALLOC_OWN="0"),
                   lambda k: {"CLEAVE_FAIL_MALLOC_OWN": str(k)}, RUNS)
