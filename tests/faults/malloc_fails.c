@@ -4,9 +4,9 @@
  * hwloc_topology_init and hwloc_topology_load do not check what they allocate (2.9 ends by an assertion or by
  * signal 11).
  *
- * CLEAVE_FAIL_MALLOC_OWN=k: instead, in this process and in its helpers, the k-th of the mallocs that the program itself
- * calls fails. Shared libraries, such as drivers that do not survive a failed malloc, and programs of another name, such
- * as a driver's linker, are left alone. */
+ * CLEAVE_FAIL_MALLOC_OWN=k: instead, in this process and in its helpers, the k-th of the mallocs that the program
+ * itself calls fails. Shared libraries, such as drivers that do not survive a failed malloc, and programs of another
+ * name, such as a driver's linker, are left alone. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
