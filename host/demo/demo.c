@@ -12,6 +12,7 @@
 
 #include <cleave/version.h>
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -83,6 +84,12 @@ static int choose(demo_args *a)
                              "--only has %s, which needs a language model: set CLEAVE_MODEL to a "
                              "GGUF file or a folder",
                              workloads[i].name);
+        const char *lost = a->chosen[i] && workloads[i].wanted ? demo_lost_model() : NULL;
+        if (lost)
+            return cli_error(&cli_demo, CLI_USAGE,
+                             "%s: cannot open the language model: %s; set CLEAVE_MODEL to a GGUF "
+                             "file or a folder, or name other workloads with --only",
+                             lost, strerror(errno));
     }
     if (!a->only || found == count_names(a->only)) return -1;
     clv_text names = { 0 };

@@ -58,6 +58,9 @@ clv_status demo_plain(demo_operation *once, void *user);
 
 demo_workload demo_paco, demo_blobs, demo_specfit, demo_transformer, demo_arrays, demo_filter,
     demo_matrices, demo_regression, demo_search, demo_generate;
-bool demo_has_model(void); /* whether a model is there; without one, demo_generate does not run */
+/* Returns whether a variable names a model; without one, demo_generate does not run. */
+bool demo_has_model(void);
+/* Returns the path of that model if it cannot be read (errno says why), else NULL. */
+const char *demo_lost_model(void);
 
 #endif

@@ -15,6 +15,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 enum { MADE = 24, CONTEXT = 128 };
 
@@ -34,6 +35,12 @@ static const char *model_path(void)
 bool demo_has_model(void)
 {
     return model_path() != NULL;
+}
+
+const char *demo_lost_model(void)
+{
+    const char *path = model_path();
+    return path && access(path, R_OK) ? path : NULL;
 }
 
 /* An open model with the prompt's tokens; `context` NULL: in plain C. */

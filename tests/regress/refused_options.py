@@ -492,6 +492,9 @@ def main():
             expect(part, *lines.get(name, [name]), *arguments)
     for part, *arguments in SHARED:
         expect(part, *lines["blobs"], *arguments)
+    # formerly refused after all other workloads had run
+    kit.expect(2, "nowhere: cannot open the language model: No such file", "demo",
+               environment=dict(kit.PLAIN, CLEAVE_MODEL="nowhere"))
     kit.same("commands of ROWS", set(ROWS) - set(kit.commands()), set())
     kit.finish()
 
