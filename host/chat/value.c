@@ -240,11 +240,6 @@ chat_value chat_dict_get(const chat_dict *dict, chat_value key)
     return chat_undefined;
 }
 
-chat_value chat_dict_named(const chat_dict *dict, const char *key)
-{
-    return chat_dict_get(dict, chat_text(key));
-}
-
 /* ---- looking ------------------------------------------------------------------------------------- */
 
 const char *chat_kind_name(chat_value v)

@@ -109,7 +109,6 @@ chat_value chat_dict_new(chat_run *run);
 void chat_dict_set(chat_run *run, chat_value dict, chat_value key, chat_value value);
 /* Returns the value of a key; an undefined value if the dictionary lacks the key. */
 chat_value chat_dict_get(const chat_dict *dict, chat_value key);
-chat_value chat_dict_named(const chat_dict *dict, const char *key);
 
 bool chat_truth(chat_value value);
 bool chat_is_number(chat_value value); /* true for a bool, too, as in Python */

@@ -227,22 +227,3 @@ void clv_cache_evict(const clv_cache *cache)
     if (fd >= 0) close(fd);
     clv_free(entries);
 }
-
-clv_status clv_cache_clear(const clv_cache *cache)
-{
-    static const char *const notes[] = { "speeds.txt", "tuning.txt", "devices.txt" };
-    entry *entries;
-    int fd, failed = 0;
-    const size_t count = list_entries(cache, &fd, &entries);
-    for (size_t i = 0; i < count; ++i)
-        if (unlinkat(fd, entries[i].name, 0) && errno != ENOENT) failed = errno;
-    if (fd >= 0) close(fd);
-    clv_free(entries);
-    for (size_t i = 0; *cache->directory && i < CLV_LEN(notes); ++i) {
-        char path[1100];
-        snprintf(path, sizeof path, "%s/%s", cache->directory, notes[i]);
-        if (unlink(path) && errno != ENOENT) failed = errno;
-    }
-    return failed ? clv_fail(CLV_E_IO, "%s: cannot clear: %s", cache->directory, strerror(failed))
-                  : CLV_OK;
-}

@@ -34,8 +34,6 @@ typedef struct clv_cache_stats {
 } clv_cache_stats;
 
 clv_cache_stats clv_cache_measure(const clv_cache *cache);
-/* Removes every entry and all notes of speeds, tuning and devices; other files stay. */
-clv_status clv_cache_clear(const clv_cache *cache);
 /* Removes the oldest entries until the rest fits the limit; several processes may do this at the same time. */
 void clv_cache_evict(const clv_cache *cache);
 

@@ -357,7 +357,7 @@ static void cards_are_carried_to_results(void **state)
     EXPECT_OK(clv_fits_read(io_data("cube.fits"), -1, &cube, &cards));
     clv_fits_card_string(&cards, "OBJECT", "changed", NULL);
     clv_fits_card_int(&cards, "PACO_RAD", 4, "patch radius");
-    clv_fits_card_comment(&cards, "made by a test");
+    clv_fits_card_history(&cards, "made by a test");
     for (size_t rank = 2; rank <= 3; ++rank) {
         float data[8] = { 1, 2, 3, 4, 5, 6, 7, 8 };
         unsigned char *bytes, *again;
@@ -367,7 +367,7 @@ static void cards_are_carried_to_results(void **state)
         io_load(io_temp("map.fits"), &bytes, &length);
         assert_true(holds_card(bytes, "OBJECT  = 'changed '"));
         assert_true(holds_card(bytes, "PACO_RAD=                    4 / patch radius"));
-        assert_true(holds_card(bytes, "COMMENT made by a test"));
+        assert_true(holds_card(bytes, "HISTORY made by a test"));
         assert_true(holds_card(bytes, "CTYPE1  = 'RA---TAN'"));
         assert_true(holds_card(bytes, "CD2_2   =              7.5E-06"));
         assert_true(holds_card(bytes, "CTYPE3  =") == (rank == 3));

@@ -50,7 +50,7 @@ static void cards_have_the_form_of_the_standard(void **state)
     clv_fits_cards_clear(&cards);
 }
 
-static void a_key_is_set_once_and_comments_wrap(void **state)
+static void a_key_is_set_once_and_history_wraps(void **state)
 {
     (void)state;
     clv_fits_cards cards = { 0 };
@@ -61,15 +61,15 @@ static void a_key_is_set_once_and_comments_wrap(void **state)
     assert_string_equal(clv_fits_card_find(&cards, "A"), "A       =                    3");
     assert_null(clv_fits_card_find(&cards, "C"));
 
-    clv_fits_card_comment(&cards, "a line that is longer than seventy-two columns goes on at the "
+    clv_fits_card_history(&cards, "a line that is longer than seventy-two columns goes on at the "
                                   "last space before the border");
-    clv_fits_card_comment(&cards, "");
+    clv_fits_card_history(&cards, "");
     assert_int_equal(cards.count, 5);
     assert_string_equal(
         cards.items[2].text,
-        "COMMENT a line that is longer than seventy-two columns goes on at the last space");
-    assert_string_equal(cards.items[3].text, "COMMENT before the border");
-    assert_string_equal(cards.items[4].text, "COMMENT");
+        "HISTORY a line that is longer than seventy-two columns goes on at the last space");
+    assert_string_equal(cards.items[3].text, "HISTORY before the border");
+    assert_string_equal(cards.items[4].text, "HISTORY");
     clv_fits_cards_clear(&cards);
 }
 
@@ -122,7 +122,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(cards_have_the_form_of_the_standard),
-        cmocka_unit_test(a_key_is_set_once_and_comments_wrap),
+        cmocka_unit_test(a_key_is_set_once_and_history_wraps),
         cmocka_unit_test(only_cards_that_still_hold_are_carried),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -137,7 +137,7 @@ void clv_fits_card_string(clv_fits_cards *cards, const char *key, const char *va
     set_value(cards, key, text, comment);
 }
 
-static void add_text(clv_fits_cards *cards, const char *key, const char *text)
+void clv_fits_card_history(clv_fits_cards *cards, const char *text)
 {
     char record[CARD + 1];
     do {
@@ -148,23 +148,13 @@ static void add_text(clv_fits_cards *cards, const char *key, const char *text)
                 --length;
             if (!length) length = COMMENT;
         }
-        snprintf(record, sizeof record, "%s %.*s", key, (int)length, text);
+        snprintf(record, sizeof record, "HISTORY %.*s", (int)length, text);
         clv_fits_card *card = append(cards);
         if (card) fill(card, record, 0);
         text += length;
         while (*text == ' ')
             ++text;
     } while (*text);
-}
-
-void clv_fits_card_comment(clv_fits_cards *cards, const char *text)
-{
-    add_text(cards, "COMMENT", text);
-}
-
-void clv_fits_card_history(clv_fits_cards *cards, const char *text)
-{
-    add_text(cards, "HISTORY", text);
 }
 
 /* The keys of cards to copy. '#' stands for the number of an axis, '*' for any number. */

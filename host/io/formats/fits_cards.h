@@ -29,9 +29,7 @@ void clv_fits_card_double(clv_fits_cards *cards, const char *key, double value,
 void clv_fits_card_bool(clv_fits_cards *cards, const char *key, bool value, const char *comment);
 void clv_fits_card_string(clv_fits_cards *cards, const char *key, const char *value,
                           const char *comment);
-void clv_fits_card_comment(clv_fits_cards *cards, const char *text); /* as many cards as needed */
-
-void clv_fits_card_history(clv_fits_cards *cards, const char *text);
+void clv_fits_card_history(clv_fits_cards *cards, const char *text); /* as many cards as needed */
 
 /* Copies an input's card if it may also hold for a result: target, telescope, instrument, time, pixel scale, world
  * coordinates, ESO's HIERARCH keywords, and the unit of the values (BUNIT), although a result may have another unit.
