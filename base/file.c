@@ -168,6 +168,7 @@ static void sweep_beside(const char *path)
 /* Makes a temporary beside `path`. open(2) applies the process's umask to `mode`; mkstemp would not. */
 static clv_status begin_as(const char *path, mode_t mode, char **temporary)
 {
+    enum { MOST_OF_NAME = 200 }; /* a name has 255 bytes at most */
     static atomic_uint counter;
     *temporary = NULL;
     const char *slash = strrchr(path, '/');
@@ -175,8 +176,8 @@ static clv_status begin_as(const char *path, mode_t mode, char **temporary)
     sweep_beside(path);
     for (int attempt = 0; attempt < 100; ++attempt) {
         clv_text name = { 0 }; /* a hidden name until it is finished */
-        clv_text_add(&name, "%.*s.%s.%ld-%u" CLV_TEMPORARY_ENDING, dir, path, path + dir,
-                     (long)getpid(), atomic_fetch_add(&counter, 1));
+        clv_text_add(&name, "%.*s.%.*s.%ld-%u" CLV_TEMPORARY_ENDING, dir, path, MOST_OF_NAME,
+                     path + dir, (long)getpid(), atomic_fetch_add(&counter, 1));
         if (name.failed) {
             clv_text_clear(&name);
             return clv_fail(CLV_E_MEMORY, "%s: out of memory", path);

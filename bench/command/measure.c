@@ -125,6 +125,7 @@ static void become(const whole_run *w, const char *errors, const char *cache, pi
 {
     prctl(PR_SET_PDEATHSIG, SIGKILL); /* without its parent, nobody would wait for it */
     if (getppid() != parent) _exit(126);
+    cli_leave_signals();
     const int nothing = open("/dev/null", O_RDWR | O_CLOEXEC),
               log = open(errors, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     if (nothing < 0 || log < 0 || dup2(nothing, STDIN_FILENO) < 0 ||

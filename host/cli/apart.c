@@ -17,6 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+static const double tidy_s = 0.3; /* for a child that was told to end to remove its temporaries */
 static const double mercy_s = 5;
 
 /* Runs the part in the child; never returns. It ends with _exit because a driver's exit handlers may hang after all
@@ -27,6 +28,7 @@ static void be_the_child(const cli_apart *apart, int fd, pid_t parent)
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent) _exit(CLI_FAILED);
     cli_leave_signals();
+    cli_watch_signals(); /* the child removes its own temporaries */
     dup2(STDERR_FILENO, STDOUT_FILENO);
     FILE *out = fdopen(fd, "w");
     if (!out) _exit(CLI_FAILED);
@@ -137,8 +139,11 @@ clv_status cli_apart_run(const cli_apart *apart)
     close(ends[0]);
     if (pid > 0 && status) {
         int state;
-        kill(pid, SIGKILL);
-        (void)wait_for(pid, mercy_s, &state);
+        kill(pid, SIGTERM);
+        if (!wait_for(pid, tidy_s, &state)) {
+            kill(pid, SIGKILL);
+            (void)wait_for(pid, mercy_s, &state);
+        }
     } else if (pid > 0) {
         status = judge_end(pid);
     }

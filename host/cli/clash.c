@@ -3,6 +3,7 @@
 #include "host/cli/clash.h"
 
 #include "base/alloc.h"
+#include "base/environment.h"
 #include "base/file.h"
 #include "base/text.h"
 #include "host/cli/endings.h"
@@ -14,7 +15,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { MOST_PATH = 4096, MOST_OUTPUTS = CLI_MOST_OUTPUTS + 2 /* --report, --trace */ };
+enum {
+    MOST_PATH = 4096,
+    MOST_OUTPUTS = CLI_MOST_OUTPUTS + 3 /* --report, --trace, CLEAVE_TRACE */
+};
 
 /* The file or folder to which a path leads, whether or not it exists. */
 typedef struct place {
@@ -47,16 +51,35 @@ static void copy_way(char *to, const char *path)
     *to = '\0';
 }
 
+/* Follows a link at the end of the path whose target does not exist, as the writer of the file will. Links to links
+ * are followed as far as the kernel does. */
+static void follow(char way[MOST_PATH])
+{
+    enum { MOST_LINKS = 40 };
+    for (int i = 0; i < MOST_LINKS; ++i) {
+        char target[MOST_PATH];
+        const ssize_t got = readlink(way, target, sizeof target - 1);
+        if (got <= 0) return;
+        target[got] = '\0';
+        const size_t before = target[0] == '/' ? 0 : shorter(way, strlen(way));
+        if (before + (size_t)got >= MOST_PATH) return;
+        memcpy(way + before, target, (size_t)got + 1);
+    }
+}
+
 /* Finds where the path leads. Folders on the path may be missing, since they may be created before the file is.
  * Returns false for an empty or too long path, or if no parent of a missing file exists. */
 static bool look(const char *path, place *p)
 {
-    char folder[MOST_PATH];
+    char folder[MOST_PATH], way[MOST_PATH];
     size_t length = strlen(path);
     p->there = stat(path, &p->file) == 0;
     p->regular = !p->there || S_ISREG(p->file.st_mode);
     if (p->there) return true;
     if (!length || length >= sizeof folder) return false;
+    memcpy(way, path, length + 1);
+    follow(way);
+    path = way, length = strlen(way);
     bool found;
     do {
         length = shorter(path, length);
@@ -286,7 +309,7 @@ int cli_check_files(const cli_command *command, const cli_common *common, const 
                     size_t input_count, const cli_file *outputs, size_t output_count)
 {
     cli_file all[MOST_OUTPUTS];
-    size_t count = CLV_MIN(output_count, (size_t)MOST_OUTPUTS - 2);
+    size_t count = CLV_MIN(output_count, (size_t)CLI_MOST_OUTPUTS);
     assert(count == output_count);
     if (count) memcpy(all, outputs, count * sizeof *all);
     if (common) {
@@ -295,7 +318,9 @@ int cli_check_files(const cli_command *command, const cli_common *common, const 
     }
     int code = common ? cli_common_check(command, common) : -1;
     if (code < 0) code = check_streams(command, inputs, input_count);
-    if (code < 0) code = check_clashes(command, inputs, input_count, all, count);
+    const char *trace = common && !common->trace ? clv_environment("CLEAVE_TRACE") : NULL;
+    if (trace) all[count] = (cli_file){ "CLEAVE_TRACE", trace, NULL, CLI_JSON };
+    if (code < 0) code = check_clashes(command, inputs, input_count, all, count + (trace != NULL));
     if (code < 0) code = check_names(command, all, count);
     for (size_t i = 0; i < input_count && code < 0; ++i) {
         char name[MOST_PATH];

@@ -20,6 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <time.h>
@@ -270,7 +271,7 @@ static void sweep(const char *folder)
     free(entries);
 }
 
-enum { LEAST_MB = 64 };
+enum { LEAST_MB = 64, LEAST_FILES = 10 };
 
 /* Returns whether the disk has enough room: PoCL's compiler ends the process when the disk is full. */
 static bool has_room(const char *path)
@@ -278,6 +279,23 @@ static bool has_room(const char *path)
     struct statvfs info;
     return statvfs(path, &info) != 0 ||
            (uint64_t)info.f_bavail * info.f_frsize >= (uint64_t)LEAST_MB * 1000000;
+}
+
+static rlim_t limit_of(int what)
+{
+    struct rlimit limit;
+    return getrlimit(what, &limit) == 0 ? limit.rlim_cur : RLIM_INFINITY;
+}
+
+/* Says so if a driver's compiler may not write its files: PoCL's ends the process then. */
+static void warn_of_small_files(void)
+{
+    const rlim_t bytes = limit_of(RLIMIT_FSIZE);
+    if (bytes < (rlim_t)LEAST_MB * 1000000)
+        cli_say(stderr,
+                "cleave: the limit of file sizes (ulimit -f) is %llu bytes; an OpenCL driver that "
+                "compiles kernels may need more, and end the command\n",
+                (unsigned long long)bytes);
 }
 
 /* Points the driver's kernel cache to a private folder. `checked`: the driver finds most damage in its cache itself. */
@@ -297,6 +315,22 @@ static void keep_private(const char *variable, const char *name, bool checked)
                 "compiled kernels; this run keeps its kernels in %s and removes them at its end\n",
                 path, LEAST_MB, other);
         setenv(variable, other, 1);
+        return;
+    }
+    const rlim_t files = limit_of(RLIMIT_NOFILE);
+    if (files <
+        LEAST_FILES) { /* reads would fail, and files that are whole would be called damaged */
+        static bool told;
+        cli_kernels_watch();
+        const char *other = temporary_folder();
+        if (!told)
+            cli_say(stderr,
+                    "cleave: the limit of open files (ulimit -n) is %llu, which is too little to "
+                    "check an OpenCL driver's compiled kernels, so this run does not use those in "
+                    "%s; drivers may fail, too: allow 64 or more\n",
+                    (unsigned long long)files, path);
+        told = true;
+        if (other) setenv(variable, other, 1);
         return;
     }
     sweep(path);
@@ -346,6 +380,7 @@ int cli_ready_drivers(const char *const *given, size_t count)
     const bool told = is_set("OCL_ICD_VENDORS") || is_set("OCL_ICD_FILENAMES") ||
                       is_set("OPENCL_VENDOR_PATH") || add_vendors(NULL, usual_vendors);
     if (count || !told) code = choose_drivers(given, count);
+    warn_of_small_files();
     keep_private("POCL_CACHE_DIR", "pocl", false);
     keep_private("MESA_SHADER_CACHE_DIR", "mesa", true);
     return code;

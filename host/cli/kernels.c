@@ -20,6 +20,7 @@
 #include "base/clock.h"
 #include "base/digest.h"
 #include "base/file.h"
+#include "base/temporary.h"
 #include "base/text.h"
 #include "host/cli/cli.h"
 
@@ -67,6 +68,7 @@ enum { MOST_PLACES = 2 };
 static place places[MOST_PLACES];
 static size_t place_count;
 static pid_t owner;
+static bool sealed; /* the command has ended, so an exit is not a driver's */
 
 static void beside(const place *p, const char *ending, char *path, size_t capacity)
 {
@@ -345,10 +347,11 @@ static void note_death(void)
 static const int deadly[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT };
 static struct sigaction before[CLV_LEN(deadly)];
 
-/* Notes the death, then restores the earlier handler and raises the signal again. */
+/* Notes the death and removes temporary files, then restores the earlier handler and raises the signal again. */
 static void on_death(int number)
 {
     note_death();
+    if (getpid() == owner) clv_temporaries_remove();
     for (size_t i = 0; i < CLV_LEN(deadly); ++i)
         if (deadly[i] == number) sigaction(number, &before[i], NULL);
     raise(number);
@@ -357,7 +360,10 @@ static void on_death(int number)
 /* A driver's compiler may call exit when it fails; that counts as a death inside the driver, too. */
 static void on_exit_unsealed(void)
 {
-    if (getpid() == owner) note_death();
+    if (sealed || getpid() != owner) return;
+    note_death();
+    clv_temporaries_remove();
+    cli_say(stderr, "cleave: an OpenCL driver has ended the process; what it said stands above\n");
 }
 
 /* Writes the path of this process's mark. */
@@ -366,18 +372,22 @@ static void mark_of(const place *p, char *path, size_t capacity)
     snprintf(path, capacity, "%.*s.run-%ld", (int)sizeof p->folder - 1, p->folder, (long)owner);
 }
 
-static void leave_mark(place *p)
+void cli_kernels_watch(void)
 {
     const struct sigaction action = { .sa_handler = on_death };
-    const bool first = owner != getpid();
-    char path[PATH_MAX];
+    if (owner == getpid()) return;
     owner = getpid();
-    mark_of(p, path, sizeof path);
-    p->mark_fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
-    if (!first) return;
     for (size_t i = 0; i < CLV_LEN(deadly); ++i)
         sigaction(deadly[i], &action, &before[i]);
     atexit(on_exit_unsealed);
+}
+
+static void leave_mark(place *p)
+{
+    char path[PATH_MAX];
+    cli_kernels_watch();
+    mark_of(p, path, sizeof path);
+    p->mark_fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
 }
 
 bool cli_kernels_guard(const char *folder, bool checked)
@@ -441,6 +451,7 @@ static void vouch(const place *p)
 
 void cli_kernels_seal(bool good)
 {
+    sealed = true;
     if (!place_count || getpid() != owner) return;
     char path[PATH_MAX];
     if (!good) note_death(); /* the marks stay and record the failure */

@@ -9,6 +9,9 @@
 
 #include <stdbool.h>
 
+/* Notes it if a fatal signal or a driver's exit ends the process, and removes temporary files then. cli_kernels_guard
+ * calls this. */
+void cli_kernels_watch(void);
 /* Checks a driver's folder; call it before that driver is loaded, once per driver and at most twice in all. Removes
  * programs with a file that is damaged, missing, or left by a run that did not finish, and removes all programs after a
  * run that died inside the driver. Reports on standard error what it removed because of damage. `checked` means that

@@ -11,6 +11,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <spawn.h>
 #include <stdio.h>
 #include <string.h>
@@ -19,7 +20,10 @@
 #include <unistd.h>
 
 enum { RESULT, OUT, ERR, STREAMS };
-enum { HIGH_FD = 10 }; /* above every descriptor that the child gets */
+enum {
+    HIGH_FD = 10,     /* above every descriptor that the child gets */
+    MOST_GROUPS = 128 /* most children that clv_children_kill knows */
+};
 
 static const double grace_s = 0.3; /* between SIGTERM and SIGKILL */
 /* between SIGKILL and giving up; the sum with grace_s must stay well below 1 s */
@@ -36,6 +40,17 @@ typedef struct watch {
     double started;
     bool timed_out;
 } watch;
+
+/* The process groups of all children that run. A signal handler reads them while other threads write them. */
+static atomic_int groups[MOST_GROUPS];
+
+static void note_group(int from, int to)
+{
+    for (size_t i = 0; i < CLV_LEN(groups); ++i) {
+        int found = from;
+        if (atomic_compare_exchange_strong(&groups[i], &found, to)) return;
+    }
+}
 
 static bool open_pipe(int ends[2])
 {
@@ -112,6 +127,7 @@ static void start(watch *w)
             close_fd(&w->streams[i]);
         return;
     }
+    note_group(0, w->pid);
 #ifdef SYS_pidfd_open
     /* -1 on old kernels, where the end is checked every tick_s */
     w->exit_fd = (int)syscall(SYS_pidfd_open, w->pid, 0);
@@ -151,6 +167,16 @@ static void finish(watch *w, clv_child_end end, int code)
     w->pid = 0;
 }
 
+bool clv_children_kill(void)
+{
+    bool any = false;
+    for (size_t i = 0; i < CLV_LEN(groups); ++i) {
+        const int group = atomic_load(&groups[i]);
+        if (group > 0 && kill(-group, SIGKILL) == 0) any = true;
+    }
+    return any;
+}
+
 static void reap(watch *w)
 {
     siginfo_t info = { 0 };
@@ -159,6 +185,7 @@ static void reap(watch *w)
         return;
     /* ends the driver's remaining processes in the group; the process has not been reaped, so the id is still ours */
     kill(-w->pid, SIGKILL);
+    note_group(w->pid, 0);
     /* the application ignores SIGCHLD, so the exit code is lost */
     if (waitpid(w->pid, &status, 0) != w->pid)
         finish(w, CLV_CHILD_EXITED, 0);
@@ -293,7 +320,10 @@ bool clv_children_run(clv_child *const *children, size_t count, const clv_patien
     signal_all(watches, count, SIGKILL);
     run_until(watches, count, polls, clv_deadline_after(clv_now(), mourn_s), NULL);
     for (size_t i = 0; i < count; ++i)
-        if (watches[i].pid) finish(&watches[i], CLV_CHILD_UNKILLABLE, SIGKILL);
+        if (watches[i].pid) {
+            note_group(watches[i].pid, 0);
+            finish(&watches[i], CLV_CHILD_UNKILLABLE, SIGKILL);
+        }
 cleanup:
     clv_free(watches), clv_free(polls);
     return going_on;

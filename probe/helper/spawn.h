@@ -53,4 +53,8 @@ typedef struct clv_patience {
 bool clv_children_run(clv_child *const *children, size_t count, const clv_patience *patience);
 void clv_child_clear(clv_child *child);
 
+/* Kills all children that run now, with the processes that they have started. Returns whether there were any. For a
+ * signal handler, before the process ends (async-signal-safe). */
+bool clv_children_kill(void);
+
 #endif

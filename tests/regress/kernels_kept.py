@@ -11,6 +11,7 @@ usage: kernels_kept.py CLEAVE CLI_TESTS [--every]    --every: each file in each 
 import fcntl
 import glob
 import os
+import resource
 import shutil
 import signal
 import subprocess
@@ -126,6 +127,28 @@ def check_beside():
         kit.wrong("alone again, and damage is not told: %r" % said)
 
 
+def check_limits():
+    """Tests limits of open files, under which whole kernels were called damaged and removed, and of file sizes, under
+    which PoCL's linker ends the process: then a temporary file stayed beside the output."""
+    before = kept("drivers/pocl/**/*")
+    movie = kit.movie(frames=4, size=32)
+    os.mkdir("limited")
+    for what, most in (resource.RLIMIT_NOFILE, 6), (resource.RLIMIT_NOFILE, 9), (resource.RLIMIT_FSIZE, 50000):
+        def limit(what=what, most=most):
+            resource.setrlimit(what, (most, most))
+        done = kit.run("blobs", movie, "-o", "limited/spots.csv", "--mode", "cpu", environment=HERE, preexec_fn=limit)
+        said = done.stderr.decode(errors="replace")
+        if "ulimit" not in said or "damaged" in said:
+            kit.wrong("a limit of %d: exit code %d, %s" % (most, done.returncode, said))
+        if what == resource.RLIMIT_NOFILE and kept("drivers/pocl/**/*") != before:
+            kit.wrong("a limit of %d: kernels are gone" % most)
+        left = [name for name in os.listdir("limited") if name.endswith(".cleave-part")]
+        if left and done.returncode != -signal.SIGABRT:  # PoCL's abort comes after its LLVM replaced our handler
+            kit.wrong("a limit of %d: %r stay" % (most, left))
+        for name in left:
+            os.remove(os.path.join("limited", name))
+
+
 def check_check():
     """Tests that `probe --check` removes all compiled kernels, whatever their digests."""
     if not kept("drivers/pocl/**/*.so"):
@@ -200,6 +223,7 @@ embed()  # also keeps measured times
 check_damage(WANTED)
 check_repair(WANTED)
 check_beside()
+check_limits()
 check_check()
 check_death()
 check_together(WANTED)

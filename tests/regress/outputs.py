@@ -62,6 +62,23 @@ def links():
     kit.expect(1, None, *LINE, "circle.csv")
 
 
+def clashes():
+    """Tests that one file is not written twice: by a link to a file that does not exist, or by $CLEAVE_TRACE."""
+    os.symlink("twofold.csv", "later.csv")
+    movie = kit.movie("clash.npy", frames=4, size=32)
+    line = ["blobs", movie, "--link", "3", "--tracks"]
+    kit.expect(2, "a file that -o writes, too", *line, "later.csv", "-o", "twofold.csv")
+    with open(movie, "rb") as file:
+        before = file.read()
+    for trace, part in ((movie, "is a file that MOVIE reads"), ("twofold.csv", "is a file that -o writes, too")):
+        kit.expect(2, "CLEAVE_TRACE: %s %s" % (trace, part), "blobs", movie, "-o", "twofold.csv",
+                   environment=dict(kit.PLAIN, CLEAVE_TRACE=trace))
+    with open(movie, "rb") as file:
+        kit.same("the movie", file.read(), before)
+    kit.same("no output", os.path.exists("twofold.csv"), False)
+    good("blobs", movie, "-o", "n" * 251 + ".csv")  # the longest name that a file can have
+
+
 def standard_output():
     want = open("new.csv", "rb").read()
     os.symlink("/dev/stdout", "out.csv")
@@ -131,6 +148,7 @@ def check_set(folder, count):
 
 modes()
 links()
+clashes()
 standard_output()
 sweeping()
 paco_set()

@@ -4,14 +4,17 @@
 
 Formerly SIGINT and SIGHUP that the parent ignores (nohup, a job behind `&`) were caught; SIGHUP left temporary files
 and folders; and a cancel could take 9 seconds, or never finish if a kernel does not end
-(tests/faults/test_job_held.c)."""
+(tests/faults/test_job_held.c). While PoCL compiled, its LLVM replaced the handlers: a signal that was ignored made the
+compilation fail, and others were lost."""
 import os
 import resource
+import shutil
 import signal
 import subprocess
 import time
 
 import kit
+import kernels_kit
 
 FRAMES, SIZE = 4000, 64
 BIG = kit.movie("big.npy", frames=FRAMES, size=SIZE)
@@ -127,6 +130,45 @@ def children():
     kit.same("bench whose parent ignores SIGCHLD: exit code (%r)" % done.stderr, done.returncode, 0)
 
 
+def compiling():
+    """Tests signals that come while PoCL compiles in the process, and while a child of the self-test has a temporary."""
+    pocl = kernels_kit.pocl_alone()
+    if not pocl:
+        return
+    environment = dict(pocl, TMPDIR=HERE["TMPDIR"], CLEAVE_COMPILERS="1", CLEAVE_TUNE="0")
+    line = ["blobs", kit.movie("small.npy", frames=4, size=32), "--mode", "cpu", "-o", "out/spots.csv"]
+
+    def cold():
+        for folder in "kept/drivers/pocl", "kept/programs":
+            shutil.rmtree(folder, ignore_errors=True)
+
+    def compiles():
+        return any(files for _, _, files in os.walk("kept/drivers/pocl"))
+
+    completes(start((), line, environment), "a first run", ["spots.csv"])
+    cold()
+    process, sent = start([signal.SIGHUP], line, environment), 0
+    while process.poll() is None:
+        sent += compiles()
+        process.send_signal(signal.SIGHUP)
+        time.sleep(0.02)
+    completes(process, "SIGHUP is ignored while a kernel compiles", ["spots.csv"])
+    kit.same("a kernel was compiled meanwhile", sent > 10, True)
+    for number in signal.SIGQUIT, signal.SIGXCPU, signal.SIGUSR1, signal.SIGINT, signal.SIGTERM:
+        cold()
+        process = start((), line, environment)
+        while process.poll() is None and not compiles():
+            time.sleep(0.002)
+        time.sleep(0.2)
+        process.send_signal(number)
+        ends(process, "%s while a kernel compiles" % number.name,
+             (130, -number) if number in (signal.SIGINT, signal.SIGTERM) else (-number,))
+    process = start((), ["selftest"], environment)
+    wait_for_temporary(process, "temporary")
+    process.send_signal(signal.SIGHUP)
+    ends(process, "selftest, whose child has a temporary folder", (130, -signal.SIGHUP))
+
+
 def file_size():
     """Tests that a limit of file sizes causes an error message, and not an end by SIGXFSZ."""
     def limit():
@@ -161,6 +203,7 @@ cancelled()
 swift()
 file_size()
 children()
+compiling()
 if slow_driver():
     ignored()
     for each in signal.SIGINT, signal.SIGTERM, signal.SIGHUP:

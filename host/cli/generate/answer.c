@@ -14,6 +14,13 @@
 #include <string.h>
 #include <unistd.h>
 
+clv_status generate_lost_output(void)
+{
+    const int reason = errno;
+    if (cli_interrupted()) return clv_fail(CLV_E_CANCELLED, "interrupted");
+    return clv_fail(CLV_E_IO, "standard output: cannot write: %s", strerror(reason));
+}
+
 /* ---- text ------------------------------------------------------------------------------------------ */
 
 typedef struct printer {
@@ -53,8 +60,7 @@ clv_status generate_write(generate_state *s, bool to_stdout, clv_written *writte
         (void)print_piece(written->text, written->length, 0, &p);
     }
     if (to_stdout && p.in_line) p.failed = p.failed || fputc('\n', stdout) == EOF || fflush(stdout);
-    if (!status && p.failed)
-        return clv_fail(CLV_E_IO, "standard output: cannot write: %s", strerror(errno));
+    if (!status && p.failed) return generate_lost_output();
     return status;
 }
 
@@ -196,7 +202,7 @@ clv_status generate_print_json(const generate_state *s, const clv_written *w, co
     if (!text) return status ? status : clv_fail(CLV_E_MEMORY, "not enough memory for the result");
     const bool good = fputs(text, stdout) >= 0 && fputc('\n', stdout) != EOF && !fflush(stdout);
     clv_json_text_free(text);
-    return good ? CLV_OK : clv_fail(CLV_E_IO, "standard output: cannot write: %s", strerror(errno));
+    return good ? CLV_OK : generate_lost_output();
 }
 
 /* ---- --info ---------------------------------------------------------------------------------------- */

@@ -49,6 +49,8 @@ void generate_clear(clv_written *written);
 /* Prints the summary line to standard error. */
 void generate_summarize(const generate_state *state, const clv_written *written);
 
+/* Sets the error for standard output that could not be written (errno). A signal may be the reason. */
+clv_status generate_lost_output(void);
 /* Prints the object of --json on standard output. `scores` NULL: the object has no scores. */
 clv_status generate_print_json(const generate_state *state, const clv_written *written,
                                const float *scores);

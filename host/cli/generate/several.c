@@ -74,8 +74,7 @@ static clv_status print_line(const clv_written *w)
     if (line.failed) return clv_fail(CLV_E_MEMORY, "not enough memory for a text");
     const bool written = fwrite(line.data, 1, line.length, stdout) == line.length;
     clv_text_clear(&line);
-    if (!written || fflush(stdout))
-        return clv_fail(CLV_E_IO, "standard output: cannot write: %s", strerror(errno));
+    if (!written || fflush(stdout)) return generate_lost_output();
     return CLV_OK;
 }
 

@@ -111,11 +111,13 @@ static uint64_t memory_for(const clv_fits_source *source, size_t pixels)
 static _Noreturn void be_child(const clv_fits_source *source, clv_fits_reader *reader, answer *a,
                                size_t pixels)
 {
-    static const int deadly[] = {
-        SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGALRM, SIGTERM, SIGINT
-    };
+    static const int deadly[] = { SIGSEGV, SIGBUS, SIGFPE,  SIGILL,  SIGABRT, SIGALRM, SIGTERM,
+                                  SIGINT,  SIGHUP, SIGQUIT, SIGXCPU, SIGUSR1, SIGUSR2 };
+    sigset_t none;
+    sigemptyset(&none);
     for (size_t i = 0; i < CLV_LEN(deadly); ++i)
         signal(deadly[i], SIG_DFL); /* the application's handlers must not run in the child */
+    sigprocmask(SIG_SETMASK, &none, NULL);
     /* the parent reports what happened */
     close(STDIN_FILENO), close(STDOUT_FILENO), close(STDERR_FILENO);
     limit(RLIMIT_CORE, 0);
