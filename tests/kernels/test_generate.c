@@ -6,6 +6,7 @@
 #include "test.h"
 
 #include "base/alloc.h"
+#include "base/file.h"
 #include "runtime/device/tensor_cache.h"
 
 #include <cleave/generate.h>
@@ -252,6 +253,10 @@ static void check_configurations(test_device *device)
           "asks for 57 rows of 32 weights", CLV_E_FORMAT },
         { "\"num_hidden_layers\": 2", "\"num_hidden_layers\": 3",
           "\"model.layers.2.input_layernorm.weight\" is missing", CLV_E_FORMAT },
+        { "\"num_hidden_layers\": 2", "\"num_hidden_layers\": 1",
+          "has no place in a model of architecture llama with 1 layers", CLV_E_UNSUPPORTED },
+        { "\"use_cache\": true", "\"rope_scaling\": [{\"type\": \"linear\", \"factor\": 8}]",
+          "rope_scaling is a list, expected an object", CLV_E_FORMAT },
     };
     static const struct {
         const char *was, *now;
@@ -287,6 +292,34 @@ static void configurations_are_obeyed_or_refused(void **state)
     test_device_close(&device);
 }
 
+/* A weight that is not a number is named. Formerly the device was blamed for the scores. */
+static void a_weight_that_is_no_number_is_named(void **state)
+{
+    (void)state;
+    enum { LAST = 4 };
+    static const unsigned char nan[LAST] = { 0, 0, 0xC0, 0x7F };
+    const clv_generate_options o = { .size = sizeof(clv_generate_options), .tokens = 2 };
+    char path[400];
+    char *bytes;
+    size_t length, count;
+    int32_t made[2];
+    clv_decoder *d;
+    test_device device; /* any one */
+    test_device_open(0, NULL, &device);
+    const char *folder = folder_with("\"use_cache\": true", "\"use_cache\": true");
+    EXPECT_OK(clv_file_read(test_data("decoder/model.safetensors"), 1 << 24, &bytes, &length));
+    memcpy(bytes + length - LAST, nan, LAST);
+    snprintf(path, sizeof path, "%s/model.safetensors", folder);
+    unlink(path);
+    EXPECT_OK(clv_file_write(path, bytes, length));
+    EXPECT_OK(clv_decoder_open(device.context, folder, 8, &d));
+    EXPECT_FAIL(CLV_E_FORMAT, "is nan, so the scores of this model are no numbers",
+                clv_generate(d, prompt, 2, &o, made, &count));
+    clv_decoder_close(d);
+    clv_free(bytes);
+    test_device_close(&device);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -295,6 +328,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_decoder_beyond_the_limit_says_the_same),
         cmocka_unit_test(refuses_what_does_not_fit),
         cmocka_unit_test(configurations_are_obeyed_or_refused),
+        cmocka_unit_test(a_weight_that_is_no_number_is_named),
     };
     test_share_compiled();
     test_choose(argc, argv);

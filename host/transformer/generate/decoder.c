@@ -90,6 +90,7 @@ clv_status clv_generate(clv_decoder *d, const int32_t *prompt, size_t prompt_cou
         const clv_sequence *s = d->sequence;
         status = clv_sample(s->scores, d->config.vocabulary, &sampling, s->tokens, s->count,
                             s->count, &made[i]);
+        status = clv_lm_blame(s->language->model, status);
         if (status) break;
         *count = i + 1;
         if ((o.stops && made[i] == o.stop) || s->count >= d->config.positions || i + 1 == o.tokens)

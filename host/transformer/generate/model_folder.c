@@ -120,6 +120,9 @@ static clv_status take_scaling(const reader *r, clv_lm_config *c)
         return clv_fail(CLV_E_UNSUPPORTED, "%s: partial_rotary_factor is %g; only 1 is supported",
                         r->path, part);
     if (clv_folder_absent(s)) return CLV_OK;
+    if (!clv_json_is_object(s))
+        return clv_fail(CLV_E_FORMAT, "%s: rope_scaling is %s, expected an object", r->path,
+                        clv_folder_kind(s));
     CLV_TRY(take_number(r, s, "rope_theta", c->base, &c->base));
     CLV_TRY(clv_lm_check_config(r->path, c));
     const char *old = clv_json_string(clv_json_get(s, "type"), "default");
@@ -334,6 +337,34 @@ static clv_status take_tensors(clv_lm_model *m)
     return CLV_OK;
 }
 
+static bool is_used(const clv_lm_model *m, const clv_tensor *t)
+{
+    for (size_t i = 0; i < CLV_LM_MODEL_ROLES; ++i)
+        if (m->top[i].plain == t) return true;
+    for (size_t l = 0; l < m->config.layers; ++l)
+        for (size_t i = CLV_LM_MODEL_ROLES; i < CLV_LM_ROLES; ++i)
+            if (m->layers[l][i].plain == t) return true;
+    /* the frequencies of rotary positions, and the output matrix of a model whose word table makes the scores */
+    return strstr(t->name, "rotary_emb.inv_freq") ||
+           (m->config.tied && strcmp(t->name, "lm_head.weight") == 0);
+}
+
+/* Rejects a tensor that this decoder does not use, such as weights of LoRA or scales of a quantisation: to ignore a
+ * weight would silently compute another model. */
+static clv_status refuse_unused(const clv_lm_model *m)
+{
+    for (size_t i = 0; i < m->shard_count; ++i)
+        for (size_t k = 0; k < clv_tensors_count(m->shards[i]); ++k) {
+            const clv_tensor *t = clv_tensors_at(m->shards[i], k);
+            if (is_used(m, t)) continue;
+            return clv_fail(CLV_E_UNSUPPORTED,
+                            "%s: tensor \"%s\" has no place in a model of architecture %s with "
+                            "%zu layers",
+                            m->path, t->name, m->config.architecture, m->config.layers);
+        }
+    return CLV_OK;
+}
+
 /* ---- texts ---------------------------------------------------------------------------------------- */
 
 static clv_status keep_template(clv_lm_model *m, const char *text)
@@ -389,6 +420,7 @@ clv_status clv_lm_read_folder(clv_lm_model *m)
     CLV_TRY(read_config(m));
     CLV_TRY(open_files(m));
     CLV_TRY(take_tensors(m));
+    CLV_TRY(refuse_unused(m));
     if (!m->texts) return CLV_OK;
     const clv_tokenizer_options options = { .size = sizeof options, .replace_invalid = true };
     CLV_TRY(clv_tokenizer_open(m->path, &options, &m->tokenizer));

@@ -100,8 +100,8 @@ static clv_status take_token(writer *w, const float *scores)
     int32_t id;
     if (!clv_reserve(&w->tokens, &w->room, w->count + 1, sizeof *w->tokens))
         return clv_fail(CLV_E_MEMORY, "not enough memory for %zu tokens", w->count);
-    CLV_TRY(clv_sample(scores, m->config.vocabulary, sampling, w->s->tokens, w->s->count,
-                       w->s->count, &id));
+    CLV_TRY(clv_lm_blame(m, clv_sample(scores, m->config.vocabulary, sampling, w->s->tokens,
+                                       w->s->count, w->s->count, &id)));
     w->tokens[w->count++] = id;
     if (is_end(w, id)) {
         end(w, CLV_STOP_END);
