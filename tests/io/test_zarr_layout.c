@@ -344,6 +344,98 @@ static void movies_with_odd_axes_are_refused(void **state)
     }
 }
 
+/* A bare array [2,3,4] whose axes are called `names`, a list in JSON: of Zarr 3, or of Zarr 2 as xarray writes them. */
+static const char *make_named(const char *names, bool v3)
+{
+    static const char head[] =
+        "\"shape\":[2,3,4],\"fill_value\":7,\"chunk_grid\":{\"name\":\"regular\",\"configuration\":"
+        "{"
+        "\"chunk_shape\":[2,3,4]}},\"chunk_key_encoding\":{\"name\":\"default\"},\"codecs\":[" BYTES
+        "]";
+    static const char array[] = "{\"zarr_format\":2,\"shape\":[2,3,4],\"chunks\":[2,3,4],\"dtype\":"
+                                "\"|u1\",\"compressor\":null,"
+                                "\"filters\":null,\"order\":\"C\",\"fill_value\":7}";
+    char text[1000];
+    const char *folder = make_folder();
+    if (v3) {
+        snprintf(text, sizeof text,
+                 "{\"zarr_format\":3,\"node_type\":\"array\",\"data_type\":\"uint8\",%s,"
+                 "\"dimension_names\":%s}",
+                 head, names);
+        put(folder, "zarr.json", text, strlen(text));
+        return folder;
+    }
+    put(folder, ".zarray", array, strlen(array));
+    snprintf(text, sizeof text, "{\"_ARRAY_DIMENSIONS\":%s}", names);
+    put(folder, ".zattrs", text, strlen(text));
+    return folder;
+}
+
+static void names_of_axes_are_used(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *names;
+        clv_movie_axes axes;
+        size_t frames, depth, height, width;
+        const char *part;
+    } cases[] = {
+        { "[\"y\",\"x\",\"t\"]", CLV_MOVIE_AS_TOLD, 4, 1, 2, 3, NULL },
+        { "[\"Time\",\"X\",\"Y\"]", CLV_MOVIE_AS_TOLD, 2, 1, 4, 3, NULL },
+        { "[\"z\",\"y\",\"x\"]", CLV_MOVIE_AS_TOLD, 2, 2, 3, 4, NULL },
+        { "[\"z\",\"y\",\"x\"]", CLV_MOVIE_TYX, 2, 1, 3, 4, NULL },
+        { "[\"y\",\"x\",\"t\"]", CLV_MOVIE_ZYX, 4, 4, 2, 3, NULL },
+        { "[null,\"x\",\"y\"]", CLV_MOVIE_AS_TOLD, 2, 1, 3, 4, "by position, as t, y, x" },
+        { "[\"x\",\"y\",\"lag\"]", CLV_MOVIE_AS_TOLD, 2, 1, 3, 4, "by position, as t, y, x" },
+        { "[null,null,null]", CLV_MOVIE_AS_TOLD, 2, 1, 3, 4, NULL },
+    };
+    clv_movie *movie;
+    for (size_t i = 0; i < 2 * CLV_LEN(cases); ++i) {
+        const size_t k = i / 2;
+        const clv_movie_options options = { .stacks = true, .axes = cases[k].axes };
+        EXPECT_OK(clv_movie_open(make_named(cases[k].names, i % 2), &options, &movie));
+        const clv_movie_facts *f = clv_movie_look(movie);
+        if (f->frames != cases[k].frames || f->depth != cases[k].depth ||
+            f->height != cases[k].height || f->width != cases[k].width)
+            fail_msg("%s: frames %zu, depth %zu, %zu x %zu", cases[k].names, f->frames, f->depth,
+                     f->height, f->width);
+        assert_true((strstr(f->notices, "by position") != NULL) == (cases[k].part != NULL));
+        if (cases[k].part) assert_non_null(strstr(f->notices, cases[k].part));
+        clv_movie_close(movie);
+    }
+    static const char *const refused[][2] = {
+        { "[\"t\",\"y\",\"Y\"]",
+          "there is an axis \"Y\"; expected t, c, z, y and x, each at most once" },
+        { "[\"t\",\"time\",\"x\"]", "there is an axis \"time\"" },
+        { "[\"t\",\"z\",\"x\"]", "lacks the axes y and x" },
+        { "[\"y\",\"x\"]", "the metadata name 2 axes, but the array has 3" },
+        { "[\"channel\",\"y\",\"x\"]", "has 2 channels; choose one" },
+    };
+    for (size_t i = 0; i < 2 * CLV_LEN(refused); ++i)
+        EXPECT_FAIL(CLV_E_FORMAT, refused[i / 2][1],
+                    clv_movie_open(make_named(refused[i / 2][0], i % 2), NULL, &movie));
+}
+
+/* Attributes beside an array do not make it a group. */
+static void arrays_with_attributes_tell_their_fault(void **state)
+{
+    (void)state;
+    clv_zarr *z;
+    clv_movie *movie;
+    const char *folder = make_folder();
+    put(folder, ".zattrs", "{}", 2);
+    EXPECT_FAIL(
+        CLV_E_FORMAT, "compressed with \"lz4\"; expected blosc, zstd, gzip or zlib",
+        open_changed(old, "\"compressor\":null", "\"compressor\":{\"id\":\"lz4\"}", folder, &z));
+    EXPECT_FAIL(CLV_E_FORMAT, "compressed with \"lz4\"; expected blosc, zstd, gzip or zlib",
+                clv_movie_open(folder, NULL, &movie));
+    EXPECT_FAIL(
+        CLV_E_FORMAT, "filtered with \"delta\"; expected no filters",
+        open_changed(old, "\"filters\":null", "\"filters\":[{\"id\":\"delta\"}]", folder, &z));
+    EXPECT_FAIL(CLV_E_FORMAT, "filtered with \"delta\"; expected no filters",
+                clv_movie_open(folder, NULL, &movie));
+}
+
 static void movies_have_scales_and_units(void **state)
 {
     (void)state;
@@ -376,6 +468,8 @@ int main(void)
         cmocka_unit_test(fill_values_have_the_type_of_the_array),
         cmocka_unit_test(what_is_not_supported_is_named),
         cmocka_unit_test(movies_with_odd_axes_are_refused),
+        cmocka_unit_test(names_of_axes_are_used),
+        cmocka_unit_test(arrays_with_attributes_tell_their_fault),
         cmocka_unit_test(movies_have_scales_and_units),
     };
     return cmocka_run_group_tests_name("zarr_layout", tests, NULL, NULL);

@@ -12,6 +12,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 enum { T, C, Z, Y, X, ROLES };
 
@@ -138,36 +139,91 @@ static double scale_of(const clv_json *transformations, size_t axis)
     return scale > 0 ? scale : 1;
 }
 
+/* Returns the role of the axis called `name`, in any case; -1 if the name is not known. */
+static int role_called(const char *name)
+{
+    static const struct {
+        const char *name;
+        int role;
+    } names[] = { { "t", T }, { "time", T }, { "c", C }, { "channel", C },
+                  { "z", Z }, { "y", Y },    { "x", X } };
+    for (size_t i = 0; i < CLV_LEN(names); ++i)
+        if (strcasecmp(names[i].name, name) == 0) return names[i].role;
+    return -1;
+}
+
+/* Returns the name of an axis in a list of names, or of objects that have a "name"; "" if it has none. */
+static const char *axis_name(const clv_json *axes, size_t axis)
+{
+    const clv_json *one = clv_json_at(axes, axis);
+    return clv_json_string(clv_json_is_string(one) ? one : clv_json_get(one, "name"), "");
+}
+
+static void forget_axes(zarr_movie *m)
+{
+    for (int role = 0; role < ROLES; ++role)
+        m->axis[role] = -1;
+}
+
+/* Derives the axes from their number alone, as for NPY files. */
+static void guess_axes(zarr_movie *m, size_t rank)
+{
+    forget_axes(m);
+    for (size_t i = 0; i < rank; ++i)
+        m->axis[rank == 5 ? (int)i : X - (int)(rank - 1 - i)] = (int)i;
+    if (rank == 3) m->axis[T] = m->axis[Z], m->axis[Z] = -1;
+    if (rank == 4) m->axis[T] = m->axis[C], m->axis[C] = -1;
+}
+
+/* Finds the axes from their names; `axes` is NULL if the file names none. */
 static clv_status find_axes(const clv_movie *movie, zarr_movie *m, const clv_json *axes,
                             size_t rank)
 {
-    static const char names[ROLES + 1] = "tczyx";
-    for (int role = 0; role < ROLES; ++role)
-        m->axis[role] = -1;
-    if (!axes) { /* a plain array names no axes: its shape decides, as for NPY files */
-        for (size_t i = 0; i < rank; ++i)
-            m->axis[rank == 5 ? (int)i : X - (int)(rank - 1 - i)] = (int)i;
-        if (rank == 3) m->axis[T] = m->axis[Z], m->axis[Z] = -1;
-        if (rank == 4) m->axis[T] = m->axis[C], m->axis[C] = -1;
+    if (!axes) {
+        guess_axes(m, rank);
         return CLV_OK;
     }
+    forget_axes(m);
     if (clv_json_count(axes) != rank)
         return clv_fail(CLV_E_FORMAT, "%s: the metadata name %zu axes, but the array has %zu",
                         movie->path, clv_json_count(axes), rank);
     for (size_t i = 0; i < rank; ++i) {
-        const clv_json *one = clv_json_at(axes, i);
-        const char *name =
-            clv_json_string(clv_json_is_string(one) ? one : clv_json_get(one, "name"), "");
-        const char *at = strlen(name) == 1 ? strchr(names, *name) : NULL;
-        if (!at || m->axis[at - names] >= 0)
+        const char *name = axis_name(axes, i);
+        const int role = role_called(name);
+        if (role < 0 || m->axis[role] >= 0)
             return clv_fail(
                 CLV_E_FORMAT,
                 "%s: there is an axis \"%.20s\"; expected t, c, z, y and x, each at most once",
                 movie->path, name);
-        m->axis[at - names] = (int)i;
+        m->axis[role] = (int)i;
     }
     if (m->axis[Y] < 0 || m->axis[X] < 0)
         return clv_fail(CLV_E_FORMAT, "%s: the array lacks the axes y and x", movie->path);
+    return CLV_OK;
+}
+
+/* Finds the axes of an array without OME's metadata. `names` are the names that Zarr 3 (dimension_names) or xarray
+ * (_ARRAY_DIMENSIONS) may give the axes. One name that is missing or unknown makes all of them a matter of position. */
+static clv_status find_bare_axes(clv_movie *movie, zarr_movie *m, const clv_json *names,
+                                 const clv_movie_options *options)
+{
+    const size_t rank = clv_zarr_look(m->array)->rank;
+    bool given = false, known = clv_json_is_array(names);
+    for (size_t i = 0; i < clv_json_count(names); ++i) {
+        given |= *axis_name(names, i) != '\0';
+        known &= role_called(axis_name(names, i)) >= 0;
+    }
+    CLV_TRY(find_axes(movie, m, known ? names : NULL, rank));
+    if (given && !known)
+        clv_movie_notice(movie,
+                         "its axes have names other than t, c, z, y and x, so they are taken by "
+                         "position, as %s\n",
+                         rank == 5   ? "t, c, z, y, x"
+                         : rank == 4 ? "t, z, y, x"
+                         : rank == 3 ? "t, y, x"
+                                     : "y, x");
+    /* --axes TYX: the planes of a single stack are frames in time */
+    if (options->axes == CLV_MOVIE_TYX && m->axis[T] < 0) m->axis[T] = m->axis[Z], m->axis[Z] = -1;
     return CLV_OK;
 }
 
@@ -298,12 +354,14 @@ static clv_status open_group(clv_movie *movie, zarr_movie *m, const char *folder
         clv_free(first), clv_free(second);
     } else {
         status = clv_zarr_open(folder, &m->array);
-        if (status == CLV_E_FORMAT && !clv_json_get(root, "shape"))
+        if (status == CLV_E_FORMAT && !clv_json_get(root, "shape") && !clv_zarr_is_old(folder))
             status = clv_fail(CLV_E_FORMAT,
                               "%s is a Zarr group without an OME image (it has no "
                               "\"multiscales\"); give the folder of an image or of an array in it",
                               folder);
-        if (!status) status = find_axes(movie, m, NULL, clv_zarr_look(m->array)->rank);
+        const clv_json *names = clv_json_get(root, "dimension_names");
+        if (!names) names = clv_json_get(root, "_ARRAY_DIMENSIONS");
+        if (!status) status = find_bare_axes(movie, m, names, options);
         if (!status) status = start(movie, m, options);
     }
     clv_json_free(root);

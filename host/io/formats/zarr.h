@@ -22,6 +22,8 @@ typedef struct clv_zarr clv_zarr;
 
 /* Returns whether the folder is a Zarr array or group. */
 bool clv_zarr_is(const char *path);
+/* Returns whether the folder has the description of an array of version 2. */
+bool clv_zarr_is_old(const char *path);
 /* Reads the JSON file `name` in the folder; *root is NULL if the file does not exist. Free *root with clv_json_free.
  * Returns CLV_OK, CLV_E_IO, CLV_E_FORMAT or CLV_E_MEMORY. */
 clv_status clv_zarr_json(const char *folder, const char *name, clv_json **root);

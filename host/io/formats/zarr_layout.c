@@ -38,6 +38,11 @@ bool clv_zarr_is(const char *path)
            is_there(path, ".zattrs");
 }
 
+bool clv_zarr_is_old(const char *path)
+{
+    return is_there(path, ".zarray");
+}
+
 clv_status clv_zarr_json(const char *folder, const char *name, clv_json **root)
 {
     *root = NULL;
@@ -180,10 +185,11 @@ static clv_status find_codec(clv_zarr *z, const char *name)
             z->unpack = known[i].unpack;
             return CLV_OK;
         }
-    return clv_fail(
-        CLV_E_FORMAT,
-        "%s: its chunks are compressed with \"%.40s\"; expected blosc, zstd, gzip or zlib", z->path,
-        name);
+    return clv_fail(CLV_E_FORMAT,
+                    "%s: its chunks are compressed with \"%.40s\"; expected blosc, zstd, gzip or "
+                    "zlib (save the "
+                    "array with one of these)",
+                    z->path, name);
 }
 
 /* ---- version 2 --------------------------------------------------------------------------------- */
@@ -201,7 +207,8 @@ static clv_status read_old(clv_zarr *z, const clv_json *root)
     CLV_TRY(measure_chunk(z, *order == 'F'));
     if (clv_json_count(filters))
         return clv_fail(CLV_E_FORMAT,
-                        "%s: its chunks are filtered with \"%.40s\", which is not supported",
+                        "%s: its chunks are filtered with \"%.40s\"; expected no filters (save "
+                        "the array without them)",
                         z->path, clv_json_string(clv_json_get(clv_json_at(filters, 0), "id"), "?"));
     if (clv_json_is_object(packed))
         CLV_TRY(find_codec(z, clv_json_string(clv_json_get(packed, "id"), "?")));
