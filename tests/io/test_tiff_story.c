@@ -37,6 +37,12 @@ static void counts_are_read(void **state)
         { OME("PhysicalSizeZ=\"2.0\" " SIZES(1, 6, 1), ""), 1, 6, 1, 0, "CZT", 6 },
         { OME(SIZES(1, 1, 5), "") "<Pixels SizeT=\"7\"></Pixels><Pixels>", 1, 1, 5, 2, "CZT", 5 },
         { "<OME><Pixels " SIZES(1, 2, 3), 1, 2, 3, 0, "CZT", 6 }, /* the end is missing */
+        /* comments and CDATA are no elements */
+        { "<OME><!-- <Pixels SizeT=\"9\"/> --><Pixels " SIZES(1, 1,
+                                                              5) "></Pixels><![CDATA[<Pixels>]]>",
+          1, 1, 5, 0, "CZT", 5 },
+        { "<!-- <OME><Pixels SizeT=\"9\"></Pixels> -->", 0, 0, 0, 0, "", 0 },
+        { "<OME><Pixels " SIZES(1, 1, 5) "></Pixels><!-- <Pixels></Pixels>", 1, 1, 5, 0, "CZT", 5 },
         { "<OME><Pixels SizeC=\"\" SizeT=\"3\"", 0, 0, 3, 0, "CZT", 3 },
     };
     for (size_t i = 0; i < CLV_LEN(cases); ++i) {

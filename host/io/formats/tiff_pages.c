@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "host/io/stream.h"
+#include "host/io/xml.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -370,11 +371,9 @@ static void read_ome(const char *text, clv_tiff_story *s, clv_movie_facts *f)
     if (f->interval > 0 && !f->time_unit[0]) memcpy(f->time_unit, "s", 2);
 }
 
-clv_status clv_tiff_read_story(const char *path, const char *description, clv_tiff_story *story,
-                               clv_movie_facts *facts)
+static clv_status read_story(const char *path, const char *description, clv_tiff_story *story,
+                             clv_movie_facts *facts)
 {
-    *story = (clv_tiff_story){ 0 };
-    if (!description) return CLV_OK;
     if (clv_starts_with(description, "ImageJ=")) read_imagej(description, story, facts);
     if (strstr(description, "<OME")) read_ome(description, story, facts);
     if (story->out_of_order)
@@ -389,6 +388,20 @@ clv_status clv_tiff_read_story(const char *path, const char *description, clv_ti
                     "%s: its description promises %.*s, but the number of planes must be whole and "
                     "at most %d; the file is damaged or malicious",
                     path, (int)CLV_MIN(strcspn(number, "\n >"), (size_t)60), number, MOST_PROMISED);
+}
+
+clv_status clv_tiff_read_story(const char *path, const char *description, clv_tiff_story *story,
+                               clv_movie_facts *facts)
+{
+    *story = (clv_tiff_story){ 0 };
+    if (!description) return CLV_OK;
+    char *text = clv_strdup(description);
+    if (!text) return clv_fail(CLV_E_MEMORY, "%s: not enough memory for its description", path);
+    if (!clv_starts_with(text, "ImageJ=")) clv_xml_blank(text, strlen(text));
+    const clv_status status = read_story(path, text, story, facts);
+    story->absurd = NULL; /* it points into the text */
+    clv_free(text);
+    return status;
 }
 
 double clv_tiff_promised(const clv_tiff_story *s)

@@ -20,7 +20,7 @@ clv_status clv_tiff_follow(const char *path, clv_tiff_chain *chain);
 typedef struct clv_tiff_story {
     bool imagej, ome;
     size_t images, channels, slices, frames;
-    const char *absurd; /* points to a number that no file can have; NULL: none */
+    const char *absurd; /* while it is read: points to a number that no file can have; NULL: none */
     char order[8];      /* axes from the one that varies fastest, such as "CZT" */
     /* ImageJ's slices, which may also be frames over time, were taken for frames */
     bool slices_in_time;
@@ -30,7 +30,7 @@ typedef struct clv_tiff_story {
 } clv_tiff_story;
 
 /* Parses the first page's description into *story and *facts. Returns CLV_E_FORMAT for a number of planes that no file
- * can have. */
+ * can have, and CLV_E_MEMORY. */
 clv_status clv_tiff_read_story(const char *path, const char *description, clv_tiff_story *story,
                                clv_movie_facts *facts);
 /* Returns the number of images that the description promises; 0 if it states none. */

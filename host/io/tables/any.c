@@ -46,11 +46,12 @@ static clv_status find_between(const char *path, const char *text, char *between
 clv_status clv_table_read(const char *path, char decimal, clv_csv_table **table, const char **kind)
 {
     char *data, between = ',', (*codes)[3] = NULL;
-    size_t length, at = 0;
+    size_t length, at;
     clv_text text = { 0 };
     *table = NULL;
     CLV_TRY(clv_file_read(path, MAX_FILE, &data, &length));
-    while (at < length && strchr(" \t\r\n", data[at]) && data[at])
+    const size_t mark = length >= 3 && memcmp(data, "\xEF\xBB\xBF", 3) == 0 ? 3 : 0;
+    for (at = mark; at < length && strchr(" \t\r\n", data[at]) && data[at];)
         ++at;
     clv_status status = CLV_OK;
     if (length >= 6 && memcmp(data, "\x93NUMPY", 6) == 0)
@@ -58,9 +59,9 @@ clv_status clv_table_read(const char *path, char decimal, clv_csv_table **table,
     else if (length >= 4 && memcmp(data, "PAR1", 4) == 0)
         *kind = "Parquet", status = clv_parquet_records(path, data, length, &text, &codes);
     else if (at < length && data[at] == '[')
-        *kind = "JSON", status = clv_json_records(path, data, length, &text);
+        *kind = "JSON", status = clv_json_records(path, data + mark, length - mark, &text);
     else if (at < length && data[at] == '<')
-        *kind = "TrackMate XML", status = clv_xml_records(path, data, length, &text);
+        *kind = "TrackMate XML", status = clv_xml_records(path, data + mark, length - mark, &text);
     else
         *kind = NULL;
     if (!*kind) {

@@ -14,11 +14,12 @@
 clv_status clv_table_read(const char *path, char decimal, clv_csv_table **table, const char **kind);
 
 /* Each converts the contents of a file of one kind to text with commas between the fields, and appends it to `text` for
- * clv_csv_take. clv_npy_records also sets *codes to NumPy's types of the columns. */
+ * clv_csv_take. clv_npy_records also sets *codes to NumPy's types of the columns. clv_xml_records overwrites comments
+ * in `data`. */
 clv_status clv_npy_records(const char *path, const char *data, size_t length, clv_text *text,
                            char (**codes)[3]);
 clv_status clv_json_records(const char *path, const char *data, size_t length, clv_text *text);
-clv_status clv_xml_records(const char *path, const char *data, size_t length, clv_text *text);
+clv_status clv_xml_records(const char *path, char *data, size_t length, clv_text *text);
 
 /* Appends to `text` the header of NumPy records with `count` fields of the types `codes` ("u4", "f8", "S12"; this
  * function adds the byte order). The header's length depends only on names and types, not on `rows`. */

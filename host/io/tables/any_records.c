@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "host/io/stream.h"
+#include "host/io/xml.h"
 
 #include <ctype.h>
 #include <string.h>
@@ -156,23 +157,8 @@ static clv_status xml_next(source *s, bool *more)
 
 static clv_status xml_decode(const source *s, const pair *p, clv_text *out)
 {
-    static const struct {
-        const char *name, *text;
-    } entities[] = {
-        { "&amp;", "&" }, { "&lt;", "<" }, { "&gt;", ">" }, { "&quot;", "\"" }, { "&apos;", "'" }
-    };
     (void)s;
-    for (size_t i = 0, step; i < p->value_length; i += step) {
-        step = 1;
-        const char *text = p->value + i;
-        for (size_t e = 0; e < CLV_LEN(entities); ++e) {
-            const size_t length = strlen(entities[e].name);
-            if (p->value_length - i >= length &&
-                memcmp(p->value + i, entities[e].name, length) == 0)
-                step = length, text = entities[e].text;
-        }
-        clv_text_bytes(out, text, 1);
-    }
+    clv_xml_decode(p->value, p->value_length, out);
     return CLV_OK;
 }
 
@@ -306,8 +292,9 @@ clv_status clv_json_records(const char *path, const char *data, size_t length, c
     return read_all(&s, text);
 }
 
-clv_status clv_xml_records(const char *path, const char *data, size_t length, clv_text *text)
+clv_status clv_xml_records(const char *path, char *data, size_t length, clv_text *text)
 {
+    clv_xml_blank(data, length);
     source s = { .path = path,
                  .begin = data,
                  .at = data,
