@@ -81,11 +81,58 @@ static void texts_of_xml_are_prepared(void **state)
     expect_table("<Spot X=\"&#50;0.25\"/>", "TrackMate XML", "X|20.25");
 }
 
+static void json_is_read_in_every_form(void **state)
+{
+    (void)state;
+    static const char *const forms[] = {
+        "[{\"a\":1,\"b\":\"x\\\"y\"},{\"a\":null,\"b\":true}]",
+        "\xEF\xBB\xBF \n[{\"a\":1,\"b\":\"x\\\"y\"},{\"b\":true}]",
+        "{\"a\":1,\"b\":\"x\\\"y\"}\n{\"b\":true}\n",
+        "\xEF\xBB\xBF{\"a\":1,\"b\":\"x\\\"y\"} {\"a\":null,\"b\":true}",
+        "{\"a\":{\"0\":1,\"1\":null},\"b\":{\"0\":\"x\\\"y\",\"1\":true}}",
+        "{\"a\": [1, null], \"b\": [\"x\\\"y\", true]}\n",
+        "\r\n{\"a\":[1,null],\"b\":[\"x\\\"y\",true]}",
+    };
+    for (size_t i = 0; i < CLV_LEN(forms); ++i)
+        expect_table(forms[i], "JSON", "a,b|1,\"x\"\"y\"|,true");
+    expect_table("{\"a\":7}", "JSON", "a|7");
+    expect_table("[{\"a\":\"\\\\u0000\"}]", "JSON", "a|\\u0000");
+}
+
+static void json_that_is_no_table_is_refused(void **state)
+{
+    (void)state;
+    static const char *const refused[][2] = {
+        { "{}", "the table has no rows" },
+        { "{\"a\":[]}", "the table has no rows" },
+        { "{\"a\":[1],\"b\":[1,2]}", "the columns 'a' and 'b' differ in their rows; expected" },
+        { "{\"a\":[1,2],\"b\":[1]}", "the columns 'a' and 'b' differ in their rows; expected" },
+        { "{\"a\":{\"0\":1},\"b\":{\"1\":1}}", "the columns 'a' and 'b' differ in their rows" },
+        { "{\"a\":{\"0\":1},\"b\":[1]}", "the columns 'a' and 'b' differ in their rows" },
+        { "{\"a\":[1],\"a\":[1]}", "the key 'a' occurs twice" },
+        { "{\"a\":[1],\"b\":1}", "expected [ or { before the values of a column" },
+        { "{\"a\":[1]", "found \"\", expected , or }" },
+        { "{\"a\":[1]} 5", "found \"5\", expected the end of the file" },
+        { "{\"columns\":[\"a\"],\"data\":[[1]]}",
+          "found \"[1]]}\", expected a number, a text, true, false or null (a table in JSON is a "
+          "list of records" },
+        { "{\"a\":1}\n5", "line 2: found \"5\", expected an object" },
+        { "{\"a\":1,\"b\":{}}",
+          "a list of records, records one after the other, or an object of columns)" },
+        { "[{\"a\":\"b\\u0000c\"}]", "expected a text without the character NUL (\\u0000)" },
+        { "[{\"b\\u0000c\":1}]", "expected a text without the character NUL (\\u0000)" },
+    };
+    for (size_t i = 0; i < CLV_LEN(refused); ++i)
+        expect_refused(refused[i][0], refused[i][1]);
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(comments_are_no_spots),
         cmocka_unit_test(texts_of_xml_are_prepared),
+        cmocka_unit_test(json_is_read_in_every_form),
+        cmocka_unit_test(json_that_is_no_table_is_refused),
     };
     return cmocka_run_group_tests_name("records", tests, NULL, NULL);
 }

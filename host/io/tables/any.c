@@ -58,7 +58,7 @@ clv_status clv_table_read(const char *path, char decimal, clv_csv_table **table,
         *kind = "NumPy records", status = clv_npy_records(path, data, length, &text, &codes);
     else if (length >= 4 && memcmp(data, "PAR1", 4) == 0)
         *kind = "Parquet", status = clv_parquet_records(path, data, length, &text, &codes);
-    else if (at < length && data[at] == '[')
+    else if (at < length && (data[at] == '[' || data[at] == '{'))
         *kind = "JSON", status = clv_json_records(path, data + mark, length - mark, &text);
     else if (at < length && data[at] == '<')
         *kind = "TrackMate XML", status = clv_xml_records(path, data + mark, length - mark, &text);

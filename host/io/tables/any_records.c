@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Converts tables of named values to text with commas: JSON (an array of flat objects), and the spots of TrackMate's
- * XML (the attributes of each element "Spot"). The columns are all names that occur, in order of first occurrence. */
+/* Converts tables of named values to text with commas: JSON (an array of flat objects, one object after the other, or
+ * an object of columns), and the spots of TrackMate's XML (the attributes of each element "Spot"). The columns are all
+ * names that occur, in order of first occurrence. */
 #include "host/io/tables/any.h"
 
 #include "base/alloc.h"
@@ -23,11 +24,20 @@ typedef struct pair {
     bool text;
 } pair;
 
+/* A column of JSON's object of columns: its name, and where its next value is. */
+typedef struct json_column {
+    const char *name, *at;
+    size_t name_length;
+    char close; /* '}': each value has a key, which is that of its row; ']': a list of values */
+} json_column;
+
 typedef struct source source;
 struct source {
     const char *path, *begin, *at, *end;
     pair *pairs; /* names and values of the current record */
     size_t count, room;
+    json_column *columns;
+    size_t column_count, column_room;
     clv_status (*next)(source *s, bool *more);
     clv_status (*decode)(const source *s, const pair *p,
                          clv_text *out); /* appends a text and decodes its escapes */
@@ -68,14 +78,59 @@ static clv_status add_pair(source *s, pair p)
 
 /* ---- JSON -------------------------------------------------------------------------------------------- */
 
+#define ACCEPTED \
+    "(a table in JSON is a list of records, records one after the other, or an object of columns)"
+
 /* Reads a JSON string from after its opening quote to after its closing quote. */
 static clv_status json_string(source *s, const char **at, size_t *length)
 {
     *at = s->at;
-    for (; s->at < s->end && *s->at != '"'; ++s->at)
-        if (*s->at == '\\' && s->at + 1 < s->end) ++s->at;
+    for (; s->at < s->end && *s->at != '"'; ++s->at) {
+        if (*s->at != '\\' || s->at + 1 == s->end) continue;
+        if (s->end - s->at >= 6 && memcmp(s->at, "\\u0000", 6) == 0)
+            return wrong(s, "a text without the character NUL (\\u0000), which no table may hold; "
+                            "remove it");
+        ++s->at;
+    }
     if (s->at == s->end) return wrong(s, "a closing quote");
     *length = (size_t)(s->at++ - *at);
+    return CLV_OK;
+}
+
+static clv_status json_value(source *s, pair *p)
+{
+    if (accept(s, '"')) {
+        p->text = true;
+        return json_string(s, &p->value, &p->value_length);
+    }
+    skip_space(s);
+    p->value = s->at;
+    while (s->at < s->end && (isalnum((unsigned char)*s->at) || strchr("+-.", *s->at)) && *s->at)
+        ++s->at;
+    p->value_length = (size_t)(s->at - p->value);
+    if (!p->value_length) return wrong(s, "a number, a text, true, false or null " ACCEPTED);
+    if (p->value_length == 4 && memcmp(p->value, "null", 4) == 0) p->value_length = 0;
+    return CLV_OK;
+}
+
+static clv_status json_key(source *s, const char **name, size_t *length)
+{
+    if (!accept(s, '"')) return wrong(s, "a name in quotes");
+    CLV_TRY(json_string(s, name, length));
+    return accept(s, ':') ? CLV_OK : wrong(s, ":");
+}
+
+/* Reads an object, the pairs of one row. */
+static clv_status json_object(source *s)
+{
+    if (!accept(s, '{')) return wrong(s, "an object, { ... }, for each row");
+    while (!accept(s, '}')) {
+        pair p = { 0 };
+        CLV_TRY(json_key(s, &p.name, &p.name_length));
+        CLV_TRY(json_value(s, &p));
+        CLV_TRY(add_pair(s, p));
+        if (!accept(s, ',') && (s->at == s->end || *s->at != '}')) return wrong(s, ", or }");
+    }
     return CLV_OK;
 }
 
@@ -87,40 +142,114 @@ static clv_status json_next(source *s, bool *more)
         skip_space(s);
         return s->at == s->end ? CLV_OK : wrong(s, "the end of the file");
     }
-    if (!accept(s, '{')) return wrong(s, "an object, { ... }, for each row");
-    while (!accept(s, '}')) {
-        pair p = { 0 };
-        if (!accept(s, '"')) return wrong(s, "a name in quotes");
-        CLV_TRY(json_string(s, &p.name, &p.name_length));
-        if (!accept(s, ':')) return wrong(s, ":");
-        if (accept(s, '"')) {
-            p.text = true;
-            CLV_TRY(json_string(s, &p.value, &p.value_length));
-        } else {
-            skip_space(s);
-            p.value = s->at;
-            while (s->at < s->end && (isalnum((unsigned char)*s->at) || strchr("+-.", *s->at)) &&
-                   *s->at)
-                ++s->at;
-            p.value_length = (size_t)(s->at - p.value);
-            if (!p.value_length) return wrong(s, "a number, a text, true, false or null");
-            if (p.value_length == 4 && memcmp(p.value, "null", 4) == 0) p.value_length = 0;
-        }
-        CLV_TRY(add_pair(s, p));
-        if (!accept(s, ',') && (s->at == s->end || *s->at != '}')) return wrong(s, ", or }");
-    }
+    CLV_TRY(json_object(s));
     if (!accept(s, ',') && (s->at == s->end || *s->at != ']')) return wrong(s, ", or ]");
     return CLV_OK;
 }
 
+/* Reads the next record of JSON lines. */
+static clv_status json_line_next(source *s, bool *more)
+{
+    s->count = 0;
+    skip_space(s);
+    *more = s->at < s->end;
+    return *more ? json_object(s) : CLV_OK;
+}
+
+/* Reads the next value of a column, and its key if the values have keys. */
+static clv_status json_cell(source *s, char close, pair *cell, bool *more)
+{
+    *cell = (pair){ 0 };
+    if ((*more = !accept(s, close)) == false) return CLV_OK;
+    if (close == '}') CLV_TRY(json_key(s, &cell->name, &cell->name_length));
+    CLV_TRY(json_value(s, cell));
+    if (!accept(s, ',') && (s->at == s->end || *s->at != close))
+        return wrong(s, close == '}' ? ", or }" : ", or ]");
+    return CLV_OK;
+}
+
+/* Finds where each column begins, and checks the whole text. */
+static clv_status json_find_columns(source *s)
+{
+    s->column_count = 0;
+    if (!accept(s, '{')) return wrong(s, "{");
+    while (!accept(s, '}')) {
+        json_column c = { 0 };
+        pair cell;
+        CLV_TRY(json_key(s, &c.name, &c.name_length));
+        c.close = accept(s, '{') ? '}' : accept(s, '[') ? ']' : '\0';
+        if (!c.close) return wrong(s, "[ or { before the values of a column");
+        c.at = s->at;
+        for (bool more = true; more;)
+            CLV_TRY(json_cell(s, c.close, &cell, &more));
+        if (s->column_count == MOST_NAMES)
+            return clv_fail(CLV_E_FORMAT, "%s: there are more than %d columns", s->path,
+                            MOST_NAMES);
+        if (!clv_reserve(&s->columns, &s->column_room, s->column_count + 1, sizeof c))
+            return clv_fail(CLV_E_MEMORY, "%s: out of memory", s->path);
+        s->columns[s->column_count++] = c;
+        if (!accept(s, ',') && (s->at == s->end || *s->at != '}')) return wrong(s, ", or }");
+    }
+    skip_space(s);
+    return s->at == s->end ? CLV_OK : wrong(s, "the end of the file");
+}
+
+/* Reads the next row of an object of columns. */
+static clv_status json_row_next(source *s, bool *more)
+{
+    pair first = { 0 };
+    if (s->at == s->begin) CLV_TRY(json_find_columns(s));
+    s->count = 0, *more = false;
+    for (size_t i = 0; i < s->column_count; ++i) {
+        json_column *c = &s->columns[i];
+        bool there;
+        pair cell;
+        s->at = c->at;
+        CLV_TRY(json_cell(s, c->close, &cell, &there));
+        c->at = s->at;
+        if (!i) first = cell, *more = there;
+        if (there != *more || cell.name_length != first.name_length ||
+            (cell.name_length && memcmp(cell.name, first.name, cell.name_length) != 0)) {
+            char one[60], other[60];
+            return clv_fail(
+                CLV_E_FORMAT,
+                "%s: the columns '%s' and '%s' differ in their rows; expected the same number of "
+                "values in all columns, with the same keys in the same order",
+                s->path,
+                clv_printable(s->columns[0].name, s->columns[0].name_length, one, sizeof one),
+                clv_printable(c->name, c->name_length, other, sizeof other));
+        }
+        if (!there) continue;
+        cell.name = c->name, cell.name_length = c->name_length;
+        CLV_TRY(add_pair(s, cell));
+    }
+    return CLV_OK;
+}
+
+/* Returns whether a text that begins with an object is an object of columns. */
+static bool holds_columns(source s)
+{
+    const char *name;
+    size_t length;
+    return accept(&s, '{') && accept(&s, '"') && !json_string(&s, &name, &length) &&
+           accept(&s, ':') && (accept(&s, '[') || accept(&s, '{'));
+}
+
+/* Decodes a text as the only element of an array, because the parser takes no text alone. */
 static clv_status json_decode(const source *s, const pair *p, clv_text *out)
 {
-    clv_json *value;
-    CLV_TRY(clv_json_parse(s->path, p->value - 1, p->value_length + 2, &value));
-    const char *text = clv_json_string(value, "");
+    clv_json *list = NULL;
+    clv_text array = { 0 };
+    clv_text_add(&array, "[");
+    clv_text_bytes(&array, p->value - 1, p->value_length + 2);
+    clv_text_add(&array, "]");
+    clv_status status = array.failed ? clv_fail(CLV_E_MEMORY, "%s: out of memory", s->path)
+                                     : clv_json_parse(s->path, array.data, array.length, &list);
+    const char *text = clv_json_string(clv_json_at(list, 0), "");
     clv_text_bytes(out, text, strlen(text));
-    clv_json_free(value);
-    return CLV_OK;
+    clv_json_free(list);
+    clv_text_clear(&array);
+    return status;
 }
 
 /* ---- XML --------------------------------------------------------------------------------------------- */
@@ -277,7 +406,7 @@ static clv_status read_all(source *s, clv_text *text)
     }
     for (size_t i = 0; i < n->count; ++i)
         clv_free(n->items[i]);
-    clv_free(n->items), clv_free(n), clv_free(s->pairs);
+    clv_free(n->items), clv_free(n), clv_free(s->pairs), clv_free(s->columns);
     return status;
 }
 
@@ -289,6 +418,8 @@ clv_status clv_json_records(const char *path, const char *data, size_t length, c
                  .end = data + length,
                  .next = json_next,
                  .decode = json_decode };
+    source start = s;
+    if (accept(&start, '{')) s.next = holds_columns(s) ? json_row_next : json_line_next;
     return read_all(&s, text);
 }
 
