@@ -114,7 +114,7 @@ def settings_and_options(cleave, folder):
             "--targets", "39600000000001"]  # velocity of 812 km/s
     path = lambda name: os.path.join(folder, name)
     wrong = []
-    with open(path("narrow.yaml"), "w", encoding="ascii") as file:
+    with open(path("narrow.yaml"), "w", encoding="utf-8-sig") as file:  # with a byte-order mark
         file.write("max_vel: 500\n")
     run(cleave, *base, "-o", path("all.csv"))
     run(cleave, *base, "-o", path("narrow.csv"), "--config", path("narrow.yaml"))
@@ -130,8 +130,11 @@ def settings_and_options(cleave, folder):
         wrong.append(f"--min-vel 0: velocities {velocities(path('zero.csv'))}")
     with open(path("bad.yaml"), "w", encoding="ascii") as file:
         file.write("lsf_sigma0_angstrom:\n  b: wide\n")
-    return wrong + refuses(cleave, "not a number", *base, "-o", path("x.csv"), "--config",
-                           path("bad.yaml"))
+    with open(path("twice.yaml"), "w", encoding="ascii") as file:
+        file.write("max_vel: 100\nmin_vel: -100\nother: 1\nother: 2\nlsf_sigma0_angstrom:\n  b: 1\nmax_vel: 500\n")
+    return (wrong + refuses(cleave, "not a number", *base, "-o", path("x.csv"), "--config", path("bad.yaml")) +
+            refuses(cleave, "twice.yaml: max_vel is given twice, as 100 and 500; remove one", *base, "-o",
+                    path("x.csv"), "--config", path("twice.yaml"), "--max-vel", "300"))
 
 
 def killed_run(cleave, folder):

@@ -190,8 +190,8 @@ def exposures(tool):
 
 
 def targets_and_signal(tool):
-    with open(tool.path("ids.txt"), "w", encoding="ascii") as file:
-        file.write(f"# wanted\n{FIRST + 7}, {FIRST + 6} # two\n{FIRST + 6}\n123\n")
+    with open(tool.path("ids.txt"), "w", encoding="utf-8-sig") as file:  # with a byte-order mark
+        file.write(f"{FIRST + 7}\n# wanted\n{FIRST + 7}, {FIRST + 6} # two\n{FIRST + 6}\n123\n")
     hdus = tool.fit(tool.coadd, "i.fits", "--targets-file", tool.path("ids.txt"), "--targets",
                     str(FIRST + 9))
     expect("--targets-file", [6, 7, 9], chosen(hdus))

@@ -202,7 +202,9 @@ IDS = [
     ("half.json", b"[[1.5]]", "element 0 is 1.5, which is not a whole number"),
 ]
 SETTINGS = [("none.yaml", b"", "there are no settings in it"),
-            ("word.yaml", b"max_vel: fast\n", "max_vel: \"fast\" is not a number")]
+            ("word.yaml", b"max_vel: fast\n", "max_vel: \"fast\" is not a number"),
+            ("twice.yaml", b"lsf_sigma0_angstrom:\n  b: 1\n  r: 2\n  b: 1\n",
+             "b is given twice, as 1 and 1; remove one")]
 PRIORS = [("head.csv", b"TEFF,TEFF_SIGMA\n1,1\n", "there is no column TARGETID or FILE to name the stars"),
           ("word.csv", b"TARGETID,TEFF,TEFF_SIGMA\n1,hot,1\n", "row 1: TEFF is \"hot\" +- \"1\", expected numbers"),
           ("minus.csv", b"TARGETID,TEFF,TEFF_SIGMA\n1,5000,-1\n", "none of its 1 rows names one of the 3 stars")]

@@ -11,7 +11,14 @@
 #include <string.h>
 #include <strings.h>
 
-enum { MAX_LIST = 256 << 20 };
+/* SETTINGS: the settings that are read, those of arms included */
+enum { MAX_LIST = 256 << 20, SETTINGS = 5 + CLV_DESI_ARMS };
+
+/* Returns the text behind its byte-order mark, if it has one. */
+static char *after_mark(char *text)
+{
+    return clv_starts_with(text, "\xEF\xBB\xBF") ? text + 3 : text;
+}
 
 /* Returns where a setting is stored; `inside` is the key under which the line is indented, or "". */
 static double *setting(specfit_args *a, const char *inside, const char *key)
@@ -34,6 +41,31 @@ static double *setting(specfit_args *a, const char *inside, const char *key)
     return NULL;
 }
 
+/* A setting that the file has given: where it is stored, and its value. */
+typedef struct given {
+    const double *to;
+    char value[128];
+} given;
+
+/* Takes the value of a setting, unless an option has set it. `list` has the `count` settings that came before. */
+static int take_setting(const specfit_args *a, const char *key, const char *value, double *to,
+                        given *list, size_t *count)
+{
+    double number;
+    if (!clv_parse_double(value, &number))
+        return cli_error(cli_running(), CLI_USAGE, "%s: %s: \"%s\" is not a number", a->config, key,
+                         value);
+    for (size_t i = 0; i < *count; ++i)
+        if (list[i].to == to)
+            return cli_error(cli_running(), CLI_USAGE,
+                             "%s: %s is given twice, as %s and %s; remove one", a->config, key,
+                             list[i].value, value);
+    list[*count].to = to;
+    clv_copy_string(list[(*count)++].value, sizeof list->value, value);
+    if (isnan(*to)) *to = number;
+    return CLI_OK;
+}
+
 /* Reads rvspecfit's config.yaml as far as it consists of "key: value" lines; an arm's own settings are indented below a
  * key. Values set by an option stay. */
 int specfit_read_config(specfit_args *a)
@@ -43,20 +75,17 @@ int specfit_read_config(specfit_args *a)
     const clv_status status = clv_file_read(a->config, 1 << 20, &text, &length);
     if (status) return cli_input_status(cli_running(), status);
     int code = CLI_OK;
-    size_t settings = 0;
-    for (line = strtok_r(text, "\n", &rest); line && !code; line = strtok_r(NULL, "\n", &rest)) {
-        char key[64], value[128];
-        double number;
+    size_t settings = 0, count = 0;
+    given list[SETTINGS];
+    for (line = strtok_r(after_mark(text), "\n", &rest); line && !code;
+         line = strtok_r(NULL, "\n", &rest)) {
+        char key[64], value[sizeof list->value];
         const int found = sscanf(line, " %63[A-Za-z0-9_] : %127[^# \t\r]", key, value);
         if (found > 0 && *line != ' ') *inside = '\0';
         settings += found > 0 && strchr(line, ':') != NULL;
         double *to = found == 2 ? setting(a, inside, key) : NULL;
         if (found == 1) clv_copy_string(inside, sizeof inside, key);
-        if (to && !clv_parse_double(value, &number))
-            code = cli_error(cli_running(), CLI_USAGE, "%s: %s: \"%s\" is not a number", a->config,
-                             key, value);
-        else if (to && isnan(*to))
-            *to = number;
+        if (to) code = take_setting(a, key, value, to, list, &count);
     }
     if (!settings && !code)
         code = cli_error(
@@ -202,7 +231,7 @@ int specfit_read_ids(const specfit_args *a, specfit_ids *list)
     if (!code && a->targets_file) {
         code = cli_input_status(cli_running(),
                                 clv_file_read(a->targets_file, MAX_LIST, &text, &length));
-        if (!code) code = add_ids(text, a->targets_file, list);
+        if (!code) code = add_ids(after_mark(text), a->targets_file, list);
         clv_free(text);
     }
     if (list->count) qsort(list->ids, list->count, sizeof *list->ids, by_number);
