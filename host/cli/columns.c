@@ -8,6 +8,7 @@
 #include "host/io/stream.h"
 
 #include <stdio.h>
+#include <math.h>
 #include <string.h>
 #include <strings.h>
 
@@ -154,6 +155,32 @@ clv_status cli_find_columns(clv_csv_table *table, const char *path, const char *
                 clv_text_get(&told));
     clv_text_clear(&told);
     return status;
+}
+
+clv_status cli_check_whole(const clv_csv_table *table, const char *path, size_t row, size_t column,
+                           const char *role, double value, double most)
+{
+    if (value == floor(value) && fabs(value) <= most) return CLV_OK;
+    if (value == floor(value))
+        return clv_fail(CLV_E_FORMAT,
+                        "%s: row %zu: the %s in column '%s' is %g, but at most %g is accepted; "
+                        "number the %ss anew (--columns %s=NAME chooses another column)",
+                        path, row + 1, role, clv_csv_name(table, column), value, most, role, role);
+    return clv_fail(CLV_E_FORMAT,
+                    "%s: row %zu: the %s in column '%s' is %g, which is not a whole number "
+                    "(--columns %s=NAME chooses another column)",
+                    path, row + 1, role, clv_csv_name(table, column), value, role);
+}
+
+clv_status cli_check_place(const clv_csv_table *table, const char *path, size_t row, size_t column,
+                           double value)
+{
+    static const double most = 1e150; /* as in clv_link and clv_tracks_create */
+    if (fabs(value) <= most) return CLV_OK;
+    return clv_fail(CLV_E_FORMAT,
+                    "%s: row %zu: the position in column '%s' is %g, but at most %g is accepted; "
+                    "correct or remove the row",
+                    path, row + 1, clv_csv_name(table, column), value, most);
 }
 
 size_t cli_column_called(const clv_csv_table *table, const char *name)

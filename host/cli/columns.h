@@ -17,6 +17,13 @@ int cli_check_columns(const cli_command *command, const char *given, bool partic
 clv_status cli_find_columns(clv_csv_table *table, const char *path, const char *given,
                             unsigned wanted, bool quiet, size_t column[COLUMN_ROLES]);
 
+/* Check the number `value` in row `row` (counted from 0) of the column that has a role: the first that it is a whole
+ * number of at most `most` (either sign), the second that it can be a position. CLV_E_FORMAT: it is not. */
+clv_status cli_check_whole(const clv_csv_table *table, const char *path, size_t row, size_t column,
+                           const char *role, double value, double most);
+clv_status cli_check_place(const clv_csv_table *table, const char *path, size_t row, size_t column,
+                           double value);
+
 /* Returns the column with exactly that name, or SIZE_MAX. */
 size_t cli_column_called(const clv_csv_table *table, const char *name);
 /* Finds columns such as y_um and x_um (and z_um), which `cleave blobs` writes, and sets the roles y, x and z of

@@ -111,7 +111,10 @@ static clv_status take(const clv_point *points, const double *z, const int64_t *
         const double deep = z ? z[i] : 0;
         if (particle[i] < 0) continue;
         if (!(fabs(points[i].y) <= most && fabs(points[i].x) <= most && fabs(deep) <= most))
-            return clv_fail(CLV_E_ARGUMENT, "link: the position of spot %zu is not finite", i);
+            return clv_fail(CLV_E_ARGUMENT,
+                            "link: spot %zu is at z %g, y %g, x %g, but positions must be finite "
+                            "and at most %g",
+                            i, deep, points[i].y, points[i].x, most);
         spots[n++] =
             (spot){ points[i].frame, particle[i], deep, points[i].y, points[i].x, i, false, false };
     }

@@ -313,12 +313,10 @@ clv_status clv_link(const clv_point *points, size_t count, const clv_link_option
     for (size_t i = 0; i < count; ++i)
         if (!(fabs(points[i].y) <= most && fabs(points[i].x) <= most) ||
             (o.z && !(fabs(o.z[i]) <= most)))
-            return o.z ? clv_fail(CLV_E_ARGUMENT,
-                                  "link: the position of spot %zu is not finite (%g, %g, %g)", i,
-                                  o.z[i], points[i].y, points[i].x)
-                       : clv_fail(CLV_E_ARGUMENT,
-                                  "link: the position of spot %zu is not finite (%g, %g)", i,
-                                  points[i].y, points[i].x);
+            return clv_fail(CLV_E_ARGUMENT,
+                            "link: spot %zu is at z %g, y %g, x %g, but positions must be finite "
+                            "and at most %g",
+                            i, o.z ? o.z[i] : 0, points[i].y, points[i].x, most);
     CLV_TRY(check_prediction(&o));
     CLV_TRY(check_adaptive(&o));
     linker l = { .points = points,

@@ -132,7 +132,9 @@ TABLES = [
     ("word.csv", b"frame,y,x\n0,one,1\n", "line 2, column 'y': \"one\" is not a finite number"),
     ("nan.csv", b"frame,y,x\n0,nan,1\n", "\"nan\" is not a finite number"),
     ("half.csv", b"frame,y,x\n0.5,1,1\n", "is 0.5, which is not a whole number"),
-    ("huge.csv", b"frame,y,x\n1e300,1,1\n", "is 1e+300, which is not a whole number"),
+    ("huge.csv", b"frame,y,x\n9007199254740993,1,1\n", "is 9.0072e+15, but at most 1e+15 is accepted; number the"),
+    ("far.csv", b"frame,y,x\n0,1,1\n0,2,-1e300\n", "row 2: the position in column 'x' is -1e+300, but at most 1e+150"),
+    ("deep.csv", b"frame,z,y,x\n0,1e200,1,1\n", "row 1: the position in column 'z' is 1e+200, but at most 1e+150"),
     ("quote.csv", b'frame,y,x\n0,"1,1\n', "a quoted field has no closing quote"),
     ("after.csv", b'frame,y,x\n0,"1"2,1\n', '"2,1" after a closing quote'),
     ("within.csv", b'frame,y,x\n0,1"2,1\n', '""2,1" inside a field without quotes'),
@@ -148,6 +150,15 @@ TABLES = [
      "the Parquet file is damaged: its footer is longer than the file"),
     ("other.xml", b"<html></html>", "the table has no rows"),
     ("open.xml", b"<TrackMate", "the table has no rows"),
+]
+TRACKS = [
+    ("frame.csv", b"frame,y,x,particle\n1e300,1,1,0\n", "the frame in column 'frame' is 1e+300, but at most 1e+15"),
+    ("particle.csv", b"frame,y,x,particle\n0,1,1,1152921504606846976\n",
+     "the particle in column 'particle' is 1.15292e+18, but at most 9e+15 is accepted; number the particles anew"),
+    ("half.csv", b"frame,y,x,particle\n0,1,1,0.5\n", "is 0.5, which is not a whole number"),
+    ("far.csv", b"frame,y,x,particle\n0,1,1e200,-1\n0,1,1e200,2\n",
+     "row 2: the position in column 'x' is 1e+200, but at most 1e+150 is accepted; correct or remove the row"),
+    ("two.csv", b"frame,y,x,particle\n0,1,1,2\n0,2,2,2\n", "two.csv: the track 2 has two spots in frame 0, but"),
 ]
 WEIGHTS = [
     ("empty", b"", "has 0 bytes, but a safetensors file has at least 8"),
@@ -246,6 +257,7 @@ def main():
     files(CUBES, "paco", "%s", *paco[1:], "-o", "out/maps")
     files(ANGLES, "paco", paco[0], "%s", paco[2], "-o", "out/maps")
     files(PSFS, "paco", *paco[:2], "%s", "-o", "out/maps")
+    files(TRACKS, "tracks", "%s", "-o", "out/t.csv")
     files(TABLES, "link", "%s", "--search", "2", "-o", "out/t.csv")
     files(TABLES[:4], "tracks", "%s", "-o", "out/t.csv")
     parts_of_models(WEIGHTS, "model.safetensors", "embed", "model", "-i", "texts.txt", "-o", "out/v.npy")

@@ -42,17 +42,16 @@ static clv_status find_old(link_rows *r, const char *path, const link_args *a)
 
 static clv_status read_column(link_rows *r, const char *path, int role, double *values)
 {
-    CLV_TRY(clv_csv_doubles(r->table, r->column[role], values));
+    const size_t column = r->column[role];
+    CLV_TRY(clv_csv_doubles(r->table, column, values));
     for (size_t i = 0; i < r->count; ++i) {
-        if (role == COLUMN_FRAME && (values[i] != floor(values[i]) || fabs(values[i]) > 1e15))
-            return clv_fail(CLV_E_FORMAT,
-                            "%s: row %zu: the frame number in column '%s' is %g, which is not a "
-                            "whole number (--columns frame=NAME chooses another column)",
-                            path, i + 1, clv_csv_name(r->table, r->column[role]), values[i]);
-        if (role == COLUMN_FRAME)
+        if (role == COLUMN_FRAME) {
+            CLV_TRY(cli_check_whole(r->table, path, i, column, "frame", values[i], 1e15));
             r->points[i].frame = (int64_t)values[i];
-        else
-            *(role == COLUMN_Y ? &r->points[i].y : &r->points[i].x) = values[i];
+            continue;
+        }
+        CLV_TRY(cli_check_place(r->table, path, i, column, values[i]));
+        if (role != COLUMN_Z) *(role == COLUMN_Y ? &r->points[i].y : &r->points[i].x) = values[i];
     }
     return CLV_OK;
 }
@@ -77,7 +76,7 @@ static clv_status read_rows(const char *path, const link_args *a, link_rows *r)
         status = read_column(r, path, role, values);
     if (!status && r->column[COLUMN_Z] != SIZE_MAX) {
         r->z = values, values = NULL;
-        status = clv_csv_doubles(r->table, r->column[COLUMN_Z], r->z);
+        status = read_column(r, path, COLUMN_Z, r->z);
     }
     clv_free(values);
     const bool commas = clv_csv_decimal(r->table) == ',';

@@ -98,22 +98,12 @@ static clv_status find_columns(source *s)
     return cli_drop_header_lines(s->table, s->path, s->column[COLUMN_FRAME], a->quiet);
 }
 
-static clv_status no_whole_number(const source *s, size_t row, int role, double value)
-{
-    return clv_fail(CLV_E_FORMAT,
-                    "%s: row %zu: the %s in column '%s' is %g, which is not a whole number "
-                    "(--columns %s=NAME chooses another column)",
-                    s->path, row + 1, role == COLUMN_FRAME ? "frame" : "particle",
-                    clv_csv_name(s->table, s->column[role]), value,
-                    role == COLUMN_FRAME ? "frame" : "particle");
-}
-
 static clv_status read_frames(source *s, size_t count)
 {
     CLV_TRY(clv_csv_doubles(s->table, s->column[COLUMN_FRAME], s->values));
     for (size_t i = 0; i < count; ++i) {
-        if (s->values[i] != floor(s->values[i]) || fabs(s->values[i]) > 1e15)
-            return no_whole_number(s, i, COLUMN_FRAME, s->values[i]);
+        CLV_TRY(cli_check_whole(s->table, s->path, i, s->column[COLUMN_FRAME], "frame",
+                                s->values[i], 1e15));
         s->points[i].frame = (int64_t)s->values[i];
     }
     return CLV_OK;
@@ -134,28 +124,38 @@ static clv_status read_particles(source *s, size_t count)
                          "%s: row %zu: the particle in column '%s' is not a number, but tracks "
                          "have whole numbers (--columns particle=NAME chooses another column)",
                          s->path, i + 1, clv_csv_name(s->table, s->column[COLUMN_PARTICLE]));
-        else if (value != floor(value) || fabs(value) > 9e15)
-            status = no_whole_number(s, i, COLUMN_PARTICLE, value);
         else
-            s->particle[i] = value < 0 ? -1 : (int64_t)value;
+            status = cli_check_whole(s->table, s->path, i, s->column[COLUMN_PARTICLE], "particle",
+                                     value, 9e15);
+        if (!status) s->particle[i] = value < 0 ? -1 : (int64_t)value;
     }
     clv_free(cells);
     return status;
 }
 
+/* Reads the coordinates of a role. Those of spots that belong to no track may have any size. */
+static clv_status read_axis(source *s, size_t count, int role, double *values)
+{
+    CLV_TRY(clv_csv_doubles(s->table, s->column[role], values));
+    for (size_t i = 0; i < count; ++i)
+        if (s->particle[i] >= 0)
+            CLV_TRY(cli_check_place(s->table, s->path, i, s->column[role], values[i]));
+    return CLV_OK;
+}
+
 static clv_status read_places(source *s, size_t count)
 {
     const double *scale = s->f->units.scale;
-    CLV_TRY(clv_csv_doubles(s->table, s->column[COLUMN_Y], s->values));
+    CLV_TRY(read_axis(s, count, COLUMN_Y, s->values));
     for (size_t i = 0; i < count; ++i)
         s->points[i].y = s->values[i] * scale[1];
-    CLV_TRY(clv_csv_doubles(s->table, s->column[COLUMN_X], s->values));
+    CLV_TRY(read_axis(s, count, COLUMN_X, s->values));
     for (size_t i = 0; i < count; ++i)
         s->points[i].x = s->values[i] * scale[2];
     if (s->column[COLUMN_Z] == SIZE_MAX) return CLV_OK;
     s->z = clv_alloc(CLV_MAX(count, (size_t)1), sizeof *s->z);
     if (!s->z) return clv_fail(CLV_E_MEMORY, "%s: out of memory", s->path);
-    CLV_TRY(clv_csv_doubles(s->table, s->column[COLUMN_Z], s->z));
+    CLV_TRY(read_axis(s, count, COLUMN_Z, s->z));
     for (size_t i = 0; i < count; ++i)
         s->z[i] *= scale[0];
     return CLV_OK;
@@ -208,6 +208,21 @@ static void tell_units(const tracks_found *f)
         cli_say(stderr, "times are in frames (--interval 0.05 gives seconds)\n");
 }
 
+/* Makes the tracks, and names the file if its spots cannot be tracks. */
+static clv_status make_tracks(const source *s, size_t count, clv_tracks **tracks)
+{
+    static const char who[] = "tracks: ";
+    const clv_status status = clv_tracks_create(s->points, s->z, s->particle, count, tracks);
+    if (status != CLV_E_ARGUMENT) return status;
+    const char *why = clv_error_message();
+    if (clv_starts_with(why, who)) why += sizeof who - 1;
+    char *copy = clv_strdup(why); /* clv_fail overwrites the message */
+    if (!copy) return clv_fail(CLV_E_MEMORY, "%s: out of memory", s->path);
+    clv_fail(status, "%s: %s", s->path, copy);
+    clv_free(copy);
+    return status;
+}
+
 clv_status tracks_read(const char *path, tracks_found *f)
 {
     static const char decimals[] = { '\0', '.', ',' };
@@ -228,10 +243,8 @@ clv_status tracks_read(const char *path, tracks_found *f)
     if (!status) status = read_places(&s, count);
     if (!status) status = subtract_stage(&s, count);
     if (!status) status = read_interval(&s, count);
-    if (!status) {
-        tell_units(f);
-        status = clv_tracks_create(s.points, s.z, s.particle, count, &f->tracks);
-    }
+    if (!status) status = make_tracks(&s, count, &f->tracks);
+    if (!status) tell_units(f);
     clv_csv_free(s.table);
     clv_free(s.points), clv_free(s.values), clv_free(s.particle), clv_free(s.z);
     return status;
