@@ -4,8 +4,8 @@
 
 usage: specfit_layouts.py CLEAVE
 Bad pixels are left out: those of APOGEE's masks, of ECSV's truth values and of ECSV's masked cells. Every unit of
-length is understood. Magnitudes, SDSS's spPlate- files and wrong numbers are refused in one line. The command warns
-about a mask that leaves out most pixels."""
+length is understood, and errors are converted to the unit of the flux. Magnitudes, SDSS's spPlate- files and wrong
+numbers are refused in one line. The command warns about a mask that leaves out most pixels."""
 import math
 import os
 import struct
@@ -34,7 +34,9 @@ class Layouts:
 
     def expect_like(self, want, *arguments):
         row, = self.tool.fit(*arguments)
-        same = abs(float(row["VRAD"]) - float(want["VRAD"])) < 0.02 * float(want["VRAD_ERR"])
+        error = float(want["VRAD_ERR"])
+        same = abs(float(row["VRAD"]) - float(want["VRAD"])) < 0.02 * error
+        same = same and abs(float(row["VRAD_ERR"]) / error - 1) < 0.02
         readers.expect(f"{arguments}: {row['VRAD']} of {row['NPIX_TOT']} pixels, {want['VRAD']} of {want['NPIX_TOT']}",
                        same and row["NPIX_TOT"] == want["NPIX_TOT"])
 
@@ -56,6 +58,40 @@ class Layouts:
         self.tool.refuses("which is logarithmic", self.save("mag.fits", readers.empty(), readers.columns(
             "S", named, {"FLUX": "mag"})))
         return want
+
+    def error_units(self):
+        """Tests that errors are converted to the flux's unit, and that units of another kind are refused."""
+        named = {"WAVE": self.wave, "FLUX": self.flux, "ERR": self.error}
+        per_angstrom = "1e-17 erg / (Angstrom s cm2)"
+        want, = self.tool.fit(self.save("same.fits", readers.empty(), readers.columns(
+            "S", named, {"FLUX": per_angstrom, "ERR": per_angstrom})))
+        for number, (name, unit, of) in enumerate((
+                ("ERR", "10**(-20)*erg/s/cm**2/A", lambda e: 1000 * e), ("ERR", "", lambda e: e),
+                ("IVAR", "10**+40 (s2 cm4 Angstrom2) / erg2", lambda e: 1e-6 / e ** 2),
+                ("IVAR", per_angstrom, lambda e: e ** -2), ("IVAR", "widgets", lambda e: e ** -2),
+                ("VAR", f"(0.001 {per_angstrom})**2", lambda e: 1e6 * e ** 2))):
+            scaled = {"WAVE": self.wave, "FLUX": self.flux, name: [of(e) for e in self.error]}
+            self.expect_like(want, self.save(f"error-{number}.fits", readers.empty(), readers.columns(
+                "S", scaled, {"FLUX": per_angstrom, name: unit})))
+        self.tool.refuses('"Jy", which cannot be converted to that of its flux, "' + per_angstrom, self.save(
+            "kind.fits", readers.empty(), readers.columns("S", named, {"FLUX": per_angstrom, "ERR": "Jy"})))
+        named = {"WAVE": self.wave, "FLUX": self.flux, "IVAR": self.error}
+        self.tool.refuses('inverse variances is "1 / Jy2"', self.save("ivar.fits", readers.empty(), readers.columns(
+            "S", named, {"FLUX": per_angstrom, "IVAR": "1 / Jy2"})))
+        axis = [("CRVAL1", math.log10(self.wave[0])), ("CRPIX1", 1.0), ("CDELT1", self.log_step), ("DC-FLAG", 1)]
+        flux = readers.image(axis + [("BUNIT", "Flux (10^-17 erg/s/cm^2/Ang)")], self.flux)
+        for unit, scale in (("Err (10^-17 erg/s/cm^2/Ang)", 1), ("W/m2/um", 10 ** -16)):
+            errors = readers.image([("BUNIT", unit)], [scale * e for e in self.error], "ERR")
+            self.expect_like(want, self.save("unit-image.fits", flux, errors))
+        self.tool.refuses('errors is "ct"', self.save("ct.fits", flux, readers.image(
+            [("BUNIT", "ct")], self.error, "ERR")))
+        path = self.tool.path("unit.ecsv")
+        with open(path, "w", encoding="ascii") as file:
+            file.write("# %ECSV 1.0\n# ---\n# datatype:\n# - {name: wave, unit: 0.1 nm, datatype: float64}\n"
+                       "# - {name: flux, unit: W / (m2 um), datatype: float64}\n"
+                       "# - {name: err, unit: W / (m2 nm), datatype: float64}\nwave flux err\n")
+            file.writelines(f"{w!r} {f!r} {e / 1000!r}\n" for w, f, e in zip(self.wave, self.flux, self.error))
+        self.expect_like(want, path)
 
     def images(self, want):
         axis = [("CRVAL1", math.log10(self.wave[0])), ("CRPIX1", 1.0), ("CDELT1", self.log_step),
@@ -104,6 +140,7 @@ def main():
         made.write_library(library, {"one": (4100.0, 6000.0, 4000, lines)})
         layouts = Layouts(readers.Tool(sys.argv[1], folder, library), lines)
         want = layouts.tables()
+        layouts.error_units()
         layouts.images(want)
         layouts.text(want)
     print("\n".join(readers.WRONG))

@@ -80,13 +80,23 @@ int64_t clv_spectrum_apogee_bits(void);
 typedef struct clv_spectrum_columns {
     size_t count;
     const double *value[CLV_ROLES];
-    double angstrom;  /* Angstrom per unit of wavelength; 0: unknown */
-    bool per_hertz;   /* flux is per Hz */
-    int64_t bad_bits; /* bits of the mask that make a pixel bad */
-    bool marks_good;  /* the mask is 0 where a pixel is bad */
+    double angstrom;    /* Angstrom per unit of wavelength; 0: unknown */
+    double error_scale; /* factor that converts the errors to the flux's unit; 0: 1 */
+    bool per_hertz;     /* flux is per Hz */
+    int64_t bad_bits;   /* bits of the mask that make a pixel bad */
+    bool marks_good;    /* the mask is 0 where a pixel is bad */
 } clv_spectrum_columns;
 clv_status clv_spectrum_assemble(const char *path, const clv_spectrum_columns *columns,
                                  clv_one_spectrum *out);
+/* The text of the unit of each role's values; "": unknown. */
+typedef struct clv_spectrum_unit_texts {
+    char of[CLV_ROLES][72];
+} clv_spectrum_unit_texts;
+/* Sets the factor that converts the errors to the unit of the flux. Returns CLV_E_FORMAT, naming both units, if errors
+ * are in a unit that cannot be converted. A variance or an inverse variance whose unit is not understood, or is a copy
+ * of the flux's, is taken to be in the unit that belongs to the flux. */
+clv_status clv_spectrum_match_units(const char *path, const clv_spectrum_unit_texts *units,
+                                    clv_spectrum_columns *columns);
 /* Joins `part` to the beginning or the end of `out` if their wavelengths do not overlap; else changes nothing. */
 clv_status clv_spectrum_append(const char *path, const clv_one_spectrum *part,
                                clv_one_spectrum *out);

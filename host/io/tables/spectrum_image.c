@@ -113,7 +113,7 @@ static bool has_image(const clv_fits_hdus *hdus, const char *name)
  * before `least`. */
 static clv_status read_beside(const char *path, const clv_fits_hdus *hdus, size_t flux, bool apogee,
                               clv_spectrum_role least, clv_file_array beside[CLV_ROLES],
-                              clv_spectrum_columns *c)
+                              clv_spectrum_unit_texts *units, clv_spectrum_columns *c)
 {
     for (size_t i = 0; i < hdus->count; ++i) {
         const clv_fits_hdu *h = &hdus->item[i];
@@ -137,6 +137,7 @@ static clv_status read_beside(const char *path, const clv_fits_hdus *hdus, size_
             continue;
         }
         c->value[role] = beside[role].data;
+        (void)clv_fits_hdu_text(h, "BUNIT", units->of[role], sizeof units->of[role]);
         if (role == CLV_ROLE_MASK)
             c->bad_bits = mask ? clv_spectrum_apogee_bits() : clv_spectrum_mask_bits(h->name);
     }
@@ -180,9 +181,10 @@ static clv_status read_one(const char *path, const clv_fits_hdus *hdus, size_t n
                            const axis *a, clv_one_spectrum *out)
 {
     clv_file_array image = { 0 }, beside[CLV_ROLES] = { { 0 } };
-    char unit[72] = "";
+    clv_spectrum_unit_texts units = { { "" } };
+    char *const unit = units.of[CLV_ROLE_FLUX];
     clv_spectrum_columns c = { .angstrom = 1, .bad_bits = -1 };
-    (void)clv_fits_hdu_text(&hdus->item[number], "BUNIT", unit, sizeof unit);
+    (void)clv_fits_hdu_text(&hdus->item[number], "BUNIT", unit, sizeof units.of[0]);
     c.per_hertz = clv_is_per_hertz(unit);
     clv_status status = clv_spectrum_check_flux_unit(path, unit);
     if (!status) status = clv_fits_read(path, (int)number, &image, NULL);
@@ -195,7 +197,9 @@ static clv_status read_one(const char *path, const clv_fits_hdus *hdus, size_t n
                           path, image.shape[0]);
     if (!status && !image.rank) status = clv_fail(CLV_E_FORMAT, "%s: the image has no axes", path);
     if (!status) status = take_rows(path, &image, a, &c);
-    if (!status) status = read_beside(path, hdus, number, a->apogee, CLV_ROLE_ERROR, beside, &c);
+    if (!status)
+        status = read_beside(path, hdus, number, a->apogee, CLV_ROLE_ERROR, beside, &units, &c);
+    if (!status) status = clv_spectrum_match_units(path, &units, &c);
     double *wave = status ? NULL : clv_alloc(CLV_MAX(c.count, (size_t)1), sizeof *wave);
     if (!status && !wave) status = clv_fail(CLV_E_MEMORY, "%s: out of memory", path);
     for (size_t k = 0; !status && k < c.count; ++k)
@@ -215,7 +219,8 @@ static clv_status read_with_wavelengths(const char *path, const clv_fits_hdus *h
                                         clv_one_spectrum *out, bool *found)
 {
     clv_file_array beside[CLV_ROLES] = { { 0 } };
-    char unit[72] = "";
+    clv_spectrum_unit_texts units = { { "" } };
+    char unit[72] = "", *const flux_unit = units.of[CLV_ROLE_FLUX];
     size_t wave = hdus->count, flux = hdus->count;
     for (size_t i = hdus->count; i-- > 0;) {
         const clv_spectrum_role role = clv_spectrum_role_of(hdus->item[i].name);
@@ -228,16 +233,16 @@ static clv_status read_with_wavelengths(const char *path, const clv_fits_hdus *h
     clv_spectrum_columns c = { .bad_bits = -1 };
     if (clv_fits_hdu_text(&hdus->item[wave], "BUNIT", unit, sizeof unit))
         c.angstrom = clv_angstrom_in(unit);
-    unit[0] = '\0';
-    (void)clv_fits_hdu_text(&hdus->item[flux], "BUNIT", unit, sizeof unit);
-    c.per_hertz = clv_is_per_hertz(unit);
+    (void)clv_fits_hdu_text(&hdus->item[flux], "BUNIT", flux_unit, sizeof units.of[0]);
+    c.per_hertz = clv_is_per_hertz(flux_unit);
     clv_status status = clv_fits_read(path, (int)flux, &image, NULL);
     if (!status) status = clv_file_array_convert(&image, path, CLV_F64);
     c.count = status || !image.rank ? 0 : image.shape[image.rank - 1];
     *found = !status && c.count && clv_file_array_count(&image) == c.count;
     if (*found) {
         c.value[CLV_ROLE_FLUX] = image.data;
-        status = read_beside(path, hdus, flux, false, CLV_ROLE_WAVE, beside, &c);
+        status = read_beside(path, hdus, flux, false, CLV_ROLE_WAVE, beside, &units, &c);
+        if (!status) status = clv_spectrum_match_units(path, &units, &c);
         *found = c.value[CLV_ROLE_WAVE] || c.value[CLV_ROLE_LOG_WAVE];
     }
     if (!status && *found) status = clv_spectrum_assemble(path, &c, out);

@@ -5,6 +5,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/text.h"
+#include "host/io/tables/unit.h"
 
 #include <ctype.h>
 #include <math.h>
@@ -151,6 +152,50 @@ bool clv_is_per_hertz(const char *unit)
     return strstr(unit, "Jy") != NULL || strstr(unit, "Hz") != NULL;
 }
 
+/* Returns the unit in a text such as APOGEE's "Flux (10^-17 erg/s/cm^2/Ang)", which begins with the name of the
+ * values. */
+static const char *without_name(const char *unit)
+{
+    static const char *const names[] = { "flux", "error", "err", "uncertainty", "sigma" };
+    for (size_t i = 0; i < CLV_LEN(names); ++i) {
+        const size_t n = strlen(names[i]);
+        if (strncasecmp(unit, names[i], n) == 0 && unit[n + strspn(unit + n, " ")] == '(')
+            return unit + n + strspn(unit + n, " ");
+    }
+    return unit;
+}
+
+clv_status clv_spectrum_match_units(const char *path, const clv_spectrum_unit_texts *units,
+                                    clv_spectrum_columns *c)
+{
+    const clv_spectrum_role role = c->value[CLV_ROLE_IVAR]    ? CLV_ROLE_IVAR
+                                   : c->value[CLV_ROLE_ERROR] ? CLV_ROLE_ERROR
+                                                              : CLV_ROLE_VARIANCE;
+    const int power = role == CLV_ROLE_IVAR ? -2 : role == CLV_ROLE_ERROR ? 1 : 2;
+    const char *flux = units->of[CLV_ROLE_FLUX], *own = units->of[role];
+    double factor = 1;
+    if (!c->value[role] || !*flux || !*own || strcmp(flux, own) == 0) return CLV_OK;
+    const clv_unit_match match =
+        clv_unit_compare(without_name(own), without_name(flux), power, &factor);
+    if (match == CLV_UNITS_EQUAL) {
+        c->error_scale = factor == 1 ? 1 : pow(factor, 1.0 / power);
+        return CLV_OK;
+    }
+    if (match == CLV_UNITS_UNKNOWN && power != 1) return CLV_OK;
+    return clv_fail(
+        CLV_E_FORMAT,
+        "%s: the unit of its %s is \"%s\", which cannot be converted to that of its flux, \"%s\"; "
+        "expected %s; convert the values, or correct the unit in the file",
+        path,
+        power == 1   ? "errors"
+        : power == 2 ? "variances"
+                     : "inverse variances",
+        own, flux,
+        power == 1   ? "the same unit apart from a factor"
+        : power == 2 ? "its square apart from a factor"
+                     : "its inverse square apart from a factor");
+}
+
 static int by_value(const void *a, const void *b)
 {
     const double x = *(const double *)a, y = *(const double *)b;
@@ -198,6 +243,7 @@ static double error_of(const clv_spectrum_columns *c, size_t k)
         const double v = c->value[CLV_ROLE_VARIANCE][k];
         error = v > 0 ? sqrt(v) : 0;
     }
+    if (c->error_scale > 0) error *= c->error_scale;
     return error > 0 && isfinite(error) ? error : 0;
 }
 

@@ -16,7 +16,7 @@ enum { MOST_COLUMNS = 1000, NAME = 72 };
 
 typedef struct table {
     char name[CLV_ROLES][NAME]; /* name of the column in each role */
-    char unit[CLV_ROLES][NAME];
+    clv_spectrum_unit_texts unit;
 } table;
 
 /* Returns whether the column `name` suits its role better than the column `old`; "" is no column. */
@@ -36,8 +36,8 @@ static void find_columns(const clv_fits_hdu *hdu, const clv_spectrum_names *name
         if (!role || !is_better(name, t->name[role])) continue;
         clv_copy_string(t->name[role], NAME, name);
         snprintf(key, sizeof key, "TUNIT%d", i);
-        t->unit[role][0] = '\0';
-        clv_fits_hdu_text(hdu, key, t->unit[role], NAME);
+        t->unit.of[role][0] = '\0';
+        clv_fits_hdu_text(hdu, key, t->unit.of[role], NAME);
     }
 }
 
@@ -89,21 +89,22 @@ static clv_status read_one(const char *path, const clv_fits_hdu *hdu, int number
     clv_file_array cells[CLV_ROLES] = { { 0 } };
     char model[24];
     clv_spectrum_columns c = { .bad_bits = clv_spectrum_mask_bits(t.name[CLV_ROLE_MASK]),
-                               .per_hertz = clv_is_per_hertz(t.unit[CLV_ROLE_FLUX]),
-                               .angstrom = clv_angstrom_in(t.unit[CLV_ROLE_WAVE]) };
+                               .per_hertz = clv_is_per_hertz(t.unit.of[CLV_ROLE_FLUX]),
+                               .angstrom = clv_angstrom_in(t.unit.of[CLV_ROLE_WAVE]) };
     /* the masks of PypeIt's coadds mark the good pixels */
     c.marks_good =
         clv_fits_hdu_text(hdu, "DMODCLS", model, sizeof model) && strcmp(model, "OneSpec") == 0;
     clv_status status = CLV_OK;
-    if (*t.unit[CLV_ROLE_WAVE] && c.angstrom == 0)
+    if (*t.unit.of[CLV_ROLE_WAVE] && c.angstrom == 0)
         status = clv_fail(CLV_E_FORMAT,
                           "%s: the unit of column %s is \"%s\"; expected Angstrom, nm, um or m",
-                          path, wave, t.unit[CLV_ROLE_WAVE]);
-    if (!status) status = clv_spectrum_check_flux_unit(path, t.unit[CLV_ROLE_FLUX]);
+                          path, wave, t.unit.of[CLV_ROLE_WAVE]);
+    if (!status) status = clv_spectrum_check_flux_unit(path, t.unit.of[CLV_ROLE_FLUX]);
     if (!status) status = read_columns(path, number, &t, cells, &c);
     *found =
         !status && c.value[CLV_ROLE_FLUX] && (c.value[CLV_ROLE_WAVE] || c.value[CLV_ROLE_LOG_WAVE]);
-    if (*found) status = clv_spectrum_assemble(path, &c, out);
+    if (*found) status = clv_spectrum_match_units(path, &t.unit, &c);
+    if (*found && !status) status = clv_spectrum_assemble(path, &c, out);
     for (size_t role = 0; role < CLV_ROLES; ++role)
         clv_file_array_clear(&cells[role]);
     CLV_TRY(status);

@@ -24,7 +24,7 @@ typedef struct reader {
     /* Angstrom per unit of wavelength, 0 if unknown; told: stated before the line of names */
     double angstrom, told;
     bool named, per_hertz;
-    char flux_unit[WORD];
+    clv_spectrum_unit_texts unit; /* of the columns that ECSV declares */
 } reader;
 
 static bool is_between(char c)
@@ -75,26 +75,37 @@ static bool next_name(const char **at, const char *end, char separator, char out
     return true;
 }
 
+/* Copies a unit in ECSV, which may contain blanks, up to the comma or bracket after it. */
+static void copy_unit(const char *at, const char *end, char out[WORD])
+{
+    const char *stop;
+    while (at < end && (*at == ' ' || *at == '\''))
+        ++at;
+    for (stop = at; stop < end && !strchr(",}'", *stop);)
+        ++stop;
+    while (stop > at && stop[-1] == ' ')
+        --stop;
+    snprintf(out, WORD, "%.*s", (int)CLV_MIN((size_t)(stop - at), (size_t)WORD - 1), at);
+}
+
 /* Reads name and unit of a column that ECSV declares in a line such as "# - {name: wave, unit: nm, datatype:
  * float64}". */
 static void take_ecsv(reader *r, const char *at, const char *end)
 {
     char word[WORD], name[WORD] = "", unit[WORD] = "";
     while (next_word(&at, end, word)) {
-        char *to = strcmp(word, "{name:") == 0 || strcmp(word, "name:") == 0 ? name
-                   : strcmp(word, "unit:") == 0                              ? unit
-                                                                             : NULL;
-        if (!to || !next_word(&at, end, word)) continue;
-        clv_copy_string(to, WORD, word + (*word == '\''));
-        for (size_t n = strlen(to); n && strchr("'}", to[n - 1]); --n)
-            to[n - 1] = '\0';
+        if (strcmp(word, "unit:") == 0) copy_unit(at, end, unit);
+        if ((strcmp(word, "{name:") != 0 && strcmp(word, "name:") != 0) ||
+            !next_word(&at, end, word))
+            continue;
+        clv_copy_string(name, WORD, word + (*word == '\''));
+        for (size_t n = strlen(name); n && strchr("'}", name[n - 1]); --n)
+            name[n - 1] = '\0';
     }
     const clv_spectrum_role role = clv_spectrum_role_among(r->names, name);
     if (role == CLV_ROLE_WAVE) r->told = clv_angstrom_in(unit);
-    if (role == CLV_ROLE_FLUX) {
-        r->per_hertz = clv_is_per_hertz(unit);
-        clv_copy_string(r->flux_unit, sizeof r->flux_unit, unit);
-    }
+    if (role == CLV_ROLE_FLUX) r->per_hertz = clv_is_per_hertz(unit);
+    clv_copy_string(r->unit.of[role], sizeof r->unit.of[role], unit);
 }
 
 /* Takes the unit of the wavelengths from a line of units after the line of names. */
@@ -242,7 +253,7 @@ static clv_status assemble(const reader *r, clv_one_spectrum *out)
                         "perhaps its error and "
                         "a mask)",
                         r->path);
-    CLV_TRY(clv_spectrum_check_flux_unit(r->path, r->flux_unit));
+    CLV_TRY(clv_spectrum_check_flux_unit(r->path, r->unit.of[CLV_ROLE_FLUX]));
     if (!has_all(r)) {
         char wanted[256];
         clv_spectrum_list_names(r->names, wanted, sizeof wanted);
@@ -266,6 +277,7 @@ static clv_status assemble(const reader *r, clv_one_spectrum *out)
         return clv_fail(CLV_E_FORMAT,
                         "%s: its lines have fewer numbers than the line of names has columns",
                         r->path);
+    CLV_TRY(clv_spectrum_match_units(r->path, &r->unit, &c));
     return clv_spectrum_assemble(r->path, &c, out);
 }
 
