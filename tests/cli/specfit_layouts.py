@@ -93,6 +93,23 @@ class Layouts:
             file.writelines(f"{w!r} {f!r} {e / 1000!r}\n" for w, f, e in zip(self.wave, self.flux, self.error))
         self.expect_like(want, path)
 
+    def image_axes(self):
+        """Tests images whose header gives the step in two cards, or leaves out CRPIX1, which then is 0."""
+        step = (self.wave[-1] - self.wave[0]) / (PIXELS - 1)
+        wave = [self.wave[0] + step * k for k in range(PIXELS)]
+        flux, error = made.star(wave, made.Lines(4150, 5950, 90, 5), 35, readers.Q, 40, 21)
+        beside = readers.image([], error, "ERR")
+        axis = [("CRVAL1", wave[0]), ("CRPIX1", 1.0)]
+        want, = self.tool.fit(self.save("step.fits", readers.image(axis + [("CDELT1", step)], flux), beside))
+        for cards in ([("CDELT1", step / 2), ("PC1_1", 2.0)], [("PC1_1", step)],
+                      [("CDELT1", 7.0), ("PC1_1", 3.0), ("CD1_1", step)]):
+            self.expect_like(want, self.save("pc.fits", readers.image(axis + cards, flux), beside))
+        path = self.save("pixel-0.fits", readers.image([("CRVAL1", wave[0] - step), ("CDELT1", step)], flux), beside)
+        self.expect_like(want, path)
+        done = self.tool.run(path, "-o", self.tool.path("pixel-0.csv"))
+        readers.expect(f"without CRPIX1: {done.stderr}", "CRPIX1 is missing, taken as 0, the FITS standard's default"
+                       in done.stderr)
+
     def images(self, want):
         axis = [("CRVAL1", math.log10(self.wave[0])), ("CRPIX1", 1.0), ("CDELT1", self.log_step),
                 ("CTYPE1", "LOG-LINEAR")]
@@ -141,6 +158,7 @@ def main():
         layouts = Layouts(readers.Tool(sys.argv[1], folder, library), lines)
         want = layouts.tables()
         layouts.error_units()
+        layouts.image_axes()
         layouts.images(want)
         layouts.text(want)
     print("\n".join(readers.WRONG))

@@ -184,6 +184,10 @@ int specfit_models_put(const specfit_table *table, size_t from, size_t count, cl
 int specfit_models_end(const specfit_args *args, const specfit_table *table, clv_fits_rows *file);
 
 /* ---- tell.c ---- */
+/* Warns about what was assumed of a spectrum's wavelengths. `used` is the number of pixels that the library's arms
+ * cover; if it is 0, that error is the only message. */
+void specfit_tell_placed(const specfit_args *args, const char *path,
+                         const clv_one_spectrum *spectrum, size_t used);
 /* Prints a summary for the user: stars, time, devices, and the number of warnings of each kind. */
 void specfit_tell(const specfit_args *args, const specfit_table *table, const clv_report *report,
                   double seconds);

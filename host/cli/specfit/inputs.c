@@ -398,30 +398,6 @@ static const char *other_unit(const taker *takers, size_t count, double first, d
     return NULL;
 }
 
-/* Warns about what was assumed of a spectrum's wavelengths. `used` is the number of pixels that the library's arms
- * cover; if it is 0, that error is the only message. */
-static void tell_placed(const specfit_args *a, const char *path, const clv_one_spectrum *s,
-                        size_t used)
-{
-    if (s->unplaced)
-        cli_warn(cli_running(), "%s: %zu of its pixels have no wavelength and are left out", path,
-                 s->unplaced);
-    if (s->guessed_um)
-        cli_warn(cli_running(),
-                 "%s gives no unit for its wavelengths, which are below 100: reading them as "
-                 "micrometres",
-                 path);
-    if (!a->medium && s->medium == CLV_MEDIUM_UNTOLD)
-        cli_warn(cli_running(),
-                 "%s does not say whether its wavelengths are in vacuum or in air: assuming vacuum "
-                 "(--wavelengths air or vacuum chooses)",
-                 path);
-    if (used < s->pixels)
-        cli_warn(cli_running(),
-                 "%s: %zu of its %zu pixels are left out, as the library does not cover them", path,
-                 s->pixels - used, s->pixels);
-}
-
 static int match_single(const specfit_args *a, const clv_speclib *lib, specfit_input *in,
                         specfit_table *t)
 {
@@ -480,7 +456,7 @@ static int match_single(const specfit_args *a, const clv_speclib *lib, specfit_i
             hint.data ? hint.data : "");
         clv_text_clear(&hint);
     }
-    if (!code && !a->common.quiet) tell_placed(a, in->path, &s, used);
+    if (!code && !a->common.quiet) specfit_tell_placed(a, in->path, &s, used);
     if (!code && (a->resolution == 1 || a->resolving_power > 0)) in->diagonals = diagonals_of(&s);
     clv_one_spectrum_clear(&s);
     return code;

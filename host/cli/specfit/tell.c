@@ -1,11 +1,38 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Prints the summary at the end of a run. */
+/* Prints warnings about single spectra, and the summary at the end of a run. */
 #include "host/cli/specfit/files.h"
 
 #include "base/alloc.h"
 #include "host/cli/clash.h"
 
 #include <math.h>
+
+void specfit_tell_placed(const specfit_args *a, const char *path, const clv_one_spectrum *s,
+                         size_t used)
+{
+    if (s->unplaced)
+        cli_warn(cli_running(), "%s: %zu of its pixels have no wavelength and are left out", path,
+                 s->unplaced);
+    if (s->guessed_um)
+        cli_warn(cli_running(),
+                 "%s gives no unit for its wavelengths, which are below 100: reading them as "
+                 "micrometres",
+                 path);
+    if (s->from_pixel_0)
+        cli_warn(cli_running(),
+                 "%s: CRPIX1 is missing, taken as 0, the FITS standard's default; if CRVAL1 is the "
+                 "wavelength of the first pixel, set CRPIX1 to 1 in the header",
+                 path);
+    if (!a->medium && s->medium == CLV_MEDIUM_UNTOLD)
+        cli_warn(cli_running(),
+                 "%s does not say whether its wavelengths are in vacuum or in air: assuming vacuum "
+                 "(--wavelengths air or vacuum chooses)",
+                 path);
+    if (used < s->pixels)
+        cli_warn(cli_running(),
+                 "%s: %zu of its %zu pixels are left out, as the library does not cover them", path,
+                 s->pixels - used, s->pixels);
+}
 
 /* Prints "27 without warnings, 37 with vsini above 100 km/s"; a star may count under several warnings. */
 static void tell_warnings(const specfit_table *t, FILE *out)

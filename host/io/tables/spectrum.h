@@ -19,11 +19,12 @@ typedef struct clv_one_spectrum {
     size_t pixels;             /* at least 16 */
     double *wavelength, *flux; /* Angstrom, ascending; flux per Angstrom, in any unit */
     double *error;             /* standard error of the flux; 0: the pixel is bad */
-    double *lsf;     /* standard deviation of the line-spread function in pixels; NULL: unknown */
-    bool estimated;  /* the errors were estimated from the scatter, since the file has none */
-    bool guessed_um; /* wavelengths were taken as micrometres, since none is above 100 */
-    size_t unplaced; /* pixels left out because they have no wavelength (NaN, 0, negative) */
-    size_t masked;   /* pixels that are bad only because of the mask */
+    double *lsf;       /* standard deviation of the line-spread function in pixels; NULL: unknown */
+    bool estimated;    /* the errors were estimated from the scatter, since the file has none */
+    bool guessed_um;   /* wavelengths were taken as micrometres, since none is above 100 */
+    bool from_pixel_0; /* the image has no CRPIX1, which was taken as 0 */
+    size_t unplaced;   /* pixels left out because they have no wavelength (NaN, 0, negative) */
+    size_t masked;     /* pixels that are bad only because of the mask */
     clv_medium medium;
     double barycentric; /* km/s to be added to velocities, from the header; NaN: unknown */
     double ra, dec;     /* degrees; NaN: unknown */

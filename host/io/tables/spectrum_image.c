@@ -18,6 +18,7 @@ enum { IRAF_BANDS = 4, SPSPEC_ROWS = 3, LAMOST_ROWS = 5 };
 typedef struct axis {
     double first, step, pixel; /* value at `pixel`, counted from 1 */
     bool log10, log_e;         /* the values are logarithms of wavelengths, to base 10 or e */
+    bool no_pixel;             /* the header has no CRPIX1 */
     bool apogee;               /* the next HDU has the errors, in an image of the same shape */
     double angstrom;
     clv_medium medium;
@@ -33,13 +34,25 @@ static bool is_other_quantity(const char *type)
     return false;
 }
 
+/* Reads the step of the axis per pixel: CDELT1 times PC1_1, each 1 by default, or CD1_1, which takes precedence if it
+ * is there as well, as in IRAF. Returns false if there is none of them. */
+static bool find_step(const clv_fits_hdu *h, double *step)
+{
+    double delta = 1, turned = 1, matrix = 0;
+    const bool has_delta = clv_fits_hdu_number(h, "CDELT1", &delta);
+    const bool has_pc = clv_fits_hdu_number(h, "PC1_1", &turned);
+    const bool has_cd = clv_fits_hdu_number(h, "CD1_1", &matrix);
+    *step = has_cd && (matrix != 0 || !has_delta) ? matrix : delta * turned;
+    return has_delta || has_pc || has_cd;
+}
+
 /* Reads the wavelength axis from the header; *found is false if the header has none. Returns CLV_E_FORMAT if the axis
  * is of another quantity. */
 static clv_status find_axis(const char *path, const clv_fits_hdu *h, axis *a, bool *found)
 {
     char text[72];
     double flag = 0;
-    *a = (axis){ .pixel = 1, .angstrom = 1 };
+    *a = (axis){ .pixel = 1, .angstrom = 1 }; /* COEFF0 belongs to pixel 1 */
     *found = true;
     if (clv_fits_hdu_number(h, "COEFF0", &a->first) && clv_fits_hdu_number(h, "COEFF1", &a->step)) {
         a->log10 = true, a->medium = CLV_MEDIUM_VACUUM;
@@ -47,11 +60,9 @@ static clv_status find_axis(const char *path, const clv_fits_hdu *h, axis *a, bo
     }
     *found = false;
     if (!clv_fits_hdu_number(h, "CRVAL1", &a->first)) return CLV_OK;
-    if (!clv_fits_hdu_number(h, "CDELT1", &a->step) && !clv_fits_hdu_number(h, "CD1_1", &a->step))
-        return CLV_OK;
-    double matrix; /* CD1_1 takes precedence if both exist, as in IRAF */
-    if (clv_fits_hdu_number(h, "CD1_1", &matrix) && matrix != 0) a->step = matrix;
-    (void)clv_fits_hdu_number(h, "CRPIX1", &a->pixel);
+    if (!find_step(h, &a->step)) return CLV_OK;
+    a->no_pixel = !clv_fits_hdu_number(h, "CRPIX1", &a->pixel);
+    if (a->no_pixel) a->pixel = 0; /* the default of the FITS standard */
     if (clv_fits_hdu_number(h, "DC-FLAG", &flag)) a->log10 = flag == 1;
     if (clv_fits_hdu_text(h, "CTYPE1", text, sizeof text)) {
         if (strncasecmp(text, "RA--", 4) == 0 || strncasecmp(text, "DEC-", 4) == 0) return CLV_OK;
@@ -206,7 +217,7 @@ static clv_status read_one(const char *path, const clv_fits_hdus *hdus, size_t n
         wave[k] = wavelength_at(a, k);
     c.value[CLV_ROLE_WAVE] = wave;
     if (!status) status = clv_spectrum_assemble(path, &c, out);
-    out->kind = "FITS image", out->medium = a->medium;
+    out->kind = "FITS image", out->medium = a->medium, out->from_pixel_0 = a->no_pixel;
     clv_free(wave);
     clv_file_array_clear(&image);
     for (size_t role = 0; role < CLV_ROLES; ++role)
