@@ -207,6 +207,17 @@ class Reads(PacoCase):
                 self.assertNotIn("radians", said)
                 self.assertIn(re.search("rotation [0-9.]* degrees", self.run_paco(
                     self.cube, self.angles, self.psf).stderr).group(0), said)
+        turned = re.search("rotation [0-9.]* degrees", self.run_paco(self.cube, self.angles, self.psf).stderr).group(0)
+        for unit, per_degree in (("arcmin", 60), ("ArcSec", 3600), ("mas", 3600000), ("radian", math.pi / 180)):
+            with open(self.path("unit.fits"), "wb") as file:
+                file.write(kit.fits_table(("PA",), ([a * per_degree for a in angles],), (unit,)))
+            kit.fits_write(self.path("image.fits"), [8], [a * per_degree for a in angles], bitpix=-64,
+                           cards=[("BUNIT", unit)])
+            for name in ("unit.fits", "image.fits"):
+                self.assertIn(turned, self.run_paco(self.cube, self.path(name), self.psf).stderr)
+        with open(self.path("unit.fits"), "wb") as file:
+            file.write(kit.fits_table(("PA",), (angles,), ("hour",)))
+        bad('unit.fits: the unit of its angles is "hour"; expected deg', self.cube, self.path("unit.fits"), self.psf)
         bad(r"no HDU \[SCI\]", self.cube, self.path("row.fits[SCI]"), self.psf)
         self.assertEqual(self.maps(self.cube, self.path("row.fits[0]"), self.psf), want)
         back = self.npy("back.npy", [8], [-a for a in angles], "<f8")

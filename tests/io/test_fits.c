@@ -296,15 +296,15 @@ static void extensions_are_chosen_by_name_or_number(void **state)
 
     double *values;
     size_t count;
-    EXPECT_OK(clv_column_read(with_extension("angles_named.fits[1]"), "parang", &values, &count));
+    EXPECT_OK(clv_angles_read(with_extension("angles_named.fits[1]"), "parang", &values, &count));
     assert_int_equal(count, 7);
     assert_true(values[6] == io_golden(CLV_F64, 6));
     clv_free(values);
-    EXPECT_OK(clv_column_read(with_extension("angles_named.fits"), "1", &values, &count));
+    EXPECT_OK(clv_angles_read(with_extension("angles_named.fits"), "1", &values, &count));
     assert_true(count == 7 && values[6] != io_golden(CLV_F64, 6));
     clv_free(values);
     EXPECT_FAIL(CLV_E_FORMAT, "no table [1] has a numeric column X",
-                clv_column_read(with_extension("angles_named.fits[1]"), "X", &values, &count));
+                clv_angles_read(with_extension("angles_named.fits[1]"), "X", &values, &count));
     EXPECT_FAIL(CLV_E_FORMAT, "there is no vector",
                 clv_vector_read(with_extension("angles_named.fits[0]"), &values, &count));
 }

@@ -351,7 +351,7 @@ static void columns_of_tables_are_read(void **state)
     for (size_t i = 0; i < CLV_LEN(good); ++i) {
         double *values;
         size_t count;
-        EXPECT_OK(clv_column_read(io_make("t.txt", good[i].text, strlen(good[i].text)),
+        EXPECT_OK(clv_angles_read(io_make("t.txt", good[i].text, strlen(good[i].text)),
                                   good[i].column, &values, &count));
         assert_int_equal(count, 2);
         assert_true(values[0] == good[i].first && values[1] == 2.5);
@@ -373,14 +373,14 @@ static void columns_of_tables_are_read(void **state)
         double *values;
         size_t count;
         EXPECT_FAIL(CLV_E_FORMAT, bad[i].part,
-                    clv_column_read(io_make("t.txt", bad[i].text, strlen(bad[i].text)),
+                    clv_angles_read(io_make("t.txt", bad[i].text, strlen(bad[i].text)),
                                     bad[i].column, &values, &count));
         assert_true(values == NULL && count == 0);
     }
     double *values;
     size_t count;
     EXPECT_FAIL(CLV_E_FORMAT, "an array has no column 1",
-                clv_column_read(io_data("rank1_c.npy"), "1", &values, &count));
+                clv_angles_read(io_data("rank1_c.npy"), "1", &values, &count));
 }
 
 /* NULs fill a field of NumPy's records up; before other characters they belong to the text, which no table may hold. */

@@ -63,7 +63,7 @@ static int read_cube(const paco_args *a, const char *path, paco_inputs *in)
 static int read_angles(const paco_args *a, const char *path, paco_inputs *in)
 {
     size_t count;
-    const clv_status status = clv_column_read(path, a->angle_column, &in->angles, &count);
+    const clv_status status = clv_angles_read(path, a->angle_column, &in->angles, &count);
     if (status) return bad_input("ANGLES", status);
     if (count != in->frames && in->channels > 1 && count == in->channels)
         return cli_error(

@@ -37,15 +37,18 @@ clv_status clv_fits_read_extension(const char *path, const char *extension, clv_
                                    clv_fits_cards *cards);
 
 /* Reads a vector, for instance of angles, from the first HDU that is an image with one axis longer than 1 ([T], [1,T],
- * [T,1]), a table with a column PA, PARANG... or ANGLE..., or a table with one column of numbers. A column whose unit
- * is rad is converted to degrees. Blank values become NaN. Free *values with clv_free. Returns the statuses of
- * clv_fits_read; also CLV_E_FORMAT for a table with several columns of numbers that have other names. */
+ * [T,1]), a table with a column PA, PARANG... or ANGLE..., or a table with one column of numbers. Blank values become
+ * NaN. Free *values with clv_free. Returns the statuses of clv_fits_read; also CLV_E_FORMAT for a table with several
+ * columns of numbers that have other names. */
 clv_status clv_fits_read_vector(const char *path, double **values, size_t *count);
 
+enum { CLV_FITS_UNIT = 72 };
+
 /* Reads a vector like clv_fits_read_vector, but only from the HDU that `extension` names, as for
- * clv_fits_read_extension, and from the table column `column`, a name or a number from 1. NULL for either: any. */
+ * clv_fits_read_extension, and from the table column `column`, a name or a number from 1. NULL for either: any.
+ * `unit` gets the unit of the values (BUNIT, TUNIT), "" if the file has none; it may be NULL. */
 clv_status clv_fits_read_vector_of(const char *path, const char *extension, const char *column,
-                                   double **values, size_t *count);
+                                   double **values, size_t *count, char unit[CLV_FITS_UNIT]);
 
 /* Reads rows [first, first + rows) of the outermost axis of the image called `name` (EXTNAME), or all rows if `rows` is
  * 0. If there is no such HDU, returns CLV_OK, *found is false and the array is zero. */

@@ -10,6 +10,7 @@
 #include "host/io/stream.h"
 
 #include <string.h>
+#include <strings.h>
 #include <unistd.h>
 
 typedef enum format { OTHER, NPY, FITS, TEXT } file_format;
@@ -150,7 +151,7 @@ static clv_status read_npy_vector(const char *path, double **values, size_t *cou
 }
 
 static clv_status read_column(const char *path, const char *extension, const char *column,
-                              double **values, size_t *count)
+                              double **values, size_t *count, char unit[CLV_FITS_UNIT])
 {
     file_format format;
     const char *name;
@@ -164,7 +165,7 @@ static clv_status read_column(const char *path, const char *extension, const cha
                             column);
         return read_npy_vector(path, values, count);
     case FITS:
-        return clv_fits_read_vector_of(path, extension, column, values, count);
+        return clv_fits_read_vector_of(path, extension, column, values, count, unit);
     case TEXT:
         return clv_text_column_read(path, column, values, count);
     default:
@@ -176,19 +177,62 @@ static clv_status read_column(const char *path, const char *extension, const cha
         name);
 }
 
-clv_status clv_column_read(const char *path, const char *column, double **values, size_t *count)
+static clv_status read_split(const char *path, const char *column, double **values, size_t *count,
+                             char unit[CLV_FITS_UNIT])
 {
     char *file;
     const char *extension;
     *values = NULL;
     *count = 0;
     CLV_TRY(split(path, &file, &extension));
-    const clv_status status = read_column(file, extension, column, values, count);
+    const clv_status status = read_column(file, extension, column, values, count, unit);
     clv_free(file);
     return status;
 }
 
+/* Returns how many degrees an angle of one `unit` has; 0 for an unknown unit. */
+static double degrees_in(const char *unit)
+{
+    static const struct {
+        const char *unit;
+        double degrees;
+    } known[] = { { "", 1 },
+                  { "deg", 1 },
+                  { "degree", 1 },
+                  { "degrees", 1 },
+                  { "rad", 180 / 3.14159265358979323846 },
+                  { "radian", 180 / 3.14159265358979323846 },
+                  { "radians", 180 / 3.14159265358979323846 },
+                  { "arcmin", 1.0 / 60 },
+                  { "arcsec", 1.0 / 3600 },
+                  { "mas", 1.0 / 3600000 } };
+    for (size_t i = 0; i < CLV_LEN(known); ++i)
+        if (strcasecmp(unit, known[i].unit) == 0) return known[i].degrees;
+    return 0;
+}
+
+clv_status clv_angles_read(const char *path, const char *column, double **values, size_t *count)
+{
+    char unit[CLV_FITS_UNIT] = "";
+    CLV_TRY(read_split(path, column, values, count, unit));
+    const double degrees = degrees_in(unit);
+    if (degrees == 0) {
+        clv_free(*values);
+        *values = NULL;
+        *count = 0;
+        return clv_fail(
+            CLV_E_FORMAT,
+            "%s: the unit of its angles is \"%s\"; expected deg, rad, arcmin, arcsec or "
+            "mas, or no unit for degrees; correct the unit (TUNIT or BUNIT), or convert "
+            "the angles",
+            path, unit);
+    }
+    for (size_t i = 0; degrees != 1 && i < *count; ++i)
+        (*values)[i] *= degrees;
+    return CLV_OK;
+}
+
 clv_status clv_vector_read(const char *path, double **values, size_t *count)
 {
-    return clv_column_read(path, NULL, values, count);
+    return read_split(path, NULL, values, count, NULL);
 }

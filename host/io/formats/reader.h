@@ -18,8 +18,9 @@ clv_status clv_array_read(const char *path, clv_file_array *array, clv_fits_card
  * *values with clv_free. Returns the statuses of clv_array_read and clv_text_vector_read. */
 clv_status clv_vector_read(const char *path, double **values, size_t *count);
 
-/* Reads a list of numbers like clv_vector_read, but from one column of a table (FITS or text): `column` is its name, or
- * its number from 1. NULL: as clv_vector_read. */
-clv_status clv_column_read(const char *path, const char *column, double **values, size_t *count);
+/* Reads angles in degrees like clv_vector_read, or from one column of a table (FITS or text): `column` is its name, or
+ * its number from 1; NULL: any. Angles in a FITS file whose unit (TUNIT, BUNIT) is rad, arcmin, arcsec or mas are
+ * converted; returns CLV_E_FORMAT for a unit that is not one of angles. */
+clv_status clv_angles_read(const char *path, const char *column, double **values, size_t *count);
 
 #endif

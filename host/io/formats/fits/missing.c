@@ -29,9 +29,9 @@ clv_status clv_fits_read_extension(const char *path, const char *extension, clv_
 }
 
 clv_status clv_fits_read_vector_of(const char *path, const char *extension, const char *column,
-                                   double **values, size_t *count)
+                                   double **values, size_t *count, char unit[CLV_FITS_UNIT])
 {
-    (void)extension, (void)column;
+    (void)extension, (void)column, (void)unit;
     *values = NULL;
     *count = 0;
     return missing(path);
@@ -39,7 +39,7 @@ clv_status clv_fits_read_vector_of(const char *path, const char *extension, cons
 
 clv_status clv_fits_read_vector(const char *path, double **values, size_t *count)
 {
-    return clv_fits_read_vector_of(path, NULL, NULL, values, count);
+    return clv_fits_read_vector_of(path, NULL, NULL, values, count, NULL);
 }
 
 clv_status clv_fits_read_named(const char *path, const char *name, size_t first, size_t rows,

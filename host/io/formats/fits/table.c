@@ -79,7 +79,17 @@ clv_status clv_fits_count_rows(clv_fits_source *source, LONGLONG *rows)
 typedef struct vector {
     double *values; /* NULL until a vector is found */
     size_t count;
+    char unit[CLV_FITS_UNIT]; /* "": the file has none */
 } vector;
+
+/* Reads the unit in the card `key` of the current HDU; "" if there is none. */
+static void read_unit(fitsfile *file, const char *key, char out[CLV_FITS_UNIT])
+{
+    char unit[FLEN_VALUE] = "";
+    int error = 0;
+    if (fits_read_key(file, TSTRING, key, unit, NULL, &error)) fits_clear_errmsg();
+    clv_copy_string(out, CLV_FITS_UNIT, error ? "" : unit);
+}
 
 /* Reads the vector from the current HDU if it is an image with at most one axis longer than 1. */
 static clv_status read_vector_image(clv_fits_source *source, vector *out)
@@ -97,26 +107,19 @@ static clv_status read_vector_image(clv_fits_source *source, vector *out)
                         length);
     image.type = TDOUBLE;
     const clv_status status = clv_fits_image_read(source, &image, 0, length, read);
-    if (status)
+    if (status) {
         clv_free(read);
-    else
-        *out = (vector){ read, length };
-    return status;
-}
-
-static bool is_in_radians(fitsfile *file, int column)
-{
-    char key[FLEN_KEYWORD], unit[FLEN_VALUE] = "";
-    int error = 0;
-    fits_make_keyn("TUNIT", column, key, &error);
-    fits_read_key(file, TSTRING, key, unit, NULL, &error);
-    if (error) fits_clear_errmsg();
-    return !error && (strcasecmp(unit, "rad") == 0 || strcasecmp(unit, "radian") == 0);
+        return status;
+    }
+    out->values = read, out->count = length;
+    read_unit(source->file, "BUNIT", out->unit);
+    return CLV_OK;
 }
 
 /* Reads the vector from the current HDU, a table: from a column of scalars, or from one row with an array. */
 static clv_status read_vector_table(clv_fits_source *source, const char *wanted, vector *out)
 {
+    char key[FLEN_KEYWORD];
     int error = 0, any;
     LONGLONG rows = 0;
     const int column = find_vector_column(source->file, wanted);
@@ -144,10 +147,9 @@ static clv_status read_vector_table(clv_fits_source *source, const char *wanted,
         clv_free(read);
         return clv_fits_error(source->path, "read the table", error);
     }
-    if (is_in_radians(source->file, column))
-        for (size_t i = 0; i < length; ++i)
-            read[i] *= 180 / 3.14159265358979323846;
-    *out = (vector){ read, length };
+    out->values = read, out->count = length;
+    fits_make_keyn("TUNIT", column, key, &error);
+    read_unit(source->file, key, out->unit);
     return CLV_OK;
 }
 
@@ -182,7 +184,7 @@ static clv_status find_vector(clv_fits_source *source, const char *extension, co
 }
 
 clv_status clv_fits_read_vector_of(const char *path, const char *extension, const char *column,
-                                   double **values, size_t *count)
+                                   double **values, size_t *count, char unit[CLV_FITS_UNIT])
 {
     clv_fits_source source = { 0 };
     vector read = { 0 };
@@ -191,12 +193,13 @@ clv_status clv_fits_read_vector_of(const char *path, const char *extension, cons
     clv_fits_close(&source);
     *values = read.values;
     *count = read.count;
+    if (unit) clv_copy_string(unit, CLV_FITS_UNIT, read.unit);
     return status;
 }
 
 clv_status clv_fits_read_vector(const char *path, double **values, size_t *count)
 {
-    return clv_fits_read_vector_of(path, NULL, NULL, values, count);
+    return clv_fits_read_vector_of(path, NULL, NULL, values, count, NULL);
 }
 
 /* ---- columns ------------------------------------------------------------------------------- */
