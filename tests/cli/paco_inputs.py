@@ -105,6 +105,17 @@ class Refuses(PacoCase):
             self.assertEqual(result.returncode, 2)
             self.assertEqual(len(result.stderr.splitlines()), 1, result.stderr)
 
+    def test_cubes_that_never_change(self):
+        same = self.sequence.cube[:504] * 8
+        fixed = self.npy("fixed.npy", self.sequence.shape, same)
+        self.refuse(r"fixed\.npy: every pixel has the same value in all 8 frames", fixed, self.angles, self.psf)
+        kit.fits_write(self.path("scale.fits"), self.sequence.shape, [0] * len(same), bitpix=16, cards=[("BSCALE", 1)])
+        with open(self.path("scale.fits"), "r+b") as file:
+            head = file.read(2880)
+            file.seek(0)
+            file.write(head.replace(b"BSCALE  =                    1", b"BSCALE  =                    0"))
+        self.refuse("scale.fits: every pixel .*BSCALE", self.path("scale.fits"), self.angles, self.psf)
+
 
 class Warns(PacoCase):
     """The command continues, and reports what is suspicious."""
@@ -134,8 +145,9 @@ class Warns(PacoCase):
         self.warn("no position.*[1-9][0-9]* have patches with NaN",
                   self.npy("m.npy", self.sequence.shape, masked), self.angles, self.psf, code=1)
         same = self.sequence.cube[:504] * 8
-        self.warn("no position.*never change", self.npy("c.npy", self.sequence.shape, same),
-                  self.angles, self.psf, code=1)
+        same[0] += 1  # a cube that is constant in parts is computed
+        self.warn(r"c\.npy: no position.*never change", self.npy("c.npy", self.sequence.shape, same),
+                  self.angles, self.psf, code=2)
         around = self.npy("around.npy", [8], [40.0 * i for i in range(8)], "<f8")
         self.warn("no position.*leave the frame", self.cube, around, self.psf, "--center", "0,0", code=1)
         self.assertFalse(os.path.exists(self.path("out")))

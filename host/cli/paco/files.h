@@ -32,6 +32,7 @@ typedef struct paco_args {
 } paco_args;
 
 typedef struct paco_inputs {
+    const char *cube_path;
     float *cube; /* [channels,frames,height,width], from page-aligned memory */
     size_t channels, frames, height, width;
     size_t first_channel, channels_used;
@@ -125,7 +126,7 @@ clv_status paco_contrast_write(const paco_args *args, const paco_inputs *inputs,
 
 bool paco_add_detections(paco_maps *maps, size_t channel, const clv_companion *found, size_t count);
 /* Reports maps without any value as an error and says why. */
-int paco_check_maps(const paco_maps *maps);
+int paco_check_maps(const paco_inputs *inputs, const paco_maps *maps);
 /* Writes detections.csv, at.csv and frames.csv with its plot (table.c). */
 clv_status paco_write_tables(const paco_args *args, const paco_inputs *inputs,
                              const paco_maps *maps);

@@ -39,19 +39,22 @@ bool paco_add_detections(paco_maps *m, size_t channel, const clv_companion *foun
     return true;
 }
 
-int paco_check_maps(const paco_maps *m)
+int paco_check_maps(const paco_inputs *in, const paco_maps *m)
 {
     const clv_paco_counts *n = &m->counts;
     if (!n->valid) {
-        const char *why = n->not_finite >= n->outside && n->not_finite >= n->constant
-                              ? "patches with NaN or inf"
-                          : n->constant >= n->outside ? "patches with pixels that never change"
-                                                      : "arcs that leave the frame";
-        return cli_error(cli_running(), CLI_FAILED,
-                         "no position of the map has a value: %zu positions have arcs that leave "
-                         "the frame, %zu have patches with NaN or infinity, %zu have pixels that "
-                         "never change; mask less, or use a smaller --radius (main cause: %s)",
-                         n->outside, n->not_finite, n->constant, why);
+        const bool has_gaps = n->not_finite >= n->outside && n->not_finite >= n->constant,
+                   is_constant =
+                       !has_gaps && n->constant > 0; /* else arcs inside would have values */
+        const char *why = has_gaps      ? "patches with NaN or inf"
+                          : is_constant ? "patches with pixels that never change"
+                                        : "arcs that leave the frame";
+        return cli_error(
+            cli_running(), is_constant ? CLI_USAGE : CLI_FAILED,
+            "%s: no position of the map has a value: %zu positions have arcs that leave "
+            "the frame, %zu have patches with NaN or infinity, %zu have pixels that "
+            "never change; mask less, or use a smaller --radius (main cause: %s)",
+            in->cube_path, n->outside, n->not_finite, n->constant, why);
     }
     return CLI_OK;
 }

@@ -270,7 +270,7 @@ static int search_together(const paco_args *a, const paco_inputs *in, clv_contex
     code = compute_together(a, in, context, &bar, rest, report, maps);
     cli_bar_end(&bar);
     if (!code) code = cli_input_status(&cli_paco, cli_share_end());
-    if (!code) code = paco_check_maps(maps);
+    if (!code) code = paco_check_maps(in, maps);
     if (!code && rest) {
         cli_bar_start(&bar, &a->common, "places");
         code = measure_together(a, in, context, &bar, rest, report, maps);
@@ -289,7 +289,7 @@ static int search_each(const paco_args *a, const paco_inputs *in, clv_context *c
     int code = compute(a, in, context, &bar, report, maps);
     cli_bar_end(&bar);
     if (!code) code = cli_input_status(&cli_paco, cli_share_end());
-    if (!code) code = paco_check_maps(maps);
+    if (!code) code = paco_check_maps(in, maps);
     if (!code) {
         cli_bar_start(&bar, &a->common, "places");
         code = find(a, in, context, &bar, report, maps);

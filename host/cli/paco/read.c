@@ -270,6 +270,24 @@ static int read_psf(paco_args *a, const char *path, paco_inputs *in)
     return code ? code : take_star(a, path, in, in->psf + used * pixels, before);
 }
 
+/* Returns whether any pixel has two different values in the frames that are used; also true if no pixel has any. */
+static bool changes(const paco_inputs *in)
+{
+    const size_t pixels = in->height * in->width;
+    bool has_value = false;
+    for (size_t c = in->first_channel; c < in->first_channel + in->channels_used; ++c)
+        for (size_t p = 0; p < pixels; ++p) {
+            const float *at = in->cube + c * in->frames * pixels + p;
+            float first = NAN;
+            for (size_t t = 0; t < in->frames; ++t, at += pixels) {
+                if (!isfinite(*at)) continue;
+                if (isfinite(first) && *at != first) return true;
+                first = *at, has_value = true;
+            }
+        }
+    return !has_value;
+}
+
 /* Checks what the operation would refuse, before any message is printed or device opened. */
 static int check_geometry(const paco_args *a, const char *cube, const paco_inputs *in)
 {
@@ -283,6 +301,14 @@ static int check_geometry(const paco_args *a, const char *cube, const paco_input
             cli_running(), CLI_USAGE,
             "%s: frames of %zux%zu are smaller than the patch of %zux%zu (radius %llu)", cube,
             in->width, in->height, patch, patch, (unsigned long long)a->radius);
+    if (!changes(in))
+        return cli_error(
+            cli_running(), CLI_USAGE,
+            "CUBE: %s: every pixel has the same value in all %zu frames (the first one is %g), but "
+            "planets are found among values that change from frame to frame; check the "
+            "cube, and BSCALE if it is FITS",
+            cube, in->frames,
+            (double)in->cube[in->first_channel * in->frames * in->height * in->width]);
     const bool numbers = a->centre && strchr(a->centre, ',');
     if (numbers && !(a->centre_x >= 0 && a->centre_x <= (double)(in->width - 1) &&
                      a->centre_y >= 0 && a->centre_y <= (double)(in->height - 1)))
@@ -349,6 +375,7 @@ static void tell_rotation(const paco_args *a, const char *angles, const paco_inp
 
 int paco_read(paco_args *a, const char *cube, const char *angles, const char *psf, paco_inputs *in)
 {
+    in->cube_path = cube;
     int code = read_cube(a, cube, in);
     if (!code) code = check_geometry(a, cube, in);
     if (!code) code = read_angles(a, angles, in);
