@@ -148,6 +148,32 @@ def missing_parts(tool, sound):
            "B_FLUX" in tool.fit(tool.path("coadd-part.fits"), code=2))
 
 
+def wavelengths(tool, plain):
+    """Tests that another unit of wavelengths is converted, and that wrong wavelengths are refused by name."""
+    def changed(change, unit=None):
+        hdus = kit.read(tool.sound)
+        hdu = hdus["B_WAVELENGTH"]
+        numbers = change([hdu.values(k)[0] for k in range(hdu.axes[0])])
+        for k, number in enumerate(numbers):
+            hdu.put(k, [number])
+        if unit:
+            hdu.set("BUNIT", unit)
+        kit.write(tool.path("coadd-wave.fits"), hdus)
+        return tool.path("coadd-wave.fits")
+
+    row, = tool.fit(changed(lambda w: [x / 10 for x in w], "nm"))[:1]
+    expect(f"nanometres: {row['VRAD']}, expected {plain[0]['VRAD']}",
+           abs(float(row["VRAD"]) - float(plain[0]["VRAD"])) < 0.1 * float(plain[0]["VRAD_ERR"]))
+    expect("Angstrom by name", tool.fit(changed(lambda w: w, "Angstrom")) == plain)
+    for change, unit, parts in ((lambda w: w[::-1], None, ("B_WAVELENGTH", "pixel 1")),
+                                (lambda w: [*w[:5], NAN, *w[6:]], None, ("B_WAVELENGTH is nan at pixel 5",)),
+                                (lambda w: w, "GHz", ('B_WAVELENGTH (BUNIT) is "GHz"', "nm, um")),
+                                (lambda w: [x / 10 for x in w], None, ("desi_b", "BUNIT"))):
+        told = tool.fit(changed(change, unit), code=2)
+        expect(f"wavelengths: {told!r}", told.count("\n") == 1 and
+               all(part in told for part in ("coadd-wave.fits", *parts)))
+
+
 def cut_short(tool):
     whole = kit.bytes_of(tool.sound)
     for part in (0, 1000, 2880, len(whole) // 2, len(whole) - 2880 * 40):
@@ -163,6 +189,7 @@ def main():
         sound = tool.fit(tool.sound, "--resolution", "on")
         bad_fibres(tool, sound)
         missing_parts(tool, sound)
+        wavelengths(tool, tool.fit(tool.sound))
         cut_short(tool)
     print("\n".join(WRONG))
     return 1 if WRONG else 0

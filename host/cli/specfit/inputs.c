@@ -302,6 +302,23 @@ static double sigma_of(const specfit_args *a, const clv_spectra_arm *arm)
     return arm->sigma > 0 ? arm->sigma : 0.5;
 }
 
+/* Checks that an arm of the library covers the wavelengths of a file at all velocities. */
+static int check_cover(const specfit_args *a, const clv_spectra_arm *arm, const specfit_input *in,
+                       size_t k)
+{
+    const double b = fmax(fabs(a->min_vel), fabs(a->max_vel)) / light_kms;
+    const clv_file_array *w = &in->desi.wavelength[k];
+    if (!w->shape[0]) return CLI_OK; /* the fit refuses it */
+    const double low = *(double *)w->data * sqrt((1 - b) / (1 + b));
+    const double high = ((double *)w->data)[w->shape[0] - 1] * sqrt((1 + b) / (1 - b));
+    if (low > arm->first && high < arm->last) return CLI_OK;
+    return cli_error(cli_running(), CLI_USAGE,
+                     "%s: its wavelengths need %.1f to %.1f Angstrom at +-%g km/s, but arm %s of "
+                     "the library covers %.1f to %.1f; check their unit (BUNIT), or use another "
+                     "library or smaller --min-vel and --max-vel",
+                     in->path, low, high, b * light_kms, arm->name, arm->first, arm->last);
+}
+
 static int match_desi(const specfit_args *a, const clv_speclib *lib, specfit_input *in,
                       specfit_table *t)
 {
@@ -315,6 +332,8 @@ static int match_desi(const specfit_args *a, const clv_speclib *lib, specfit_inp
                      name);
             continue;
         }
+        const int code = check_cover(a, &lib->library.arms[arm], in, k);
+        if (code) return code;
         suffix_of(name, suffix);
         in->column[k] =
             column_of(t, &lib->library.arms[arm], sigma_of(a, &lib->library.arms[arm]), suffix);

@@ -8,10 +8,12 @@
 #include "base/text.h"
 #include "host/io/formats/fits.h"
 #include "host/io/formats/fits_copy.h"
+#include "host/io/tables/spectrum.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 const char clv_desi_arm_letters[CLV_DESI_ARMS + 1] = "BRZ";
 
@@ -143,6 +145,43 @@ static clv_status read_scores(clv_desi *d)
     return CLV_OK;
 }
 
+/* Converts the wavelengths of the image `name` to Angstrom if its header names another unit (BUNIT). */
+static clv_status convert_wavelengths(const clv_desi *d, const char *name, clv_file_array *w)
+{
+    char unit[72] = "";
+    clv_fits_hdus *hdus = clv_zalloc(1, sizeof *hdus);
+    if (!hdus) return clv_fail(CLV_E_MEMORY, "%s: out of memory", d->path);
+    const clv_status status = clv_fits_describe(d->path, hdus);
+    for (size_t i = 0; !status && i < hdus->count; ++i)
+        if (strcasecmp(hdus->item[i].name, name) == 0)
+            (void)clv_fits_hdu_text(&hdus->item[i], "BUNIT", unit, sizeof unit);
+    clv_fits_hdus_clear(hdus);
+    clv_free(hdus);
+    CLV_TRY(status);
+    const double angstrom = *unit ? clv_angstrom_in(unit) : 1;
+    if (angstrom == 0)
+        return clv_fail(CLV_E_FORMAT,
+                        "%s: the unit of %s (BUNIT) is \"%s\"; expected Angstrom, nm, um or m",
+                        d->path, name, unit);
+    for (size_t k = 0; angstrom != 1 && k < clv_file_array_count(w); ++k)
+        ((double *)w->data)[k] *= angstrom;
+    return CLV_OK;
+}
+
+static clv_status check_wavelengths(const clv_desi *d, const char *name, const clv_file_array *w)
+{
+    const double *at = w->data;
+    if (w->rank != 1) return clv_fail(CLV_E_FORMAT, "%s: %s is not a vector", d->path, name);
+    for (size_t k = 0; k < w->shape[0]; ++k)
+        if (!isfinite(at[k]) || (k && !(at[k] > at[k - 1])))
+            return clv_fail(
+                CLV_E_FORMAT,
+                "%s: %s is %g at pixel %zu, after %g; wavelengths must be finite and rise; "
+                "sort the pixels of the arm, or mask bad ones in MASK",
+                d->path, name, at[k], k, k ? at[k - 1] : 0.0);
+    return CLV_OK;
+}
+
 static clv_status read_wavelengths(clv_desi *d, size_t arm)
 {
     char name[32];
@@ -151,7 +190,8 @@ static clv_status read_wavelengths(clv_desi *d, size_t arm)
                                 &d->present[arm]));
     if (!d->present[arm]) return CLV_OK;
     CLV_TRY(clv_file_array_convert(w, d->path, CLV_F64));
-    return w->rank == 1 ? CLV_OK : clv_fail(CLV_E_FORMAT, "%s: %s is not a vector", d->path, name);
+    CLV_TRY(convert_wavelengths(d, name, w));
+    return check_wavelengths(d, name, w);
 }
 
 /* Reads a frame, which has one arm: the card CAMERA ("b3") names it, and EXPID is the exposure. */
