@@ -301,6 +301,17 @@ static int check_geometry(const paco_args *a, const char *cube, const paco_input
             cli_running(), CLI_USAGE,
             "%s: frames of %zux%zu are smaller than the patch of %zux%zu (radius %llu)", cube,
             in->width, in->height, patch, patch, (unsigned long long)a->radius);
+    const bool numbers = a->centre && strchr(a->centre, ',');
+    if (numbers && !(a->centre_x >= 0 && a->centre_x <= (double)(in->width - 1) &&
+                     a->centre_y >= 0 && a->centre_y <= (double)(in->height - 1)))
+        return cli_error(cli_running(), CLI_USAGE,
+                         "--center: (%g, %g) is outside frames of %zux%zu", a->centre_x,
+                         a->centre_y, in->width, in->height);
+    return CLI_OK;
+}
+
+static int check_changes(const char *cube, const paco_inputs *in)
+{
     if (!changes(in))
         return cli_error(
             cli_running(), CLI_USAGE,
@@ -309,12 +320,6 @@ static int check_geometry(const paco_args *a, const char *cube, const paco_input
             "cube, and BSCALE if it is FITS",
             cube, in->frames,
             (double)in->cube[in->first_channel * in->frames * in->height * in->width]);
-    const bool numbers = a->centre && strchr(a->centre, ',');
-    if (numbers && !(a->centre_x >= 0 && a->centre_x <= (double)(in->width - 1) &&
-                     a->centre_y >= 0 && a->centre_y <= (double)(in->height - 1)))
-        return cli_error(cli_running(), CLI_USAGE,
-                         "--center: (%g, %g) is outside frames of %zux%zu", a->centre_x,
-                         a->centre_y, in->width, in->height);
     return CLI_OK;
 }
 
@@ -380,6 +385,7 @@ int paco_read(paco_args *a, const char *cube, const char *angles, const char *ps
     if (!code) code = check_geometry(a, cube, in);
     if (!code) code = read_angles(a, angles, in);
     if (!code) code = read_psf(a, psf, in);
+    if (!code) code = check_changes(cube, in); /* after messages about the order of the files */
     if (!code) code = paco_asdi_read(a, in);
     if (!code) warn_about_psf(psf, in->psf, in->psf_size);
     if (!code) tell_rotation(a, angles, in);
