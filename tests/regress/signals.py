@@ -131,7 +131,8 @@ def children():
 
 
 def compiling():
-    """Tests signals that come while PoCL compiles in the process, and while a child of the self-test has a temporary."""
+    """Tests signals that come while PoCL compiles in the process, or while a child of the self-test has a temporary
+    folder."""
     pocl = kernels_kit.pocl_alone()
     if not pocl:
         return

@@ -101,8 +101,9 @@ clv_status clv_lm_read(const clv_lm_model *model, const clv_lm_tensor *tensor, s
                        size_t count, void *out);
 /* Reads a vector as floats. */
 clv_status clv_lm_read_vector(const clv_lm_model *model, const clv_lm_tensor *tensor, float *out);
-/* Called when the scores of the model are no numbers (CLV_E_WRONG_RESULT): if a weight is not finite, it is to blame, and
- * not a device. Then sets an error that names the tensor, and returns CLV_E_FORMAT. Returns other statuses unchanged. */
+/* Called when the scores of the model are no numbers (CLV_E_WRONG_RESULT): if a weight is not finite, the file is to
+ * blame, and not a device. Then sets an error that names the tensor, and returns CLV_E_FORMAT. Returns other statuses
+ * unchanged. */
 clv_status clv_lm_blame(const clv_lm_model *model, clv_status status);
 size_t clv_lm_row_bytes(const clv_lm_tensor *tensor);
 
