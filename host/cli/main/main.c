@@ -136,6 +136,7 @@ static int run_command(int argc, char **argv, const char *const *icds, size_t ic
     if (code < 0) code = command->run(argc - 1, argv + 1);
     cli_share_close();
     if (code == CLI_SHARD_DONE) code = CLI_OK;
+    cli_kernels_seal(code != CLI_WRONG); /* before MPI may end the process */
     cli_cluster_leave(code);
     return code;
 }
@@ -196,7 +197,5 @@ int main(int argc, char **argv)
         return finish(help(argv[2]));
     if (is_one_of(argv[1], "--version", "-V") || strcmp(argv[1], "version") == 0)
         return finish(cli_print_version());
-    const int done = run_command(argc, argv, icds, icd_count);
-    cli_kernels_seal(done != CLI_WRONG);
-    return finish(done);
+    return finish(run_command(argc, argv, icds, icd_count));
 }
