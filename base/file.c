@@ -170,7 +170,10 @@ static clv_status begin_as(const char *path, mode_t mode, char **temporary)
 {
     enum { MOST_OF_NAME = 200 }; /* a name has 255 bytes at most */
     static atomic_uint counter;
+    struct stat info;
     *temporary = NULL;
+    /* the temporary's name is cut, so that it says nothing about the file's own name */
+    if (lstat(path, &info) && errno == ENAMETOOLONG) return io_error("create a file there", path);
     const char *slash = strrchr(path, '/');
     const int dir = slash ? (int)(slash - path) + 1 : 0;
     sweep_beside(path);
