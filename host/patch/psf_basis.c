@@ -56,7 +56,7 @@ static void move_column(const clv_paco_plan *plan, const patch_kernel *ky, int x
         re[k] = im[k] = 0;
     for (int y = 0; y < size; ++y) {
         const double value = plan->psf[y * size + x];
-        if (value == 0) continue; /* PSFs are often padded with zeros, which add nothing */
+        if (value == 0) continue;    /* PSFs are often padded with zeros, which add nothing */
         const int at = size - 1 - y; /* distance from pixel y to the patch's first row */
         for (int k = 0; k < rows; ++k) {
             re[k] += ky->re[at + k] * value;

@@ -166,7 +166,7 @@ def test_masked_pixels_are_masks_everywhere(reference):
     got = cleave.blobs(masked, table="array", context=reference)
     assert np.array_equal(got, want)
     assert len(cleave.blobs(np.ma.masked_less(MOVIE, 2), context=reference)) == 0
-    with pytest.raises(cleave.ArgumentError, match="not finite"):
+    with pytest.raises(cleave.ArgumentError, match="x nan, but positions must be finite"):
         cleave.link(np.ma.masked_equal([[0.0, 5, 1]], 1), 3)
 
 
