@@ -143,16 +143,14 @@ void cli_watch_signals(void)
 
 void cli_catch_interrupts(void)
 {
-    static const struct itimerval never;
-    setitimer(ITIMER_REAL, &never, NULL);
-    interrupts = 0;
-    catching = 1;
+    catching = 1; /* a signal that was caught before still counts */
 }
 
 void cli_release_interrupts(void)
 {
-    cli_catch_interrupts();
-    catching = 0;
+    static const struct itimerval never;
+    setitimer(ITIMER_REAL, &never, NULL);
+    interrupts = catching = 0;
 }
 
 bool cli_interrupted(void)

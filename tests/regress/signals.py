@@ -164,6 +164,13 @@ def compiling():
         process.send_signal(number)
         ends(process, "%s while a kernel compiles" % number.name,
              (130, -number) if number in (signal.SIGINT, signal.SIGTERM) else (-number,))
+    for words in ["demo", "--only", "filter", "-o", "out"], line:  # while the probe's helpers check the driver
+        shutil.rmtree("kept")
+        process = start((), words, environment)
+        wait_for_temporary(process, "temporary")
+        time.sleep(0.3)
+        process.send_signal(signal.SIGTERM)
+        ends(process, "%s, whose driver is checked" % words[0], (130, -signal.SIGTERM))
     process = start((), ["selftest"], environment)
     wait_for_temporary(process, "temporary")
     process.send_signal(signal.SIGHUP)
