@@ -7,8 +7,8 @@
 #include "base/error.h"
 #include "host/io/stream.h"
 
-#include <stdio.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 

@@ -187,8 +187,7 @@ static clv_status find_codec(clv_zarr *z, const char *name)
         }
     return clv_fail(CLV_E_FORMAT,
                     "%s: its chunks are compressed with \"%.40s\"; expected blosc, zstd, gzip or "
-                    "zlib (save the "
-                    "array with one of these)",
+                    "zlib; save the array with one of these",
                     z->path, name);
 }
 
@@ -207,8 +206,8 @@ static clv_status read_old(clv_zarr *z, const clv_json *root)
     CLV_TRY(measure_chunk(z, *order == 'F'));
     if (clv_json_count(filters))
         return clv_fail(CLV_E_FORMAT,
-                        "%s: its chunks are filtered with \"%.40s\"; expected no filters (save "
-                        "the array without them)",
+                        "%s: its chunks are filtered with \"%.40s\"; expected no filters; save "
+                        "the array without them",
                         z->path, clv_json_string(clv_json_get(clv_json_at(filters, 0), "id"), "?"));
     if (clv_json_is_object(packed))
         CLV_TRY(find_codec(z, clv_json_string(clv_json_get(packed, "id"), "?")));
