@@ -38,9 +38,12 @@ packages_missing()
     done
 }
 
+# packages_on_offer NAME...: prints those of the packages that can be installed. apt-cache reads its lists anew in each
+# call, which takes half a second, so one call asks for all of them.
 packages_on_offer()
 {
-    apt-cache policy "$1" 2> /dev/null | grep '^  Candidate: [^(]' > /dev/null
+    LC_ALL=C apt-cache policy "$@" 2> /dev/null |
+        awk '/^[^ ].*:$/ { name = substr($0, 1, length($0) - 1) } /^  Candidate: [^(]/ { print name }'
 }
 
 # Prints the command with which this user runs a program as root: env for root, sudo, or nothing if there is no way.
@@ -65,7 +68,7 @@ packages_apt()
 # `needed`, that is a failure.
 packages_install()
 {
-    local weight=$1 root name missing=() absent=()
+    local weight=$1 root missing=() offered absent=()
     shift
     if ! command -v apt-get > /dev/null; then
         [ "$weight" = useful ] || echo "No apt-get here: install what these Debian packages hold: $*"
@@ -86,10 +89,9 @@ packages_install()
         packages_apt "$root" update || cat "$packages_log"
         packages_updated=1
     fi
-    for name in "${missing[@]}"; do
-        packages_on_offer "$name" || absent+=("$name")
-    done
-    mapfile -t missing < <(printf '%s\n' "${missing[@]}" | grep -vxF "$(printf '%s\n' "${absent[@]}")")
+    offered=$(packages_on_offer "${missing[@]}")
+    mapfile -t absent < <(printf '%s\n' "${missing[@]}" | grep -vxF "$offered")
+    mapfile -t missing < <(printf '%s\n' "${missing[@]}" | grep -xF "$offered")
     if [ ${#missing[@]} -gt 0 ]; then
         echo "apt-get install ${missing[*]}"
         if ! packages_apt "$root" install -y --no-install-recommends "${missing[@]}"; then
