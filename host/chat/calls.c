@@ -33,8 +33,10 @@ static chat_value divide(chat_run *run, const char *sign, chat_value a, chat_val
 {
     const double divisor = chat_number(b);
     if (divisor == 0) return chat_fail(run, CLV_E_ARGUMENT, "a division by zero");
-    const bool whole = a.kind == CHAT_INT && b.kind == CHAT_INT && b.as.whole != -1;
+    const bool whole = a.kind == CHAT_INT && b.kind == CHAT_INT;
     if (strcmp(sign, "/") == 0) return chat_float(chat_number(a) / divisor);
+    if (whole && b.as.whole == -1) /* the quotient of INT64_MIN is beyond 64 bits */
+        return strcmp(sign, "//") == 0 ? whole_result(run, '-', 0, a.as.whole) : chat_int(0);
     if (strcmp(sign, "//") == 0) {
         if (!whole) return chat_float(floor(chat_number(a) / divisor));
         const int64_t q = a.as.whole / b.as.whole, r = a.as.whole % b.as.whole;
@@ -256,6 +258,13 @@ static bool is_even(chat_value v)
     return v.kind == CHAT_INT && v.as.whole % 2 == 0;
 }
 
+/* Tests that compare, which may also be named by their sign, as in selectattr("role", "==", "user"). */
+static const struct {
+    const char *name, *sign;
+} comparisons[] = { { "equalto", "==" }, { "eq", "==" },         { "ne", "!=" },
+                    { "gt", ">" },       { "greaterthan", ">" }, { "ge", ">=" },
+                    { "lt", "<" },       { "lessthan", "<" },    { "le", "<=" } };
+
 bool chat_test(chat_run *run, const char *test, chat_value v, const chat_arguments *a)
 {
     const chat_value other = chat_argument(a, 0, NULL);
@@ -281,9 +290,10 @@ bool chat_test(chat_run *run, const char *test, chat_value v, const chat_argumen
                   { "odd", v.kind == CHAT_INT && !is_even(v) } };
     for (size_t i = 0; i < CLV_LEN(known); ++i)
         if (strcmp(known[i].name, test) == 0) return known[i].holds;
-    if (strcmp(test, "equalto") == 0 || strcmp(test, "eq") == 0 || strcmp(test, "sameas") == 0)
-        return chat_equals(run, v, other);
-    if (strcmp(test, "ne") == 0) return !chat_equals(run, v, other);
+    if (strcmp(test, "sameas") == 0) return v.kind == other.kind && chat_equals(run, v, other);
+    for (size_t i = 0; i < CLV_LEN(comparisons); ++i)
+        if (strcmp(test, comparisons[i].name) == 0 || strcmp(test, comparisons[i].sign) == 0)
+            return chat_truth(chat_binary(run, comparisons[i].sign, v, other));
     if (strcmp(test, "in") == 0) return chat_contains(run, other, v);
     if (strcmp(test, "divisibleby") == 0 && v.kind == CHAT_INT && other.kind == CHAT_INT)
         return other.as.whole && other.as.whole != -1 && v.as.whole % other.as.whole == 0;

@@ -19,12 +19,14 @@ chat_string chat_strip(chat_run *run, chat_string text, chat_value characters, b
                        bool right);
 chat_string chat_replace(chat_run *run, chat_string text, chat_string from, chat_string to,
                          int64_t most);
-/* Returns the text in another case. `to` is 'u' for upper, 'l' for lower, 't' for an upper first letter in each word,
- * 'c' for an upper first letter of the text. */
+/* Returns the text in another case. `to` is 'u' for upper, 'l' for lower, 'c' for an upper first letter of the text,
+ * 't' for upper letters where Python's method title has them (behind all that is no letter), 'w' for upper letters
+ * where Jinja's filter title has them (behind white space, dashes and opening brackets). */
 chat_string chat_case(chat_run *run, chat_string text, char to);
 
 chat_value chat_list_of(chat_run *run, chat_value value);
-/* Returns the item's member called `name`, or the item itself if `name` is not a text. */
+/* Returns the item's member called `name`, which may be a path such as "function.name"; the item itself if `name` is
+ * not a text. */
 chat_value chat_attribute_of(chat_run *run, chat_value item, chat_value name);
 /* Applies the filter "join". Its arguments are the text between the items, then the attribute that replaces each
  * item. */

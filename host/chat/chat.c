@@ -48,6 +48,8 @@ static chat_value make_globals(chat_run *run, const clv_chat_message *messages, 
         const char *name;
         chat_value value;
     } all[] = { { "messages", make_messages(run, messages, count) },
+                { "tools", chat_none }, /* as in transformers, where nothing was given */
+                { "documents", chat_none },
                 { "add_generation_prompt", chat_bool(!o->closed) },
                 { "bos_token", chat_text(o->bos ? o->bos : "") },
                 { "eos_token", chat_text(o->eos ? o->eos : "") } };

@@ -24,19 +24,31 @@ static chat_value length_of(chat_run *run, chat_value v)
     return wrong(run, "length", v);
 }
 
-static chat_value number_of(chat_run *run, chat_value v, bool whole)
+static chat_value number_of(chat_run *run, chat_value v, const chat_arguments *a, bool whole)
 {
+    const chat_value other = chat_argument(a, 0, "default");
     double number = 0;
-    if (chat_is_number(v)) {
+    bool known = chat_is_number(v);
+    if (known) {
         number = chat_number(v);
     } else if (v.kind == CHAT_STRING) {
         char digits[64] = { 0 };
         const chat_string t = chat_strip(run, v.as.text, chat_undefined, true, true);
         memcpy(digits, t.data, CLV_MIN(t.length, sizeof digits - 1));
-        if (t.length >= sizeof digits || !clv_parse_double(digits, &number)) number = 0;
+        known = t.length < sizeof digits && clv_parse_double(digits, &number);
     }
+    if (!known && other.kind != CHAT_UNDEFINED) return other;
+    if (!known) number = 0;
     if (!whole) return chat_float(number);
     return chat_int(number > -9e18 && number < 9e18 ? (int64_t)number : 0);
+}
+
+static chat_value absolute(chat_run *run, chat_value v)
+{
+    if (v.kind == CHAT_FLOAT) return chat_float(fabs(v.as.number));
+    const int64_t whole = v.kind == CHAT_BOOL ? v.as.truth : v.as.whole;
+    if (whole == INT64_MIN) return chat_fail(run, CLV_E_SHAPE, "a number beyond 64 bits");
+    return chat_int(whole < 0 ? -whole : whole);
 }
 
 static chat_value pairs_of(chat_run *run, chat_value v)
@@ -88,6 +100,8 @@ static chat_value dictsort(chat_run *run, chat_value v, const chat_arguments *a)
     const chat_value list = pairs_of(run, v);
     if (run->status) return list;
     const bool by_value = chat_is_text(chat_argument(a, 1, "by"), "value");
+    const bool exact = chat_truth(chat_argument(a, 0, "case_sensitive"));
+    const bool down = chat_truth(chat_argument(a, 2, "reverse"));
     /* replaces each pair by a list of its sort key and the pair */
     for (size_t i = 0; i < list.as.list->count; ++i) {
         chat_value *pair = list.as.list->items[i].as.list->items, key = pair[by_value];
@@ -99,9 +113,10 @@ static chat_value dictsort(chat_run *run, chat_value v, const chat_arguments *a)
     for (size_t i = 1; i < list.as.list->count && !run->status; ++i)
         for (size_t at = i; at && chat_step(run, 64); --at) {
             chat_value *x = &list.as.list->items[at - 1];
-            const chat_value p = sort_key(run, x[0].as.list->items[0], chat_undefined, false);
-            const chat_value q = sort_key(run, x[1].as.list->items[0], chat_undefined, false);
-            if (chat_compare(run, p, q) <= 0) break;
+            const chat_value p = sort_key(run, x[0].as.list->items[0], chat_undefined, exact);
+            const chat_value q = sort_key(run, x[1].as.list->items[0], chat_undefined, exact);
+            const int order = chat_compare(run, p, q);
+            if (down ? order >= 0 : order <= 0) break;
             const chat_value hold = x[0];
             x[0] = x[1], x[1] = hold;
         }
@@ -172,12 +187,18 @@ static chat_value choose(chat_run *run, chat_value v, const chat_arguments *a, b
     return out;
 }
 
-static chat_value unique(chat_run *run, chat_value v)
+/* Returns the first of all items that are equal, or whose attribute is; texts are compared as in sort_key. */
+static chat_value unique(chat_run *run, chat_value v, const chat_arguments *a)
 {
     const chat_value source = chat_list_of(run, v), out = chat_list_new(run);
-    for (size_t i = 0; !run->status && i < source.as.list->count; ++i)
-        if (!chat_contains(run, out, source.as.list->items[i]))
-            chat_list_add(run, out, source.as.list->items[i]);
+    const chat_value keys = chat_list_new(run), name = chat_argument(a, 1, "attribute");
+    const bool exact = chat_truth(chat_argument(a, 0, "case_sensitive"));
+    for (size_t i = 0; !run->status && i < source.as.list->count; ++i) {
+        const chat_value key = sort_key(run, source.as.list->items[i], name, exact);
+        if (chat_contains(run, keys, key)) continue;
+        chat_list_add(run, keys, key);
+        chat_list_add(run, out, source.as.list->items[i]);
+    }
     return out;
 }
 
@@ -211,7 +232,7 @@ static chat_value indent(chat_run *run, chat_string text, const chat_arguments *
     for (size_t at = 0; at <= text.length && !run->status;) {
         const char *end = at < text.length ? memchr(text.data + at, '\n', text.length - at) : NULL;
         const size_t to = end ? (size_t)(end - text.data) : text.length;
-        if (begins && (blank || to > at)) put_spaces(run, &out, spaces);
+        if (begins && (blank || to > at || !at)) put_spaces(run, &out, spaces);
         chat_put(run, &out, chat_part(text, at, to + (end != NULL)));
         if (!end) break;
         begins = true;
@@ -226,10 +247,10 @@ static chat_value text_filter(chat_run *run, const char *filter, chat_string tex
     const chat_value first = chat_argument(a, 0, NULL), second = chat_argument(a, 1, NULL);
     *known = true;
     if (strcmp(filter, "trim") == 0)
-        return chat_string_of(chat_strip(run, text, first, true, true));
+        return chat_string_of(chat_strip(run, text, chat_argument(a, 0, "chars"), true, true));
     if (strcmp(filter, "upper") == 0) return chat_string_of(chat_case(run, text, 'u'));
     if (strcmp(filter, "lower") == 0) return chat_string_of(chat_case(run, text, 'l'));
-    if (strcmp(filter, "title") == 0) return chat_string_of(chat_case(run, text, 't'));
+    if (strcmp(filter, "title") == 0) return chat_string_of(chat_case(run, text, 'w'));
     if (strcmp(filter, "capitalize") == 0) return chat_string_of(chat_case(run, text, 'c'));
     if (strcmp(filter, "indent") == 0) return indent(run, text, a);
     if (strcmp(filter, "replace") == 0 && first.kind == CHAT_STRING && second.kind == CHAT_STRING)
@@ -257,7 +278,12 @@ static chat_value fallback(chat_value v, const chat_arguments *a)
 
 static chat_value json(chat_run *run, chat_value v, const chat_arguments *a)
 {
+    /* transformers' tojson has more arguments, which would change the text */
     const chat_value width = chat_argument(a, 0, "indent");
+    static const char *const others[] = { "ensure_ascii", "separators", "sort_keys" };
+    for (size_t i = 0; i < CLV_LEN(others); ++i)
+        if (chat_truth(chat_argument(a, SIZE_MAX, others[i])))
+            return chat_fail(run, CLV_E_UNSUPPORTED, "the filter \"tojson\" with %s", others[i]);
     const int spaces = width.kind == CHAT_INT && width.as.whole >= 0 && width.as.whole < 32
                            ? (int)width.as.whole
                            : -1;
@@ -279,9 +305,9 @@ chat_value chat_apply(chat_run *run, const char *filter, chat_value v, const cha
     if (strcmp(filter, "join") == 0) return chat_list_join(run, v, a);
     if (strcmp(filter, "first") == 0) return end_of(run, v, false);
     if (strcmp(filter, "last") == 0) return end_of(run, v, true);
-    if (strcmp(filter, "int") == 0) return number_of(run, v, true);
-    if (strcmp(filter, "float") == 0) return number_of(run, v, false);
-    if (strcmp(filter, "abs") == 0 && v.kind == CHAT_FLOAT) return chat_float(fabs(v.as.number));
+    if (strcmp(filter, "int") == 0) return number_of(run, v, a, true);
+    if (strcmp(filter, "float") == 0) return number_of(run, v, a, false);
+    if (strcmp(filter, "abs") == 0 && chat_is_number(v)) return absolute(run, v);
     if (strcmp(filter, "items") == 0) return pairs_of(run, v);
     if (strcmp(filter, "dictsort") == 0) return dictsort(run, v, a);
     if (strcmp(filter, "sort") == 0) return sorted(run, v, a);
@@ -290,7 +316,7 @@ chat_value chat_apply(chat_run *run, const char *filter, chat_value v, const cha
     if (strcmp(filter, "reject") == 0) return choose(run, v, a, false, false);
     if (strcmp(filter, "selectattr") == 0) return choose(run, v, a, true, true);
     if (strcmp(filter, "rejectattr") == 0) return choose(run, v, a, true, false);
-    if (strcmp(filter, "unique") == 0) return unique(run, v);
+    if (strcmp(filter, "unique") == 0) return unique(run, v, a);
     if (strcmp(filter, "reverse") == 0) return reversed(run, v);
     /* the remaining filters work on texts; any other value is first written as a text */
     const chat_value out = text_filter(run, filter, chat_written(run, v), a, &known);

@@ -22,9 +22,28 @@ chat_value chat_list_of(chat_run *run, chat_value v)
     return list;
 }
 
+/* Returns a part of an attribute's name as a key: a whole number if it consists of digits. */
+static chat_value key_of(chat_string part)
+{
+    int64_t whole = 0;
+    size_t i = 0;
+    for (; i < part.length && i < 9 && part.data[i] >= '0' && part.data[i] <= '9'; ++i)
+        whole = 10 * whole + (part.data[i] - '0');
+    return i && i == part.length ? chat_int(whole) : chat_string_of(part);
+}
+
 chat_value chat_attribute_of(chat_run *run, chat_value item, chat_value name)
 {
-    return name.kind == CHAT_STRING ? chat_member(run, item, name) : item;
+    if (name.kind != CHAT_STRING) return item;
+    chat_string rest = name.as.text;
+    for (bool more = true; more && !run->status;) {
+        const size_t dot = chat_find(rest, 0, (chat_string){ ".", NULL, 1 });
+        const chat_string part = chat_part(rest, 0, dot);
+        more = dot < rest.length;
+        rest = chat_part(rest, dot + 1, rest.length);
+        item = chat_member(run, item, key_of(part));
+    }
+    return item;
 }
 
 chat_value chat_list_join(chat_run *run, chat_value v, const chat_arguments *a)

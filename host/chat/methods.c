@@ -9,18 +9,28 @@
 
 /* ---- methods ------------------------------------------------------------------------------------- */
 
-static chat_value split_at_spaces(chat_run *run, chat_string text)
+/* Splits at white space, `most` times; what follows the last split keeps the white space at its end. */
+static chat_value split_at_spaces(chat_run *run, chat_string text, int64_t most)
 {
     const chat_value list = chat_list_new(run);
     for (size_t at = 0; at < text.length && !run->status;) {
         uint32_t c;
+        if (!most) {
+            const chat_string rest = chat_part(text, at, text.length);
+            const chat_string last = chat_strip(run, rest, chat_undefined, true, false);
+            if (last.length) chat_list_add(run, list, chat_string_of(last));
+            break;
+        }
         const size_t start = at;
         while (at < text.length) {
             const size_t step = chat_character_at(text, at, &c);
             if (clv_char_is_space(c)) break;
             at += step;
         }
-        if (at > start) chat_list_add(run, list, chat_string_of(chat_part(text, start, at)));
+        if (at > start) {
+            chat_list_add(run, list, chat_string_of(chat_part(text, start, at)));
+            --most;
+        }
         if (at < text.length) at += chat_character_at(text, at, &c);
     }
     return list;
@@ -30,9 +40,9 @@ static chat_value split(chat_run *run, chat_string text, const chat_arguments *a
 {
     const chat_value by = chat_argument(a, 0, "sep"), limit = chat_argument(a, 1, "maxsplit");
     if (!chat_step(run, text.length)) return chat_undefined;
-    if (by.kind != CHAT_STRING) return split_at_spaces(run, text);
-    if (!by.as.text.length) return chat_fail(run, CLV_E_ARGUMENT, "a split at an empty text");
     int64_t most = limit.kind == CHAT_INT && limit.as.whole >= 0 ? limit.as.whole : INT64_MAX;
+    if (by.kind != CHAT_STRING) return split_at_spaces(run, text, most);
+    if (!by.as.text.length) return chat_fail(run, CLV_E_ARGUMENT, "a split at an empty text");
     const chat_value list = chat_list_new(run);
     size_t kept = 0;
     for (size_t at = chat_find(text, 0, by.as.text); at < text.length && most && !run->status;
@@ -123,7 +133,7 @@ static chat_value text_method(chat_run *run, chat_string text, const char *name,
     if (strcmp(name, "join") == 0) return join_list(run, text, first);
     if (first.kind == CHAT_STRING && strcmp(name, "find") == 0) {
         const size_t at = first.as.text.length ? chat_find(text, 0, first.as.text) : 0;
-        const bool none = at == text.length && text.length;
+        const bool none = at == text.length && first.as.text.length;
         return chat_int(none ? -1 : (int64_t)chat_characters(chat_part(text, 0, at)));
     }
     if (first.kind == CHAT_STRING && second.kind == CHAT_STRING && strcmp(name, "replace") == 0) {

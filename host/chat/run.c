@@ -61,16 +61,17 @@ static void take_arguments(engine *e, const chat_node *list, chat_arguments *out
 }
 
 /* Binds a macro's arguments by position, then by name. Arguments that are not given get their default, or stay
- * undefined. */
+ * undefined; an undefined value that is given stays undefined, too. */
 static void bind_arguments(engine *e, const chat_node *macro, const chat_arguments *given)
 {
     size_t place = 0;
     for (const chat_node *n = macro->arguments; n; n = n->next, ++place) {
-        chat_value value =
-            place < given->count && !given->names[place] ? given->values[place] : chat_undefined;
+        bool there = place < given->count && !given->names[place];
+        chat_value value = there ? given->values[place] : chat_undefined;
         for (size_t i = 0; i < given->count; ++i)
-            if (given->names[i] && strcmp(given->names[i], n->name) == 0) value = given->values[i];
-        if (value.kind == CHAT_UNDEFINED && n->a) value = evaluate(e, n->a);
+            if (given->names[i] && strcmp(given->names[i], n->name) == 0)
+                value = given->values[i], there = true;
+        if (!there && n->a) value = evaluate(e, n->a);
         set(e, n->name, value);
     }
 }

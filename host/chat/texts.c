@@ -73,12 +73,32 @@ size_t chat_find(chat_string text, size_t at, chat_string part)
     return text.length;
 }
 
+/* Puts `between` before each character of a text and at its end, `most` times. */
+static chat_string spread(chat_run *run, chat_string text, chat_string between, int64_t most)
+{
+    chat_out out = { 0 };
+    uint32_t c;
+    for (size_t at = 0; at <= text.length && !run->status; --most) {
+        if (!most) {
+            chat_put(run, &out, chat_part(text, at, text.length));
+            break;
+        }
+        chat_put(run, &out, between);
+        if (at == text.length || !chat_step(run, between.length)) break;
+        const size_t bytes = chat_character_at(text, at, &c);
+        chat_put(run, &out, chat_part(text, at, at + bytes));
+        at += bytes;
+    }
+    return chat_put_end(&out);
+}
+
 chat_string chat_replace(chat_run *run, chat_string text, chat_string from, chat_string to,
                          int64_t most)
 {
     chat_out out = { 0 };
     size_t kept = 0;
-    if (!from.length || !chat_step(run, text.length * (1 + from.length / 16))) return text;
+    if (!chat_step(run, text.length * (1 + from.length / 16))) return text;
+    if (!from.length) return spread(run, text, to, most);
     for (size_t at = chat_find(text, 0, from); at < text.length && most && !run->status; --most) {
         chat_put(run, &out, chat_part(text, kept, at));
         chat_put(run, &out, to);
@@ -103,7 +123,9 @@ chat_string chat_case(chat_run *run, chat_string text, char to)
         const size_t length = clv_utf8_encode(upper ? clv_char_upper(c) : clv_char_lower(c), bytes);
         memset(marks, text.marks ? text.marks[at] : 0, sizeof marks);
         chat_put(run, &out, (chat_string){ bytes, marks, length });
-        begins = to == 't' && !clv_char_is_letter(c) && !clv_char_is_number(c);
+        if (to == 't') begins = !clv_char_is_letter(c);
+        if (to == 'w') begins = clv_char_is_space(c) || (c && c < 128 && strchr("-({[<", (int)c));
+        if (to == 'c') begins = false;
         at += step;
     }
     return chat_put_end(&out);

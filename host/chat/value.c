@@ -297,6 +297,17 @@ static int compare_texts(chat_string a, chat_string b)
     return order ? order : (a.length > b.length) - (a.length < b.length);
 }
 
+static bool same_dicts(chat_run *run, const chat_dict *a, const chat_dict *b)
+{
+    if (a == b) return true;
+    if (a->changes || b->changes || a->count != b->count) return false;
+    for (size_t i = 0; i < a->count; ++i) {
+        const chat_pair *p = &a->pairs[i];
+        if (!chat_equals(run, p->value, chat_dict_get(b, p->key))) return false;
+    }
+    return true;
+}
+
 bool chat_equals(chat_run *run, chat_value a, chat_value b)
 {
     if (chat_is_number(a) && chat_is_number(b)) return chat_number(a) == chat_number(b);
@@ -308,7 +319,7 @@ bool chat_equals(chat_run *run, chat_value a, chat_value b)
             if (!chat_equals(run, a.as.list->items[i], b.as.list->items[i])) return false;
         return true;
     }
-    if (a.kind == CHAT_DICT) return a.as.dict == b.as.dict;
+    if (a.kind == CHAT_DICT) return same_dicts(run, a.as.dict, b.as.dict);
     if (a.kind == CHAT_MACRO) return a.as.macro == b.as.macro;
     return true;
 }

@@ -12,19 +12,23 @@
 
 enum { MOST_NESTING = 40 };
 
-/* Writes the shortest digits that read back as the same number, always with a point or an exponent. */
+/* Writes the shortest digits that read back as the same number, as Python does: with a point, and with an exponent only
+ * if the number is below 1e-4 or at least 1e16. */
 static void put_float(chat_run *run, chat_out *out, double number)
 {
     char digits[40];
+    int behind = 0; /* digits after the first */
     if (isnan(number) || isinf(number)) {
         chat_put_text(run, out, isnan(number) ? "nan" : number > 0 ? "inf" : "-inf");
         return;
     }
-    for (int precision = 1; precision <= 17; ++precision) {
-        snprintf(digits, sizeof digits, "%.*g", precision, number);
+    for (; behind <= 16; ++behind) {
+        snprintf(digits, sizeof digits, "%.*e", behind, number);
         if (strtod(digits, NULL) == number) break;
     }
-    if (!strpbrk(digits, ".e")) strcat(digits, ".0");
+    const int exponent = (int)strtol(strchr(digits, 'e') + 1, NULL, 10);
+    if (exponent >= -4 && exponent < 16)
+        snprintf(digits, sizeof digits, "%.*f", CLV_MAX(behind - exponent, 1), number);
     chat_put_text(run, out, digits);
 }
 

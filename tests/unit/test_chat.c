@@ -243,6 +243,7 @@ static void what_is_wrong_is_named(void **state)
         { CLV_E_UNSUPPORTED, "{% include 'x' %}", "the statement \"include\"" },
         { CLV_E_UNSUPPORTED, "{{ x.y }}", "a member of something undefined" },
         { CLV_E_UNSUPPORTED, "{{ f() }}", "the function \"f\"" },
+        { CLV_E_UNSUPPORTED, "{{ 1 | tojson(sort_keys=true) }}", "\"tojson\" with sort_keys" },
         { CLV_E_UNSUPPORTED, "{{ 'a' | md5 }}", "the filter \"md5\" of a text" },
         { CLV_E_UNSUPPORTED, "{{ 'a' is prime }}", "the test \"prime\" of a text" },
         { CLV_E_UNSUPPORTED, "{{ 'a'.encode() }}", "the method \"encode\" of a text" },

@@ -27,7 +27,7 @@ SOURCES = [
     "{{ true and 0 or 'x' }} {{ not nothing }} {{ '' or none }} {{ 'a' if nothing else 'b' }} {{ 'a' if false }} {{ not 1 in [2] }}",
     "{{ messages[0].content[1:4] }}|{{ messages[-1].role }}|{{ messages[1:] | length }}|{{ 'abcdef'[::-1] }}|{{ [1, 2, 3, 4][::2] }}|{{ [1, 2, 3][::-1] }}|{{ 'é😀x'[1] }}|{{ 'abc'[5] }}|{{ 'abc'[-2:] }}",
     "{{ messages[0]['content'].strip() }}|{{ 'xxaxx'.strip('x') }}|{{ ' a'.lstrip() }}|{{ 'a '.rstrip() }}|{{ 'a,b,,c'.split(',') }}|{{ 'a b  c'.split() }}|{{ 'a,b,c'.split(',', 1)[1] }}",
-    "{{ 'hello world'.title() }} {{ 'ABC'.lower() }} {{ 'strase é'.upper() }} {{ 'hello WORLD'.capitalize() }} {{ 'a-b'.replace('-', '+') }} {{ 'aaa'.replace('a', 'b', 2) }} {{ 'abcabc'.find('c') }}",
+    "{{ 'hello 2nd world'.title() }} {{ 'ABC'.lower() }} {{ 'strase é'.upper() }} {{ 'hello WORLD'.capitalize() }} {{ 'a-b'.replace('-', '+') }} {{ 'aaa'.replace('a', 'b', 2) }} {{ 'abcabc'.find('c') }}",
     "{{ 'abc'.startswith('ab') }} {{ 'abc'.endswith('bc') }} {{ 'abc'.startswith('b') }} {{ '-'.join(['a', 'b']) }} {{ 'a{}b{}'.format(1, 'x') }} {{ '{y}{{}}'.format(y=2) }}",
     "{{ {'a': 1}.get('a') }} {{ {'a': 1}.get('b') }} {{ {'a': 1}.get('b', 'z') }} {{ {'a': 1, 'b': 2}.keys() | list }} {{ {'a': 1}.values() | list }}",
     "{{ messages | length }} {{ 'aé' | length }} {{ [3, 1, 2] | sort }} {{ [1, 2] | first }} {{ [1, 2] | last }} {{ ['b', 'A'] | join('-') }} {{ messages | map(attribute='role') | join(',') }} {{ ['a', 'b'] | map('upper') | list }}",
@@ -42,6 +42,13 @@ SOURCES = [
     "{{ '\\u00e9\\x41\\t|\\\\|\\'' }}{{ \"a\\\"b\" }}", "{{ {'a': {'b': 'c'}}['a'].b }}{{ {'x': 1}['y'] }}{{ messages[0].nothing }}",
     "{% for a in [1, 2] %}{% for b in 'xy' %}{{ a }}{{ b }}{{ loop.index }}{% endfor %}{{ loop.index }}{% endfor %}",
     "{% set l = [] %}{% if l %}a{% else %}b{% endif %}{% if not l and messages %}c{% endif %}{{ (1, 2)[1] }}{{ () | length }}",
+    "{{ 1000.0 }} {{ -10 / 1 }} {{ 1e20 }} {{ 123456789.125 }} {{ 0.0001 }} {{ 0.00001 }} {{ 1e16 }} {{ 1e15 }} {{ 2e2 | tojson }} {{ 0.0 }} {{ 7 // -1 }} {{ 7 % -1 }}",
+    "{{ tools is defined }} {{ tools is none }} {{ documents is none }} {% if tools is not none %}tools{% endif %}",
+    "{{ messages | selectattr('role', '==', 'user') | list | length }} {{ [1, 2, 3] | select('>', 1) | list }} {{ [1, 2, 3] | reject('le', 2) | list }} {{ -3 | abs }} {{ 1 is sameas(true) }} {{ true is sameas(true) }}",
+    "{{ ' a b  c '.split(none, 1) }} {{ 'a b c'.split(maxsplit=1) }} {{ 'ab'.replace('', '-') }} {{ 'ab'.replace('', '-', 2) }} {{ ''.find('x') }} {{ ''.find('') }} {{ 'xax' | trim('x') }} {{ 'xax' | trim(chars='x') }}",
+    "{{ 'x' | int(-1) }} {{ 'x' | float(default=0.5) }} {{ ['a', 'A', 'b'] | unique | list }} {{ ['a', 'A'] | unique(case_sensitive=true) | list }} {{ \"it's (a) <B> x-y\" | title }} {{ \"it's\".title() }} [{{ '' | indent(2, first=true) }}]",
+    "{{ [{'f': {'n': 'x'}}, {'f': {'n': 'y'}}] | map(attribute='f.n') | join(',') }} {{ [[1, 2], [3, 4]] | map(attribute='1') | list }} {{ {'a': [1]} == {'a': [1]} }} {{ {'a': 1} == {'a': 2} }} {{ messages[0] in messages[1:] }}",
+    "{% for k, v in {'b': 1, 'A': 2} | dictsort(case_sensitive=true) %}{{ k }}{{ v }}{% endfor %} {% for k, v in {'b': 1, 'A': 2} | dictsort(reverse=true) %}{{ k }}{{ v }}{% endfor %} {% macro f(x, y='d') %}{{ x }}[{{ y }}]{% endmacro %}{{ f(1, nothing) }}{{ f(1) }}",
 ]
 
 
@@ -51,8 +58,8 @@ def main():
     env.filters["tojson"] = lambda v, indent=None: json.dumps(v, ensure_ascii=False, indent=indent)
     out = []
     for source in SOURCES:
-        text = env.from_string(source).render(messages=MESSAGES, add_generation_prompt=True, bos_token="<s>",
-                                              eos_token="</s>")
+        text = env.from_string(source).render(messages=MESSAGES, tools=None, documents=None,
+                                              add_generation_prompt=True, bos_token="<s>", eos_token="</s>")
         out.append({"source": source, "text": text})
     print(json.dumps({"messages": MESSAGES, "cases": out}, indent=1, ensure_ascii=True))
 
