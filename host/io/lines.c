@@ -6,6 +6,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/log.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -122,10 +123,11 @@ static void name_record(const clv_lines *l, char what[320])
 static clv_status decode(clv_lines *l, const char *text, size_t length)
 {
     char what[320];
+    bool missing = false;
     name_record(l, what);
     if (l->prefix) clv_text_bytes(&l->decoded, l->prefix, strlen(l->prefix));
     if (l->kind == CLV_LINES_JSON)
-        CLV_TRY(clv_record_json(what, text, length, l->field.data, &l->decoded));
+        CLV_TRY(clv_record_json(what, text, length, l->field.data, &l->decoded, &missing));
     else if (!is_table(l))
         clv_text_bytes(&l->decoded, text, length);
     else if (l->header && clv_record_fields(between(l), text, length) > l->header)
@@ -137,6 +139,13 @@ static clv_status decode(clv_lines *l, const char *text, size_t length)
             between(l) == ',' ? "comma" : "tab");
     else if (!clv_record_field(between(l), text, length, l->column - 1, &l->decoded))
         return clv_fail(CLV_E_FORMAT, "%s has no column %zu", what, l->column);
+    if (missing && !l->warned) {
+        l->warned = true;
+        clv_log(CLV_LOG_WARN,
+                "%s: the member \"%.100s\" is null; this text and other missing ones are read as "
+                "empty texts",
+                what, l->field.data);
+    }
     return l->decoded.failed ? clv_fail(CLV_E_MEMORY, "%s: out of memory", what) : CLV_OK;
 }
 
@@ -187,6 +196,24 @@ static clv_status whole_record(clv_lines *l, size_t wanted)
     }
 }
 
+/* Moves past a byte-order mark at the start of the input. Fails if the mark is that of UTF-16. The buffer must hold a
+ * whole record. */
+static clv_status pass_mark(clv_lines *l)
+{
+    const unsigned char *b = (const unsigned char *)l->buffer + l->start;
+    const size_t there = l->used - l->start;
+    if (l->begun) return CLV_OK;
+    l->begun = true;
+    if (there >= 4 &&
+        ((b[0] == 0xFF && b[1] == 0xFE && !b[3]) || (b[0] == 0xFE && b[1] == 0xFF && !b[2])))
+        return clv_fail(CLV_E_FORMAT,
+                        "%s: the text is UTF-16, expected UTF-8; \"iconv -f UTF-16 -t UTF-8\" "
+                        "converts it",
+                        l->path);
+    if (there >= 3 && memcmp(b, "\xEF\xBB\xBF", 3) == 0) l->start += 3;
+    return CLV_OK;
+}
+
 /* Finds the next record in the buffer; *text is NULL if the buffer has no more. */
 static clv_status next_record(clv_lines *l, const char **text, size_t *length)
 {
@@ -204,13 +231,14 @@ static clv_status next_record(clv_lines *l, const char **text, size_t *length)
     *text = start;
     *length = end ? (size_t)(end - start) : there;
     l->start += *length + (end != NULL);
+    if (l->kind == CLV_LINES_PLAIN && end && l->end == '\n' && *length)
+        *length -= start[*length - 1] == '\r'; /* a line end of Windows */
     return CLV_OK;
 }
 
 clv_status clv_lines_choose(clv_lines *l, clv_lines_kind kind, const char *name, size_t column,
                             const char **chosen)
 {
-    static const char mark[] = "\xEF\xBB\xBF";
     const char *text = NULL;
     size_t length = 0;
     l->kind = kind;
@@ -218,7 +246,7 @@ clv_status clv_lines_choose(clv_lines *l, clv_lines_kind kind, const char *name,
     *chosen = "";
     if (kind == CLV_LINES_PLAIN) return CLV_OK;
     CLV_TRY(whole_record(l, 1));
-    if (l->used - l->start >= 3 && memcmp(l->buffer + l->start, mark, 3) == 0) l->start += 3;
+    CLV_TRY(pass_mark(l));
     size_t first = l->start;
     do {
         CLV_TRY(whole_record(l, 1));
@@ -253,6 +281,7 @@ clv_status clv_lines_next(clv_lines *l, size_t most_lines, size_t most_bytes)
     l->count = 0;
     clv_text_restart(&l->decoded);
     CLV_TRY(whole_record(l, CLV_MAX(most_bytes, (size_t)1)));
+    CLV_TRY(pass_mark(l));
     while (l->count < most_lines && (!l->count || taken < most_bytes)) {
         const char *text;
         size_t length = 0;

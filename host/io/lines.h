@@ -21,9 +21,9 @@ typedef enum clv_lines_kind {
     CLV_LINES_JSON,  /* one JSON object per line, with the text in one of its members */
 } clv_lines_kind;
 
-/* A chunk of lines. A plain line ends at LF or at the byte `end`; the last line may end with the file instead. A text
- * may hold any other bytes, including NUL and CR, and is not terminated. In tables and JSON, blank lines are
- * skipped. */
+/* A chunk of lines. A plain line ends at LF or CR LF, or at the byte `end`; the last line may end with the file
+ * instead. A text may hold any other bytes, including NUL and CR, and is not terminated. A byte-order mark at the start
+ * of the input is no part of a text. In tables and JSON, blank lines are skipped. */
 typedef struct clv_lines {
     const char *path;   /* borrowed, for messages */
     size_t column;      /* set after opening; 0: whole lines, n: the n-th field */
@@ -42,7 +42,8 @@ typedef struct clv_lines {
     /* field: name of the column or member; decoded: texts that are not in `buffer` as they are */
     clv_text field, decoded;
     int descriptor;
-    bool ended;
+    bool begun; /* the start of the input was searched for a byte-order mark */
+    bool ended, warned;
     char *buffer;
     size_t start, used, room, text_room, length_room;
 } clv_lines;

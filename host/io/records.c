@@ -4,6 +4,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/folder.h"
 #include "base/json.h"
 
 #include <stdio.h>
@@ -173,6 +174,16 @@ clv_status clv_record_find(const char *what, char between, const char *text, siz
 
 /* ---- JSON lines -------------------------------------------------------------------------------- */
 
+/* Returns whether the member `key` may hold the texts: it is a string, or it is null, as where pandas has no text, and
+ * has the name that is looked for or a usual one. */
+static bool may_hold(const clv_json *value, const char *key, const char *name)
+{
+    bool likely = name && strcmp(key, name) == 0;
+    for (size_t i = 0; i < CLV_LEN(usual) && !name && !likely; ++i)
+        likely = strcmp(key, usual[i]) == 0;
+    return clv_json_is_string(value) || (likely && clv_folder_absent(value));
+}
+
 clv_status clv_record_find_json(const char *what, const char *text, size_t length, const char *name,
                                 clv_text *found)
 {
@@ -186,7 +197,7 @@ clv_status clv_record_find_json(const char *what, const char *text, size_t lengt
             clv_fail(CLV_E_FORMAT,
                      "%s: not a JSON object; expected {\"text\": \"...\"} on every line", what);
     for (const char *key = NULL; !status && (key = clv_json_next_key(root, key));)
-        if (clv_json_is_string(clv_json_get(root, key))) status = add_name(what, &n, key);
+        if (may_hold(clv_json_get(root, key), key, name)) status = add_name(what, &n, key);
     if (!status) status = choose(what, "member", "--field", &n, name, &place);
     if (!status) clv_text_add(found, "%s", n.items[place]);
     if (!status && found->failed) status = clv_fail(CLV_E_MEMORY, "%s: out of memory", what);
@@ -196,18 +207,19 @@ clv_status clv_record_find_json(const char *what, const char *text, size_t lengt
 }
 
 clv_status clv_record_json(const char *what, const char *text, size_t length, const char *name,
-                           clv_text *out)
+                           clv_text *out, bool *missing)
 {
     clv_json *root = NULL;
     CLV_TRY(clv_json_parse(what, text, length, &root));
     const clv_json *value = clv_json_get(root, name);
     const char *string = clv_json_string(value, NULL);
     clv_status status = CLV_OK;
+    *missing = value && clv_folder_absent(value);
     if (string)
         clv_text_bytes(out, string, strlen(string));
-    else
+    else if (!*missing)
         status = clv_fail(CLV_E_FORMAT, "%s: the member \"%.100s\" is %s, expected a string", what,
-                          name, value ? "something else" : "missing");
+                          name, value ? clv_folder_kind(value) : "missing");
     clv_json_free(root);
     return status;
 }

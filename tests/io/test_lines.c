@@ -16,11 +16,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static const char sample[] = "one\n\ntwo\r\nthree\xE2\x80\xA8same\n\0nul\n   \nlast";
+static const char sample[] = "\xEF\xBB\xBFone\n\ntwo\r\nthree\xE2\x80\xA8same\n\0nul\n   \nlast";
 static const struct {
     const char *text;
     size_t length;
-} wanted[] = { { "one", 3 },   { "", 0 },    { "two\r", 4 }, { "three\xE2\x80\xA8same", 12 },
+} wanted[] = { { "one", 3 },   { "", 0 },    { "two", 3 }, { "three\xE2\x80\xA8same", 12 },
                { "\0nul", 4 }, { "   ", 3 }, { "last", 4 } };
 
 static void lines_do_not_depend_on_the_chunk(void **state)
@@ -351,6 +351,33 @@ static void tables_and_json_lines(void **state)
                         "1;a|");
 }
 
+static void missing_texts_are_empty(void **state)
+{
+    static const char json[] = "{\"id\": \"a\", \"text\": null}\n{\"id\": \"b\", \"text\": \"c\"}\n"
+                               "{\"id\": \"d\", \"text\": null}\n";
+    (void)state;
+    const char *path = io_make("missing.jsonl", json, sizeof json - 1);
+    assert_string_equal(texts_as(path, CLV_LINES_JSON, NULL, 0, 2, 90, "text"), "|c||");
+    assert_string_equal(texts_as(path, CLV_LINES_JSON, "text", 0, 2, 90, "text"), "|c||");
+}
+
+static void utf_16_is_named(void **state)
+{
+    static const char little[] = "\xFF\xFEh\0i\0\n", big[] = "\xFE\xFF\0h\0i\0\n";
+    static const clv_lines_kind kinds[] = { CLV_LINES_PLAIN, CLV_LINES_CSV, CLV_LINES_JSON };
+    (void)state;
+    for (size_t i = 0; i < 2 * CLV_LEN(kinds); ++i) {
+        const char *found, *path = i % 2 ? io_make("big.txt", big, sizeof big - 1)
+                                         : io_make("little.txt", little, sizeof little);
+        clv_lines l;
+        EXPECT_OK(clv_lines_open(&l, path));
+        clv_status status = clv_lines_choose(&l, kinds[i / 2], NULL, 0, &found);
+        if (!status) status = clv_lines_next(&l, 10, 100);
+        EXPECT_FAIL(CLV_E_FORMAT, "the text is UTF-16, expected UTF-8", status);
+        clv_lines_close(&l);
+    }
+}
+
 static void broken_tables_and_json_lines(void **state)
 {
     static const struct {
@@ -378,7 +405,7 @@ static void broken_tables_and_json_lines(void **state)
         { CLV_LINES_JSON, "{\"text\": \"x\"}\n{\"a\": \"y\"}\n", NULL, 0,
           "line 2: the member \"text\" is missing" },
         { CLV_LINES_JSON, "{\"text\": \"x\"}\n{\"text\": 4}\n", NULL, 0,
-          "is something else, expected a string" },
+          "is a whole number, expected a string" },
         { CLV_LINES_JSON, "{\"text\": \"x\"}\nplain\n", NULL, 0, "line 2 is not valid JSON" },
         { CLV_LINES_JSON, "\n{\"text\": \"x\"}\n \nplain\n", NULL, 0, "line 4 is not valid JSON" },
         { CLV_LINES_JSON, "[1]\n", NULL, 0, "line 1: not a JSON object" },
@@ -402,6 +429,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(lines_do_not_depend_on_the_chunk),
         cmocka_unit_test(tables_and_json_lines),
+        cmocka_unit_test(missing_texts_are_empty),
+        cmocka_unit_test(utf_16_is_named),
         cmocka_unit_test(broken_tables_and_json_lines),
         cmocka_unit_test(many_lines_are_whole),
         cmocka_unit_test(columns_are_picked),
