@@ -29,8 +29,8 @@ clv_status clv_record_find(const char *what, char between, const char *text, siz
  * that are null and have a usual name or the one given, count. Appends its name to `found`. */
 clv_status clv_record_find_json(const char *what, const char *text, size_t length, const char *name,
                                 clv_text *found);
-/* Appends the value of the JSON object's member `name`, which must be a string, to `out`. If it is null, appends nothing
- * and sets *missing. Returns CLV_OK or CLV_E_FORMAT. */
+/* Appends the value of the JSON object's member `name`, which must be a string, to `out`. If it is null, appends
+ * nothing and sets *missing. Returns CLV_OK or CLV_E_FORMAT. */
 clv_status clv_record_json(const char *what, const char *text, size_t length, const char *name,
                            clv_text *out, bool *missing);
 

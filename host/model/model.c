@@ -157,8 +157,14 @@ static clv_status read_weights(clv_model *m, const char *folder)
     const clv_tensor *twin;
     clv_weight w;
     CLV_TRY(clv_weight_files_open(folder, &files));
-    const char *path = clv_weight_files_path(files);
-    clv_status status = place(m, files, path);
+    const char *path = clv_weight_files_path(files), *lora = clv_weight_files_with(files, ".lora_");
+    clv_status status = CLV_OK;
+    if (lora)
+        status = clv_fail(CLV_E_FORMAT,
+                          "%s: tensor \"%s\" belongs to an adapter (LoRA), which is not supported; "
+                          "expected a model without it (peft's merge_and_unload makes one)",
+                          path, lora);
+    if (!status) status = place(m, files, path);
     for (size_t i = 0; !status && i < clv_weights_count(&m->config); ++i) {
         if (!clv_weights_at(&m->config, &m->weights, m->layers, i, &w) || !*w.slot || w.made)
             continue;

@@ -52,6 +52,8 @@ const clv_tensor *clv_weight_files_find(const clv_weight_files *files, const cha
                                         const clv_tensors **file);
 /* Returns whether any tensor's name begins with `prefix`. */
 bool clv_weight_files_prefixed(const clv_weight_files *files, const char *prefix);
+/* Returns the name of a tensor that contains `part`, borrowed; NULL if there is none. */
+const char *clv_weight_files_with(const clv_weight_files *files, const char *part);
 const char *clv_weight_files_path(const clv_weight_files *files); /* for messages */
 
 /* Logs a warning if a value of the weight `name` is not finite. */

@@ -144,6 +144,15 @@ bool clv_weight_files_prefixed(const clv_weight_files *w, const char *prefix)
     return false;
 }
 
+const char *clv_weight_files_with(const clv_weight_files *w, const char *part)
+{
+    for (size_t i = 0; i < w->count; ++i)
+        for (size_t k = 0; k < clv_tensors_count(w->files[i]); ++k)
+            if (strstr(clv_tensors_at(w->files[i], k)->name, part))
+                return clv_tensors_at(w->files[i], k)->name;
+    return NULL;
+}
+
 const char *clv_weight_files_path(const clv_weight_files *w)
 {
     return w->path;

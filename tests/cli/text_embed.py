@@ -342,12 +342,14 @@ def check_warnings(folder):
     with open(os.path.join(model, "model.safetensors"), "r+b") as file:
         file.seek(-4, os.SEEK_END)
         file.write(struct.pack("<f", math.nan))
-    seen = run(model, "--mode=reference", "-o", "-", text=b"the cat\n").stderr
+    target = os.path.join(folder, "odd.npy")
+    done = run(model, "--mode=reference", "-o", target, text=b"the cat\n")
     for part in (b'"encoder.layer.1.output.LayerNorm.bias" holds values that are not finite',
-                 b"do_lower_case is false in"):
-        expect("%r is told" % part, True, part in seen)
+                 b"do_lower_case is false in", b"odd: text 1: its vector has numbers that are not finite"):
+        expect("%r is told" % part, True, part in done.stderr)
+    expect("vectors that are not finite", (2, False), (done.returncode, os.path.exists(target)))
     quiet = run(model, "--mode=reference", "-q", "-o", "-", text=b"the cat\n")
-    expect("quiet", (0, b""), (quiet.returncode, quiet.stderr))
+    expect("quiet", (2, 1), (quiet.returncode, quiet.stderr.count(b"\n")))
     tokenized = subprocess.run([CLEAVE, "tokenize", model], input=b"the cat\n", capture_output=True)
     expect("tokenize tells as well", True, b"do_lower_case is false in" in tokenized.stderr)
 

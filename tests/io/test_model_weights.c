@@ -194,6 +194,12 @@ static void wrong_weights_are_named(void **state)
         strstr(test_heard(), "\"encoder.layer.1.output.dense.bias\" holds values that are not"));
     clv_model_close(m);
 
+    s = load(folder);
+    snprintf(s.names[0], sizeof s.names[0], "encoder.layer.0.attention.self.query.lora_A.weight");
+    save(folder, &s);
+    EXPECT_FAIL(CLV_E_FORMAT, "query.lora_A.weight\" belongs to an adapter",
+                clv_model_open(folder, &m));
+
     copy_weights(folder, "part.safetensors");
     unlink(model_path(folder, "model.safetensors"));
     EXPECT_FAIL(CLV_E_IO, "model.safetensors: cannot open", clv_model_open(folder, &m));

@@ -27,6 +27,7 @@ typedef struct embed_state {
 static clv_status take(void *user, const clv_token_rows *rows, const float *vectors)
 {
     embed_state *s = user;
+    CLV_TRY(cli_encode_finite(&s->encode, rows, vectors));
     CLV_TRY(cli_vectors_add(&s->vectors, vectors, rows->rows));
     return s->args->tokens_output ? cli_ids_add(&s->ids, rows) : CLV_OK;
 }

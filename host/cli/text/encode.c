@@ -11,6 +11,7 @@
 #include "host/cli/share.h"
 #include "host/cli/text/pipeline.h"
 
+#include <math.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -148,6 +149,18 @@ static clv_status work(const cli_chunk *chunk, void *user)
     CLV_TRY(e->take(e->user, rows, e->out));
     cli_text_count(&e->counts, rows);
     show_rate(e);
+    return CLV_OK;
+}
+
+clv_status cli_encode_finite(const cli_encode *e, const clv_token_rows *rows, const float *vectors)
+{
+    for (size_t i = 0; i < rows->rows * e->width; ++i)
+        if (!isfinite(vectors[i]))
+            return clv_fail(CLV_E_FORMAT,
+                            "%s: text %llu: its vector has numbers that are not finite, because "
+                            "some weights of the model are not finite%s",
+                            e->folder, (unsigned long long)(e->counts.texts + i / e->width + 1),
+                            e->args->precision ? ", or because of --precision; try fp32" : "");
     return CLV_OK;
 }
 

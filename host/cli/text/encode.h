@@ -56,6 +56,9 @@ int cli_encode_start(cli_encode *encode, const clv_model_config *config);
 /* Passes the vectors of every text to `take`. */
 clv_status cli_encode_run(cli_encode *encode);
 int cli_encode_end(cli_encode *encode, FILE *out);
+/* Fails if one of the vectors that `take` received, and that are used as they are, has numbers that are not finite. */
+clv_status cli_encode_finite(const cli_encode *encode, const clv_token_rows *rows,
+                             const float *vectors);
 void cli_encode_close(cli_encode *encode);
 
 #endif

@@ -58,6 +58,7 @@ static clv_status take(void *user, const clv_token_rows *rows, const float *vect
 {
     search_state *s = user;
     size_t wanted;
+    CLV_TRY(cli_encode_finite(&s->encode, rows, vectors));
     if (!clv_size_mul(s->query_count + rows->rows, s->width, &wanted) ||
         !clv_reserve(&s->queries, &s->query_room, wanted, sizeof *s->queries))
         return no_memory();
