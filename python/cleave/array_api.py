@@ -306,6 +306,26 @@ def __array_namespace_info__() -> _Info:
     return _Info()
 
 
+# ---- NumPy's arrays
+
+def _of_anything(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Lets a function take what NumPy makes an array of in place of its Array, as the functions of elements do."""
+    @functools.wraps(function)
+    def taken(x: Any, /, *others: Any, **named: Any) -> Any:
+        if not isinstance(x, Array):
+            x = array(np.asarray(x), context=context_of([one for one in others if isinstance(one, Array)]))
+        return function(x, *others, **named)
+    return taken
+
+
+for _name in ("all", "any", "argmax", "argmin", "argsort", "astype", "broadcast_to", "clip", "count_nonzero",
+              "cumulative_prod", "cumulative_sum", "diff", "empty_like", "expand_dims", "flip", "full_like", "max",
+              "mean", "min", "moveaxis", "nonzero", "ones_like", "permute_dims", "prod", "repeat", "reshape", "roll",
+              "searchsorted", "sort", "squeeze", "std", "sum", "take", "tile", "unique_all", "unique_counts",
+              "unique_inverse", "unique_values", "unstack", "var", "zeros_like"):
+    globals()[_name] = _of_anything(globals()[_name])
+
+
 import builtins as _builtins  # noqa: E402: the names above hide some of them
 
 builtins_any, builtins_max, builtins_min = _builtins.any, _builtins.max, _builtins.min

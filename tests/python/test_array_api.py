@@ -260,6 +260,20 @@ def test_flags_base_and_flat_are_numpys(context):
     assert np.array_equal(a.numpy(), y)
 
 
+@pytest.mark.parametrize("name", ["all", "any", "argmax", "argsort", "count_nonzero", "cumulative_sum", "diff", "flip",
+                                  "max", "mean", "min", "ones_like", "prod", "sort", "std", "sum", "unique_values",
+                                  "var"])
+def test_arrays_of_numpy_are_taken(name):
+    row = np.array([3.0, 1.0, 2.0], np.float32)
+    want = getattr(xp, name)(cleave.asarray(row))
+    for given in row, row[::-1][::-1], row.astype(">f4"), [np.float32(one) for one in row]:
+        got = getattr(cleave, name)(given)
+        assert isinstance(got, cleave.Array) and got.dtype == want.dtype
+        np.testing.assert_array_equal(got.numpy(), want.numpy())
+    np.testing.assert_array_equal(cleave.take(row, cleave.asarray([2, 0]), axis=0).numpy(), [2.0, 3.0])
+    np.testing.assert_array_equal(cleave.clip(row, 1.5, 2.5).numpy(), [2.5, 1.5, 2.0])
+
+
 def test_reductions_begin_with_a_number(context):
     for x in (np.array([[3, -4], [5, 2]], np.int16), np.array([[3, -4], [np.nan, 2]], np.float32),
               np.zeros((0, 2), np.float32)):
