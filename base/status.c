@@ -2,6 +2,7 @@
 /* Names statuses, and keeps each thread's last failure. */
 #include "base/error.h"
 
+#include "base/text.h"
 #include "base/visible.h"
 
 #include <cleave/version.h>
@@ -33,7 +34,7 @@ static void set_detail(const char *text)
 
 static void set_message(const char *format, va_list args)
 {
-    if (vsnprintf(last_message, sizeof last_message, format, args) < 0) last_message[0] = '\0';
+    if (clv_vformat(last_message, sizeof last_message, format, args) < 0) last_message[0] = '\0';
     clv_make_visible(last_message, sizeof last_message); /* names and texts in it may be foreign */
 }
 

@@ -1,27 +1,57 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Implements a growing string, and strict parsers of numbers and sizes. */
+#define _GNU_SOURCE /* newlocale */
 #include "base/text.h"
 
 #include "base/alloc.h"
 
 #include <ctype.h>
 #include <errno.h>
+#include <locale.h>
 #include <math.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
+static locale_t
+    neutral; /* the locale "C", a constant object of the C library that is never freed */
+static pthread_once_t neutral_once = PTHREAD_ONCE_INIT;
+
+static void make_neutral(void)
+{
+    neutral = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+}
+
+int clv_vformat(char *out, size_t capacity, const char *format, va_list args)
+{
+    pthread_once(&neutral_once, make_neutral);
+    const locale_t before = neutral ? uselocale(neutral) : (locale_t)0;
+    const int length = vsnprintf(out, capacity, format, args);
+    if (before) uselocale(before);
+    return length;
+}
+
+int clv_format(char *out, size_t capacity, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    const int length = clv_vformat(out, capacity, format, args);
+    va_end(args);
+    return length;
+}
+
 void clv_text_vadd(clv_text *text, const char *format, va_list args)
 {
     va_list again;
     va_copy(again, args);
-    const int need = vsnprintf(NULL, 0, format, args);
+    const int need = clv_vformat(NULL, 0, format, args);
     if (text->failed || need < 0 ||
         !clv_reserve(&text->data, &text->capacity, text->length + (size_t)need + 1, 1)) {
         text->failed = true;
     } else {
-        vsnprintf(text->data + text->length, (size_t)need + 1, format, again);
+        clv_vformat(text->data + text->length, (size_t)need + 1, format, again);
         text->length += (size_t)need;
     }
     va_end(again);
@@ -221,24 +251,24 @@ const char *clv_format_bytes(uint64_t bytes, char *out)
     while (value >= 999.5 && units[unit + 1])
         value /= 1000, ++unit;
     if (!unit)
-        snprintf(out, 16, "%u B", (unsigned)bytes);
+        clv_format(out, 16, "%u B", (unsigned)bytes);
     else
-        snprintf(out, 16, "%.3g %cB", value, units[unit]);
+        clv_format(out, 16, "%.3g %cB", value, units[unit]);
     return out;
 }
 
 const char *clv_format_seconds(double seconds, char *out)
 {
     if (seconds < 0.9995e-3)
-        snprintf(out, 24, "%.3g us", seconds * 1e6);
+        clv_format(out, 24, "%.3g us", seconds * 1e6);
     else if (seconds < 0.9995)
-        snprintf(out, 24, "%.3g ms", seconds * 1e3);
+        clv_format(out, 24, "%.3g ms", seconds * 1e3);
     else if (seconds < 119.5)
-        snprintf(out, 24, "%.3g s", seconds);
+        clv_format(out, 24, "%.3g s", seconds);
     else if (seconds < 7200)
-        snprintf(out, 24, "%d min %02d s", (int)(seconds + .5) / 60, (int)(seconds + .5) % 60);
+        clv_format(out, 24, "%d min %02d s", (int)(seconds + .5) / 60, (int)(seconds + .5) % 60);
     else
-        snprintf(out, 24, "%.3g h", seconds / 3600);
+        clv_format(out, 24, "%.3g h", seconds / 3600);
     return out;
 }
 

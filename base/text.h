@@ -18,6 +18,11 @@ typedef struct clv_text {
     bool failed; /* out of memory */
 } clv_text;
 
+/* Work like snprintf and vsnprintf, but write numbers with a point in every locale: a program that uses the library may
+ * have chosen a locale with a decimal comma, which neither OpenCL C nor our files and templates know. */
+int clv_format(char *out, size_t capacity, const char *format, ...) CLV_PRINTF(3, 4);
+int clv_vformat(char *out, size_t capacity, const char *format, va_list args);
+
 void clv_text_add(clv_text *text, const char *format, ...) CLV_PRINTF(2, 3);
 void clv_text_vadd(clv_text *text, const char *format, va_list args);
 void clv_text_bytes(clv_text *text, const void *bytes, size_t length);

@@ -5,8 +5,10 @@
 #include "host/chat/template.h"
 
 #include "base/alloc.h"
+#include "base/text.h"
 #include "base/unicode.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -189,8 +191,9 @@ static void take_number(lexer *x)
     for (const char *q = x->at; q < p && used + 1 < sizeof digits; ++q)
         if (*q != '_') digits[used++] = *q;
     chat_token *t = add(x, CHAT_T_NUMBER, x->at, (size_t)(p - x->at));
-    if (t)
-        t->value = whole ? chat_int(strtoll(digits, NULL, 10)) : chat_float(strtod(digits, NULL));
+    double real = HUGE_VAL; /* the form is right, so a number that cannot be read is too large */
+    if (t && !whole) (void)clv_parse_double(digits, &real);
+    if (t) t->value = whole ? chat_int(strtoll(digits, NULL, 10)) : chat_float(real);
     x->at = p;
 }
 

@@ -3,6 +3,7 @@
 #include "host/chat/value.h"
 
 #include "base/alloc.h"
+#include "base/text.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -23,12 +24,13 @@ static void put_float(chat_run *run, chat_out *out, double number)
         return;
     }
     for (; behind <= 16; ++behind) {
-        snprintf(digits, sizeof digits, "%.*e", behind, number);
-        if (strtod(digits, NULL) == number) break;
+        double back;
+        clv_format(digits, sizeof digits, "%.*e", behind, number);
+        if (clv_parse_double(digits, &back) && back == number) break;
     }
     const int exponent = (int)strtol(strchr(digits, 'e') + 1, NULL, 10);
     if (exponent >= -4 && exponent < 16)
-        snprintf(digits, sizeof digits, "%.*f", CLV_MAX(behind - exponent, 1), number);
+        clv_format(digits, sizeof digits, "%.*f", CLV_MAX(behind - exponent, 1), number);
     chat_put_text(run, out, digits);
 }
 

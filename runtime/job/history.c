@@ -2,6 +2,8 @@
 /* Records how fast earlier jobs ran: one line per job, signature and device. */
 #include "runtime/job/history.h"
 
+#include "base/text.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -55,7 +57,7 @@ void clv_history_put(clv_notes *notes, const clv_job *job, const char *device_ke
         /* a later job in the same process needs almost no set-up, but the next process will */
         if (next.setup_s < 0.5 * old.setup_s) next.setup_s = 0.5 * (old.setup_s + next.setup_s);
     }
-    snprintf(value, sizeof value, "units_per_s %.6g chunk_s %.3g setup_s %.3g", next.units_per_s,
-             fmax(next.chunk_s, 0), fmax(next.setup_s, 0));
+    clv_format(value, sizeof value, "units_per_s %.6g chunk_s %.3g setup_s %.3g", next.units_per_s,
+               fmax(next.chunk_s, 0), fmax(next.setup_s, 0));
     clv_notes_set(notes, key, value);
 }

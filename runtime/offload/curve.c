@@ -120,7 +120,7 @@ void clv_curve_write(const clv_curve *curve, char *text, size_t room)
     size_t used = 0;
     if (room) *text = '\0';
     for (size_t i = 0; i < curve->count && used < room; ++i)
-        used += (size_t)snprintf(text + used, room - used, "%s%.6g:%.4g:%.4g", i ? " " : "",
-                                 curve->at[i].work, curve->at[i].seconds[CLV_HOST],
-                                 curve->at[i].seconds[CLV_DEVICE]);
+        used += (size_t)clv_format(text + used, room - used, "%s%.6g:%.4g:%.4g", i ? " " : "",
+                                   curve->at[i].work, curve->at[i].seconds[CLV_HOST],
+                                   curve->at[i].seconds[CLV_DEVICE]);
 }

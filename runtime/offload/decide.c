@@ -319,7 +319,7 @@ void clv_shapes_write(const clv_kind *kind, char *text, size_t room)
     for (size_t i = 0; i < CLV_SHAPES && used < room; ++i) {
         const clv_shape *s = &kind->shape[i];
         if (s->name)
-            used += (size_t)snprintf(text + used, room - used, " %" PRIx64 ":%.4g:%.4g", s->name,
-                                     s->seconds[CLV_HOST], s->seconds[CLV_DEVICE]);
+            used += (size_t)clv_format(text + used, room - used, " %" PRIx64 ":%.4g:%.4g", s->name,
+                                       s->seconds[CLV_HOST], s->seconds[CLV_DEVICE]);
     }
 }

@@ -286,7 +286,7 @@ double clv_measure_transfer(clv_context *context, clv_device *device)
     clv_queue_free(queue);
     clv_free(host);
     rate = best > 0 ? 2.0 * BYTES / best : 6e9;
-    snprintf(note, sizeof note, "%.4g", rate);
+    clv_format(note, sizeof note, "%.4g", rate);
     clv_notes_set(&context->tuned, key, note);
     return rate;
 }

@@ -70,7 +70,7 @@ static void note_first(clv_context *context, const entry *e)
 {
     char key[300], note[64];
     name_note(e, "first ", key);
-    snprintf(note, sizeof note, "%.3g", e->kind.first_s);
+    clv_format(note, sizeof note, "%.3g", e->kind.first_s);
     clv_notes_set(&context->tuned, key, note);
 }
 

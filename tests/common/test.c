@@ -6,6 +6,7 @@
 #include <cleave/log.h>
 
 #include <ftw.h>
+#include <locale.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -213,6 +214,28 @@ const char *test_heard(void)
 {
     clv_log_set(CLV_LOG_WARN, NULL, NULL);
     return heard;
+}
+
+void test_comma(void)
+{
+    static const char *const locales[] = { "de_DE.UTF-8", "fr_FR.UTF-8", "de_DE", "es_ES.UTF-8" };
+    char command[1000];
+    const char *folder = test_temp_dir();
+    for (size_t i = 0; i < sizeof locales / sizeof *locales; ++i)
+        if (setlocale(LC_NUMERIC, locales[i])) return;
+    snprintf(command, sizeof command,
+             "cd '%s' && printf 'LC_NUMERIC\\ndecimal_point \",\"\\nthousands_sep \"\"\\ngrouping "
+             "-1\\nEND LC_NUMERIC\\n' >comma.txt && "
+             "localedef -c -i comma.txt -f ISO-8859-1 ./comma >localedef.txt 2>&1",
+             folder);
+    (void)!system(command);
+    setenv("LOCPATH", folder, 1);
+    if (!setlocale(LC_NUMERIC, "comma")) test_skip("no locale with a decimal comma can be had");
+}
+
+void test_point(void)
+{
+    setlocale(LC_NUMERIC, "C");
 }
 
 uint64_t test_random(uint64_t *state)

@@ -61,6 +61,11 @@ void test_skip(const char *reason);
  * instead. */
 void test_skip_without_device(void);
 
+/* Gives the process a locale with a decimal comma, which it makes with localedef if none is installed, until
+ * test_point; skips the calling test if there is none. */
+void test_comma(void);
+void test_point(void);
+
 /* Returns a new directory of this process, which is removed at exit. The path is borrowed. */
 const char *test_temp_dir(void);
 

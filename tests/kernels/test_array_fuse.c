@@ -94,6 +94,39 @@ static void views_and_rows_broadcast(void **state)
     test_each_device(views_on);
 }
 
+/* The kernel's text must have points, also if the program has a locale with a decimal comma. */
+static void constants(clv_context *c)
+{
+    float x[MANY], got[MANY];
+    const size_t count = MANY;
+    const clv_fuse_name names[] = { { "x", CLV_FUSE_INPUT, CLV_F32 },
+                                    { "z", CLV_FUSE_OUTPUT, CLV_F32 } };
+    for (size_t i = 0; i < MANY; ++i)
+        x[i] = (float)i;
+    clv_array *a = make(c, CLV_F32, x, 1, &count), *z = make(c, CLV_F32, NULL, 1, &count);
+    const clv_operand in = { .array = a };
+    clv_fused *program = parse("z = x * 0.75 - 1.5", names, 2);
+    EXPECT_OK(clv_fuse_run(c, program, &in, 1, &z, 1));
+    EXPECT_OK(clv_array_copy_to(z, got));
+    for (size_t i = 0; i < MANY; ++i)
+        assert_true(got[i] == x[i] * 0.75f - 1.5f);
+    clv_array_free(a), clv_array_free(z);
+    clv_fuse_free(program);
+}
+
+static void constants_on(test_device *device)
+{
+    on_both_sides(device, constants);
+}
+
+static void constants_are_written_in_every_locale(void **state)
+{
+    (void)state;
+    test_comma();
+    test_each_device(constants_on);
+    test_point();
+}
+
 /* ---- integers ------------------------------------------------------------------------------------- */
 
 /* Sums of int8 wrap at every step; a conversion to int32 keeps what follows. */
@@ -322,9 +355,13 @@ int main(int argc, char **argv)
     test_choose(argc, argv);
     test_isolate();
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(views_and_rows_broadcast), cmocka_unit_test(integers_keep_their_type),
-        cmocka_unit_test(types_may_differ),         cmocka_unit_test(results_may_be_operands),
-        cmocka_unit_test(errors_have_their_place),  cmocka_unit_test(runs_check_their_operands),
+        cmocka_unit_test(views_and_rows_broadcast),
+        cmocka_unit_test(integers_keep_their_type),
+        cmocka_unit_test(types_may_differ),
+        cmocka_unit_test(results_may_be_operands),
+        cmocka_unit_test(errors_have_their_place),
+        cmocka_unit_test(runs_check_their_operands),
+        cmocka_unit_test(constants_are_written_in_every_locale),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

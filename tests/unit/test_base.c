@@ -66,6 +66,29 @@ static void numbers_are_read_strictly(void **state)
     assert_true(clv_parse_i64("-42", &i) && i == -42);
 }
 
+static void numbers_have_a_point_in_every_locale(void **state)
+{
+    (void)state;
+    char seconds[24], bytes[16], number[16];
+    double d;
+    clv_text text = { 0 };
+    test_comma();
+    snprintf(number, sizeof number, "%.1f", 1.5);
+    assert_string_equal(number, "1,5"); /* else this test would prove nothing */
+    clv_text_add(&text, "%a %.1f", 1.5, 2.5);
+    clv_format(number, sizeof number, "%g", 0.25);
+    clv_format_seconds(1.25, seconds), clv_format_bytes(1250, bytes);
+    const bool read = clv_parse_double("1.5", &d) && d == 1.5;
+    EXPECT_FAIL(CLV_E_ARGUMENT, "is 1.5", clv_fail(CLV_E_ARGUMENT, "the factor is %g", 1.5));
+    test_point();
+    assert_string_equal(clv_text_get(&text), "0x1.8p+0 2.5");
+    clv_text_clear(&text);
+    assert_string_equal(number, "0.25");
+    assert_string_equal(seconds, "1.25 s");
+    assert_string_equal(bytes, "1.25 kB");
+    assert_true(read);
+}
+
 static void sizes_do_not_wrap(void **state)
 {
     (void)state;
@@ -303,6 +326,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sizes_are_read_strictly),
         cmocka_unit_test(numbers_are_read_strictly),
+        cmocka_unit_test(numbers_have_a_point_in_every_locale),
         cmocka_unit_test(sizes_do_not_wrap),
         cmocka_unit_test(an_allocation_can_be_made_to_fail),
         cmocka_unit_test(figures_are_written_for_people),

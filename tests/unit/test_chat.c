@@ -301,6 +301,16 @@ static void deep_templates_end(void **state)
     }
 }
 
+/* A program that uses the library may have chosen a locale with a decimal comma. */
+static void numbers_have_a_point_in_every_locale(void **state)
+{
+    (void)state;
+    test_comma();
+    expect_text("{{ 0.1 }} {{ [1.5, 1e30]|tojson }} {{ '2.5'|float }} {{ 1e999 }} {{ 1_0.5 * 3 }}",
+                NULL, 0, NULL, "0.1 [1.5, 1e+30] 2.5 inf 31.5");
+    test_point();
+}
+
 static void arguments_are_checked(void **state)
 {
     (void)state;
@@ -327,6 +337,7 @@ int main(void)
         cmocka_unit_test(what_users_wrote_is_marked),
         cmocka_unit_test(what_is_wrong_is_named),
         cmocka_unit_test(deep_templates_end),
+        cmocka_unit_test(numbers_have_a_point_in_every_locale),
         cmocka_unit_test(arguments_are_checked),
         cmocka_unit_test(conversations_of_public_models),
     };

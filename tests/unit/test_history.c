@@ -33,6 +33,20 @@ static void speeds_blend(void **state)
     (void)state;
 }
 
+static void speeds_are_kept_in_every_locale(void **state)
+{
+    clv_notes notes;
+    char text[160];
+    clv_notes_open(&notes, "", "speeds.txt", "");
+    test_comma();
+    near(after(&notes, 12.5).units_per_s, 12.5);
+    test_point();
+    assert_true(clv_notes_get(&notes, "sum 10x10 on card", text, sizeof text));
+    assert_string_equal(text, "units_per_s 12.5 chunk_s 0.001 setup_s 0.5");
+    clv_notes_close(&notes);
+    (void)state;
+}
+
 /* A device may have waited for a core; that it is quicker than ever is true. */
 static void one_bad_job_is_not_believed(void **state)
 {
@@ -51,6 +65,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(speeds_blend),
+        cmocka_unit_test(speeds_are_kept_in_every_locale),
         cmocka_unit_test(one_bad_job_is_not_believed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

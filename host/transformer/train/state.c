@@ -31,15 +31,15 @@ static void describe(const clv_trainer *t, char out[512])
     const clv_trainer_options *o = &t->options;
     char blocks[32] = "";
     if (o->block_tokens) snprintf(blocks, sizeof blocks, " blocks%zu", o->block_tokens);
-    snprintf(out, 512,
-             "D%zu H%zu L%zu F%zu V%zu P%zu T%zu act%d pool%d eps%.9g task%d classes%zu opt%d "
-             "beta%.17g,%.17g eps%.17g momentum%.17g decay%.17g,%d clip%.17g scale%.17g "
-             "frozen%zu,%d%s%s",
-             c->width, c->heads, c->layers, c->ffn, c->vocabulary, c->positions, c->types,
-             (int)c->act, (int)c->pooling, (double)c->eps, (int)o->task, o->classes,
-             (int)o->optimizer, o->beta1, o->beta2, o->eps, o->momentum, o->decay, o->decay_all,
-             o->clip, o->scale, o->frozen_layers, o->frozen_embedding,
-             clv_head_has_pooler(t) ? " pooler" : "", blocks);
+    clv_format(out, 512,
+               "D%zu H%zu L%zu F%zu V%zu P%zu T%zu act%d pool%d eps%.9g task%d classes%zu opt%d "
+               "beta%.17g,%.17g eps%.17g momentum%.17g decay%.17g,%d clip%.17g scale%.17g "
+               "frozen%zu,%d%s%s",
+               c->width, c->heads, c->layers, c->ffn, c->vocabulary, c->positions, c->types,
+               (int)c->act, (int)c->pooling, (double)c->eps, (int)o->task, o->classes,
+               (int)o->optimizer, o->beta1, o->beta2, o->eps, o->momentum, o->decay, o->decay_all,
+               o->clip, o->scale, o->frozen_layers, o->frozen_embedding,
+               clv_head_has_pooler(t) ? " pooler" : "", blocks);
 }
 
 /* Returns the digest of the frozen parameters; a state contains this digest, but not the parameters. */
