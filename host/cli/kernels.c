@@ -420,6 +420,8 @@ bool cli_kernels_guard(const char *folder, bool checked)
     }
     /* another process may take the lock in between; it finds none of our files yet */
     if (alone) usable = lock_shared(p);
+    /* `cleave cache clear` may have removed it before we had the lock */
+    if (usable) usable = clv_dir_make_private(p->folder) == CLV_OK;
     if (usable) {
         leave_mark(p);
         return true;

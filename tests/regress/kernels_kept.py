@@ -213,6 +213,25 @@ def check_together(wanted):
         kit.wrong("after several runs: %r" % said)
 
 
+def check_clear(wanted):
+    """Tests that `cache clear` leaves the kernels of a driver to a run that uses them. Formerly it removed them, with
+    their lock; then the run that used them could not compile, or a later run removed what it was writing."""
+    before = kept("drivers/pocl/**/*")
+    with open(POCL + ".lock", "rb") as other:
+        fcntl.flock(other, fcntl.LOCK_SH)
+        done = kit.run("cache", "clear", environment=HERE)
+        if done.returncode != 1 or b"another run" not in done.stderr or b"removed from" not in done.stdout:
+            kit.wrong("clearing beside another run: %d, %r" % (done.returncode, done.stderr))
+        if kept("drivers/pocl/**/*") != before or kept("programs/*"):
+            kit.wrong("clearing beside another run: %d kernels were kept, %r stay" % (len(before), kept()))
+    done = kit.run("cache", "clear", environment=HERE)
+    if done.returncode != 0 or done.stderr or kept():
+        kit.wrong("clearing alone: %d, %r, %r stay" % (done.returncode, done.stderr, kept()))
+    vectors, said = embed()
+    if vectors != wanted or said:
+        kit.wrong("after clearing: %r" % said)
+
+
 text_embed.make_model("model")
 kit.write("texts.txt", "the cats\nunaffable running\nthe cat the cat\n")
 WANTED, SAID = embed()
@@ -227,4 +246,5 @@ check_limits()
 check_check()
 check_death()
 check_together(WANTED)
+check_clear(WANTED)
 kit.finish()

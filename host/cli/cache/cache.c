@@ -8,11 +8,15 @@
 #include "base/text.h"
 #include "host/cli/grid.h"
 
+#include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <ftw.h>
 #include <limits.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 /* Everything that Cleave keeps in the cache directory; other files there are not touched. */
 static const struct {
@@ -37,17 +41,26 @@ static size_t visited_files;
 static uint64_t visited_bytes;
 static int first_error;
 
+/* Returns whether the file is a lock of a driver's kernels (host/cli/kernels.h). A lock is empty and never removed, for
+ * otherwise two commands could each hold a file of that name. */
+static bool is_lock(const char *path)
+{
+    return clv_ends_with(path, ".lock");
+}
+
 static int count_one(const char *path, const struct stat *info, int kind, struct FTW *walk)
 {
-    (void)path, (void)walk;
-    if (kind == FTW_F) ++visited_files, visited_bytes += (uint64_t)info->st_size;
+    (void)walk;
+    if (kind == FTW_F && !is_lock(path)) ++visited_files, visited_bytes += (uint64_t)info->st_size;
     return 0;
 }
 
-/* Removes one file. Another process may be removing the same files, so a file that is already gone is no error. */
+/* Removes one file. Another process may be removing the same files, so a file that is already gone is no error. The
+ * folder of a part stays, because a command that runs may be about to write into it. */
 static int remove_one(const char *path, const struct stat *info, int kind, struct FTW *walk)
 {
-    (void)info, (void)kind, (void)walk;
+    (void)info;
+    if (is_lock(path) || (kind == FTW_DP && walk->level == 0)) return 0;
     if (remove(path) && errno != ENOENT && errno != ENOTEMPTY && !first_error) first_error = errno;
     return 0;
 }
@@ -80,20 +93,59 @@ static int show(const char *directory)
     return CLI_OK;
 }
 
+/* The locks of all drivers' kernels. */
+typedef struct locks {
+    int held[8];
+    size_t count;
+    bool in_use; /* a command that runs holds one of them */
+} locks;
+
+/* Takes the locks in the folder, so that no command begins to use the kernels while they are removed. */
+static void take_locks(const char *folder, locks *l)
+{
+    DIR *stream = opendir(folder);
+    const struct dirent *entry;
+    while (stream && l->count < CLV_LEN(l->held) && (entry = readdir(stream))) {
+        if (!is_lock(entry->d_name)) continue;
+        const int fd = openat(dirfd(stream), entry->d_name, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+        if (fd < 0) continue;
+        if (flock(fd, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK) l->in_use = true;
+        l->held[l->count++] = fd;
+    }
+    if (stream) closedir(stream);
+}
+
+static void give_locks(locks *l)
+{
+    while (l->count)
+        close(l->held[--l->count]);
+}
+
 static int clear(const char *directory)
 {
     char path[PATH_MAX], size[16];
+    locks drivers = { .in_use = false };
     visited_files = 0, visited_bytes = 0, first_error = 0;
     for (size_t i = 0; i < CLV_LEN(parts); ++i) {
         if (!part_path(directory, parts[i].name, path, sizeof path)) continue;
-        nftw(path, count_one, 16, FTW_PHYS);
-        nftw(path, remove_one, 16, FTW_PHYS | FTW_DEPTH);
+        const bool locked = strcmp(parts[i].name, "drivers") == 0;
+        if (locked) take_locks(path, &drivers);
+        if (!locked || !drivers.in_use) {
+            nftw(path, count_one, 16, FTW_PHYS);
+            nftw(path, remove_one, 16, FTW_PHYS | FTW_DEPTH);
+        }
+        if (locked) give_locks(&drivers);
     }
     if (first_error)
         return cli_error(&cli_cache, CLI_FAILED, "%s: some files could not be removed: %s",
                          directory, strerror(first_error));
     cli_say(stdout, "%zu files, %s removed from %s\n", visited_files,
             clv_format_bytes(visited_bytes, size), directory);
+    if (drivers.in_use)
+        return cli_error(&cli_cache, CLI_FAILED,
+                         "%s/drivers was left as it is, because another run of cleave uses the "
+                         "compiled kernels in it; clear the cache again when that run has ended",
+                         directory);
     return CLI_OK;
 }
 
