@@ -112,7 +112,7 @@ int cli_status(const cli_command *command, clv_status status)
 int cli_input_status(const cli_command *command, clv_status status)
 {
     const int code = cli_status(command, status);
-    return status == CLV_E_IO ? CLI_USAGE : code;
+    return status == CLV_E_IO && !cli_shard_cannot_write() ? CLI_USAGE : code;
 }
 
 /* "o,output" has the short name 'o' and the long name "output". */

@@ -32,17 +32,29 @@ static size_t border(const clv_job *job, unsigned number, unsigned count)
 
 /* ---- writing ------------------------------------------------------------------------------------ */
 
-static bool completed; /* this process has completed its record */
+static bool completed;    /* this process has completed its record */
+static bool cannot_write; /* this process could not write its record */
 
 bool cli_shard_is_done(clv_status status)
 {
     return status == CLV_E_CANCELLED && completed;
 }
 
+bool cli_shard_cannot_write(void)
+{
+    return cannot_write;
+}
+
+static clv_status wrote(clv_status status)
+{
+    cannot_write = cannot_write || status;
+    return status;
+}
+
 clv_status cli_shard_begin(cli_shard *s, const char *path, const cli_record_head *head)
 {
     clv_outputs_discard(false); /* the record is the one output of this run */
-    const clv_status status = cli_record_begin(&s->writer, path, head);
+    const clv_status status = wrote(cli_record_begin(&s->writer, path, head));
     clv_outputs_discard(true);
     s->writes = true;
     return status;
@@ -51,7 +63,7 @@ clv_status cli_shard_begin(cli_shard *s, const char *path, const cli_record_head
 clv_status cli_shard_end(cli_shard *s)
 {
     clv_outputs_discard(false);
-    const clv_status status = s->writes ? cli_record_finish(&s->writer) : CLV_OK;
+    const clv_status status = s->writes ? wrote(cli_record_finish(&s->writer)) : CLV_OK;
     clv_outputs_discard(true);
     s->writes = false;
     CLV_TRY(status);
@@ -94,7 +106,7 @@ static clv_status put_part(void *self, size_t first, size_t count, const void *b
 {
     cli_shard *s = self;
     s->entry.first = first, s->entry.count = count, s->entry.bytes = length;
-    return cli_record_add(&s->writer, &s->entry, bytes);
+    return wrote(cli_record_add(&s->writer, &s->entry, bytes));
 }
 
 static clv_status get_nothing(void *self, size_t *first, size_t *count, const void **bytes,

@@ -40,6 +40,8 @@ clv_spread cli_shard_spread(cli_shard *shard);
 clv_status cli_shard_end(cli_shard *shard);
 /* Returns whether the status means that a shard's run has ended as planned, which is no error. */
 bool cli_shard_is_done(clv_status status);
+/* Returns whether a failure of this run may be that of writing its record, which is no fault of an input. */
+bool cli_shard_cannot_write(void);
 void cli_shard_abandon(cli_shard *shard); /* removes a record that is not complete */
 clv_spread cli_replay_spread(cli_replay *replay);
 /* Opens the records and checks that they belong together, are complete and do not overlap. */

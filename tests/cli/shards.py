@@ -94,6 +94,8 @@ def check_refusals():
     done = kit.run(*line, "--shard", "1/2", "--record", "/dev/full")
     if done.returncode != 1 or b"No space left" not in done.stderr:
         kit.wrong(f"a full disk: {done.returncode} {done.stderr}")
+    for case in "blobs", "paco", "specfit", "embed":  # formerly bad input, exit code 2, in the commands that read files
+        refuses("No space left", *kit.line_of(case, "out"), "--shard", "1/2", "--record", "/dev/full", code=1)
 
 
 def main():
