@@ -51,6 +51,7 @@ static bool is_lock(const char *path)
 static int count_one(const char *path, const struct stat *info, int kind, struct FTW *walk)
 {
     (void)walk;
+    if (kind == FTW_DNR && !first_error) first_error = EACCES;
     if (kind == FTW_F && !is_lock(path)) ++visited_files, visited_bytes += (uint64_t)info->st_size;
     return 0;
 }
@@ -67,6 +68,12 @@ static int remove_one(const char *path, const struct stat *info, int kind, struc
 
 /* -------------------------------------------------------------------------------------------------- */
 
+/* Counts the files of a part. A part that is not there has none; one that this user cannot read is an error. */
+static void count_all(const char *path)
+{
+    if (nftw(path, count_one, 16, FTW_PHYS) && errno != ENOENT && !first_error) first_error = errno;
+}
+
 static int show(const char *directory)
 {
     static const cli_column columns[] = {
@@ -78,12 +85,20 @@ static int show(const char *directory)
     for (size_t i = 0; i < CLV_LEN(parts); ++i) {
         visited_files = 0, visited_bytes = 0;
         if (!part_path(directory, parts[i].name, path, sizeof path)) continue;
-        nftw(path, count_one, 16, FTW_PHYS);
+        count_all(path);
         total += visited_bytes;
         cli_grid_cell(&grid, CLI_PLAIN, "%s", parts[i].name);
         cli_grid_cell(&grid, CLI_PLAIN, "%zu", visited_files);
         cli_grid_cell(&grid, CLI_PLAIN, "%s", clv_format_bytes(visited_bytes, size));
         cli_grid_cell(&grid, CLI_DIM, "%s", parts[i].what);
+    }
+    if (first_error) {
+        cli_grid_clear(&grid);
+        return cli_error(&cli_cache, CLI_FAILED,
+                         "the cache %s cannot be read: %s; set CLEAVE_CACHE_DIR to a folder of "
+                         "your own, or run the "
+                         "command as the user who owns it",
+                         directory, strerror(first_error));
     }
     cli_say(stdout, "%s\n\n", directory);
     cli_grid_print(&grid, stdout);
@@ -131,7 +146,7 @@ static int clear(const char *directory)
         const bool locked = strcmp(parts[i].name, "drivers") == 0;
         if (locked) take_locks(path, &drivers);
         if (!locked || !drivers.in_use) {
-            nftw(path, count_one, 16, FTW_PHYS);
+            count_all(path);
             nftw(path, remove_one, 16, FTW_PHYS | FTW_DEPTH);
         }
         if (locked) give_locks(&drivers);
