@@ -51,9 +51,11 @@ static clv_status read_orders(const clv_probe_options *options, clv_orders *orde
 
 static void look_in_process(clv_machine *machine)
 {
+    clv_opencl_begin();
     clv_loader_facts(machine, true);
     clv_icds_list(machine);
     clv_opencl_enumerate(machine);
+    clv_opencl_end();
     clv_free_memory_facts(machine, 0, "");
 }
 

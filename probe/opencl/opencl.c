@@ -4,6 +4,7 @@
 
 #include "base/alloc.h"
 #include "base/fork.h"
+#include "base/thread.h"
 #include "probe/opencl/query.h"
 
 #include <stdatomic.h>
@@ -298,10 +299,24 @@ unsigned clv_opencl_born(void)
     return atomic_load(&born);
 }
 
+static clv_mutex starting = PTHREAD_MUTEX_INITIALIZER;
+
+void clv_opencl_begin(void)
+{
+    atomic_store(
+        &born,
+        clv_fork_generation()); /* a child of a fork is refused before it would wait for this lock */
+    pthread_mutex_lock(&starting);
+}
+
+void clv_opencl_end(void)
+{
+    pthread_mutex_unlock(&starting);
+}
+
 void clv_opencl_enumerate(clv_machine *machine)
 {
     cl_uint count = 0;
-    atomic_store(&born, clv_fork_generation());
     if (clGetPlatformIDs(0, NULL, &count) != CL_SUCCESS || count == 0) return;
     if (count > MOST_PLATFORMS) count = MOST_PLATFORMS;
     cl_platform_id *ids = clv_zalloc(count, sizeof *ids);

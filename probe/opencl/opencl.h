@@ -8,6 +8,10 @@
 /* Appends the platforms and devices of this process's loader, with native ids. Loads every driver that the loader
  * finds. No answer of a driver is an error; if memory runs out, machine->failed is set. */
 void clv_opencl_enumerate(clv_machine *machine);
+/* Enclose the first calls that a thread makes to the loader and to drivers. One thread at a time may make them: drivers
+ * start in their first call, and PoCL crashes if another thread asks for its devices meanwhile. */
+void clv_opencl_begin(void);
+void clv_opencl_end(void);
 
 /* Returns the generation (base/fork.h) in which this process loaded drivers; 0: it has loaded none. */
 unsigned clv_opencl_born(void);
