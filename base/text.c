@@ -15,8 +15,8 @@
 #include <string.h>
 #include <strings.h>
 
-static locale_t
-    neutral; /* the locale "C", a constant object of the C library that is never freed */
+/* The locale "C", a constant object of the C library that is never freed. */
+static locale_t neutral;
 static pthread_once_t neutral_once = PTHREAD_ONCE_INIT;
 
 static void make_neutral(void)

@@ -303,9 +303,8 @@ static clv_mutex starting = PTHREAD_MUTEX_INITIALIZER;
 
 void clv_opencl_begin(void)
 {
-    atomic_store(
-        &born,
-        clv_fork_generation()); /* a child of a fork is refused before it would wait for this lock */
+    /* a child of a fork is refused before it would wait for this lock */
+    atomic_store(&born, clv_fork_generation());
     pthread_mutex_lock(&starting);
 }
 

@@ -96,8 +96,7 @@ static int show(const char *directory)
         cli_grid_clear(&grid);
         return cli_error(&cli_cache, CLI_FAILED,
                          "the cache %s cannot be read: %s; set CLEAVE_CACHE_DIR to a folder of "
-                         "your own, or run the "
-                         "command as the user who owns it",
+                         "your own, or run the command as the user who owns it",
                          directory, strerror(first_error));
     }
     cli_say(stdout, "%s\n\n", directory);
