@@ -10,11 +10,11 @@ packages_needed=(gcc libc6-dev cmake ninja-build pkg-config ocl-icd-opencl-dev o
 # an OpenCL device.
 packages_useful=(pocl-opencl-icd libhwloc-dev libclblast-dev libclfft-dev libcfitsio-dev zlib1g-dev
     libtiff-dev libpng-dev libblosc-dev libzstd-dev libkissfft-dev libopenblas-dev liblapacke-dev)
-# Tests: cmocka, other OpenCL platforms, oracles, compilers for the consumer projects.
-packages_test=(libcmocka-dev mesa-opencl-icd oclgrind clinfo libfftw3-dev g++ make mandoc
+# Tests: cmocka, other OpenCL platforms, oracles, what localedef reads, compilers for the consumer projects.
+packages_test=(libcmocka-dev mesa-opencl-icd oclgrind clinfo libfftw3-dev locales g++ make mandoc
     patchelf python3 python3-venv ca-certificates)
 # Continuous integration: a second compiler, sanitizers, checkers, and the tools that make a bundle.
-packages_ci=(abigail-tools git clang libclang-rt-dev clang-format clang-tidy llvm shellcheck codespell zsh file
+packages_ci=(abigail-tools git clang libclang-rt-dev clang-format clang-tidy lld llvm shellcheck codespell zsh file
     openmpi-bin libopenmpi-dev mpich libmpich-dev iproute2 python3-distributed
     python3-numpy)
 packages_bundle=(libclblast1 libclfft2 patchelf file)

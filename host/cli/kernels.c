@@ -200,8 +200,7 @@ static int visit(const char *path, const struct stat *info, int kind, struct FTW
         }
     } else if (!l->add) {
         if (!l->checked) note_bad(l, name);
-    } else if (sum_file(path, sum)) {
-        (void)add_entry(l, name, strlen(name), sum);
+    } else if (sum_file(path, sum) && add_entry(l, name, strlen(name), sum)) {
         l->items[l->count - 1].there = true;
     }
     return 0;
