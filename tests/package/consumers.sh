@@ -59,8 +59,8 @@ if [ -e "$work/moved/bin/cleave" ]; then
 fi
 installed "as built" "$work/moved"
 
-# How they are found is tested here, not how fast they are. One build serves two: a project that fetches Cleave builds it
-# as a static library, and installs that.
+# How they are found is tested here, not how fast they are. One build serves two: a project that fetches Cleave builds
+# it as a static library, and installs that.
 quietly "$cmake" -S "$consumer/subdirectory" -B "$work/fetch" -DFETCH=ON -DCMAKE_BUILD_TYPE=Release \
     -DCMAKE_C_FLAGS_RELEASE=-O0 -DBUILD_SHARED_LIBS=OFF -DCLEAVE_INSTALL=ON
 quietly "$cmake" --build "$work/fetch" -j "$jobs"
