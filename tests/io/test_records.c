@@ -97,6 +97,10 @@ static void json_is_read_in_every_form(void **state)
         expect_table(forms[i], "JSON", "a,b|1,\"x\"\"y\"|,true");
     expect_table("{\"a\":7}", "JSON", "a|7");
     expect_table("[{\"a\":\"\\\\u0000\"}]", "JSON", "a|\\u0000");
+    expect_table(
+        "[{\"fr\\u0061me\":1,\"a\\\"b\":2,\"\\u00b5m\":3,\"s\\/t\":4,\"t\\nu\":5},{\"s\\/t\":6}]",
+        "JSON", "frame,\"a\"\"b\",\xC2\xB5m,s/t,\"t\nu\"|1,2,3,4,5|,,,6,");
+    expect_table("{\"a\\tb\":{\"0\":1},\"\\u00b5\":{\"0\":2}}", "JSON", "a\tb,\xC2\xB5|1,2");
 }
 
 static void json_that_is_no_table_is_refused(void **state)
@@ -120,6 +124,7 @@ static void json_that_is_no_table_is_refused(void **state)
         { "{\"a\":1,\"b\":{}}",
           "a list of records, records one after the other, or an object of columns)" },
         { "[{\"a\":\"b\\u0000c\"}]", "expected a text without the character NUL (\\u0000)" },
+        { "[{\"b\\qc\":1}]", "invalid escape" },
         { "[{\"b\\u0000c\":1}]", "expected a text without the character NUL (\\u0000)" },
     };
     for (size_t i = 0; i < CLV_LEN(refused); ++i)

@@ -235,14 +235,14 @@ static bool holds_columns(source s)
            accept(&s, ':') && (accept(&s, '[') || accept(&s, '{'));
 }
 
-/* Decodes a text as the only element of an array, because the parser takes no text alone. */
+/* Decodes a text, whose quotes are left out, as the only element of an array: the parser takes no text alone. */
 static clv_status json_decode(const source *s, const pair *p, clv_text *out)
 {
     clv_json *list = NULL;
     clv_text array = { 0 };
-    clv_text_add(&array, "[");
-    clv_text_bytes(&array, p->value - 1, p->value_length + 2);
-    clv_text_add(&array, "]");
+    clv_text_add(&array, "[\"");
+    clv_text_bytes(&array, p->value, p->value_length);
+    clv_text_add(&array, "\"]");
     clv_status status = array.failed ? clv_fail(CLV_E_MEMORY, "%s: out of memory", s->path)
                                      : clv_json_parse(s->path, array.data, array.length, &list);
     const char *text = clv_json_string(clv_json_at(list, 0), "");
@@ -370,6 +370,21 @@ static clv_status add_value(const source *s, const pair *p, clv_csv *csv)
     return status;
 }
 
+/* Writes the names with their escapes decoded. Before, they are compared as the file has them. */
+static clv_status write_header(const source *s, const names *n, clv_csv *csv)
+{
+    *csv = (clv_csv){ .columns = n->count };
+    for (size_t i = 0; i < n->count; ++i) {
+        const pair name = { .text = true,
+                            .value = n->items[i],
+                            .value_length = strlen(n->items[i]) };
+        CLV_TRY(add_value(s, &name, csv));
+    }
+    clv_csv_end_row(csv);
+    csv->rows = 0;
+    return CLV_OK;
+}
+
 static clv_status write_rows(source *s, const names *n, clv_csv *csv)
 {
     const pair **cells = clv_alloc(n->count, sizeof *cells);
@@ -399,9 +414,9 @@ static clv_status read_all(source *s, clv_text *text)
     if (!n) return clv_fail(CLV_E_MEMORY, "%s: out of memory", s->path);
     clv_status status = find_names(s, n);
     if (!status) {
-        clv_csv_begin(&csv, (const char *const *)n->items, n->count);
+        status = write_header(s, n, &csv);
         s->at = s->begin;
-        status = write_rows(s, n, &csv);
+        if (!status) status = write_rows(s, n, &csv);
         *text = csv.text;
     }
     for (size_t i = 0; i < n->count; ++i)
