@@ -92,10 +92,13 @@ static void json_is_read_in_every_form(void **state)
         "{\"a\":{\"0\":1,\"1\":null},\"b\":{\"0\":\"x\\\"y\",\"1\":true}}",
         "{\"a\": [1, null], \"b\": [\"x\\\"y\", true]}\n",
         "\r\n{\"a\":[1,null],\"b\":[\"x\\\"y\",true]}",
+        "{\"0\":{\"a\":1,\"b\":\"x\\\"y\"},\"1\":{\"a\":null,\"b\":true}}",
+        "\n{ \"7\" : {\"a\":1,\"b\":\"x\\\"y\"},\n\"12\":{\"b\":true} }\n",
     };
     for (size_t i = 0; i < CLV_LEN(forms); ++i)
         expect_table(forms[i], "JSON", "a,b|1,\"x\"\"y\"|,true");
     expect_table("{\"a\":7}", "JSON", "a|7");
+    expect_table("{\"0\":{\"0\":1,\"1\":2}}", "JSON", "0|1|2");
     expect_table("[{\"a\":\"\\\\u0000\"}]", "JSON", "a|\\u0000");
     expect_table(
         "[{\"fr\\u0061me\":1,\"a\\\"b\":2,\"\\u00b5m\":3,\"s\\/t\":4,\"t\\nu\":5},{\"s\\/t\":6}]",
@@ -120,9 +123,13 @@ static void json_that_is_no_table_is_refused(void **state)
         { "{\"columns\":[\"a\"],\"data\":[[1]]}",
           "found \"[1]]}\", expected a number, a text, true, false or null (a table in JSON is a "
           "list of records" },
+        { "{\"0\":{\"a\":1},\"1\":5}", "found \"5}\", expected an object, { ... }, for each row" },
+        { "{\"0\":{\"a\":1}} 5", "found \"5\", expected the end of the file" },
+        { "{\"0\":{\"a\":1}", "found \"\", expected , or }" },
+        { "{\"0\":{\"a\":1,\"a\":2}}", "the key 'a' occurs twice" },
         { "{\"a\":1}\n5", "line 2: found \"5\", expected an object" },
         { "{\"a\":1,\"b\":{}}",
-          "a list of records, records one after the other, or an object of columns)" },
+          "a list of records, records one after the other, or an object of columns or of rows)" },
         { "[{\"a\":\"b\\u0000c\"}]", "expected a text without the character NUL (\\u0000)" },
         { "[{\"b\\qc\":1}]", "invalid escape" },
         { "[{\"b\\u0000c\":1}]", "expected a text without the character NUL (\\u0000)" },

@@ -7,7 +7,7 @@
 
 /* Reads a table; its contents decide its kind, not its name: text with commas, semicolons or tabs between the fields
  * (the header decides), NumPy records, Parquet (see clv_parquet_records), JSON (an array of flat objects, one object
- * after the other, or an object of columns), or the spots of TrackMate's XML.
+ * after the other, or an object of columns or of rows), or the spots of TrackMate's XML.
  *
  * `decimal`, '.' or ',', is the decimal mark of numbers in text; 0 derives it from the numbers (clv_csv_find_decimal).
  * *kind is the name of the kind, for messages. Returns the statuses of clv_csv_read. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Converts tables of named values to text with commas: JSON (an array of flat objects, one object after the other, or
- * an object of columns), and the spots of TrackMate's XML (the attributes of each element "Spot"). The columns are all
- * names that occur, in order of first occurrence. */
+/* Converts tables of named values to text with commas: JSON (an array of flat objects, one object after the other, an
+ * object of columns, or an object of rows), and the spots of TrackMate's XML (the attributes of each element "Spot").
+ * The columns are all names that occur, in order of first occurrence. */
 #include "host/io/tables/any.h"
 
 #include "base/alloc.h"
@@ -32,13 +32,14 @@ typedef struct json_column {
 } json_column;
 
 typedef struct source source;
+typedef clv_status reader(source *s, bool *more); /* reads the next record */
 struct source {
     const char *path, *begin, *at, *end;
     pair *pairs; /* names and values of the current record */
     size_t count, room;
     json_column *columns;
     size_t column_count, column_room;
-    clv_status (*next)(source *s, bool *more);
+    reader *next;
     clv_status (*decode)(const source *s, const pair *p,
                          clv_text *out); /* appends a text and decodes its escapes */
 };
@@ -78,8 +79,9 @@ static clv_status add_pair(source *s, pair p)
 
 /* ---- JSON -------------------------------------------------------------------------------------------- */
 
-#define ACCEPTED \
-    "(a table in JSON is a list of records, records one after the other, or an object of columns)"
+#define ACCEPTED                                                                                   \
+    "(a table in JSON is a list of records, records one after the other, or an object of columns " \
+    "or of rows)"
 
 /* Reads a JSON string from after its opening quote to after its closing quote. */
 static clv_status json_string(source *s, const char **at, size_t *length)
@@ -226,13 +228,44 @@ static clv_status json_row_next(source *s, bool *more)
     return CLV_OK;
 }
 
-/* Returns whether a text that begins with an object is an object of columns. */
-static bool holds_columns(source s)
+/* Reads the next row of an object of rows, whose keys are the rows' numbers. */
+static clv_status json_numbered_next(source *s, bool *more)
 {
-    const char *name;
+    const char *number;
     size_t length;
-    return accept(&s, '{') && accept(&s, '"') && !json_string(&s, &name, &length) &&
-           accept(&s, ':') && (accept(&s, '[') || accept(&s, '{'));
+    if (s->at == s->begin && !accept(s, '{')) return wrong(s, "{");
+    s->count = 0;
+    if ((*more = !accept(s, '}')) == false) {
+        skip_space(s);
+        return s->at == s->end ? CLV_OK : wrong(s, "the end of the file");
+    }
+    CLV_TRY(json_key(s, &number, &length));
+    CLV_TRY(json_object(s));
+    if (!accept(s, ',') && (s->at == s->end || *s->at != '}')) return wrong(s, ", or }");
+    return CLV_OK;
+}
+
+/* Reads a key, and tells whether it is a whole number. Returns false if there is no key. */
+static bool find_key(source *s, bool *number)
+{
+    const char *key;
+    size_t length, digits = 0;
+    if (!accept(s, '"') || json_string(s, &key, &length) || !accept(s, ':')) return false;
+    while (digits < length && isdigit((unsigned char)key[digits]))
+        ++digits;
+    *number = length && digits == length;
+    return true;
+}
+
+/* Returns how to read a text that begins with an object: it is a record, or an object of columns or of rows. An object
+ * of objects has rows if only its own first key is a number, and not that of its first object. */
+static reader *form_of_object(source s)
+{
+    bool outer, inner;
+    if (!accept(&s, '{') || !find_key(&s, &outer)) return json_line_next;
+    if (accept(&s, '[')) return json_row_next;
+    if (!accept(&s, '{')) return json_line_next;
+    return outer && find_key(&s, &inner) && !inner ? json_numbered_next : json_row_next;
 }
 
 /* Decodes a text, whose quotes are left out, as the only element of an array: the parser takes no text alone. */
@@ -434,7 +467,7 @@ clv_status clv_json_records(const char *path, const char *data, size_t length, c
                  .next = json_next,
                  .decode = json_decode };
     source start = s;
-    if (accept(&start, '{')) s.next = holds_columns(s) ? json_row_next : json_line_next;
+    if (accept(&start, '{')) s.next = form_of_object(s);
     return read_all(&s, text);
 }
 
