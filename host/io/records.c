@@ -142,6 +142,14 @@ static clv_status choose(const char *what, const char *kind, const char *option,
                     same ? "there more than once" : "missing", there);
 }
 
+/* Refuses a name that holds lines which end with CR alone: all rows of the table would be its header. */
+static clv_status check_ends(const char *what, const char *name)
+{
+    for (const char *c = name; (c = strchr(c, '\r'));)
+        if (*++c != '\n') return clv_fail(CLV_E_FORMAT, "%s: line 1 %s", what, CLV_LONE_RETURN);
+    return CLV_OK;
+}
+
 clv_status clv_record_find(const char *what, char between, const char *text, size_t length,
                            const char *name, size_t *column, clv_text *found)
 {
@@ -158,6 +166,7 @@ clv_status clv_record_find(const char *what, char between, const char *text, siz
         more = next_field(between, text, length, &at, &one);
         status = one.failed ? clv_fail(CLV_E_MEMORY, "%s: not enough memory for its header", what)
                             : add_name(what, &n, clv_text_get(&one));
+        if (!status) status = check_ends(what, clv_text_get(&one));
         clv_text_clear(&one);
     }
     if (!status) status = choose(what, "column", "--column", &n, name, column);

@@ -7,6 +7,11 @@
 
 #include <cleave/status.h>
 
+/* What is wrong in a line that has a CR without an LF after it. */
+#define CLV_LONE_RETURN                                                                           \
+    "has a CR without an LF, as in files of old Macs; expected lines that end with LF or CR LF; " \
+    "convert the file, for example with tr '\\r' '\\n'"
+
 /* Returns the position after the line end of the record at `text`; NULL if the record does not end within `length`
  * bytes. Quoted fields may hold line ends. *quoted is whether the bytes end inside a quoted field. `between` is the
  * separator of the fields. */
@@ -21,7 +26,8 @@ bool clv_record_blank(const char *text, size_t length);
 
 /* Finds the field called `name` in a table's header: *column is its position, from 0, and its name is appended to
  * `found`. If `name` is NULL, takes the field called text, sentence, content, document, passage, query or title (the
- * first of these that exists), or the only field. On failure, the CLV_E_FORMAT message lists the fields. */
+ * first of these that exists), or the only field. On failure, the CLV_E_FORMAT message lists the fields,
+ * or says that lines end with CR alone. */
 clv_status clv_record_find(const char *what, char between, const char *text, size_t length,
                            const char *name, size_t *column, clv_text *found);
 

@@ -400,6 +400,8 @@ static void broken_tables_and_json_lines(void **state)
         { CLV_LINES_CSV, "text,n,text\n1,2,3\n", NULL, 0, "\"text\" is there more than once" },
         { CLV_LINES_CSV, "n;text\n1;a\n", NULL, 0, "separated by something other than commas" },
         { CLV_LINES_TSV, "n,text\n1,a\n", NULL, 0, "separated by something other than tabs" },
+        { CLV_LINES_CSV, "text\rx\ry\r", NULL, 0, "line 1 has a CR without an LF" },
+        { CLV_LINES_TSV, "n\ttext\r1\ta\r", "text", 0, "line 1 has a CR without an LF" },
         { CLV_LINES_JSON, "{\"a\": \"x\", \"b\": \"y\"}\n", NULL, 0,
           "which member holds the texts; there are" },
         { CLV_LINES_JSON, "{\"text\": \"x\"}\n{\"a\": \"y\"}\n", NULL, 0,

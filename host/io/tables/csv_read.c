@@ -5,6 +5,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "host/io/records.h"
 #include "host/io/stream.h"
 
 #include <ctype.h>
@@ -67,6 +68,8 @@ static clv_status read_field(cursor *c, field *out)
     out->last = c->at == c->end || *c->at != c->between;
     if (c->at == c->end) return CLV_OK;
     if (*c->at == '\r' && c->at + 1 < c->end && c->at[1] == '\n') ++c->at;
+    if (*c->at == '\r')
+        return clv_fail(CLV_E_FORMAT, "%s: line %zu %s", c->path, c->line, CLV_LONE_RETURN);
     if (*c->at != c->between && *c->at != '\n') {
         char found[40];
         const size_t left = CLV_MIN((size_t)(c->end - c->at), (size_t)20);
