@@ -5,8 +5,10 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/file.h"
 #include "base/text.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -63,5 +65,11 @@ clv_status clv_environment_check(void)
     /* only a warning comes later for a folder that cannot be made or written to: the work goes on without a cache */
     if (cache && stat(cache, &info) == 0 && !S_ISDIR(info.st_mode))
         return clv_environment_refuse("CLEAVE_CACHE_DIR", "a folder");
+    if (cache && strlen(cache) >= CLV_PATH_MOST) {
+        char expected[80];
+        snprintf(expected, sizeof expected, "a folder whose name has at most %d bytes",
+                 CLV_PATH_MOST - 1);
+        return clv_environment_refuse("CLEAVE_CACHE_DIR", expected);
+    }
     return CLV_OK;
 }

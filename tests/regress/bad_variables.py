@@ -33,6 +33,11 @@ for name, (value, expected) in VALUES.items():
     # an empty variable counts as not set
     kit.expect(2, "no.npy", "blobs", "no.npy", "-o", "spots.csv",
                environment=kit.without_drivers(**{name: ""}))
+# a name that is too long was not used, without a word
+kit.expect(2, 'CLEAVE_CACHE_DIR is "%s", but it must be a folder whose name has at most 1023 bytes' % ("d/" * 100),
+           "blobs", "no.npy", "-o", "spots.csv", environment=kit.without_drivers(CLEAVE_CACHE_DIR="d/" * 512))
+kit.expect(2, "no.npy", "blobs", "no.npy", "-o", "spots.csv",
+           environment=kit.without_drivers(CLEAVE_CACHE_DIR="d/" * 511 + "d"))
 for command in "probe", "bench":
     kit.expect(2, 'CLEAVE_MODE is "fast"', command,
                environment=kit.without_drivers(CLEAVE_MODE="fast"))
