@@ -32,10 +32,41 @@ static void set_detail(const char *text)
     (void)pthread_setspecific(detail_key, last_detail);
 }
 
+/* Writes a message that is too long or has characters that may not be shown. Leaves out its middle: a name may be long,
+ * and the reason comes after it. Does nothing if there is no memory for this. */
+static void set_whole_message(const char *format, va_list args)
+{
+    enum { HEAD = sizeof last_message / 3, TAIL = sizeof last_message - HEAD - sizeof " ... " };
+    clv_text raw = { 0 }, shown = { 0 };
+    clv_text_vadd(&raw, format, args);
+    clv_text_visible(&shown, clv_text_get(&raw), raw.length);
+    const char *text = clv_text_get(&shown);
+    if (raw.failed || shown.failed) {
+        /* the message stays cut */
+    } else if (shown.length < sizeof last_message) {
+        clv_copy_string(last_message, sizeof last_message, text);
+    } else {
+        char head[HEAD + 1];
+        const char *tail = text + shown.length - TAIL;
+        while ((*tail & 0xC0) == 0x80) /* within a character of UTF-8 */
+            ++tail;
+        clv_copy_string(head, sizeof head, text);
+        snprintf(last_message, sizeof last_message, "%s ... %s", head, tail);
+    }
+    clv_text_clear(&raw), clv_text_clear(&shown);
+}
+
 static void set_message(const char *format, va_list args)
 {
-    if (clv_vformat(last_message, sizeof last_message, format, args) < 0) last_message[0] = '\0';
-    clv_make_visible(last_message, sizeof last_message); /* names and texts in it may be foreign */
+    va_list again;
+    va_copy(again, args);
+    const int length = clv_vformat(last_message, sizeof last_message, format, args);
+    if (length < 0) last_message[0] = '\0';
+    if (length >= (int)sizeof last_message ||
+        !clv_is_visible(last_message, strlen(last_message))) /* names and texts may be foreign */
+        set_whole_message(format, again);
+    va_end(again);
+    clv_make_visible(last_message, sizeof last_message);
 }
 
 #undef clv_fail /* of the analyzer */

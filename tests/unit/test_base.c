@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/text.h"
+#include "base/visible.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -169,6 +170,26 @@ static void an_error_travels_between_threads(void **state)
     assert_string_equal(clv_error_message(), "kernel k");
     assert_string_equal(clv_error_detail(), "line 1\nline 2");
     clv_error_clear(&error);
+}
+
+static void a_long_message_keeps_its_reason(void **state)
+{
+    (void)state;
+    static const char *const fills[] = { "a", "\xC3\xA4", "\x01", "\xF0\x9F\x98\x80" };
+    for (size_t i = 0; i < CLV_LEN(fills); ++i)
+        for (size_t count = 80; count < 1500; count += 7) {
+            clv_text name = { 0 };
+            while (name.length < count)
+                clv_text_add(&name, "%s", fills[i]);
+            EXPECT_FAIL(CLV_E_IO, ": cannot open: no such file",
+                        clv_fail(CLV_E_IO, "%s: cannot open: no such file", clv_text_get(&name)));
+            const char *said = clv_error_message();
+            assert_true(clv_is_visible(said, strlen(said)));
+            assert_memory_equal(said, i == 2 ? "\\x01" : fills[i], strlen(fills[i]));
+            assert_string_equal(said + strlen(said) - 8, "uch file");
+            if (i == 0) assert_int_equal(strlen(said), CLV_MIN(name.length + 27, (size_t)511));
+            clv_text_clear(&name);
+        }
 }
 
 static void sha256_is_sha256(void **state)
@@ -333,6 +354,7 @@ int main(void)
         cmocka_unit_test(strings_are_cut_between_characters),
         cmocka_unit_test(a_deadline_stands_still_while_nobody_runs),
         cmocka_unit_test(an_error_travels_between_threads),
+        cmocka_unit_test(a_long_message_keeps_its_reason),
         cmocka_unit_test(sha256_is_sha256),
         cmocka_unit_test(files_are_complete_or_absent),
         cmocka_unit_test(links_and_devices_stay),
