@@ -214,6 +214,7 @@ def check_refusals(folder):
     refuses(2, "MODEL is missing", "--prompt", "x")
     refuses(2, target, target, "--prompt", "x")
     refuses(2, "--top-p", model, "--prompt", "x", "--top-p", "1.5")
+    refuses(2, '--stop is "", but it must be a text that is not empty', model, "--prompt", "x", "--stop", "")
     refuses(2, "cannot be used together", model, "--prompt", "x", "--ids", "1")
     refuses(2, "--ids", model, "--ids", "1,99999999")
     refuses(2, "no prompt", model)

@@ -187,6 +187,10 @@ static int check(const generate_args *a)
         if (!rules[i].good)
             return cli_error(&cli_generate, CLI_USAGE, "%s is %.12g, but it must be %s",
                              rules[i].option, rules[i].given, rules[i].expected);
+    for (const char *const *stop = a->stops.items; *stop; ++stop)
+        if (!**stop)
+            return cli_error(&cli_generate, CLI_USAGE,
+                             "--stop is \"\", but it must be a text that is not empty");
     if (prompts > 1)
         return cli_error(&cli_generate, CLI_USAGE,
                          "--prompt, --prompt-file, --input and --ids cannot be used together");
