@@ -62,13 +62,15 @@ static void record_path(const char *key, char *folder, size_t folder_capacity, c
 }
 
 /* Returns whether a record is out of date. A failed check counts for an hour only, because its cause may have been
- * temporary, such as other processes holding the memory. A crash counts until something changes, because another check
- * would crash the process again. */
+ * temporary, such as other processes holding the memory; one from the future, before the clock was set back, does not
+ * count. A crash counts until something changes, because another check would crash the process again. */
 static bool is_stale(const clv_probe_check *check, const char *path)
 {
     struct stat info;
     if (!check->done || check->ok || check->crashed) return false;
-    return stat(path, &info) || time(NULL) - info.st_mtime > FAILURE_HOLDS_S;
+    if (stat(path, &info)) return true;
+    const time_t age = time(NULL) - info.st_mtime;
+    return age < 0 || age > FAILURE_HOLDS_S;
 }
 
 static void load(clv_machine *machine, clv_probe_device *device)

@@ -269,11 +269,11 @@ static void a_report_about_nothing_is_a_report(void **state)
     clv_machine_free(m);
 }
 
-/* Every record of the cache is from the day before yesterday. */
-static void make_old(const char *cache)
+/* Every record of the cache is from two days ago, or with -1 from two days ahead, before the clock was set back. */
+static void make_old(const char *cache, int sign)
 {
     char path[700];
-    const struct timespec then = { .tv_sec = time(NULL) - 2 * 24 * 3600 };
+    const struct timespec then = { .tv_sec = time(NULL) - sign * 2 * 24 * 3600 };
     const struct timespec times[2] = { then, then };
     snprintf(path, sizeof path, "%s/devices", cache);
     DIR *folder = opendir(path);
@@ -309,8 +309,8 @@ static void records_are_kept_and_found(void **state)
     for (int crashed = 0; crashed < 2; ++crashed) { /* failures of the moment are forgotten */
         m->devices[0].check = (clv_probe_check){ .done = true, .crashed = crashed };
         EXPECT_OK(clv_record_save(&m->report.host, &m->platforms[0], &m->devices[0]));
-        for (int old = 0; old < 2; ++old) {
-            if (old) make_old(folder);
+        for (int old = 0; old < 3; ++old) {
+            if (old) make_old(folder, old == 1 ? 1 : -1);
             m->devices[0].check = none;
             clv_records_load(m);
             assert_true(m->devices[0].check.done == (crashed || !old));
