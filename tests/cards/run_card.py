@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Runs the probe, the self-test and, for one card, the demo on PoCL, which answers as a graphics card would.
-run_commands.py runs all other commands, and with them the demo's workloads, on every card.
+"""Runs the probe, the self-test and, for one card of each kind, the demo (every workload) on PoCL, which answers as a
+graphics card would. run_commands.py runs all other commands on every card.
 
 usage: run_card.py COMMAND LAYER CARD
 
@@ -25,7 +25,8 @@ EXPECTED = {
     "arc-a770": ("discrete_gpu", "gpu", {"few_registers"}, {"slow_fp64"}),
     "iris-xe": ("integrated_gpu", "gpu", {"few_registers", "memory_is_host_ram"}, {"slow_fp64"}),
 }
-DEMO = ("rtx-3060",)
+# One card of each kind that has kernels of its own. The others differ from these only in sizes.
+DEMO = ("rtx-3060", "rx-6700xt", "vega", "iris-xe")
 
 
 def run(env, folder, *command):

@@ -59,13 +59,15 @@ if [ -e "$work/moved/bin/cleave" ]; then
 fi
 installed "as built" "$work/moved"
 
-# How they are found is tested here, not how fast they are. One build serves two: a project that fetches Cleave builds
-# it as a static library, and installs that.
-quietly "$cmake" -S "$consumer/subdirectory" -B "$work/fetch" -DFETCH=ON -DCMAKE_BUILD_TYPE=Release \
-    -DCMAKE_C_FLAGS_RELEASE=-O0 -DBUILD_SHARED_LIBS=OFF -DCLEAVE_INSTALL=ON
-quietly "$cmake" --build "$work/fetch" -j "$jobs"
-runs "FetchContent" "$work/fetch/square"
-quietly "$cmake" --install "$work/fetch" --prefix "$work/static-installed"
+# how they are found is tested here, not how fast they are
+quietly "$cmake" -S "$source" -B "$work/static" -DCMAKE_BUILD_TYPE=Release -DCMAKE_C_FLAGS_RELEASE=-O0 \
+    -DBUILD_SHARED_LIBS=OFF -DCLEAVE_TESTS=OFF -DCLEAVE_BENCH=OFF -DCLEAVE_COMMAND=OFF
+quietly "$cmake" --build "$work/static" -j "$jobs"
+quietly "$cmake" --install "$work/static" --prefix "$work/static-installed"
 installed static "$work/static-installed"
-quietly "$cmake" -S "$consumer/subdirectory" -B "$work/sub"
-echo "add_subdirectory: configures"
+
+quietly "$cmake" -S "$consumer/subdirectory" -B "$work/sub" -DCMAKE_BUILD_TYPE=Release -DCMAKE_C_FLAGS_RELEASE=-O0
+quietly "$cmake" --build "$work/sub" -j "$jobs"
+runs "add_subdirectory" "$work/sub/square"
+quietly "$cmake" -S "$consumer/subdirectory" -B "$work/fetch" -DFETCH=ON
+echo "FetchContent: configures"
