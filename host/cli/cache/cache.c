@@ -191,8 +191,10 @@ const cli_command cli_cache = {
     .name = "cache",
     .summary = "show or clear what is kept on disk between runs",
     .operands = "[stat|clear|path]",
-    .description = "Shows or clears the cache of compiled kernels and measured times: stat lists "
-                   "its contents\n(the default), clear deletes them, path prints the folder. "
-                   "Nothing is lost: the next run\ncompiles and measures again.",
+    .description =
+        "Shows or clears the cache of compiled kernels and measured times: stat lists "
+        "its contents\n(the default), clear deletes them, path prints the folder. "
+        "Nothing is lost: the next run\ncompiles and measures again. While another run uses "
+        "the kernels of a driver, clear\nleaves these, says so, and ends with 1.",
     .run = run,
 };
