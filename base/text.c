@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Implements a growing string, and strict parsers of numbers and sizes. */
-#define _GNU_SOURCE /* newlocale */
+#define _GNU_SOURCE /* newlocale, strtod_l */
 #include "base/text.h"
 
 #include "base/alloc.h"
@@ -24,10 +24,17 @@ static void make_neutral(void)
     neutral = newlocale(LC_ALL_MASK, "C", (locale_t)0);
 }
 
-int clv_vformat(char *out, size_t capacity, const char *format, va_list args)
+/* Returns 0 if there was no memory for the locale. */
+static locale_t the_neutral(void)
 {
     pthread_once(&neutral_once, make_neutral);
-    const locale_t before = neutral ? uselocale(neutral) : (locale_t)0;
+    return neutral;
+}
+
+int clv_vformat(char *out, size_t capacity, const char *format, va_list args)
+{
+    const locale_t chosen = the_neutral();
+    const locale_t before = chosen ? uselocale(chosen) : (locale_t)0;
     const int length = vsnprintf(out, capacity, format, args);
     if (before) uselocale(before);
     return length;
@@ -145,13 +152,8 @@ static bool leading_double(const char *text, double *out, const char **end)
     memcpy(copy, text, length);
     copy[length] = '\0';
     char *stop;
-    double value = strtod(copy, &stop);
-    if (*stop == '.') { /* this locale has another decimal point */
-        char point[8];
-        snprintf(point, sizeof point, "%.1f", 0.5);
-        *stop = point[1];
-        value = strtod(copy, &stop);
-    }
+    const locale_t chosen = the_neutral();
+    const double value = chosen ? strtod_l(copy, &stop, chosen) : strtod(copy, &stop);
     if (*stop || !isfinite(value)) return false;
     *out = value;
     *end = c;

@@ -6,6 +6,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "base/text.h"
 #include "probe/helper/child.h"
 #include "probe/host/host.h"
 #include "probe/opencl/icd.h"
@@ -150,7 +151,7 @@ const char *clv_child_failure(const clv_child *child, double timeout_s, char *me
                  signal_name(child->code));
         return "crashed";
     case CLV_CHILD_TIMEOUT:
-        snprintf(message, capacity, "the driver did not answer within %.3g s%s", timeout_s, busy);
+        clv_format(message, capacity, "the driver did not answer within %.3g s%s", timeout_s, busy);
         return "timeout";
     case CLV_CHILD_UNKILLABLE:
         snprintf(message, capacity,

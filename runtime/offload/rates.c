@@ -3,6 +3,7 @@
 #include "runtime/offload/rates.h"
 
 #include "base/alloc.h"
+#include "base/text.h"
 #include "runtime/record/device.h"
 
 #include <stdio.h>
@@ -88,7 +89,7 @@ void clv_decision_explain(clv_decision *decision)
     if (*of->reason) return;
     char first[48] = "";
     if (of->first_s > 0)
-        snprintf(first, sizeof first, " and %.3g ms to get ready", of->first_s * 1e3);
+        clv_format(first, sizeof first, " and %.3g ms to get ready", of->first_s * 1e3);
     snprintf(of->reason, sizeof of->reason,
              "%s: %.3g ms predicted on the host, %.3g ms on the device (%.3g ms of it launch and "
              "wait, %.3g MB to move)%s; %s",

@@ -3,6 +3,7 @@
 #include "host/io/pictures/chart.h"
 
 #include "base/error.h"
+#include "base/text.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -75,9 +76,9 @@ static void segment(clv_image *image, double x0, double y0, double x1, double y1
 static void number(double value, bool powers, char *text, size_t size)
 {
     if (powers)
-        snprintf(text, size, "%.3g", pow(10, value));
+        clv_format(text, size, "%.3g", pow(10, value));
     else
-        snprintf(text, size, "%.5g", fabs(value) < 1e-12 ? 0 : value);
+        clv_format(text, size, "%.5g", fabs(value) < 1e-12 ? 0 : value);
 }
 
 static void draw_axes(const plot *p, const clv_chart_style *s)

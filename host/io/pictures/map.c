@@ -169,9 +169,9 @@ static void find_ticks(interval range, bar_scale *out)
         if (value == 0)
             snprintf(text, 24, "0");
         else if (plain)
-            snprintf(text, 24, "%.*f", CLV_MAX(-fine, 0), value);
+            clv_format(text, 24, "%.*f", CLV_MAX(-fine, 0), value);
         else
-            snprintf(text, 24, "%.*e", CLV_MIN(CLV_MAX(coarse - fine, 0), 12), value);
+            clv_format(text, 24, "%.*e", CLV_MIN(CLV_MAX(coarse - fine, 0), 12), value);
         out->ticks[out->count++].value = value;
         out->width = CLV_MAX(out->width, clv_text_width(text, TEXT));
     }
