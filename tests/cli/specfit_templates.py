@@ -265,6 +265,8 @@ def wrong_calls_are_refused(tool):
     tool.refuses("50 fluxes", tool.path("other"), *none, *arm, "--wave", wave)
     tool.refuses("have the same parameters", write(  # except for the rounding of numbers in text
         tool, "zero.csv", "FILE,TEFF,LOGG,FEH,ALPHA\na.txt,5000,4,0,0\nb.txt,5000.001,4,-0.0,0\n"), *none, *arm)
+    tool.refuses("logg is 7.7e+14, but it must lie between -1e+06 and 1e+06", write(
+        tool, "huge.csv", "FILE,TEFF,LOGG,FEH,ALPHA\na.txt,5000,7.7e14,0,0\n"), *none, *arm)
     expect("no folder without a library", not os.path.exists(tool.path("none")))
 
 

@@ -8,7 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const double same = 1e-6, beside = 1e-3;
+/* Parameters that differ by less are the same. The second node of an axis with one value lies this far beside it. Both
+ * need parameters whose rounding errors are smaller. */
+static const double same = 1e-6, beside = 1e-3, largest = 1e6;
 
 static double variable(const templates_model *model, int k)
 {
@@ -106,14 +108,27 @@ static void count_cells(templates_grid *g)
                 }
 }
 
+static int check_parameters(const templates_model *model)
+{
+    if (!(model->parameter[0] > 0))
+        return cli_error(cli_running(), CLI_USAGE,
+                         "%s: the temperature is %g K, but it must be above 0", model->path,
+                         model->parameter[0]);
+    for (int k = 1; k < CLV_SPECTRA_PARAMETERS; ++k)
+        if (!(fabs(model->parameter[k]) <= largest))
+            return cli_error(cli_running(), CLI_USAGE,
+                             "%s: %s is %g, but it must lie between %g and %g", model->path,
+                             templates_parameters[k], model->parameter[k], -largest, largest);
+    return CLI_OK;
+}
+
 int templates_make_grid(const templates_models *m, templates_grid *g)
 {
     g->all = 1;
-    for (size_t i = 0; i < m->count; ++i)
-        if (!(m->items[i].parameter[0] > 0))
-            return cli_error(cli_running(), CLI_USAGE,
-                             "%s: the temperature is %g K, but it must be above 0",
-                             m->items[i].path, m->items[i].parameter[0]);
+    for (size_t i = 0; i < m->count; ++i) {
+        const int code = check_parameters(&m->items[i]);
+        if (code) return code;
+    }
     for (int k = 0; k < CLV_SPECTRA_PARAMETERS; ++k) {
         if (!make_axis(m, k, g))
             return cli_error(cli_running(), CLI_FAILED, "not enough memory for a grid");
