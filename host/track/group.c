@@ -14,6 +14,8 @@
 /* Most steps of one group's assignment, some 40 s on one core. Only malicious input needs more steps. */
 #define MOST_STEPS 2e10
 #define NOBODY UINT32_MAX
+/* Largest ratio of the cost of an unassigned spot to that of all links of a group: leaves 33 bits for the links. */
+#define MOST_RATIO 0x1p20
 
 static clv_status no_memory(void)
 {
@@ -84,14 +86,26 @@ static bool work_for(clv_groups *g, size_t n, size_t m)
     return ok;
 }
 
+/* Returns the cost of a spot that is left unassigned: range^2. If this is far more than all links of the group have,
+ * the digits of short links would be lost in the sums; any cost above that of all links together gives the same
+ * assignment, so the function returns such a cost. */
+static double cost_of_none(double range, const clv_edge *edges, size_t count, size_t spots)
+{
+    double longest = 0;
+    for (size_t e = 0; e < count; ++e)
+        longest = fmax(longest, edges[e].cost);
+    const double enough = longest * (double)(spots + 1);
+    return longest > 0 && range * range > MOST_RATIO * enough ? enough : range * range;
+}
+
 /* Assigns one group; `place` numbers the particles and spots within it. Rows are spots. Columns are the particles, plus
- * one column per spot that leaves the spot unassigned at the cost range^2. Unassigned particles cost nothing: up to a
+ * one column per spot that leaves the spot unassigned at the cost of none. Unassigned particles cost nothing: up to a
  * constant, their number equals the number of unassigned spots. */
 static clv_status solve(clv_groups *g, double range, size_t particles, const clv_edge *edges,
                         size_t count, const uint32_t *heads, size_t n, const uint32_t *spots,
                         size_t m)
 {
-    const double out = range * range, never = 4 * out * (double)(n + m + 1);
+    const double out = cost_of_none(range, edges, count, m), never = 4 * out * (double)(n + m + 1);
     const size_t columns = n + m;
     if ((double)m * (double)m * (double)columns > MOST_STEPS)
         return clv_fail(

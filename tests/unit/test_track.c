@@ -157,6 +157,21 @@ static void short_tracks_get_no_number(void **unused)
     assert_int_equal(particle[3], 0);
 }
 
+/* A range that means "any distance": its square has no digits left for the links. */
+static void a_range_without_limit_takes_the_nearest(void **unused)
+{
+    (void)unused;
+    const clv_point p[] = { { 0, 0, 0 }, { 1, 1, 0 }, { 1, 2, 0 } };
+    static const double ranges[] = { 1e3, 1e9, 1e12, 1e100, 1e150 };
+    for (size_t i = 0; i < CLV_LEN(ranges); ++i) {
+        const clv_link_options o = { .size = sizeof o, .search_range = ranges[i] };
+        int64_t particle[3];
+        EXPECT_OK(clv_link(p, 3, &o, particle, NULL));
+        assert_int_equal(particle[1], 0);
+        assert_int_equal(particle[2], 1);
+    }
+}
+
 /* One group of hundreds: what other linkers refuse. */
 static void a_large_group_is_solved(void **unused)
 {
@@ -294,6 +309,7 @@ int main(void)
         cmocka_unit_test(the_order_of_the_input_does_not_matter),
         cmocka_unit_test(memory_bridges_gaps_and_no_more),
         cmocka_unit_test(short_tracks_get_no_number),
+        cmocka_unit_test(a_range_without_limit_takes_the_nearest),
         cmocka_unit_test(a_large_group_is_solved),
         cmocka_unit_test(odd_input_is_an_error_or_nothing),
         cmocka_unit_test(a_long_group_is_cancelled),
