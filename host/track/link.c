@@ -153,13 +153,20 @@ static clv_status find_edges(linker *l, size_t first, size_t count)
     return CLV_OK;
 }
 
+/* Returns the number of frames from one frame to a later one. Frames above 2^53, such as times in nanoseconds, have no
+ * exact float64, but small differences have one. */
+static double frames_between(int64_t from, int64_t to)
+{
+    return (double)((uint64_t)to - (uint64_t)from);
+}
+
 /* Moves every head to its predicted position. */
 static void predict(linker *l, int64_t frame)
 {
     for (size_t i = 0; i < l->head_count; ++i) {
         head *h = &l->heads[i];
         double later[3];
-        clv_flow_predict(&l->flow, h->place, h->sample, (double)frame - (double)h->frame, later);
+        clv_flow_predict(&l->flow, h->place, h->sample, frames_between(h->frame, frame), later);
         /* a head predicted far outside all bounds matches no spot, as intended */
         h->z = fmin(fmax(later[0], -most), most);
         h->y = fmin(fmax(later[1], -most), most);
@@ -175,7 +182,7 @@ static clv_status move_head(linker *l, head *h, const clv_point *p, double z, in
     if (l->options->predict != CLV_PREDICT_NONE) {
         if (h->frame == l->seen && h->frame != frame) {
             h->sample = l->flow.count;
-            CLV_TRY(clv_flow_add(&l->flow, h->place, to, (double)frame - (double)h->frame));
+            CLV_TRY(clv_flow_add(&l->flow, h->place, to, frames_between(h->frame, frame)));
         }
     }
     memcpy(h->place, to, sizeof to);

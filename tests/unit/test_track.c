@@ -172,6 +172,24 @@ static void a_range_without_limit_takes_the_nearest(void **unused)
     }
 }
 
+/* Frames of which float64 cannot tell neighbours apart. */
+static void frames_may_be_times_in_nanoseconds(void **unused)
+{
+    (void)unused;
+    const int64_t first = INT64_C(1700000000000000001);
+    const clv_point p[] = { { first, 0, 0 }, { first + 1, 3, 0 }, { first + 2, 6, 0 } };
+    for (int predict = CLV_PREDICT_VELOCITY; predict <= CLV_PREDICT_DRIFT; ++predict) {
+        const clv_link_options o = { .size = sizeof o,
+                                     .search_range = 1,
+                                     .predict = (clv_link_predict)predict,
+                                     .guess_velocity = { 0, 3, 0 } };
+        int64_t particle[3];
+        size_t tracks;
+        EXPECT_OK(clv_link(p, 3, &o, particle, &tracks));
+        assert_int_equal(tracks, 1);
+    }
+}
+
 /* One group of hundreds: what other linkers refuse. */
 static void a_large_group_is_solved(void **unused)
 {
@@ -310,6 +328,7 @@ int main(void)
         cmocka_unit_test(memory_bridges_gaps_and_no_more),
         cmocka_unit_test(short_tracks_get_no_number),
         cmocka_unit_test(a_range_without_limit_takes_the_nearest),
+        cmocka_unit_test(frames_may_be_times_in_nanoseconds),
         cmocka_unit_test(a_large_group_is_solved),
         cmocka_unit_test(odd_input_is_an_error_or_nothing),
         cmocka_unit_test(a_long_group_is_cancelled),
