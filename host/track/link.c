@@ -87,7 +87,10 @@ static clv_status sort_points(linker *l, size_t count)
 }
 
 #define NOBODY UINT32_MAX
-enum { MOST_CELLS = 1 << 20 };
+enum {
+    MOST_CELLS = 1 << 20,
+    MOST_ROUNDS = 1000000 /* rounds of the adaptive search */
+};
 
 /* For coordinates within these bounds, squares and sums of squares neither underflow nor overflow. */
 static const double least = 1e-150, most = 1e150;
@@ -248,6 +251,14 @@ static void clear(linker *l)
     clv_flow_clear(&l->flow);
 }
 
+/* Uses trackpy's step and largest group if the caller sets none. */
+static clv_adaptive adaptive_of(const clv_link_options *o)
+{
+    return (clv_adaptive){ .stop = o->adaptive_stop,
+                           .step = o->adaptive_step > 0 ? o->adaptive_step : 0.95,
+                           .largest = o->adaptive_group ? o->adaptive_group : 15 };
+}
+
 static clv_status check_adaptive(const clv_link_options *o)
 {
     if (o->adaptive_stop == 0) {
@@ -255,16 +266,23 @@ static clv_status check_adaptive(const clv_link_options *o)
         return clv_fail(CLV_E_ARGUMENT, "link: adaptive_step and adaptive_group have no effect "
                                         "without adaptive_stop, the shortest search range");
     }
-    if (!(o->adaptive_stop > 0 && o->adaptive_stop <= o->search_range))
-        return clv_fail(
-            CLV_E_ARGUMENT,
-            "link: adaptive_stop is %g, but it must be more than 0 and at most the search range %g",
-            o->adaptive_stop, o->search_range);
+    if (!(o->adaptive_stop >= least && o->adaptive_stop <= o->search_range))
+        return clv_fail(CLV_E_ARGUMENT,
+                        "link: adaptive_stop is %g, but it must be more than 0 (at least %g) and "
+                        "at most the search range %g",
+                        o->adaptive_stop, least, o->search_range);
     if (o->adaptive_step != 0 && !(o->adaptive_step > 0 && o->adaptive_step < 1))
         return clv_fail(
             CLV_E_ARGUMENT,
             "link: adaptive_step is %g, but it must be a factor between 0 and 1 (0 means 0.95)",
             o->adaptive_step);
+    const double rounds = log(o->adaptive_stop / o->search_range) / log(adaptive_of(o).step);
+    if (rounds > MOST_ROUNDS)
+        return clv_fail(
+            CLV_E_ARGUMENT,
+            "link: adaptive_step is %.17g, which takes %.3g steps from the search range "
+            "%g to adaptive_stop %g, but at most %d are possible; give a smaller factor",
+            o->adaptive_step, rounds, o->search_range, o->adaptive_stop, MOST_ROUNDS);
     return CLV_OK;
 }
 
@@ -293,14 +311,6 @@ static clv_status check_prediction(const clv_link_options *o)
         if (!(fabs(o->guess_places[i]) <= most && fabs(o->guess_velocities[i]) <= most))
             return clv_fail(CLV_E_ARGUMENT, "link: guess %zu is not finite", i / 3);
     return CLV_OK;
-}
-
-/* Uses trackpy's step and largest group if the caller sets none. */
-static clv_adaptive adaptive_of(const clv_link_options *o)
-{
-    return (clv_adaptive){ .stop = o->adaptive_stop,
-                           .step = o->adaptive_step > 0 ? o->adaptive_step : 0.95,
-                           .largest = o->adaptive_group ? o->adaptive_group : 15 };
 }
 
 clv_status clv_link(const clv_point *points, size_t count, const clv_link_options *options,

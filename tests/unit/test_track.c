@@ -190,6 +190,23 @@ static void frames_may_be_times_in_nanoseconds(void **unused)
     }
 }
 
+static void an_adaptive_search_ends(void **unused)
+{
+    (void)unused;
+    const clv_point p = { 0, 0, 0 };
+    int64_t particle;
+    clv_link_options o = { .size = sizeof o, .search_range = 1, .adaptive_stop = 1e-323 };
+    EXPECT_FAIL(CLV_E_ARGUMENT, "adaptive_stop is 9.88131e-324, but it must be more than 0",
+                clv_link(&p, 1, &o, &particle, NULL));
+    o.adaptive_stop = 0.5, o.adaptive_step = 1 - 0x1p-53;
+    EXPECT_FAIL(CLV_E_ARGUMENT, "takes 6.24e+15 steps from the search range 1 to adaptive_stop 0.5",
+                clv_link(&p, 1, &o, &particle, NULL));
+    o.adaptive_step = 0.99999;
+    EXPECT_OK(clv_link(&p, 1, &o, &particle, NULL));
+    o.adaptive_stop = 1;
+    EXPECT_OK(clv_link(&p, 1, &o, &particle, NULL));
+}
+
 /* One group of hundreds: what other linkers refuse. */
 static void a_large_group_is_solved(void **unused)
 {
@@ -329,6 +346,7 @@ int main(void)
         cmocka_unit_test(short_tracks_get_no_number),
         cmocka_unit_test(a_range_without_limit_takes_the_nearest),
         cmocka_unit_test(frames_may_be_times_in_nanoseconds),
+        cmocka_unit_test(an_adaptive_search_ends),
         cmocka_unit_test(a_large_group_is_solved),
         cmocka_unit_test(odd_input_is_an_error_or_nothing),
         cmocka_unit_test(a_long_group_is_cancelled),
