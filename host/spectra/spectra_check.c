@@ -10,18 +10,24 @@
 #include <math.h>
 #include <string.h>
 
-enum { MIN_PIXELS = 16, MIN_POINTS = 64, MAX_SIDE = 1 << 24, MOST_IGNORED = 16 };
+enum { MIN_PIXELS = 16, MIN_POINTS = 64, MAX_SIDE = 1 << 24, MOST_IGNORED = 16, MOST_LOG = 100 };
 
 static clv_status check_rest(const clv_spectra_arm *a, const char *name)
 {
-    if (!(a->first > 0) || !(a->last > a->first) || !isfinite(a->last))
+    if (!(a->first > 0) || !(a->last > a->first) || !isfinite(a->last / a->first))
         return clv_fail(
             CLV_E_ARGUMENT,
             "specfit: arm %s: the wavelengths go from %g to %g, but they must rise and be positive",
             name, a->first, a->last);
     if (!a->ccf || a->ccf_points < MIN_POINTS || a->ccf_points > MAX_SIDE ||
-        !(a->ccf_log1 > a->ccf_log0) || !(a->ccf_spline_kms > 0))
+        !(a->ccf_spline_kms > 0))
         return clv_fail(CLV_E_ARGUMENT, "specfit: arm %s has no start templates", name);
+    if (!(a->ccf_log1 > a->ccf_log0) || !(fabs(a->ccf_log0) <= MOST_LOG) ||
+        !(fabs(a->ccf_log1) <= MOST_LOG))
+        return clv_fail(CLV_E_ARGUMENT,
+                        "specfit: arm %s: the start templates go from %g to %g in ln(wavelength), "
+                        "but both must be finite, within +-%d, and rise",
+                        name, a->ccf_log0, a->ccf_log1, MOST_LOG);
     return CLV_OK;
 }
 

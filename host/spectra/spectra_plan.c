@@ -67,13 +67,14 @@ static clv_status find_grids(clv_spectra_plan *plan)
         g->ccf_points = arm->ccf_points / g->ccf_fold;
         g->ccf_step = lag * (double)g->ccf_fold;
         plan->sizes.ccf_room = CLV_MAX(plan->sizes.ccf_room, g->ccf_points);
-        g->ccf_reach = (size_t)ceil(clv_plan_fastest(&plan->options) / g->ccf_step) + 1;
-        if (g->ccf_reach > CLV_SPECTRA_MAX_START_LAGS || g->ccf_reach >= g->ccf_points / 2)
+        const double reach = ceil(clv_plan_fastest(&plan->options) / g->ccf_step) + 1;
+        const size_t most = CLV_MIN((size_t)CLV_SPECTRA_MAX_START_LAGS, g->ccf_points / 2 - 1);
+        if (!(reach <= (double)most))
             return clv_fail(CLV_E_ARGUMENT,
-                            "specfit: arm %s: velocities up to %g km/s need %zu steps of the first "
+                            "specfit: arm %s: velocities up to %g km/s need %g steps of the first "
                             "search, but at most %zu are possible; allow only smaller velocities",
-                            arm->name, clv_plan_fastest(&plan->options), g->ccf_reach,
-                            CLV_MIN((size_t)CLV_SPECTRA_MAX_START_LAGS, (g->ccf_points - 1) / 2));
+                            arm->name, clv_plan_fastest(&plan->options), reach, most);
+        g->ccf_reach = (size_t)reach;
         plan->sizes.ccf_lags =
             CLV_MAX(plan->sizes.ccf_lags, clv_round_up(2 * g->ccf_reach + 1, LANES));
     }
@@ -207,14 +208,15 @@ static clv_status allocate(clv_spectra_plan *p)
 static clv_status count_velocities(clv_spectra_plan *plan)
 {
     const clv_specfit_options *o = &plan->options;
-    plan->sizes.velocities =
-        (size_t)((o->max_velocity_kms - o->min_velocity_kms) / o->velocity_step_kms) + 1;
-    return plan->sizes.velocities > 1 && plan->sizes.velocities < 20000
-               ? CLV_OK
-               : clv_fail(CLV_E_ARGUMENT,
-                          "specfit: the range and step of velocities give %zu velocities; expected "
-                          "2 to 19999",
-                          plan->sizes.velocities);
+    const double count =
+        floor((o->max_velocity_kms - o->min_velocity_kms) / o->velocity_step_kms) + 1;
+    if (!(count >= 2 && count < 20000))
+        return clv_fail(CLV_E_ARGUMENT,
+                        "specfit: the range and step of velocities give %g velocities; expected 2 "
+                        "to 19999",
+                        count);
+    plan->sizes.velocities = (size_t)count;
+    return CLV_OK;
 }
 
 static clv_status build(clv_spectra_plan *plan)

@@ -408,6 +408,42 @@ static void stars_are_prepared_alike_by_any_thread(void **state)
     synthetic_stars_clear(&s);
 }
 
+/* Numbers of a library and options whose quotients are beyond every index. */
+static void numbers_beyond_indices_are_refused(void **state)
+{
+    (void)state;
+    static const struct {
+        double log0, log1;
+        const char *why;
+    } ranges[] = { { 0, 1e-25, "steps of the first search, but at most 127 are possible" },
+                   { 8, 8 + 0x1p-49, "steps of the first search, but at most 127 are possible" },
+                   { 8, (double)INFINITY, "go from 8 to inf in ln(wavelength)" },
+                   { -1e300, 8, "go from -1e+300 to 8 in ln(wavelength)" },
+                   { (double)NAN, 8, "go from nan to 8 in ln(wavelength)" } };
+    synthetic_stars s;
+    clv_spectra_plan *plan;
+    EXPECT_OK(synthetic_stars_create(1, SEED, false, &s));
+    clv_spectra_arm arms[2];
+    clv_spectra_library library = s.library;
+    assert_int_equal(library.arm_count, 2);
+    memcpy(arms, library.arms, sizeof arms);
+    library.arms = arms;
+    for (size_t i = 0; i < CLV_LEN(ranges); ++i) {
+        arms[0].ccf_points = 256;
+        arms[0].ccf_log0 = ranges[i].log0, arms[0].ccf_log1 = ranges[i].log1;
+        EXPECT_FAIL(CLV_E_ARGUMENT, ranges[i].why,
+                    clv_spectra_plan_create(&library, &s.stars, NULL, &plan));
+    }
+    arms[0] = *s.library.arms;
+    arms[0].first = 1e-320; /* the range is more than a float64 can hold */
+    EXPECT_FAIL(CLV_E_ARGUMENT, "wavelengths go from 9.99989e-321 to",
+                clv_spectra_plan_create(&library, &s.stars, NULL, &plan));
+    const clv_specfit_options options = { .size = sizeof options, .velocity_step_kms = 1e-300 };
+    EXPECT_FAIL(CLV_E_ARGUMENT, "give 2e+303 velocities; expected 2 to 19999",
+                clv_spectra_plan_create(&s.library, &s.stars, &options, &plan));
+    synthetic_stars_clear(&s);
+}
+
 static void rejects_what_cannot_be(void **state)
 {
     (void)state;
@@ -440,6 +476,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(cards_form_matches),
         cmocka_unit_test(bits_do_not_depend_on_the_split),
         cmocka_unit_test(stars_are_prepared_alike_by_any_thread),
+        cmocka_unit_test(numbers_beyond_indices_are_refused),
         cmocka_unit_test(rejects_what_cannot_be),
     };
     test_choose(argc, argv);
