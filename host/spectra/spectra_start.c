@@ -14,13 +14,16 @@ enum { MAX_NODES = 256, MAX_ROUNDS = 40, FILTER = 11, RUN = 64 };
 static const double ccf_light = 3e5; /* km/s: the speed of light in the start templates' grids */
 static const double least_curvature = 0.1; /* of a pixel, as a part of that of a quadratic loss */
 
-/* Creates quadratic B-splines whose knots lie between the nodes, as those of an interpolating spline do. */
+/* Creates quadratic B-splines whose knots lie between the nodes, as those of an interpolating spline do. If the nodes
+ * would be too many, fewer cover the same range. Beyond a factor of e^100 between nodes, a float64 could not hold the
+ * knots. */
 clv_status clv_continuum_create(const double *wavelength, size_t pixels, double spline_kms,
                                 clv_continuum *c)
 {
     const double first = wavelength[0], last = wavelength[pixels - 1];
-    const double step = log1p(spline_kms / ccf_light);
-    const double wanted = ceil(log(last / first) / step);
+    const double range = log(last / first);
+    const double step = fmin(fmax(log1p(spline_kms / ccf_light), range / MAX_NODES), 100);
+    const double wanted = ceil(range / step);
     *c = (clv_continuum){ .nodes = (size_t)fmin(fmax(wanted, 3), MAX_NODES) };
     const size_t n = c->nodes;
     double knot[MAX_NODES + 3];

@@ -444,6 +444,29 @@ static void numbers_beyond_indices_are_refused(void **state)
     synthetic_stars_clear(&s);
 }
 
+/* Splines with more nodes than there is room for, and with nodes too far apart for a float64. */
+static void continua_have_a_spline_of_any_width(void **state)
+{
+    (void)state;
+    enum { PIXELS = 2000 };
+    static const double kms[] = { 1, 1e-300, 1e-9, 1000, 1e9, 1e200, 1e308 };
+    static double wave[PIXELS], flux[PIXELS], sigma[PIXELS], scratch[PIXELS], out[PIXELS];
+    for (size_t k = 0; k < PIXELS; ++k) {
+        wave[k] = 3600 + 3 * (double)k;
+        flux[k] = 5 + 1e-4 * (double)k, sigma[k] = 0.1;
+    }
+    for (size_t i = 0; i < CLV_LEN(kms); ++i) {
+        clv_continuum c;
+        EXPECT_OK(clv_continuum_create(wave, PIXELS, kms[i], &c));
+        clv_continuum_fit(&c, wave, PIXELS, flux, sigma, 6, scratch, out);
+        for (size_t k = 0; k < PIXELS; ++k)
+            if (!(fabs(out[k] / flux[k] - 1) < 0.1))
+                fail_msg("a spline of %g km/s: %g at pixel %zu, not %g", kms[i], out[k], k,
+                         flux[k]);
+        clv_continuum_clear(&c);
+    }
+}
+
 static void rejects_what_cannot_be(void **state)
 {
     (void)state;
@@ -477,6 +500,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(bits_do_not_depend_on_the_split),
         cmocka_unit_test(stars_are_prepared_alike_by_any_thread),
         cmocka_unit_test(numbers_beyond_indices_are_refused),
+        cmocka_unit_test(continua_have_a_spline_of_any_width),
         cmocka_unit_test(rejects_what_cannot_be),
     };
     test_choose(argc, argv);
