@@ -5,6 +5,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/log.h"
 #include "base/options.h"
 
 #include <math.h>
@@ -146,6 +147,21 @@ static float within(double limit, int inside)
     return beyond ? nextafterf(rounded, inside > 0 ? INFINITY : -INFINITY) : rounded;
 }
 
+/* Returns the fastest rotation whose kernel has room in every template that the stars use. */
+static double fastest_rotation(const clv_spectra_plan *plan)
+{
+    double most = plan->options.max_vsini_kms;
+    for (size_t i = 0; i < plan->stars.spectra; ++i)
+        if (plan->grid[i].wavelength)
+            most = fmin(most, CLV_SPECTRA_MOST_RADIUS * plan->grid[i].dln * CLV_LIGHT_KMS);
+    if (most < plan->options.max_vsini_kms)
+        clv_log(CLV_LOG_WARN,
+                "specfit: vsini is limited to %.4g km/s, not %g: the library's templates have so "
+                "many points per km/s that a faster rotation has no room",
+                most, plan->options.max_vsini_kms);
+    return most;
+}
+
 /* Computes the bounds of the unknowns from the library's training points, the steps of the finite differences, and the
  * longest moves of the optimiser. */
 static void make_box(clv_spectra_plan *plan)
@@ -155,7 +171,7 @@ static void make_box(clv_spectra_plan *plan)
     const clv_specfit_options *o = &plan->options;
     double low[6] = { o->min_velocity_kms, 0, 0, -INFINITY, -INFINITY, -INFINITY };
     double high[6] = {
-        o->max_velocity_kms, o->max_vsini_kms, INFINITY, INFINITY, INFINITY, INFINITY
+        o->max_velocity_kms, fastest_rotation(plan), INFINITY, INFINITY, INFINITY, INFINITY
     };
     for (size_t i = 0; i < plan->library->arm_count; ++i) {
         const clv_spectra_arm *a = &plan->library->arms[i];

@@ -116,7 +116,7 @@ typedef struct clv_specfit_options {
     unsigned starts;          /**< start values to fit from for each star, 1 to 8; 0: 1 */
     double max_velocity_kms;  /**< 0: 1000 */
     double velocity_step_kms; /**< step of the search for start values; 0: 5 */
-    double max_vsini_kms;     /**< 0: 500 */
+    double max_vsini_kms;     /**< 0: 500; less if 110 points of a template hold less */
     double library_sigma;   /**< standard deviation in Angstrom of the library's own Gaussian; used
                                  only with resolution matrices; 0: 0.5 */
     bool models;            /**< results include the best-fit models */

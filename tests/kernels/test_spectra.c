@@ -467,6 +467,31 @@ static void continua_have_a_spline_of_any_width(void **state)
     }
 }
 
+/* Devices have room for 110 points: templates with finer steps cannot rotate as fast. */
+static void rotation_ends_where_its_kernel_has_no_room(void **state)
+{
+    (void)state;
+    synthetic_stars s;
+    clv_spectra_plan *plan;
+    synthetic_stars_shape shape = synthetic_stars_small;
+    EXPECT_OK(synthetic_stars_create_like(&shape, 1, SEED, false, &s));
+    EXPECT_OK(clv_spectra_plan_create(&s.library, &s.stars, NULL, &plan));
+    assert_true(plan->box.high[1] == 500);
+    clv_spectra_plan_free(plan), synthetic_stars_clear(&s);
+    shape.point = 0.02;
+    EXPECT_OK(synthetic_stars_create_like(&shape, 1, SEED, false, &s));
+    EXPECT_OK(clv_spectra_plan_create(&s.library, &s.stars, NULL, &plan));
+    const double dln = fmin(plan->grid[0].dln, plan->grid[1].dln);
+    assert_true(110 * dln * CLV_LIGHT_KMS < 400);
+    assert_true(fabs(plan->box.high[1] / (110 * dln * CLV_LIGHT_KMS) - 1) < 1e-12);
+    clv_spectra_plan_free(plan);
+    clv_star_prior prior = { .value = { 0, 400 }, .fixed = { false, true } };
+    s.stars.priors = &prior;
+    EXPECT_FAIL(CLV_E_ARGUMENT, "vsini is to be fixed at 400, but the library and the limits allow",
+                clv_spectra_plan_create(&s.library, &s.stars, NULL, &plan));
+    synthetic_stars_clear(&s);
+}
+
 static void rejects_what_cannot_be(void **state)
 {
     (void)state;
@@ -501,6 +526,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(stars_are_prepared_alike_by_any_thread),
         cmocka_unit_test(numbers_beyond_indices_are_refused),
         cmocka_unit_test(continua_have_a_spline_of_any_width),
+        cmocka_unit_test(rotation_ends_where_its_kernel_has_no_room),
         cmocka_unit_test(rejects_what_cannot_be),
     };
     test_choose(argc, argv);
