@@ -74,7 +74,8 @@ static double as_normal(double x, double count)
 
 enum {
     /* values of as_normal per annulus, at 0, 1/16, ... 8: a map has too many values to compute each */
-    TABLE = 129
+    TABLE = 129,
+    FARTHEST = 10 /* largest distance of the centre from a map, in units of the map's sides */
 };
 
 static double corrected(const clv_calibration *c, size_t annulus, double x)
@@ -338,6 +339,12 @@ clv_status clv_paco_calibrate(const float *snr, const float *noise, size_t heigh
                         "numbers and a FWHM above 0",
                         fwhm_px, centre_x, centre_y);
     if (!height || !width) return CLV_OK;
+    const double far = FARTHEST * ((double)height + (double)width);
+    if (!(fabs(centre_x) <= far && fabs(centre_y) <= far))
+        return clv_fail(CLV_E_ARGUMENT,
+                        "calibrate: the centre is (%g, %g), but for a map of %zux%zu it must be at "
+                        "most %g pixels away from the first pixel along each axis",
+                        centre_x, centre_y, width, height, far);
     bool *masked = clv_zalloc(height * width, sizeof *masked);
     if (!masked) return clv_fail(CLV_E_MEMORY, "calibrate: not enough memory for a mask");
     for (size_t k = 0; k < masked_count; ++k)

@@ -2,6 +2,7 @@
 /* What a value of an S/N map is worth near the star, where few others are left to compare it with. */
 #include "test.h"
 
+#include "base/alloc.h"
 #include "host/patch/calibrate.h"
 
 #include <math.h>
@@ -41,8 +42,30 @@ static void a_peak_on_the_star_is_no_detection(void **state)
     assert_true(worth(3, STAR + 16, STAR) > 5);
 }
 
+/* A separation of as many annuli as no memory holds, or as no integer holds. */
+static void a_centre_far_from_the_map_is_refused(void **unused)
+{
+    (void)unused;
+    enum { EDGE = 16 };
+    static const double far[] = { 321, -321, 1e12, 1.3e19, 1e300, -1e300 };
+    static float snr[EDGE * EDGE], out[EDGE * EDGE];
+    uint64_t state = 5;
+    for (size_t p = 0; p < EDGE * EDGE; ++p)
+        snr[p] = (float)test_uniform(&state, -1, 1);
+    EXPECT_OK(clv_paco_calibrate(snr, NULL, EDGE, EDGE, 320, -20, 3, NULL, 0, out));
+    for (size_t i = 0; i < CLV_LEN(far); ++i) {
+        EXPECT_FAIL(CLV_E_ARGUMENT, "it must be at most 320 pixels away from the first pixel",
+                    clv_paco_calibrate(snr, NULL, EDGE, EDGE, far[i], 7, 3, NULL, 0, out));
+        EXPECT_FAIL(CLV_E_ARGUMENT, "it must be at most 320 pixels away from the first pixel",
+                    clv_paco_calibrate(snr, NULL, EDGE, EDGE, 7, far[i], 3, NULL, 0, out));
+    }
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(a_peak_on_the_star_is_no_detection) };
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_peak_on_the_star_is_no_detection),
+        cmocka_unit_test(a_centre_far_from_the_map_is_refused),
+    };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
