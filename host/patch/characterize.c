@@ -13,6 +13,9 @@
 
 #define PI 3.14159265358979323846
 
+enum {
+    FAR = 1 << 20 /* pixels: far outside of any frame */
+};
 enum { RING = 24, LEAST_RING = 6, WARM = 8, MOST_ROUNDS = 24, RING_ROUNDS = 10 };
 
 /* tolerances of the fits, in units of the likelihood's error */
@@ -144,6 +147,13 @@ clv_status clv_paco_subtract(const clv_paco_input *input, const clv_paco_options
 {
     if (!companions || !cube)
         return clv_fail(CLV_E_ARGUMENT, "subtract: companions or cube is NULL");
+    for (size_t k = 0; k < count; ++k)
+        if (isfinite(companions[k].flux) &&
+            !(isfinite(companions[k].x) && isfinite(companions[k].y)))
+            return clv_fail(CLV_E_ARGUMENT,
+                            "subtract: companion %zu is at x %g, y %g, but its position must be "
+                            "finite; to leave it out, set its flux to 0",
+                            k, companions[k].x, companions[k].y);
     clv_paco_plan *plan;
     CLV_TRY(plan_without_basis(input, options, &plan));
     const clv_paco_input *in = &plan->in;
@@ -162,6 +172,8 @@ clv_status clv_paco_subtract(const clv_paco_input *input, const clv_paco_options
             const double row = plan->centre_y + dy * c - dx * s,
                          col = plan->centre_x + dx * c + dy * s;
             const double ky = floor(row + 0.5), kx = floor(col + 0.5);
+            /* no pixel of its image lies in the frame, and an index may not hold its place */
+            if (!(fabs(ky) < FAR && fabs(kx) < FAR)) continue;
             memcpy(spot, in->psf, size * size * sizeof *spot);
             status = clv_psf_move(spot, size, row - ky, col - kx);
             for (int64_t v = 0; v < (int64_t)size; ++v)

@@ -61,9 +61,8 @@ static clv_status learn_scale(const clv_combination *c, const double *a, const d
 
 static void mask_disc(const clv_combination *c, double x, double y, double radius, bool *masked)
 {
-    const size_t reach = (size_t)ceil(radius);
-    const size_t x0 = (size_t)fmin(fmax(floor(x) - (double)reach, 0), (double)c->width),
-                 y0 = (size_t)fmin(fmax(floor(y) - (double)reach, 0), (double)c->height);
+    const size_t x0 = (size_t)fmin(fmax(floor(x) - ceil(radius), 0), (double)c->width),
+                 y0 = (size_t)fmin(fmax(floor(y) - ceil(radius), 0), (double)c->height);
     for (size_t v = y0; v < c->height && (double)v <= y + radius; ++v)
         for (size_t u = x0; u < c->width && (double)u <= x + radius; ++u)
             if (hypot((double)u - x, (double)v - y) <= radius) masked[v * c->width + u] = true;

@@ -61,11 +61,47 @@ static void a_centre_far_from_the_map_is_refused(void **unused)
     }
 }
 
+static void companions_far_outside_change_nothing(void **unused)
+{
+    (void)unused;
+    enum { EDGE = 16, PSF = 9, FRAMES = 2 };
+    static float cube[FRAMES * EDGE * EDGE], psf[PSF * PSF];
+    static const double angles[FRAMES] = { 0, 30 };
+    const clv_paco_input in = { .size = sizeof in,
+                                .cube = cube,
+                                .frames = FRAMES,
+                                .height = EDGE,
+                                .width = EDGE,
+                                .angles = angles,
+                                .psf = psf,
+                                .psf_size = PSF };
+    psf[PSF * PSF / 2] = 1;
+    static const double far[] = { 1e6, -1e7, 9.3e18, -1e300 };
+    for (size_t i = 0; i < CLV_LEN(far); ++i) {
+        const clv_companion one = { .x = far[i], .y = 7, .flux = 3 };
+        EXPECT_OK(clv_paco_subtract(&in, NULL, &one, 1, cube));
+        for (size_t p = 0; p < CLV_LEN(cube); ++p)
+            assert_true(cube[p] == 0);
+    }
+    clv_companion one = { .x = 7, .y = (double)NAN, .flux = 3 };
+    EXPECT_FAIL(CLV_E_ARGUMENT, "companion 0 is at x 7, y nan, but its position must be finite",
+                clv_paco_subtract(&in, NULL, &one, 1, cube));
+    one.x = (double)INFINITY, one.y = 7;
+    EXPECT_FAIL(CLV_E_ARGUMENT, "companion 0 is at x inf, y 7, but its position must be finite",
+                clv_paco_subtract(&in, NULL, &one, 1, cube));
+    one.flux = (double)NAN;
+    EXPECT_OK(clv_paco_subtract(&in, NULL, &one, 1, cube)); /* left out */
+    one = (clv_companion){ .x = 7, .y = 7, .flux = 3 };
+    EXPECT_OK(clv_paco_subtract(&in, NULL, &one, 1, cube));
+    assert_true(cube[7 * EDGE + 7] == -3);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_peak_on_the_star_is_no_detection),
         cmocka_unit_test(a_centre_far_from_the_map_is_refused),
+        cmocka_unit_test(companions_far_outside_change_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
