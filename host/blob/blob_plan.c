@@ -17,14 +17,18 @@ _Static_assert((int)CLV_BLOB_U8 == CLV_BLOB_PIXEL_U8 && (int)CLV_BLOB_U16 == CLV
                    (int)CLV_BLOB_F32 == CLV_BLOB_PIXEL_F32,
                "kernels count types of pixels as cleave/blob.h does");
 
+/* Much smaller sigmas, whose squares a float64 cannot hold, have no filter coefficients, and a table of widths that
+ * begins near 0 has no room for those of spots. */
+static const double least_sigma = 0.01;
+
 static clv_status check_options(const clv_blob_options *o)
 {
-    if (!(o->min_sigma_px > 0) || !(o->max_sigma_px >= o->min_sigma_px) ||
+    if (!(o->min_sigma_px >= least_sigma) || !(o->max_sigma_px >= o->min_sigma_px) ||
         !isfinite(o->max_sigma_px))
-        return clv_fail(
-            CLV_E_ARGUMENT,
-            "blobs: the sigmas go from %g to %g, but they must satisfy 0 < smallest <= largest",
-            o->min_sigma_px, o->max_sigma_px);
+        return clv_fail(CLV_E_ARGUMENT,
+                        "blobs: the sigmas go from %g to %g pixels, but they must satisfy %g <= "
+                        "smallest <= largest (typical: 1 and 3)",
+                        o->min_sigma_px, o->max_sigma_px, least_sigma);
     if (o->num_sigma > CLV_BLOB_MAX_SCALES)
         return clv_fail(CLV_E_ARGUMENT, "blobs: got %u sigmas, expected 1 to %d", o->num_sigma,
                         CLV_BLOB_MAX_SCALES);

@@ -463,6 +463,8 @@ static void rejects_what_makes_no_sense(test_device *device)
         { .size = sizeof(clv_blob_options), .threshold_rel_given = true, .threshold_rel = 1.5 },
         { .size = sizeof(clv_blob_options), .overlap_given = true, .overlap = 2 },
         { .size = sizeof(clv_blob_options), .max_sigma_px = 1e6 },
+        { .size = sizeof(clv_blob_options), .min_sigma_px = 1e-100 },
+        { .size = sizeof(clv_blob_options), .min_sigma_px = 0.009, .dog = true },
         { .size = sizeof(clv_blob_options),
           .threshold_given = true,
           .threshold_sigma_given = true },
