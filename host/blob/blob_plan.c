@@ -163,8 +163,16 @@ static clv_status check_shape(clv_blob_frames *shape)
         return clv_fail(CLV_E_SHAPE,
                         "blobs: the frames are [%zu,%zu,%zu], but every extent must be 1 to 65535",
                         shape->frames, shape->height, shape->width);
+    size_t frame, all;
     if (!shape->row_stride) shape->row_stride = shape->width;
-    if (!shape->frame_stride) shape->frame_stride = shape->height * shape->row_stride;
+    if (!clv_size_mul(shape->height, shape->row_stride, &frame) ||
+        !clv_size_mul(shape->frames, shape->frame_stride ? shape->frame_stride : frame, &all) ||
+        all > SIZE_MAX / sizeof(float))
+        return clv_fail(CLV_E_SHAPE,
+                        "blobs: %zu frames with strides of %zu and %zu elements reach beyond what "
+                        "can be addressed",
+                        shape->frames, shape->frame_stride, shape->row_stride);
+    if (!shape->frame_stride) shape->frame_stride = frame;
     if (shape->row_stride < shape->width ||
         shape->frame_stride < (shape->height - 1) * shape->row_stride + shape->width)
         return clv_fail(CLV_E_SHAPE,

@@ -24,9 +24,18 @@ static clv_status check_stacks(clv_volume_stacks *s)
             CLV_E_SHAPE,
             "volumes: the stacks are [%zu,%zu,%zu,%zu], but every extent must be 1 to 65535",
             s->stacks, s->depth, s->height, s->width);
+    size_t plane, stack, all;
     if (!s->row_stride) s->row_stride = s->width;
-    if (!s->plane_stride) s->plane_stride = s->height * s->row_stride;
-    if (!s->stack_stride) s->stack_stride = s->depth * s->plane_stride;
+    if (!clv_size_mul(s->height, s->row_stride, &plane) ||
+        !clv_size_mul(s->depth, s->plane_stride ? s->plane_stride : plane, &stack) ||
+        !clv_size_mul(s->stacks, s->stack_stride ? s->stack_stride : stack, &all) ||
+        all > SIZE_MAX / sizeof(float))
+        return clv_fail(CLV_E_SHAPE,
+                        "volumes: %zu stacks with strides of %zu, %zu and %zu elements reach "
+                        "beyond what can be addressed",
+                        s->stacks, s->stack_stride, s->plane_stride, s->row_stride);
+    if (!s->plane_stride) s->plane_stride = plane;
+    if (!s->stack_stride) s->stack_stride = stack;
     if (s->stack_stride < (s->depth - 1) * s->plane_stride)
         return clv_fail(CLV_E_SHAPE,
                         "volumes: with strides of %zu and %zu elements, planes or rows overlap",

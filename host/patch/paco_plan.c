@@ -63,8 +63,16 @@ static clv_status resolve(clv_paco_plan *plan, const clv_paco_input *input,
     *in = *input;
     plan->radius = o->radius ? o->radius : 4;
     CLV_TRY(check_input(in, plan->radius));
+    size_t frame, all;
     if (!in->row_stride) in->row_stride = in->width;
-    if (!in->frame_stride) in->frame_stride = in->row_stride * in->height;
+    if (!clv_size_mul(in->height, in->row_stride, &frame) ||
+        !clv_size_mul(in->frames, in->frame_stride ? in->frame_stride : frame, &all) ||
+        all > SIZE_MAX / sizeof(float))
+        return clv_fail(CLV_E_SHAPE,
+                        "paco: %zu frames with strides of %zu and %zu elements reach beyond what "
+                        "can be addressed",
+                        in->frames, in->frame_stride, in->row_stride);
+    if (!in->frame_stride) in->frame_stride = frame;
     if (in->row_stride < in->width ||
         in->frame_stride < in->row_stride * (in->height - 1) + in->width)
         return clv_fail(CLV_E_SHAPE,

@@ -475,6 +475,15 @@ static void rejects_what_makes_no_sense(test_device *device)
                     "blobs:", clv_blobs(c, &one, &pixel, &bad[i], &spots, &count, NULL, NULL));
     EXPECT_FAIL(CLV_E_SHAPE,
                 "blobs:", clv_blobs(c, &none, &pixel, NULL, &spots, &count, NULL, NULL));
+    /* the products of these strides wrap around to 0 and 1 */
+    const clv_blob_frames wide[] = {
+        { sizeof(clv_blob_frames), CLV_BLOB_U16, 1, 3, 1, 1, SIZE_MAX / 2 + 1 },
+        { sizeof(clv_blob_frames), CLV_BLOB_U16, 1, 2, 1, 0, SIZE_MAX / 2 + 1 },
+        { sizeof(clv_blob_frames), CLV_BLOB_U16, 2, 1, 1, SIZE_MAX / 2 + 1, 0 }
+    };
+    for (size_t i = 0; i < CLV_LEN(wide); ++i)
+        EXPECT_FAIL(CLV_E_SHAPE, "reach beyond what can be addressed",
+                    clv_blobs(c, &wide[i], &pixel, NULL, &spots, &count, NULL, NULL));
     EXPECT_FAIL(CLV_E_ARGUMENT, "NULL", clv_blobs(c, &one, NULL, NULL, &spots, &count, NULL, NULL));
 }
 

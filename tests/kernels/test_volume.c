@@ -377,7 +377,15 @@ static void wrong_stacks_are_refused(void **unused)
                 clv_volumes(plain, &shape, pixels, &o, &spots, &count, NULL, NULL));
     EXPECT_FAIL(CLV_E_ARGUMENT, "NULL",
                 clv_volumes(plain, &shape, NULL, NULL, &spots, &count, NULL, NULL));
-    shape.depth = 0;
+    const clv_volume_stacks whole = shape;
+    /* the products of these strides wrap around to those of small stacks */
+    shape.height = 3, shape.plane_stride = 2, shape.row_stride = SIZE_MAX / 2 + 1;
+    EXPECT_FAIL(CLV_E_SHAPE, "reach beyond what can be addressed",
+                clv_volumes(plain, &shape, pixels, NULL, &spots, &count, NULL, NULL));
+    shape = whole, shape.stacks = 3, shape.stack_stride = SIZE_MAX / 2 + 1;
+    EXPECT_FAIL(CLV_E_SHAPE, "reach beyond what can be addressed",
+                clv_volumes(plain, &shape, pixels, NULL, &spots, &count, NULL, NULL));
+    shape = whole, shape.depth = 0;
     EXPECT_FAIL(CLV_E_SHAPE, "every extent must be",
                 clv_volumes(plain, &shape, pixels, NULL, &spots, &count, NULL, NULL));
     clv_context_free(plain);

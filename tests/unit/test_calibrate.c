@@ -91,6 +91,11 @@ static void companions_far_outside_change_nothing(void **unused)
                 clv_paco_subtract(&in, NULL, &one, 1, cube));
     one.flux = (double)NAN;
     EXPECT_OK(clv_paco_subtract(&in, NULL, &one, 1, cube)); /* left out */
+    clv_paco_input wide = in; /* the product of these strides wraps around to a short frame */
+    wide.height = EDGE + 1;
+    wide.row_stride = SIZE_MAX / EDGE + 1, wide.frame_stride = EDGE;
+    EXPECT_FAIL(CLV_E_SHAPE, "reach beyond what can be addressed",
+                clv_paco_subtract(&wide, NULL, &one, 1, cube));
     one = (clv_companion){ .x = 7, .y = 7, .flux = 3 };
     EXPECT_OK(clv_paco_subtract(&in, NULL, &one, 1, cube));
     assert_true(cube[7 * EDGE + 7] == -3);
