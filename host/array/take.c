@@ -125,6 +125,12 @@ static clv_status read_places(const char *what, clv_array *places, size_t len, b
     }
     for (size_t j = 0; j < count && !status; ++j) {
         const int64_t place = all[j] < 0 ? all[j] + (int64_t)len : all[j];
+        if (all[j] < 0 && places->type == CLV_U64) /* 2^63 or more, which counts from no end */
+            status = clv_fail(CLV_E_SHAPE,
+                              "%s: index %llu (number %zu of the indices) is out of range for an "
+                              "axis of %zu elements",
+                              what, (unsigned long long)all[j], j, len);
+        if (status) break;
         if (place < 0 || place >= (int64_t)len)
             status = clv_fail(CLV_E_SHAPE,
                               "%s: index %lld (number %zu of the indices) is out of range for an "

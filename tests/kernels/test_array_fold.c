@@ -277,6 +277,14 @@ static void rejects_what_makes_no_sense(void **state)
     assert_true(got[0] == 0 && got[1] == 0 && got[2] == 0);
     EXPECT_FAIL(CLV_E_SHAPE, "index 3 (number 1 of the indices) is out of range for an axis of 2",
                 clv_array_take(c, row, 0, places, two_more));
+    static const uint64_t huge[2] = { 0, UINT64_MAX }; /* as an int64, the last element */
+    clv_array *wide;
+    EXPECT_OK(clv_array_make_from(c, CLV_U64, huge, 1, &two, &wide));
+    EXPECT_FAIL(CLV_E_SHAPE, "index 18446744073709551615 (number 1 of the indices) is out of range",
+                clv_array_take(c, row, 0, wide, two_more));
+    EXPECT_FAIL(CLV_E_SHAPE, "index 18446744073709551615 (number 1 of the indices) is out of range",
+                clv_array_put_at(c, row, 0, wide, two_more));
+    clv_array_free(wide);
     EXPECT_FAIL(CLV_E_SHAPE, "got 6 elements, but there are 2 slices",
                 clv_array_put_at(c, a, 1, places, a));
     EXPECT_FAIL(CLV_E_ARGUMENT, "indices are of float32", clv_array_put_at(c, row, 0, row, row));
