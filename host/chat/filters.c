@@ -29,18 +29,25 @@ static chat_value number_of(chat_run *run, chat_value v, const chat_arguments *a
     const chat_value other = chat_argument(a, 0, "default");
     double number = 0;
     bool known = chat_is_number(v);
+    if (whole && v.kind == CHAT_INT) return v; /* a float64 would round it */
     if (known) {
         number = chat_number(v);
     } else if (v.kind == CHAT_STRING) {
         char digits[64] = { 0 };
         const chat_string t = chat_strip(run, v.as.text, chat_undefined, true, true);
         memcpy(digits, t.data, CLV_MIN(t.length, sizeof digits - 1));
+        int64_t exact;
+        if (whole && t.length < sizeof digits && clv_parse_i64(digits, &exact))
+            return chat_int(exact);
         known = t.length < sizeof digits && clv_parse_double(digits, &number);
     }
+    known = known && !(whole && isnan(number));
     if (!known && other.kind != CHAT_UNDEFINED) return other;
     if (!known) number = 0;
     if (!whole) return chat_float(number);
-    return chat_int(number > -9e18 && number < 9e18 ? (int64_t)number : 0);
+    if (!(number >= -0x1p63 && number < 0x1p63))
+        return chat_fail(run, CLV_E_SHAPE, "a number beyond 64 bits");
+    return chat_int((int64_t)number);
 }
 
 static chat_value absolute(chat_run *run, chat_value v)

@@ -207,13 +207,28 @@ chat_value chat_dict_new(chat_run *run)
     return (chat_value){ CHAT_DICT, { .dict = dict } };
 }
 
+/* Compares two numbers; whole numbers exactly, as a float64 would round those beyond 2^53. */
+static int compare_numbers(chat_value a, chat_value b)
+{
+    if (a.kind == CHAT_INT && b.kind == CHAT_INT)
+        return (a.as.whole > b.as.whole) - (a.as.whole < b.as.whole);
+    const double x = chat_number(a), y = chat_number(b);
+    return (x > y) - (x < y);
+}
+
+/* Returns whether two numbers are equal, which a NaN is with no number. */
+static bool same_number(chat_value a, chat_value b)
+{
+    return !compare_numbers(a, b) && chat_number(a) == chat_number(b);
+}
+
 /* Returns whether two keys, which are texts or numbers, are equal. */
 static bool same_key(chat_value a, chat_value b)
 {
     if (a.kind == CHAT_STRING && b.kind == CHAT_STRING)
         return a.as.text.length == b.as.text.length &&
                memcmp(a.as.text.data, b.as.text.data, a.as.text.length) == 0;
-    return chat_is_number(a) && chat_is_number(b) && chat_number(a) == chat_number(b);
+    return chat_is_number(a) && chat_is_number(b) && same_number(a, b);
 }
 
 void chat_dict_set(chat_run *run, chat_value value, chat_value key, chat_value item)
@@ -310,7 +325,7 @@ static bool same_dicts(chat_run *run, const chat_dict *a, const chat_dict *b)
 
 bool chat_equals(chat_run *run, chat_value a, chat_value b)
 {
-    if (chat_is_number(a) && chat_is_number(b)) return chat_number(a) == chat_number(b);
+    if (chat_is_number(a) && chat_is_number(b)) return same_number(a, b);
     if (a.kind != b.kind || !chat_step(run, 0)) return false;
     if (a.kind == CHAT_STRING) return compare_texts(a.as.text, b.as.text) == 0;
     if (a.kind == CHAT_LIST) {
@@ -326,8 +341,7 @@ bool chat_equals(chat_run *run, chat_value a, chat_value b)
 
 int chat_compare(chat_run *run, chat_value a, chat_value b)
 {
-    if (chat_is_number(a) && chat_is_number(b))
-        return (chat_number(a) > chat_number(b)) - (chat_number(a) < chat_number(b));
+    if (chat_is_number(a) && chat_is_number(b)) return compare_numbers(a, b);
     if (a.kind == CHAT_STRING && b.kind == CHAT_STRING) return compare_texts(a.as.text, b.as.text);
     chat_fail(run, CLV_E_UNSUPPORTED, "%s and %s have no order", chat_kind_name(a),
               chat_kind_name(b));

@@ -283,6 +283,29 @@ static void what_is_wrong_is_named(void **state)
     }
 }
 
+/* Whole numbers that a float64 would round. */
+static void whole_numbers_are_exact_up_to_64_bits(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *source, *text;
+    } cases[] = { { "{{ 9007199254740993 == 9007199254740992 }}", "False" },
+                  { "{{ 9007199254740993 > 9007199254740992 }}", "True" },
+                  { "{{ 9007199254740993 in [9007199254740992] }}", "False" },
+                  { "{{ 9007199254740993 | int }}", "9007199254740993" },
+                  { "{{ 9223372036854775807 | int }}", "9223372036854775807" },
+                  { "{{ \" 9007199254740993 \" | int }}", "9007199254740993" },
+                  { "{{ 9.1e18 | int }}", "9100000000000000000" },
+                  { "{{ \"1e3\" | int }}", "1000" } };
+    const clv_chat_options options = CLV_INIT(clv_chat_options);
+    char *text;
+    size_t length;
+    for (size_t i = 0; i < CLV_LEN(cases); ++i)
+        expect_text(cases[i].source, NULL, 0, &options, cases[i].text);
+    EXPECT_FAIL(CLV_E_SHAPE, "a number beyond 64 bits",
+                clv_chat_render("{{ 1e19 | int }}", NULL, 0, &options, &text, NULL, &length));
+}
+
 static void deep_templates_end(void **state)
 {
     (void)state;
@@ -336,6 +359,7 @@ int main(void)
         cmocka_unit_test(families_are_known_by_their_tokens),
         cmocka_unit_test(what_users_wrote_is_marked),
         cmocka_unit_test(what_is_wrong_is_named),
+        cmocka_unit_test(whole_numbers_are_exact_up_to_64_bits),
         cmocka_unit_test(deep_templates_end),
         cmocka_unit_test(numbers_have_a_point_in_every_locale),
         cmocka_unit_test(arguments_are_checked),
