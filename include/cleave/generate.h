@@ -184,8 +184,8 @@ typedef struct clv_sampling {
  *
  * @param recent    the text so far; its last penalty_last tokens are penalised.
  * @param position  position in the text of the token to draw.
- * @return CLV_OK; CLV_E_ARGUMENT (a value outside its range; a NULL); CLV_E_WRONG_RESULT (a score is NaN, or none is
- *         finite; the message names the position); CLV_E_MEMORY.
+ * @return CLV_OK; CLV_E_ARGUMENT (a value outside its range; a NULL); CLV_E_WRONG_RESULT (a score is NaN or +infinity,
+ *         or none is finite; the message names the position); CLV_E_MEMORY.
  */
 CLV_API clv_status clv_sample(const float *scores, size_t count, const clv_sampling *sampling,
                               const int32_t *recent, size_t recent_count, uint64_t position,

@@ -88,11 +88,36 @@ static void refuses_scores_and_options_that_are_none(void **state)
     int32_t id;
     EXPECT_FAIL(CLV_E_WRONG_RESULT, "7", clv_sample(bad, 3, &s, NULL, 0, 7, &id));
     EXPECT_FAIL(CLV_E_WRONG_RESULT, "7", clv_sample(none, 2, &s, NULL, 0, 7, &id));
+    bad[1] = INFINITY;
+    EXPECT_FAIL(CLV_E_WRONG_RESULT, "the score of id 1 for token 7 is infinite",
+                clv_sample(bad, 3, &s, NULL, 0, 7, &id));
     bad[1] = 0;
     s.temperature = -1;
     EXPECT_FAIL(CLV_E_ARGUMENT, "temperature", clv_sample(bad, 3, &s, NULL, 0, 0, &id));
     s.temperature = 1, s.top_p = 1.5;
     EXPECT_FAIL(CLV_E_ARGUMENT, "top_p", clv_sample(bad, 3, &s, NULL, 0, 0, &id));
+}
+
+/* Penalties by which a finite score would become infinite. */
+static void any_penalty_leaves_probabilities(void **state)
+{
+    (void)state;
+    static const double penalties[] = { 5e-324, 1e-300, 1e300, 1.7e308 };
+    static const float some[2][3] = { { 1e9f, 5e8f, -1 }, { -1e9f, -5e8f, -7e8f } };
+    static const int32_t recent[3] = { 0, 1, 2 };
+    for (size_t i = 0; i < CLV_LEN(penalties); ++i)
+        for (size_t k = 0; k < 2; ++k) {
+            clv_sampling s = CLV_SAMPLING_INIT;
+            int32_t ids[3];
+            double p[3], sum = 0;
+            size_t kept;
+            s.temperature = 1, s.penalty = penalties[i], s.penalty_last = 3;
+            EXPECT_OK(clv_sample_from(some[k], 3, &s, recent, 3, ids, p, &kept));
+            for (size_t j = 0; j < kept; ++j)
+                sum += p[j];
+            if (!(fabs(sum - 1) < 1e-12))
+                fail_msg("penalty %g: the probabilities add up to %g", penalties[i], sum);
+        }
 }
 
 static void the_fastest_device_has_all_that_fits(void **state)
@@ -114,6 +139,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(distributions_are_the_reference_s),
         cmocka_unit_test(refuses_scores_and_options_that_are_none),
+        cmocka_unit_test(any_penalty_leaves_probabilities),
         cmocka_unit_test(the_fastest_device_has_all_that_fits),
     };
     return cmocka_run_group_tests_name("sample", tests, NULL, NULL);

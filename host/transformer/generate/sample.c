@@ -10,6 +10,7 @@
 #include "base/options.h"
 #include "base/philox.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -74,6 +75,13 @@ static void keep_highest(candidate *list, size_t count, size_t most)
     qsort(list, count, sizeof *list, by_score);
 }
 
+/* Returns a score after the penalty. A penalty near 0 or near the largest float64 leaves finite scores finite. */
+static double penalised(double score, double penalty)
+{
+    const double less = score > 0 ? score / penalty : score * penalty;
+    return isfinite(score) ? fmin(fmax(less, -DBL_MAX), DBL_MAX) : less;
+}
+
 /* Applies the penalty to the recent tokens, only once to a token that occurs several times. */
 static void penalise(candidate *list, size_t count, const clv_sampling *s, const int32_t *recent,
                      size_t recent_count)
@@ -87,7 +95,7 @@ static void penalise(candidate *list, size_t count, const clv_sampling *s, const
             seen = recent[k] == recent[i];
         if (seen) continue;
         double *score = &list[recent[i]].score;
-        *score = *score > 0 ? *score / s->penalty : *score * s->penalty;
+        *score = penalised(*score, s->penalty);
     }
 }
 
@@ -143,15 +151,15 @@ static clv_status check(const clv_sampling *s)
     return CLV_OK;
 }
 
-/* Fills the list of candidates. Every score must be a number, and at least one must be finite. */
+/* Fills the list of candidates. Every score must be a number below infinity, and at least one must be finite. */
 static clv_status make_list(const float *scores, size_t count, uint64_t position, candidate *list)
 {
     bool any = false;
     for (size_t i = 0; i < count; ++i) {
-        if (isnan(scores[i]))
-            return clv_fail(CLV_E_WRONG_RESULT,
-                            "sampling: the score of id %zu for token %llu is not a number", i,
-                            (unsigned long long)position);
+        if (!(scores[i] < INFINITY))
+            return clv_fail(
+                CLV_E_WRONG_RESULT, "sampling: the score of id %zu for token %llu is %s", i,
+                (unsigned long long)position, isnan(scores[i]) ? "not a number" : "infinite");
         any = any || isfinite(scores[i]);
         list[i] = (candidate){ (double)scores[i], (int32_t)i };
     }
