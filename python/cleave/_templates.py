@@ -18,8 +18,9 @@ from ._spectra_library import SpectraArm, SpectraLibrary
 from .errors import ArgumentError, ArgumentTypeError, ShapeError, UnsupportedError
 
 #: Constants of `cleave templates`: values that differ by less than _SAME are one node; a parameter with a single value
-#: gets a second node _BESIDE above it; Morton's curve uses _BITS bits per axis.
-_SAME, _BESIDE, _BITS = 1e-6, 1e-3, 16
+#: gets a second node _BESIDE above it, for which parameters of up to _LARGEST have digits enough; Morton's curve uses
+#: _BITS bits per axis.
+_SAME, _BESIDE, _LARGEST, _BITS = 1e-6, 1e-3, 1e6, 16
 
 
 class TemplateMaker(InThisProcess):
@@ -152,13 +153,19 @@ def spectra_library(arms: Mapping[str, tuple[TemplateMaker, Any]], parameters: A
                 A parameter with a single value gets a second node beside it: fix it in specfit(fixed=...)
     starts      approximate number of start templates, which are chosen along a curve through the grid
 
-    Raises ShapeError, ArgumentError (two models with the same parameters, a temperature that is not above 0).
+    Raises ShapeError, ArgumentError (two models with the same parameters, a temperature that is not above 0, another
+    parameter beyond 1e6).
     """
     table = np.ascontiguousarray(as_floats("spectra_library: parameters", parameters, 2, np.float64))
     if table.shape[1] != 4 or not len(table):
         raise ShapeError(f"spectra_library: got parameters of shape {table.shape}, but [N, 4] is expected")
     if not np.isfinite(table).all() or not (table[:, 0] > 0).all():
         raise ArgumentError("spectra_library: parameters: a number is not finite, or a temperature is 0 K or less")
+    for name, column in zip(("logg", "feh", "alpha"), table.T[1:]):
+        far = float(column[np.abs(column).argmax()])
+        if abs(far) > _LARGEST:
+            raise ArgumentError(f"spectra_library: parameters: {name} is {far:g}, but it must lie between "
+                                f"{-_LARGEST:g} and {_LARGEST:g}")
     if not isinstance(arms, Mapping) or not arms:
         raise ArgumentTypeError(f"spectra_library: arms is {given(arms)}, but it must be {{name: (maker, log_flux)}}")
     axes, nodes, single = _axes_of(table)

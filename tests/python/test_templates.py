@@ -112,3 +112,7 @@ def test_wrong_use_is_told(made, context):
         cleave.spectra_library({"green": (maker, templates)}, [NODES[0], *NODES[:-1]])
     with pytest.raises(cleave.ShapeError, match="11 templates, but 3 models"):
         cleave.spectra_library({"green": (maker, templates)}, NODES[:3])
+    huge = [[5000.0, 1e10 * (1 + i), 0.0, 0.0] for i in range(len(templates))]  # 0.001 beside them is the same number
+    for parameters in (huge, [[*huge[0][:1], -7.7e14, 0.0, 0.0]]):
+        with pytest.raises(cleave.ArgumentError, match=r"logg is .*, but it must lie between -1e\+06 and 1e\+06"):
+            cleave.spectra_library({"green": (maker, templates[:len(parameters)])}, parameters)
