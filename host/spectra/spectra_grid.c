@@ -10,6 +10,9 @@
 
 enum { AXES = CLV_SPECTRA_PARAMETERS, MOST = 1 << 24 };
 
+/* A float32 holds nodes within these limits (axis 0: 10 to the power of the node), and 1 / their steps. */
+static const double largest = 1e30, largest_log = 30, least_step = 1e-30;
+
 static size_t all_nodes(const clv_spectra_arm *a)
 {
     return a->nodes[0] * a->nodes[1] * a->nodes[2] * a->nodes[3];
@@ -26,12 +29,12 @@ clv_status clv_grid_check(const clv_spectra_arm *a)
                             "2, and less than 2^24 in all",
                             name, k, a->nodes[k]);
         for (size_t i = 0; i < a->nodes[k]; ++i)
-            if (!isfinite(a->axis[k][i]) || (i && !(a->axis[k][i] > a->axis[k][i - 1])))
+            if (!(fabs(a->axis[k][i]) <= (k ? largest : largest_log)) ||
+                (i && !(a->axis[k][i] - a->axis[k][i - 1] >= least_step)))
                 return clv_fail(CLV_E_ARGUMENT,
                                 "specfit: arm %s: axis %d has the value %g at node %zu; expected "
-                                "finite values that "
-                                "rise from node to node",
-                                name, k, a->axis[k][i], i);
+                                "values within +-%g that rise from node to node, by %g at least",
+                                name, k, a->axis[k][i], i, k ? largest : largest_log, least_step);
         count *= a->nodes[k];
     }
     if (!a->grid || !a->grid_log_flux || !a->grid_spectra || a->grid_spectra > MOST)

@@ -275,6 +275,16 @@ static void rejects_what_is_no_grid(void **state)
     clv_spectra_arm a = g.arm;
     a.axis[0] = falling;
     EXPECT_FAIL(CLV_E_ARGUMENT, "rise", clv_grid_check(&a));
+    /* numbers that kernels, in float32, would take for infinite */
+    const double hot[3] = { 3.6, 3.7, 39 }, far[3] = { -1e39, 0, 1 }, close[3] = { 0, 1e-40, 1 };
+    a = g.arm, a.nodes[0] = 3, a.axis[0] = hot;
+    EXPECT_FAIL(CLV_E_ARGUMENT, "value 39 at node 2; expected values within +-30",
+                clv_grid_check(&a));
+    a = g.arm, a.nodes[1] = 3, a.axis[1] = far;
+    EXPECT_FAIL(CLV_E_ARGUMENT, "value -1e+39 at node 0; expected values within +-1e+30",
+                clv_grid_check(&a));
+    a.axis[1] = close;
+    EXPECT_FAIL(CLV_E_ARGUMENT, "value 1e-40 at node 1", clv_grid_check(&a));
     a = g.arm, a.nodes[2] = 1;
     EXPECT_FAIL(CLV_E_SHAPE, "axis 2", clv_grid_check(&a));
     a = g.arm, a.nodes[0] = SIZE_MAX / 2;
