@@ -214,6 +214,18 @@ static clv_status take_types(clv_tokenizer *t, const char *what)
 
 /* ---- what is put around a text ------------------------------------------------------------------- */
 
+static clv_status add_id(const char *what, const clv_json *id, int32_t *out, size_t *count)
+{
+    const int64_t wanted = clv_json_int(id, -1);
+    if (wanted < 0 || wanted > CLV_PIECE_ID_MAX)
+        return clv_fail(CLV_E_FORMAT,
+                        "%s: the post_processor adds the id %lld, which the vocabulary does not "
+                        "have",
+                        what, (long long)wanted);
+    out[(*count)++] = (int32_t)wanted;
+    return CLV_OK;
+}
+
 static clv_status add_frame(const char *what, const clv_json *ids, int32_t *out, size_t *count)
 {
     for (size_t i = 0; i < clv_json_count(ids); ++i) {
@@ -222,7 +234,7 @@ static clv_status add_frame(const char *what, const clv_json *ids, int32_t *out,
                 CLV_E_FORMAT,
                 "%s: the post_processor adds more than %d tokens, or something other than ids",
                 what, CLV_FRAME_MAX);
-        out[(*count)++] = (int32_t)clv_json_int(clv_json_at(ids, i), -1);
+        CLV_TRY(add_id(what, clv_json_at(ids, i), out, count));
     }
     return CLV_OK;
 }
@@ -257,8 +269,7 @@ static clv_status take_pair(const char *what, const clv_json *p, const char *key
         return clv_fail(CLV_E_FORMAT,
                         "%s: the post_processor's %s is not a pair of a token and its id", what,
                         key);
-    out[(*count)++] = (int32_t)clv_json_int(id, -1);
-    return CLV_OK;
+    return add_id(what, id, out, count);
 }
 
 static clv_status take_frame(clv_tokenizer *t, const char *what, const clv_json *p)

@@ -313,6 +313,32 @@ static void rules_that_are_not_known_are_refused(void **state)
     free(t);
 }
 
+/* Ids whose lowest 32 bits are those of a token. */
+static void ids_of_more_than_32_bits_are_refused(void **state)
+{
+    (void)state;
+    static const char *const frames[] = {
+        "{\"type\": \"RobertaProcessing\", \"cls\": [\"a\", 4294967297], \"sep\": [\"a\", 1]}",
+        "{\"type\": \"RobertaProcessing\", \"cls\": [\"a\", 1], \"sep\": [\"a\", 4294967297]}",
+        "{\"type\": \"TemplateProcessing\", \"single\": [{\"SpecialToken\": {\"id\": \"a\"}}, "
+        "{\"Sequence\": {}}], \"special_tokens\": {\"a\": {\"ids\": [4294967297]}}}"
+    };
+    clv_tokenizer *t = malloc(sizeof *t);
+    for (size_t i = 0; i < CLV_LEN(frames); ++i) {
+        clv_text text = { 0 };
+        memset(t, 0, sizeof *t);
+        clv_text_add(&text,
+                     "{\"added_tokens\": [], \"post_processor\": %s, \"model\": {\"type\": "
+                     "\"Unigram\", \"unk_id\": 0, \"vocab\": [[\"<unk>\", 0], [\"a\", -2]]}}",
+                     frames[i]);
+        EXPECT_FAIL(CLV_E_FORMAT, "adds the id 4294967297, which the vocabulary does not have",
+                    clv_tokenizer_from_json(t, "small.json", text.data, text.length));
+        clv_text_clear(&text);
+        clv_tokenizer_discard(t);
+    }
+    free(t);
+}
+
 /* ---- Unigram, character maps and normal forms ---------------------------------------------------- */
 
 #define MARK "\xE2\x96\x81"
@@ -494,6 +520,7 @@ int main(void)
         cmocka_unit_test(pieces_are_found_by_text_and_id),
         cmocka_unit_test(the_longest_added_token_wins),
         cmocka_unit_test(rules_that_are_not_known_are_refused),
+        cmocka_unit_test(ids_of_more_than_32_bits_are_refused),
         cmocka_unit_test(character_maps_give_whole_characters),
         cmocka_unit_test(only_the_first_piece_gets_a_mark),
         cmocka_unit_test(unknown_characters_score_lowest),
