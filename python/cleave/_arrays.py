@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ._library import lib
-from .errors import ShapeError
+from .errors import ArgumentError, ShapeError
 
 # A view of an array's first byte. The cast is here because NumPy's stubs declare the buffer only from Python 3.12 on.
 _first_byte: Callable[[Any], ctypes.c_char] = ctypes.c_char.from_buffer
@@ -36,6 +36,19 @@ def numbers(what: str, value: Any, dtype: Any = np.float32) -> NDArray[Any]:
     if array.dtype.kind not in "fiub":
         raise ShapeError(f"{what}: got {array.dtype}, but real numbers are expected")
     return np.asarray(array, dtype=dtype)
+
+
+def whole_numbers(what: str, value: Any, dtype: Any) -> NDArray[Any]:
+    """Returns a dense array of an integer type. Raises ArgumentError if this type cannot hold one of the numbers: NumPy
+    would cut off fractions and bits, and turn NaN into a number."""
+    found = numbers(what, value, None)
+    with np.errstate(invalid="ignore"):
+        made = np.ascontiguousarray(found, dtype)
+    wrong = np.nonzero(np.ravel(made != found))[0]
+    if len(wrong):
+        raise ArgumentError(f"{what}: number {wrong[0]} is {found.ravel()[wrong[0]]}, but whole numbers of "
+                            f"{8 * made.itemsize} bits are expected")
+    return made
 
 
 def as_floats(what: str, value: Any, ndim: int, dtype: Any = np.float32) -> NDArray[Any]:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import _abi
-from ._arrays import address, dtype_of, numbers
+from ._arrays import address, dtype_of, numbers, whole_numbers
 from ._check import real, whole
 from ._library import check, lib
 from ._probe import choice
@@ -171,7 +171,7 @@ def branches(spots: Any, particle: Any, search_range: float) -> NDArray[np.void]
     Raises ArgumentError, ShapeError.
     """
     points, deep = points_of(spots)
-    tracks = np.ascontiguousarray(numbers("branches: particle", particle, np.int64))
+    tracks = whole_numbers("branches: particle", particle, np.int64)
     if tracks.shape != (len(points),):
         raise ShapeError(f"branches: particle: got shape {tracks.shape}, but {len(points)} numbers are expected")
     found = ctypes.c_size_t()

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import _abi
-from ._arrays import address
+from ._arrays import address, whole_numbers
 from ._check import file_path, given
 from .errors import ArgumentTypeError, FileError, FormatError, ShapeError
 
@@ -65,7 +65,7 @@ class SpectraArm:
 
     def _fill_grid(self, arm: _abi.SpectraArm, keep: list[Any]) -> None:
         axes = [np.ascontiguousarray(axis, np.float64) for axis in self.axes]
-        grid = np.ascontiguousarray(self.grid, np.int32)
+        grid = whole_numbers(f"arm {self.name}: grid", self.grid, np.int32)
         flux = np.ascontiguousarray(self.log_flux, np.float32)
         if len(axes) != 4 or grid.shape != tuple(map(len, axes)) or flux.ndim != 2:
             raise ShapeError(f"arm {self.name}: a grid needs four axes, grid of their lengths (it is {grid.shape}), "

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import _abi
-from ._arrays import address, as_floats, dtype_of
+from ._arrays import address, as_floats, dtype_of, whole_numbers
 from ._check import real, whole
 from ._library import InThisProcess, check, has, lib
 from ._link import column_of, points_of
@@ -72,10 +72,7 @@ class Tracks(InThisProcess):
         if numbers.shape != (len(points),):
             raise ShapeError(f"particle: got shape {numbers.shape}, but one number for each of {len(points)} spots "
                              "is expected")
-        if numbers.dtype.kind == "f":
-            if not (numbers == np.floor(numbers)).all():  # NaN is refused, too
-                raise ArgumentError("particle: one of the numbers is not whole")
-        ids = np.ascontiguousarray(numbers, np.int64)
+        ids = whole_numbers("particle", numbers, np.int64)
         sides = np.broadcast_to(np.asarray(scale, np.float64), 3)
         if not (np.isfinite(sides).all() and (sides > 0).all()):
             raise ArgumentError(f"scale is {scale}, but its numbers must be above 0")

@@ -177,6 +177,8 @@ def test_splits_and_merges():
     assert (cleave.link(rows, 1.5) >= 0).all() and len(cleave.branches(np.empty((0, 3)), np.empty(0, int), 3.0)) == 0
     with pytest.raises(cleave.ArgumentError, match="two spots"):
         cleave.branches(rows, 0 * particle, 3.0)
+    with pytest.raises(cleave.ArgumentError, match="branches: particle: number 0 is 0.5, but whole numbers of 64 bits"):
+        cleave.branches(rows, particle + 0.5, 3.0)
 
 
 def test_a_track_that_ends_does_not_split():

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compares libraries of templates made in Python with those of `cleave templates`, and fits stars with them."""
+import dataclasses
 import itertools
 import os
 import subprocess
@@ -116,3 +117,8 @@ def test_wrong_use_is_told(made, context):
     for parameters in (huge, [[*huge[0][:1], -7.7e14, 0.0, 0.0]]):
         with pytest.raises(cleave.ArgumentError, match=r"logg is .*, but it must lie between -1e\+06 and 1e\+06"):
             cleave.spectra_library({"green": (maker, templates[:len(parameters)])}, parameters)
+    arm = library.arms[0]
+    wide = arm.grid + ((arm.grid == 1).astype(np.int64) << 32)  # the lowest 32 bits stay
+    wrong = dataclasses.replace(arm, grid=wide)
+    with pytest.raises(cleave.ArgumentError, match=r"grid: number \d+ is 4294967297, but whole numbers of 32"):
+        wrong._fill_grid(cleave._abi.SpectraArm(), [])

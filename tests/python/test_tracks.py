@@ -152,6 +152,9 @@ def test_odd_tables():
         cleave.Tracks([[4, 0, float("nan")]], [2])
     with pytest.raises(cleave.ShapeError, match="particle"):
         cleave.Tracks([[4, 0, 0]])
+    for cut in (0.5, 1e300, float("inf"), float("nan"), 2 ** 64 - 1):  # as an int64, some are negative: no track
+        with pytest.raises(cleave.ArgumentError, match="particle: number 1 is .*, but whole numbers of 64 bits"):
+            cleave.Tracks([[4, 0, 0], [5, 0, 0]], np.array([0, cut]))
     with pytest.raises(cleave.ShapeError):
         still.subtract_drift(np.zeros((2, 2)))
     for wrong in ({"exposure": 2}, {"position_error": -1}, {"track": 1}):
