@@ -17,6 +17,7 @@
 
 #include "common/lanes.clh"
 #include "common/sums.clh"
+#include "search/lengths.clh"
 #include "search/shared.clh"
 
 #define UNROLL _Pragma("unroll")
@@ -50,6 +51,19 @@ static fvec tail_of(__global const number *x, uint count)
     float v[LANES];
     UNROLL for (int i = 0; i < LANES; ++i) v[i] = (uint)i < count ? (float)x[i] : 0.0f;
     return lanes_load(v);
+}
+
+/* Returns 1 / |x| of a row whose squares add up to `sum`, or 0 if the row is all zeros. */
+static float scale_of(__global const number *x, uint width, float sum)
+{
+    if (sum >= LEAST_SUM && sum <= MOST_SUM) return 1.0f / sqrt(sum);
+    const float factor = FACTOR_OF(sum);
+    float again = 0.0f;
+    for (uint e = 0; e < width; ++e) {
+        const float v = factor * (float)x[e];
+        again = fma(v, v, again);
+    }
+    return again == 0.0f ? 0.0f : factor / sqrt(again);
 }
 
 /* Adds the products of all whole vectors, and does ALSO for each row's vector v[i]. */
@@ -112,8 +126,7 @@ clv_search_dots(__global const number *restrict X, ulong x_offset, ulong x_row, 
                 }
         UNROLL for (int i = 0; i < ROWS; ++i)
         {
-            const float sum = sum_of(square[i]);
-            if (r + i < last) scale[r + i] = sum == 0.0f ? 0.0f : 1.0f / sqrt(sum);
+            if (r + i < last) scale[r + i] = scale_of(x[i], width, sum_of(square[i]));
         }
 #endif
     }

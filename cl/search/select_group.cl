@@ -18,6 +18,7 @@
 #pragma OPENCL FP_CONTRACT OFF
 
 #include "common/sums.clh"
+#include "search/lengths.clh"
 #include "search/shared.clh"
 
 #define BINS CLV_SEARCH_BINS
@@ -124,12 +125,23 @@ clv_search_scale(__global const float *restrict X, ulong x_offset, ulong x_row, 
     __local float sums[GROUP];
     const uint id = get_local_id(0), r = get_group_id(1);
     __global const float *x = X + x_offset + r * x_row;
-    float sum = 0.0f;
-    for (uint i = id; i < width; i += GROUP) sum = fma(x[i], x[i], sum);
-    sums[id] = sum;
-    for (uint apart = GROUP / 2; apart; apart /= 2) {
+    float factor = 1.0f, sum;
+    for (;;) {
+        float part = 0.0f;
+        for (uint i = id; i < width; i += GROUP) {
+            const float v = factor * x[i];
+            part = fma(v, v, part);
+        }
+        sums[id] = part;
+        for (uint apart = GROUP / 2; apart; apart /= 2) {
+            barrier(CLK_LOCAL_MEM_FENCE);
+            if (id < apart) sums[id] += sums[id + apart];
+        }
         barrier(CLK_LOCAL_MEM_FENCE);
-        if (id < apart) sums[id] += sums[id + apart];
+        sum = sums[0];
+        if (factor != 1.0f || (sum >= LEAST_SUM && sum <= MOST_SUM)) break;
+        factor = FACTOR_OF(sum);
+        barrier(CLK_LOCAL_MEM_FENCE); /* everyone has read sums[0] */
     }
-    if (id == 0) scale[r] = sums[0] == 0.0f ? 0.0f : 1.0f / sqrt(sums[0]);
+    if (id == 0) scale[r] = sum == 0.0f ? 0.0f : factor / sqrt(sum);
 }

@@ -143,7 +143,8 @@ clv_search_top(const clv_search *search); /**< `top` of the options, or the defa
  * After a first pass without clv_search_rescore, this function writes the best candidates with the similarities of
  * their codes.
  *
- * A row that holds NaN is never found. The lengths of rows and queries must be between 1e-18 and 1e18, or 0.
+ * A row that holds NaN is never found. The lengths of rows must be between 1e-36 and 1e36, or 0; for the similarity
+ * CLV_SIMILARITY_DOT, so must the products of lengths of rows and queries.
  */
 CLV_API clv_status clv_search_result(const clv_search *search, int64_t *rows, float *scores);
 

@@ -145,7 +145,7 @@ def search(queries: Any, vectors: Any, top: int = 10, *, similarity: str = "cosi
     progress    see paco(); counts rows
 
     Returns Found(scores, rows), each [queries, top], the most similar row first; equally similar rows come in the
-    order of `vectors`. A row with a NaN is never found.
+    order of `vectors`. A row with a NaN is never found. The lengths of rows must be between 1e-36 and 1e36, or 0.
 
     Devices find candidates in float32, and their similarities are computed again in float64. The result is therefore
     the same on every device, unless more than max(8, top / 8) rows differ from the last row of the result only by

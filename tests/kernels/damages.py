@@ -483,7 +483,8 @@ KERNELS = [
     ("search/dots.cl", "MULTIPLY(square[i] = fma(v[i], v[i], square[i]))", "MULTIPLY((void)0)", "search"),
     ("search/dots.cl", "acc[i][j] = fma(v[i], y, acc[i][j]);", "acc[i][j] = fma(v[0], y, acc[i][j]);", "search"),
     ("search/dots.cl", "(q0 + j) * s_row + r + i]", "(q0 + j) * s_row + r]", "search"),
-    ("search/dots.cl", "sum == 0.0f ? 0.0f :", "sum == 0.0f ? INFINITY :", "search"),
+    ("search/dots.cl", "again == 0.0f ? 0.0f :", "again == 0.0f ? INFINITY :", "search"),
+    ("search/dots.cl", "factor * (float)x[e]", "(float)x[e]", "search"),
     ("search/dots.cl", "if (queries == 0)", "if (queries == 1)", "search"),
     ("search/dots.cl", "(query + q0 + j) * q_row", "(q0 + j) * q_row", "search_codes"),
     ("search/dots.cl", "#define row_load(p) to_fvec(lanes_load(p))", "#define row_load(p) fabs(to_fvec(lanes_load(p)))",
@@ -516,7 +517,8 @@ KERNELS = [
     ("search/select_group.cl", "before++ < left", "before++ < 1", "search"),
     ("search/select_group.cl", "first_segment + seg) * keep", "first_segment) * keep", "search"),
     ("search/select_group.cl", "s[i] * scale[begin + (i)]", "s[i] * scale[i]", "search"),
-    ("search/select_group.cl", "sum = fma(x[i], x[i], sum);", "sum = 1.0f;", "search"),
+    ("search/select_group.cl", "part = fma(v, v, part);", "part = 1.0f;", "search"),
+    ("search/select_group.cl", "factor * x[i]", "x[i]", "search"),
 ]
 
 # file, line, damaged line, test: a claim of test_paco, or a script of tests/cli with its arguments

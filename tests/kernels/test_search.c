@@ -187,7 +187,7 @@ static void sizes_match_in_plain_c(void **state)
 
 /* ---- what files may hold ----------------------------------------------------------------------- */
 
-/* Equal rows, rows of zeros, NaN, and infinities among usual rows. */
+/* Equal rows, rows of zeros, NaN, and tiny and huge rows among usual rows. */
 static void every_oddity(test_device *device)
 {
     for (int similarity = 0; similarity < 2; ++similarity) {
@@ -202,6 +202,10 @@ static void every_oddity(test_device *device)
         memset(c.x + 17 * c.width, 0, c.width * sizeof(float));
         memset(c.q + 2 * c.width, 0, c.width * sizeof(float)); /* its order is that of the rows */
         c.x[33 * c.width + 5] = NAN;
+        for (size_t i = 0; i < c.width; ++i) { /* their squares are none in float32 */
+            c.x[21 * c.width + i] = ldexpf(c.q[i], -85);
+            c.x[22 * c.width + i] = ldexpf(c.q[c.width + i], 100);
+        }
         run(device->context, &c, c.rows);
         check_result(&c, device->name);
         case_free(&c);
