@@ -8,7 +8,9 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     enum { MOST_BYTES = 1 << 24 };
-    const clv_movie_options options = { .partial = size % 2, .channel_given = size % 3 == 0 };
+    const clv_movie_options options = { .partial = size % 2,
+                                        .channel_given = size % 3 == 0,
+                                        .stacks = size % 5 == 0 };
     clv_movie *movie;
     if (clv_movie_open(fuzz_file(data, size), &options, &movie)) {
         FUZZ_CHECK(!movie);

@@ -33,6 +33,7 @@ static void counts_are_read(void **state)
         { "<OME></OME>", 0, 0, 0, 0, "", 0 },
         { OME(SIZES(2, 3, 4) "DimensionOrder=\"XYTZC\"", ""), 2, 3, 4, 0, "TZC", 24 },
         { OME(SIZES(1, 1, 5) "DimensionOrder=\"odd\"", ""), 1, 1, 5, 0, "CZT", 5 },
+        { OME(SIZES(1, 2, 5) "DimensionOrder=\"XYZZZ\"", ""), 1, 2, 5, 0, "CZT", 10 },
         /* attributes in alphabetical order */
         { OME("PhysicalSizeZ=\"2.0\" " SIZES(1, 6, 1), ""), 1, 6, 1, 0, "CZT", 6 },
         { OME(SIZES(1, 1, 5), "") "<Pixels SizeT=\"7\"></Pixels><Pixels>", 1, 1, 5, 2, "CZT", 5 },
@@ -104,6 +105,9 @@ static void descriptions_that_cannot_be_are_refused(void **state)
         { "ImageJ=1\nimages=1e12\n",
           "promises images=1e12, but the number of planes must be whole" },
         { "ImageJ=1\nframes=2.5\n", "promises frames=2.5, but" },
+        /* the steps between planes would exceed 64 bits, and the last plane would be page 0 */
+        { OME(SIZES(64, 536870913, 536870912) "DimensionOrder=\"XYCTZ\"", ""),
+          "promises 64 channels x 536870913 planes x 536870912 times, but" },
         { "ImageJ=1\nslices=-3\n", "promises slices=-3, but" },
         { OME("SizeT=\"1000000000\"", ""), "SizeT=\"1000000000\", but" },
         { OME(SIZES(1, 2, 2), DATA(0, 0, 0, 0) DATA(0, 0, 1, 1)), "in another order than" },

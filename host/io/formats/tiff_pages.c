@@ -27,7 +27,7 @@ enum {
     MOST_STRIPS = 1000000,
     /* bytes of directories accepted for a file of any length; reading them takes a second */
     FREE_BYTES = 1 << 30,
-    MOST_PROMISED = 999999999 /* largest accepted number of planes along an axis, and of images */
+    MOST_PROMISED = 999999999 /* largest accepted number of planes along an axis, and of all images */
 };
 
 typedef struct walker {
@@ -342,6 +342,13 @@ static bool in_order(const char *pixels, const char *end, const clv_tiff_story *
     return true;
 }
 
+/* Returns whether OME's DimensionOrder names two axes of the plane and then C, Z and T, each once. */
+static bool is_order(const char *order)
+{
+    return strlen(order) == 5 && strchr(order + 2, 'C') && strchr(order + 2, 'Z') &&
+           strchr(order + 2, 'T');
+}
+
 static void read_ome(const char *text, clv_tiff_story *s, clv_movie_facts *f)
 {
     const char *pixels = strstr(text, "<Pixels");
@@ -356,7 +363,7 @@ static void read_ome(const char *text, clv_tiff_story *s, clv_movie_facts *f)
     s->slices = count_told(s, pixels, "SizeZ=\"");
     s->frames = count_told(s, pixels, "SizeT=\"");
     word_told(pixels, "DimensionOrder=\"", "\"", order, sizeof order);
-    memcpy(s->order, strlen(order) == 5 ? order + 2 : "CZT", 4);
+    memcpy(s->order, is_order(order) ? order + 2 : "CZT", 4);
     const char *samples = strstr(pixels, "SamplesPerPixel=\"");
     const bool colour = samples && samples < end && told(samples, "SamplesPerPixel=\"", 1) > 1;
     s->out_of_order = !colour && !in_order(pixels, end, s);
@@ -382,6 +389,11 @@ static clv_status read_story(const char *path, const char *description, clv_tiff
                         "DimensionOrder says, which is not read; save the movie again, for example "
                         "with ImageJ",
                         path);
+    if (!story->absurd && clv_tiff_promised(story) > MOST_PROMISED)
+        return clv_fail(CLV_E_FORMAT,
+                        "%s: its description promises %zu channels x %zu planes x %zu times, but "
+                        "their product must be at most %d; the file is damaged or malicious",
+                        path, story->channels, story->slices, story->frames, MOST_PROMISED);
     if (!story->absurd) return CLV_OK;
     const char *number = story->absurd + (*story->absurd == '\n');
     return clv_fail(CLV_E_FORMAT,
