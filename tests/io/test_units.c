@@ -73,6 +73,8 @@ static void other_units_are_told_apart(void **state)
         { "Jy)", "Jy", 1, CLV_UNITS_UNKNOWN },
         { "Jy/", "Jy", 1, CLV_UNITS_UNKNOWN },
         { "Jy//s", "Jy", 1, CLV_UNITS_UNKNOWN },
+        /* 256^4 is 0 in an int */
+        { "(((J**256)**256)**256)**256 Jy", "Jy", 1, CLV_UNITS_UNKNOWN },
         { "0 Jy", "Jy", 1, CLV_UNITS_UNKNOWN },
         { "1.2.3 Jy", "Jy", 1, CLV_UNITS_UNKNOWN },
         { "Jy999999999999999999999", "Jy", 1, CLV_UNITS_UNKNOWN },

@@ -27,7 +27,8 @@ enum {
     MOST_STRIPS = 1000000,
     /* bytes of directories accepted for a file of any length; reading them takes a second */
     FREE_BYTES = 1 << 30,
-    MOST_PROMISED = 999999999 /* largest accepted number of planes along an axis, and of all images */
+    MOST_PROMISED =
+        999999999 /* largest accepted number of planes along an axis, and of all images */
 };
 
 typedef struct walker {

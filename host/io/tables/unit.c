@@ -13,7 +13,9 @@
 #include <string.h>
 #include <strings.h>
 
-enum { NAME = 24, MOST_NAMES = 12, MOST_POWER = 400, DEEPEST = 8 };
+/* MOST_POWER: largest exponent in a text. MOST_SUM: largest power of a name in all; MOST_POWER times MOST_SUM is an
+ * int. */
+enum { NAME = 24, MOST_NAMES = 12, MOST_POWER = 400, MOST_SUM = 1000000, DEEPEST = 8 };
 
 /* A scale and the powers of names: the metre, the second and the joule first, then others as the text has them. */
 typedef struct parsed {
@@ -110,7 +112,7 @@ static bool add(parsed *u, const char *name, int power)
     if (i == MOST_NAMES) return false;
     if (i == u->count) clv_copy_string(u->of[u->count++].name, NAME, name);
     u->of[i].power += power;
-    return true;
+    return abs(u->of[i].power) <= MOST_SUM;
 }
 
 static bool add_name(parsed *u, const char *name, int power)
