@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* host/io/pictures/image.c, map.c, png.c: pictures of maps, down to the pixel. */
+/* host/io/pictures/image.c, map.c, chart.c, png.c: pictures of maps, down to the pixel, and of curves. */
 #define _XOPEN_SOURCE 700
 #include "io_test.h"
 
 #include "base/alloc.h"
+#include "host/io/pictures/chart.h"
 #include "host/io/pictures/font.h"
 #include "host/io/pictures/map.h"
 #include "host/io/pictures/png.h"
@@ -238,6 +239,37 @@ static void any_values_can_be_drawn(void **state)
 }
 
 /* The percentiles leave out what is rare: one hot pixel does not darken the rest. */
+/* Equal values so large that 0.5 beside them is the same number, differences that are almost 0, and values whose
+ * difference overflows. */
+static void curves_of_any_size_are_drawn(void **state)
+{
+    (void)state;
+    static const double usual[] = { 1, 2, 3 };
+    static const double cases[][3] = { { 1, 2, 3 },          { 7, 7, 7 },      { 1e17, 1e17, 1e17 },
+                                       { -1e300, 0, 1e300 }, { 0, 0, 0 },      { 0, 5e-324, 0 },
+                                       { 1e308, 1, 2 },      { 1, 2, -1e308 }, { INFINITY, 1, 2 } };
+    for (size_t i = 0; i < CLV_LEN(cases); ++i)
+        for (int points = 0; points < 2; ++points) {
+            clv_image image;
+            size_t drawn = 0;
+            const clv_chart_curve curve = { .x = usual,
+                                            .y = cases[i],
+                                            .low = cases[i],
+                                            .high = cases[i],
+                                            .count = 3,
+                                            .colour = red,
+                                            .points = points };
+            EXPECT_OK(clv_chart_draw(&curve, 1, &(clv_chart_style){ 0 }, &image));
+            for (size_t y = 0; y < image.height; ++y)
+                for (size_t x = 0; x < image.width; ++x) {
+                    const clv_colour colour = at(&image, x, y);
+                    drawn += memcmp(&colour, &red, 3) == 0;
+                }
+            if (drawn < 30) fail_msg("case %zu: %zu pixels of the curve", i, drawn);
+            clv_image_clear(&image);
+        }
+}
+
 static void one_hot_pixel_does_not_rule_the_stretch(void **state)
 {
     (void)state;
@@ -380,6 +412,7 @@ int main(void)
         cmocka_unit_test(marks_are_circles_around_their_pixel),
         cmocka_unit_test(the_star_is_a_cross_and_the_ruler_has_its_length),
         cmocka_unit_test(any_values_can_be_drawn),
+        cmocka_unit_test(curves_of_any_size_are_drawn),
         cmocka_unit_test(one_hot_pixel_does_not_rule_the_stretch),
         cmocka_unit_test(a_peak_has_a_colour_of_its_own),
         cmocka_unit_test(every_failed_allocation_is_reported),

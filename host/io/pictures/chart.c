@@ -37,12 +37,21 @@ typedef struct plot {
 static axis make_axis(double low, double high, double least_step)
 {
     if (!(low <= high)) low = 0, high = 1;
-    if (!(high > low)) low -= 0.5, high += 0.5;
+    if (!(high - low > 1e-300)) {
+        const double half = fmax(0.5, 1e-6 * fabs(low)); /* 0.5 beside 1e17 is the same number */
+        low -= half, high += half;
+    }
     const double rough = fmax((high - low) / 6, least_step), power = pow(10, floor(log10(rough))),
                  digit = rough / power;
     axis a = { .step = power * (digit < 1.5 ? 1 : digit < 3.5 ? 2 : digit < 7.5 ? 5 : 10) };
     a.low = floor(low / a.step + 1e-9) * a.step, a.high = ceil(high / a.step - 1e-9) * a.step;
     return a;
+}
+
+/* Returns whether a value has a place on its axis; beyond 1e300 the length of an axis would overflow. */
+static bool is_shown(double value)
+{
+    return fabs(value) <= 1e300;
 }
 
 static double across(const plot *p, double x)
@@ -114,6 +123,16 @@ static void draw_axes(const plot *p, const clv_chart_style *s)
                        NULL);
 }
 
+static bool has_point(const clv_chart_curve *c, size_t i)
+{
+    return is_shown(c->x[i]) && is_shown(c->y[i]);
+}
+
+static bool has_band(const clv_chart_curve *c, size_t i)
+{
+    return is_shown(c->x[i]) && is_shown(c->low[i]) && is_shown(c->high[i]);
+}
+
 /* Draws the shaded band of a curve, column by column, between neighbouring points that both have one. */
 static void draw_band(const plot *p, const clv_chart_curve *c)
 {
@@ -122,7 +141,7 @@ static void draw_band(const plot *p, const clv_chart_curve *c)
         const double x0 = across(p, c->x[i - 1]), x1 = across(p, c->x[i]);
         const double a = along(p, c->low[i - 1]), b = along(p, c->low[i]),
                      d = along(p, c->high[i - 1]), e = along(p, c->high[i]);
-        if (!isfinite(a) || !isfinite(b) || !isfinite(d) || !isfinite(e) || !(x1 > x0)) continue;
+        if (!has_band(c, i - 1) || !has_band(c, i) || !(x1 > x0)) continue;
         for (long x = lround(x0); x < lround(x1); ++x) {
             const double t = fmin(fmax(((double)x - x0) / (x1 - x0), 0), 1), from = a + t * (b - a),
                          to = d + t * (e - d);
@@ -135,13 +154,13 @@ static void draw_curve(const plot *p, const clv_chart_curve *c)
 {
     for (size_t i = 0; i < c->count; ++i) {
         const double x = across(p, c->x[i]), y = along(p, c->y[i]);
-        if (!isfinite(x) || !isfinite(y)) continue;
+        if (!has_point(c, i)) continue;
         if (c->points) {
             clv_image_ring(p->image, x, y, 4, 3, c->colour);
-            if (c->low && isfinite(c->low[i]) && isfinite(c->high[i]))
+            if (c->low && has_band(c, i))
                 segment(p->image, x, along(p, c->low[i]), x, along(p, c->high[i]), c->colour);
         }
-        if (i && !c->points && isfinite(c->y[i - 1]))
+        if (i && !c->points && has_point(c, i - 1))
             segment(p->image, across(p, c->x[i - 1]), along(p, c->y[i - 1]), x, y, c->colour);
     }
 }
@@ -163,7 +182,7 @@ static void draw_legend(const plot *p, const clv_chart_curve *curves, size_t cou
 
 static void widen(double value, double *low, double *high)
 {
-    if (isfinite(value)) *low = fmin(*low, value), *high = fmax(*high, value);
+    if (is_shown(value)) *low = fmin(*low, value), *high = fmax(*high, value);
 }
 
 clv_status clv_chart_draw(const clv_chart_curve *curves, size_t count, const clv_chart_style *style,

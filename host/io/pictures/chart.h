@@ -7,7 +7,7 @@
 
 #include <stdbool.h>
 
-/* A curve: points in ascending order of x. Values that are not finite leave a gap. */
+/* A curve: points in ascending order of x. Values that are not finite, or beyond 1e300, leave a gap. */
 typedef struct clv_chart_curve {
     const double *x, *y;
     const double *low, *high; /* limits of the shaded band or the error bars; NULL: none */
