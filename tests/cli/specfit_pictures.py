@@ -101,20 +101,32 @@ def one_star(cleave, folder, font):
     return wrong + ([] if shows(summary, letters(tick, font)) else [f"no tick at {tick} K"])
 
 
+def equal_fluxes(cleave, folder, font):
+    """Tests a spectrum without a fit whose fluxes are so large that 1 beside them is the same number: the axis of the
+    flux has numbers."""
+    with open(os.path.join(folder, "equal.txt"), "w", encoding="ascii") as file:
+        file.writelines(f"{5850 + 0.8 * k:.1f} 1e30 1e28\n" for k in range(1000))
+    cleave("specfit", "equal.txt", "--library", testdata.path_of("specfit/lib"), "--arm", "desi_r", "--ignore",
+           "5000:8000", "-o", "equal.csv", "--plot", "equal")
+    name, = (name for name in os.listdir(os.path.join(folder, "equal")) if name != "summary.png")
+    shown = shows(ink_of(os.path.join(folder, "equal", name)), letters("e+30", font))
+    return [] if shown else ["equal fluxes of 1e30 have no number on their axis"]
+
+
 def main():
     font = glyphs()
     wrong = []
     with tempfile.TemporaryDirectory() as folder:
         def cleave(*arguments):
             subprocess.run([CLEAVE, *arguments, "--mode", "reference", "-q"], cwd=folder, check=True,
-                           stdout=subprocess.DEVNULL)
+                           stdout=subprocess.DEVNULL, timeout=300)
         cleave("specfit", testdata.path_of("specfit/data/coadd-synth-a.fits.gz"), "--library",
                testdata.path_of("specfit/lib"), "--targets", "39600000000004", "-o", "marked.csv", "--plot", "marked")
         for name, texts in (("summary.png", SUMMARY), ("39600000000004_row4.png", MARKED)):
             rows = ink_of(os.path.join(folder, "marked", name))
             wrong += ["%s does not say \"%s\"" % (name, text) for text in texts
                       if not shows(rows, letters(text, font))]
-        wrong += one_star(cleave, folder, font)
+        wrong += one_star(cleave, folder, font) + equal_fluxes(cleave, folder, font)
     sys.exit("\n".join(wrong) if wrong else 0)
 
 

@@ -38,6 +38,12 @@ static void widen_to_lines(const float *values, size_t n, double *low, double *h
     }
 }
 
+/* Returns how far a range of equal values must extend beyond them, so that its ends are other numbers. */
+static double room_beside(double value)
+{
+    return fmax(1, 1e-6 * fabs(value));
+}
+
 /* Finds the range that holds most of the finite values, and the cores of lines. */
 static void range_of(const float *values, size_t n, double *low, double *high)
 {
@@ -51,7 +57,7 @@ static void range_of(const float *values, size_t n, double *low, double *high)
         *low = (double)sorted[count / 200], *high = (double)sorted[count - 1 - count / 200];
         widen_to_lines(values, n, low, high);
     }
-    if (!(*high > *low)) *high = *low + 1;
+    if (!(*high > *low)) *high = *low + room_beside(*low);
     const double margin = 0.08 * (*high - *low);
     *low -= margin, *high += margin;
     clv_free(sorted);
@@ -334,7 +340,10 @@ static void find_ends(const specfit_table *t, quantity *q)
         if (isfinite(value)) low = fmin(low, value), high = fmax(high, value);
     }
     if (!isfinite(low)) low = high = 0;
-    if (!(high > low)) low -= 1, high += 1;
+    if (!(high > low)) {
+        const double room = room_beside(low);
+        low -= room, high += room;
+    }
     const double margin = 0.05 * (high - low); /* no star lies on the frame */
     low -= margin, high += margin;
     q->first = q->reversed ? high : low;
