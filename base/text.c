@@ -240,7 +240,7 @@ bool clv_parse_percent(const char *text, double *fraction)
     double value;
     const char *end;
     if (!leading_double(text, &value, &end) || strcmp(end, "%") != 0) return false;
-    if (!(value > 0 && value <= 100)) return false;
+    if (!(value >= 1e-6 && value <= 100)) return false; /* a share that is no whole byte is none */
     *fraction = value / 100;
     return true;
 }

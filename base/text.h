@@ -41,7 +41,7 @@ size_t clv_name_length(const char *text);
 /* Reads "4096", "256M", "1.5G", "2GiB", "800 MB": k, M, G, T are powers of 1000; Ki, Mi, Gi, Ti powers of
  * 1024. */
 bool clv_parse_bytes(const char *text, uint64_t *out);
-/* Reads "80%" as 0.8; 0 < fraction <= 1. */
+/* Reads "80%" as 0.8; 1e-8 <= fraction <= 1. */
 bool clv_parse_percent(const char *text, double *fraction);
 
 /* Writes "1.61 GB", "20.1 MB", "512 B", in decimal units. `out` holds at least 16 bytes and is returned. */

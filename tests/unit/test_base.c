@@ -50,6 +50,9 @@ static void sizes_are_read_strictly(void **state)
     assert_true(clv_parse_percent("80%", &f) && fabs(f - 0.8) < 1e-15);
     assert_false(clv_parse_percent("0%", &f) || clv_parse_percent("101%", &f) ||
                  clv_parse_percent("80", &f));
+    /* so little memory that it would count as no limit */
+    assert_false(clv_parse_percent("1e-323%", &f) || clv_parse_percent("1e-13%", &f));
+    assert_true(clv_parse_percent("1e-5%", &f) && f > 0);
 }
 
 static void numbers_are_read_strictly(void **state)
