@@ -77,6 +77,9 @@ class Refuses(PacoCase):
         self.refuse("zero", self.cube, self.angles, zero, "--fwhm", "4")
         holed = self.npy("holed.npy", [13, 13], [math.nan] + [1.0] * 168)
         self.refuse("not finite", self.cube, self.angles, holed, "--fwhm", "4")
+        # the median of several images: a NaN is neither below nor above other values
+        several = self.npy("several.npy", [3, 13, 13], self.sequence.psf * 2 + [math.nan] + self.sequence.psf[1:])
+        self.refuse("not finite", self.cube, self.angles, several, "--fwhm", "4")
         flat = self.npy("flat.npy", [13, 13], [1.0] * 169)
         self.refuse("--fwhm", self.cube, self.angles, flat)
         dark = self.npy("dark.npy", [13, 13], [-v for v in self.sequence.psf])

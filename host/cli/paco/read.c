@@ -230,6 +230,10 @@ static int read_psf(paco_args *a, const char *path, paco_inputs *in)
             "%zux%zu); it must be one off-axis image of the star, [n,n], or several of them, "
             "[k,n,n], smaller than a frame. Is the order CUBE ANGLES PSF?",
             path, clv_shape_text(rank, psf.shape, shape), in->width, in->height);
+    for (size_t i = 0; i < in->psf_count * pixels; ++i) /* NaN has no place among sorted values */
+        if (!isfinite(in->psf[i]))
+            return cli_error(cli_running(), CLI_USAGE,
+                             "%s: the PSF holds a value that is not finite", path);
     if (in->psf_count > 1 && !per_channel) {
         if (!take_median(in->psf, in->psf_count, pixels))
             return cli_error(cli_running(), CLI_FAILED, "%s: out of memory", path);
@@ -239,12 +243,8 @@ static int read_psf(paco_args *a, const char *path, paco_inputs *in)
         in->psf_count = 1;
     }
     bool dark = true;
-    for (size_t i = 0; i < in->psf_count * pixels; ++i) {
-        if (!isfinite(in->psf[i]))
-            return cli_error(cli_running(), CLI_USAGE,
-                             "%s: the PSF holds a value that is not finite", path);
+    for (size_t i = 0; i < in->psf_count * pixels; ++i)
         dark = dark && in->psf[i] == 0;
-    }
     if (dark) return cli_error(cli_running(), CLI_USAGE, "%s: the PSF is zero everywhere", path);
     recentre(path, in, a->common.quiet);
     const size_t used = per_channel ? in->first_channel : 0;
