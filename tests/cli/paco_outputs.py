@@ -84,6 +84,8 @@ class Together(PacoCase):
         for expected, *options in (
                 ("2 values, but the cube has 3 channels", "--wavelengths", "0.9,1.1"),
                 ("wavelength 1 is -1", "--wavelengths", "0.9,-1,1"),
+                (r"wavelength 2 is 1e\+300", "--wavelengths", "0.9,1,1e300"),
+                ("wavelength 1 is 1e-300", "--wavelengths", "900,1e-300,1000"),
                 ("--wavelengths: .*missing", "--wavelengths", "missing"),
                 ("2 fluxes, but the cube has 3", "--wavelengths", "1,2,3", "--spectrum", few),
                 ("negative", "--wavelengths", "1,2,3", "--spectrum", below),

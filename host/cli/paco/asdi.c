@@ -18,6 +18,9 @@
 
 enum { MOST_SPECTRA = CLI_LIST_MOST, MOST_CURVES = 8 };
 
+/* Wavelengths that are accepted, and a little more, so that the ends may be rounded. */
+static const double least_um = 0.0999, most_um = 100.1;
+
 /* Parses "1500K" as a temperature; returns 0 if `text` is not one. */
 static double temperature_of(const char *text)
 {
@@ -88,11 +91,11 @@ static int to_micrometres(const paco_args *a, double *values, size_t count)
                         : first < 1e-3               ? 1e6
                                                      : 0;
     for (size_t i = 0; i < count; ++i)
-        if (!(values[i] > 0) || !isfinite(values[i]) || unit == 0)
+        if (!(values[i] * unit >= least_um && values[i] * unit <= most_um))
             return cli_error(cli_running(), CLI_USAGE,
                              "--wavelengths: wavelength %zu is %g; expected micrometres (0.1 to "
-                             "100), nanometres (100 to "
-                             "100000) or metres",
+                             "100), nanometres (100 to 100000) or metres (1e-7 to 1e-4), the same "
+                             "unit for all",
                              i, values[i]);
     for (size_t i = 0; i < count; ++i)
         values[i] *= unit;
