@@ -93,6 +93,8 @@ class Refuses(PacoCase):
                 ("outside", "--center", "24,3"), ("outside", "--center", "3,-1"),
                 ("two numbers|X,Y", "--center", "3;4"),
                 ("channels 0 to 0", "--channel", "1"), ("positive", "--fwhm", "0"),
+                ("0.1 to 10000", "--fwhm", "1e300"), ("0.1 to 10000", "--fwhm", "1e-300"),
+                ("-360 to 360 degrees", "--true-north=-1000"),
                 ("--threshold", "--threshold", "high"), ("--conv", "--conv", "other"),
                 ("--angle-sign", "--angle-sign", "0"), ("--batch", "--batch", "0"),
                 ("--mem-limit", "--mem-limit", "lots"), ("--format", "--format", "jpg"),

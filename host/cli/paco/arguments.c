@@ -8,6 +8,8 @@
 #include <math.h>
 #include <string.h>
 
+static const double least_fwhm = 0.1, most_fwhm = 10000; /* pixels */
+
 void paco_make_table(paco_args *a, cli_option *table)
 {
     const cli_option rows[] = {
@@ -109,9 +111,13 @@ int paco_check_args(paco_args *a)
                 (unsigned long long)a->patch_area, radius);
         a->radius = radius;
     }
-    if (a->fwhm_given && !(a->fwhm > 0))
-        return cli_error(cli_running(), CLI_USAGE, "--fwhm is %g, but it must be a positive number",
-                         a->fwhm);
+    if (a->fwhm_given && !(a->fwhm >= least_fwhm && a->fwhm <= most_fwhm))
+        return cli_error(cli_running(), CLI_USAGE,
+                         "--fwhm is %g, but it must be a positive number of pixels, %g to %g",
+                         a->fwhm, least_fwhm, most_fwhm);
+    if (!(fabs(a->true_north) <= 360))
+        return cli_error(cli_running(), CLI_USAGE,
+                         "--true-north is %g, but it must be -360 to 360 degrees", a->true_north);
     if (a->centre && strcmp(a->centre, "auto") != 0 && strcmp(a->centre, "middle") != 0 &&
         !paco_parse_place(a->centre, &a->centre_x, &a->centre_y))
         return cli_error(cli_running(), CLI_USAGE,
