@@ -150,6 +150,12 @@ def outputs(run, folder, work):
     if os.path.exists(picture):
         with open(picture, "rb") as file:
             say(file.read(8) == b"\x89PNG\r\n\x1a\n", "--overlay")
+    bare, tiny = os.path.join(work, "bare.png"), os.path.join(work, "tiny.png")
+    for name, *more in ((bare,), (tiny, "--pixel-size", "1e-320um")):  # so small that the scale has no length
+        run(movie, "-o", os.path.join(work, "b.csv"), "--overlay", name, "-q", *more)
+    if os.path.exists(bare):
+        with open(bare, "rb") as a, open(tiny, "rb") as b:
+            say(a.read() == b.read(), "no scale for pixels of 1e-320um")
     with open(os.path.join(work, "a.csv"), "rb") as a, open(os.path.join(work, "tracks.csv"), "rb") as b:
         say(a.read() == b.read(), "-o holds the particles too")
     preview = run(movie, "--preview", "1").stdout

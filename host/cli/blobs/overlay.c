@@ -137,6 +137,7 @@ enum { MARGIN = 12, BAR = 4 };
 static void draw_scale(clv_image *image, double pixels_per_unit, const char *unit)
 {
     const double length = round_length((double)image->width / 4 / pixels_per_unit);
+    if (!isfinite(pixels_per_unit) || !(length > 0)) return; /* a pixel of 1e-320 um has none */
     const long width = lround(length * pixels_per_unit), y = (long)image->height - MARGIN - BAR;
     char text[40];
     snprintf(text, sizeof text, "%g %s", length, unit);
