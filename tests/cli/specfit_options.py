@@ -130,6 +130,12 @@ def settings_and_options(cleave, folder):
         wrong.append(f"--min-vel 0: velocities {velocities(path('zero.csv'))}")
     with open(path("bad.yaml"), "w", encoding="ascii") as file:
         file.write("lsf_sigma0_angstrom:\n  b: wide\n")
+    for arm, sigma in (("b", "-5"), ("r", "1e300"), ("z", "0")):
+        with open(path("sigma.yaml"), "w", encoding="ascii") as file:
+            file.write(f"lsf_sigma0_angstrom:\n  {arm}: {sigma}\n")
+        shown = f"{float(sigma):g}"
+        wrong += refuses(cleave, f"lsf_sigma0_angstrom of {arm} (of --config) is {shown}, but it must be more than 0",
+                         *base, "-o", path("x.csv"), "--config", path("sigma.yaml"))
     with open(path("twice.yaml"), "w", encoding="ascii") as file:
         file.write("max_vel: 100\nmin_vel: -100\nother: 1\nother: 2\nlsf_sigma0_angstrom:\n  b: 1\nmax_vel: 500\n")
     return (wrong + refuses(cleave, "not a number", *base, "-o", path("x.csv"), "--config", path("bad.yaml")) +

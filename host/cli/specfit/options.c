@@ -111,6 +111,12 @@ static int check_gpus(const char *list)
     return -1;
 }
 
+/* Returns a setting, or a valid number if it is not given. */
+static double known(double setting)
+{
+    return isnan(setting) ? 1 : setting;
+}
+
 int specfit_check_options(const specfit_args *a)
 {
     if (!a->library)
@@ -160,7 +166,10 @@ int specfit_check_options(const specfit_args *a)
         double value;
     } positive[] = { { "--vel-step", a->vel_step },
                      { "--max-vsini", a->max_vsini },
-                     { "lsf_sigma0_angstrom (of --config)", isnan(a->sigma0) ? 1 : a->sigma0 } };
+                     { "lsf_sigma0_angstrom (of --config)", known(a->sigma0) },
+                     { "lsf_sigma0_angstrom of b (of --config)", known(a->sigma_of[0]) },
+                     { "lsf_sigma0_angstrom of r (of --config)", known(a->sigma_of[1]) },
+                     { "lsf_sigma0_angstrom of z (of --config)", known(a->sigma_of[2]) } };
     for (size_t i = 0; i < CLV_LEN(positive); ++i)
         if (!(positive[i].value > 0 && positive[i].value <= MOST_VELOCITY))
             return cli_error(cli_running(), CLI_USAGE,
