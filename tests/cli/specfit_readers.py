@@ -501,6 +501,11 @@ def refusals(tool, lines):
     tool.refuses('axis is "FREQ"', tool.path("hertz.fits"))
     tool.refuses("--arm", tool.path("three.txt"), "--arm", "nothing")
     tool.refuses("none of VHELIO", tool.path("three.txt"), "--barycentric", "header")
+    for speed in (-12345.6, 299792.458, 1e300):  # in m/s, that of light, and beyond
+        save(tool.path("fast.fits"), empty([("BERV", speed)]), columns("S", {
+            "WAVE": [4300.0 + k for k in range(100)], "FLUX": [1.0] * 100, "ERR": [1.0] * 100}))
+        tool.refuses(f"a barycentric velocity of {speed:g} km/s, but at most 1000", tool.path("fast.fits"),
+                     "--barycentric", "header")
     tool.refuses("is 0, but it is wavelength / FWHM", tool.path("three.txt"), "--resolving-power", "0")
     coadd = testdata.path_of("specfit/data/coadd-synth-a.fits.gz")
     for option in (["--resolving-power", "3000"], ["--barycentric", "3"], ["--wavelengths", "air"], ["--arm", "desi_r"],

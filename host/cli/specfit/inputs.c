@@ -16,7 +16,8 @@
 
 enum { MAX_LIST = 64 << 20, LEAST_PIECE = 16, MOST_DIAGONALS = 63 };
 
-static const double light_kms = 299792.458, sigmas_in_fwhm = 2.3548200450309493;
+/* fastest: no observer on Earth or near it moves faster; a header that says so has another unit */
+static const double light_kms = 299792.458, sigmas_in_fwhm = 2.3548200450309493, fastest = 1000;
 
 /* ---- names ------------------------------------------------------------------------------------- */
 
@@ -104,6 +105,13 @@ clv_status specfit_read_single(const specfit_args *a, const char *path, clv_one_
                         "VHELIO, BARYCORR, BERV, VBARY, BARYVEL, VCORR, HELCORR, nor a column "
                         "VHELIO; give the velocity in km/s instead",
                         path);
+    }
+    if (fabs(velocity) > fastest) {
+        clv_one_spectrum_clear(s);
+        return clv_fail(CLV_E_FORMAT,
+                        "%s: its header gives a barycentric velocity of %g km/s, but at most %g "
+                        "are possible; give the velocity in km/s with --barycentric instead",
+                        path, velocity, fastest);
     }
     const double b = velocity / light_kms, stretch = sqrt((1 + b) / (1 - b));
     for (size_t k = 0; k < s->pixels; ++k) {
