@@ -506,6 +506,7 @@ def refusals(tool, lines):
             "WAVE": [4300.0 + k for k in range(100)], "FLUX": [1.0] * 100, "ERR": [1.0] * 100}))
         tool.refuses(f"a barycentric velocity of {speed:g} km/s, but at most 1000", tool.path("fast.fits"),
                      "--barycentric", "header")
+    tool.refuses("pixels, but at most 10.3 are possible", tool.path("three.txt"), "--resolving-power", "30")
     tool.refuses("is 0, but it is wavelength / FWHM", tool.path("three.txt"), "--resolving-power", "0")
     coadd = testdata.path_of("specfit/data/coadd-synth-a.fits.gz")
     for option in (["--resolving-power", "3000"], ["--barycentric", "3"], ["--wavelengths", "air"], ["--arm", "desi_r"],

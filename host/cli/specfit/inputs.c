@@ -399,15 +399,23 @@ static int find_takers(const specfit_args *a, const clv_speclib *lib, bool sdss,
     return CLI_OK;
 }
 
-/* Returns the number of diagonals that a line-spread function needs: four standard deviations on either side of the
- * middle. */
-static size_t diagonals_of(const clv_one_spectrum *s)
+/* Finds the number of diagonals that the line-spread function of an input's pieces needs: four standard deviations on
+ * either side of the middle, at least three. */
+static int find_diagonals(const clv_one_spectrum *s, specfit_input *in)
 {
     double widest = 0;
-    for (size_t k = 0; k < s->pixels; ++k)
-        widest = fmax(widest, s->lsf[k]);
+    for (size_t p = 0; p < CLV_DESI_ARMS; ++p)
+        for (size_t k = 0; in->desi.present[p] && k < in->desi.wavelength[p].shape[0]; ++k)
+            if (s->error[in->from[p] + k] > 0) widest = fmax(widest, s->lsf[in->from[p] + k]);
+    if (!(3 * widest <= MOST_DIAGONALS / 2))
+        return cli_error(cli_running(), CLI_USAGE,
+                         "%s: its line-spread function has standard deviations of up to %.3g "
+                         "pixels, but at most %.3g are possible; average neighbouring pixels, or "
+                         "check --resolving-power or WDISP",
+                         in->path, widest, MOST_DIAGONALS / 2 / 3.0);
     const double half = fmin(fmax(ceil(4 * widest), 1), MOST_DIAGONALS / 2);
-    return 2 * (size_t)half + 1;
+    in->diagonals = 2 * (size_t)half + 1;
+    return CLI_OK;
 }
 
 /* Returns the unit in which wavelengths from `first` to `last` would be in some arm; NULL: none. */
@@ -484,7 +492,7 @@ static int match_single(const specfit_args *a, const clv_speclib *lib, specfit_i
         clv_text_clear(&hint);
     }
     if (!code && !a->common.quiet) specfit_tell_placed(a, in->path, &s, used);
-    if (!code && (a->resolution == 1 || a->resolving_power > 0)) in->diagonals = diagonals_of(&s);
+    if (!code && (a->resolution == 1 || a->resolving_power > 0)) code = find_diagonals(&s, in);
     clv_one_spectrum_clear(&s);
     return code;
 }
