@@ -188,7 +188,8 @@ clv_status clv_npy_read(const char *path, clv_file_array *array)
     if (!status)
         status = clv_file_array_create(&read, path, header.dtype->type, header.rank, header.shape);
     if (!status) status = read_data(&input, &header, bytes, &read);
-    if (!status && header.fortran && header.rank > 1) status = to_c_order(path, &read);
+    /* an array without elements may have any number of rows */
+    if (!status && header.fortran && header.rank > 1 && bytes) status = to_c_order(path, &read);
     if (!status) {
         *array = read;
         read = (clv_file_array){ 0 };
