@@ -249,6 +249,9 @@ def wrong_calls_are_refused(tool):
     tool.refuses("must be larger", phoenix, *none, *arm, "--resolving-power", "600000")
     tool.refuses("no models that --select selects", phoenix, *none, *arm, "--select", "teff=9000:9900")
     tool.refuses("must be NAME=FROM:TO:STEP", phoenix, *none, "--arm", "green=5050:5150")
+    for profile in ("1e-300", "1e5", "R0.5", "R1e300"):  # as for --sigma and --resolving-power
+        tool.refuses("own sigma, 0.0001 to 10000 Angstrom, or R and a resolving power, 1 to 1e+07", phoenix, *none,
+                     "--arm", f"green=5050:5150:0.2:{profile}")
     tool.refuses("give one of them", phoenix, *none, *arm, "--sigma", "1", "--resolving-power", "5000")
     tool.refuses("ranges of teff", phoenix, *none, *arm, "--select", "mass=1:2")
     tool.refuses("no column ALPHA", write(tool, "bad.csv", "FILE,TEFF,LOGG,FEH\nx.txt,1,2,3\n"), *none, *arm)

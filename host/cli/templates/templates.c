@@ -13,6 +13,8 @@
 #include <unistd.h>
 
 static const double phoenix_power = 500000, desi_sigma = 0.5;
+/* the profiles that are accepted: standard deviations in Angstrom, and wavelength / FWHM */
+static const double sigma_range[] = { 1e-4, 1e4 }, power_range[] = { 1, 1e7 };
 
 /* DESI's arms, as in rvspecfit's libraries. */
 static const templates_arm desi_arms[] = {
@@ -26,9 +28,9 @@ static int bad_arm(const char *text)
     return cli_error(&cli_templates, CLI_USAGE,
                      "--arm is \"%s\", but it must be NAME=FROM:TO:STEP in Angstrom, with "
                      "FROM above 0, TO above FROM and STEP above 0, such as red=8400:8900:0.1, "
-                     "optionally followed by a colon and the arm's own sigma in "
-                     "Angstrom, or R and a resolving power (red=8400:8900:0.1:R11500)",
-                     text);
+                     "optionally followed by a colon and the arm's own sigma, %g to %g Angstrom, "
+                     "or R and a resolving power, %g to %g (red=8400:8900:0.1:R11500)",
+                     text, sigma_range[0], sigma_range[1], power_range[0], power_range[1]);
 }
 
 /* Parses one NAME=FROM:TO:STEP[:SIGMA or :RPOWER]. */
@@ -54,8 +56,10 @@ static int read_arm(const templates_args *a, const char *text, templates_arm *ar
     arm->arm.first = numbers[0], arm->arm.last = numbers[1], arm->arm.step = numbers[2];
     if (word) {
         const bool power = *word == 'R' || *word == 'r';
+        const double *range = power ? power_range : sigma_range;
         double width;
-        if (!clv_parse_double(word + power, &width) || !(width > 0) || strtok_r(NULL, ":", &rest))
+        if (!clv_parse_double(word + power, &width) || !(width >= range[0] && width <= range[1]) ||
+            strtok_r(NULL, ":", &rest))
             return bad_arm(text);
         arm->arm.sigma = power ? 0 : width, arm->arm.resolving_power = power ? width : 0;
     }
@@ -117,9 +121,9 @@ static int check_args(templates_args *a)
     const struct {
         const char *name;
         double value, low, high;
-    } ranges[] = { { "--sigma", a->sigma, 1e-4, 1e4 },
-                   { "--resolving-power", a->resolving_power_given ? a->resolving_power : 1, 1,
-                     1e7 },
+    } ranges[] = { { "--sigma", a->sigma, sigma_range[0], sigma_range[1] },
+                   { "--resolving-power", a->resolving_power_given ? a->resolving_power : 1,
+                     power_range[0], power_range[1] },
                    { "--model-power", a->model_power, 0, 1e9 },
                    { "--margin", a->margin_kms, 1, 50000 } };
     if (!a->output)
