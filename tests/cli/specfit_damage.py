@@ -134,6 +134,10 @@ def missing_parts(tool, sound):
     told = tool.fit(without("FIBERMAP"), code=2)
     expect(f"no fibre map: {told!r}", "FIBERMAP" in told)
     hdus = kit.read(tool.sound)
+    hdus["FIBERMAP"] = kit.with_column(hdus["FIBERMAP"], "FIBERSTATUS", "K", [0, 1 << 32] + [0] * 6)
+    kit.write(tool.path("coadd-part.fits"), hdus)
+    expect("a status of more than 32 bits is not a good one", len(tool.fit(tool.path("coadd-part.fits"))) == 7)
+    hdus = kit.read(tool.sound)
     hdus["SCORES"].data = hdus["SCORES"].data[:hdus["SCORES"].axes[0] * 5]
     hdus["SCORES"].set("NAXIS2", 5)
     kit.write(tool.path("coadd-part.fits"), hdus)

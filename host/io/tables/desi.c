@@ -60,6 +60,12 @@ static clv_status read_texts(clv_desi *d, bool *is_bad)
     return status;
 }
 
+/* Returns a number of the fibre map in 32 bits, in which DESI stores it; -1, as a status all bits, if it has more. */
+static int32_t in_32_bits(int64_t value)
+{
+    return value >= INT32_MIN && value <= INT32_MAX ? (int32_t)value : -1;
+}
+
 /* Reads the integers and coordinates of the fibre map. */
 static clv_status read_fibermap(clv_desi *d)
 {
@@ -97,7 +103,7 @@ static clv_status read_fibermap(clv_desi *d)
         for (size_t i = 0; i < d->rows && !status && found; ++i) {
             const int64_t v = ((int64_t *)a.data)[i];
             clv_desi_row *r = &d->row[i];
-            if (c == 0) r->fiber = (int32_t)v;
+            if (c == 0) r->fiber = in_32_bits(v);
             if (c == 1) r->brick = v;
             if (c == 2) r->reference = v;
             if (c == 3) r->expid = v;
@@ -114,7 +120,7 @@ static clv_status read_fibermap(clv_desi *d)
     for (size_t c = 0; c < CLV_LEN(status_names) && !status && !found; ++c) {
         status = read_numbers(d, "FIBERMAP", status_names[c], CLV_I64, &a, &found);
         for (size_t i = 0; i < d->rows && !status && found; ++i)
-            d->row[i].status = (int32_t)((int64_t *)a.data)[i];
+            d->row[i].status = in_32_bits(((int64_t *)a.data)[i]);
         clv_file_array_clear(&a);
     }
     if (!status) status = read_texts(d, is_bad);
