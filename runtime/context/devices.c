@@ -152,6 +152,8 @@ static clv_status make_device(const clv_context *context, clv_device *device)
     if (device->facts->flags.costly_binaries && clv_driver_keeps_kernels(&place))
         device->driver_cache = place.data;
     if (place.failed) return clv_fail(CLV_E_MEMORY, "not enough memory for a device's name");
+    device->declares =
+        context->probe->platforms[device->facts->platform].vendor_norm == CLV_VENDOR_POCL;
     device->helper = context->helper;
     device->born = context->born;
     device->compilers = compilers_of(context, device);

@@ -16,12 +16,23 @@
 #include <stdio.h>
 #include <string.h>
 
-static clv_status write_options(const clv_device *device, const clv_define *defines,
-                                clv_text *options)
+/* The guard of Clang's opencl-c.h, which leaves out its declarations; cl/common/builtins.clh has others. */
+static const char without_header[] = " -D_OPENCL_H_";
+
+/* The library's own kernels use few built-in functions; those of others may use any. */
+static bool declares(const clv_device *device, const clv_cl_source *source)
+{
+    return device->declares &&
+           (clv_starts_with(source->name, "cl/") || strstr(source->name, "(generated)"));
+}
+
+static clv_status write_options(const clv_device *device, const clv_cl_source *source,
+                                const clv_define *defines, clv_text *options)
 {
     clv_text_add(options, "-cl-std=CL1.2%s", device->slow_fma ? " -DCLV_SLOW_FMA" : "");
     for (int i = 0; i < CLV_MAX_DEFINES && defines[i].name; ++i)
         clv_text_add(options, " -D%s=%ld", defines[i].name, defines[i].value);
+    if (declares(device, source)) clv_text_add(options, "%s", without_header);
     return options->failed ? clv_fail(CLV_E_MEMORY, "not enough memory for build options") : CLV_OK;
 }
 
@@ -65,7 +76,7 @@ static clv_status add(clv_device *device, const clv_cl_source *source, clv_text 
 {
     clv_text key = { 0 };
     clv_program *p = clv_zalloc(1, sizeof *p);
-    clv_status status = p ? clv_source_resolve(source, &p->text)
+    clv_status status = p ? clv_source_resolve(source, declares(device, source), &p->text)
                           : clv_fail(CLV_E_MEMORY, "%s: out of memory", source->name);
     if (!status) status = write_key(device, &p->text, options->data, &key);
     if (status) {
@@ -85,7 +96,7 @@ clv_status clv_program_find(clv_device *device, const clv_cl_source *source,
                             const clv_define *defines, clv_program **program)
 {
     clv_text options = { 0 };
-    clv_status status = write_options(device, defines, &options);
+    clv_status status = write_options(device, source, defines, &options);
     *program = status ? NULL : find(device, source, options.data);
     if (!status && !*program) status = add(device, source, &options, program);
     clv_text_clear(&options);
@@ -190,15 +201,16 @@ static cl_program from_disk(clv_device *device, const char *key, const char *opt
     return NULL;
 }
 
-static clv_status from_source(clv_device *device, const clv_program *p, cl_program *out)
+static clv_status build(clv_device *device, const clv_program *p, const clv_text *text,
+                        const char *options, cl_program *out)
 {
     cl_int code;
-    const char *string = p->text.data;
-    cl_program program = clCreateProgramWithSource(device->cl, 1, &string, &p->text.length, &code);
+    const char *string = text->data;
+    cl_program program = clCreateProgramWithSource(device->cl, 1, &string, &text->length, &code);
     if (code != CL_SUCCESS)
         return clv_cl_fail(device, "clCreateProgramWithSource", p->source->name, code);
     atomic_store(&device->compiling, true);
-    code = clBuildProgram(program, 1, &device->id, p->options, NULL, NULL);
+    code = clBuildProgram(program, 1, &device->id, options, NULL, NULL);
     atomic_store(&device->compiling, false);
     char *log = build_log(device, program);
     if (code != CL_SUCCESS) {
@@ -206,7 +218,7 @@ static clv_status from_source(clv_device *device, const clv_program *p, cl_progr
             clv_cl_is_memory(code)
                 ? clv_cl_fail(device, "clBuildProgram", p->source->name, code)
                 : clv_fail_detail(CLV_E_BUILD, log, "%s: %s does not build with \"%s\" (%d)",
-                                  device->label, p->source->name, p->options, (int)code);
+                                  device->label, p->source->name, options, (int)code);
         clReleaseProgram(program);
         clv_free(log);
         return status;
@@ -214,6 +226,31 @@ static clv_status from_source(clv_device *device, const clv_program *p, cl_progr
     if (log) clv_log(CLV_LOG_DEBUG, "%s: build log of %s: %s", device->label, p->source->name, log);
     clv_free(log);
     *out = program;
+    return CLV_OK;
+}
+
+/* Builds with all declarations of the driver's header. */
+static clv_status build_with_header(clv_device *device, const clv_program *p, cl_program *out)
+{
+    clv_text text = { 0 }, options = { 0 };
+    clv_text_bytes(&options, p->options, strlen(p->options) - strlen(without_header));
+    clv_status status = clv_source_resolve(p->source, false, &text);
+    if (!status && options.failed)
+        status = clv_fail(CLV_E_MEMORY, "not enough memory for build options");
+    if (!status) status = build(device, p, &text, clv_text_get(&options), out);
+    clv_text_clear(&text);
+    clv_text_clear(&options);
+    return status;
+}
+
+static clv_status from_source(clv_device *device, const clv_program *p, cl_program *out)
+{
+    const clv_status status = build(device, p, &p->text, p->options, out);
+    if (status != CLV_E_BUILD || !declares(device, p->source)) return status;
+    clv_log(CLV_LOG_DEBUG, "%s: %s is built again, with all built-in functions: %s", device->label,
+            p->source->name, clv_error_detail());
+    CLV_TRY(build_with_header(device, p, out));
+    ++device->again;
     return CLV_OK;
 }
 

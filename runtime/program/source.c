@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "cl_embedded.h"
+#include "runtime/program/declare.h"
 
 #include <string.h>
 
@@ -111,10 +112,27 @@ static clv_status expand(expansion *x, const clv_cl_source *source, int depth)
     return status;
 }
 
-clv_status clv_source_resolve(const clv_cl_source *source, clv_text *text)
+static clv_status declare_builtins(const clv_cl_source *source, const clv_text *program,
+                                   clv_text *out)
 {
-    expansion x = { .out = text, .directory = developer_directory() };
+    static const char file[] = "common/builtins.clh";
+    const clv_cl_source *header = find_header(file, strlen(file));
+    if (program->failed || !header) return CLV_OK;
+    clv_declare_uses(header->text, clv_text_get(program), out);
+    expansion x = { .out = out, .directory = developer_directory() };
+    return include(&x, source, file, strlen(file), 0);
+}
+
+clv_status clv_source_resolve(const clv_cl_source *source, bool declare, clv_text *text)
+{
+    clv_text program = { 0 };
+    expansion x = { .out = &program, .directory = developer_directory() };
     clv_text_add(text, "%s", without_warnings);
-    CLV_TRY(expand(&x, source, 0));
-    return text->failed ? clv_fail(CLV_E_MEMORY, "%s: out of memory", source->name) : CLV_OK;
+    clv_status status = expand(&x, source, 0);
+    if (!status && declare) status = declare_builtins(source, &program, text);
+    if (!status) clv_text_bytes(text, clv_text_get(&program), program.length);
+    if (!status && (text->failed || program.failed))
+        status = clv_fail(CLV_E_MEMORY, "%s: out of memory", source->name);
+    clv_text_clear(&program);
+    return status;
 }

@@ -210,6 +210,10 @@ void test_device_open(size_t nth, const clv_context_options *options, test_devic
 void test_device_close(test_device *device)
 {
     forget(device);
+    for (size_t i = 0; i < device->context->device_count; ++i)
+        if (device->context->devices[i].again)
+            fail_msg("%s: %u programs need functions that cl/common/builtins.clh does not declare",
+                     device->name, device->context->devices[i].again);
     clv_queue_free(device->queue);
     clv_context_free(device->context);
     share_programs(device, false);

@@ -106,6 +106,41 @@ static void arguments_of_every_kind_arrive(void **state)
 }
 
 /* What a device that shares the host's memory is handed, it reads and writes in place. */
+/* Programs that cl/common/builtins.clh serves, and one that needs a function which it lacks. */
+static void check_builtins(test_device *device)
+{
+    static const char known[] =
+        "__kernel void f(__global float *x) { x[0] = fma(x[0], 2.0f, 3.0f); }\n";
+    static const char other[] = "__kernel void f(__global float *x) { x[0] = ldexp(x[0], 3); }\n";
+    static const clv_cl_source sources[] = { { "known (generated)", known, sizeof known - 1 },
+                                             { "other (generated)", other, sizeof other - 1 } };
+    static const float want[] = { 6, 12 };
+    for (size_t i = 0; i < CLV_LEN(sources); ++i) {
+        float got = 1.5f;
+        test_array x = test_array_from(device, &got, sizeof got);
+        const clv_launch launch = { .size = sizeof(clv_launch),
+                                    .source = &sources[i],
+                                    .kernel = "f",
+                                    .global = { 1 },
+                                    .local = { 1 } };
+        const clv_arg args[] = { clv_arg_buffer(x.buffer) };
+        clv_device *own = device->context->devices;
+        EXPECT_OK(clv_launch_enqueue(device->queue, &launch, args, CLV_LEN(args), NULL));
+        test_array_read(&x);
+        memcpy(&got, x.host, sizeof got);
+        test_array_free(&x);
+        assert_float_equal(got, want[i], 0);
+        assert_int_equal(own->again, i && own->declares ? 1 : 0);
+        own->again = 0;
+    }
+}
+
+static void programs_may_use_any_builtin_function(void **state)
+{
+    (void)state;
+    test_each_device(check_builtins);
+}
+
 static void check_wrapped(test_device *device)
 {
     uint32_t *host = clv_alloc_pages(BYTES), got[COUNT];
@@ -207,6 +242,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(copies_tell_when_they_are_done),
         cmocka_unit_test(arguments_of_every_kind_arrive),
+        cmocka_unit_test(programs_may_use_any_builtin_function),
         cmocka_unit_test(memory_of_the_host_is_wrapped),
         cmocka_unit_test(memory_is_used_in_turns),
         cmocka_unit_test(memory_is_kept_and_given_back),
