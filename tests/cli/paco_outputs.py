@@ -351,7 +351,7 @@ class Prepares(PacoCase):
         with open(self.path("out/frames.csv"), encoding="ascii") as file:
             frames = list(csv.DictReader(file))
         self.assertEqual([f["frame"] for f in frames if f["used"] == "0"], ["0", "3", "4", "5"])
-        for wrong in ("3-", "50", "5-3", "a"):
+        for wrong in ("3-", "50", "5-3", "a", "-18446744073709551613"):
             result = self.run_paco(self.cube, self.angles, self.psf, "--reject-frames", wrong, as_it_is=False, code=2)
             self.assertIn("--reject-frames", result.stderr)
 

@@ -5,6 +5,7 @@
 #include "base/alloc.h"
 #include "base/text.h"
 
+#include <ctype.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,13 +37,13 @@ static bool mark_list(const char *list, clv_paco_frame *frames, size_t count)
 {
     for (const char *at = list;;) {
         char *end;
+        if (!isdigit((unsigned char)*at)) return false; /* strtoul takes "-3" as well */
         const unsigned long first = strtoul(at, &end, 10);
         unsigned long last = first;
-        if (end == at) return false;
         if (*end == '-') {
             at = end + 1;
+            if (!isdigit((unsigned char)*at)) return false;
             last = strtoul(at, &end, 10);
-            if (end == at) return false;
         }
         if (last < first || last >= count) return false;
         for (unsigned long l = first; l <= last; ++l)
