@@ -27,7 +27,7 @@ static const int swift[] = { SIGQUIT,   SIGPIPE, SIGXCPU, SIGUSR1, SIGUSR2,
                              SIGVTALRM, SIGPROF, SIGPOLL, SIGPWR,  SIGSTKFLT };
 static const struct itimerval patience = { .it_value = { .tv_sec = 1, .tv_usec = 200000 } };
 
-static atomic_int catching, interrupts, saving;
+static atomic_int catching, interrupts, saving, ending;
 static pthread_t main_thread;
 static sigset_t
     held; /* blocked in all threads: those that the thread waits for, and those that the parent ignores */
@@ -40,11 +40,14 @@ static void remove_temporaries(void)
     clv_temporaries_remove();
 }
 
-/* Removes temporary files, then ends the process as the signal's default action would. */
+/* Removes temporary files, then ends the process as the signal's default action would. The main thread stands still
+ * meanwhile: it would take a helper that is killed here for a driver that has crashed, and end with another exit code. */
 static void end_by(int number)
 {
     struct sigaction plain = { .sa_handler = SIG_DFL };
     sigset_t only;
+    ending = 1;
+    if (!pthread_equal(pthread_self(), main_thread)) pthread_kill(main_thread, SIGRTMIN);
     remove_temporaries();
     sigaction(number, &plain, NULL);
     sigemptyset(&only), sigaddset(&only, number);
@@ -77,10 +80,12 @@ static void on_timer(int number)
     _exit(CLI_INTERRUPTED);
 }
 
-/* Interrupts the main thread's system call, so that it looks at cli_interrupted. */
+/* Interrupts the main thread's system call, so that it looks at cli_interrupted; or stops the main thread. */
 static void poke(int number)
 {
     (void)number;
+    while (ending)
+        pause();
 }
 
 /* The thread that waits for signals. The main thread may wait in a system call, which a signal must interrupt. */

@@ -53,6 +53,8 @@ def ends(process, told, code):
         process.wait()
     took = time.time() - began
     said = process.stderr.read()
+    if b"crashed" in said:
+        kit.wrong("%s: a driver is blamed: %r" % (told, said))
     if process.returncode not in code:
         kit.wrong("%s: exit code %s, expected %s: %r" % (told, process.returncode, code, said))
     if took > 2:
@@ -164,8 +166,10 @@ def compiling():
         process.send_signal(number)
         ends(process, "%s while a kernel compiles" % number.name,
              (130, -number) if number in (signal.SIGINT, signal.SIGTERM) else (-number,))
-    for words in ["demo", "--only", "filter", "-o", "out"], line:  # while the probe's helpers check the driver
-        shutil.rmtree("kept")
+    # While the probe's helpers check the driver. They are killed then, and the command, which ends a moment later, must
+    # not take them for a driver that has crashed.
+    for words in ["demo", "--only", "filter", "-o", "out"], line, line, line, line:
+        shutil.rmtree("kept", ignore_errors=True)
         process = start((), words, environment)
         wait_for_temporary(process, "temporary")
         time.sleep(0.3)
