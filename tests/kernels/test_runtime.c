@@ -125,12 +125,14 @@ static void check_builtins(test_device *device)
                                     .local = { 1 } };
         const clv_arg args[] = { clv_arg_buffer(x.buffer) };
         clv_device *own = device->context->devices;
+        const bool declares = own->declares;
         EXPECT_OK(clv_launch_enqueue(device->queue, &launch, args, CLV_LEN(args), NULL));
         test_array_read(&x);
         memcpy(&got, x.host, sizeof got);
         test_array_free(&x);
         assert_float_equal(got, want[i], 0);
-        assert_int_equal(own->again, i && own->declares ? 1 : 0);
+        assert_int_equal(own->again, i && declares ? 1 : 0);
+        assert_int_equal(own->declares, declares && !i);
         own->again = 0;
     }
 }
