@@ -320,8 +320,8 @@ static void ids_of_more_than_32_bits_are_refused(void **state)
     static const char *const frames[] = {
         "{\"type\": \"RobertaProcessing\", \"cls\": [\"a\", 4294967297], \"sep\": [\"a\", 1]}",
         "{\"type\": \"RobertaProcessing\", \"cls\": [\"a\", 1], \"sep\": [\"a\", 4294967297]}",
-        "{\"type\": \"TemplateProcessing\", \"single\": [{\"SpecialToken\": {\"id\": \"a\"}}, "
-        "{\"Sequence\": {}}], \"special_tokens\": {\"a\": {\"ids\": [4294967297]}}}"
+        ("{\"type\": \"TemplateProcessing\", \"single\": [{\"SpecialToken\": {\"id\": \"a\"}}, "
+         "{\"Sequence\": {}}], \"special_tokens\": {\"a\": {\"ids\": [4294967297]}}}")
     };
     clv_tokenizer *t = malloc(sizeof *t);
     for (size_t i = 0; i < CLV_LEN(frames); ++i) {
