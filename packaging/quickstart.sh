@@ -180,10 +180,14 @@ fetch_all()
 # run_tests [--full]
 run_tests()
 {
-    local status=0 results=$build/test-results.xml chosen=(-L '^quick$') python=()
+    local status=0 results=$build/test-results.xml chosen=(-L '^quick$') python=() at_once
+    at_once=$(jobs)
     case ${1:-} in
     '') ;;
-    --full) chosen=(-LE '^brief$') ;; # these tests are parts of other tests
+    --full)
+        chosen=(-LE '^brief$')  # these tests are parts of other tests
+        at_once=$((at_once + 1)) # many tests of faults wait
+        ;;
     *) usage >&2 && exit 2 ;;
     esac
     packages_install useful "${packages_test[@]}" || stop "packages could not be installed"
@@ -198,7 +202,7 @@ run_tests()
     platforms_ready "$build/platforms" || stop "a promised OpenCL platform is missing"
     rm -f "$results"
     # keeps all output, from which the summary is made
-    ctest --test-dir "$build" --parallel "$(jobs)" --output-on-failure --no-tests=error "${chosen[@]}" \
+    ctest --test-dir "$build" --parallel "$at_once" --output-on-failure --no-tests=error "${chosen[@]}" \
         --output-junit "$results" --test-output-size-passed 10000000 || status=$?
     python3 "$root/tests/summary.py" "$results" || status=1
     if [ "${chosen[0]}" = -L ]; then
