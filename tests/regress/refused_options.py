@@ -370,6 +370,8 @@ ROWS = {
         ("--codes c.npy needs --first-pass int8 or --first-pass binary", "--codes=c.npy"),
         ("--first-pass and --similarity dot cannot be used together", "--first-pass=int8", "--similarity=dot"),
         ("--rescore is 99999, but it must be at most", "--first-pass=int8", "--rescore=99999"),
+        # formerly exit code 0 without a record
+        ("--shard is not possible with --first-pass", "--first-pass=int8", "--shard=1/2", "--record=part"),
         ("-i texts.txt and --queries vectors.npy cannot be used together", "--queries=vectors.npy"),
         ("it is not clear which column holds the texts", "--passages=many.csv"),
         ("has 1 texts, but VECTORS has 2 rows", "--passages=one.txt"),

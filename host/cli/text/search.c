@@ -304,6 +304,11 @@ static int check_args(const search_args *a)
             "--first-pass and --similarity dot cannot be used together, because a first pass "
             "compares "
             "directions; use --similarity cosine, which is the same for vectors of length 1");
+    if (a->first_pass && a->encode.common.shard)
+        return cli_error(
+            &cli_search, CLI_USAGE,
+            "--shard is not possible with --first-pass, which takes its candidates from "
+            "the codes of all rows; leave out --first-pass, or use MPI");
     if (a->first_pass && a->top && a->rescore > CLV_SEARCH_TOP_MOST / a->top)
         return cli_error(&cli_search, CLI_USAGE,
                          "--rescore is %llu, but it must be at most %llu with --top %llu",
