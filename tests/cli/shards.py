@@ -98,6 +98,24 @@ def check_refusals():
         refuses("No space left", *kit.line_of(case, "out"), "--shard", "1/2", "--record", "/dev/full", code=1)
 
 
+def check_nothing():
+    """Tests a search for no query. Formerly a shard of it had exit code 0 and no record, and codes were promised."""
+    kit.write_npy("none.npy", "<f4", (0, kit.NUMBERS), b"")
+    done = kit.run("search", "rows.npy", "--queries", "none.npy", "--first-pass", "int8", "--codes", "none-codes.npy",
+                   "-o", "none.csv", "--mode=reference")
+    if done.returncode or b"next search" in done.stdout or os.path.exists("none-codes.npy"):
+        kit.wrong(f"codes for no query: {done.returncode} {done.stdout.decode()}")
+    kit.fresh("out")
+    line = ["none.npy" if word == "queries.npy" else word for word in kit.line_of("search", "out")]
+    for i in 1, 2:
+        done = kit.run(*line, "--shard", f"{i}/2", "--record", f"none-{i}")
+        if done.returncode or done.stdout or done.stderr or not os.path.exists(f"none-{i}"):
+            kit.wrong(f"no query {i}/2: {done.returncode} {done.stderr.decode()}")
+    done = kit.run("merge", "-q", "none-1", "none-2")
+    if done.returncode or sorted(kit.files_in("out")) != ["found.csv"]:
+        kit.wrong(f"no query: {done.returncode} {done.stderr.decode()} {sorted(kit.files_in('out'))}")
+
+
 def main():
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
@@ -105,6 +123,7 @@ def main():
         for case in sys.argv[2:] or kit.CASES:
             check_case(case, (1, 3, 7) if case == "search" else (3,) if case in ("blobs", "paco") else (2,))
         if not sys.argv[2:]:
+            check_nothing()
             check_refusals()
         os.chdir("/")
     print("\n".join(WRONG))

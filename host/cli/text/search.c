@@ -152,7 +152,7 @@ static clv_status find(search_state *s)
                                          .progress_user = s };
     const double started = clv_now();
     size_t places;
-    if (!s->query_count) return CLV_OK;
+    if (!s->query_count) return cli_share_end();
     if (!clv_size_mul(s->query_count, (size_t)a->top, &places)) return no_memory();
     s->rows = clv_alloc(places, sizeof *s->rows);
     s->scores = clv_alloc(places, sizeof *s->scores);
@@ -231,7 +231,7 @@ static int end(search_state *s, FILE *out)
     if (s->first.codes)
         cli_say(out, "candidates by codes in %s; some of the most similar rows may be missing\n",
                 first_passes[s->first.codes]);
-    if (s->first.write) cli_say(out, "codes for the next search: %s\n", a->codes);
+    if (s->first.write && s->query_count) cli_say(out, "codes for the next search: %s\n", a->codes);
     return code;
 }
 
