@@ -51,15 +51,29 @@ void cli_share_table(cli_common *c, cli_option *table)
     memcpy(table, rows, sizeof rows);
 }
 
+/* Returns whether the argument is the option --name or its beginning, which stands for the option, too. *apart says
+ * whether the next argument is its value. */
+static bool is_option(const char *argument, const char *name, bool *apart)
+{
+    if (strncmp(argument, "--", 2) != 0) return false;
+    const size_t length = strcspn(argument + 2, "=");
+    *apart = !argument[2 + length];
+    return length && strncmp(argument + 2, name, length) == 0;
+}
+
 /* Keeps the arguments without --shard and --record, which differ from shard to shard. */
 void cli_share_arguments(int argc, char **argv)
 {
+    bool operands = false; /* no option follows */
     share.head.argv = clv_zalloc((size_t)argc + 1, sizeof *share.head.argv);
     for (int i = 0; share.head.argv && i < argc; ++i) {
-        const bool ours = strcmp(argv[i], "--shard") == 0 || strcmp(argv[i], "--record") == 0;
-        if (ours) ++i;
-        if (ours || strncmp(argv[i], "--shard=", 8) == 0 || strncmp(argv[i], "--record=", 9) == 0)
+        bool apart = false;
+        operands = operands || strcmp(argv[i], "--") == 0;
+        if (!operands &&
+            (is_option(argv[i], "shard", &apart) || is_option(argv[i], "record", &apart))) {
+            i += apart;
             continue;
+        }
         char *copy = clv_strdup(argv[i]);
         if (!copy) return;
         share.head.argv[share.head.argc++] = copy;

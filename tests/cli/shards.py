@@ -98,6 +98,19 @@ def check_refusals():
         refuses("No space left", *kit.line_of(case, "out"), "--shard", "1/2", "--record", "/dev/full", code=1)
 
 
+def check_short_names():
+    """Tests the beginnings of --shard and --record. Formerly they stayed among the arguments of the record: several
+    shards could not be merged, and merging a single one wrote nothing, with exit code 0."""
+    wanted = kit.local("search")
+    kit.fresh("out")
+    for i in 1, 2:
+        kit.run(*kit.line_of("search", "out"), f"--shar={i}/2", "--rec", f"short-{i}")
+    kit.same("short names", kit.run("merge", "-q", "short-1", "short-2"), wanted)
+    kit.fresh("out")
+    kit.run(*kit.line_of("search", "out"), "--sha", "1/1", "--recor=short")
+    kit.same("short names of one shard", kit.run("merge", "-q", "short"), wanted)
+
+
 def check_nothing():
     """Tests a search for no query. Formerly a shard of it had exit code 0 and no record, and codes were promised."""
     kit.write_npy("none.npy", "<f4", (0, kit.NUMBERS), b"")
@@ -123,6 +136,7 @@ def main():
         for case in sys.argv[2:] or kit.CASES:
             check_case(case, (1, 3, 7) if case == "search" else (3,) if case in ("blobs", "paco") else (2,))
         if not sys.argv[2:]:
+            check_short_names()
             check_nothing()
             check_refusals()
         os.chdir("/")
