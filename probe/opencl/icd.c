@@ -36,10 +36,20 @@ bool clv_icd_parse(const char *text, size_t length, char *library, const char **
     return true;
 }
 
-static void add_library(clv_machine *machine, const char *library)
+/* Appends the library of this name, which a variable of the environment holds. */
+static void add_library(clv_machine *machine, const char *library, size_t length)
 {
     clv_probe_icd *icd = clv_machine_add_icd(machine);
-    if (icd) icd->library = clv_machine_foreign(machine, library, strlen(library));
+    if (!icd) return;
+    if (length < CLV_ICD_NAME) {
+        icd->library = clv_machine_foreign(machine, library, length);
+        return;
+    }
+    icd->status = "missing";
+    icd->message = clv_machine_text(
+        machine,
+        "the environment variable holds a library's name of %zu bytes, expected at most %d", length,
+        CLV_ICD_NAME - 1);
 }
 
 static void add_file(clv_machine *machine, const char *path)
@@ -115,10 +125,8 @@ static const char *set(const char *variable)
 static void add_file_names(clv_machine *machine, const char *list)
 {
     while (*list) {
-        char name[CLV_ICD_NAME];
         const size_t length = strcspn(list, ":");
-        clv_copy_string(name, CLV_MIN(length + 1, sizeof name), list);
-        if (*name) add_library(machine, name);
+        if (length) add_library(machine, list, length);
         list += length + (list[length] == ':');
     }
 }
@@ -134,7 +142,7 @@ void clv_icds_list(clv_machine *machine)
         add_file(machine, vendors);
     /* for ocl-icd, the variable may be the name of a library */
     else if (vendors && loader_reads(machine, "OPENCL_VENDOR_PATH"))
-        add_library(machine, vendors);
+        add_library(machine, vendors, strlen(vendors));
     else if (vendors)
         return; /* the Khronos loader accepts only folders, and finds nothing in this case */
     else if (old && loader_reads(machine, "OPENCL_VENDOR_PATH"))

@@ -67,6 +67,23 @@ static void a_file_or_a_name_works_with_ocl_icd_only(void **state)
     expect(OCL_ICD, "a.icd:liba.so:unchecked");
 }
 
+/* Formerly the bytes of such a name were copied from beyond a buffer for 4096, or its end was cut off. */
+static void names_that_are_too_long_are_missing(void **state)
+{
+    (void)state;
+    static char longest[CLV_ICD_NAME], list[3 * CLV_ICD_NAME], wanted[2 * CLV_ICD_NAME];
+    memset(longest, 'x', sizeof longest - 1);
+    snprintf(wanted, sizeof wanted, ":%s:unchecked", longest);
+    set(longest, NULL, NULL);
+    expect(OCL_ICD, wanted);
+    snprintf(list, sizeof list, "%sy", longest);
+    set(list, NULL, NULL);
+    expect(OCL_ICD, "::missing");
+    snprintf(list, sizeof list, "%sy:libz.so", longest);
+    set(folder[1], list, NULL);
+    expect(KHRONOS, "::missing :libz.so:unchecked c.icd:libc-one.so:unchecked");
+}
+
 static void each_loader_has_a_variable_of_its_own(void **state)
 {
     (void)state;
@@ -82,6 +99,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_folder_works_with_both_loaders),
         cmocka_unit_test(a_file_or_a_name_works_with_ocl_icd_only),
+        cmocka_unit_test(names_that_are_too_long_are_missing),
         cmocka_unit_test(each_loader_has_a_variable_of_its_own),
     };
     test_write("liba.so\n", "one/a.icd");
