@@ -24,6 +24,8 @@
 #include <string.h>
 #include <unistd.h>
 
+enum { FILE_NAME = 240 }; /* bytes of the name of an .icd file */
+
 /* An installed driver, and the decision about it. */
 typedef struct suspect {
     clv_verdict verdict;
@@ -121,14 +123,26 @@ static bool stays(const clv_machine *machine, const suspect *suspects, size_t i)
 
 /* ---- the folder ------------------------------------------------------------------------------ */
 
-/* Derives the folder's name from the drivers that stay, so that programs with other drivers use another folder. */
+/* Writes the name of the .icd file of a driver that stays: 001-pocl.icd. `number` counts the drivers that stay. */
+static void file_name(const clv_probe_icd *icd, size_t number, char name[FILE_NAME])
+{
+    const char *from = icd->file ? icd->file : icd->library, *slash = strrchr(from, '/');
+    snprintf(name, FILE_NAME, "%03zu-%.200s%s", number, slash ? slash + 1 : from,
+             icd->file ? "" : ".icd");
+}
+
+/* Derives the folder's name from the names and contents of its files, so that no two programs want other files in one
+ * folder. */
 static void folder_name(const clv_machine *machine, const suspect *suspects, char *name,
                         size_t capacity)
 {
-    char hex[65];
+    char hex[65], file[FILE_NAME];
     clv_text all = { 0 };
-    for (size_t i = 0; i < machine->report.icd_count; ++i)
-        if (stays(machine, suspects, i)) clv_text_add(&all, "%s\n", machine->icds[i].library);
+    for (size_t i = 0, number = 0; i < machine->report.icd_count; ++i) {
+        if (!stays(machine, suspects, i)) continue;
+        file_name(&machine->icds[i], number++, file);
+        clv_text_add(&all, "%s\n%s\n", file, machine->icds[i].library);
+    }
     const clv_digest digest = clv_sha256(clv_text_get(&all), all.length);
     clv_text_clear(&all);
     clv_digest_hex(&digest, hex);
@@ -145,19 +159,17 @@ static clv_status make_folder(const char *name, char *folder, size_t capacity)
     return clv_fail(CLV_E_IO, "drivers: cannot make a temporary folder: %s", strerror(errno));
 }
 
-/* Writes one .icd file per driver that stays, in the order of the list and under the driver's own name:
- * 001-pocl.icd. */
+/* Writes one .icd file per driver that stays, in the order of the list and under the driver's own name. */
 static clv_status write_good(const clv_machine *machine, const suspect *suspects,
                              const char *folder)
 {
-    for (size_t i = 0; i < machine->report.icd_count; ++i) {
+    for (size_t i = 0, number = 0; i < machine->report.icd_count; ++i) {
         const clv_probe_icd *icd = &machine->icds[i];
-        char path[PATH_MAX], line[CLV_ICD_NAME + 2];
+        char path[PATH_MAX], name[FILE_NAME], line[CLV_ICD_NAME + 2];
         if (!stays(machine, suspects, i)) continue;
-        const char *from = icd->file ? icd->file : icd->library, *slash = strrchr(from, '/');
         const int length = snprintf(line, sizeof line, "%s\n", icd->library);
-        snprintf(path, sizeof path, "%s/%03zu-%.200s%s", folder, i, slash ? slash + 1 : from,
-                 icd->file ? "" : ".icd");
+        file_name(icd, number++, name);
+        snprintf(path, sizeof path, "%s/%s", folder, name);
         CLV_TRY(clv_file_write_private(path, line, (size_t)length));
     }
     return CLV_OK;

@@ -73,6 +73,24 @@ static void the_good_ones_stay(void **state)
     clv_text_clear(&left_out);
 }
 
+/* Formerly a driver had a second file, so that it was loaded twice, when another broken driver stood before it. */
+static void another_broken_one_does_not_load_a_good_one_twice(void **state)
+{
+    (void)state;
+    char first[4096], second[4096], path[4200];
+    clv_text left_out = { 0 };
+    EXPECT_OK(vet(first, &left_out));
+    install("0-crash", CRASHING_ICD);
+    EXPECT_OK(vet(second, &left_out));
+    assert_non_null(strstr(clv_text_get(&left_out), "0-crash.icd: the driver crashed"));
+    assert_string_equal(first, second);
+    assert_true(is_in(second, "000-a-good.icd"));
+    assert_false(is_in(second, "001-a-good.icd"));
+    snprintf(path, sizeof path, "%s/vendors/0-crash.icd", test_temp_dir());
+    assert_int_equal(unlink(path), 0);
+    clv_text_clear(&left_out);
+}
+
 /* If the helper does not exist, only a remembered verdict can be given. */
 static void a_verdict_is_remembered_until_something_changes(void **state)
 {
@@ -234,6 +252,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_good_ones_stay),
+        cmocka_unit_test(another_broken_one_does_not_load_a_good_one_twice),
         cmocka_unit_test(a_verdict_is_remembered_until_something_changes),
         cmocka_unit_test(a_new_driver_is_the_only_one_asked),
         cmocka_unit_test(without_a_cache_the_folder_is_temporary),
