@@ -31,7 +31,9 @@ enum { MOST_DRIVERS = 32, ICD_LIMIT = 65536 };
 /* Names of driver libraries, as in .icd files. */
 typedef struct driver_list {
     char *names[MOST_DRIVERS];
-    size_t count;
+    size_t count, found; /* `found`: also counts repeated names */
+    bool too_many;       /* there are more than MOST_DRIVERS */
+    bool failed;         /* memory ran out */
 } driver_list;
 
 static const char usual_vendors[] = "/etc/OpenCL/vendors";
@@ -97,10 +99,15 @@ static bool private_folder(const char *name, char *path, size_t capacity)
 
 static bool add(driver_list *list, const char *name)
 {
+    ++list->found;
     for (size_t i = 0; i < list->count; ++i)
         if (strcmp(list->names[i], name) == 0) return true;
-    if (list->count == MOST_DRIVERS) return false;
+    if (list->count == MOST_DRIVERS) {
+        list->too_many = true;
+        return false;
+    }
     list->names[list->count] = clv_strdup(name);
+    list->failed = list->failed || !list->names[list->count];
     return list->names[list->count] && ++list->count;
 }
 
@@ -188,21 +195,24 @@ static int add_given(driver_list *list, const char *path)
 {
     char whole[PATH_MAX], here[PATH_MAX / 2] = "";
     struct stat info;
-    const size_t before = list->count;
+    const size_t before = list->found;
     if (stat(path, &info)) {
         if (!strchr(path, '/') && clv_starts_with(path, "lib"))
-            return add(list, path) ? -1 : CLI_FAILED;
+            return add(list, path) ? -1 : CLI_USAGE;
         cli_say(stderr, "cleave: --icd: cannot open %s: %s\n", path, strerror(errno));
         return CLI_USAGE;
     }
     /* the path becomes absolute but links are kept: a driver looks for its parts beside the link */
     if (*path != '/' && !getcwd(here, sizeof here)) here[0] = '\0';
     if ((size_t)snprintf(whole, sizeof whole, "%s%s%s", here, *here ? "/" : "", path) >=
-        sizeof whole)
+        sizeof whole) {
+        cli_say(stderr, "cleave: --icd: the path %.60s... has more than %d bytes\n", path,
+                (int)sizeof whole - 1);
         return CLI_USAGE;
+    }
     if (S_ISDIR(info.st_mode)) {
         if (!add_vendors(list, whole)) add_folder(list, whole);
-        if (list->count > before) return -1;
+        if (list->found > before) return -1;
         cli_say(stderr,
                 "cleave: --icd: the folder %s has no .icd file and no driver with a known name; "
                 "give the path of a driver's library\n",
@@ -212,6 +222,7 @@ static int add_given(driver_list *list, const char *path)
     if (clv_ends_with(path, ".icd") ? add_icd_file(list, whole)
                                     : is_library(whole) && add(list, whole))
         return -1;
+    if (list->found > before) return CLI_USAGE; /* there is no room; the caller says so */
     cli_say(stderr,
             "cleave: --icd: %s is neither a driver's library nor an .icd file that names one; give "
             "the path of one of these, or of a folder that has them\n",
@@ -345,18 +356,37 @@ static void keep_private(const char *variable, const char *name, bool checked)
     setenv(variable, own, 1);
 }
 
+/* Adds the values of --icd, each a list with commas. */
+static int add_all_given(driver_list *list, const char *const *given, size_t count)
+{
+    int code = -1;
+    for (size_t i = 0; i < count && code < 0; ++i) {
+        char *paths = clv_strdup(given[i]), *rest = NULL;
+        list->failed = list->failed || !paths;
+        for (char *path = paths ? strtok_r(paths, ",", &rest) : NULL; path && code < 0;
+             path = strtok_r(NULL, ",", &rest))
+            code = add_given(list, path);
+        clv_free(paths);
+    }
+    if (list->failed) {
+        cli_say(stderr, "cleave: --icd: not enough memory\n");
+        return CLI_FAILED;
+    }
+    if (list->too_many) {
+        cli_say(stderr, "cleave: --icd: more than %d drivers are given; give fewer\n",
+                MOST_DRIVERS);
+        return CLI_USAGE;
+    }
+    if (code >= 0 || list->count || !count) return code;
+    cli_say(stderr, "cleave: --icd is \"%s\", but it must be the path of a driver\n", given[0]);
+    return CLI_USAGE;
+}
+
 static int choose_drivers(const char *const *given, size_t count)
 {
     driver_list list = { 0 };
     char folder[PATH_MAX];
-    int code = -1;
-    for (size_t i = 0; i < count && code < 0; ++i) {
-        char *paths = clv_strdup(given[i]), *rest = NULL;
-        for (char *path = paths ? strtok_r(paths, ",", &rest) : NULL; path && code < 0;
-             path = strtok_r(NULL, ",", &rest))
-            code = add_given(&list, path);
-        clv_free(paths);
-    }
+    int code = add_all_given(&list, given, count);
     if (!count) search(&list);
     if (code < 0 && list.count) {
         if (write_vendors(&list, folder, sizeof folder)) {

@@ -112,6 +112,48 @@ static void mistakes_are_named(void **state)
     expect(CLEAVE("--icd", empty, "probe"), 2, "", "no .icd file");
     expect(CLEAVE("--icd", test_write("\n", "blank.icd"), "probe"), 2, "", "is neither a driver");
     expect(CLEAVE("probe", "--", "--icd"), 2, "", "\"--icd\" is an unexpected argument");
+    /* formerly the installed drivers were used */
+    expect(CLEAVE("--icd", ",", "probe"), 2, "", "--icd is \",\", but");
+}
+
+/* Formerly the command ended with 1 or 2 and without a word, or left out the drivers of a folder that had no room. */
+static void too_many_and_too_long_names_are_told(void **state)
+{
+    (void)state;
+    char list[1024], folder[4096], longest[4096];
+    size_t used = 0;
+    for (int i = 0; i < 33; ++i)
+        used +=
+            (size_t)snprintf(list + used, sizeof list - used, "%slibnone-%d.so", i ? "," : "", i);
+    expect(CLEAVE("--icd", list, "probe"), 2, "", "more than 32 drivers are given");
+    for (int i = 0; i < 33; ++i) {
+        char line[32];
+        snprintf(line, sizeof line, "libnone-%d.so\n", i);
+        snprintf(folder, sizeof folder, "%s", test_write(line, "many/%02d.icd", i));
+    }
+    *strrchr(folder, '/') = '\0';
+    expect(CLEAVE("--icd", folder, "probe"), 2, "", "more than 32 drivers are given");
+
+    /* a path that the system accepts, but that is too long behind the working folder */
+    used = 0;
+    while (used + 3 < sizeof longest - 10)
+        used += (size_t)snprintf(longest + used, sizeof longest - used, "./");
+    snprintf(longest + used, sizeof longest - used, "00.icd");
+    assert_int_equal(chdir(folder), 0);
+    expect(CLEAVE("--icd", longest, "probe"), 2, "", "has more than 4095 bytes");
+    assert_int_equal(chdir("/"), 0);
+}
+
+static void a_folder_may_be_named_twice(void **state)
+{
+    (void)state;
+    char twice[8300], folder[4096];
+    snprintf(folder, sizeof folder, "%s", test_write(fake, "again/fake.icd"));
+    *strrchr(folder, '/') = '\0';
+    snprintf(twice, sizeof twice, "%s,%s", folder, folder);
+    test_outcome outcome = CLEAVE("--icd", twice, "probe", "--json");
+    assert_int_equal(lines_with(outcome.out, ".icd\","), 1);
+    expect(outcome, 0, "Fake platform", "");
 }
 
 static void caches_of_drivers_are_private(void **state)
@@ -166,6 +208,8 @@ int main(void)
         cmocka_unit_test(takes_folders_and_icd_files),
         cmocka_unit_test(a_path_may_be_relative),
         cmocka_unit_test(mistakes_are_named),
+        cmocka_unit_test(too_many_and_too_long_names_are_told),
+        cmocka_unit_test(a_folder_may_be_named_twice),
         cmocka_unit_test(caches_of_drivers_are_private),
         cmocka_unit_test(nothing_is_left_without_a_cache),
         cmocka_unit_test(help_makes_no_folders),
