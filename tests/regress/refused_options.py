@@ -494,6 +494,9 @@ def main():
             expect(part, *lines.get(name, [name]), *arguments)
     for part, *arguments in SHARED:
         expect(part, *lines["blobs"], *arguments)
+    # formerly such answers ended only with the context
+    expect("--max-tokens is 0, but in a conversation it must be 1 or more", "generate", "tiny.gguf", "--chat",
+           "--max-tokens=0")
     # formerly refused after all other workloads had run
     kit.expect(2, "nowhere: cannot open the language model: No such file", "demo",
                environment=dict(kit.PLAIN, CLEAVE_MODEL="nowhere"))

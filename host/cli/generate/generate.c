@@ -212,6 +212,9 @@ static int check(const generate_args *a)
             "there is no prompt; try --prompt TEXT, --prompt - for standard input, or --chat");
     if (a->json && !a->info && !prompts)
         return cli_error(&cli_generate, CLI_USAGE, "--json needs a prompt");
+    if (!a->tokens && !a->info && !prompts)
+        return cli_error(&cli_generate, CLI_USAGE,
+                         "--max-tokens is 0, but in a conversation it must be 1 or more");
     return -1;
 }
 
