@@ -61,6 +61,7 @@ def check_classes(folder, model, data):
     expect("files", ["config.json", "model.safetensors", "tokenizer.json"], sorted(os.listdir(out)))
     with open(os.path.join(out, "config.json"), encoding="utf-8") as file:
         config = json.load(file)
+    expect("a number of more than 64 bits", 1e30, config["limit_of_none"])  # formerly not read, after all steps
     expect("classes", {"0": "animal", "1": "number"}, config.get("id2label"))
     expect("other members", 8, config["hidden_size"])
     expect("what it is", (["BertForSequenceClassification"], "single_label_classification"),
@@ -347,7 +348,7 @@ def check_headers(folder, model, data):
 def main():
     folder = tempfile.mkdtemp()
     try:
-        model = make_model(os.path.join(folder, "model"))
+        model = make_model(os.path.join(folder, "model"), limit_of_none=10**30)
         data = write(os.path.join(folder, "data.tsv"),
                      ["%s\t%s" % (text, label) for pair in zip(ANIMALS, NUMBERS)
                       for text, label in zip(pair, ("animal", "number"))])

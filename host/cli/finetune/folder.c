@@ -130,22 +130,19 @@ static void add_classes(clv_json *out, const cli_classes *classes)
 
 static clv_status write_config(const char *from, const char *to, const cli_classes *classes)
 {
-    char source[MOST_PATH], target[MOST_PATH], *data;
-    size_t length;
-    clv_json *root = NULL, *out = clv_json_object();
-    CLV_TRY(path_of(source, from, "config.json"));
+    char target[MOST_PATH];
+    clv_json *root = NULL;
     CLV_TRY(path_of(target, to, "config.json"));
-    CLV_TRY(clv_file_read_plain(source, LARGEST, &data, &length));
-    clv_status status = clv_json_parse(source, data, length, &root);
-    for (const char *key = NULL; !status && (key = clv_json_next_key(root, key));)
+    CLV_TRY(clv_folder_json(from, "config.json", true, &root)); /* as the model's loader reads it */
+    clv_json *out = clv_json_object();
+    for (const char *key = NULL; (key = clv_json_next_key(root, key));)
         if (is_type(key))
             clv_json_add_string(out, key, "float32");
         else if (!classes->count || !is_ours(key))
             clv_json_add_copy(out, key, clv_json_get(root, key));
-    if (!status && classes->count) add_classes(out, classes);
-    if (!status) status = clv_json_write(out, target);
+    if (classes->count) add_classes(out, classes);
+    const clv_status status = clv_json_write(out, target);
     clv_json_free(root), clv_json_free(out);
-    clv_free(data);
     return status;
 }
 
