@@ -82,8 +82,8 @@ static void write_pci_numbers(clv_json *device, const char *address)
     static const char *const keys[] = { "domain", "bus", "device", "function" };
     unsigned at[4];
     clv_json *pci = (clv_json *)(uintptr_t)clv_json_get(device, "pci");
-    const bool known =
-        address && sscanf(address, "%8x:%2x:%2x.%1x", &at[0], &at[1], &at[2], &at[3]) == 4;
+    const bool known = address && address[strspn(address, "0123456789abcdefABCDEF:.")] == '\0' &&
+                       sscanf(address, "%8x:%2x:%2x.%1x", &at[0], &at[1], &at[2], &at[3]) == 4;
     for (size_t i = 0; i < CLV_LEN(keys); ++i) {
         if (known)
             clv_json_add_int(pci, keys[i], at[i]);

@@ -105,6 +105,21 @@ static void json_says_null_for_unknown(void **state)
     clv_machine_free(m);
 }
 
+/* Formerly the bus of such an address was 4294967295. */
+static void numbers_of_addresses_have_no_signs(void **state)
+{
+    (void)state;
+    clv_machine *m = full_machine();
+    m->devices[0].pci_address = "0000:-1:00.0";
+    clv_json *root = clv_report_to_json(&decided(m)->report);
+    const clv_json *pci = clv_json_get(clv_json_at(clv_json_get(root, "devices"), 0), "pci");
+    assert_string_equal(clv_json_string(clv_json_get(pci, "address"), ""), "0000:-1:00.0");
+    assert_non_null(clv_json_get(pci, "bus"));
+    assert_false(clv_json_is_int(clv_json_get(pci, "bus")));
+    clv_json_free(root);
+    clv_machine_free(m);
+}
+
 static void tells_whether_there_is_a_lapack(void **state)
 {
     (void)state;
@@ -346,6 +361,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(json_comes_back_the_same),
         cmocka_unit_test(json_says_null_for_unknown),
+        cmocka_unit_test(numbers_of_addresses_have_no_signs),
         cmocka_unit_test(tells_whether_there_is_a_lapack),
         cmocka_unit_test(large_numbers_are_texts),
         cmocka_unit_test(foreign_texts_are_made_harmless),
