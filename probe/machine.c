@@ -4,6 +4,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/visible.h"
 
 #include <stdarg.h>
 #include <string.h>
@@ -234,7 +235,7 @@ const char *clv_machine_foreign(clv_machine *machine, const char *bytes, size_t 
     for (size_t i = 0; kept && i < length;) {
         const size_t step = utf8_length((const unsigned char *)bytes + i, length - i);
         const bool good =
-            step > 1 || (step == 1 && (unsigned char)bytes[i] >= ' ' && bytes[i] != 127);
+            step && bytes[i] != '\n' && bytes[i] != '\t' && clv_is_visible(bytes + i, step);
         if (good)
             memcpy(kept + i, bytes + i, step);
         else

@@ -45,9 +45,9 @@ void clv_machine_warn(clv_machine *machine, const char *code, const char *hint, 
  * empty. */
 const char *clv_machine_text(clv_machine *machine, const char *format, ...) CLV_PRINTF(2, 3);
 const char *clv_machine_keep(clv_machine *machine, const char *text); /* NULL stays NULL */
-/* Stores a text from outside the program. The text ends at the first zero byte; control characters and bytes that are
- * not UTF-8 become '?'; blanks at both ends are removed; at most CLV_TEXT_LIMIT bytes are stored. An empty text becomes
- * NULL. */
+/* Stores a text from outside the program. The text ends at the first zero byte; each byte that is not UTF-8, or belongs
+ * to a character that a terminal may not show (base/visible.h), becomes '?'; blanks at both ends are removed; at most
+ * CLV_TEXT_LIMIT bytes are stored. An empty text becomes NULL. */
 const char *clv_machine_foreign(clv_machine *machine, const char *bytes, size_t length);
 
 /* Sets free_bytes, the source of the value, and the current time as its time. */

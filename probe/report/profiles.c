@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "probe/report/fields.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -108,7 +109,8 @@ static void translate(clv_machine *machine, const clv_json *profile, size_t copy
         device->free_source = "CL_DEVICE_GLOBAL_FREE_MEMORY_AMD";
     }
     const char *capability = clv_json_string(clv_json_get(profile, "compute_capability"), NULL);
-    if (capability && strlen(capability) == 3 && capability[1] == '.' && capability[2] != 'x')
+    if (capability && strlen(capability) == 3 && capability[1] == '.' &&
+        isdigit((unsigned char)capability[0]) && isdigit((unsigned char)capability[2]))
         device->arch = clv_machine_text(machine, "sm_%c%c", capability[0], capability[2]);
     else if (device->name && clv_starts_with(device->name, "gfx"))
         device->arch =

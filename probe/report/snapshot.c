@@ -9,6 +9,15 @@
 
 #include <string.h>
 
+/* Notes the file and the scenario, whose names reach the terminal with the report. */
+static void note_source(clv_machine *machine, const char *name, const char *scenario)
+{
+    const char *source = scenario ? clv_machine_text(machine, "%s, scenario %s", name, scenario)
+                                  : clv_machine_keep(machine, name);
+    const char *shown = source ? clv_machine_foreign(machine, source, strlen(source)) : NULL;
+    machine->report.simulated = shown ? shown : "a file";
+}
+
 clv_status clv_snapshot_read(clv_machine *machine, const char *name, const char *text,
                              size_t length, const char *scenario)
 {
@@ -18,8 +27,7 @@ clv_status clv_snapshot_read(clv_machine *machine, const char *name, const char 
     clv_status status;
     if (strcmp(schema, "cleave.probe.device-profiles/1") == 0) {
         status = clv_profiles_read(machine, root, scenario, name);
-        machine->report.simulated =
-            clv_machine_text(machine, "%s, scenario %s", name, scenario ? scenario : "");
+        note_source(machine, name, scenario ? scenario : "");
     } else if (strcmp(schema, "cleave.probe/1") != 0) {
         status = clv_fail(CLV_E_FORMAT,
                           "%s: the schema is \"%.40s\"; expected cleave.probe/1 (a saved report) "
@@ -30,7 +38,7 @@ clv_status clv_snapshot_read(clv_machine *machine, const char *name, const char 
     } else {
         status = clv_report_read_host(machine, root, name);
         if (!status) status = clv_report_read_facts(machine, root, SIZE_MAX, name);
-        machine->report.simulated = clv_machine_keep(machine, name);
+        note_source(machine, name, NULL);
     }
     clv_json_free(root);
     if (!status && machine->failed) status = clv_fail(CLV_E_MEMORY, "%s: out of memory", name);

@@ -103,6 +103,23 @@ def check_folders():
     harmless("cache", environment=kit.without_drivers(CLEAVE_CACHE_DIR=os.path.abspath(EVIL)), code=0)
 
 
+def check_reports():
+    """Tests simulated machines; formerly their names of devices could hold control characters of one byte, and the
+    name of the file and the version of a card any."""
+    report = {"schema": "cleave.probe/1", "opencl": {"platforms": [{"name": EVIL, "version": EVIL}]},
+              "devices": [{"platform": 0, "name": EVIL, "vendor": EVIL, "type": ["GPU"], "driver_version": EVIL}]}
+    card = {"id": EVIL, "name": EVIL, "platform_name": EVIL, "type": "GPU", "compute_capability": "\x1b.["}
+    profiles = {"schema": "cleave.probe.device-profiles/1", "devices": [card],
+                "scenarios": [{"id": "one", "devices": [EVIL]}]}
+    for name in "report.json", EVIL + ".json":
+        for more in [], ["--list"], ["--verbose"], ["--json"]:
+            kit.write(name, json.dumps(report))
+            harmless("probe", "--simulate", name, *more, code=0, says=False)
+            kit.write(name, json.dumps(profiles))
+            for scenario in "one", EVIL:
+                harmless("probe", "--simulate", name, "--scenario", scenario, *more, code=0, says=False)
+
+
 def check_models():
     text_embed.make_model("model")
     kit.write("texts.txt", "the cats\nunaffable running\n")
@@ -170,6 +187,7 @@ def check_source():
 
 check_missing()
 check_folders()
+check_reports()
 check_models()
 check_source()
 kit.swept("escapes", RUN & set(kit.commands()))

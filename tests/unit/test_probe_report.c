@@ -170,6 +170,8 @@ static void foreign_texts_are_made_harmless(void **state)
     assert_string_equal(clv_machine_foreign(m, "abcd", 2), "ab");     /* no terminator */
     assert_string_equal(clv_machine_foreign(m, "\xf0\x9f", 2), "??"); /* cut in a character */
     assert_string_equal(clv_machine_foreign(m, "\xc0\xaf", 2), "??"); /* overlong */
+    /* CSI as one character, and a mark of direction; formerly they reached the terminal */
+    assert_string_equal(clv_machine_foreign(m, "a\xc2\x9b\x32J\xe2\x80\xae.", 9), "a??2J???.");
     assert_int_equal(strlen(clv_machine_foreign(m, long_text, sizeof long_text)), CLV_TEXT_LIMIT);
     clv_machine_free(m);
 }
