@@ -48,6 +48,28 @@ def tiff(*tags):
     return struct.pack("<2sHI", b"II", 42, 24) + bytes(16) + struct.pack("<H", len(entries)) + rows + bytes(4)
 
 
+def tiff_pages(*pages):
+    """A TIFF file of several pages of 4 x 4 pixels of bytes; each page: (photometric interpretation, samples per pixel,
+    planar configuration). All samples are in one strip, or each in a strip of its own."""
+    file = bytearray(struct.pack("<2sHI", b"II", 42, 0))
+    link = 4
+    for photometric, samples, planar in pages:
+        strips = samples if planar == 2 else 1
+        data = len(file)
+        file += bytes(range(16 * samples))
+        lists = len(file)
+        file += struct.pack("<%dI" % strips, *(data + 16 * i for i in range(strips)))
+        file += struct.pack("<%dI" % strips, *[16 * samples // strips] * strips)
+        rows = [(256, 4, 1, 4), (257, 4, 1, 4), (258, 3, 1, 8), (259, 3, 1, 1), (262, 3, 1, photometric),
+                (273, 4, strips, lists if strips > 1 else data), (277, 3, 1, samples), (278, 4, 1, 4),
+                (279, 4, strips, lists + 4 * strips if strips > 1 else 16 * samples), (284, 3, 1, planar)]
+        file[link:link + 4] = struct.pack("<I", len(file))
+        file += struct.pack("<H", len(rows)) + b"".join(struct.pack("<HHII", *row) for row in rows)
+        link = len(file)
+        file += bytes(4)
+    return bytes(file)
+
+
 def tensors(header, data=b""):
     text = header if isinstance(header, bytes) else json.dumps(header).encode()
     return struct.pack("<Q", len(text)) + text + data
@@ -82,6 +104,8 @@ MOVIES = [
     ("zero.tif", tiff((256, 4, 0)), "zero.tif"),
     ("deep.tif", tiff((32997, 4, 3)), "each page holds 3 planes (ImageDepth), which is not read"),
     ("method.tif", tiff((259, 3, 9999)), "page 0 cannot be read"),
+    # formerly read as if all pages had the form of the last one
+    ("white.tif", tiff_pages((1, 1, 1), (0, 1, 1)), "page 1 has the photometric interpretation 0"),
     ("list.txt", b"nowhere.tif\n", 'line 1 is "nowhere.tif", but there is no such file'),
     ("blank.txt", b"# nothing\n", "the list has no files; expected one path per line"),
     ("nul.txt", b"a\0b\n", "line 1 has a NUL byte, but a list of files is text with one path per line"),
@@ -94,6 +118,7 @@ MOVIES = [
      "cut.png: the file ends 4 bytes too early"),
     ("fold.png", b"\x89PNG\r\n\x1a\n" + struct.pack(">I4s", 13, b"IHDR") + bytes(17), "the PNG file is damaged"),
 ]
+COLOURS = [("planes.tif", tiff_pages((2, 3, 1), (2, 3, 2)), "and the planar configuration 2, but page 0 has 2 and 1")]
 CUBES = [
     ("nan.fits", image((4, 4, 2), bitpix=7), "Illegal value for BITPIX keyword: 7"),
     ("flat.fits", image((4, 4), data=bytes(64)), "it must be frames [T,H,W] or channels of frames [C,T,H,W]"),
@@ -254,6 +279,7 @@ def main():
         os.mkdir(folder)
     paco = ["made/paco-%s.npy" % name for name in ("cube", "angles", "psf")]
     files(MOVIES, "blobs", "%s", "-q", "-o", "out/s.csv")
+    files(COLOURS, "blobs", "%s", "--channel", "0", "-q", "-o", "out/s.csv")
     files(CUBES, "paco", "%s", *paco[1:], "-o", "out/maps")
     files(ANGLES, "paco", paco[0], "%s", paco[2], "-o", "out/maps")
     files(PSFS, "paco", *paco[:2], "%s", "-o", "out/maps")

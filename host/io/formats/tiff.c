@@ -159,12 +159,13 @@ static bool page_is_there(tiff_movie *t, uint64_t file_bytes)
     return true;
 }
 
-/* Checks that every page has the first page's size and type and is complete, so that damage is found before hours of
- * work. Drops damaged pages if `partial` is set. */
+/* Checks that every page has the first page's size, type and form and is complete, so that damage is found before hours
+ * of work. Drops damaged pages if `partial` is set. */
 static clv_status check_pages(clv_movie *movie, tiff_movie *t, bool partial)
 {
     const uint32_t width = t->width, height = t->height;
-    const uint16_t bits = t->bits, format = t->format, samples = t->samples;
+    const uint16_t bits = t->bits, format = t->format, samples = t->samples, planar = t->planar,
+                   photometric = t->photometric;
     size_t good = 0;
     const char *damage = t->chain.damage;
     for (; good < t->chain.count; ++good) {
@@ -179,6 +180,12 @@ static clv_status check_pages(clv_movie *movie, tiff_movie *t, bool partial)
                 CLV_E_FORMAT,
                 "%s: page %zu has %ux%u pixels of %u bits, but page 0 has %ux%u pixels of %u bits",
                 movie->path, good, t->width, t->height, t->bits, width, height, bits);
+        if (t->photometric != photometric || (samples > 1 && t->planar != planar))
+            return clv_fail(
+                CLV_E_FORMAT,
+                "%s: page %zu has the photometric interpretation %u and the planar configuration "
+                "%u, but page 0 has %u and %u; save all pages in the same form",
+                movie->path, good, t->photometric, t->planar, photometric, planar);
         if (!page_is_there(t, t->input.length)) {
             damage = "truncated: it ends before a page's pixels do";
             break;
