@@ -236,6 +236,7 @@ IDS = [
     ("huge.json", b"[[99999999999]]", "99999999999 is not a token number"),
     ("minus.json", b"[[-1]]", "-1 is not a token number"),
     ("half.json", b"[[1.5]]", "element 0 is 1.5, which is not a whole number"),
+    ("sum.txt", b"5 6\n7+8\n", 'line 2: "7+8'),  # formerly 7 and 8
 ]
 SETTINGS = [("none.yaml", b"", "there are no settings in it"),
             ("word.yaml", b"max_vel: fast\n", "max_vel: \"fast\" is not a number"),

@@ -119,9 +119,10 @@ static clv_status from_lines(state *s, const char *text, size_t length)
         char *end;
         errno = 0;
         const long long id = strtoll(at, &end, 10);
-        if (end == at || errno)
-            return clv_fail(CLV_E_FORMAT, "%s: line %zu: \"%.12s\" is not a token number",
-                            s->args->input, s->texts + 1, at);
+        if (end == at || *at == '+' || !strchr(" \t\r\n,", *end) || errno)
+            return clv_fail(CLV_E_FORMAT, "%s: line %zu: \"%.*s\" is not a token number",
+                            s->args->input, s->texts + 1,
+                            (int)CLV_MIN(strcspn(at, " \t\r\n,"), (size_t)12), at);
         CLV_TRY(add_token(s, id));
         any = true, at = end;
     }
