@@ -48,11 +48,17 @@ static clv_context *context_of(unsigned parts)
                                                     .no_qualification = true });
 }
 
-/* Takes steps with the faults; the next to last one also evaluates. */
-static void train(clv_train_task task, size_t frozen, size_t block, unsigned parts,
-                  const char *faults, learnt *out)
+typedef struct batch {
+    const int32_t *ids, *labels;
+    const size_t *offsets;
+    size_t texts;
+} batch;
+
+/* Takes steps on the batch with the faults; the next to last one also evaluates. */
+static void train_on(const batch *b, clv_train_task task, size_t frozen, size_t block,
+                     unsigned parts, const char *faults, learnt *out)
 {
-    const int32_t *const given = task == CLV_TRAIN_PAIRS ? NULL : labels;
+    const int32_t *const given = task == CLV_TRAIN_PAIRS ? NULL : b->labels;
     clv_train_result r;
     clv_model *model = job_test_model(2);
     clv_context *context = context_of(parts);
@@ -60,9 +66,9 @@ static void train(clv_train_task task, size_t frozen, size_t block, unsigned par
     memset(out, 0, sizeof *out);
     job_test_faults(faults);
     for (int i = 0; i < STEPS; ++i) {
-        EXPECT_OK(clv_trainer_step(t, job_test_ids, offsets, TEXTS, given, 1e-2, NULL));
+        EXPECT_OK(clv_trainer_step(t, b->ids, b->offsets, b->texts, given, 1e-2, NULL));
         if (i) continue;
-        EXPECT_OK(clv_trainer_evaluate(t, job_test_ids, offsets, TEXTS, given, &r));
+        EXPECT_OK(clv_trainer_evaluate(t, b->ids, b->offsets, b->texts, given, &r));
         out->loss = r.loss;
     }
     job_test_faults("");
@@ -73,6 +79,13 @@ static void train(clv_train_task task, size_t frozen, size_t block, unsigned par
     clv_trainer_close(t);
     job_test_close(context);
     clv_model_close(model);
+}
+
+static void train(clv_train_task task, size_t frozen, size_t block, unsigned parts,
+                  const char *faults, learnt *out)
+{
+    train_on(&(batch){ job_test_ids, labels, offsets, TEXTS }, task, frozen, block, parts, faults,
+             out);
 }
 
 static void expect_same(const learnt *got, const learnt *want, const char *what)
@@ -102,6 +115,29 @@ static void two_devices_give_the_bits_of_one(void **state)
         train(cases[i].task, cases[i].frozen, 0, 2, "", &whole); /* too small to be cut */
         assert_int_equal(whole.helpers, 0);
         assert_memory_not_equal(whole.weights, want.weights, sizeof want.weights);
+    }
+}
+
+/* Texts without tokens: at the end of the largest number of blocks, where formerly one more block was written beyond
+ * the array; and behind a text that is as long as several blocks. */
+static void texts_without_tokens_make_no_blocks(void **state)
+{
+    (void)state;
+    enum { MANY = 66 };
+    static learnt want, got;
+    static int32_t ids[MANY], all[MANY];
+    static size_t singles[MANY + 1];
+    for (size_t i = 0; i < MANY; ++i) {
+        ids[i] = job_test_ids[i % JOB_TOKENS], all[i] = (int32_t)(i % CLASSES);
+        singles[i + 1] = CLV_MIN(i + 1, (size_t)64);
+    }
+    const batch cases[] = { { ids, all, singles, MANY },
+                            { ids, all, (const size_t[]){ 0, 6, 6, 7 }, 3 },
+                            { ids, all, (const size_t[]){ 0, 0, 6, 6 }, 3 } };
+    for (size_t i = 0; i < CLV_LEN(cases); ++i) {
+        train_on(&cases[i], CLV_TRAIN_CLASSES, 0, 1, 1, "", &want);
+        train_on(&cases[i], CLV_TRAIN_CLASSES, 0, 1, 2, "", &got);
+        expect_same(&got, &want, "texts without tokens");
     }
 }
 
@@ -138,6 +174,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(two_devices_give_the_bits_of_one),
+        cmocka_unit_test(texts_without_tokens_make_no_blocks),
         cmocka_unit_test(a_lost_helper_changes_no_bit),
     };
     job_test_begin();

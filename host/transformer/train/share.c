@@ -173,18 +173,18 @@ static size_t count_blocks(const clv_trainer *t, size_t texts, size_t tokens)
 }
 
 /* Cuts the batch into at most `blocks` blocks of nearly equal numbers of tokens: each block ends with the text that
- * contains the last token of an equal share. */
+ * contains the last token of an equal share. Every block has tokens, also where some texts have none. */
 static void cut(clv_train_share *s, size_t blocks, const size_t *offsets, size_t texts)
 {
     const size_t base = offsets[0], tokens = offsets[texts] - base;
     s->block_count = 0;
     for (size_t i = 0, first = 0; i < texts; ++i) {
-        const size_t end = offsets[i + 1] - base;
-        if (i + 1 < texts && end * blocks < tokens * (s->block_count + 1)) continue;
-        s->blocks[s->block_count++] = (block){ .first = first,
-                                               .texts = i + 1 - first,
-                                               .token = offsets[first] - base,
-                                               .tokens = end - (offsets[first] - base) };
+        const size_t start = offsets[first] - base, end = offsets[i + 1] - base;
+        const bool full = end * blocks >= tokens * (s->block_count + 1) && end > start;
+        if (i + 1 < texts && (!full || end == tokens)) continue;
+        s->blocks[s->block_count++] = (block){
+            .first = first, .texts = i + 1 - first, .token = start, .tokens = end - start
+        };
         first = i + 1;
     }
 }
