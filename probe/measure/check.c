@@ -134,7 +134,7 @@ static clv_status compare_loops(bench *t)
 {
     for (cl_uint i = 0; i < LOOP_ITEMS; ++i) {
         const uint64_t made = turns_made(i + 1, t->out[i], LOOP_TURNS);
-        if (made == CLV_UNKNOWN)
+        if (made == CLV_UNKNOWN || !made) /* a limit of 0 would mean that there is none */
             return clv_fail(CLV_E_WRONG_RESULT,
                             "a loop of %d iterations gave a wrong result in work-item %u",
                             LOOP_TURNS, i);

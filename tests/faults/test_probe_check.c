@@ -111,6 +111,28 @@ static void lying_devices_are_found_out(void **state)
     test_outcome_clear(&outcome);
 }
 
+/* Formerly a loop without any turn was found, and the limit of 0 turns was taken for none. */
+static void a_loop_that_does_nothing_is_found_out(void **state)
+{
+    (void)state;
+    setenv("LYING_LAYER_SKIPS", "clv_check_loop", 1);
+    test_outcome outcome = probe("--check", NULL, "OPENCL_LAYERS=" LYING_LAYER);
+    unsetenv("LYING_LAYER_SKIPS");
+    clv_json *root = parse(&outcome);
+    if (!strstr(outcome.out, "lying layer at work"))
+        test_skip_all("this loader knows no OPENCL_LAYERS");
+    assert_int_equal(outcome.code, 5);
+    const clv_json *devices = clv_json_get(root, "devices");
+    for (size_t i = 0; i < clv_json_count(devices); ++i) {
+        const clv_json *device = clv_json_at(devices, i);
+        const char *why = clv_json_string(clv_json_get(device, "unusable_reason"), "");
+        assert_false(clv_json_bool(clv_json_get(device, "usable"), true));
+        if (!strstr(why, "a loop of 100000 iterations gave a wrong result")) fail_msg("%s", why);
+    }
+    clv_json_free(root);
+    test_outcome_clear(&outcome);
+}
+
 /* Left alone, jobs go round such a device; an order for it is refused, and nothing is written. */
 static void orders_for_liars_are_refused(void **state)
 {
@@ -136,6 +158,7 @@ int main(void)
         cmocka_unit_test(findings_are_kept_on_disk),
         cmocka_unit_test(every_device_is_measured),
         cmocka_unit_test(lying_devices_are_found_out),
+        cmocka_unit_test(a_loop_that_does_nothing_is_found_out),
         cmocka_unit_test(orders_for_liars_are_refused),
     };
     const char *folder = getenv("CLEAVE_TEST_ICDS");
