@@ -5,7 +5,8 @@
  *                   FOLDER/mesa_shader_cache/XX/DIGITS, and XX is removed as a whole
  *   FOLDER.sums     "SHA-256 PATH", one line for each file that a finished run recorded
  *   FOLDER.lock     held by every process that uses the kernels: shared, while it lives
- *   FOLDER.run-PID  exists while a process runs; not empty if it died inside the driver
+ *   FOLDER.run-PID  exists while a process runs; later: "died" if it died inside the driver, "forget" if it wants the
+ *                   kernels removed that another process used
  *
  * A file that is not in the list may belong to another process, unless no other process uses the folder.
  *
@@ -279,10 +280,15 @@ static bool check_all(const place *p, bool alone)
 
 /* ---- processes -------------------------------------------------------------------------------- */
 
+/* Contents of a mark, which their lengths tell apart. */
+static const char died[] = "died\n", forget[] = "forget\n";
+enum { DIED = sizeof died - 1, FORGET = sizeof forget - 1 };
+
 /* What the marks of earlier and concurrent runs report. */
 typedef struct marks {
-    bool died; /* a run died inside the driver */
-    bool left; /* a mark belongs to a process that no longer exists */
+    bool died;   /* a run died inside the driver */
+    bool forget; /* a run wants all kernels removed */
+    bool left;   /* a mark belongs to a process that no longer exists */
 } marks;
 
 static marks read_marks(const place *p, bool remove_them)
@@ -301,7 +307,9 @@ static marks read_marks(const place *p, bool remove_them)
             (size_t)snprintf(path, sizeof path, "%s/%s", parent, d->d_name) >= sizeof path)
             continue;
         const long pid = strtol(d->d_name + name + strlen(".run-"), NULL, 10);
-        found.died = found.died || (lstat(path, &info) == 0 && info.st_size > 0);
+        const off_t size = lstat(path, &info) == 0 ? info.st_size : 0;
+        found.forget = found.forget || size == FORGET;
+        found.died = found.died || (size > 0 && size != FORGET);
         found.left = found.left || (pid > 0 && kill((pid_t)pid, 0) && errno == ESRCH);
         if (remove_them) unlink(path);
     }
@@ -339,7 +347,7 @@ static void note_death(void)
 {
     for (size_t i = 0; i < place_count; ++i)
         if (places[i].mark_fd >= 0 && getpid() == owner &&
-            write(places[i].mark_fd, "died\n", 5) != 5)
+            write(places[i].mark_fd, died, DIED) != DIED)
             continue;
 }
 
@@ -404,8 +412,8 @@ bool cli_kernels_guard(const char *folder, bool checked)
     bool usable = true;
     if (!alone) {
         usable = lock_shared(p) && !check_all(p, false);
-    } else if (runs.died) {
-        if (!told)
+    } else if (runs.died || runs.forget) {
+        if (runs.died && !told)
             cli_say(stderr,
                     "cleave: the last run died inside an OpenCL driver; the kernels that it had "
                     "compiled are removed, and compiled again\n");
@@ -470,13 +478,14 @@ void cli_kernels_seal(bool good)
 void cli_kernels_forget(void)
 {
     for (size_t i = 0; i < place_count; ++i) {
-        const place *p = &places[i];
+        place *p = &places[i];
         if (p->mark_fd < 0) continue;
-        if (p->lock_fd >= 0 && flock(p->lock_fd, LOCK_EX | LOCK_NB) == 0) {
+        const bool alone = p->lock_fd >= 0 && flock(p->lock_fd, LOCK_EX | LOCK_NB) == 0;
+        if (alone)
             wipe(p);
-            (void)flock(p->lock_fd, LOCK_SH | LOCK_NB);
-        } else if (write(p->mark_fd, "died\n", 5) != 5) {
-            continue;
-        }
+        else if (write(p->mark_fd, forget, FORGET) == FORGET)
+            close(p->mark_fd), p->mark_fd = -1; /* the mark stays for the next run */
+        /* the system gives up the shared lock even if it does not give the exclusive one */
+        (void)lock_shared(p);
     }
 }

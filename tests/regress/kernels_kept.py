@@ -159,6 +159,34 @@ def check_check():
         kit.wrong("probe --check: exit code %d, %d kernels stay: %r" % (done.returncode, len(left), done.stderr))
 
 
+def check_check_beside():
+    """Tests that kernels that `probe --check` may not remove, because another run uses them, are removed before the
+    next run. Formerly they stayed, and `probe --check` lost the lock that protects the kernels of a run."""
+    restore(os.path.abspath("saved"))
+    with open(POCL + ".lock", "rb") as other:
+        fcntl.flock(other, fcntl.LOCK_SH)
+        child = subprocess.Popen([kit.CLEAVE, "probe", "--check", "-q"], env=HERE, stdin=subprocess.DEVNULL,
+                                 stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        deadline = time.monotonic() + 60
+        while time.monotonic() < deadline and not any(map(os.path.getsize, glob.glob(POCL + ".run-*"))):
+            time.sleep(0.005)
+        time.sleep(0.05)
+        fcntl.flock(other, fcntl.LOCK_UN)
+        try:
+            fcntl.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if child.poll() is None:
+                kit.wrong("probe --check beside another run lost its lock")
+        except BlockingIOError:
+            pass
+        fcntl.flock(other, fcntl.LOCK_SH)
+        said = child.communicate(timeout=600)[1]
+        if child.returncode != 0 or not kept("drivers/pocl/**/*.so"):
+            kit.wrong("probe --check beside another run: exit code %d, %r" % (child.returncode, said))
+    done = kit.run("probe", "--list", environment=HERE)
+    if done.returncode != 0 or done.stderr or kept("drivers/pocl/**/*.so"):
+        kit.wrong("after probe --check beside another run: %d, %r" % (done.returncode, done.stderr))
+
+
 def check_death():
     """Tests that a run that a fatal signal ends inside the driver removes all kernels, and that a killed run removes
     only those that it had not finished."""
@@ -244,6 +272,7 @@ check_repair(WANTED)
 check_beside()
 check_limits()
 check_check()
+check_check_beside()
 check_death()
 check_together(WANTED)
 check_clear(WANTED)
