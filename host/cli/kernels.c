@@ -51,8 +51,9 @@ typedef struct list {
     bool checked;               /* the driver itself finds damage: only listed files are compared */
     char *bad[4096];            /* programs to be removed: "XX/PROGRAM" */
     size_t bad_count;
-    bool changed; /* with `add`: a digest changed */
-    bool add;     /* unlisted files are added instead of counted as bad */
+    bool too_many; /* there are more bad programs than `bad` holds */
+    bool changed;  /* with `add`: a digest changed */
+    bool add;      /* unlisted files are added instead of counted as bad */
     struct timespec
         since; /* with `add`: files written since then get a new digest, because several runs may compile the same
                 * kernel at once, and the file written last stays */
@@ -162,6 +163,7 @@ static void note_bad(list *l, const char *path)
     for (size_t i = 0; i < l->bad_count; ++i)
         if (strlen(l->bad[i]) == length && memcmp(l->bad[i], path, length) == 0) return;
     char *copy = l->bad_count < CLV_LEN(l->bad) ? clv_alloc(length + 1, 1) : NULL;
+    l->too_many = l->too_many || !copy;
     if (!copy) return;
     memcpy(copy, path, length), copy[length] = '\0';
     l->bad[l->bad_count++] = copy;
@@ -268,7 +270,9 @@ static bool check_all(const place *p, bool alone)
         note_bad(l, l->items[i].path);
         damaged = true;
     }
-    if (alone && l->bad_count) {
+    if (alone && l->too_many) {
+        wipe(p);
+    } else if (alone && l->bad_count) {
         remove_bad(p, l);
         drop_removed(l);
         write_list(p, l);

@@ -187,6 +187,18 @@ def check_check_beside():
         kit.wrong("after probe --check beside another run: %d, %r" % (done.returncode, done.stderr))
 
 
+def check_strangers():
+    """Tests more files without a digest than were removed at a time; formerly the others were believed."""
+    restore(os.path.abspath("saved"))
+    for i in range(5000):
+        os.makedirs(os.path.join(POCL, "ZZ", "PROGRAM%d" % i))
+        kit.write(os.path.join(POCL, "ZZ", "PROGRAM%d" % i, "x.so"), b"x")
+    done = kit.run("probe", "--list", environment=HERE)
+    left = kept("drivers/pocl/ZZ/**/*.so")
+    if done.returncode != 0 or left:
+        kit.wrong("%d of 5000 strangers stay: %r" % (len(left), done.stderr))
+
+
 def check_death():
     """Tests that a run that a fatal signal ends inside the driver removes all kernels, and that a killed run removes
     only those that it had not finished."""
@@ -273,6 +285,7 @@ check_beside()
 check_limits()
 check_check()
 check_check_beside()
+check_strangers()
 check_death()
 check_together(WANTED)
 check_clear(WANTED)
