@@ -102,6 +102,17 @@ static bool add_entry(list *l, const char *path, size_t length, const char *sum)
     return true;
 }
 
+/* Returns whether a path of the list stays within the folder: damaged programs are removed as a whole. */
+static bool is_inside(const char *path, size_t length)
+{
+    for (size_t i = 0, from = 0; i <= length; ++i) {
+        if (i < length && path[i] != '/') continue;
+        if (i - from == 2 && memcmp(path + from, "..", 2) == 0) return false;
+        from = i + 1;
+    }
+    return true;
+}
+
 static void read_list(const place *p, list *l)
 {
     char path[PATH_MAX], *text = NULL;
@@ -110,7 +121,8 @@ static void read_list(const place *p, list *l)
     if (clv_file_read_plain(path, MOST_LIST, &text, &length)) return;
     for (const char *at = text; *at;) {
         const size_t line = strcspn(at, "\n");
-        if (line > HEX + 1 && at[HEX] == ' ') (void)add_entry(l, at + HEX + 1, line - HEX - 1, at);
+        if (line > HEX + 1 && at[HEX] == ' ' && is_inside(at + HEX + 1, line - HEX - 1))
+            (void)add_entry(l, at + HEX + 1, line - HEX - 1, at);
         at += line + (at[line] == '\n');
     }
     clv_free(text);
@@ -421,7 +433,7 @@ bool cli_kernels_guard(const char *folder, bool checked)
             cli_say(stderr,
                     "cleave: the last run died inside an OpenCL driver; the kernels that it had "
                     "compiled are removed, and compiled again\n");
-        told = true;
+        told = told || runs.died;
         wipe(p);
     } else if (check_all(p, true) && !runs.left) {
         cli_say(stderr,

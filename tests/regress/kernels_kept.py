@@ -199,6 +199,18 @@ def check_strangers():
         kit.wrong("%d of 5000 strangers stay: %r" % (len(left), done.stderr))
 
 
+def check_way_out():
+    """Tests a list of digests that names a file outside the folder; formerly everything beside it was removed."""
+    restore(os.path.abspath("saved"))
+    before = kept()
+    with open(POCL + ".sums", "a", encoding="ascii") as file:
+        file.write("0" * 64 + " ../../file\n")
+    kit.run("probe", "--list", environment=HERE)
+    gone = sorted(set(before) - set(kept()))
+    if gone:
+        kit.wrong("a path that leaves the folder: %d files are gone: %r" % (len(gone), gone[:5]))
+
+
 def check_death():
     """Tests that a run that a fatal signal ends inside the driver removes all kernels, and that a killed run removes
     only those that it had not finished."""
@@ -286,6 +298,7 @@ check_limits()
 check_check()
 check_check_beside()
 check_strangers()
+check_way_out()
 check_death()
 check_together(WANTED)
 check_clear(WANTED)
