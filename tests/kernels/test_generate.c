@@ -320,6 +320,59 @@ static void a_weight_that_is_no_number_is_named(void **state)
     test_device_close(&device);
 }
 
+/* Feeds `count` tokens of a repeated text after the first `used`. */
+static clv_status feed(clv_decoder *d, size_t used, size_t count, float *scores)
+{
+    int32_t ids[512];
+    for (size_t i = 0; i < count; ++i)
+        ids[i] = prompt[(used + i) % PROMPT];
+    return clv_decoder_feed(d, used, ids, count, scores);
+}
+
+/* Without memory at any time while the cache of keys and values begins, and then while it grows. */
+static void check_growth(test_device *device)
+{
+    enum { FIRST = 512 };
+    float want_first[WORDS], want_next[WORDS], got[WORDS];
+    clv_decoder *d;
+    unsigned long failed = 0;
+    if (test_left_out(device, device->tiny || device->slow, "texts of 513 tokens")) return;
+    const char *folder =
+        folder_with("\"max_position_embeddings\": 64", "\"max_position_embeddings\": 2048");
+    EXPECT_OK(clv_decoder_open(device->context, folder, 2048, &d));
+    EXPECT_OK(feed(d, 0, FIRST, want_first));
+    EXPECT_OK(feed(d, FIRST, 1, want_next));
+    clv_decoder_close(d);
+    for (size_t used = 0; used <= FIRST; used += FIRST) {
+        bool all = false;
+        for (unsigned long k = 1; !all; ++k) {
+            EXPECT_OK(clv_decoder_open(device->context, folder, 2048, &d));
+            if (used) EXPECT_OK(feed(d, 0, used, got));
+            clv_alloc_fail_at(k);
+            const clv_status status = feed(d, used, used ? 1 : FIRST, got);
+            all = clv_alloc_calls() < k;
+            clv_alloc_fail_at(0);
+            failed += status != CLV_OK;
+            if (status) {
+                assert_true(status == CLV_E_MEMORY || status == CLV_E_DEVICE_MEMORY);
+                EXPECT_OK(feed(d, used, used ? 1 : FIRST, got));
+            }
+            if (memcmp(got, used ? want_next : want_first, sizeof got) != 0)
+                fail_msg("other scores after %zu tokens and allocation %lu", used, k);
+            clv_decoder_close(d);
+        }
+    }
+    printf("%lu allocations\n", failed);
+    assert_true(failed > 8);
+}
+
+static void a_cache_that_could_not_grow_is_the_same_as_before(void **state)
+{
+    (void)state;
+    read_expected();
+    test_each_device(check_growth);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -328,6 +381,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_decoder_beyond_the_limit_says_the_same),
         cmocka_unit_test(refuses_what_does_not_fit),
         cmocka_unit_test(configurations_are_obeyed_or_refused),
+        cmocka_unit_test(a_cache_that_could_not_grow_is_the_same_as_before),
         cmocka_unit_test(a_weight_that_is_no_number_is_named),
     };
     test_share_compiled();

@@ -88,50 +88,59 @@ clv_status clv_lm_part_fit(clv_lm_part *p, size_t rows, size_t positions)
 
 void clv_lm_cache_free(const clv_lm_part *p, clv_lm_cache *cache)
 {
-    for (size_t i = 0; cache->keys && i < p->count; ++i)
+    for (size_t i = 0; cache->keys && cache->values && i < p->count; ++i)
         clv_buffer_free(cache->keys[i]), clv_buffer_free(cache->values[i]);
-    clv_free(cache->keys), clv_free(cache->values);
+    clv_free(cache->keys), clv_free(cache->values), clv_free(cache->rooms);
     *cache = (clv_lm_cache){ 0 };
 }
 
-/* Grows a cache buffer to `room` tokens and copies the first `used` tokens. In the kernels for CORES, each head has an
- * area of its own with `room` tokens. */
-static clv_status move(const clv_lm_part *p, clv_buffer **buffer, size_t width, size_t used,
-                       size_t old_room, size_t room)
+/* Returns in *out a cache buffer for `room` tokens with the first `used` tokens of `buffer`. In the kernels for CORES,
+ * each head has an area of its own with `room` tokens. */
+static clv_status grown(const clv_lm_part *p, const clv_buffer *buffer, size_t width, size_t used,
+                        size_t old_room, size_t room, clv_buffer **out)
 {
     const clv_lm_config *c = &p->model->config;
     const size_t row = width * (p->half ? 2 : 4);
     const size_t heads = p->family == CLV_LM_CORES ? c->kv_heads : 1;
     const size_t wide = row * (p->family == CLV_LM_CORES ? 1 : c->kv_heads);
-    clv_buffer *bigger = NULL;
-    CLV_TRY(take(p, (uint64_t)room * wide * heads, &bigger));
+    CLV_TRY(take(p, (uint64_t)room * wide * heads, out));
     clv_status status = CLV_OK;
     const size_t kept = clv_round_up(used, 16) * wide; /* keys lie in tiles of 16 tokens */
     for (size_t h = 0; h < heads && used && !status; ++h)
-        status = clv_copy_enqueue(p->queue, *buffer, h * old_room * wide, bigger, h * room * wide,
+        status = clv_copy_enqueue(p->queue, buffer, h * old_room * wide, *out, h * room * wide,
                                   kept, NULL);
-    status = clv_queue_finish(p->queue, status);
-    clv_buffer_free(status ? bigger : *buffer);
-    if (!status) *buffer = bigger;
-    return status;
+    return clv_queue_finish(p->queue, status);
+}
+
+/* Replaces a layer's keys and values together, or, after a failure, neither of them. */
+static clv_status grow_layer(const clv_lm_part *p, clv_lm_cache *cache, size_t layer, size_t used,
+                             size_t room)
+{
+    const size_t head = p->model->config.head, old = cache->rooms[layer];
+    const size_t wide = p->family == CLV_LM_CORES ? clv_round_up(head, 16) : head;
+    clv_buffer *keys = NULL, *values = NULL;
+    clv_status status = grown(p, cache->keys[layer], head, used, old, room, &keys);
+    if (!status) status = grown(p, cache->values[layer], wide, used, old, room, &values);
+    if (status) {
+        clv_buffer_free(keys), clv_buffer_free(values);
+        return status;
+    }
+    clv_buffer_free(cache->keys[layer]), clv_buffer_free(cache->values[layer]);
+    cache->keys[layer] = keys, cache->values[layer] = values;
+    cache->rooms[layer] = room;
+    return CLV_OK;
 }
 
 clv_status clv_lm_cache_grow(clv_lm_part *p, clv_lm_cache *cache, size_t used, size_t room)
 {
-    const size_t head = p->model->config.head;
-    const bool cores = p->family == CLV_LM_CORES;
     room = clv_round_up(room, 32);
-    if (!cache->keys) {
-        cache->keys = clv_zalloc(p->count + 1, sizeof *cache->keys);
-        cache->values = clv_zalloc(p->count + 1, sizeof *cache->values);
-        if (!cache->keys || !cache->values)
-            return clv_fail(CLV_E_MEMORY, "not enough memory for the cache of keys and values");
-    }
-    for (size_t i = 0; i < p->count; ++i) {
-        CLV_TRY(move(p, &cache->keys[i], head, used, cache->room, room));
-        CLV_TRY(move(p, &cache->values[i], cores ? clv_round_up(head, 16) : head, used, cache->room,
-                     room));
-    }
+    if (!cache->keys) cache->keys = clv_zalloc(p->count + 1, sizeof *cache->keys);
+    if (!cache->values) cache->values = clv_zalloc(p->count + 1, sizeof *cache->values);
+    if (!cache->rooms) cache->rooms = clv_zalloc(p->count + 1, sizeof *cache->rooms);
+    if (!cache->keys || !cache->values || !cache->rooms)
+        return clv_fail(CLV_E_MEMORY, "not enough memory for the cache of keys and values");
+    for (size_t i = 0; i < p->count; ++i)
+        if (cache->rooms[i] < room) CLV_TRY(grow_layer(p, cache, i, used, room));
     cache->room = room;
     return CLV_OK;
 }
@@ -175,7 +184,7 @@ static clv_lm_attend attend_of(const clv_lm_part *p, const clv_lm_cache *cache, 
     return (clv_lm_attend){ .layer = &p->layers[layer],
                             .keys = cache->keys[layer],
                             .values = cache->values[layer],
-                            .room = cache->room,
+                            .room = cache->rooms[layer],
                             .first = first,
                             .rows = rows,
                             .splits = splits_of(p, first + rows, rows) };

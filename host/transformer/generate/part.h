@@ -87,7 +87,8 @@ clv_lm_widths clv_lm_widths_of(const clv_lm_config *config);
 /* The keys and values of one sequence for each layer of a part. */
 typedef struct clv_lm_cache {
     clv_buffer **keys, **values; /* [part->count] */
-    size_t room;                 /* tokens; a multiple of 32 */
+    size_t *rooms; /* [part->count] tokens; multiples of 32, which differ after a failed growth */
+    size_t room;   /* the least of them */
 } clv_lm_cache;
 
 /* The first function returns the bytes of a layer's weights; the second returns the bytes of the word table or of the
