@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { MOST_IDS = 128, MOST_WORDS = 512 };
 
@@ -331,6 +332,42 @@ static void what_does_not_fit_is_refused(void **state)
     clv_language_close(l);
 }
 
+/* ---- failures --------------------------------------------------------------------------------------- */
+
+/* A file that another program cuts while it is in use: each call says so, until the file is whole again. */
+static void weights_that_could_not_be_read_are_read_again(void **state)
+{
+    (void)state;
+    const int32_t ids[3] = { 1, 2, 3 };
+    float want[MOST_WORDS], got[MOST_WORDS];
+    char path[400], *bytes;
+    size_t length;
+    clv_language *l = open_tiny(NULL, "tiny-float.gguf", &usual);
+    clv_sequence *s;
+    EXPECT_OK(clv_sequence_create(l, &s));
+    EXPECT_OK(clv_sequence_feed(s, ids, 3, want));
+    clv_sequence_free(s);
+    clv_language_close(l);
+
+    EXPECT_OK(clv_file_read(test_data("generate/tiny/tiny-float.gguf"), 1 << 24, &bytes, &length));
+    snprintf(path, sizeof path, "%s/cut.gguf", test_temp_dir());
+    EXPECT_OK(clv_file_write(path, bytes, length));
+    EXPECT_OK(clv_language_open(NULL, path, &usual, &l));
+    EXPECT_OK(clv_sequence_create(l, &s));
+    assert_int_equal(truncate(path, (off_t)length / 2), 0);
+    for (int i = 0; i < 2; ++i)
+        EXPECT_FAIL(CLV_E_FORMAT, "truncated while in use", clv_sequence_feed(s, ids, 3, got));
+    FILE *file = fopen(path, "rb+");
+    assert_non_null(file);
+    assert_int_equal(fwrite(bytes, 1, length, file), length);
+    assert_int_equal(fclose(file), 0);
+    EXPECT_OK(clv_sequence_feed(s, ids, 3, got));
+    assert_memory_equal(got, want, words * sizeof *got);
+    clv_sequence_free(s);
+    clv_language_close(l);
+    clv_free(bytes);
+}
+
 static int read_golden(void **state)
 {
     char *text;
@@ -359,6 +396,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(layers_on_two_devices_score_the_same),
         cmocka_unit_test(texts_are_told_in_whole_characters_and_stop),
         cmocka_unit_test(what_does_not_fit_is_refused),
+        cmocka_unit_test(weights_that_could_not_be_read_are_read_again),
     };
     test_share_compiled();
     test_choose(argc, argv);

@@ -46,8 +46,10 @@ static clv_status read_one(const clv_lm_model *m, const clv_lm_tensor *t, unsign
     if (!t->name || *out) return CLV_OK;
     *out = clv_alloc(bytes_of(t), 1);
     if (!*out) return clv_fail(CLV_E_MEMORY, "%s: not enough memory for its weights", m->path);
-    return t->rows == 1 ? clv_lm_read_vector(m, t, (float *)(void *)*out)
-                        : clv_lm_read(m, t, 0, t->rows, *out);
+    const clv_status status = t->rows == 1 ? clv_lm_read_vector(m, t, (float *)(void *)*out)
+                                           : clv_lm_read(m, t, 0, t->rows, *out);
+    if (status) clv_free(*out), *out = NULL; /* the next call reads it again */
+    return status;
 }
 
 /* Checks that the host's memory suffices before anything is read: a sparse file may claim a huge size on a small
