@@ -36,7 +36,7 @@ typedef struct clv_trainer_options {
     size_t classes; /**< for CLV_TRAIN_CLASSES, at least 2 */
     clv_optimizer optimizer;
     double beta1, beta2;   /**< for AdamW, in [0,1); default: 0.9 and 0.999 */
-    double eps;            /**< for AdamW; default: 1e-8 */
+    double eps;            /**< for AdamW, from 1e-20 to less than 1; default: 1e-8 */
     double momentum;       /**< for SGD, in [0,1) */
     double decay;          /**< decay of the weights; biases and norms do not decay */
     bool decay_all;        /**< biases and norms decay too */
@@ -86,7 +86,7 @@ CLV_API void clv_trainer_close(clv_trainer *trainer);
  *
  * @param labels  [texts] for CLV_TRAIN_CLASSES: 0 to classes - 1, or -100 for a text that does not count. NULL for
  *                CLV_TRAIN_PAIRS, which needs an even number of texts.
- * @param rate    the learning rate of this step, >= 0.
+ * @param rate    the learning rate of this step, from 0 to 1e30.
  * @param result  out, may be NULL.
  * @return CLV_OK; CLV_E_ARGUMENT (ids, labels, offsets or rate out of range); CLV_E_SHAPE (a text that is too long,
  *         an odd number of texts); CLV_E_DEVICE_MEMORY; CLV_E_DEVICE. After CLV_E_DEVICE the weights are no longer

@@ -282,11 +282,18 @@ static void refuses_what_does_not_fit(void **state)
                                .clip = NAN };
     EXPECT_FAIL(CLV_E_ARGUMENT, "clip is nan, but it must be from 0 to less than inf",
                 clv_trainer_open(context, model, &o, &t));
+    o = (clv_trainer_options){ .size = sizeof(clv_trainer_options),
+                               .classes = CLASSES,
+                               .eps = 1e-46 };
+    EXPECT_FAIL(CLV_E_ARGUMENT, "eps is 1e-46, but it must be at least 1e-20",
+                clv_trainer_open(context, model, &o, &t));
     t = runs_open(context, model, CLV_TRAIN_CLASSES, 0);
     EXPECT_FAIL(CLV_E_ARGUMENT, "label 1 is 3",
                 clv_trainer_step(t, run_ids, run_offsets, TEXTS, wrong, 1e-3, &r));
     EXPECT_FAIL(CLV_E_ARGUMENT, "rate",
                 clv_trainer_step(t, run_ids, run_offsets, TEXTS, run_labels, -1, &r));
+    EXPECT_FAIL(CLV_E_ARGUMENT, "the rate is 1e+39, but it must be from 0 to 1e+30",
+                clv_trainer_step(t, run_ids, run_offsets, TEXTS, run_labels, 1e39, &r));
     EXPECT_FAIL(CLV_E_ARGUMENT, "NULL",
                 clv_trainer_step(t, run_ids, run_offsets, TEXTS, NULL, 1, &r));
     EXPECT_FAIL(CLV_E_IO, "nothing_here", clv_trainer_restore(t, "/nothing_here/x"));

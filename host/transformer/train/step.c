@@ -14,6 +14,8 @@
 #include <math.h>
 #include <string.h>
 
+#define MOST_RATE 1e30 /* as float32 it is not infinite, even times the greatest decay */
+
 /* A batch as the caller passed it. */
 typedef struct batch {
     const int32_t *ids, *labels;
@@ -199,8 +201,9 @@ clv_status clv_trainer_step(clv_trainer *t, const int32_t *ids, const size_t *of
     clv_train_result found;
     const batch b = { ids, labels, offsets, texts };
     if (result) *result = (clv_train_result){ 0 };
-    if (!(rate >= 0) || isinf(rate))
-        return clv_fail(CLV_E_ARGUMENT, "training: the rate is %g, but it must be 0 or more", rate);
+    if (!(rate >= 0 && rate <= MOST_RATE))
+        return clv_fail(CLV_E_ARGUMENT, "training: the rate is %g, but it must be from 0 to %g",
+                        rate, MOST_RATE);
     if (!t) return clv_fail(CLV_E_ARGUMENT, "training: an argument is NULL, or there is no text");
     clv_status status = check_batch(t, &b);
     if (!status) status = forget_all(t);

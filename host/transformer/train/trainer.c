@@ -13,6 +13,8 @@
 
 enum { MOST_HEAD_WIDTH = 256, MOST_CLASSES = 1 << 20 };
 
+#define LEAST_EPS 1e-20 /* a number of float32, and even its square is one */
+
 /* Checks that each number in the options is at least 0 and below its limit. */
 static clv_status check_numbers(const clv_trainer_options *o)
 {
@@ -28,6 +30,11 @@ static clv_status check_numbers(const clv_trainer_options *o)
             return clv_fail(CLV_E_ARGUMENT,
                             "trainer: %s is %g, but it must be from 0 to less than %g",
                             rules[i].name, rules[i].given, rules[i].below);
+    if (o->eps < LEAST_EPS)
+        return clv_fail(CLV_E_ARGUMENT,
+                        "trainer: eps is %g, but it must be at least %g, because weights without a "
+                        "gradient divide 0 by it; 0 means 1e-8",
+                        o->eps, LEAST_EPS);
     return CLV_OK;
 }
 
