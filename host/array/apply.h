@@ -42,6 +42,10 @@ clv_dtype clv_kind_type(clv_number_kind kind);
 clv_status clv_apply_host(const clv_apply *a);                        /* apply_host.c */
 clv_status clv_apply_enqueue(const clv_apply *a, clv_engine *engine); /* apply_kernel.c */
 
+/* Clamp numbers outside the range to its limits and turn NaN into 0, since C leaves both conversions undefined; numbers
+ * below 0 have the bits of int64. */
+int64_t clv_to_int(double x);
+uint64_t clv_to_uint(double x);
 /* Converts `count` elements between a type in memory and the kind in which the host computes: apply_convert.c. */
 void clv_apply_load(clv_dtype type, clv_number_kind kind, const void *from, ptrdiff_t stride,
                     size_t count, void *to);

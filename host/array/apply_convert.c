@@ -6,15 +6,14 @@
 
 #include <complex.h>
 
-/* Clamps numbers outside the range of int64 to its limits and turns NaN into 0: C leaves both conversions undefined. */
-static int64_t to_int(double x)
+int64_t clv_to_int(double x)
 {
     return !(x >= -0x1p63) ? (x != x ? 0 : INT64_MIN) : x >= 0x1p63 ? INT64_MAX : (int64_t)x;
 }
 
-static uint64_t to_uint(double x)
+uint64_t clv_to_uint(double x)
 {
-    if (x < 0 || x != x) return (uint64_t)to_int(x);
+    if (x < 0 || x != x) return (uint64_t)clv_to_int(x);
     return x >= 0x1p64 ? UINT64_MAX : (uint64_t)x;
 }
 
@@ -63,12 +62,14 @@ WHOLE_LOADER(u8, uint8_t)
 WHOLE_LOADER(u16, uint16_t)
 WHOLE_LOADER(u32, uint32_t)
 WHOLE_LOADER(u64, uint64_t)
-LOADER(f32, float, to_int((double)v), to_uint((double)v), v, (double)v)
-LOADER(f64, double, to_int(v), to_uint(v), v, v)
-LOADER(f16, uint16_t, to_int((double)clv_half_to_float(v)), to_uint((double)clv_half_to_float(v)),
-       clv_half_to_float(v), (double)clv_half_to_float(v))
-LOADER(c64, float complex, to_int((double)crealf(v)), to_uint((double)crealf(v)), crealf(v), v)
-LOADER(c128, double complex, to_int(creal(v)), to_uint(creal(v)), creal(v), v)
+LOADER(f32, float, clv_to_int((double)v), clv_to_uint((double)v), v, (double)v)
+LOADER(f64, double, clv_to_int(v), clv_to_uint(v), v, v)
+LOADER(f16, uint16_t, clv_to_int((double)clv_half_to_float(v)),
+       clv_to_uint((double)clv_half_to_float(v)), clv_half_to_float(v),
+       (double)clv_half_to_float(v))
+LOADER(c64, float complex, clv_to_int((double)crealf(v)), clv_to_uint((double)crealf(v)), crealf(v),
+       v)
+LOADER(c128, double complex, clv_to_int(creal(v)), clv_to_uint(creal(v)), creal(v), v)
 
 void clv_apply_load(clv_dtype type, clv_number_kind kind, const void *from, ptrdiff_t stride,
                     size_t count, void *to)
@@ -118,8 +119,10 @@ void clv_apply_load(clv_dtype type, clv_number_kind kind, const void *from, ptrd
             break;                                                                           \
         }                                                                                    \
     }
-#define INT_STORER(name, T) STORER(name, T, v, to_int((double)v), to_int(v), to_int(creal(v)))
-#define UINT_STORER(name, T) STORER(name, T, v, to_uint((double)v), to_uint(v), to_uint(creal(v)))
+#define INT_STORER(name, T) \
+    STORER(name, T, v, clv_to_int((double)v), clv_to_int(v), clv_to_int(creal(v)))
+#define UINT_STORER(name, T) \
+    STORER(name, T, v, clv_to_uint((double)v), clv_to_uint(v), clv_to_uint(creal(v)))
 INT_STORER(i8, int8_t)
 INT_STORER(i16, int16_t)
 INT_STORER(i32, int32_t)

@@ -46,12 +46,13 @@ static void write_functions(const clv_fused *p, clv_text *t)
 static void write_real(clv_text *t, clv_dtype type, double x)
 {
     const bool wide = clv_dtype_needs_fp64(type);
+    if (!wide) x = (double)(float)x; /* may become infinite */
     if (x != x)
         clv_text_add(t, "NAN");
     else if (x - x != 0)
         clv_text_add(t, x < 0 ? "-INFINITY" : "INFINITY");
     else
-        clv_text_add(t, wide ? "%a" : "%af", wide ? x : (double)(float)x);
+        clv_text_add(t, wide ? "%a" : "%af", x);
 }
 
 static void write_number(clv_text *t, const clv_fuse_value *v, size_t i)

@@ -111,9 +111,12 @@ size_t clv_text_number_args(const clv_operand *o, clv_dtype compute, clv_arg *ar
     case CLV_F64:
         args[0] = clv_arg_f64(real);
         return 1;
-    default:
-        args[0] = clv_arg_i64(whole ? bits : (int64_t)real);
+    default: {
+        const bool natural = clv_kind_of(compute) == KIND_UINT;
+        const int64_t cut = natural ? (int64_t)clv_to_uint(real) : clv_to_int(real);
+        args[0] = clv_arg_i64(whole ? bits : cut);
         return 1;
+    }
     }
 }
 

@@ -171,6 +171,59 @@ static void integers_keep_their_type(void **state)
     test_each_device(wraps_on);
 }
 
+/* Real numbers for integer inputs, and numbers of the text that float32 does not hold: the same bits on both sides. */
+static void numbers(clv_context *c)
+{
+    static const double real[] = { 1.5e19, 1e300, -1e300, (double)NAN, -2.5, 1e10 };
+    static float x[MANY], far[MANY];
+    int64_t low[MANY];
+    uint64_t high[MANY];
+    const clv_fuse_name names[] = {
+        { "x", CLV_FUSE_INPUT, CLV_F32 },     { "i", CLV_FUSE_INPUT, CLV_I64 },
+        { "u", CLV_FUSE_INPUT, CLV_U64 },     { "low", CLV_FUSE_OUTPUT, CLV_I64 },
+        { "high", CLV_FUSE_OUTPUT, CLV_U64 }, { "far", CLV_FUSE_OUTPUT, CLV_F32 }
+    };
+    clv_fused *program = parse("low = i; high = u; far = x * 1e39;", names, 6);
+    const size_t count = MANY;
+    for (size_t i = 0; i < count; ++i)
+        x[i] = 1 + (float)i;
+    clv_array *a = make(c, CLV_F32, x, 1, &count);
+    clv_array *out[] = { make(c, CLV_I64, NULL, 1, &count), make(c, CLV_U64, NULL, 1, &count),
+                         make(c, CLV_F32, NULL, 1, &count) };
+    for (size_t i = 0; i < CLV_LEN(real); ++i) {
+        const clv_operand in[] = { { .array = a },
+                                   { .type = CLV_F64, .real = real[i] },
+                                   { .type = CLV_F64, .real = real[i] } };
+        const double r = real[i];
+        const int64_t whole = r != r        ? 0
+                              : r >= 0x1p63 ? INT64_MAX
+                              : r < -0x1p63 ? INT64_MIN
+                                            : (int64_t)r;
+        const uint64_t natural = r >= 0x1p64 ? UINT64_MAX : r >= 0 ? (uint64_t)r : (uint64_t)whole;
+        EXPECT_OK(clv_fuse_run(c, program, in, 3, out, 3));
+        EXPECT_OK(clv_array_copy_to(out[0], low));
+        EXPECT_OK(clv_array_copy_to(out[1], high));
+        EXPECT_OK(clv_array_copy_to(out[2], far));
+        for (size_t k = 0; k < count; ++k)
+            assert_true(low[k] == whole && high[k] == natural && isinf(far[k]));
+    }
+    clv_array_free(a);
+    for (size_t i = 0; i < 3; ++i)
+        clv_array_free(out[i]);
+    clv_fuse_free(program);
+}
+
+static void numbers_on(test_device *device)
+{
+    on_both_sides(device, numbers);
+}
+
+static void numbers_beyond_a_type_are_the_same_everywhere(void **state)
+{
+    (void)state;
+    test_each_device(numbers_on);
+}
+
 /* ---- several types in one program ----------------------------------------------------------------- */
 
 static void mixed(clv_context *c)
@@ -357,6 +410,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(views_and_rows_broadcast),
         cmocka_unit_test(integers_keep_their_type),
+        cmocka_unit_test(numbers_beyond_a_type_are_the_same_everywhere),
         cmocka_unit_test(types_may_differ),
         cmocka_unit_test(results_may_be_operands),
         cmocka_unit_test(errors_have_their_place),
