@@ -11,6 +11,7 @@
 #include <string.h>
 
 enum { MIN_PIXELS = 16, MIN_POINTS = 64, MAX_SIDE = 1 << 24, MOST_IGNORED = 16, MOST_LOG = 100 };
+#define MOST_UNIT 1e200
 
 static clv_status check_rest(const clv_spectra_arm *a, const char *name)
 {
@@ -134,13 +135,18 @@ double clv_plan_fastest(const clv_specfit_options *o)
 clv_status clv_plan_check_spectrum(const clv_spectra_plan *plan, size_t star, size_t spectrum)
 {
     const clv_spectrum *x = &plan->stars.items[star * plan->stars.spectra + spectrum];
-    if (x->arm < plan->library->arm_count && x->pixels >= MIN_PIXELS && x->pixels <= MAX_SIDE &&
-        x->wavelength && x->flux && x->ivar)
-        return CLV_OK;
-    return clv_fail(CLV_E_ARGUMENT,
-                    "specfit: star %zu, spectrum %zu: it must name an arm of the library and have "
-                    "at least %d pixels, wavelengths, flux and ivar",
-                    star, spectrum, MIN_PIXELS);
+    if (!(x->arm < plan->library->arm_count && x->pixels >= MIN_PIXELS && x->pixels <= MAX_SIDE &&
+          x->wavelength && x->flux && x->ivar))
+        return clv_fail(CLV_E_ARGUMENT,
+                        "specfit: star %zu, spectrum %zu: it must name an arm of the library and "
+                        "have at least %d pixels, wavelengths, flux and ivar",
+                        star, spectrum, MIN_PIXELS);
+    if (x->unit != 0 && !(x->unit >= 1 / MOST_UNIT && x->unit <= MOST_UNIT))
+        return clv_fail(CLV_E_ARGUMENT,
+                        "specfit: star %zu, spectrum %zu: the unit of flux is %g, but it must be "
+                        "%g to %g, or 0 for 1",
+                        star, spectrum, x->unit, 1 / MOST_UNIT, MOST_UNIT);
+    return CLV_OK;
 }
 
 clv_status clv_plan_check_grid(const clv_spectra_plan *plan, const clv_spectra_grid *g)

@@ -169,7 +169,7 @@ static clv_status prepare_spectrum(const clv_spectra_plan *plan, size_t i, const
     }
     d->facts.present[i] = true;
     d->facts.scale[i] = rescale(flux, sigma, bad, g->pixels, d->scratch);
-    const double unit = d->facts.scale[i] * (in->unit > 0 ? in->unit : 1);
+    const double unit = d->facts.scale[i] * (in->unit == 0 ? 1 : in->unit);
     for (size_t k = 0; k < g->pixels; ++k) {
         const double inverse = 1 / sigma[k];
         float *pair = d->pairs + 2 * (g->first + k);

@@ -79,9 +79,9 @@ typedef struct clv_spectrum {
     const int32_t *mask;      /**< [pixels], above 0: bad; NULL: none */
     const float *resolution;  /**< [diagonals,pixels] as DESI has it; NULL: not used */
     size_t diagonals;
-    /** The unit of flux; 0: 1. Use a unit if the inverse squares of the fluxes do not fit into float: fluxes of 1e-25
-     *  would have an ivar of 1e+50. The fit does not depend on the unit, except that neg2logl is computed for
-     *  flux * unit. Models have the scale of flux. */
+    /** The unit of flux, from 1e-200 to 1e200; 0: 1. Use a unit if the inverse squares of the fluxes do not fit into
+     *  float: fluxes of 1e-25 would have an ivar of 1e+50. The fit does not depend on the unit, except that neg2logl is
+     *  computed for flux * unit. Models have the scale of flux. */
     double unit;
     /** true: apply resolution to the library's templates as they are. false: first remove the templates' own Gaussian
      *  from the resolution, as DESI's matrices need. */

@@ -259,12 +259,37 @@ static void wrong_options(void **state)
     clv_context_free(context);
 }
 
+static void wrong_units(void **state)
+{
+    (void)state;
+    static const struct {
+        double unit;
+        const char *said;
+    } cases[] = { { -1e-17,
+                    "spectrum 1: the unit of flux is -1e-17, but it must be 1e-200 to 1e+200" },
+                  { (double)NAN, "the unit of flux is nan" },
+                  { (double)INFINITY, "the unit of flux is inf" } };
+    synthetic_stars s;
+    results out;
+    clv_context *context = test_plain_context();
+    EXPECT_OK(synthetic_stars_create(1, SEED, false, &s));
+    clv_spectrum items[2] = { s.stars.items[0], s.stars.items[1] };
+    s.stars.items = items;
+    for (size_t i = 0; i < CLV_LEN(cases); ++i) {
+        items[1].unit = cases[i].unit;
+        EXPECT_FAIL(CLV_E_ARGUMENT, cases[i].said,
+                    clv_specfit(context, &s.library, &s.stars, NULL, out, NULL));
+    }
+    synthetic_stars_clear(&s);
+    clv_context_free(context);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(any_unit),      cmocka_unit_test(any_template_scale),
         cmocka_unit_test(outliers),      cmocka_unit_test(ignored),
-        cmocka_unit_test(wrong_options),
+        cmocka_unit_test(wrong_options), cmocka_unit_test(wrong_units),
     };
     test_choose(argc, argv);
     test_isolate();
