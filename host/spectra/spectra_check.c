@@ -61,6 +61,13 @@ static clv_status check_arm(const clv_spectra_library *lib, size_t index)
                             "specfit: arm %s: the means of the inputs must be finite and their "
                             "standard deviations positive",
                             name);
+    for (size_t i = 0; i < a->hull_count; ++i)
+        for (size_t k = 0; k < 4; ++k)
+            if (!a->hull || !isfinite(a->hull[4 * i + k]))
+                return clv_fail(CLV_E_ARGUMENT,
+                                "specfit: arm %s: hull is NULL, or input %zu of its training point "
+                                "%zu is not finite",
+                                name, k, i);
     return check_rest(a, name);
 }
 

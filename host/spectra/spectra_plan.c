@@ -164,8 +164,9 @@ static double fastest_rotation(const clv_spectra_plan *plan)
 
 /* Computes the bounds of the unknowns from the library's training points, the steps of the finite differences, and the
  * longest moves of the optimiser. */
-static void make_box(clv_spectra_plan *plan)
+static clv_status make_box(clv_spectra_plan *plan)
 {
+    static const char *const names[4] = { "teff", "logg", "feh", "alpha" };
     static const double step[6] = { 0.3, 0.3, 4, 0.01, 0.01, 0.01 };
     static const double longest[6] = { 150, 100, 1500, 1.5, 1, 0.5 };
     const clv_specfit_options *o = &plan->options;
@@ -176,8 +177,9 @@ static void make_box(clv_spectra_plan *plan)
     for (size_t i = 0; i < plan->library->arm_count; ++i) {
         const clv_spectra_arm *a = &plan->library->arms[i];
         for (size_t k = 0; k < 4; ++k) {
-            double least = a->hull_count ? INFINITY : -3, most = -least;
-            for (size_t n = 0; n < a->hull_count; ++n)
+            const size_t points = clv_is_grid(a) ? 0 : a->hull_count;
+            double least = points ? INFINITY : -3, most = -least;
+            for (size_t n = 0; n < points; ++n)
                 least = fmin(least, a->hull[4 * n + k]), most = fmax(most, a->hull[4 * n + k]);
             least = a->mean[k] + a->std[k] * least, most = a->mean[k] + a->std[k] * most;
             if (clv_is_grid(a)) least = a->axis[k][0], most = a->axis[k][a->nodes[k] - 1];
@@ -185,6 +187,13 @@ static void make_box(clv_spectra_plan *plan)
             low[2 + k] = fmax(low[2 + k], least), high[2 + k] = fmin(high[2 + k], most);
         }
     }
+    for (size_t k = 0; k < 4; ++k)
+        if (!isfinite(low[2 + k]) || !(low[2 + k] <= high[2 + k]) || !isfinite(high[2 + k]))
+            return clv_fail(CLV_E_ARGUMENT,
+                            "specfit: the library's %s goes from %g to %g, but the ranges of its "
+                            "arms must be finite and overlap; check its nodes, or its training "
+                            "points, means and standard deviations",
+                            names[k], low[2 + k], high[2 + k]);
     for (size_t k = 0; k < 6; ++k) {
         plan->box.low[k] = low[k], plan->box.high[k] = high[k];
         plan->box.step[k] = step[k], plan->box.longest[k] = longest[k];
@@ -195,6 +204,7 @@ static void make_box(clv_spectra_plan *plan)
     for (size_t i = 0; i < plan->stars.spectra; ++i)
         pixels += plan->grid[i].pixels;
     plan->box.numbers[24] = 10 * (float)pixels;
+    return CLV_OK;
 }
 
 static clv_status allocate(clv_spectra_plan *p)
@@ -254,7 +264,7 @@ static clv_status build(clv_spectra_plan *plan)
             plan->tables.ccf_points[CLV_SPECTRA_PARAMETERS * i + k] = (float)q[k];
     }
     clv_plan_fill_ranges(plan);
-    make_box(plan);
+    CLV_TRY(make_box(plan));
     clv_plan_fill_places(plan);
     return clv_plan_check_priors(plan);
 }

@@ -284,12 +284,50 @@ static void wrong_units(void **state)
     clv_context_free(context);
 }
 
+/* Arms without common parameters, and parameters that no number can hold. */
+static void wrong_ranges(void **state)
+{
+    (void)state;
+    static const struct {
+        double mean, std;
+        const char *said;
+    } cases[] = { { 10, 0.1, "the library's teff goes from" },
+                  { 3.7, 300, "the library's teff goes from 0 to" } };
+    synthetic_stars s;
+    results out;
+    clv_spectra_arm arms[2];
+    clv_context *context = test_plain_context();
+    EXPECT_OK(synthetic_stars_create(1, SEED, false, &s));
+    for (size_t i = 0; i < CLV_LEN(cases); ++i) {
+        clv_spectra_library library = s.library;
+        memcpy(arms, s.library.arms, sizeof arms);
+        library.arms = arms;
+        arms[0].mean[0] = cases[i].mean, arms[0].std[0] = cases[i].std;
+        if (i) arms[1].mean[0] = cases[i].mean, arms[1].std[0] = cases[i].std;
+        EXPECT_FAIL(CLV_E_ARGUMENT, cases[i].said,
+                    clv_specfit(context, &library, &s.stars, NULL, out, NULL));
+    }
+    const double no_point[4] = { 0, 0, NAN, 0 };
+    const double *const hulls[] = { NULL, no_point };
+    for (size_t i = 0; i < CLV_LEN(hulls); ++i) {
+        clv_spectra_library library = s.library;
+        memcpy(arms, s.library.arms, sizeof arms);
+        library.arms = arms;
+        arms[0].hull_count = 1, arms[0].hull = hulls[i];
+        EXPECT_FAIL(CLV_E_ARGUMENT, "hull is NULL, or input",
+                    clv_specfit(context, &library, &s.stars, NULL, out, NULL));
+    }
+    synthetic_stars_clear(&s);
+    clv_context_free(context);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(any_unit),      cmocka_unit_test(any_template_scale),
         cmocka_unit_test(outliers),      cmocka_unit_test(ignored),
         cmocka_unit_test(wrong_options), cmocka_unit_test(wrong_units),
+        cmocka_unit_test(wrong_ranges),
     };
     test_choose(argc, argv);
     test_isolate();
