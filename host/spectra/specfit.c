@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/options.h"
 
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -99,6 +100,13 @@ clv_status clv_specfit_scan(clv_context *context, const clv_spectra_library *lib
                         "specfit: points or values is NULL, or the velocities (%zu from %g by %g "
                         "km/s) are not 1 to 16384 rising values within +-10000 km/s",
                         count, velocity_kms, step_kms);
+    const double finest =
+        fmax(fmax(fabs(velocity_kms), fabs(last)) * (double)FLT_EPSILON, (double)FLT_MIN);
+    if (step_kms < finest)
+        return clv_fail(CLV_E_ARGUMENT,
+                        "specfit_scan: the step is %g km/s, but from %g to %g km/s float32 has no "
+                        "steps below %g km/s; use a larger step, or velocities would be equal",
+                        step_kms, velocity_kms, last, finest);
     const order scan = { .name = "specfit_scan",
                          .points = points,
                          .count = 1,

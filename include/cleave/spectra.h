@@ -224,7 +224,8 @@ CLV_API clv_status clv_specfit_at(clv_context *context, const clv_spectra_librar
  * Computes L2 of every star for many velocities, with its other parameters fixed, as a building block for searches.
  *
  * @param points   [stars->count,6] as for clv_specfit_at; their velocities are ignored.
- * @param velocity_kms, step_kms, count  the grid: velocity_kms + k * step_kms, 1 to 16384 of them.
+ * @param velocity_kms, step_kms, count  the grid: velocity_kms + k * step_kms, 1 to 16384 of them, which differ as
+ *                 float32 numbers.
  *                 Beyond options.max_velocity_kms the template may end, so values there are meaningless.
  * @param values   out, [stars->count,count] L2, including the term 2 sum ln s; NaN for stars without a spectrum.
  * Everything else is as for clv_specfit, including the accuracy of L2. After an error `values` is undefined.

@@ -321,13 +321,29 @@ static void wrong_ranges(void **state)
     clv_context_free(context);
 }
 
+static void steps_below_float(void **state)
+{
+    (void)state;
+    static const double from[2] = { 0, 900 }, step[2] = { 1e-50, 1e-6 };
+    synthetic_stars s;
+    double values[3];
+    clv_context *context = test_plain_context();
+    EXPECT_OK(synthetic_stars_create(1, SEED, false, &s));
+    for (size_t i = 0; i < 2; ++i)
+        EXPECT_FAIL(CLV_E_ARGUMENT, "float32 has no steps below",
+                    clv_specfit_scan(context, &s.library, &s.stars, s.truth[0], from[i], step[i], 3,
+                                     NULL, values, NULL));
+    synthetic_stars_clear(&s);
+    clv_context_free(context);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(any_unit),      cmocka_unit_test(any_template_scale),
         cmocka_unit_test(outliers),      cmocka_unit_test(ignored),
         cmocka_unit_test(wrong_options), cmocka_unit_test(wrong_units),
-        cmocka_unit_test(wrong_ranges),
+        cmocka_unit_test(wrong_ranges),  cmocka_unit_test(steps_below_float),
     };
     test_choose(argc, argv);
     test_isolate();
