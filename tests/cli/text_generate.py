@@ -224,6 +224,11 @@ def check_refusals(folder):
             done = run(os.path.join(bad, name), "--ids", "1", "-n", "1")
             expect("bad/%s" % name, (2, b"", True),
                    (done.returncode, done.stdout, name.encode() in done.stderr))
+    with tempfile.TemporaryDirectory() as other, open(model, "rb") as own:
+        windowed = os.path.join(other, "windowed.gguf")
+        with open(windowed, "wb") as new:
+            new.write(with_keys(own.read(), "llama", {"attention.sliding_window": 8.0}))
+        refuses(2, "llama.attention.sliding_window is not a whole number", windowed, "--ids", "1", "-n", "1")
     refuses(1, "cannot create", model, "--prompt", "x", "--report",
             os.path.join(folder, "none", "report.json"))
     expect("files left", [], os.listdir(folder))

@@ -195,7 +195,8 @@ static clv_status take_config(reader *r)
     CLV_TRY(take_number(r, "rope.freq_base", 1e4, &c->base));
     c->stretch = c->swell = 1;
     c->eps = (float)eps;
-    if (look_up(r, "attention.sliding_window", full, &v) && v.whole != 0)
+    const bool windowed = look_up(r, "attention.sliding_window", full, &v);
+    if (windowed && !(is_whole(v.type) && v.whole == 0))
         CLV_TRY(take_size(r, "attention.sliding_window", CLV_LM_MOST, 0, &c->window));
     if (!words)
         return clv_fail(CLV_E_FORMAT, "%s: tensor \"token_embd.weight\" is missing%s", r->path,
