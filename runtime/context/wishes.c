@@ -18,6 +18,9 @@ static clv_status read_mode(const clv_context_options *options, clv_wishes *w)
     const char *name = clv_environment("CLEAVE_MODE");
     int index;
     w->mode = options->mode;
+    if ((unsigned)w->mode > CLV_MODE_REFERENCE)
+        return clv_fail(CLV_E_ARGUMENT, "the mode is %d; expected a clv_mode from 0 to %d",
+                        (int)w->mode, CLV_MODE_REFERENCE);
     if (w->mode != CLV_MODE_AUTO || options->mode_given || !name) return CLV_OK;
     CLV_TRY(clv_environment_choice("CLEAVE_MODE", CLV_MODES, &index));
     CLV_TRY(clv_mode_parse(name, &w->mode));

@@ -223,6 +223,9 @@ static void values_that_cannot_be_used_are_quoted(void **state)
     clv_context_options o = none;
     o.schedule = (clv_schedule)99;
     EXPECT_FAIL(CLV_E_ARGUMENT, "the schedule is 99; expected", clv_wishes_read(&o, &w));
+    o = none;
+    o.mode = (clv_mode)99;
+    EXPECT_FAIL(CLV_E_ARGUMENT, "the mode is 99; expected", clv_wishes_read(&o, &w));
 }
 
 static void an_error_names_the_variable_behind_it(void **state)
