@@ -12,6 +12,15 @@
 
 enum { DEFAULT_BATCH = 1536 };
 
+static clv_status check_name(const char *field, unsigned given, int last)
+{
+    return given <= (unsigned)last
+               ? CLV_OK
+               : clv_fail(CLV_E_ARGUMENT,
+                          "encoder: %s is %u, but it must be an enumerator from 0 to %d", field,
+                          given, last);
+}
+
 /* Checks that a model's optional parts, which only some families of models have, are consistent. */
 static clv_status check_family(const clv_model_config *c, const clv_model_weights *w)
 {
@@ -19,6 +28,11 @@ static clv_status check_family(const clv_model_config *c, const clv_model_weight
     if (c->joined_count > CLV_LEN(c->joined))
         return clv_fail(CLV_E_ARGUMENT, "encoder: got %zu joined poolings, expected at most %zu",
                         c->joined_count, CLV_LEN(c->joined));
+    CLV_TRY(check_name("family", (unsigned)c->family, CLV_MODEL_ALBERT));
+    CLV_TRY(check_name("act", (unsigned)c->act, CLV_ACTIVATION_RELU));
+    CLV_TRY(check_name("pooling", (unsigned)c->pooling, CLV_MODEL_LAST));
+    for (size_t i = 0; i < c->joined_count; ++i)
+        CLV_TRY(check_name("joined", (unsigned)c->joined[i], CLV_MODEL_LAST));
     if ((c->embedding && (!w->project_weight || !w->project_bias)) || (c->buckets && !w->relative))
         return clv_fail(CLV_E_ARGUMENT, "encoder: the config sets embedding or buckets, but the "
                                         "weights lack project_weight and "

@@ -254,6 +254,10 @@ clv_status clv_ffn_f32(clv_context *context, size_t rows, size_t width, size_t i
     size_t most;
     if (!context || !x || !w1 || !w2 || !y)
         return clv_fail(CLV_E_ARGUMENT, "ffn: context, x, w1, w2 or y is NULL");
+    if ((unsigned)activation > CLV_ACTIVATION_RELU)
+        return clv_fail(CLV_E_ARGUMENT,
+                        "ffn: activation is %d, but it must be an enumerator from 0 to %d",
+                        (int)activation, CLV_ACTIVATION_RELU);
     if (!clv_size_mul(CLV_MAX(width, inner), CLV_MAX(rows, CLV_MIN(width, inner)), &most) ||
         most > SIZE_MAX / 8 || rows > UINT32_MAX || width > UINT32_MAX || inner > UINT32_MAX)
         return clv_fail(CLV_E_SHAPE,

@@ -43,8 +43,8 @@ CLV_API clv_status clv_attention_f32(clv_context *context, const clv_attention_s
 /**
  * Computes a feed-forward block: y = act(x W1^T + b1) W2^T + b2, x [rows, width], W1 [inner, width],
  * W2 [width, inner], row major; b1 and b2 may be NULL. The call runs on the side on which clv_attention_f32 would run.
- * @return CLV_OK; CLV_E_ARGUMENT (NULL); CLV_E_SHAPE (extents above 2^32, or too large to be addressed);
- *         CLV_E_MEMORY.
+ * @return CLV_OK; CLV_E_ARGUMENT (NULL, an activation that does not exist); CLV_E_SHAPE (extents above 2^32, or too
+ *         large to be addressed); CLV_E_MEMORY.
  */
 CLV_API clv_status clv_ffn_f32(clv_context *context, size_t rows, size_t width, size_t inner,
                                clv_activation activation, const float *x, const float *w1,
@@ -68,7 +68,8 @@ typedef struct clv_encoder_options {
  * Opens an encoder. Devices are first used by the first clv_encode.
  *
  * @param config, weights  borrowed until clv_encoder_close; for instance those of a clv_model.
- * @return CLV_OK; CLV_E_ARGUMENT (NULL); CLV_E_SHAPE (heads do not divide the width); CLV_E_MEMORY.
+ * @return CLV_OK; CLV_E_ARGUMENT (NULL, a family, activation or pooling that does not exist); CLV_E_SHAPE (heads do not
+ *         divide the width); CLV_E_MEMORY.
  */
 CLV_API clv_status clv_encoder_open(clv_context *context, const clv_model_config *config,
                                     const clv_model_weights *weights,

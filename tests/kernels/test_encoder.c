@@ -270,6 +270,13 @@ static void check_bad(test_device *device)
     const clv_model_weights *weights = clv_model_get_weights(model);
     EXPECT_FAIL(CLV_E_ARGUMENT, "NULL",
                 clv_encoder_open(device->context, NULL, weights, NULL, &encoder));
+    clv_model_config odd = *config;
+    odd.act = (clv_activation)6;
+    EXPECT_FAIL(CLV_E_ARGUMENT, "act is 6, but it must be an enumerator from 0 to 5",
+                clv_encoder_open(device->context, &odd, weights, NULL, &encoder));
+    odd = *config, odd.pooling = (clv_model_pooling)9;
+    EXPECT_FAIL(CLV_E_ARGUMENT, "pooling is 9, but it must be an enumerator from 0 to 5",
+                clv_encoder_open(device->context, &odd, weights, NULL, &encoder));
     EXPECT_OK(clv_encoder_open(device->context, config, weights, NULL, &encoder));
     EXPECT_FAIL(CLV_E_ARGUMENT, "vocabulary has 60", clv_encode(encoder, wrong, two, 1, out, NULL));
     EXPECT_FAIL(CLV_E_ARGUMENT, "before its first token 2",

@@ -80,6 +80,8 @@ static void orders_are_followed(void **state)
                 attend(context, CLV_SIDE_DEVICE, got));
     EXPECT_FAIL(CLV_E_NO_DEVICE, "ffn: a device was demanded",
                 feed_forward(context, CLV_SIDE_DEVICE, got));
+    EXPECT_FAIL(CLV_E_ARGUMENT, "activation is 6, but it must be an enumerator from 0 to 5",
+                clv_ffn_f32(context, 1, 1, 1, (clv_activation)6, x, w1, NULL, w2, NULL, got));
     clv_context_free(context);
 }
 
