@@ -53,6 +53,18 @@ def take_along_axis(a: Array, indices: Array, /, *, axis: int = -1) -> Array:
     axis = axis_of("take_along_axis", axis, a.ndim)
     if indices.ndim != a.ndim:
         raise ShapeError(f"take_along_axis: the indices have {indices.ndim} axes, but must have {a.ndim}")
+    if indices.dtype.kind not in "iu":
+        raise IndexError(f"take_along_axis: the indices are of {indices.dtype}, but they must be integers")
+    length = a.shape[axis]
+    if indices.size:
+        low, high = int(indices.min()), int(indices.max())
+        if low < -length or high >= length:
+            raise IndexError(f"take_along_axis: indices from {low} to {high} are out of range for an axis of {length} "
+                             f"elements")
+    return _taken_along(a, indices, axis)
+
+
+def _taken_along(a: Array, indices: Array, axis: int) -> Array:
     shape = np.broadcast_shapes(*(tuple(1 if i == axis else n for i, n in enumerate(one.shape))
                                   for one in (a, indices)))
     a = broadcast_to(a, tuple(a.shape[i] if i == axis else n for i, n in enumerate(shape)))
@@ -70,7 +82,8 @@ def take_along_axis(a: Array, indices: Array, /, *, axis: int = -1) -> Array:
 
 def sort(a: Array, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Array:
     """Returns the elements along an axis in ascending (or descending) order, NaN last."""
-    return take_along_axis(a, argsort(a, axis=axis, descending=descending, stable=stable), axis=axis)
+    order = argsort(a, axis=axis, descending=descending, stable=stable)
+    return _taken_along(a, order, axis_of("sort", axis, a.ndim))
 
 
 def searchsorted(row: Array, values: Any, /, *, side: str = "left", sorter: Array | None = None) -> Array:

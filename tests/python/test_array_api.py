@@ -148,6 +148,17 @@ def test_sorted_orders_are_numpys(side):
     same(np.take_along_axis(there, np.argsort(there), axis=-1), np.sort(x))
 
 
+def test_indices_along_an_axis_are_checked(side):
+    x = np.arange(6.0).reshape(2, 3)
+    a = cleave.array(x, context=side)
+    places = np.array([[-3, 2, 2], [0, -1, 1]], np.int8)
+    same(xp.take_along_axis(a, cleave.array(places, context=side)), np.take_along_axis(x, places, -1))
+    for wrong, why in (([[5], [0]], "from 0 to 5 are out of range for an axis of 3"), ([[-4], [2]], "from -4 to 2"),
+                       (np.array([[2**64 - 1]], np.uint64), f"to {2**64 - 1} are"), ([[0.9]], "are of float32")):
+        with pytest.raises(IndexError, match=why):
+            xp.take_along_axis(a, cleave.array(wrong, context=side))
+
+
 def test_numpys_functions_stay_where_arrays_lie(device_context):
     x = np.random.default_rng(3).random((6, 8), np.float32)
     a = cleave.array(x, context=device_context)
