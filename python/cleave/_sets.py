@@ -194,6 +194,8 @@ def count_nonzero(a: Array, /, *, axis: Any = None, keepdims: bool = False) -> A
 
 def diff(a: Array, /, *, axis: int = -1, n: int = 1, prepend: Any = None, append: Any = None) -> Array:
     """Returns the differences of neighbours along an axis, taken n times."""
+    if n < 0:
+        raise ArgumentError(f"diff: n is {n}, but it must be 0 or more")
     axis = axis_of("diff", axis, a.ndim)
     parts = [one for one in (prepend, a, append) if one is not None]
     parts = [array(one, context=a.context) if is_number(one) else one for one in parts]

@@ -167,7 +167,10 @@ def roll(a: Array, shift: Any, axis: Any = None) -> Array:
     if axis is None:
         return reshape(roll(reshape(a, -1), shift, 0), a.shape)
     axes = axes_of("roll", axis, a.ndim)
-    shifts = shift if isinstance(shift, (tuple, list)) else (shift,) * len(axes)
+    shifts = shift if isinstance(shift, (tuple, list)) else (shift,)
+    shifts = (sum(shifts),) if len(axes) == 1 else shifts * len(axes) if len(shifts) == 1 else shifts
+    if len(shifts) != len(axes):
+        raise ShapeError(f"roll: got {len(shifts)} shifts for {len(axes)} axes; give one for each axis, or one for all")
     for by, one in zip(shifts, axes):
         by = by % a.shape[one] if a.shape[one] else 0
         ahead = (slice(None),) * one
@@ -204,6 +207,8 @@ def split(a: Array, sections: Any, axis: int = 0, even: bool = True) -> list[Arr
     axis = axis_of("split", axis, a.ndim)
     length = a.shape[axis]
     if is_number(sections):
+        if not isinstance(sections, int) or sections < 1:
+            raise ShapeError(f"split: got {sections} parts, but a whole number from 1 on is expected")
         if even and length % sections:
             raise ShapeError(f"split: {length} slices cannot be split into {sections} equal parts")
         sizes = [length // sections + (i < length % sections) for i in range(sections)]

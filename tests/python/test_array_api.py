@@ -159,6 +159,21 @@ def test_indices_along_an_axis_are_checked(side):
             xp.take_along_axis(a, cleave.array(wrong, context=side))
 
 
+def test_shifts_and_parts_are_numpys(side):
+    x = np.arange(12).reshape(3, 4)
+    a = cleave.array(x, context=side)
+    for shift, axis in (((1, 2), None), ((1, 2), 0), ([5], (0, 1)), (-3, (0, 1)), ((1, -2), (1, 0)), (7, 1)):
+        same(xp.roll(a, shift, axis=axis), np.roll(x, shift, axis))
+    with pytest.raises(cleave.ShapeError, match="got 3 shifts for 2 axes; give one for each axis, or one for all"):
+        xp.roll(a, (1, 2, 3), axis=(0, 1))
+    for parts in (-2, 0):
+        for function in (np.split, np.array_split):
+            with pytest.raises(ValueError, match=f"got {parts} parts, but a whole number from 1 on"):
+                function(a, parts)
+    with pytest.raises(ValueError, match="n is -1, but it must be 0 or more"):
+        np.diff(a, n=-1)
+
+
 def test_numpys_functions_stay_where_arrays_lie(device_context):
     x = np.random.default_rng(3).random((6, 8), np.float32)
     a = cleave.array(x, context=device_context)
