@@ -121,7 +121,8 @@ def _host_places(v: Array, left: list[Any]) -> tuple[list[int], list[Any]]:
         if one.size and (one.min() < -extent or one.max() >= extent):
             raise IndexError(f"array: indices from {one.min()} to {one.max()} are out of range for an axis of "
                              f"{extent} elements")
-        places[k] = np.broadcast_to(np.where(one < 0, one + extent, one).astype(np.int64), shape)
+        wide = one.astype(np.int64)  # the axis may be longer than the indices' type can hold
+        places[k] = np.broadcast_to(np.where(wide < 0, wide + extent, wide), shape)
     return axes, places
 
 

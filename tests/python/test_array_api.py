@@ -174,6 +174,17 @@ def test_shifts_and_parts_are_numpys(side):
         np.diff(a, n=-1)
 
 
+def test_indices_may_be_of_narrow_types(side):
+    x = np.arange(600).reshape(2, 300)
+    a = cleave.array(x, context=side)
+    rows, columns = np.array([1, -1, 0], np.int8), np.array([255, 0, 7], np.uint8)
+    same(a[rows, columns], x[rows, columns])
+    same(a[:, columns], x[:, columns])
+    a[rows, columns] = -5
+    x[rows, columns] = -5
+    same(a, x)
+
+
 def test_numpys_functions_stay_where_arrays_lie(device_context):
     x = np.random.default_rng(3).random((6, 8), np.float32)
     a = cleave.array(x, context=device_context)
