@@ -236,7 +236,7 @@ def put(a: Array, key: Any, value: Any) -> None:
     if len(parts) == 1 and masks[0].dtype == BOOL and masks[0].ndim and (is_number(value) or not value.ndim):
         if tuple(masks[0].shape) != a.shape:
             raise IndexError(f"array: a mask of shape {tuple(masks[0].shape)} does not fit axes of {a.shape}")
-        value = value if is_number(value) else _converted(value, a)
+        value = _number_for(a, value) if is_number(value) else _converted(value, a)
         apply("where", _as_places(a, masks[0]), value, a, out=a)
         return
     v, at, count, places = _arranged(a, _all_advanced(parts))
@@ -277,11 +277,17 @@ def _write(target: Array, value: Any) -> None:
     if not fits:
         raise ShapeError(f"array: values of shape {shape} do not fit {target.shape}")
     if target.size:
-        if isinstance(value, complex) and target.dtype.kind != "c":
-            raise TypeError(f"array: {value} cannot be stored as {target.dtype}")
-        if is_number(value) and target.dtype.kind in "biu":
-            value = bool(value) if target.dtype == BOOL else int(value)
+        value = _number_for(target, value) if is_number(value) else value
         apply("copy", _fitting(value, target), out=target)
+
+
+def _number_for(target: Array, value: Any) -> Any:
+    """Returns a number that is to be stored in `target`, of the kind of its elements."""
+    if isinstance(value, complex) and target.dtype.kind != "c":
+        raise TypeError(f"array: {value} cannot be stored as {target.dtype}")
+    if target.dtype.kind in "biu":
+        return bool(value) if target.dtype == BOOL else int(value)
+    return value
 
 
 def _fitting(value: Any, target: Array) -> Any:

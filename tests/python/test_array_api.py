@@ -185,6 +185,17 @@ def test_indices_may_be_of_narrow_types(side):
     same(a, x)
 
 
+def test_masked_writes_keep_the_other_elements(side):
+    x = np.array([2**53 + 1, -1, -2])
+    a = cleave.array(x, context=side)
+    a[a < 0] = 0.0  # as float64, the first element would be 2^53
+    same(a, np.array([2**53 + 1, 0, 0]))
+    for wrong, error in ((1j, TypeError), (np.nan, ValueError)):
+        with pytest.raises(error):
+            a[a == 0] = wrong
+    same(a, np.array([2**53 + 1, 0, 0]))
+
+
 def test_numpys_functions_stay_where_arrays_lie(device_context):
     x = np.random.default_rng(3).random((6, 8), np.float32)
     a = cleave.array(x, context=device_context)
