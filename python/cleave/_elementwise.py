@@ -12,7 +12,7 @@ from . import _abi
 from ._check import FLOAT32_MAX
 from ._context import Context
 from ._device_array import Array, array, made_like, new_array, shape_of, small_plans
-from ._dtypes import DEFAULTS, FLOAT32, NUMBERS, TYPES, dtype_from, is_number, weak
+from ._dtypes import COMPLEX128, DEFAULTS, FLOAT32, FLOAT64, NUMBERS, TYPES, dtype_from, is_number, weak
 from ._library import check, error_of, has, lib
 from .errors import ArgumentError, Error, ShapeError
 
@@ -317,9 +317,14 @@ def ufunc(function: Any, method: str, inputs: Sequence[Any], named: dict[str, An
     """Computes a universal function of NumPy on the device or host where the Arrays among the inputs lie. Returns
     NotImplemented for functions that the library does not have."""
     name = UFUNCS.get(function.__name__, function.__name__)
+    if function.__name__ == "float_power":  # in float64, or complex128
+        wide = any(getattr(one, "dtype", FLOAT32).kind == "c" or type(one) is complex for one in inputs)
+        named.setdefault("dtype", COMPLEX128 if wide else FLOAT64)
+    elif function.__name__ == "fabs" and getattr(inputs[0], "dtype", FLOAT32).kind != "f":
+        return NotImplemented  # NumPy's converts integers to floats, and refuses complex numbers
     if method == "__call__" and name in _COMPARISONS:
         name, inputs = _in_range(name, inputs)
-    elif method == "__call__" and name == "pow":
+    elif method == "__call__" and name == "pow" and function.__name__ != "float_power":
         _check_exponent(inputs)
     elif name == "reciprocal" and inputs[0].dtype.kind in "iu":
         return NotImplemented  # NumPy's is the whole part

@@ -196,6 +196,19 @@ def test_masked_writes_keep_the_other_elements(side):
     same(a, np.array([2**53 + 1, 0, 0]))
 
 
+def test_functions_of_floats_compute_integers_as_floats(side):
+    whole, real = np.array([100, -3, 7], np.int8), np.array([2.5, 4, 0.5], np.float32)
+    a, b = (cleave.array(one, context=side) for one in (whole, real))
+    same(np.float_power(a, 2), np.float_power(whole, 2))
+    same(np.float_power(a, a), np.float_power(whole, whole))
+    same(np.float_power(b, b), np.float_power(real, real))
+    same(np.float_power(real.astype(complex), b), np.float_power(real.astype(complex), real))
+    assert np.fabs(a).dtype == np.fabs(whole).dtype and np.fabs(a).tolist() == [100, 3, 7]
+    same(np.fabs(-b), real)
+    with pytest.raises(TypeError):
+        np.fabs(cleave.array(real.astype(complex), context=side))
+
+
 def test_numpys_functions_stay_where_arrays_lie(device_context):
     x = np.random.default_rng(3).random((6, 8), np.float32)
     a = cleave.array(x, context=device_context)
