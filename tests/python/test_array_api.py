@@ -209,6 +209,14 @@ def test_functions_of_floats_compute_integers_as_floats(side):
         np.fabs(cleave.array(real.astype(complex), context=side))
 
 
+def test_traces_are_those_of_the_first_axes(side):
+    x = np.arange(12.0).reshape(2, 2, 3)
+    a = cleave.array(x, context=side)
+    for offset in (0, 1, -1):
+        same(np.trace(a, offset), np.trace(x, offset))
+    same(np.trace(a[0]), np.trace(x[0]))
+
+
 def test_numpys_functions_stay_where_arrays_lie(device_context):
     x = np.random.default_rng(3).random((6, 8), np.float32)
     a = cleave.array(x, context=device_context)
