@@ -7,7 +7,7 @@ from typing import Any, Callable
 
 import numpy as np
 
-from . import _folds, _shapes, fft, linalg
+from . import _folds, _products, _shapes, fft, linalg
 from . import array_api as _standard
 from ._device_array import Array, array
 from ._elementwise import context_of, ufunc
@@ -173,7 +173,7 @@ _FUNCTIONS: dict[Any, Callable[..., Any]] = {
     np.swapaxes: lambda a, first, second: _shapes.moveaxis(a, (first, second), (second, first)),
     np.tile: _shapes.tile, np.repeat: _shapes.repeat, np.broadcast_to: lambda a, shape, subok=False:
         _shapes.broadcast_to(a, shape if isinstance(shape, tuple) else (shape,)),
-    np.diff: lambda a, n=1, axis=-1, **_: array_api.diff(a, axis=axis, n=n), np.dot: _linear(array_api.matmul),
+    np.diff: lambda a, n=1, axis=-1, **_: array_api.diff(a, axis=axis, n=n), np.dot: _linear(_products.dot),
     np.count_nonzero: lambda a, axis=None, *, keepdims=False: array_api.count_nonzero(a, axis=axis, keepdims=keepdims),
     np.copy: lambda a, *_, **__: a.copy(), np.zeros_like: _like(array_api.zeros_like, array_api.zeros),
     np.ones_like: _like(array_api.ones_like, array_api.ones),

@@ -296,6 +296,6 @@ class Operators:
         return self._by("clip", min, max)
 
     def dot(self, other: Any) -> Array:
-        """Does the same as matmul, for arrays of one or two axes."""
-        made: Array = self @ other
-        return made
+        """Computes NumPy's dot; for arrays of one or two axes, it does the same as matmul."""
+        from ._products import dot
+        return dot(self, other)

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from ._device_array import Array, array
-from ._dtypes import FLOAT32
-from ._elementwise import broadcast, cast, context_of, operand_dtypes
+from ._dtypes import FLOAT32, is_number
+from ._elementwise import apply, broadcast, cast, context_of, operand_dtypes
 from ._shapes import broadcast_to, expand_dims, reshape, squeeze
 from .errors import ShapeError
 
@@ -46,6 +46,20 @@ def matmul(x: Any, y: Any, out: Any = None) -> Array:
         out[...] = made if isinstance(out, Array) else made.numpy()
         return out  # type: ignore[no-any-return]
     return made
+
+
+def dot(x: Any, y: Any) -> Array:
+    """Computes NumPy's dot: products with numbers, matmul, and for stacks of matrices the sums over the last axis of x
+    and the last but one of y, for all pairs of the other axes."""
+    context = context_of((x, y))
+    a, b = (one if isinstance(one, Array) or is_number(one) else array(np.asarray(one), context=context)
+            for one in (x, y))
+    if is_number(a) or is_number(b) or not a.ndim or not b.ndim:
+        return apply("multiply", a, b)
+    if a.ndim == 1 or b.ndim <= 2:
+        return matmul(a, b)
+    from .linalg import tensordot
+    return tensordot(a, b, axes=((-1,), (-2,)))
 
 
 def _in_float32(a: Array, b: Array, stack: tuple[int, ...], shape: tuple[int, ...]) -> Array:

@@ -217,6 +217,16 @@ def test_traces_are_those_of_the_first_axes(side):
     same(np.trace(a[0]), np.trace(x[0]))
 
 
+def test_dot_is_numpys(side):
+    x, y = np.arange(24.0).reshape(2, 3, 4), np.arange(40.0).reshape(2, 4, 5)
+    a, b = (cleave.array(one, context=side) for one in (x, y))
+    for k, one in ((a, x), (a[0], x[0]), (a[0, 0], x[0, 0])):
+        for m, other in ((b, y), (b[0], y[0]), (b[0, :, 0], y[0, :, 0])):
+            same(np.dot(k, m), np.dot(one, other))
+            same(k.dot(m), one.dot(other))
+    same(np.dot(a, 2), x * 2)
+
+
 def test_numpys_functions_stay_where_arrays_lie(device_context):
     x = np.random.default_rng(3).random((6, 8), np.float32)
     a = cleave.array(x, context=device_context)
