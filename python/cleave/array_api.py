@@ -89,7 +89,8 @@ def positive(x: Array, /) -> Array:
 
 def clip(x: Array, /, min: Any = None, max: Any = None) -> Array:  # noqa: A002
     """Limits each element to a range; the type stays that of x, unless x has integers and a limit is a float."""
-    if x.dtype.kind in "iu" and (isinstance(min, float) or isinstance(max, float)):
+    if x.dtype.kind in "iu" and builtins_any(isinstance(one, float) or isinstance(one, Array) and one.dtype.kind == "f"
+                                             for one in (min, max)):
         x = cast(x, np.float64)
     made = x
     for name, limit in (("maximum", min), ("minimum", max)):
@@ -99,6 +100,10 @@ def clip(x: Array, /, min: Any = None, max: Any = None) -> Array:  # noqa: A002
             limits = np.iinfo(x.dtype)
             limit = builtins_max(limits.min, builtins_min(limits.max, limit))
         elif isinstance(limit, Array) and limit.dtype != x.dtype:
+            if x.dtype.kind in "iu" and limit.dtype.kind in "iu":  # a limit beyond the type of x is that type's limit
+                own, its = np.iinfo(x.dtype), np.iinfo(limit.dtype)
+                limit = apply("maximum", limit, builtins_max(int(own.min), int(its.min)))
+                limit = apply("minimum", limit, builtins_min(int(own.max), int(its.max)))
             limit = cast(limit, x.dtype)
         made = apply(name, made, limit)
     return made.copy() if made is x else made

@@ -227,6 +227,16 @@ def test_dot_is_numpys(side):
     same(np.dot(a, 2), x * 2)
 
 
+def test_limits_of_other_types_are_not_cut(side):
+    x, floats = np.array([0, 1, 200], np.uint8), np.array([0.5, 1.5, 300])
+    a = cleave.array(x, context=side)
+    same(xp.clip(a, max=cleave.array(floats, context=side)), np.minimum(x, floats))
+    for limit, dtype in ((300, np.int64), (-5, np.int64), (100, np.int8), (-100, np.int8), (2**64 - 1, np.uint64)):
+        there = cleave.array(np.array([limit], dtype), context=side)
+        assert xp.clip(a, min=there).tolist() == [min(max(int(one), limit), 255) for one in x]
+        assert xp.clip(a, max=there).tolist() == [max(min(int(one), limit), 0) for one in x]
+
+
 def test_numpys_functions_stay_where_arrays_lie(device_context):
     x = np.random.default_rng(3).random((6, 8), np.float32)
     a = cleave.array(x, context=device_context)
