@@ -247,7 +247,11 @@ def norm(x: Array, ord: Any = None, axis: Any = None, keepdims: bool = False) ->
     """Computes NumPy's norm of vectors or of matrices, depending on the axes."""
     if ord is None:
         return vector_norm(x, axis=axis, keepdims=keepdims)
+    if axis is None and x.ndim > 2:
+        raise ShapeError(f"norm: got {x.ndim} axes and ord {ord!r}; name the one axis of vectors, or the two of "
+                         "matrices, with axis=")
     if (axis is None and x.ndim == 2) or (isinstance(axis, tuple) and len(axis) == 2):
         moved = x if axis is None else moveaxis(x, axis, (-2, -1))
-        return matrix_norm(moved, ord=ord, keepdims=keepdims)
+        made = matrix_norm(moved, ord=ord, keepdims=keepdims)
+        return moveaxis(made, (-2, -1), axis) if keepdims and axis is not None else made
     return vector_norm(x, axis=axis, ord=ord, keepdims=keepdims)

@@ -237,6 +237,15 @@ def test_limits_of_other_types_are_not_cut(side):
         assert xp.clip(a, max=there).tolist() == [max(min(int(one), limit), 0) for one in x]
 
 
+def test_norms_keep_their_axes(side):
+    x = np.arange(24.0).reshape(2, 3, 4)
+    a = cleave.array(x, context=side)
+    for order in ("fro", 2, None):
+        same(np.linalg.norm(a, order, (0, 1), keepdims=True), np.linalg.norm(x, order, (0, 1), keepdims=True))
+    with pytest.raises(ValueError, match="got 3 axes and ord 2; name the one axis"):
+        np.linalg.norm(a, 2)
+
+
 def test_numpys_functions_stay_where_arrays_lie(device_context):
     x = np.random.default_rng(3).random((6, 8), np.float32)
     a = cleave.array(x, context=device_context)
