@@ -286,6 +286,8 @@ class Operators:
         if self.dtype.kind in "iu" and decimals < 0:
             from ._host_math import on_host
             return on_host(np.round, self, decimals)  # type: ignore[no-any-return]
+        if self.dtype.kind in "iu" and decimals > 0:
+            return self.copy()
         if not decimals:
             return self._op("round")
         scaled = self * 10.0 ** decimals

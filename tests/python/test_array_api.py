@@ -246,6 +246,12 @@ def test_norms_keep_their_axes(side):
         np.linalg.norm(a, 2)
 
 
+def test_rounded_integers_stay_what_they_are(side):
+    x = np.array([2**53 + 1, -7])
+    same(cleave.array(x, context=side).round(2), x)
+    same(np.round(cleave.array(x, context=side), 1), x)
+
+
 def test_numpys_functions_stay_where_arrays_lie(device_context):
     x = np.random.default_rng(3).random((6, 8), np.float32)
     a = cleave.array(x, context=device_context)
