@@ -14,9 +14,17 @@ import numpy as np
 
 from ._context import Context
 from ._device_array import Array, array
-from ._dtypes import FLOAT32, dtype_from
+from ._dtypes import FLOAT32, FLOAT64, dtype_from
+from .errors import ArgumentError
 
 __all__ = ["Generator", "choice", "default_rng", "integers", "normal", "permutation", "random", "seed", "uniform"]
+
+
+def _is_double(what: str, dtype: Any) -> bool:
+    found = dtype_from(dtype)
+    if found not in (FLOAT32, FLOAT64):
+        raise ArgumentError(f"{what}: dtype is {found}, but it must be float32 or float64")
+    return found == FLOAT64
 
 
 class Generator:
@@ -34,7 +42,7 @@ class Generator:
 
     def random(self, size: Any = None, dtype: Any = FLOAT32) -> Array:
         """Returns numbers from 0 up to, but not including, 1; float32 or float64."""
-        if dtype_from(dtype) == np.float64:
+        if _is_double("random", dtype):
             return self._made("random", size, dtype=dtype)
         return self._single("random", size)
 
@@ -49,7 +57,9 @@ class Generator:
 
     def normal(self, loc: float = 0.0, scale: float = 1.0, size: Any = None, dtype: Any = FLOAT32) -> Array:
         """Returns normally distributed numbers with mean `loc` and standard deviation `scale`."""
-        made = self._made("standard_normal", size, dtype=dtype) if dtype_from(dtype) == np.float64 else \
+        if not scale >= 0:
+            raise ArgumentError(f"normal: scale is {scale}, but it must be 0 or more")
+        made = self._made("standard_normal", size, dtype=dtype) if _is_double("normal", dtype) else \
             self._single("standard_normal", size)
         return made * float(scale) + float(loc)
 

@@ -252,6 +252,16 @@ def test_rounded_integers_stay_what_they_are(side):
     same(np.round(cleave.array(x, context=side), 1), x)
 
 
+def test_random_numbers_have_the_type_that_is_asked_for(context):
+    rng = cleave.random.default_rng(3, context=context)
+    for function in (rng.random, rng.standard_normal, rng.uniform):
+        assert function(size=2, dtype="float64").dtype == np.float64
+        with pytest.raises(cleave.ArgumentError, match="dtype is int8, but it must be float32 or float64"):
+            function(size=2, dtype=np.int8)
+    with pytest.raises(cleave.ArgumentError, match="scale is -1, but it must be 0 or more"):
+        rng.normal(0, -1, 2)
+
+
 def test_numpys_functions_stay_where_arrays_lie(device_context):
     x = np.random.default_rng(3).random((6, 8), np.float32)
     a = cleave.array(x, context=device_context)
