@@ -343,7 +343,8 @@ class _Fused:
         arrays = [one for one in given if isinstance(one, Array)]
         if not arrays:
             raise ArgumentTypeError(f"fuse: {self.name}: at least one of the arguments must be an array")
-        key = tuple(one.dtype if isinstance(one, Array) else (type(one), one) for one in given)
+        # by its text, -0.0 is not 0.0, and nan is nan
+        key = tuple(one.dtype if isinstance(one, Array) else (type(one), repr(one)) for one in given)
         found = self._known.get(key)
         if found is None:
             found = self._known[key] = self._traced(given)

@@ -56,6 +56,13 @@ def test_numbers_are_arguments_too(where):
         np.testing.assert_allclose(scaled(x, k).numpy(), wanted, rtol=1e-6)
 
 
+def test_zeros_of_both_signs_are_two_numbers(where):
+    x = cleave.array(np.ones(3, np.float32), context=where)
+    divided = cleave.fuse(lambda x, k: x / k)
+    for k in (0.0, -0.0, 0.0):
+        assert divided(x, k).tolist() == [np.copysign(np.inf, k)] * 3
+
+
 def test_what_needs_elements_is_refused(context):
     x = cleave.array(X, context=context)
     for function in (lambda x: 1 if x > 0 else 2, lambda x: x.sum(), lambda x: x[0], np.sum, np.sort, lambda x: x @ x,
