@@ -264,6 +264,7 @@ class Trainer(_Folder):
             options["head"] = choice("head", options["head"], {"linear": 0, "pooler": 1})
         settings = described("trainer", _abi.TrainerOptions,
                              task=choice("task", task, {"classes": 0, "pairs": 1}), **options)
+        self._classes = 0 if settings.task else int(settings.classes)
         made = ctypes.c_void_p()
         with self.context.held() as handle:
             check(lib.clv_trainer_open(handle, self._weights(), ctypes.byref(settings),
@@ -296,6 +297,15 @@ class Trainer(_Folder):
         self.context.check_process()
         return self._trainer
 
+    def _check_scores(self, scores: Any, texts: int, rate: float | None) -> None:
+        wanted = (texts, self._classes) if self._classes else (texts // 2, texts // 2)
+        if not isinstance(scores, np.ndarray) or scores.dtype != np.float32 or scores.shape != wanted or \
+                not scores.flags.c_contiguous or not scores.flags.writeable:
+            raise ArgumentError(f"trainer: scores is {given(scores)}, but a writeable float32 array of shape {wanted} "
+                                "without gaps is expected")
+        if rate is not None:
+            raise ArgumentError(f"trainer: scores are of an evaluation, which has no rate, but rate is {rate}")
+
     def run_rows(self, rows: Sequence[NDArray[Any]], labels: Any, rate: float | None = None,
                  scores: NDArray[np.float32] | None = None) -> TrainResult:
         """Runs step() or, without a rate, evaluate() on rows as tokenize() gives them. Without a rate, `scores` is
@@ -304,6 +314,8 @@ class Trainer(_Folder):
         if marks is not None and marks.shape != (len(rows),):
             raise ArgumentError(f"trainer: there are {len(rows)} texts, but the labels have the shape {marks.shape}")
         rate = None if rate is None else real("trainer: rate", rate)
+        if scores is not None:
+            self._check_scores(scores, len(rows), rate)
         offsets = np.zeros(len(rows) + 1, np.uintp)
         np.cumsum([len(row) for row in rows], out=offsets[1:])
         ids = _int32("rows", np.concatenate([*rows, np.zeros(1, np.int32)]))

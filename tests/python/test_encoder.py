@@ -225,7 +225,13 @@ def test_what_would_become_something_else_is_refused(folder, reference):
                          ([np.array([2**32 + 2, 5])], [0]), ([np.array([2, np.nan])], [0])):
         with pytest.raises(cleave.ArgumentError, match="but whole numbers of 32 bits are expected"):
             trainer.run_rows(rows, labels)
-    assert trainer.run_rows([np.array([2, 5])], np.array([1.0])).counted == 1
+    rows, labels = [np.array([2, 5]), np.array([3])], [0, 1]
+    assert trainer.run_rows(rows[:1], np.array([1.0])).counted == 1
+    for scores in (np.zeros((2, 2)), np.zeros((1, 2), np.float32), np.zeros((2, 4), np.float32)[:, ::2], [[0, 0]] * 2):
+        with pytest.raises(cleave.ArgumentError, match=r"a writeable float32 array of shape \(2, 2\) without gaps"):
+            trainer.run_rows(rows, labels, scores=scores)
+    with pytest.raises(cleave.ArgumentError, match="an evaluation, which has no rate, but rate is 0.1"):
+        trainer.run_rows(rows, labels, 0.1, np.zeros((2, 2), np.float32))
     trainer.close()
 
 
