@@ -27,7 +27,7 @@ def _ranges_of(vectors: NDArray[np.float32], precision: str, ranges: Any, calibr
     sample = vectors if calibration is None else numbers("quantize_embeddings: calibration_embeddings", calibration)
     if sample.ndim != 2 or sample.shape[1] != width or len(sample) < (2 if calibration is None else 1):
         raise ArgumentError(f"quantize_embeddings: {precision} needs the least and the largest value of each "
-                            "dimension: give ranges [2, {width}], calibration_embeddings "
+                            f"dimension: give ranges [2, {width}], calibration_embeddings "
                             f"[count, {width}], or more than one vector")
     if calibration is None and len(sample) < _FEW:
         warnings.warn(f"quantize_embeddings: the ranges of {precision} come from {len(sample)} vectors only; "

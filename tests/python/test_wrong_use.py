@@ -51,6 +51,7 @@ CASES = {
     "reduce axis": (lambda: cleave.reduce(X, "sum", "0"), "axis is '0', but it must be an integer"),
     "reduce axes": (lambda: cleave.reduce(X, "sum", (0, 1)), r"axis is tuple \(0, 1\)"),
     "product": (lambda: cleave.product(X, X), r"shapes \(3, 4\) and \(3, 4\) do not fit"),
+    "quantize": (lambda: cleave.quantize_embeddings([1, 2], "int8"), r"give ranges \[2, 2\], calibration_embeddings"),
     "rate": (lambda: cleave.linear_train(X, X[:, 0], X[0].copy(), rate="1", steps=1), "rate is '1'"),
     "weights": (lambda: cleave.linear_train(X, X[:, 0], np.ma.array(X[0]), rate=1, steps=1),
                 "w: got masked float32, but a dense, writeable float32 array is expected"),
