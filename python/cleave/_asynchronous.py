@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import threading
 from typing import Iterator
 
 from ._context import Context, chosen
 from ._library import check, lib
+
+_lock = threading.Lock()  # guards the number of blocks of each context
 
 
 def synchronize(context: Context | None = None) -> None:
@@ -27,14 +30,20 @@ def asynchronous(context: Context | None = None) -> Iterator[None]:
     """
     context = chosen(context)
     with context.held() as handle:
-        before = context._asynchronous
-        check(lib.clv_array_set_asynchronous(handle, True))
-        context._asynchronous = True
+        with _lock:
+            check(lib.clv_array_set_asynchronous(handle, True))
+            context._asynchronous += 1
         try:
             yield
         except BaseException:  # is more telling than an error of a call
-            context._asynchronous = before
-            lib.clv_array_set_asynchronous(handle, before)
+            _leave(context, handle)
             raise
-        context._asynchronous = before
-        check(lib.clv_array_synchronize(handle) if before else lib.clv_array_set_asynchronous(handle, False))
+        check(_leave(context, handle) or lib.clv_array_synchronize(handle))
+
+
+def _leave(context: Context, handle: int) -> int:
+    """Ends one of the blocks of a context. Calls are synchronous again after the last one, which waits for them and
+    returns the status of the first one that failed."""
+    with _lock:
+        context._asynchronous -= 1
+        return 0 if context._asynchronous else int(lib.clv_array_set_asynchronous(handle, False))

@@ -171,7 +171,7 @@ class Context(InThisProcess):
         # reentrant: the garbage collector may free an array of the context while this thread holds the lock
         self._handle, self._users, self._lock = None, 0, threading.RLock()
         self._closed, self._pid, self._entries = False, os.getpid(), 0
-        self._asynchronous = False
+        self._asynchronous = 0  # blocks of asynchronous() that have not ended
         budget, fraction = 0, 0.0
         if hasattr(memory, "__index__"):
             budget = whole("context: memory", memory)

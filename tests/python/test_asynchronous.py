@@ -25,6 +25,17 @@ def test_results_are_those_of_synchronous_calls(context):
     assert "50, 100" in repr(b)
 
 
+def test_blocks_of_threads_may_end_in_any_order(reference):
+    one, other = cleave.asynchronous(reference), cleave.asynchronous(reference)
+    with reference.held() as handle:
+        one.__enter__()
+        other.__enter__()
+        one.__exit__(None, None, None)
+        assert reference._asynchronous and cleave._library.lib.clv_array_is_asynchronous(handle)
+        other.__exit__(None, None, None)
+        assert not reference._asynchronous and not cleave._library.lib.clv_array_is_asynchronous(handle)
+
+
 def test_errors_come_once(reference):
     a = cleave.array(BIG, context=reference)
     with cleave.asynchronous(reference):
