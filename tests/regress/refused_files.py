@@ -105,7 +105,7 @@ MOVIES = [
     ("deep.tif", tiff((32997, 4, 3)), "each page holds 3 planes (ImageDepth), which is not read"),
     ("method.tif", tiff((259, 3, 9999)), "page 0 cannot be read"),
     # formerly read as if all pages had the form of the last one
-    ("white.tif", tiff_pages((1, 1, 1), (0, 1, 1)), "page 1 has the photometric interpretation 0"),
+    ("white.tif", tiff_pages((1, 1, 1), (0, 1, 1)), "0 is white on page 1, but black on page 0"),
     ("list.txt", b"nowhere.tif\n", 'line 1 is "nowhere.tif", but there is no such file'),
     ("blank.txt", b"# nothing\n", "the list has no files; expected one path per line"),
     ("nul.txt", b"a\0b\n", "line 1 has a NUL byte, but a list of files is text with one path per line"),
@@ -118,7 +118,7 @@ MOVIES = [
      "cut.png: the file ends 4 bytes too early"),
     ("fold.png", b"\x89PNG\r\n\x1a\n" + struct.pack(">I4s", 13, b"IHDR") + bytes(17), "the PNG file is damaged"),
 ]
-COLOURS = [("planes.tif", tiff_pages((2, 3, 1), (2, 3, 2)), "and the planar configuration 2, but page 0 has 2 and 1")]
+COLOURS = [("planes.tif", tiff_pages((2, 3, 1), (2, 3, 2)), "page 1 has the planar configuration 2, but page 0 has 1")]
 CUBES = [
     ("nan.fits", image((4, 4, 2), bitpix=7), "Illegal value for BITPIX keyword: 7"),
     ("flat.fits", image((4, 4), data=bytes(64)), "it must be frames [T,H,W] or channels of frames [C,T,H,W]"),

@@ -164,8 +164,8 @@ static bool page_is_there(tiff_movie *t, uint64_t file_bytes)
 static clv_status check_pages(clv_movie *movie, tiff_movie *t, bool partial)
 {
     const uint32_t width = t->width, height = t->height;
-    const uint16_t bits = t->bits, format = t->format, samples = t->samples, planar = t->planar,
-                   photometric = t->photometric;
+    const uint16_t bits = t->bits, format = t->format, samples = t->samples, planar = t->planar;
+    const bool white_is_zero = t->photometric == PHOTOMETRIC_MINISWHITE;
     size_t good = 0;
     const char *damage = t->chain.damage;
     for (; good < t->chain.count; ++good) {
@@ -180,12 +180,17 @@ static clv_status check_pages(clv_movie *movie, tiff_movie *t, bool partial)
                 CLV_E_FORMAT,
                 "%s: page %zu has %ux%u pixels of %u bits, but page 0 has %ux%u pixels of %u bits",
                 movie->path, good, t->width, t->height, t->bits, width, height, bits);
-        if (t->photometric != photometric || (samples > 1 && t->planar != planar))
-            return clv_fail(
-                CLV_E_FORMAT,
-                "%s: page %zu has the photometric interpretation %u and the planar configuration "
-                "%u, but page 0 has %u and %u; save all pages in the same form",
-                movie->path, good, t->photometric, t->planar, photometric, planar);
+        if ((t->photometric == PHOTOMETRIC_MINISWHITE) != white_is_zero)
+            return clv_fail(CLV_E_FORMAT,
+                            "%s: 0 is %s on page %zu, but %s on page 0 (photometric "
+                            "interpretation); save all pages in the same form",
+                            movie->path, white_is_zero ? "black" : "white", good,
+                            white_is_zero ? "white" : "black");
+        if (samples > 1 && t->planar != planar)
+            return clv_fail(CLV_E_FORMAT,
+                            "%s: page %zu has the planar configuration %u, but page 0 has %u; save "
+                            "all pages in the same form",
+                            movie->path, good, t->planar, planar);
         if (!page_is_there(t, t->input.length)) {
             damage = "truncated: it ends before a page's pixels do";
             break;
