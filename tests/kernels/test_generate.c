@@ -333,7 +333,7 @@ static clv_status feed(clv_decoder *d, size_t used, size_t count, float *scores)
 static void check_growth(test_device *device)
 {
     enum { FIRST = 512 };
-    float want_first[WORDS], want_next[WORDS], got[WORDS];
+    float want_first[WORDS], want_last[WORDS], want_next[WORDS], got[WORDS];
     clv_decoder *d;
     unsigned long failed = 0;
     if (test_left_out(device, device->tiny || device->slow, "texts of 513 tokens")) return;
@@ -341,6 +341,7 @@ static void check_growth(test_device *device)
         folder_with("\"max_position_embeddings\": 64", "\"max_position_embeddings\": 2048");
     EXPECT_OK(clv_decoder_open(device->context, folder, 2048, &d));
     EXPECT_OK(feed(d, 0, FIRST, want_first));
+    EXPECT_OK(feed(d, FIRST - 1, 1, want_last));
     EXPECT_OK(feed(d, FIRST, 1, want_next));
     clv_decoder_close(d);
     for (size_t used = 0; used <= FIRST; used += FIRST) {
@@ -348,6 +349,8 @@ static void check_growth(test_device *device)
         for (unsigned long k = 1; !all; ++k) {
             EXPECT_OK(clv_decoder_open(device->context, folder, 2048, &d));
             if (used) EXPECT_OK(feed(d, 0, used, got));
+            if (used) EXPECT_OK(feed(d, used - 1, 1, got));
+            clv_device_trim(device->device); /* so that buffers need memory, too */
             clv_alloc_fail_at(k);
             const clv_status status = feed(d, used, used ? 1 : FIRST, got);
             all = clv_alloc_calls() < k;
@@ -355,6 +358,10 @@ static void check_growth(test_device *device)
             failed += status != CLV_OK;
             if (status) {
                 assert_true(status == CLV_E_MEMORY || status == CLV_E_DEVICE_MEMORY);
+                if (used) {
+                    EXPECT_OK(feed(d, used - 1, 1, got)); /* which needs no more room */
+                    assert_memory_equal(got, want_last, sizeof got);
+                }
                 EXPECT_OK(feed(d, used, used ? 1 : FIRST, got));
             }
             if (memcmp(got, used ? want_next : want_first, sizeof got) != 0)
