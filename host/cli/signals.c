@@ -41,7 +41,8 @@ static void remove_temporaries(void)
 }
 
 /* Removes temporary files, then ends the process as the signal's default action would. The main thread stands still
- * meanwhile: it would take a helper that is killed here for a driver that has crashed, and end with another exit code. */
+ * meanwhile: it would take a helper that is killed here for a driver that has crashed, and end with another exit
+ * code. */
 static void end_by(int number)
 {
     struct sigaction plain = { .sa_handler = SIG_DFL };
