@@ -185,8 +185,8 @@ run_tests()
     case ${1:-} in
     '') ;;
     --full)
-        chosen=(-LE '^brief$')  # these tests are parts of other tests
-        at_once=$((at_once + 1)) # many tests of faults wait
+        chosen=(-LE '^brief$')   # these tests are parts of other tests
+        at_once=$((at_once + 1)) # tests of faults wait more than they compute
         ;;
     *) usage >&2 && exit 2 ;;
     esac

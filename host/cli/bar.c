@@ -57,7 +57,7 @@ int cli_progress(const char *job, size_t done, size_t total, void *user)
     cli_bar *bar = user;
     const double passed = clv_now() - bar->started;
     if (!bar->show || passed < 0.3) return cli_interrupted(); /* short jobs need no bar */
-    done = CLV_MIN(done, total);
+    done = CLV_MIN(done, total); /* a resumed job may have done more than it was told to do */
     const int full = total ? (int)((double)WIDTH * (double)done / (double)total) : 0;
     char filled[WIDTH + 1], left[24] = "", line[200];
     memset(filled, '.', WIDTH);

@@ -250,8 +250,8 @@ static clv_status from_source(clv_device *device, const clv_program *p, cl_progr
     clv_log(CLV_LOG_DEBUG, "%s: %s is built again, with all built-in functions: %s", device->label,
             p->source->name, clv_error_detail());
     CLV_TRY(build_with_header(device, p, out));
-    device->declares =
-        false; /* the driver may be of another kind: later programs are not tried without */
+    /* the driver may be of another kind: later programs are built with its header at once */
+    device->declares = false;
     ++device->again;
     return CLV_OK;
 }

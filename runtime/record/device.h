@@ -50,12 +50,12 @@ struct clv_device {
     unsigned part, parts; /* 1-based part of a device that was split; 0 of 0: whole */
     bool zero_copy;       /* kernels work on host memory in place */
     bool slow_fma;        /* fma() takes hundreds of instructions */
-    bool declares; /* programs declare built-in functions themselves: the driver's header is long */
-    unsigned again;   /* programs that did not build so, and were built with the driver's header */
-    bool nap;         /* a waiting driver spins on a core: poll and sleep instead */
-    bool event_times; /* queues time their commands, which costs cards time of its own */
-    unsigned depth;   /* chunks in flight in a job */
-    int pool_group;   /* devices with the same number share their cores; -1: none */
+    bool declares;        /* programs declare the built-in functions that they use */
+    unsigned again;       /* programs that had to be built with the driver's declarations instead */
+    bool nap;             /* a waiting driver spins on a core: poll and sleep instead */
+    bool event_times;     /* queues time their commands, which costs cards time of its own */
+    unsigned depth;       /* chunks in flight in a job */
+    int pool_group;       /* devices with the same number share their cores; -1: none */
 
     /* ---- handles and state: device/device.c ---- */
     clv_mutex lock;       /* guards state, budget, pool and tensors */
